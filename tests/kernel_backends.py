@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from linkwork.compilers import batch, emit, entry, llvm, native
+from linkwork.compilers.fixed import fixed
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import Runner
 from linkwork.compilers.trace import trace
 from linkwork.export.c_source import CText, Iterations, size_name
-from linkwork.export.fixed import fixed
 from linkwork.kernels.algorithm import Algorithm, resolve
 
 Run = Callable[..., list[Any]]

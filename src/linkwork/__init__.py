@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import (
     AssemblyError,
+    DeviceError,
     InputError,
     KernelError,
     LinkworkError,
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
     from linkwork.closure.minimal import Minimal
     from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask
+    from linkwork.compilers.cuda.arrays import DeviceArray, to_device
     from linkwork.contact.dense import RowSolution, solve_contacts
     from linkwork.contact.geometry import ContactGeometry, ContactPoints
     from linkwork.contact.solution import ContactSolution
@@ -125,6 +127,7 @@ if TYPE_CHECKING:
         Controller,
         Linearization,
         MinimalMotion,
+        Simulation,
         Stepper,
         Sweep,
         Trajectory,
@@ -142,6 +145,7 @@ _LAZY = {
     "linkwork.closure.inverse_kinematics": ("InverseKinematicsSolution",),
     "linkwork.closure.minimal": ("Minimal",),
     "linkwork.closure.tasks": ("CenterOfMassTask", "FrameTask", "PostureTask"),
+    "linkwork.compilers.cuda.arrays": ("DeviceArray", "to_device"),
     "linkwork.contact.dense": ("RowSolution", "solve_contacts"),
     "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
     "linkwork.contact.solution": ("ContactSolution",),
@@ -195,6 +199,7 @@ _LAZY = {
         "Linearization",
         "MinimalMotion",
         "Trajectory",
+        "Simulation",
         "Stepper",
         "Sweep",
         "linearize",
@@ -211,6 +216,8 @@ def __getattr__(name: str) -> Any:
     """Import what needs a compiler when it is first asked for."""
     if name == "zoo":
         return import_module("linkwork.zoo")
+    if name == "gym":  # needs Gymnasium
+        return import_module("linkwork.gym")
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
@@ -247,6 +254,8 @@ __all__ = [
     "DampedInverse",
     "Delassus",
     "DelassusOperator",
+    "DeviceArray",
+    "DeviceError",
     "Ellipsoid",
     "Energy",
     "Equilibrium",
@@ -302,6 +311,7 @@ __all__ = [
     "Rod",
     "Rolling",
     "RowSolution",
+    "Simulation",
     "SingularConstraints",
     "SingularMassMatrix",
     "Slider",
@@ -365,6 +375,7 @@ __all__ = [
     "sincos",
     "solve_contacts",
     "sqrt",
+    "to_device",
     "where",
     "zoo",
 ]

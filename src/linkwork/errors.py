@@ -76,6 +76,10 @@ class ProgramTooLarge(LinkworkError):
     """The straight-line program for this mechanism would be unreasonably large; use the native way."""
 
 
+class DeviceError(LinkworkError):
+    """There is no GPU, no driver of it, or it refused what was asked of it."""
+
+
 class KernelError(LinkworkError):
     """Kernel text says something that is outside its language.
 

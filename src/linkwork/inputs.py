@@ -99,8 +99,11 @@ Reference = Literal["local", "aligned", "world"]
 Precision = Literal["float64", "float32"]
 """Numbers that machine code computes with."""
 
-BackendName = Literal["plain", "native", "specialized"]
-"""What runs a program: the Python text itself, machine code for every robot, machine code for one."""
+BackendName = Literal["plain", "native", "specialized", "cuda"]
+"""What runs a program: the Python text itself, machine code for every robot, machine code for one, that on a GPU."""
+
+DeviceName = Literal["cpu", "cuda"]
+"""Where programs run."""
 
 Lanes = Literal["auto", 1, 2, 4, 8, 16]
 """States that share one SIMD register."""
@@ -164,15 +167,16 @@ def named_options(*further: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         parameters = inspect.signature(function).parameters.values()
-        known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name != "self"]
         known += [name for options in further for name in options.__annotations__]
+        called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
         @wraps(function)
         def call(*arguments: P.args, **options: P.kwargs) -> T:
             for name in options:
                 if name not in known:
                     near = suggest(name, known) or f"; it has {', '.join(dict.fromkeys(known))}"
-                    raise UnknownOption(f"{function.__name__} has no option '{name}'{near}")
+                    raise UnknownOption(f"{called} has no option '{name}'{near}")
             return function(*arguments, **options)
 
         return call
@@ -202,6 +206,12 @@ def not_negative(x: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
         row = f"; row {', '.join(str(k) for k in wrong[0])} is" if array.ndim else ": it is"
         raise InputError(f"{name} must be >= 0{row} {array[tuple(wrong[0])]:g}")
     return array
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether ``x`` is an array on a GPU, of whatever library."""
+    where = getattr(x, "__dlpack_device__", None)
+    return hasattr(x, "__cuda_array_interface__") if where is None else int(where()[0]) == 2
 
 
 def real_array(x: npt.ArrayLike, name: str) -> npt.NDArray[Any]:

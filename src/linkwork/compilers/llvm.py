@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import count
 from typing import Any
@@ -162,11 +162,16 @@ def loaded(name: str, symbol: str, make: Callable[[], bytes]) -> Code:
 
 
 class Code:
-    """Object code in this process, for as long as this object lives."""
+    """Object code in this process, for as long as this object lives.
 
-    def __init__(self, content: bytes, symbol: str) -> None:
+    ``addresses``: where symbols are that the code does not define, beside those of the process.
+    """
+
+    def __init__(self, content: bytes, symbol: str, addresses: Mapping[str, int] | None = None) -> None:
         with _LOCK:
             builder = llvm.JITLibraryBuilder().add_object_img(content).export_symbol(symbol).add_current_process()
+            for name, address in (addresses or {}).items():
+                builder.import_symbol(name, address)
             self._library = builder.link(_linker(), f"linkwork{next(_NUMBERS)}")
         self.address: int = self._library[symbol]
         """Where the symbol is."""

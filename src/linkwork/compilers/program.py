@@ -100,7 +100,7 @@ class Backend:
 
     name: BackendName = "native"
     """``"plain"``: the Python text itself; ``"native"``: machine code that reads the plan; ``"specialized"``:
-    straight-line machine code for one robot."""
+    straight-line machine code for one robot; ``"cuda"``: the same on a GPU."""
     dtype: str = "float64"
     lanes: int | None = None
     """States that share one SIMD register in batches; None: as many as fit this machine."""

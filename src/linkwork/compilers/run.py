@@ -71,6 +71,9 @@ class Runner:
                     (ending or algorithm.iterate)(tree, made, *rows, *results)
         return entries.DONE if all(np.isfinite(y).all() for y in outputs) else entries.OVERFLOW
 
+    def check(self) -> None:
+        """Raise an error where numbers were not finite since the last check; here every call says so itself."""
+
     def own_entry(self, batched: bool) -> Entry:
         """An entry point for one caller's own use, for arrays of which `misfit` finds nothing to say."""
 

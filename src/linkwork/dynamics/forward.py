@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self, cast
@@ -209,6 +209,10 @@ class ForwardDynamics(ForwardProducts):
             or shares_penalties(self.program.tree, R)
         ):
             return self
+        return self._without_closed_forms()
+
+    def _without_closed_forms(self) -> Self:
+        """The same for rows of any regularization."""
         if self._per_row is None:
             other = copy(self)
             other._program = replace(self.program, tree=any_regularization(self.program.tree))
@@ -273,6 +277,8 @@ class ForwardDynamics(ForwardProducts):
                     return Solution(a, self._by, result)
         given: dict[str, Any] = {"wrenches": wrenches, "multipliers": multipliers, "target": target}
         given |= {"regularization": regularization, "out": out, **parameters}
+        if self._backend.name == "cuda":
+            return self._on_gpu(q, v, tau, P, given)
         if not self._dense and self._given_method != "pv_early":
             typed = self._for_type_of([q, v, tau, *given.values()])
             if typed is not self:
@@ -310,6 +316,19 @@ class ForwardDynamics(ForwardProducts):
                 f"after {np.max(solution.iterations)} iterations (tolerance: {self.tolerance:.1g})"
             )
         return solution
+
+    def _on_gpu(self, q: Any, v: Any, tau: Any, parameters: Sequence[Any], given: Mapping[str, Any]) -> Solution:
+        """Accelerations, and forces of constraints, as arrays on a GPU that nothing here looks at."""
+        W = self._no_wrenches if given["wrenches"] is None else given["wrenches"]
+        if not self._bound:
+            return Solution(self.runner.evaluate([q, v, tau, W, *parameters], [given["out"]])[0])
+        if given["regularization"] is not None and has_closed_forms(self.program.algorithm.layout):
+            return self._without_closed_forms()(q, v, tau, **given)
+        R, *rows, settings = self._held_inputs()
+        R = R if given["regularization"] is None else given["regularization"]
+        rows = [row if x is None else x for row, x in zip(rows, (given["target"], given["multipliers"]), strict=True)]
+        a, result = self.runner.evaluate([q, v, tau, W, R, *rows, *parameters, settings], [given["out"], None])
+        return Solution(a, self._by, result)
 
     def _solve_dense(
         self, q: Any, v: Any, tau: Any, wrenches: Any, R: Array, target: Any, out: Array | None

@@ -99,7 +99,7 @@ class Solution:
     def residual(self) -> Any:
         """The most that a row misses, in m/s² or rad/s²."""
         rows = self.residuals
-        return 0.0 if rows is None else _plain(np.abs(rows).max(axis=-1, initial=0.0))
+        return 0.0 if rows is None else _plain(_largest(rows))
 
     @property
     def gap(self) -> Any:
@@ -112,12 +112,17 @@ class Solution:
         if self._result is None:
             return 0.0
         error = self._result[..., ResultLayout.of(self._result).velocity_error]
-        return None if np.any(error < 0) else _plain(error)
+        if type(error) is np.ndarray or isinstance(error, np.floating):
+            return None if np.any(error < 0) else _plain(error)
+        return error  # on a GPU, which is not waited for: negative where constraints have gains
 
     @property
     def iterations(self) -> Any:
         """Proximal iterations, of each state."""
-        return 0 if self._result is None else _plain(self._result[..., ITERATIONS].astype(np.int64))
+        if self._result is None:
+            return 0
+        found: Any = self._result[..., ITERATIONS]
+        return _plain(found.astype(np.int64)) if hasattr(found, "astype") else found.long()
 
     @property
     def converged(self) -> Any:
@@ -169,6 +174,14 @@ class NamedRows(Mapping[str, Array]):
         return repr(dict(self))
 
 
+def _largest(rows: Any) -> Any:
+    """The largest size of a number in each row."""
+    if isinstance(rows, np.ndarray):
+        return np.abs(rows).max(axis=-1, initial=0.0)
+    sizes = abs(rows)
+    return sizes.amax(-1) if hasattr(sizes, "amax") else sizes.max(-1)
+
+
 def _plain(x: Any) -> Any:
-    """A Python number for one state."""
-    return x.item() if x.ndim == 0 else x
+    """A Python number for one state; of a state on a GPU, its array."""
+    return x.item() if x.ndim == 0 and isinstance(x, np.ndarray | np.generic) else x

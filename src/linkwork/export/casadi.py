@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace
 from linkwork.dynamics.forward import ForwardDynamics
@@ -17,7 +18,6 @@ from linkwork.export import comments
 from linkwork.export.c_source import PART, CText, Iterations, size_name
 from linkwork.export.casadi_functions import CasadiArray, Differentiated, arrays_of, differentiated, only
 from linkwork.export.casadi_text import EXPORT, MACROS, CasadiText, Slot
-from linkwork.export.fixed import fixed
 from linkwork.export.patterns import Pattern
 from linkwork.export.writing import exportable, identifier, iterations_of, straight_program, write_text
 from linkwork.quantities.base import BaseEvaluator

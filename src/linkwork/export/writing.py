@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace
 from linkwork.dynamics.forward import ForwardDynamics
@@ -21,7 +22,6 @@ from linkwork.dynamics.iterations import iteration_settings, row_regularization
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
-from linkwork.export.fixed import fixed
 from linkwork.inputs import Precision
 from linkwork.plans.lcaba import any_regularization, has_closed_forms
 from linkwork.quantities.base import BaseEvaluator

@@ -352,7 +352,7 @@ class Builder:
             constraints=(*loops, *self._constraints),
             poses={name: self._configuration(open_chain, name) for name in self._poses},
             actuators=tuple(self._actuators),
-            gravity_compensation=self._merge_compensation(tree),
+            gravity_compensation=tree.merged(self._compensation),
             contacts=contacts,
         )
         return self._with_contacts(made) if self._touching else made
@@ -370,15 +370,6 @@ class Builder:
         for body, inertia in tree.inertias.items():
             if body not in trusted:
                 inertia.validate(body)
-
-    def _merge_compensation(self, tree: Tree) -> dict[str, Inertia]:
-        """The compensated mass of each moving body."""
-        held: dict[str, Inertia] = {}
-        for name, mass in self._compensation.items():
-            body, place = tree.home[name]
-            if body != WORLD:
-                held[body] = held.get(body, Inertia.zero()) + mass.moved(place)
-        return {body: Inertia(sum_of.mass, sum_of.com) for body, sum_of in held.items() if sum_of.mass != 0}
 
     def _configuration(self, tree: Mechanism, name: str) -> Floats:
         """The configuration q of a named pose."""

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import FrozenInstanceError, fields, replace
+from collections.abc import Collection, Sequence
+from dataclasses import FrozenInstanceError, fields
 from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy.typing as npt
 
-from linkwork.inputs import named_options
+from linkwork.mechanism.changeable import Changeable
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from linkwork.closure.mobility import Mobility
     from linkwork.closure.tasks import Task
     from linkwork.dynamics.equilibrium import Equilibrium
-    from linkwork.inputs import Auto, ForwardMethod, JointProperty, ParameterName
-    from linkwork.mechanism.contacts import Chosen, GroundLike
+    from linkwork.inputs import Auto, ForwardMethod, JointProperty
     from linkwork.mechanism.optimization import Progress
     from linkwork.mechanism.optimized import Optimized
     from linkwork.simulation import Sweep
     from linkwork.viewer import Viewer
 
 
-class Mechanism(Model):
+class Mechanism(Changeable):
     """A robot: bodies connected by joints into a tree, and constraints that close its loops. Immutable.
 
     Made by `load`, `Builder`, `compose`, `attach` and the functions of `zoo`. Joint ``k`` leads to body ``k``; bodies
     are ordered so that parents come first. A body moves with the frame of its joint, in which its inertia is given.
 
-    Its fields and the methods that use them alone (configurations, names, limits) are those of `model.model.Model`;
-    the methods here assemble loops, sweep joints, find equilibria, draw and show.
+    Its fields and the methods that use them alone (configurations, names, limits) are those of `model.model.Model`,
+    those that give a changed copy of `Changeable`; the methods here assemble loops, sweep joints, find equilibria, draw
+    and show.
     """
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -219,103 +219,6 @@ class Mechanism(Model):
         from linkwork.dynamics.equilibrium import equilibrium
 
         return equilibrium(self, q, max_iterations=max_iterations)
-
-    def with_independent(self, *joints: str) -> Self:
-        """The same with these joints as minimal coordinates of its loops; see `coordinates.Minimal`.
-
-        Args:
-            joints: Names of joints.
-        """
-        from linkwork.closure.clusters import independent
-
-        return independent(self, joints)
-
-    @property
-    def parameters(self) -> Mapping[ParameterName, Floats]:
-        """Parameters by name, as arrays with a row for each body, degree of freedom, constraint and so on.
-
-        ``robot.parameters["mass"]`` are the masses of the bodies. Each can be an input of evaluators, so that every row
-        of a batch has a robot of its own: see `ForwardDynamics` and `rollouts`.
-        """
-        from linkwork.model.parameters import PARAMETERS, own_values
-
-        names: tuple[ParameterName, ...] = tuple(PARAMETERS)  # type: ignore[arg-type]
-        return {name: own_values(self, name) for name in names}
-
-    def with_parameters(self, **values: npt.ArrayLike) -> Self:
-        """A new mechanism with other values of some parameters; this one is unchanged.
-
-        Args:
-            values: By name, shaped as in `parameters`.
-        """
-        from linkwork.model.parameters import changed_fields
-
-        made = self
-        for name, x in values.items():
-            made = replace(made, **changed_fields(made, name, x))
-        return made
-
-    @named_options()
-    def with_contacts(
-        self,
-        *touching: Chosen,
-        ground: GroundLike = True,
-        self_collision: bool = False,
-        friction: float | None = None,
-        restitution: float | None = None,
-        compliance: float | None = None,
-        margin: float = 0.0,
-        slots: int | None = None,
-        visual: bool = False,
-    ) -> Self:
-        """A new mechanism with more pairs of shapes that may touch; this one is unchanged.
-
-        ``robot.with_contacts()`` lets all its shapes for collision touch the ground, ``robot.with_contacts("left_foot",
-        "right_foot")`` those of two bodies, ``robot.with_contacts(("hand", "cube"))`` those of a hand and a cube each
-        other. Pairs are called ``first:second``, by their shapes; a shape is called as in its file, or else as its
-        body. A pair takes the place of one that has its name.
-
-        Args:
-            touching: Names of bodies or frames (all their shapes), shapes, tuples of two of these that touch each
-                other, and pairs; with none, all moving bodies. Placements of new shapes are in the frame of the body
-                or frame that they name, as those of `with_frame`. The shapes of ``"world"`` touch all that is named.
-            ground: What bodies and shapes touch: the robot's own ground or else the plane z = 0 (True), nothing
-                (False), the plane of a placement, a height field on the world, or any shape. Tuples and pairs do not
-                touch it.
-            self_collision: Whether bodies and shapes touch each other, too, but for bodies that a joint or a
-                constraint connects.
-            friction: Coulomb's coefficient; by default what the file says of the two shapes, else 1.
-            restitution: Newton's coefficient of restitution; by default what the file says, else 0.
-            compliance: Of the normal direction, in m/N; by default what the file says, else 0: rigid.
-            margin: Distance at which shapes count as touching, in m.
-            slots: Contact points of each pair; by default what its shapes need.
-            visual: Whether bodies that have no shapes for collision touch with those that are drawn.
-        """
-        from linkwork.mechanism.contacts import ContactChoice
-
-        made = ContactChoice(self).pairs(
-            *touching,
-            ground=ground,
-            self_collision=self_collision,
-            friction=friction,
-            restitution=restitution,
-            compliance=compliance,
-            margin=margin,
-            slots=slots,
-            visual=visual,
-        )
-        known = {pair.name: pair for pair in self.contacts}
-        return replace(self, contacts=tuple((known | {pair.name: pair for pair in made}).values()))
-
-    def without_contacts(self, *names: str) -> Self:
-        """A new mechanism without these contacts; without any, if none is named.
-
-        Args:
-            names: Names of pairs; or of shapes or bodies, none of which touches anything then.
-        """
-        from linkwork.mechanism.contacts import kept_contacts
-
-        return replace(self, contacts=kept_contacts(self, names))
 
     def actuation(
         self,

@@ -30,7 +30,6 @@ from linkwork.model.constraints import (
     Weld,
 )
 from linkwork.model.contacts import changed_shapes
-from linkwork.model.inertia import Inertia
 from linkwork.model.parts import Frame
 from linkwork.model.placement import Placement
 from linkwork.model.spanning import Edge, spanning_tree
@@ -109,7 +108,9 @@ class Rebuilder:
             tuple(tree.moved(shape) for shape in self._shapes),
             constraints,
             actuators=self.robot.actuators,
-            gravity_compensation=self._compensation(tree),
+            gravity_compensation=tree.merged(
+                {name: mass.moved(self._seen[name]) for name, mass in self.robot.gravity_compensation.items()}
+            ),
             # what a weld in the tree makes one body does not touch itself
             contacts=tuple(c for c in tree.moved_contacts(self._contacts) if c.first.body != c.second.body),
         )
@@ -120,15 +121,6 @@ class Rebuilder:
         rotation, position = Evaluator(self.robot, "frame_placement", names).plain()(q)
         poses = Placement(position, rotation, check=False)
         return {WORLD: Placement(), **{body: poses[k] for k, body in enumerate(names)}}
-
-    def _compensation(self, tree: Tree) -> dict[str, Inertia]:
-        """The compensated mass of each moving body."""
-        held: dict[str, Inertia] = {}
-        for name, mass in self.robot.gravity_compensation.items():
-            body, place = tree.home[name]
-            if body != WORLD:
-                held[body] = held.get(body, Inertia.zero()) + mass.moved(self._seen[name]).moved(place)
-        return {body: Inertia(total.mass, total.com) for body, total in held.items()}
 
 
 SYMMETRIC = (Weld, Hinge, Slider, Cylindrical, Cardan, Point, PlaneOnPlane, Rod)

@@ -195,6 +195,19 @@ class Tree:
         link = shape.link or (shape.body if shape.body != body else "")
         return replace(shape, body=body, placement=place * shape.placement, link=link)
 
+    def merged(self, masses: Mapping[str, Inertia]) -> dict[str, Inertia]:
+        """Masses on bodies, such as those whose weight is compensated, as masses on the moving bodies.
+
+        Args:
+            masses: By body of the graph, in its frame.
+        """
+        found: dict[str, Inertia] = {}
+        for name, mass in masses.items():
+            body, place = self.home[name]
+            if body != WORLD:
+                found[body] = found.get(body, Inertia.zero()) + mass.moved(place)
+        return {body: Inertia(total.mass, total.com) for body, total in found.items() if total.mass != 0}
+
     def moved_contacts(self, contacts: Iterable[ContactPair]) -> tuple[ContactPair, ...]:
         """Pairs whose shapes are on the moving bodies that their own bodies are part of.
 

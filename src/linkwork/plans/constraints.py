@@ -23,6 +23,7 @@ from linkwork.model.joints import DOF, HELICAL
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_SHIFT, MEET
 from linkwork.model.placement import Placement
+from linkwork.plans.kernel_frames import rounded, rounded_rotation
 from linkwork.plans.tree import (
     LOCAL,
     TREE,
@@ -31,8 +32,6 @@ from linkwork.plans.tree import (
     build_tree,
     merged,
     regrouped,
-    rounded,
-    rounded_rotation,
     size_of,
 )
 

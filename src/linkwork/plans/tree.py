@@ -22,11 +22,11 @@ import numpy.typing as npt
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.model.inertia import Inertia
-from linkwork.model.joints import DOF, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Atom, atoms_of
+from linkwork.model.joints import DOF, PRISMATIC, REVOLUTE, SPHERICAL, atoms_of
 from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
-from linkwork.model.rotations import aligning_rotation
+from linkwork.plans.kernel_frames import TreeAtom, kernel_frames, rounded, rounded_rotation
 from linkwork.plans.layout import Integers, Layout
 from linkwork.plans.slots import slots_of
 
@@ -86,37 +86,11 @@ TREE = Layout(
 )
 """A mechanism without constraints."""
 
-ROUND_OFF = 2e-13
-"""Numbers below this part of a size are zeros, and numbers of rotations that near to 0 or 1 are these: what poses leave
-that were assembled, or composed of many placements. Programs and their operation counts do not depend on it then."""
 EQUAL = 5e-14
 """Numbers that differ by less than this part of a size are equal. It is less than what closed loops may be open by, so
 that equal numbers open none."""
-DISTINCT = 1e-6
-"""Directions that are off an axis by more than this part of the mechanism's size are directions of their own."""
-LEAST_SLOPE = 1e-3
-"""Components of an axis below this are not used to slide a frame: it would slide too far."""
-
 DEFAULT_SIZE = 0.1
 """Meters: the size of a mechanism whose joints are all in one point, or on the world."""
-
-TO_PARENT, OF_CHILDREN = 4, 3
-"""What a number of the rotation to the parent counts, and of a child's axis, where one of an offset, of an angle at
-rest or of an inertia counts one. Operations of ABA on 14 robots are fewest so, and on none more than with ones."""
-
-SLIDES = (REVOLUTE, PRISMATIC, HELICAL)
-"""Kinds whose frame may move along z: the joint's motion commutes with that."""
-
-
-class _TreeJoint(NamedTuple):
-    """One atom and its child body, before the body's frame is chosen."""
-
-    parent: int
-    atom: Atom
-    placement: Placement
-    inertia: Inertia
-    iq: int
-    iv: int
 
 
 def tree_of(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
@@ -139,7 +113,7 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
     """The arrays of a mechanism, and the table of its bodies."""
     joints, number = _tree_joints(mechanism)
     length = size_of(mechanism)
-    inner, turned = _kernel_frames(joints, length)
+    inner, turned = kernel_frames(joints, length)
     n = len(joints) + 1
     armature = mechanism.armature
     P, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
@@ -235,9 +209,9 @@ def without_passive_elements(tree: Tree) -> Tree:
     return tree._replace(nsprings=0, ndampers=0, **{name: getattr(tree, name)[:0] for name in elements})
 
 
-def _tree_joints(mechanism: Model) -> tuple[list[_TreeJoint], dict[str, int]]:
+def _tree_joints(mechanism: Model) -> tuple[list[TreeAtom], dict[str, int]]:
     """The atoms in order, and the number of each body; a universal joint gets a massless body between."""
-    joints: list[_TreeJoint] = []
+    joints: list[TreeAtom] = []
     index = {WORLD: 0}
     for joint in mechanism.joints:
         atoms = atoms_of(joint.type)
@@ -245,7 +219,7 @@ def _tree_joints(mechanism: Model) -> tuple[list[_TreeJoint], dict[str, int]]:
         for k, atom in enumerate(atoms):
             last = k == len(atoms) - 1
             joints.append(
-                _TreeJoint(
+                TreeAtom(
                     parent=index[joint.parent] if k == 0 else len(joints),
                     atom=atom,
                     placement=joint.placement if k == 0 else Placement(),
@@ -256,134 +230,6 @@ def _tree_joints(mechanism: Model) -> tuple[list[_TreeJoint], dict[str, int]]:
             )
         index[joint.child] = len(joints)
     return joints, index
-
-
-def _kernel_frames(joints: list[_TreeJoint], length: float) -> tuple[list[Placement], list[Floats]]:
-    """The kernel's frame of each body, in the user's frame of that body: first rotated, then slid along z.
-
-    And how it is rotated about z against the frame in which the parent sees the joint at rest: as in Denavit and
-    Hartenberg's convention, the x axis that suits the parent need not be the one that suits the children.
-    """
-    children: list[list[_TreeJoint]] = [[] for _ in range(len(joints) + 1)]
-    for joint in joints:
-        children[joint.parent].append(joint)
-    rotation, turned = [np.eye(3)], [np.eye(3)]
-    for i, joint in enumerate(joints, start=1):
-        seen, own = _rotated(joint, rotation[joint.parent], children[i], length)
-        rotation.append(own)
-        turned.append(rounded_rotation(seen.T @ own))
-    slide = _slides(joints, rotation, length)
-    frames = [
-        Placement((0, 0, 0) if i == 0 else rotation[i][:, 2] * slide[i], rotation[i]) for i in range(len(joints) + 1)
-    ]
-    return frames, turned
-
-
-def _rotated(
-    joint: _TreeJoint, parent_rotation: Floats, children: list[_TreeJoint], length: float
-) -> tuple[Floats, Floats]:
-    """Rotations whose z is the joint's axis, as the parent sees the joint and as its children do.
-
-    Where x points is free, and chosen for the most zeros. Tried are x along the user's axes, along the parent's, along
-    the center of mass, and along the axis and the offset of each child.
-    """
-    axis = joint.atom.axis
-    if axis is None:
-        return np.eye(3), np.eye(3)
-    if joint.atom.kind == PLANAR:
-        only = np.eye(3) if axis[2] == 1 else aligning_rotation(axis)
-        return only, only
-    to_parent = parent_rotation.T @ joint.placement.rotation
-    seen = rounded_rotation(to_parent @ axis)
-    straight = np.eye(3) if np.array_equal(seen, (0.0, 0.0, 1.0)) else aligning_rotation(seen)
-    options = [aligning_rotation(axis), rounded_rotation(to_parent.T @ straight)]
-    directions = [joint.inertia.com]
-    for child in children:
-        directions += [child.placement.rotation @ _axis_of(child), child.placement.position]
-    for direction in directions:
-        x = direction - axis * (axis @ direction)
-        distance = float(np.linalg.norm(x))
-        if distance > DISTINCT * length:
-            x = x / distance
-            options.append(rounded_rotation(np.column_stack([x, np.cross(axis, x), axis])))
-
-    def cost(pair: tuple[Floats, Floats]) -> int:
-        seen, own = pair
-        offset = _uneven(rounded_rotation((seen.T @ own)[0]))
-        return (
-            TO_PARENT * _uneven(rounded_rotation(to_parent @ seen))
-            + offset
-            + _nonzeros(own, joint.inertia, children, length)
-        )
-
-    ends = options[:2] if joint.atom.kind != PRISMATIC else []
-    return min([*((own, own) for own in options), *((end, own) for end in ends for own in options)], key=cost)
-
-
-def _nonzeros(rotation: Floats, inertia: Inertia, children: list[_TreeJoint], length: float) -> int:
-    """Numbers that are not 0, or not 0 or ±1 where they multiply, if a body's frame is rotated so.
-
-    They are those of the mass that stays with the body (`regrouped`), and of the axes and offsets of the children.
-    Along z, offsets do not count: frames can slide.
-    """
-    I = rotation.T @ inertia.about_origin() @ rotation
-    mixed = rounded(np.array([I[0, 1], I[0, 2], I[1, 2]]), float(np.trace(I)))
-    numbers = [rounded(rotation.T @ inertia.com)[:2], mixed]
-    numbers += [rounded(rotation.T @ child.placement.position, length)[:2] for child in children]
-    factors = [rotation.T @ child.placement.rotation @ _axis_of(child) for child in children]
-    return sum(int(np.count_nonzero(x)) for x in numbers) + OF_CHILDREN * sum(
-        _uneven(rounded_rotation(x)) for x in factors
-    )
-
-
-def _axis_of(joint: _TreeJoint) -> Floats:
-    """The axis of a joint; z where it has none."""
-    return np.array([0.0, 0.0, 1.0]) if joint.atom.axis is None else joint.atom.axis
-
-
-def _uneven(x: Floats) -> int:
-    """How many numbers are neither 0 nor ±1."""
-    return int(np.count_nonzero(np.abs(x) * (1.0 - np.abs(x))))
-
-
-def _slides(joints: list[_TreeJoint], rotation: list[Floats], length: float) -> list[float]:
-    """How far to slide each frame along its z so that offsets between bodies have the fewest non-zeros.
-
-    An offset is linear in the slides at its two ends: ``start + along slide - z slide_of_parent``. Children before
-    parents and again, each body takes the best of the slides that zero a number of an offset it touches. Offsets from
-    the world do not count: no inertia is carried over them, and they may be kilometers.
-    """
-    n = len(joints) + 1
-    children: list[list[int]] = [[] for _ in range(n)]
-    start, along = [[0.0] * 3], [[0.0] * 3]
-    for i, joint in enumerate(joints, start=1):
-        children[joint.parent].append(i)
-        start.append((rotation[joint.parent].T @ joint.placement.position).tolist())
-        along.append((rotation[joint.parent].T @ joint.placement.rotation @ rotation[i][:, 2]).tolist())
-    slide = [0.0] * n
-
-    def offset(i: int) -> list[float]:
-        s, (x, y, z), (a, b, c) = slide[i], start[i], along[i]
-        return [x + a * s, y + b * s, z + c * s - slide[joints[i - 1].parent]]
-
-    def cost(i: int) -> int:
-        touched = children[i] if joints[i - 1].parent == 0 else (i, *children[i])
-        return sum(abs(x) > ROUND_OFF * length for k in touched for x in offset(k))
-
-    for _ in range(3):
-        for i in range(n - 1, 0, -1):
-            if joints[i - 1].atom.kind not in SLIDES:
-                continue
-            before, now = slide[i], offset(i)
-            options = [before, 0.0]
-            if joints[i - 1].parent > 0:
-                options += [before - now[k] / along[i][k] for k in range(3) if abs(along[i][k]) > LEAST_SLOPE]
-            options += [before + offset(k)[2] for k in children[i]]
-            scores = []
-            for slide[i] in options:
-                scores.append((cost(i), round(abs(slide[i]) / length, 9), slide[i]))
-            slide[i] = min(scores)[2]
-    return slide
 
 
 def regrouped(
@@ -425,26 +271,6 @@ def regrouped(
         mc[h] += moved
         I[h] += P[i] @ J @ P[i].T + shift
     return mass, mc, I
-
-
-def rounded(x: Floats, size: float = 0.0) -> Floats:
-    """Numbers that are round-off of the largest one, or of ``size``, are zeros."""
-    return np.where(np.abs(x) < ROUND_OFF * max(size, float(np.abs(x).max(initial=0.0))), 0.0, x)
-
-
-def rounded_rotation(R: Floats) -> Floats:
-    """The same rotation, or part of one, with its numbers that are round-off of 0, 1 or -1 set to these.
-
-    About an axis of coordinates, it is a rotation to the last digit.
-    """
-    near: Floats = np.where(np.abs(R) < ROUND_OFF, 0.0, R)
-    alone = np.ones(R.shape, dtype=bool)
-    for axis in range(R.ndim):
-        alone &= np.count_nonzero(near, axis=axis, keepdims=True) == 1
-    near = np.where(alone & (near != 0.0), np.rint(near), near)
-    if R.shape == (3, 3) and np.count_nonzero(near) == 5 and 1.0 in np.abs(near):
-        near = near / np.linalg.norm(near, axis=1, keepdims=True)
-    return near
 
 
 def _carried_mass(parent: Integers, mass: Floats) -> Floats:

@@ -29,7 +29,7 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.errors import InputError, NotFinite
-from linkwork.inputs import BackendName, Lanes, Precision
+from linkwork.inputs import BackendName, DeviceName, Lanes, Precision
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
@@ -190,12 +190,13 @@ class BaseEvaluator:
 
     def _new_runner(self) -> Runner:
         """What runs the program on the backend."""
-        specialized = self._backend.name == "specialized"
-        return runner_for(self.traced_program if specialized else self.program, self._backend)
+        name = self._backend.name
+        programs = {"specialized": "traced_program", "cuda": "exported_program"}
+        return runner_for(getattr(self, programs.get(name, "program")), self._backend)
 
     @property
     def backend(self) -> BackendName:
-        """How the program is run: ``"plain"``, ``"native"`` or ``"specialized"``."""
+        """How the program is run: ``"plain"``, ``"native"``, ``"specialized"`` or ``"cuda"``."""
         return self._backend.name
 
     @property
@@ -242,6 +243,34 @@ class BaseEvaluator:
         other = self._on(Backend("specialized", kind, checked_lanes(lanes), shared, max_operations))
         other._entry = other.runner.entry  # code is made now
         return other
+
+    def to(self, device: DeviceName, dtype: Precision = "float64", max_operations: int = MAX_OPERATIONS) -> Self:
+        """The same on a GPU, or back on the CPU in native code.
+
+        On ``"cuda"`` an evaluator is called with arrays that are on a GPU of NVIDIA (torch, CuPy, JAX, or any that
+        speaks DLPack or ``__cuda_array_interface__``; `to_device` makes some), and returns such arrays: ordered on the
+        caller's stream, without waiting and without a copy through the host. Machine code is made at the first call
+        and kept on disk. States whose inputs are not finite have results that are NaN; `check` raises an error.
+
+        Args:
+            device: Where to run.
+            dtype: Numbers to compute with.
+            max_operations: The most operations that a straight-line program may have.
+        """
+        kind = checked_dtype(dtype)
+        if device == "cpu":
+            return self._on(Backend("native", kind, threads=self._backend.threads))
+        if device != "cuda":
+            raise InputError(f"device is {device!r}, needs 'cpu' or 'cuda'")
+        return self._on(Backend("cuda", kind, threads=self._backend.threads, max_operations=max_operations))
+
+    def check(self) -> None:
+        """Raise an error where states that a GPU computed since the last check were not finite; waits for the GPU.
+
+        On the CPU every call checks its numbers.
+        """
+        if self._runner is not None:
+            self._runner.check()
 
     def _threads(self, threads: int | None) -> int:
         return self._backend.threads if threads is None else thread_count(threads)

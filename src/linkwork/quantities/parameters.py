@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.errors import InputError
-from linkwork.inputs import ParameterName, real_array, suggest
+from linkwork.inputs import ParameterName, on_gpu, real_array, suggest
 from linkwork.kernels.parametrized import parameter_start, parametrized
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values, parameter
@@ -82,8 +82,11 @@ class ParameterInputs:
         return parameter_start(program.algorithm) - len(self.names)
 
     def held(self, dtype: Any) -> tuple[Array, ...]:
-        """The robot's own values as arrays of one type, in order."""
-        return tuple(np.ascontiguousarray(self.values[name], dtype=dtype) for name in self.names)
+        """The robot's own values as arrays of one type, in order; nobody changes them."""
+        arrays = tuple(np.ascontiguousarray(self.values[name], dtype=dtype).view() for name in self.names)
+        for array in arrays:
+            array.flags.writeable = False
+        return arrays
 
     def given(self, held: Sequence[Array], parameters: Mapping[str, Any], *, once: bool = False) -> tuple[Any, ...]:
         """What is given by name, checked, and what is held where it is not.
@@ -95,7 +98,7 @@ class ParameterInputs:
             if name not in self.names:
                 raise InputError(self._unknown(name))
             check = parameter(name).check if once else parameter(name).quick
-            if check is not None and x is not None:
+            if check is not None and x is not None and not on_gpu(x):
                 array, shape = real_array(x, name), self.shapes[name]
                 if array.shape[array.ndim - len(shape) :] == shape:  # else the runner has something to say
                     check(array, name)

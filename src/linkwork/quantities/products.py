@@ -102,7 +102,7 @@ class Product(ArrayEvaluator):
     @staticmethod
     def _straight(backend: Backend) -> Backend:
         """Where there is no kernel text: straight-line code in place of native code."""
-        return backend if backend.name == "plain" else replace(backend, name="specialized")
+        return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
 
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
@@ -167,7 +167,7 @@ class Product(ArrayEvaluator):
     # Calls -----------------------------------------------------------------------------------------------------
 
     def _prepare_inputs(self) -> None:
-        same = self.evaluator.dtype == self._dtype
+        same = self.evaluator.dtype == self._dtype and self.evaluator.backend != "cuda"
         self._holder = self.evaluator if same else self.evaluator.native(self._dtype.name)  # type: ignore[arg-type]
         self._holder._prepare_inputs()
         shapes = self._further_inputs(self.evaluator.differentiated_program)

@@ -19,6 +19,8 @@
 | projection        | states back onto the constraint manifold                                                |
 | trajectory, files | what is returned, and how it is kept                                                    |
 | single, batches   | `simulate` and `rollouts`                                                               |
+| simulation        | `Simulation`: many robots whose states stay on their device, reset one by one            |
+| host_batch        | its robots on the CPU; `cuda_batch`: on a GPU                                            |
 | derivatives       | derivatives of a step; `contact_derivatives`: with contacts                              |
 | linearization     | `linearize`: the linear system near a state                                             |
 | adjoint           | `Adjoint`: gradients of whole rollouts                                                  |
@@ -31,6 +33,7 @@ from linkwork.simulation.batches import rollouts
 from linkwork.simulation.control import Controller
 from linkwork.simulation.linearization import Linearization, linearize
 from linkwork.simulation.minimal import MinimalMotion
+from linkwork.simulation.simulation import Records, Simulation
 from linkwork.simulation.single import simulate
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
 from linkwork.simulation.sweep import Sweep
@@ -42,8 +45,10 @@ __all__ = [
     "Controller",
     "Linearization",
     "MinimalMotion",
+    "Records",
     "Rollout",
     "RolloutGradient",
+    "Simulation",
     "Stepper",
     "Sweep",
     "Trajectory",

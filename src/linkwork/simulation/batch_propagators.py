@@ -7,12 +7,12 @@ A robot that stops being finite holds NaN from there on, and is left out of furt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from linkwork.compilers.entry import CHUNK, DONE, OVERFLOW
 from linkwork.errors import InputError
-from linkwork.inputs import fresh_floats
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import ControlledStepper, Controller
@@ -33,10 +33,10 @@ def batch_steps(
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         by, steps = (stepper, int(stop - start)) if stop - start >= 1 else (make((stop - start) * dt), 1)
         q, v, actuation, _, contacts = state
-        live, nc = _finite(q, v), by.source.nc
+        live, nc = finite_states(q, v), by.source.nc
         held = by.held(actuation.commands, wrenches, contacts, q)
         inputs = [q, v, actuation.tau, *held, *parameters, by.repeats(steps)]
-        q1, v1, found, progress = _step(by, inputs, live)
+        q1, v1, found, progress = step_live(by, inputs, live)
         good = progress[:, 1] == steps + 1
         forces = np.zeros((len(q), nc))
         q, v = np.full_like(q, np.nan), np.full_like(v, np.nan)
@@ -65,8 +65,8 @@ def controlled_batch_steps(
         held = stepper.held(None, wrenches, state.contacts, state.q)[:-1]
         timing, settings = stepper.settings(now, steps, final=final)
         inputs = [state.q, state.v, state.actuation.tau, *held, timing, *given, settings]
-        live = _finite(state.q, state.v)
-        q1, v1, tau1, found, progress = _step(stepper, inputs, live)
+        live = finite_states(state.q, state.v)
+        q1, v1, tau1, found, progress = step_live(stepper, inputs, live)
         wrong = np.argwhere(~np.isfinite(tau1))
         if len(wrong):
             row, k = (int(x) for x in wrong[0])
@@ -100,19 +100,30 @@ def _contacts(stepper: Stepper, found: Array, before: Array | None, live: Array)
     return kept
 
 
-def _finite(q: Array, v: Array) -> Array:
-    """Which states are finite."""
+def finite_states(q: Array, v: Array) -> Array:
+    """Which states are finite.
+
+    Args:
+        q: Configurations, ``(n, nq)``.
+        v: Joint velocities, ``(n, nv)``.
+    """
     return np.asarray(np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1))
 
 
-def _step(stepper: Stepper, inputs: list[Array], live: Array) -> list[Array]:
-    """Outputs of the steps of those states that are finite, one row each."""
+def step_live(stepper: Stepper, inputs: list[Array], live: Array) -> list[Array]:
+    """Outputs of the steps of those states that are finite, one row each.
+
+    Args:
+        stepper: Makes the steps.
+        inputs: All inputs of its program, of all robots or with a row for each.
+        live: Which robots are finite.
+    """
     runner, count = stepper.runner, int(live.sum())
-    out = [np.empty((count, *shape)) for shape in stepper.runner.outputs]
+    out = [np.empty((count, *shape), runner.dtype) for shape in runner.outputs]
     if not count:
         return out
     each = [x.ndim > len(shape) for x, shape in zip(inputs, runner.inputs, strict=True)]
-    states = [fresh_floats(x[live], "states") if own else x for x, own in zip(inputs, each, strict=True)]
+    states = [_fresh(x, live, runner.dtype) if own else x for x, own in zip(inputs, each, strict=True)]
     single = count == 1
     rows = [x[0] if own and single else x for x, own in zip(states, each, strict=True)]
     results = [y[0] for y in out] if single else out
@@ -125,3 +136,10 @@ def _step(stepper: Stepper, inputs: list[Array], live: Array) -> list[Array]:
     if status not in (DONE, OVERFLOW):
         runner.explain(status, rows, results)
     return out
+
+
+def _fresh(x: Array, live: Array, dtype: np.dtype[Any]) -> Array:
+    """Rows of robots that are finite, in a new array. (Those that were pickled have a type that is merely equal.)"""
+    found = np.empty((int(live.sum()), *x.shape[1:]), dtype)
+    found[...] = x[live]
+    return found

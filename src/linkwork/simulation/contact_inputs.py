@@ -26,10 +26,15 @@ class ContactInputs:
         robot: The mechanism.
         tree: Its arrays.
         dt: Time of a step.
+        tolerance: Residual at which a step is solved, as for `ContactStep`.
+        iterations: Iterations of a step at most.
     """
 
-    def __init__(self, robot: Model, tree: Tree, dt: float) -> None:
+    def __init__(
+        self, robot: Model, tree: Tree, dt: float, tolerance: float = TOLERANCE, iterations: int = MAX_ITERATIONS
+    ) -> None:
         self.robot, self.tree, self.dt = robot, tree, dt
+        self.tolerance, self.iterations = tolerance, iterations
         self.row = ContactRow(int(tree.nslots), robot.nc, int(tree.nboxes))
         """Where rows about contacts have what."""
         self.given = GivenContacts(robot, within=_near(robot, dt)) if tree.ngiven else None
@@ -42,7 +47,7 @@ class ContactInputs:
             dtype: Of the array.
         """
         tree, time = self.tree, penetration_time("auto", self.dt)
-        found = step_settings(self.robot, tree, self.dt, TOLERANCE, MAX_ITERATIONS, time, dtype)
+        found = step_settings(self.robot, tree, self.dt, self.tolerance, self.iterations, time, dtype)
         return np.concatenate([found, np.zeros(tree.nheld - tree.nsettings, found.dtype)])
 
     def started(self, settings: Array, row: Array | None, q: npt.ArrayLike) -> Array:

@@ -16,7 +16,7 @@ from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.contact.coal import GivenContacts
-from linkwork.contact.step import MAX_ITERATIONS
+from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite
@@ -95,6 +95,8 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             need coal where it is not installed (a `ModelWarning`). Then dry friction of joints acts, too, and loops
             close in every step: ``time_constant``, ``regularization`` and ``iterations`` have no meaning. ``euler``
             alone has contacts.
+        contact_tolerance: Residual at which a step with contacts is solved: ``tolerance`` of `ContactStep`.
+        contact_iterations: Iterations of a step with contacts at most.
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`. Stops,
             regularization and settings of contact solvers stay those of the robot's own values.
         threads: Threads that share a large batch; by default as many as there are cores.
@@ -115,6 +117,8 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         stops_at: npt.ArrayLike | None = None,
         wrenches: Sequence[str] = (),
         contact: bool | None = None,
+        contact_tolerance: float = TOLERANCE,
+        contact_iterations: int = MAX_ITERATIONS,
         parameters: ParameterNames = (),
         threads: int | None = None,
     ) -> None:
@@ -163,8 +167,11 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             stable, dynamics = replace(stable, constraints=robot.constraints), "contact_newton"
             moved = stable if passive else without_passive_forces(stable)
             moved = with_friction_rows(moved, inputs.chosen)
-            tree = contact_steps_tree(moved, frames, limits is True, True, MAX_ITERATIONS)
-            self.contact_inputs = ContactInputs(robot, tree, self.dt)
+            tree = contact_steps_tree(
+                moved, frames, limits is True, True, count(contact_iterations, "contact_iterations")
+            )
+            tolerance = above_zero(contact_tolerance, "contact_tolerance")
+            self.contact_inputs = ContactInputs(robot, tree, self.dt, tolerance, contact_iterations)
         elif minimal:
             tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE
         elif bound:
@@ -189,6 +196,8 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             "stops_at": None if stops_at is None else np.array(stops_at),
             "wrenches": frames,
             "contact": contact,
+            "contact_tolerance": contact_tolerance,
+            "contact_iterations": contact_iterations,
         }
         super().__init__(stable, f"{integrator} step", lambda: program, arguments, frames, threads, inputs)
 

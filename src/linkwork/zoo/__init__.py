@@ -7,6 +7,7 @@ contact pairs have one in which bodies touch and do not penetrate.
 
 from __future__ import annotations
 
+from linkwork.zoo.balancing import ball_on_stewart
 from linkwork.zoo.basic import (
     humanoid,
     pendulum,
@@ -37,6 +38,7 @@ from linkwork.zoo.round_scenes import (
     spinning_disc,
     spinning_top,
 )
+from linkwork.zoo.running import running_hopper
 from linkwork.zoo.scaling import (
     chain_of_loops,
     coupled_loops,
@@ -55,6 +57,7 @@ __all__ = [
     "HOLY_NUMBERS",
     "LOOP_KINDS",
     "RAISED",
+    "ball_on_stewart",
     "belt_chain",
     "bouncing_ball",
     "box_pyramid",
@@ -99,6 +102,7 @@ __all__ = [
     "resting",
     "robots_on_pyramid",
     "rolling_sphere",
+    "running_hopper",
     "serial_chain",
     "single_loop",
     "slider_crank",

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where a thread keeps the values of a straight-line program: registers, shared memory, local memory.
+
+A thread of a GPU has at most 255 registers of 32 bits; programs of a robot have up to a thousand values alive at a
+time. The assembler decides one instruction at a time what to spill, and spills to local memory, which is behind the
+caches. A straight-line program is known to its end, so that the best choice is known too (Belady 1966): of the values
+in registers, the one whose next use is farthest goes. It goes to shared memory, which is as near as the first cache, as
+long as the thread has slots there, and to local memory only then. An input never goes anywhere: it is read again.
+
+The result is a list of actions for the emitter:
+
+| action    | meaning                                                                                    |
+|-----------|--------------------------------------------------------------------------------------------|
+| `Load`    | a value comes into a register: from its slot, or (``slot`` None) an input from its array   |
+| `Store`   | a value is copied to a slot                                                                |
+| `Compute` | nodes are computed from values in registers: one, or sine and cosine of one angle           |
+| `Put`     | a value is written to an output                                                            |
+| `Begin`   | what follows is run where ``below < bound``                                                |
+| `End`     | of that; values that came into registers since `Begin` are in none any more                |
+
+Values that a branch (`branches.Branch`) gives are in slots: ``otherwise`` is stored there before the branch, ``then``
+in it. Values from before the branch that lose their register in it are stored before it, so that they are in their
+slots whichever way the thread went.
+
+Cost: O(n log n) for n nodes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from linkwork.compilers.branches import Branch, scheduled
+from linkwork.compilers.trace import Trace
+from linkwork.model.expressions import CONST, COS, INPUT, SIN, Node, operands
+
+NEVER = 1 << 60
+"""The next use of a value that has none."""
+LEAST = 8
+"""The fewest registers that programs can be allocated for: operands of one node, and some."""
+
+
+class Slot(NamedTuple):
+    """A place of one thread in memory."""
+
+    shared: bool
+    place: int
+
+
+class Load(NamedTuple):
+    """A value comes into a register; ``slot`` None: an input from its array."""
+
+    value: int
+    slot: Slot | None
+
+
+class Store(NamedTuple):
+    """A value, or a constant, is copied to a slot."""
+
+    value: int
+    slot: Slot
+
+
+class Compute(NamedTuple):
+    """Nodes that are computed at once: one, or sine and cosine of one angle."""
+
+    values: tuple[int, ...]
+
+
+class Put(NamedTuple):
+    """A value is written to number ``place`` of output ``array`` (as many as there are outputs: carry)."""
+
+    value: int
+    array: int
+    place: int
+
+
+class Begin(NamedTuple):
+    """What follows until `End` is run where ``below < bound``."""
+
+    below: int
+    bound: int
+
+
+class End(NamedTuple):
+    """The end of a branch."""
+
+
+Action = Load | Store | Compute | Put | Begin | End
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Memory of one thread, in numbers of the program's type."""
+
+    registers: int
+    shared: int
+    window: int = NEVER
+    """Only values that are used again within so many nodes go to shared memory: where slots are fewer than values,
+    those that are needed more often get them."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A program with places for its values."""
+
+    actions: list[Action]
+    shared: int
+    """Slots of shared memory that are used."""
+    local: int
+    """Slots of local memory."""
+
+
+def allocate(trace: Trace, limits: Limits, at_once: bool = True) -> Allocation:
+    """The actions of a program with values in registers, shared and local memory.
+
+    Args:
+        trace: The program.
+        limits: How many registers and slots of shared memory there are.
+        at_once: Whether outputs are written as soon as they are known; else at the end, where inputs may be outputs.
+    """
+    copied = () if at_once else _copied(trace)
+    return _Allocator(trace, limits, copied).run(_events(trace, at_once, copied))
+
+
+def _copied(trace: Trace) -> tuple[int, ...]:
+    """Inputs that become other numbers of outputs: they are read before any output is written."""
+    nodes, first = trace.graph.nodes, len(trace.inputs)
+    return tuple(
+        symbol.i
+        for k, symbols in enumerate(trace.results)
+        for j, symbol in enumerate(symbols)
+        if nodes[symbol.i][0] is INPUT and nodes[symbol.i] != (INPUT, first + k, j)
+    )
+
+
+# The order of events -------------------------------------------------------------------------------------------------
+
+
+class _Event(NamedTuple):
+    """A step of the program: what it reads and, at most one of them, what it does."""
+
+    reads: tuple[int, ...]
+    computes: tuple[int, ...] = ()
+    put: tuple[int, int] | None = None
+    begins: Branch | None = None
+    copies: int | None = None
+    """The select whose slot gets what is read."""
+    ends: Branch | None = None
+
+
+def _events(trace: Trace, at_once: bool, copied: Sequence[int]) -> list[_Event]:
+    nodes, first = trace.graph.nodes, len(trace.inputs)
+    waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for k, symbols in enumerate(trace.results):
+        for j, symbol in enumerate(symbols):
+            if at_once or symbol.minus or nodes[symbol.i] != (INPUT, first + k, j):  # else it is there already
+                waiting[symbol.i].append((k, j))
+    events: list[_Event] = [_Event((i,)) for i in copied]
+    items = scheduled(trace)
+    partner = _partners(nodes, items)
+    done: set[int] = set()
+
+    def compute(i: int) -> None:
+        if i in done or nodes[i][0] is CONST or nodes[i][0] is INPUT:
+            return
+        both = partner.get(i, (i,))
+        done.update(both)
+        events.append(_Event(operands(nodes[i]), both))
+
+    def put(values: Iterable[int]) -> None:
+        for i in values:
+            for place in waiting.pop(i, ()):
+                events.append(_Event((i,), put=place))
+
+    for item in items:
+        if isinstance(item, Branch):
+            for select in item.selects:
+                events.append(_Event((nodes[select][4],), copies=select))
+            events.append(_Event((item.below, item.bound), begins=item))
+            for i in item.body:
+                compute(i)
+            for select in item.selects:
+                events.append(_Event((nodes[select][3],), copies=select))
+            events.append(_Event((), ends=item))
+            if at_once:
+                put(item.selects)
+        else:
+            compute(item)
+            if at_once and nodes[item][0] is not CONST:
+                put(partner.get(item, (item,)))
+    put(list(waiting))
+    return events
+
+
+def _partners(nodes: Sequence[Node], items: Sequence[int | Branch]) -> dict[int, tuple[int, ...]]:
+    """Sine and cosine of one angle, where both are needed in one part of the program: they are computed together."""
+    partner: dict[int, tuple[int, ...]] = {}
+    outside = [item for item in items if not isinstance(item, Branch)]
+    for part in (outside, *(item.body for item in items if isinstance(item, Branch))):
+        found: dict[int, list[int]] = defaultdict(list)
+        for i in part:
+            if nodes[i][0] is SIN or nodes[i][0] is COS:
+                found[nodes[i][1]].append(i)
+        for both in found.values():
+            for i in both:
+                partner[i] = tuple(sorted(both, key=lambda k: nodes[k][0] is COS))
+    return partner
+
+
+# Registers and slots -------------------------------------------------------------------------------------------------
+
+
+class _Allocator:
+    """One pass over the events of a program."""
+
+    def __init__(self, trace: Trace, limits: Limits, copied: Sequence[int]) -> None:
+        self.nodes = trace.graph.nodes
+        self.copied = frozenset(copied)
+        self.limits = replace(limits, registers=max(limits.registers, LEAST))
+        self.actions: list[Action] = []
+        self.registers: set[int] = set()
+        self.slots: dict[int, Slot] = {}
+        self.free_shared = list(range(limits.shared))[::-1]
+        self.free_local: list[int] = []
+        self.shared = self.local = 0
+        self.farthest: list[tuple[int, int]] = []
+        """Heap of values by their next use, the farthest first; entries that are out of date are dropped when met."""
+        self.before: set[int] | None = None
+        """In a branch: the values that were in registers before, and still are."""
+        self.hoisted: list[Action] = []
+        self.begin = 0
+
+    def run(self, events: Sequence[_Event]) -> Allocation:
+        """Allocate, event by event."""
+        self.uses: dict[int, list[int]] = defaultdict(list)
+        for now, event in enumerate(events):
+            for i in set(event.reads):
+                if self.nodes[i][0] is not CONST:
+                    self.uses[i].append(now)
+        for now, event in enumerate(events):
+            self._bring(event.reads, now)
+            if event.begins is not None:
+                self._enter(event.begins)
+            elif event.ends is not None:
+                self._leave()
+            elif event.copies is not None:
+                self._copy(event.reads[0], event.copies)
+            elif event.put is not None:
+                self.actions.append(Put(event.reads[0], *event.put))
+            elif event.computes:
+                self._release(event.reads, now)
+                self._make_room(len(event.computes), now, event.reads)
+                self.actions.append(Compute(event.computes))
+                for i in event.computes:
+                    self._hold(i, now)
+            self._release(event.reads, now)
+            self._release(event.computes, now)
+        return Allocation(self.actions, self.shared, self.local)
+
+    def _next_use(self, i: int, now: int) -> int:
+        """The first use of a value after now."""
+        uses = self.uses[i]
+        k = bisect_left(uses, now + 1)
+        return uses[k] if k < len(uses) else NEVER
+
+    def _bring(self, reads: Sequence[int], now: int) -> None:
+        """Have all operands in registers."""
+        for i in reads:
+            if self.nodes[i][0] is CONST or i in self.registers:
+                continue
+            self._make_room(1, now, reads)
+            self.actions.append(Load(i, self.slots.get(i)))
+            self._hold(i, now)
+        for i in reads:
+            if i in self.registers:
+                self._hold(i, now)
+
+    def _hold(self, i: int, now: int) -> None:
+        self.registers.add(i)
+        heappush(self.farthest, (-self._next_use(i, now), i))
+
+    def _make_room(self, count: int, now: int, kept: Sequence[int]) -> None:
+        """Let those values go whose next use is farthest, until there are registers for ``count`` more."""
+        passed = []
+        while len(self.registers) + count > self.limits.registers:
+            use, i = heappop(self.farthest)
+            if i in kept:
+                passed.append((use, i))
+            elif i in self.registers and -use == self._next_use(i, now):
+                self._evict(i, -use - now)
+        for entry in passed:
+            heappush(self.farthest, entry)
+
+    def _evict(self, i: int, distance: int) -> None:
+        self.registers.discard(i)
+        if i not in self.slots and (self.nodes[i][0] is not INPUT or i in self.copied):
+            inherited = self.before is not None and i in self.before
+            if inherited:  # to a slot that nothing in the branch has used
+                self.slots[i] = self._new_local()
+                self.hoisted.append(Store(i, self.slots[i]))
+            else:
+                self.slots[i] = self._new_slot(distance)
+                self.actions.append(Store(i, self.slots[i]))
+        if self.before is not None:
+            self.before.discard(i)
+
+    def _new_slot(self, distance: int = 0) -> Slot:
+        if self.free_shared and distance <= self.limits.window:
+            place = self.free_shared.pop()
+            self.shared = max(self.shared, place + 1)
+            return Slot(True, place)
+        return Slot(False, self.free_local.pop()) if self.free_local else self._new_local()
+
+    def _new_local(self) -> Slot:
+        self.local += 1
+        return Slot(False, self.local - 1)
+
+    def _release(self, values: Sequence[int], now: int) -> None:
+        """Forget values that have no further use."""
+        for i in values:
+            if self.nodes[i][0] is not CONST and self._next_use(i, now) == NEVER:
+                self.registers.discard(i)
+                slot = self.slots.pop(i, None)
+                if slot is not None:
+                    (self.free_shared if slot.shared else self.free_local).append(slot.place)
+
+    # Branches --------------------------------------------------------------------------------------------------------
+
+    def _copy(self, value: int, select: int) -> None:
+        """A side of a select goes to its slot."""
+        if select not in self.slots:
+            self.slots[select] = self._new_slot()
+        self.actions.append(Store(value, self.slots[select]))
+
+    def _enter(self, branch: Branch) -> None:
+        self.begin = len(self.actions)
+        self.actions.append(Begin(branch.below, branch.bound))
+        self.before = set(self.registers)
+
+    def _leave(self) -> None:
+        assert self.before is not None
+        self.actions.append(End())
+        self.actions[self.begin : self.begin] = self.hoisted
+        self.registers &= self.before
+        self.before, self.hoisted = None, []

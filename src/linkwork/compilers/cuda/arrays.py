@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrays on a GPU: those of torch, CuPy, JAX and others are read as they are; results are arrays of the same library.
+
+| what an array has                | how it is read and made                                                     |
+|----------------------------------|-----------------------------------------------------------------------------|
+| torch's tensors, CuPy's arrays   | by their own attributes, on their library's current stream                  |
+| ``__dlpack__`` (JAX and others)  | by DLPack, ordered on our stream; results of JAX are made of ours           |
+| ``__cuda_array_interface__``     | by that; results are `DeviceArray`                                          |
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.compilers.cuda import dlpack
+from linkwork.compilers.cuda.driver import Device, Memory, device, driver
+from linkwork.errors import InputError
+
+CUDA = 2
+"""DLPack's number of devices of NVIDIA."""
+LEGACY_STREAM = 1
+"""DLPack's number of the default stream."""
+
+
+class View(NamedTuple):
+    """An array as a kernel sees it: strides in numbers, not bytes."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: int
+    owner: Any = None
+    """What keeps the memory alive."""
+
+
+class Library(Protocol):
+    """How arrays of one library are read and made."""
+
+    def view(self, x: Any, name: str, stream: int | None) -> View:
+        """An array as a kernel sees it; ready on the stream."""
+
+    def stream(self, where: int) -> int:
+        """The library's current stream on a device."""
+
+    def empty(self, shape: tuple[int, ...], dtype: str, where: int, number_major: int) -> tuple[Any, View]:
+        """A new array, and its view; ``number_major``: batch axes, which vary fastest (0: numbers do)."""
+
+    def finished(self, x: Any) -> Any:
+        """A new array as the caller gets it, after it was written."""
+
+
+def library_of(x: Any, name: str) -> Library:
+    """How an array is read.
+
+    Args:
+        x: The array.
+        name: Of the argument, for messages.
+    """
+    kind = type(x)
+    found = _KNOWN.get(kind)
+    if found is None:
+        found = _KNOWN[kind] = _library(kind, x, name)
+    return found
+
+
+def _library(kind: type, x: Any, name: str) -> Library:
+    names = {base.__module__.partition(".")[0] for base in kind.__mro__}
+    if isinstance(x, DeviceArray):
+        return _Own()
+    if "torch" in names:
+        return _Torch()
+    if "cupy" in names:
+        return _CuPy()
+    if hasattr(x, "__dlpack__") and not isinstance(x, np.ndarray):
+        return _Jax() if names & {"jax", "jaxlib"} else _DLPack()
+    if hasattr(kind, "__cuda_array_interface__"):
+        return _Interface()
+    what = "a NumPy array" if isinstance(x, np.ndarray) else f"a {kind.__name__}"
+    raise InputError(
+        f"{name} is {what}, which is in the memory of the CPU; evaluators on 'cuda' take arrays on a GPU: "
+        "lw.to_device(x), torch.as_tensor(x, device='cuda'), cupy.asarray(x), jax.device_put(x)"
+    )
+
+
+_KNOWN: dict[type, Library] = {}
+
+
+# Libraries -----------------------------------------------------------------------------------------------------------
+
+
+class _Torch:
+    """torch's tensors."""
+
+    def __init__(self) -> None:
+        self.torch: Any = import_module("torch")
+        torch = self.torch
+        self.names = {torch.float32: "float32", torch.float64: "float64"}
+        self.types = {"float32": torch.float32, "float64": torch.float64}
+        self._stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+    def view(self, x: Any, name: str, stream: int | None) -> View:
+        where = x.device
+        if where.type != "cuda":
+            raise InputError(f"{name} is a tensor on '{where}', needs one on a GPU: {name}.to('cuda')")
+        if x.is_conj() or x.is_neg():
+            x = x.resolve_conj().resolve_neg()
+        dtype = self.names.get(x.dtype) or str(x.dtype).removeprefix("torch.")
+        return View(x.data_ptr(), tuple(x.shape), x.stride(), dtype, where.index or 0, x)
+
+    def stream(self, where: int) -> int:
+        if self._stream is not None:
+            return int(self._stream(where))
+        return int(self.torch.cuda.current_stream(where).cuda_stream)
+
+    def empty(self, shape: tuple[int, ...], dtype: str, where: int, number_major: int) -> tuple[Any, View]:
+        strides = _strides(shape, number_major)
+        made = self.torch.empty_strided(
+            shape, strides, dtype=self.types[dtype], device=self.torch.device("cuda", where)
+        )
+        return made, View(made.data_ptr(), shape, strides, dtype, where)
+
+    def finished(self, x: Any) -> Any:
+        return x
+
+
+class _CuPy:
+    """CuPy's arrays."""
+
+    def __init__(self) -> None:
+        self.cupy: Any = import_module("cupy")
+
+    def view(self, x: Any, name: str, stream: int | None) -> View:
+        size = x.itemsize
+        return View(x.data.ptr, x.shape, tuple(s // size for s in x.strides), x.dtype.name, x.device.id, x)
+
+    def stream(self, where: int) -> int:
+        return int(self.cupy.cuda.get_current_stream(where).ptr)
+
+    def empty(self, shape: tuple[int, ...], dtype: str, where: int, number_major: int) -> tuple[Any, View]:
+        strides = _strides(shape, number_major)
+        with self.cupy.cuda.Device(where):
+            memory = self.cupy.empty(math.prod(shape), dtype)
+        size = memory.itemsize
+        made = self.cupy.ndarray(shape, dtype, memory.data, tuple(s * size for s in strides))
+        return made, View(memory.data.ptr, shape, strides, dtype, where)
+
+    def finished(self, x: Any) -> Any:
+        return x
+
+
+class _Own:
+    """Our own arrays, on the default stream."""
+
+    def view(self, x: DeviceArray, name: str, stream: int | None) -> View:
+        return View(x.pointer, x.shape, x.strides, x.dtype.name, x.device, x)
+
+    def stream(self, where: int) -> int:
+        return 0
+
+    def empty(self, shape: tuple[int, ...], dtype: str, where: int, number_major: int) -> tuple[Any, View]:
+        made = DeviceArray(shape, dtype, where, _strides(shape, number_major))
+        return made, self.view(made, "", None)
+
+    def finished(self, x: Any) -> Any:
+        return x
+
+
+class _DLPack(_Own):
+    """Arrays that speak DLPack."""
+
+    def view(self, x: Any, name: str, stream: int | None) -> View:
+        kind, where = x.__dlpack_device__()
+        if kind != CUDA:
+            raise InputError(
+                f"{name} is a {type(x).__name__} that is not on a GPU of NVIDIA (DLPack device {int(kind)}): "
+                "lw.to_device(x) makes an array there"
+            )
+        capsule = x.__dlpack__(stream=stream or LEGACY_STREAM)
+        found = dlpack.read(capsule)
+        return View(found.pointer, found.shape, found.strides, found.dtype, where, (x, capsule))
+
+
+class _Jax(_DLPack):
+    """JAX's arrays, which are never written to: results are handed over when they are computed."""
+
+    def empty(self, shape: tuple[int, ...], dtype: str, where: int, number_major: int) -> tuple[Any, View]:
+        return super().empty(shape, dtype, where, 0)
+
+    def finished(self, x: Any) -> Any:
+        return import_module("jax.dlpack").from_dlpack(x)
+
+
+class _Interface(_Own):
+    """Arrays that have ``__cuda_array_interface__``."""
+
+    def view(self, x: Any, name: str, stream: int | None) -> View:
+        known = x.__cuda_array_interface__
+        dtype = np.dtype(known["typestr"])
+        shape = tuple(known["shape"])
+        given = known.get("strides")
+        strides = _strides(shape, 0) if given is None else tuple(s // dtype.itemsize for s in given)
+        return View(known["data"][0], shape, strides, dtype.name, _device_of(known["data"][0]), x)
+
+
+def _device_of(pointer: int) -> int:
+    """The GPU that an address belongs to."""
+    found = ctypes.c_int()
+    driver().PointerGetAttribute(ctypes.byref(found), 9, ctypes.c_uint64(pointer))
+    return found.value
+
+
+def _strides(shape: Sequence[int], number_major: int) -> tuple[int, ...]:
+    """Strides of a new array: C order, or with the first ``number_major`` axes varying fastest."""
+    order = [*range(number_major, len(shape)), *range(number_major)]
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(order):
+        strides[axis], step = step, step * max(shape[axis], 1)
+    return tuple(strides)
+
+
+# Arrays of our own ---------------------------------------------------------------------------------------------------
+
+
+class DeviceArray:
+    """An array on a GPU, for those who use no framework: made by `to_device`, and by evaluators on ``"cuda"``.
+
+    torch, CuPy and JAX take it without a copy (``torch.from_dlpack(x)``); ``x.numpy()`` brings it back.
+
+    Args:
+        shape: Its shape.
+        dtype: Its type of numbers.
+        device: Number of the GPU.
+        strides: Distances of its axes in numbers; by default C order.
+    """
+
+    def __init__(
+        self, shape: Sequence[int], dtype: str = "float64", device: int = 0, strides: Sequence[int] | None = None
+    ) -> None:
+        self.shape = tuple(int(n) for n in shape)
+        self.dtype = np.dtype(dtype)
+        self.device = device
+        self.strides: tuple[int, ...] = _strides(self.shape, 0) if strides is None else tuple(strides)
+        self._memory = Memory(_device(device), math.prod(self.shape) * self.dtype.itemsize)
+        self._offset = 0
+
+    @property
+    def pointer(self) -> int:
+        """Its address on the GPU."""
+        return self._memory.pointer + self._offset
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return math.prod(self.shape)
+
+    @property
+    def T(self) -> DeviceArray:
+        """The same memory with the order of axes reversed: a number-major batch is ``to_device(q.T).T``."""
+        return self._part(self.shape[::-1], self.strides[::-1], self._offset)
+
+    def __getitem__(self, index: Any) -> DeviceArray:
+        """A part of it, in the same memory: integers, slices and ``...`` as of NumPy."""
+        whole = self._laid_out(np.empty(1, self.dtype))
+        part = whole[index]
+        if not isinstance(part, np.ndarray):
+            part = whole[*(index if isinstance(index, tuple) else (index,)), None][0:1].reshape(())
+        if part.base is None:
+            raise InputError(f"arrays on a GPU take integers, slices and ..., not {index!r}")
+        moved = part.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+        strides = tuple(s // self.dtype.itemsize for s in part.strides)
+        return self._part(part.shape, strides, self._offset + moved)
+
+    def _part(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> DeviceArray:
+        other = object.__new__(DeviceArray)
+        other.__dict__.update(self.__dict__, shape=shape, strides=strides, _offset=offset)
+        return other
+
+    def _laid_out(self, memory: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """An array of this one's shape and strides, beginning where ``memory`` does."""
+        strides = tuple(s * self.dtype.itemsize for s in self.strides)
+        return np.lib.stride_tricks.as_strided(memory, self.shape, strides)
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """The numbers as a NumPy array; waits for all work on the GPU."""
+        content = self._memory.read(self._memory.bytes)[self._offset :]
+        return self._laid_out(np.frombuffer(content, dtype=self.dtype)).copy()
+
+    def __array__(self, *arguments: Any, **options: Any) -> npt.NDArray[Any]:
+        raise TypeError("an array on a GPU is no NumPy array: x.numpy() copies it, and waits for the GPU")
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<DeviceArray {self.shape} {self.dtype} on GPU {self.device}>"
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "strides": tuple(s * self.dtype.itemsize for s in self.strides),
+            "typestr": self.dtype.str,
+            "data": (self.pointer, False),
+            "stream": 1,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CUDA, self.device
+
+    def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
+        """A capsule of DLPack; the consumer's stream waits for what was computed before."""
+        if stream not in (None, 0, LEGACY_STREAM, -1):
+            ordered(_device(self.device), 0, 0 if stream is None else stream)
+        return dlpack.capsule(self, self.pointer, self.shape, self.strides, self.dtype, self.device)
+
+
+def ordered(where: Device, before: int, after: int) -> None:
+    """Let work on one stream wait for all that is on another now."""
+    cu, event = driver(), ctypes.c_void_p()
+    with where.current():
+        cu.EventCreate(ctypes.byref(event), 2)
+        try:
+            cu.EventRecord(event, ctypes.c_void_p(before))
+            cu.StreamWaitEvent(ctypes.c_void_p(after), event, 0)
+        finally:
+            cu.EventDestroy_v2(event)
+
+
+_device = device
+
+
+def to_device(array: npt.ArrayLike, dtype: str | None = None, device: int = 0) -> DeviceArray:
+    """A NumPy array as an array on a GPU, for evaluators on ``"cuda"`` where no framework is used.
+
+    Strides are kept as far as they are those of C or Fortran order: ``to_device(q.T.copy().T)`` is number-major.
+
+    Args:
+        array: Numbers.
+        dtype: Type of the numbers there; by default that of the array.
+        device: Number of the GPU.
+    """
+    given = np.asarray(array, dtype=dtype)
+    if given.dtype.kind != "f":
+        given = given.astype(np.float64)
+    fortran = given.flags.f_contiguous and not given.flags.c_contiguous
+    strides = tuple(s // given.itemsize for s in given.strides) if fortran else None
+    made = DeviceArray(given.shape, given.dtype.name, device, strides)
+    made._memory.write(given.tobytes(order="F" if fortran else "C"))
+    return made
+
+
+if sys.maxsize < 2**32:
+    raise ImportError("GPUs need a system of 64 bits")

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Straight-line programs as LLVM IR for one thread of a GPU: a function of the arrays of one state.
+
+| name      | meaning                                                                                        |
+|-----------|------------------------------------------------------------------------------------------------|
+| ``%a<k>`` | array ``k`` of this thread's state, inputs then outputs; its numbers are ``%step<k>`` apart       |
+| ``%carry``| what the first text carries to further iterations, in local memory; or in global, ``%carry_step`` apart |
+| ``%shared``| this thread's first slot in the shared memory of its block; its slots are `THREADS` numbers apart |
+
+Loads and stores of slots are volatile: the assembler leaves values where `allocation` has put them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import cache
+
+from linkwork.compilers.cuda.allocation import (
+    Action,
+    Allocation,
+    Begin,
+    Compute,
+    End,
+    Limits,
+    Load,
+    Put,
+    Slot,
+    Store,
+    allocate,
+)
+from linkwork.compilers.emit import BINARY, declarations, straight_line
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.sincos import sincos_double, sincos_single
+from linkwork.compilers.trace import Trace, trace_function
+from linkwork.model.expressions import CONST, FMA, NEG, RINT, SELECT, SIN, SQRT
+
+TRIPLE = "nvptx64-nvidia-cuda"
+GLOBAL, SHARED, LOCAL = "ptr addrspace(1)", "ptr addrspace(3)", "ptr addrspace(5)"
+THREADS = 128
+"""Threads of a block."""
+POOL = "linkwork_pool"
+"""The shared memory of a block, as much as a launch asks for."""
+
+
+def module_head(t: Type) -> str:
+    """What the functions of a module need: intrinsics, the pool of shared memory."""
+    sizes = [f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in ("tid", "ctaid", "ntid")]
+    pool = f"@{POOL} = external addrspace(3) global [0 x {t.scalar}], align 16"
+    return "\n".join([f'target triple = "{TRIPLE}"', declarations(t), *sizes, pool])
+
+
+def thread_index(t: Type) -> list[str]:
+    """``%state``: the number of a thread in the grid; ``%shared``: its first slot."""
+    return [
+        "%thread32 = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
+        "%block32 = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()",
+        "%threads32 = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()",
+        "%thread = zext i32 %thread32 to i64",
+        "%block = zext i32 %block32 to i64",
+        "%threads = zext i32 %threads32 to i64",
+        "%first = mul i64 %block, %threads",
+        "%state = add i64 %first, %thread",
+        f"%shared = getelementptr {t.scalar}, {SHARED} @{POOL}, i64 %thread",
+    ]
+
+
+def array_parameters(count: int) -> str:
+    """Parameters of a function: where arrays of a state begin, and how far their numbers are apart."""
+    return ", ".join(f"{GLOBAL} %a{k}, i64 %step{k}" for k in range(count))
+
+
+def device_function(
+    name: str,
+    trace: Trace,
+    t: Type,
+    limits: Limits,
+    at_once: bool = True,
+    held: Collection[int] = (),
+    global_carry: bool = False,
+) -> tuple[str, int]:
+    """A program as a function of one state, and how many slots of shared memory it uses.
+
+    It returns zero, or NaN where a number that it reads or writes is not finite::
+
+        float name(ptr a0, i64 step0, ..., ptr carry, ptr shared)                     carry in local memory
+        float name(ptr a0, i64 step0, ..., ptr carry, i64 carry_step, ptr shared)     carry in global memory
+
+    Args:
+        name: Of the function.
+        trace: The program: one text, without those of further iterations.
+        t: Type of its numbers.
+        limits: Registers and shared memory of a thread.
+        at_once: Whether outputs are written as soon as they are known; not where inputs are outputs too.
+        held: Inputs that are the same for all states, and known to be finite.
+        global_carry: Whether what is carried to further iterations is in global memory, so that another thread can go
+            on with a state.
+    """
+    allocation = allocate(trace, limits, at_once)
+    arrays = len(trace.inputs) + len(trace.outputs)
+    lines = [
+        f"%spilled = alloca [{max(allocation.local, 1)} x {t.scalar}], align {t.bytes}",
+        f"%local = addrspacecast ptr %spilled to {LOCAL}",
+        *Emitter(trace, t, allocation, held=held, global_carry=global_carry).lines(),
+    ]
+    body = "\n".join(line if line.endswith(":") else f"  {line}" for line in lines)
+    carry = f"{GLOBAL} %carry, i64 %carry_step" if global_carry else f"{LOCAL} %carry"
+    head = f"define internal {t.scalar} @{name}({array_parameters(arrays)}, {carry}, {SHARED} %shared) noinline"
+    return (
+        f"{head} {{\nentry:\n{body}\n  %finite = fadd {t.scalar} %read, %written\n  ret {t.scalar} %finite\n}}",
+        allocation.shared,
+    )
+
+
+class Emitter:
+    """The instructions of an allocated program. Names begin with ``prefix``; those of the module docstring are given.
+
+    At the end ``%<prefix>read`` and ``%<prefix>written`` are zero, or NaN where a number was read or written that is
+    not finite. Arrays that are ``held`` by the caller are the same for all states, and known to be finite.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        t: Type,
+        allocation: Allocation,
+        prefix: str = "",
+        held: Collection[int] = (),
+        global_carry: bool = False,
+    ) -> None:
+        self.trace, self.t, self.allocation, self.prefix = trace, t, allocation, prefix
+        self.global_carry = global_carry
+        self.held = frozenset(held)
+        self.looked_at: set[tuple[int, int]] = set()
+        """Numbers of inputs that are known to be finite where ``read`` is."""
+        self.inside = False
+        self.nodes = trace.graph.nodes
+        self.arrays = len(trace.inputs) + len(trace.outputs)
+        self.names: dict[int, str] = {}
+        self.count = 0
+        self.text: list[str] = []
+
+    def lines(self) -> list[str]:
+        """All instructions."""
+        self.read = self.written = self.t.number(0.0)
+        saved: dict[int, str] = {}
+        for action in self.allocation.actions:
+            if isinstance(action, Begin):
+                saved = dict(self.names)
+                self._begin(action)
+            elif isinstance(action, End):
+                self.names = saved
+                self._end()
+            else:
+                self._emit(action)
+        for name, total in (("read", self.read), ("written", self.written)):
+            self.text.append(f"%{self.prefix}{name} = fadd {self.t.scalar} {total}, {self.t.number(0.0)}")
+        return self.text
+
+    def _noted(self, value: str, total: str) -> str:
+        """A total of zeros that is NaN from here on if a value is not finite."""
+        name, s = self._new(), self.t.scalar
+        zero = self.t.number(0.0)
+        self.text.append(f"{name} = call {s} @llvm.fma.{self.t.suffix}({s} {value}, {s} {zero}, {s} {total})")
+        return name
+
+    def _new(self) -> str:
+        self.count += 1
+        return f"%{self.prefix}x{self.count}"
+
+    def _value(self, i: int) -> str:
+        node = self.nodes[i]
+        return self.t.number(node[1]) if node[0] is CONST else self.names[i]
+
+    def _emit(self, action: Action) -> None:
+        s = self.t.scalar
+        if isinstance(action, Load):
+            name = self._new()
+            if action.slot is not None:
+                self.text.append(f"{name} = load volatile {s}, {self._slot(action.slot)}")
+            else:
+                self._read(name, *self.nodes[action.value][1:])
+            self.names[action.value] = name
+        elif isinstance(action, Store):
+            self.text.append(f"store volatile {s} {self._value(action.value)}, {self._slot(action.slot)}")
+        elif isinstance(action, Put):
+            self._put(action)
+        elif isinstance(action, Compute):
+            self._compute(action.values)
+
+    # Memory ---------------------------------------------------------------------------------------------------------
+
+    def _slot(self, slot: Slot) -> str:
+        name = self._new()
+        space, base, place = (SHARED, "%shared", slot.place * THREADS) if slot.shared else (LOCAL, "%local", slot.place)
+        self.text.append(f"{name} = getelementptr {self.t.scalar}, {space} {base}, i64 {place}")
+        return f"{space} {name}"
+
+    def _number(self, array: int, place: int) -> str:
+        """The address of a number of an array of this state."""
+        name, s = self._new(), self.t.scalar
+        if array == self.arrays and not self.global_carry:
+            self.text.append(f"{name} = getelementptr {s}, {LOCAL} %carry, i64 {place}")
+            return f"{LOCAL} {name}"
+        base, step = ("%carry", "%carry_step") if array == self.arrays else (f"%a{array}", f"%step{array}")
+        self.text += [
+            f"{name}.k = mul i64 {step}, {place}",
+            f"{name} = getelementptr {s}, {GLOBAL} {base}, i64 {name}.k",
+        ]
+        return f"{GLOBAL} {name}"
+
+    def _read(self, name: str, array: int, place: int) -> None:
+        """A number of an input."""
+        kind = "load" if array in self.held else "load volatile"
+        address = self._number(array, place)
+        self.text.append(f"{name} = {kind} {self.t.scalar}, {address}")
+        own = array < len(self.trace.inputs) and array not in self.held
+        if own and not self.inside and (array, place) not in self.looked_at:
+            self.looked_at.add((array, place))
+            self.read = self._noted(name, self.read)
+
+    def _put(self, action: Put) -> None:
+        t, symbol = self.t, self.trace.results[action.array][action.place]
+        value = self._value(action.value)
+        if symbol.minus:
+            name = self._new()
+            self.text.append(f"{name} = fneg {t.scalar} {value}")
+            value = name
+        array = self.arrays if action.array == len(self.trace.outputs) else len(self.trace.inputs) + action.array
+        self.text.append(f"store {t.scalar} {value}, {self._number(array, action.place)}")
+        if array < self.arrays and self.nodes[action.value][0] is not CONST:
+            self.written = self._noted(value, self.written)
+
+    # Arithmetic ---------------------------------------------------------------------------------------------------------
+
+    def _compute(self, values: tuple[int, ...]) -> None:
+        t, s = self.t, self.t.scalar
+        i = values[0]
+        op, *rest = self.nodes[i]
+        given = [self._value(k) for k in rest]
+        name = self._new()
+        self.names[i] = name
+        if op in BINARY:
+            self.text.append(f"{name} = {BINARY[op]} contract {s} {given[0]}, {given[1]}")
+        elif op is NEG:
+            self.text.append(f"{name} = fneg {s} {given[0]}")
+        elif op is SQRT or op is RINT:
+            self.text.append(f"{name} = call {s} @llvm.{op}.{t.suffix}({s} {given[0]})")
+        elif op is FMA:
+            arguments = ", ".join(f"{s} {x}" for x in given)
+            self.text.append(f"{name} = call {s} @llvm.fma.{t.suffix}({arguments})")
+        elif op is SELECT:
+            self.text.append(f"{name}.m = fcmp olt {s} {given[0]}, {given[1]}")
+            self.text.append(f"{name} = select i1 {name}.m, {s} {given[2]}, {s} {given[3]}")
+        else:
+            lines, results = sincos(t, given[0], f"{name[1:]}.")
+            self.text += lines
+            for k in values:
+                self.names[k] = results[0 if self.nodes[k][0] is SIN else 1]
+
+    # Branches ---------------------------------------------------------------------------------------------------------
+
+    def _begin(self, action: Begin) -> None:
+        self.label, self.inside = self._new()[1:], True
+        below, bound = self._value(action.below), self._value(action.bound)
+        self.text += [
+            f"%{self.label} = fcmp olt {self.t.scalar} {below}, {bound}",
+            f"br i1 %{self.label}, label %then.{self.label}, label %after.{self.label}",
+            f"then.{self.label}:",
+        ]
+
+    def _end(self) -> None:
+        self.text += [f"br label %after.{self.label}", f"after.{self.label}:"]
+        self.inside = False
+
+
+def sincos(t: Type, angle: str, prefix: str) -> tuple[list[str], tuple[str, str]]:
+    """Instructions for sine and cosine of one angle, by polynomials, and the names of both."""
+    lines, results = _sincos(t.dtype)
+    renamed = [re.sub(r"%(?=[vmn]\d)", f"%{prefix}", line) for line in lines]
+    opening = f"%{prefix}angle = fadd {t.scalar} {angle}, {t.number(-0.0)}"
+    sine, cosine = (result.replace("%", f"%{prefix}", 1) for result in results)
+    return [opening, *(line.replace("%angle", f"%{prefix}angle") for line in renamed)], (sine, cosine)
+
+
+@cache
+def _sincos(dtype: str) -> tuple[list[str], tuple[str, str]]:
+    t = Type(dtype, 1)
+    trace = trace_function("sincos", sincos_double if dtype == "float64" else sincos_single, ["x"])
+    results: dict[int, str] = {}
+
+    def store(k: int, j: int, value: str) -> list[str]:
+        results[k] = value
+        return []
+
+    def load(i: int, first: int) -> list[str]:
+        return [f"%v{i} = fadd {t.scalar} %angle, {t.number(-0.0)}"]
+
+    return straight_line(trace, t, load, store), (results[0], results[1])

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The backend ``"cuda"``: a straight-line program on a GPU, called with arrays that are there.
+
+Inputs that an evaluator holds itself (settings, regularization, parameters) are NumPy arrays of one state: they are
+copied to the GPU once. Those that are all zero (wrenches, targets, directions that a call leaves out) are not even
+that: the program is made for the inputs that are given, and what depends on zeros alone vanishes.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.compilers import cache as disk
+from linkwork.compilers import llvm
+from linkwork.compilers.cuda import ptx
+from linkwork.compilers.cuda.arrays import Library, View, library_of
+from linkwork.compilers.cuda.driver import (
+    CudaCode,
+    Device,
+    Memory,
+    device,
+    machine_code,
+    packed,
+    unpacked,
+    version,
+)
+from linkwork.compilers.cuda.layout import Layouts, Rows, rows_of
+from linkwork.compilers.fixed import fixed
+from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.run import Runner
+from linkwork.compilers.trace import Trace
+from linkwork.errors import InputError, NotFinite
+
+GIVEN = ("q", "v", "tau", "a")
+"""Inputs that no evaluator holds, but for zeros: NumPy arrays in their place are mistakes."""
+PRECISIONS = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Which inputs of a program a kernel does not read from the caller's arrays."""
+
+    zero: frozenset[int] = frozenset()
+    """Inputs that are zero, and left out of the program."""
+    held: frozenset[int] = frozenset()
+    """Inputs that are the same for all states."""
+
+
+class CudaRunner(Runner):
+    """Runs a program on GPUs: one thread a state."""
+
+    def __init__(self, program: Program, backend: Backend) -> None:
+        super().__init__(program, backend)
+        self.limit = backend.max_operations
+        self.sizes = [math.prod(shape) for shape in self.shapes]
+        self._lock = threading.Lock()
+        self._trace: Trace | None = None
+        self._codes: dict[tuple[Signature, int], CudaCode] = {}
+        self._constants: dict[tuple[int, bytes], Memory] = {}
+        self._copies: dict[tuple[int, int], tuple[Memory, Any]] = {}
+        self._status: dict[int, Memory] = {}
+
+    # Machine code ----------------------------------------------------------------------------------------------------
+
+    def code(self, signature: Signature, where: Device) -> CudaCode:
+        """The kernel for a set of given inputs: from this process, from the cache, or made now."""
+        found = self._codes.get((signature, where.index))
+        if found is None:
+            with self._lock:
+                found = self._codes.get((signature, where.index))
+                if found is None:
+                    found = self._codes[signature, where.index] = self._made(signature, where)
+        return found
+
+    def _made(self, signature: Signature, where: Device) -> CudaCode:
+        parts = [self.dtype.name, str(self.limit), repr((sorted(signature.zero), sorted(signature.held)))]
+        parts += [
+            where.architecture,
+            str(where.shared_memory),
+            str(version()),
+            llvm.version(),
+            repr(self.program.units),
+        ]
+        name = disk.key("cuda", *self.program.content(), *parts)
+
+        def make() -> bytes:
+            what = f"{self.program.algorithm.name} of '{self.program.robot}' ({self.dtype}, {where.name})"
+            with disk.announced(what):
+                kernel = self.kernel(signature, where.shared_memory)
+                cubin = machine_code(ptx.assembly(kernel.ir, where.architecture), where)
+                return packed(cubin, threads=kernel.threads, shared_bytes=kernel.shared_bytes)
+
+        cubin, known = unpacked(disk.fetch(name, make))
+        return CudaCode(cubin, len(self.shapes), **known)
+
+    def kernel(self, signature: Signature, shared_memory: int) -> ptx.Kernel:
+        """The kernel as LLVM IR, for multiprocessors with so many bytes of shared memory."""
+        if self._trace is None:
+            self._trace = self.program.trace(self.limit)
+        traced = self._trace
+        zeros = {name: [0.0] * size for k, (name, size) in enumerate(traced.inputs) if k in signature.zero}
+        if zeros:
+            traced = fixed(traced, zeros)
+        limits = ptx.limits(self.dtype.name, shared_memory)
+        return ptx.kernel(traced, self.dtype.name, limits, signature.zero | signature.held, self.program.units)
+
+    # Calls -----------------------------------------------------------------------------------------------------------
+
+    def evaluate(self, arguments: Sequence[Any], out: Sequence[Any], stream: int | None = None) -> list[Any]:
+        """Compute for arrays on a GPU, without waiting for it; leading axes broadcast."""
+        views, library, constants = self._views(arguments, stream)
+        where = device(next(view.device for view in views if view is not None))
+        if stream is None:
+            stream = library.stream(where.index)
+        layouts = Layouts(self.names, views, self.inputs)
+        results, made = [], []
+        for name, given, shape in zip(self.program.algorithm.outputs, out, self.outputs, strict=True):
+            full = (*layouts.lead, *shape)
+            if given is None:
+                major = len(layouts.lead) if layouts.number_major and len(shape) == 1 else 0
+                array, view = library.empty(full, self.dtype.name, where.index, major)
+            else:
+                array, view = given, library_of(given, f"out for {name}").view(given, f"out for {name}", stream)
+                self._check_view(f"out for {name}", view, where.index)
+                if view.shape != full:
+                    raise InputError(f"out for {name} has shape {view.shape}, needs {full}")
+            results.append(array)
+            made.append(view)
+        with where.current():
+            signature = self.signature(constants)
+            code, status = self.code(signature, where), self.status(where)
+            rows = [
+                self._constant(k, constants[k], signature, where) if view is None else rows_of(name, view, len(shape))
+                for k, (name, view, shape) in enumerate(zip(self.names, views, self.inputs, strict=True))
+            ]
+            rows += [rows_of("a result", view, len(shape)) for view, shape in zip(made, self.outputs, strict=True)]
+            for values, count in layouts.launches(rows):
+                code.launch(values, count, stream, where, status)
+        return [x if given is not None else library.finished(x) for x, given in zip(results, out, strict=True)]
+
+    def _views(self, arguments: Sequence[Any], stream: int | None) -> tuple[list[View | None], Library, dict[int, Any]]:
+        """Views of the caller's arrays, None for those that the evaluator holds; their library; those that it holds."""
+        views: list[View | None] = []
+        library, where = None, -1
+        constants: dict[int, Any] = {}
+        for k, (name, x, shape) in enumerate(zip(self.names, arguments, self.inputs, strict=True)):
+            if type(x) is np.ndarray and self._is_held(name, x, shape):
+                constants[k] = x
+                views.append(None)
+                continue
+            reader = library_of(x, name)
+            view = reader.view(x, name, stream)
+            lead = len(view.shape) - len(shape)
+            if lead < 0 or view.shape[lead:] != shape:
+                raise InputError(self._wrong_shape(name, view.shape, shape))
+            if library is None:
+                library, where = reader, view.device
+            self._check_view(name, view, where)
+            views.append(view)
+        if library is None:
+            raise InputError(f"{self.program.algorithm.name} on 'cuda' needs an array on a GPU among its inputs")
+        for k in [k for k, x in constants.items() if x.shape != self.inputs[k]]:
+            views[k] = self._copied(constants.pop(k), device(where))
+        return views, library, constants
+
+    def _copied(self, x: Any, where: Device) -> View:
+        """A batch that an evaluator holds, such as parameters: copied once."""
+        known = self._copies.get((where.index, id(x)))
+        if known is None:
+            memory = Memory(where, x.nbytes)
+            memory.write(np.ascontiguousarray(x, self.dtype).tobytes())
+            known = self._copies[where.index, id(x)] = (memory, x)
+        strides = tuple(math.prod(x.shape[k + 1 :]) for k in range(x.ndim))
+        return View(known[0].pointer, x.shape, strides, self.dtype.name, where.index)
+
+    @staticmethod
+    def _is_held(name: str, x: Any, shape: tuple[int, ...]) -> bool:
+        """Whether a NumPy array is an evaluator's own: of one state, or a batch that cannot change."""
+        if name in GIVEN:
+            return x.shape == shape and not x.any()
+        return bool(x.shape == shape or (not x.flags.writeable and x.shape[x.ndim - len(shape) :] == shape))
+
+    def _check_view(self, name: str, view: View, where: int) -> None:
+        if view.dtype != self.dtype.name:
+            other = f", or make the evaluator by .to('cuda', dtype='{view.dtype}')" if view.dtype in PRECISIONS else ""
+            raise InputError(
+                f"{name} has dtype {view.dtype}, this evaluator computes in {self.dtype}: convert it{other}"
+            )
+        if view.device != where:
+            raise InputError(f"{name} is on GPU {view.device}, other arrays are on GPU {where}")
+
+    def signature(self, constants: Mapping[int, Any]) -> Signature:
+        """The signature of calls with these inputs held."""
+        zero = frozenset(k for k, x in constants.items() if not x.any())
+        return Signature(zero, frozenset(constants) - zero)
+
+    def _constant(self, k: int, x: Any, signature: Signature, where: Device) -> Rows:
+        """An input that is the same for all states."""
+        if k in signature.zero:
+            return Rows(0, (), 1)
+        content = np.ascontiguousarray(x, self.dtype).tobytes()
+        found = self._constants.get((where.index, content))
+        if found is None:
+            if not np.isfinite(x).all():
+                raise InputError(f"{self.names[k]} holds numbers that are not finite")
+            found = Memory(where, len(content))
+            found.write(content)
+            self._constants[where.index, content] = found
+        return Rows(found.pointer, (), 1)
+
+    def prepared(self, constants: Mapping[str, Any], where: int = 0) -> Prepared:
+        """Code for callers that have addresses of arrays, not arrays: frameworks, and loops over steps.
+
+        Args:
+            constants: Inputs that are the same for all states and calls, by name, as NumPy arrays of one state.
+            where: Number of the GPU.
+        """
+        at = device(where)
+        held = {self.names.index(name): np.asarray(x, self.dtype) for name, x in constants.items()}
+        with at.current():
+            signature = self.signature(held)
+            code = self.code(signature, at)
+            code.function(at)
+            fixed = {k: self._constant(k, x, signature, at).pointer for k, x in held.items()}
+            return Prepared(code, at, fixed, self.status(at))
+
+    # What is not finite ----------------------------------------------------------------------------------------------
+
+    def status(self, where: Device) -> int:
+        """The address of the words that count states that are not finite (`ptx`), on a GPU."""
+        found = self._status.get(where.index)
+        if found is None:
+            with self._lock:
+                found = self._status.get(where.index)
+                if found is None:
+                    found = Memory(where, 4 * len(ptx.STATUS_WORDS))
+                    found.write(np.array(ptx.STATUS_WORDS, np.uint32).tobytes())
+                    self._status[where.index] = found
+        return found.pointer
+
+    def check(self) -> None:
+        """Raise `InputError` or `NotFinite` where states since the last check were not finite; waits for the GPU."""
+        for memory in self._status.values():
+            words = np.frombuffer(memory.read(memory.bytes), np.uint32)
+            if words[0] or words[2]:
+                memory.write(np.array(ptx.STATUS_WORDS, np.uint32).tobytes())
+            what = f"{self.program.algorithm.name} of '{self.program.robot}'"
+            if words[0]:
+                raise InputError(
+                    f"inputs of {words[0]} states of {what} hold NaN or infinity, or a quaternion of no length; the "
+                    f"first is state {words[1]}; their results are NaN"
+                )
+            if words[2]:
+                raise NotFinite(
+                    f"results of {words[2]} states of {what} are not finite; the first is state {words[3]}: numbers "
+                    f"are too large for {self.dtype}, or a body has no inertia"
+                )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A kernel, and the addresses of inputs that are the same for all states and calls."""
+
+    code: CudaCode
+    device: Device
+    held: Mapping[int, int]
+    """Addresses of inputs that are held, by their place among the arrays (0: zero, and not read)."""
+    status: int
+    """The address of the words that count states that are not finite."""
+
+    def values(self, given: Sequence[int]) -> list[int]:
+        """All values of a launch, from address, row and number distance of each array that is not held."""
+        rest, values = iter(given), list[int]()
+        for k in range(self.code.arrays):
+            values += (self.held[k], 0, 1) if k in self.held else (next(rest), next(rest), next(rest))
+        return values
+
+    def launch(self, given: Sequence[int], count: int, stream: int) -> None:
+        """Compute ``count`` states, ordered on a stream. The context of the GPU must be the current one.
+
+        Args:
+            given: Of each array that is not held, inputs then outputs: its address, the distance of its rows, and that
+                of the numbers of a row, both in numbers.
+            count: How many states.
+            stream: The driver's handle of the stream.
+        """
+        self.code.launch(self.values(given), count, stream, self.device, self.status)

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`VectorEnv`: many copies of a robot as one vector environment of Gymnasium, moved on by batched steps.
+
+An environment says where episodes start, what actions command, what is observed, what is rewarded and what ends an
+episode, for all rows at once, as arrays. The rest is here: steps, autoreset, seeds, randomized parameters, infos.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode
+
+from linkwork.errors import InputError
+from linkwork.gym.randomization import Randomization, Ranges
+from linkwork.gym.rendering import Camera, Frame
+from linkwork.gym.robots import RobotBatch, Rows
+from linkwork.inputs import above_zero, count
+from linkwork.model.model import Model
+from linkwork.quantities.arguments import Array
+from linkwork.simulation.stepper import Stepper
+
+TOLERANCE, ITERATIONS = 3e-7, 30
+"""Of steps with contacts, in parts of about 1 m/s: a hundred times that of `Stepper`. Where random actions drive robots
+hard, the last digits take most of the iterations."""
+
+WIDEST = 50.0
+"""Observations are clipped to this, plus and minus."""
+
+Mask = npt.NDArray[np.bool_]
+"""A truth for each environment."""
+
+
+class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
+    """Copies of a robot that act, fall and start anew independently: the base of environments.
+
+    Observations are float32, ``(num_envs, observations)``, clipped to -50 to 50. Actions are from -1 to 1, ``(num_envs,
+    actions)``, and clipped to that. Infos have each term of the reward, whose sum it is.
+
+    | ``autoreset_mode`` | an episode that ended                                                                      |
+    |--------------------|-------------------------------------------------------------------------------------------|
+    | ``NEXT_STEP``      | starts anew in the next step, which ignores its action and rewards nothing                 |
+    | ``SAME_STEP``      | starts anew at once; its end is in ``infos["final_obs"]`` and ``infos["final_info"]``      |
+    | ``DISABLED``       | waits for ``reset(options={"reset_mask": mask})``; a step before that is an error          |
+
+    Row i of ``reset(seed=s)`` is what one environment with the seed s + i is, however many there are.
+
+    Args:
+        robot: The mechanism.
+        num_envs: How many environments there are.
+        dt: Time of a step of the simulation, in seconds.
+        steps_per_action: Steps for which an action is held.
+        max_episode_steps: Actions after which an episode is truncated; None: it is not.
+        autoreset_mode: What happens after the end of an episode, see above.
+        randomize: Factors of parameters by name, see `Randomization`; by default all robots are the model.
+        compile: Whether steps are a program for this robot: several times as fast in large batches, after seconds to
+            minutes of compiling, once for a machine.
+        threads: Threads that share a large batch; by default as many as there are cores.
+        render_mode: ``"rgb_array"`` for `render`, or None.
+        wrenches: Frames that external wrenches act on, see `wrenches`.
+    """
+
+    observation_names: ClassVar[tuple[str, ...]] = ()
+    """What each number of an observation is."""
+    action_names: ClassVar[tuple[str, ...]] = ()
+    """What each number of an action is."""
+    reward_names: ClassVar[tuple[str, ...]] = ()
+    """Terms of the reward, keys of infos."""
+    draws: ClassVar[int] = 0
+    """Random numbers that `start` takes for each episode."""
+    render_modes: ClassVar[tuple[str, ...]] = ("rgb_array",)
+    camera: Camera = Camera()
+    """Where `render` looks from."""
+
+    def __init__(
+        self,
+        robot: Model,
+        num_envs: int = 1,
+        *,
+        dt: float = 4e-3,
+        steps_per_action: int = 5,
+        max_episode_steps: int | None = None,
+        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        randomize: Ranges | None = None,
+        compile: bool = False,
+        threads: int | None = None,
+        render_mode: str | None = None,
+        wrenches: Sequence[str] = (),
+    ) -> None:
+        if render_mode is not None and render_mode not in self.render_modes:
+            raise InputError(f"no render_mode {render_mode!r}; there are {', '.join(self.render_modes)}")
+        self.num_envs = n = count(num_envs, "num_envs")
+        self.robot, self.render_mode = robot, render_mode
+        self.steps_per_action = count(steps_per_action, "steps_per_action")
+        self.max_episode_steps = None if max_episode_steps is None else count(max_episode_steps, "max_episode_steps")
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.randomization = Randomization(robot, randomize or {})
+        stepper = Stepper(
+            robot,
+            dt=above_zero(dt, "dt"),
+            wrenches=wrenches,
+            contact_tolerance=TOLERANCE,
+            contact_iterations=ITERATIONS,
+            parameters=self.randomization.names,
+            threads=threads,
+        )
+        self.robots = RobotBatch(stepper.compile(threads=threads) if compile else stepper, n)
+        """States of all robots."""
+        self.period = stepper.dt * self.steps_per_action
+        """Seconds from one action to the next."""
+        self.metadata = {
+            "render_modes": list(self.render_modes),
+            "render_fps": round(1 / self.period),
+            "autoreset_mode": self.autoreset_mode,
+        }
+        self.single_action_space = gymnasium.spaces.Box(-1.0, 1.0, (len(self.action_names),), np.float32)
+        seen = len(self.observation_names)
+        self.single_observation_space = gymnasium.spaces.Box(-WIDEST, WIDEST, (seen,), np.float32)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, n)
+        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, n)
+        self.actions: Array = np.zeros((n, len(self.action_names)))
+        """The last actions; zero at the start of an episode."""
+        self.elapsed: npt.NDArray[np.int64] = np.zeros(n, dtype=np.int64)
+        """Actions since the start of each episode."""
+        self._generators: list[np.random.Generator] = []
+        self._ended = np.zeros(n, dtype=bool)
+        self._started = False
+
+    # What an environment is ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def start(self, rows: Rows, draws: Array) -> tuple[Array, Array]:
+        """Where episodes start: configurations ``(rows, nq)`` with closed loops, and velocities ``(rows, nv)``.
+
+        Args:
+            rows: The environments.
+            draws: Random numbers, uniform from 0 to 1, ``(rows, draws)``.
+        """
+
+    @abstractmethod
+    def commands(self, actions: Array) -> Array:
+        """Commands of the robot's actuators, ``(num_envs, actuators)``.
+
+        Args:
+            actions: From -1 to 1, ``(num_envs, actions)``.
+        """
+
+    @abstractmethod
+    def observe(self) -> Array:
+        """Observations of the states in `robots`, ``(num_envs, observations)``."""
+
+    @abstractmethod
+    def reward(self, actions: Array) -> Mapping[str, Array]:
+        """Terms of the reward by name, ``(num_envs,)`` each, after a step.
+
+        Args:
+            actions: Those of the step; `actions` has the ones before.
+        """
+
+    @abstractmethod
+    def failed(self) -> Mask:
+        """Which episodes end here, ``(num_envs,)``; those of robots that are not finite do in any case."""
+
+    def wrenches(self) -> Array | None:
+        """External wrenches of the step that follows on the frames named, ``(num_envs, frames, 6)``; None: none."""
+        return None
+
+    def before_step(self, actions: Array) -> None:
+        """Keep what a reward needs of the state before a step.
+
+        Args:
+            actions: Those of the step.
+        """
+
+    # Gymnasium's interface -------------------------------------------------------------------------------
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """Start episodes anew: all, or those of ``options["reset_mask"]``.
+
+        Args:
+            seed: Of the first environment, the others have the next numbers; or one for each. None: generators go on.
+            options: ``{"reset_mask": mask}``, a boolean array ``(num_envs,)`` with some truth in it.
+        """
+        mask = self._mask(options)
+        rows = np.flatnonzero(mask)
+        self._seed(seed, rows)
+        if not self._started and len(rows) < self.num_envs:
+            raise gymnasium.error.ResetNeeded("reset() all environments first, then some of them by a reset_mask")
+        self._start(rows)
+        self._started = True
+        return self._observed(), {}
+
+    def step(self, actions: npt.ArrayLike) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
+        """Observations, rewards, terminations, truncations and infos after one action each.
+
+        Args:
+            actions: From -1 to 1, ``(num_envs, actions)``.
+        """
+        u = self._checked(actions)
+        if not self._started:
+            raise gymnasium.error.ResetNeeded("call reset() before the first step()")
+        anew, mode = self._ended, self.autoreset_mode
+        if mode is AutoresetMode.DISABLED and anew.any():
+            raise gymnasium.error.ResetNeeded(
+                f"episodes of environments {np.flatnonzero(anew).tolist()} have ended: with AutoresetMode.DISABLED "
+                "call reset(options={'reset_mask': terminations | truncations}) before the next step"
+            )
+        live = ~anew
+        self.before_step(u)
+        rows = np.flatnonzero(live)
+        commands, pushed = self.commands(u), self.wrenches()
+        if anew.any():
+            commands, pushed = commands[rows], None if pushed is None else pushed[rows]
+        self.robots.advance(rows, commands, self.steps_per_action, pushed)
+        self.elapsed[rows] += 1
+        good = self.robots.finite
+        terms = {name: np.where(live & good, x, 0.0) for name, x in self.reward(u).items()}
+        rewards = np.sum(list(terms.values()), axis=0)
+        terminated = live & (self.failed() | ~good)
+        late = np.zeros_like(live) if self.max_episode_steps is None else self.elapsed >= self.max_episode_steps
+        truncated = live & late
+        self.actions[rows] = u[rows]
+        if anew.any():  # the next step after an end
+            self._start(np.flatnonzero(anew))
+        self._ended = terminated | truncated
+        infos = _infos(terms, live)
+        seen = self._observed()
+        if mode is AutoresetMode.SAME_STEP and self._ended.any():
+            ended = self._ended.copy()
+            infos = _with_final(seen, terms, ended)
+            self._start(np.flatnonzero(ended))
+            seen = np.where(ended[:, None], self._observed(), seen)
+        return seen, rewards, terminated, truncated, infos
+
+    def render(self) -> tuple[Frame, ...] | None:
+        """Pictures of all robots, ``(height, width, 3)`` each; None without a render mode."""
+        if self.render_mode is None:
+            return None
+        return tuple(self.camera.picture(self.robot, q, self.caption(k)) for k, q in enumerate(self.robots.q))
+
+    def caption(self, row: int) -> str:
+        """Words above the picture of an environment.
+
+        Args:
+            row: Which.
+        """
+        return f"{self.elapsed[row] * self.period:.2f} s"
+
+    # Resets ----------------------------------------------------------------------------------------------
+
+    @property
+    def generators(self) -> tuple[np.random.Generator, ...]:
+        """The random number generator of each environment."""
+        return tuple(self._generators)
+
+    def share_generator(self, row: int, generator: np.random.Generator) -> None:
+        """Let an environment draw from a generator that is given.
+
+        Args:
+            row: Which.
+            generator: From here on.
+        """
+        if not self._generators:
+            self._seed(None, np.arange(self.num_envs))
+        self._generators[row] = generator
+
+    def _seed(self, seed: int | Sequence[int | None] | None, rows: Rows) -> None:
+        if not self._generators:
+            self._generators = [seeding.np_random()[0] for _ in range(self.num_envs)]
+        if seed is None:
+            return
+        seeds = [seed + k for k in range(self.num_envs)] if isinstance(seed, int | np.integer) else list(seed)
+        if len(seeds) != self.num_envs:
+            raise InputError(f"seed has {len(seeds)} numbers, needs one, or one for each of {self.num_envs}")
+        for k in rows:
+            if seeds[k] is not None:
+                self._generators[k] = seeding.np_random(int(seeds[k]))[0]
+        self._np_random, self._np_random_seed = self._generators[0], seeds[0]
+
+    def _mask(self, options: dict[str, Any] | None) -> Mask:
+        given = (options or {}).get("reset_mask")
+        if given is None:
+            return np.ones(self.num_envs, dtype=bool)
+        if not isinstance(given, np.ndarray) or given.dtype != np.bool_ or given.shape != (self.num_envs,):
+            raise InputError(f"options['reset_mask'] must be a boolean array of shape ({self.num_envs},)")
+        if not given.any():
+            raise InputError("options['reset_mask'] is False everywhere; leave out the reset, or the mask for all")
+        return given
+
+    def _start(self, rows: Rows) -> None:
+        """Start episodes with the numbers that their generators draw: first parameters, then the state."""
+        split, each = self.randomization.draws, self.randomization.draws + self.draws
+        draws = np.array([self._generators[k].random(each) for k in rows]).reshape(len(rows), each)
+        if split:
+            for name, values in self.randomization(draws[:, :split]).items():
+                self.robots.parameters[name][rows] = values
+        self.robots.put(rows, *self.start(rows, draws[:, split:]))
+        self.actions[rows], self.elapsed[rows], self._ended[rows] = 0.0, 0, False
+
+    # Arrays ----------------------------------------------------------------------------------------------
+
+    def _observed(self) -> Array:
+        found = np.clip(self.observe(), -WIDEST, WIDEST).astype(np.float32)
+        found[np.isnan(found)] = 0.0  # of robots that are not finite
+        return found
+
+    def _checked(self, actions: npt.ArrayLike) -> Array:
+        u = np.asarray(actions, dtype=np.float64)
+        if u.shape != self.actions.shape:
+            raise InputError(f"actions have shape {u.shape}, need {self.actions.shape}: {', '.join(self.action_names)}")
+        if not np.isfinite(u).all():
+            row, k = (int(x) for x in np.argwhere(~np.isfinite(u))[0])
+            raise InputError(f"action '{self.action_names[k]}' of environment {row} is {u[row, k]}")
+        return np.clip(u, -1.0, 1.0)
+
+
+def _infos(terms: Mapping[str, Array], which: Mask) -> dict[str, Any]:
+    """Terms of rewards with masks, as Gymnasium's vector environments have them."""
+    if not which.any():
+        return {}
+    found: dict[str, Any] = {}
+    for name, x in terms.items():
+        found[name], found[f"_{name}"] = np.where(which, x, 0.0), which.copy()
+    return found
+
+
+def _with_final(seen: Array, terms: Mapping[str, Array], ended: Mask) -> dict[str, Any]:
+    """Infos of a step in which episodes ended and start anew: what was seen and rewarded last has keys of its own."""
+    last = np.full(len(seen), None, dtype=object)
+    for k in np.flatnonzero(ended):
+        last[k] = seen[k].copy()
+    final: dict[str, Any] = {"final_obs": last, "_final_obs": ended.copy()}
+    final |= {"final_info": _infos(terms, ended), "_final_info": ended.copy()}
+    return {**_infos(terms, ~ended), **final}

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""New mechanisms from old ones: what of `Mechanism` gives a changed copy, and needs the packages above the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy.typing as npt
+
+from linkwork.inputs import named_options
+from linkwork.model.arrays import Floats
+from linkwork.model.model import Model
+
+if TYPE_CHECKING:
+    from linkwork.inputs import ParameterName
+    from linkwork.mechanism.contacts import Chosen, GroundLike
+
+
+class Changeable(Model):
+    """A model with the methods that give a changed copy of it; it is unchanged itself."""
+
+    def reduced(self, fixed: Sequence[str] | Mapping[str, npt.ArrayLike], *, q: npt.ArrayLike | None = None) -> Self:
+        """A new mechanism in which these joints are locked, without their coordinates; this one is unchanged.
+
+        ``robot.reduced({"elbow": 0.5})``, or ``robot.reduced(["elbow", "wrist"], q=q)``. What a locked joint moves is
+        fixed to its parent: inertias merge; frames, shapes, contacts and constraints between frames stay. Constraints
+        and actuators on several joints keep those that move; a constraint that nothing moves any more is left out, or
+        an error where it is open.
+
+        Args:
+            fixed: Names of joints, or their coordinates by name.
+            q: Configuration, ``(nq,)``, at which joints given by name alone are locked; by default `neutral`.
+        """
+        from linkwork.mechanism.reduction import reduced
+
+        return reduced(self, fixed, q)
+
+    def scaled(self, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Self:
+        """A new mechanism of another size that moves alike; this one is unchanged.
+
+        Lengths, masses and times are multiplied by the factors, and so is all that is made of them: inertias, limits,
+        springs, dampers, motors, contacts, gains of constraints. With the default ``time``, the root of ``length``,
+        gravity stays what it is, and so does Froude's number: the pendulum of half the length swings faster by √2.
+        With ``time=1`` and the units of a file as factors, it is the robot of that file in SI units.
+
+        Args:
+            length: Factor of all lengths.
+            mass: Factor of all masses.
+            time: Factor of all times.
+        """
+        from linkwork.mechanism.scaling import scaled
+
+        return scaled(self, length, mass, length**0.5 if time is None else time)
+
+    def renamed(self, names: Mapping[str, str] | Callable[[str], str], *, name: str | None = None) -> Self:
+        """A new mechanism with other names; this one is unchanged.
+
+        ``robot.renamed({"hip": "left_hip"})``, or by a function: ``robot.renamed(lambda old: f"left_{old}")``. A name
+        is that of everything called so: bodies, joints, frames, constraints, actuators, contacts and shapes.
+
+        Args:
+            names: New names by old ones, or what gives the new name of each.
+            name: New name of the robot itself.
+        """
+        from linkwork.mechanism.names import renamed
+
+        return renamed(self, names, name)
+
+    def without_bodies(self, *bodies: str) -> Self:
+        """A new mechanism without these bodies and all that they carry; this one is unchanged.
+
+        Frames, shapes, contacts, constraints and actuators that need what is gone are gone, too.
+
+        Args:
+            bodies: Names of moving bodies.
+        """
+        from linkwork.mechanism.names import without_bodies
+
+        return without_bodies(self, bodies)
+
+    def mirrored(self, plane: Literal["xy", "xz", "yz"] = "xz") -> Self:
+        """The mirror image, such as a left arm from a right one; this one is unchanged.
+
+        Joints keep the signs of their angles and lengths: the image of an arm at ``q`` is the mirrored arm at ``q``,
+        but for coordinates that are vectors themselves (of free, spherical and planar joints), which
+        `mechanism.mirroring.mirrored_q` reflects.
+
+        Args:
+            plane: The plane of the mirror, through the world's origin.
+        """
+        from linkwork.mechanism.mirroring import mirrored
+
+        return mirrored(self, plane)
+
+    def with_independent(self, *joints: str) -> Self:
+        """The same with these joints as minimal coordinates of its loops; see `coordinates.Minimal`.
+
+        Args:
+            joints: Names of joints.
+        """
+        from linkwork.closure.clusters import independent
+
+        return independent(self, joints)
+
+    @property
+    def parameters(self) -> Mapping[ParameterName, Floats]:
+        """Parameters by name, as arrays with a row for each body, degree of freedom, constraint and so on.
+
+        ``robot.parameters["mass"]`` are the masses of the bodies. Each can be an input of evaluators, so that every row
+        of a batch has a robot of its own: see `ForwardDynamics` and `rollouts`.
+        """
+        from linkwork.model.parameters import PARAMETERS, own_values
+
+        names: tuple[ParameterName, ...] = tuple(PARAMETERS)  # type: ignore[arg-type]
+        return {name: own_values(self, name) for name in names}
+
+    def with_parameters(self, **values: npt.ArrayLike) -> Self:
+        """A new mechanism with other values of some parameters; this one is unchanged.
+
+        Args:
+            values: By name, shaped as in `parameters`.
+        """
+        from linkwork.model.parameters import changed_fields
+
+        made = self
+        for name, x in values.items():
+            made = replace(made, **changed_fields(made, name, x))
+        return made
+
+    @named_options()
+    def with_contacts(
+        self,
+        *touching: Chosen,
+        ground: GroundLike = True,
+        self_collision: bool = False,
+        friction: float | None = None,
+        restitution: float | None = None,
+        compliance: float | None = None,
+        margin: float = 0.0,
+        slots: int | None = None,
+        visual: bool = False,
+    ) -> Self:
+        """A new mechanism with more pairs of shapes that may touch; this one is unchanged.
+
+        ``robot.with_contacts()`` lets all its shapes for collision touch the ground, ``robot.with_contacts("left_foot",
+        "right_foot")`` those of two bodies, ``robot.with_contacts(("hand", "cube"))`` those of a hand and a cube each
+        other. Pairs are called ``first:second``, by their shapes; a shape is called as in its file, or else as its
+        body. A pair takes the place of one that has its name.
+
+        Args:
+            touching: Names of bodies or frames (all their shapes), shapes, tuples of two of these that touch each
+                other, and pairs; with none, all moving bodies. Placements of new shapes are in the frame of the body
+                or frame that they name, as those of `with_frame`. The shapes of ``"world"`` touch all that is named.
+            ground: What bodies and shapes touch: the robot's own ground or else the plane z = 0 (True), nothing
+                (False), the plane of a placement, a height field on the world, or any shape. Tuples and pairs do not
+                touch it.
+            self_collision: Whether bodies and shapes touch each other, too, but for bodies that a joint or a
+                constraint connects.
+            friction: Coulomb's coefficient; by default what the file says of the two shapes, else 1.
+            restitution: Newton's coefficient of restitution; by default what the file says, else 0.
+            compliance: Of the normal direction, in m/N; by default what the file says, else 0: rigid.
+            margin: Distance at which shapes count as touching, in m.
+            slots: Contact points of each pair; by default what its shapes need.
+            visual: Whether bodies that have no shapes for collision touch with those that are drawn.
+        """
+        from linkwork.mechanism.contacts import ContactChoice
+
+        made = ContactChoice(self).pairs(
+            *touching,
+            ground=ground,
+            self_collision=self_collision,
+            friction=friction,
+            restitution=restitution,
+            compliance=compliance,
+            margin=margin,
+            slots=slots,
+            visual=visual,
+        )
+        known = {pair.name: pair for pair in self.contacts}
+        return replace(self, contacts=tuple((known | {pair.name: pair for pair in made}).values()))
+
+    def without_contacts(self, *names: str) -> Self:
+        """A new mechanism without these contacts; without any, if none is named.
+
+        Args:
+            names: Names of pairs; or of shapes or bodies, none of which touches anything then.
+        """
+        from linkwork.mechanism.contacts import kept_contacts
+
+        return replace(self, contacts=kept_contacts(self, names))

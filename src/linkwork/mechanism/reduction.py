@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A mechanism without some of its joints: their children are fixed to their parents where the joints are locked.
+
+Inertias merge, frames, shapes, contacts and constraints between frames stay where they are. A constraint on joint
+coordinates keeps the joints that move, with what the locked ones contribute as a constant; one that nothing moves any
+more is left out, if it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.errors import InputError
+from linkwork.mechanism.leaves import check_leaves
+from linkwork.mechanism.topology import Tree
+from linkwork.model.arrays import Floats
+from linkwork.model.constraints import (
+    WORLD,
+    CenterOfMass,
+    Constraint,
+    FunctionCoupling,
+    JointCoupling,
+    LinearCombination,
+    PolynomialCoupling,
+    VelocityCoupling,
+)
+from linkwork.model.inertia import Inertia
+from linkwork.model.joint_placement import joint_placement
+from linkwork.model.model import Model
+from linkwork.model.parts import Actuator, Frame, TreeJoint
+from linkwork.model.placement import Placement
+from linkwork.quantities.functions import constraint_error
+
+M = TypeVar("M", bound=Model)
+
+HOLDS = 1e-6
+"""Error in rad or lengths of the robot up to which a constraint holds where joints are locked: files round."""
+
+
+def reduced(robot: M, fixed: Sequence[str] | Mapping[str, npt.ArrayLike], q: npt.ArrayLike | None = None) -> M:
+    """The mechanism in which some joints are locked, without their coordinates; see `Mechanism.reduced`."""
+    return replace(robot, **_Reduction(robot, _locked(robot, fixed, q)).fields())
+
+
+def _locked(
+    robot: Model, fixed: Sequence[str] | Mapping[str, npt.ArrayLike], q: npt.ArrayLike | None
+) -> dict[str, Floats]:
+    """Coordinates of the locked joints, by name."""
+    if isinstance(fixed, str):
+        raise InputError(f"fixed is '{fixed}', needs a list of joints, or coordinates by joint: {{'{fixed}': 0.0}}")
+    at = robot.neutral() if q is None else np.asarray(robot.normalize(q))
+    if at.shape != (robot.nq,):
+        raise InputError(f"q is one configuration of {robot.nq} numbers, not {at.shape}")
+    given = fixed if isinstance(fixed, Mapping) else {}
+    if given and q is not None:
+        raise InputError("joints are locked at coordinates by joint, or at a configuration q; both were given")
+    known: dict[str, Floats] = {}
+    for name in fixed:
+        joint = robot.joint(name)
+        values = np.atleast_1d(np.array(given.get(name, at[robot.q_slice(name)]), dtype=np.float64))
+        if values.shape != (joint.type.nq,) or not np.isfinite(values).all():
+            raise InputError(f"joint '{name}' is locked at {values.tolist()}, needs {joint.type.nq} finite numbers")
+        known[name] = values
+    return known
+
+
+@dataclass
+class _Reduction:
+    robot: Model
+    locked: Mapping[str, Floats]
+
+    def fields(self) -> dict[str, Any]:
+        """What the mechanism has without the locked joints."""
+        robot, tree = self.robot, self._tree()
+        check_leaves(tree.joints, tree.inertias)
+        kept = [
+            k
+            for j in robot.joints
+            if j.name not in self.locked
+            for k in range(*robot.q_slice(j.name).indices(robot.nq))
+        ]
+        bodies = tuple(name for name in robot.elimination_order if name in tree.inertias)
+        return {
+            "joints": tuple(tree.joints),
+            "inertias": tree.inertias,
+            "frames": tree.frames,
+            "shapes": tuple(tree.moved(shape) for shape in robot.shapes),
+            "constraints": self._constraints(tree),
+            "poses": {name: pose[kept] for name, pose in robot.poses.items()},
+            "actuators": self._actuators(),
+            "gravity_compensation": tree.merged(robot.gravity_compensation),
+            "elimination_order": bodies,
+            # what locked joints make one body does not touch itself
+            "contacts": tuple(c for c in tree.moved_contacts(robot.contacts) if c.first.body != c.second.body),
+        }
+
+    def _tree(self) -> Tree:
+        """Bodies that move, with what is fixed to them."""
+        home: dict[str, tuple[str, Placement]] = {WORLD: (WORLD, Placement())}
+        joints: list[TreeJoint] = []
+        inertias: dict[str, Inertia] = {}
+        for joint in self.robot.joints:
+            body, place = home[joint.parent]
+            here = place * joint.placement
+            inertia = self.robot.inertias[joint.child]
+            if joint.name in self.locked:
+                here = here * joint_placement(joint.type, self.locked[joint.name])
+                home[joint.child] = body, here
+                if body != WORLD:
+                    inertias[body] = inertias[body] + inertia.moved(here)
+            else:
+                joints.append(replace(joint, parent=body, placement=here))
+                home[joint.child], inertias[joint.child] = (joint.child, Placement()), inertia
+        frames = {}
+        for name, frame in self.robot.frames.items():
+            body, place = home[frame.body]
+            frames[name] = Frame(name, body, place * frame.placement)
+        return Tree(joints, inertias, frames, home)
+
+    # Constraints -----------------------------------------------------------------------------------
+
+    def _constraints(self, tree: Tree) -> tuple[Constraint, ...]:
+        found = []
+        for constraint in self.robot.constraints:
+            kept = self._constraint(constraint, tree)
+            if kept is not None:
+                found.append(kept)
+            elif constraint.enabled:
+                self._check_holds(constraint)
+        return tuple(found)
+
+    def _constraint(self, constraint: Constraint, tree: Tree) -> Constraint | None:
+        """The constraint of what still moves; None where nothing does."""
+        if isinstance(constraint, CenterOfMass):
+            return self._center_of_mass(constraint, tree)
+        if constraint.joints:
+            return self._coupling(constraint)
+        on = {tree.frames[place].body for place in constraint.places}
+        if isinstance(constraint, LinearCombination):
+            return constraint if on != {WORLD} else None
+        return constraint if len(on) > 1 else None
+
+    def _center_of_mass(self, constraint: CenterOfMass, tree: Tree) -> Constraint:
+        named = set(constraint.bodies or self.robot.body_names)
+        for body in self.robot.body_names:
+            home = tree.home[body][0]
+            apart = home == WORLD or (body in named) != (home in named)
+            if body != home and apart and self.robot.inertias[body].mass:
+                raise InputError(
+                    f"{constraint}: body '{body}' would be part of '{home}', and only one of the two is among the "
+                    "bodies whose center of mass it holds; leave the constraint out first, by unconstrained()"
+                )
+        bodies = None if constraint.bodies is None else tuple(b for b in constraint.bodies if tree.home[b][0] == b)
+        return replace(constraint, bodies=bodies, **_options(constraint))
+
+    def _coupling(self, constraint: Constraint) -> Constraint | None:
+        """A constraint on joint coordinates with the locked ones as constants."""
+        free = [name for name in constraint.joints if name not in self.locked]
+        if len(free) == len(constraint.joints):
+            return constraint
+        if not free:
+            return None
+        options = _options(constraint)
+        value = {name: float(x[0]) for name, x in self.locked.items() if x.size == 1}
+        if isinstance(constraint, VelocityCoupling):
+            return replace(constraint, matrices={name: constraint.matrices[name] for name in free}, **options)
+        if isinstance(constraint, JointCoupling):
+            held = sum(c * value[name] for name, c in constraint.coefficients.items() if name in value)
+            left = {name: constraint.coefficients[name] for name in free}
+            return JointCoupling(left, constraint.offset - held, **options)
+        if isinstance(constraint, PolynomialCoupling) and constraint.follower in free:
+            x = value[str(constraint.leader)] - constraint.leader_origin
+            at = float(np.polynomial.polynomial.polyval(x, constraint.coefficients))
+            return replace(constraint, leader=None, coefficients=(at,), **options)
+        if isinstance(constraint, PolynomialCoupling):
+            origin, coefficients = constraint.leader_origin, tuple(constraint.coefficients)
+            held = value[constraint.follower] - constraint.follower_origin
+
+            def polynomial(q: Any) -> Any:
+                total: Any = 0.0
+                for c in reversed(coefficients):
+                    total = total * (q - origin) + c
+                return -total
+
+            return FunctionCoupling(polynomial, free, -held, **options)  # rows keep their sign
+        assert isinstance(constraint, FunctionCoupling), constraint
+        residual, over = constraint._residual(), tuple(constraint.over)
+
+        def with_constants(*moving: Any) -> Any:
+            given = iter(moving)
+            return residual(*(value[name] if name in value else next(given) for name in over))
+
+        return FunctionCoupling(with_constants, free, constraint.offset, **options)
+
+    def _check_holds(self, constraint: Constraint) -> None:
+        """Raise an error for a constraint that nothing can close any more."""
+        q = self.robot.neutral()
+        for name, values in self.locked.items():
+            q[self.robot.q_slice(name)] = values
+        rows = self.robot.row_slice(constraint.name)
+        error = constraint_error(self.robot, self.robot.normalize(q))[rows]
+        open_by = float(np.abs(error).max(initial=0.0))
+        if any(constraint.holonomic) and open_by > HOLDS * self._length():
+            raise InputError(
+                f"locked as given, nothing moves {constraint} any more, and it is open by {open_by:.3g}: lock the "
+                "joints at a configuration with closed loops, such as robot.assemble()"
+            )
+
+    def _length(self) -> float:
+        """A length of the robot."""
+        sizes = [float(np.linalg.norm(j.placement.position)) for j in self.robot.joints]
+        return max(1.0, *sizes) if sizes else 1.0
+
+    # Actuators -------------------------------------------------------------------------------------
+
+    def _actuators(self) -> tuple[Actuator, ...]:
+        found = []
+        for actuator in self.robot.actuators:
+            left = [(name, gear) for name, gear in actuator.gears if name not in self.locked]
+            if len(left) == len(actuator.gears):
+                found.append(actuator)
+            elif left:
+                held = sum(float(np.dot(gear, self.locked[n])) for n, gear in actuator.gears if n in self.locked)
+                (joint, gear), *also = left
+                found.append(
+                    replace(
+                        actuator,
+                        joint=joint,
+                        gear=gear,
+                        also=tuple((name, factors[0]) for name, factors in also),
+                        gain=_at_length(actuator.gain, held),
+                        bias=_at_length(actuator.bias, held),
+                    )
+                )
+        return tuple(found)
+
+
+def _at_length(factors: tuple[float, float, float], held: float) -> tuple[float, float, float]:
+    """Factors of a length to which locked joints contribute a constant part."""
+    return factors[0] + factors[1] * held, factors[1], factors[2]
+
+
+def _options(constraint: Constraint) -> dict[str, Any]:
+    """What every constraint has, as keywords."""
+    compliance = np.asarray(constraint.compliance)
+    return {
+        "name": constraint.name,
+        "compliance": compliance,
+        "enabled": constraint.enabled,
+        "gains": constraint.gains,
+        "time_constant": None,
+    }

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Similar mechanisms: all lengths, masses and times multiplied; `Scaling` does the same to states and forces.
+
+A quantity of dimension length^l mass^m time^t is multiplied by the factors to these powers. So the numbers of a robot
+in other units are found (in millimeters and grams ``length = mass = 1000``), and the robot that moves alike at another
+size. Angles have no unit. Of a row of a constraint the unit is that of its error:
+
+| constraint                        | unit of its rows                                                     |
+|-----------------------------------|----------------------------------------------------------------------|
+| between two frames                | none (turning), length (sliding)                                     |
+| on joints                         | that of the first joint, whose coefficient stays                     |
+| `CenterOfMass`                    | length                                                               |
+| `LinearCombination`               | length where a linear velocity occurs                                |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.inputs import above_zero
+from linkwork.model.arrays import Floats
+from linkwork.model.constraints import (
+    TURN_ROWS,
+    Belt,
+    CenterOfMass,
+    Constraint,
+    Coupling,
+    Follows,
+    FunctionCoupling,
+    Gear,
+    JointCoupling,
+    JointLock,
+    LinearCombination,
+    Pair,
+    PolynomialCoupling,
+    Rod,
+    Rolling,
+)
+from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic
+from linkwork.model.model import Model
+from linkwork.model.parts import Actuator, Limits, TreeJoint
+from linkwork.model.placement import Placement, as_placement
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, HeightField, Mesh, Shape, Solid, Sphere
+
+M = TypeVar("M", bound=Model)
+
+
+class Scaling:
+    """How numbers change with sizes or units: each method takes those of a robot to those of the scaled one.
+
+    Args:
+        robot: The mechanism.
+        length: Factor of all lengths.
+        mass: Factor of all masses.
+        time: Factor of all times.
+    """
+
+    def __init__(self, robot: Model, length: float, mass: float, time: float) -> None:
+        self.length, self.mass, self.time = float(length), float(mass), float(time)
+        joints = [j.type for j in robot.joints]
+        self.positions = _joined([lengths_of_q(j, self.length) for j in joints])
+        """Of each number of q, ``(nq,)``."""
+        self.motions = _joined([lengths_of_v(j, self.length) for j in joints])
+        """Of each small motion, ``(nv,)``: velocities are these over time."""
+        self.rows = _joined([self.rows_of(robot, c) for c in robot.constraints])
+        """Of the error of each row, ``(nc,)``."""
+
+    @property
+    def energy(self) -> float:
+        """Of a moment, too."""
+        return self.mass * self.length**2 / self.time**2
+
+    def q(self, q: npt.ArrayLike) -> Floats:
+        """Configurations."""
+        return np.asarray(q) * self.positions
+
+    def v(self, v: npt.ArrayLike) -> Floats:
+        """Velocities."""
+        return np.asarray(v) * (self.motions / self.time)
+
+    def a(self, a: npt.ArrayLike) -> Floats:
+        """Accelerations."""
+        return np.asarray(a) * (self.motions / self.time**2)
+
+    def tau(self, tau: npt.ArrayLike) -> Floats:
+        """Torques, and forces of sliding joints: with a motion they make an energy."""
+        return np.asarray(tau) * (self.energy / self.motions)
+
+    def error(self, error: npt.ArrayLike) -> Floats:
+        """Errors of rows."""
+        return np.asarray(error) * self.rows
+
+    def forces(self, forces: npt.ArrayLike) -> Floats:
+        """Forces of rows."""
+        return np.asarray(forces) * (self.energy / self.rows)
+
+    def impulses(self, impulses: npt.ArrayLike) -> Floats:
+        """Impulses of rows."""
+        return np.asarray(impulses) * (self.energy * self.time / self.rows)
+
+    def rows_of(self, robot: Model, constraint: Constraint) -> Floats:
+        """The units of the errors of a constraint's rows."""
+        if isinstance(constraint, Pair):
+            turning = TURN_ROWS[constraint.turns]
+            return np.array([1.0] * turning + [self.length] * (constraint.rows - turning))
+        if isinstance(constraint, JointLock):
+            return lengths_of_q(robot.joint(constraint.joint).type, self.length)
+        if isinstance(constraint, Coupling):
+            return np.full(constraint.rows, self.coordinate(robot, constraint.joints[0]))
+        if isinstance(constraint, CenterOfMass):
+            return np.full(constraint.rows, self.length)
+        if isinstance(constraint, LinearCombination):
+            linear = np.any([np.asarray(m)[:, 3:] != 0 for m in constraint.matrices.values()], axis=(0, 2))
+            return np.where(linear, self.length, 1.0)
+        raise NotImplementedError(f"the units of {constraint}")
+
+    def coordinate(self, robot: Model, joint: str) -> float:
+        """The unit of the coordinate of a joint that has one."""
+        return float(lengths_of_q(robot.joint(joint).type, self.length)[0])
+
+
+def lengths_of_q(joint: Joint, length: float) -> Floats:
+    """The units of a joint's coordinates."""
+    sliding = {Prismatic: 1, Planar: 2, Free: 3}.get(type(joint), 0)
+    return np.array([length] * sliding + [1.0] * (joint.nq - sliding))
+
+
+def lengths_of_v(joint: Joint, length: float) -> Floats:
+    """The units of a joint's motions."""
+    sliding = {Prismatic: 1, Planar: 2, Free: 3}.get(type(joint), 0)
+    return np.array([length] * sliding + [1.0] * (joint.nv - sliding))
+
+
+def _joined(parts: Sequence[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def scaled(robot: M, length: float, mass: float, time: float) -> M:
+    """The similar mechanism; see `Mechanism.scaled`."""
+    for name, factor in (("length", length), ("mass", mass), ("time", time)):
+        above_zero(factor, name)
+    by = Scaling(robot, length, mass, time)
+    compensated = robot.gravity_compensation.items()
+    return replace(
+        robot,
+        joints=tuple(_joint(j, by) for j in robot.joints),
+        inertias={name: _inertia(i, by) for name, i in robot.inertias.items()},
+        frames={name: replace(f, placement=_placement(f.placement, length)) for name, f in robot.frames.items()},
+        gravity=robot.gravity * (length / time**2),
+        shapes=tuple(_shape(s, length) for s in robot.shapes),
+        constraints=tuple(_constraint(robot, c, by) for c in robot.constraints),
+        poses={name: by.q(q) for name, q in robot.poses.items()},
+        actuators=tuple(_actuator(robot, a, by) for a in robot.actuators),
+        gravity_compensation={name: _inertia(i, by) for name, i in compensated},
+        contacts=_contacts(robot.contacts, by),
+    )
+
+
+def _contacts(contacts: Sequence[ContactPair], by: Scaling) -> tuple[ContactPair, ...]:
+    def changed(shape: ContactShape) -> ContactShape:
+        return replace(shape, solid=_solid(shape.solid, by.length), placement=_placement(shape.placement, by.length))
+
+    softer = by.time**2 / by.mass
+    return tuple(
+        replace(pair, compliance=pair.compliance * softer, margin=pair.margin * by.length)
+        for pair in changed_shapes(contacts, changed)
+    )
+
+
+def _placement(placement: Placement, length: float) -> Placement:
+    return Placement(placement.position * length, placement.rotation)
+
+
+def _inertia(inertia: Inertia, by: Scaling) -> Inertia:
+    I = inertia.rotational * (by.mass * by.length**2)
+    return Inertia(inertia.mass * by.mass, inertia.com * by.length, I)
+
+
+def _joint(joint: TreeJoint, by: Scaling) -> TreeJoint:
+    q, v = lengths_of_q(joint.type, by.length), lengths_of_v(joint.type, by.length)
+    stiffness = by.energy / v**2
+    type = Helical(joint.type.axis, joint.type.pitch * by.length) if isinstance(joint.type, Helical) else joint.type
+    limits = joint.limits
+    return replace(
+        joint,
+        type=type,
+        placement=_placement(joint.placement, by.length),
+        limits=Limits(
+            limits.lower * q,
+            limits.upper * q,
+            limits.velocity * v / by.time,
+            limits.effort * by.energy / v,
+            (limits.actuation[0] * by.energy / v[0], limits.actuation[1] * by.energy / v[0]),
+        ),
+        armature=joint.armature * stiffness * by.time**2,
+        damping=joint.damping * stiffness * by.time,
+        friction=joint.friction * by.energy / v,
+        stiffness=joint.stiffness * stiffness,
+        rest=joint.rest * q if len(joint.rest) == len(q) else joint.rest * v,
+    )
+
+
+def _actuator(robot: Model, actuator: Actuator, by: Scaling) -> Actuator:
+    """Commands stay what they are; its length has the unit of the first degree of freedom that it drives."""
+    length = float(lengths_of_v(robot.joint(actuator.joint).type, by.length)[0])
+    force = by.energy / length
+    law = np.array([force, force / length, force * by.time / length])
+    gear = np.array(actuator.gear) * length / lengths_of_v(robot.joint(actuator.joint).type, by.length)
+    return replace(
+        actuator,
+        gear=tuple(gear.tolist()),
+        also=tuple((name, x * length / by.coordinate(robot, name)) for name, x in actuator.also),
+        gain=_times(actuator.gain, law),
+        bias=_times(actuator.bias, law),
+        force_limits=(actuator.force_limits[0] * force, actuator.force_limits[1] * force),
+    )
+
+
+def _times(law: tuple[float, float, float], factors: Floats) -> tuple[float, float, float]:
+    constant, of_length, of_rate = (float(x) for x in np.array(law) * factors)
+    return constant, of_length, of_rate
+
+
+def _shape(shape: Shape, length: float) -> Shape:
+    return replace(shape, solid=_solid(shape.solid, length), placement=_placement(shape.placement, length))
+
+
+def _solid(solid: Solid, length: float) -> Solid:
+    def times(sizes: tuple[float, float, float]) -> tuple[float, float, float]:
+        x, y, z = sizes
+        return x * length, y * length, z * length
+
+    if isinstance(solid, Box):
+        return Box(times(solid.size))
+    if isinstance(solid, Ellipsoid):
+        return Ellipsoid(times(solid.radii))
+    if isinstance(solid, Sphere):
+        return Sphere(solid.radius * length)
+    if isinstance(solid, Cylinder):
+        return replace(solid, radius=solid.radius * length, length=solid.length * length)
+    if isinstance(solid, Mesh):
+        return replace(solid, scale=times(solid.scale))
+    if isinstance(solid, HeightField):
+        x, y = solid.size
+        return HeightField(tuple(tuple(z * length for z in row) for row in solid.heights), (x * length, y * length))
+    return solid
+
+
+def _constraint(robot: Model, constraint: Constraint, by: Scaling) -> Constraint:
+    kp, kd = constraint.gains or (0.0, 0.0)
+    changes: dict[str, Any] = {"gains": (kp / by.time**2, kd / by.time), "time_constant": None}
+    row = by.rows_of(robot, constraint)
+    if isinstance(constraint, Pair):
+        for end in ("first_at", "second_at"):
+            changes[end] = _placement(as_placement(getattr(constraint, end)), by.length)
+        if isinstance(constraint, Rod):
+            changes["length"] = constraint.length * by.length
+        if isinstance(constraint, Rolling):
+            changes["radius"] = constraint.radius * by.length
+    elif isinstance(constraint, Gear):
+        changes["ratio"] = constraint.ratio * row[0] / by.coordinate(robot, constraint.driven)
+        changes["offset"] = constraint.offset * row[0]
+    elif isinstance(constraint, Belt):
+        ratios = constraint.driven.items()
+        changes["driven"] = {name: ratio * row[0] / by.coordinate(robot, name) for name, ratio in ratios}
+        changes["offset"] = constraint.offset * row[0]
+    elif isinstance(constraint, JointCoupling):
+        terms = constraint.coefficients.items()
+        changes["coefficients"] = {name: c * row[0] / by.coordinate(robot, name) for name, c in terms}
+        changes["offset"] = constraint.offset * row[0]
+    elif isinstance(constraint, PolynomialCoupling):
+        x = 1.0 if constraint.leader is None else by.coordinate(robot, constraint.leader)
+        changes["coefficients"] = [c * row[0] / x**k for k, c in enumerate(constraint.coefficients)]
+        changes["follower_origin"] = constraint.follower_origin * row[0]
+        changes["leader_origin"] = constraint.leader_origin * x
+    elif isinstance(constraint, JointLock):
+        changes["position"] = (np.asarray(constraint.position) * row).tolist()
+    elif isinstance(constraint, Follows):
+        leaders = [by.coordinate(robot, name) for name in constraint.leaders]
+        scaled = _function(constraint.function, leaders, row)
+        changes["function"] = lambda *q: scaled(*q)[0]
+        changes["offset"] = (np.asarray(constraint.offset) * row).tolist()
+    elif isinstance(constraint, FunctionCoupling):
+        over = [by.coordinate(robot, name) for name in constraint.over]
+        changes["function"] = _function(constraint.function, over, row)
+        changes["offset"] = (np.asarray(constraint.offset) * row).tolist()
+    elif isinstance(constraint, CenterOfMass):
+        changes["at"] = _placement(as_placement(constraint.at), by.length)
+    elif isinstance(constraint, LinearCombination):
+        column = np.array([1.0] * 3 + [by.length] * 3)
+        changes["matrices"] = {
+            place: np.asarray(m) * (row[:, None] / column) for place, m in constraint.matrices.items()
+        }
+    return replace(constraint, **changes)
+
+
+def _function(function: Callable[..., Any], over: Sequence[float], rows: Floats) -> Callable[..., Any]:
+    """The function of coordinates in other units."""
+
+    def other(*q: Any) -> Any:
+        found = function(*(x * (1.0 / unit) for x, unit in zip(q, over, strict=True)))
+        return [x * unit for x, unit in zip(found if isinstance(found, list | tuple) else [found], rows, strict=True)]
+
+    return other

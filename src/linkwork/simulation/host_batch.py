@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""States of many robots in the memory of the CPU, stepped in SIMD lanes and threads: `Simulation` on ``"cpu"``.
+
+Each robot has a clock of its own, which a reset sets back; a controller sees its time, and is called when it is due by
+it. A robot that stops being finite holds NaN and is left out of further steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.compilers.backends import runner_for
+from linkwork.compilers.entry import DONE, OVERFLOW
+from linkwork.errors import InputError
+from linkwork.inputs import real_array
+from linkwork.kernels.control import controller_torques
+from linkwork.quantities.arguments import Array
+from linkwork.simulation.actuation import not_finite
+from linkwork.simulation.batch_propagators import finite_states, step_live
+from linkwork.simulation.control import Controller
+from linkwork.simulation.stepper import Stepper
+
+
+class HostBatch:
+    """Robots of a `Simulation` on the CPU.
+
+    Args:
+        stepper: Makes their steps.
+        count: How many robots.
+        controller: Computes their torques, if there is one.
+        control_every: Steps between two calls of it.
+        parameters: Parameters of the robots that are inputs of the stepper, in its order, a row for each robot.
+    """
+
+    def __init__(
+        self,
+        stepper: Stepper,
+        count: int,
+        controller: Controller | None,
+        control_every: int,
+        parameters: Mapping[str, Array],
+    ) -> None:
+        robot, dtype = stepper.source, stepper.dtype
+        self.stepper, self.count, self.controller, self.control_every = stepper, count, controller, control_every
+        self.q, self.v = np.zeros((count, robot.nq), dtype), np.zeros((count, robot.nv), dtype)
+        self.tau = np.zeros((count, robot.nv), dtype)
+        """Torques of the controller for the step that follows."""
+        self.steps: npt.NDArray[np.int64] = np.zeros(count, np.int64)
+        """Steps of each robot since it was reset."""
+        self.forces = np.zeros((count, robot.nc), dtype)
+        row = stepper.contact_row
+        self.contacts = None if row is None else np.zeros((count, row.width), dtype)
+        self.parameters = {name: x.astype(dtype) for name, x in parameters.items()}
+        self._controls: tuple[Array, ...] = ()
+        if controller is not None:
+            program = stepper.program
+            torques = replace(program, algorithm=controller_torques(controller.control, program.algorithm.layout))
+            self._torques = runner_for(torques, stepper._backend)
+            self._controls = tuple(x.astype(dtype) for x in controller.packed())
+
+    def array(self, x: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
+        """An argument of a call, the same for all robots or a row for each."""
+        given = real_array(x, name)
+        if given.shape not in (shape, (self.count, *shape)):
+            raise InputError(f"{name} has shape {given.shape}, needs {shape} or {(self.count, *shape)}")
+        if not np.isfinite(given).all():
+            at = tuple(int(k) for k in np.argwhere(~np.isfinite(given))[0])
+            raise InputError(f"{name} is not finite at index {at}")
+        return np.ascontiguousarray(given, self.stepper.dtype)
+
+    @property
+    def contact_forces(self) -> Array | None:
+        """Forces of contact points along t1, t2, n, ``(count, slots, 3)``."""
+        row = self.stepper.contact_row
+        if row is None or self.contacts is None:
+            return None
+        return self.contacts[:, row.places["forces"]].reshape(self.count, row.nslots, 3)
+
+    def contact_rows(self) -> Array | None:
+        """What is kept of contacts."""
+        return self.contacts
+
+    # Steps ---------------------------------------------------------------------------------------------------------
+
+    def advance(
+        self, steps: int, tau: Array | None, commands: Array | None, wrenches: Array | None, record_every: int
+    ) -> tuple[Array, Array] | None:
+        """Make steps; states of every so many of them, ``(frames, count, ...)``, if these are to be recorded."""
+        frames = steps // record_every if record_every else 0
+        records = tuple(np.empty((frames, *x.shape), x.dtype) for x in (self.q, self.v))
+        done = 0
+        while done < steps:
+            self._control()
+            some = min(steps - done, self._until_control())
+            if record_every:
+                some = min(some, record_every - done % record_every)
+            if self.stepper.given is not None:
+                some = 1  # contact points are found between steps
+            self._step(some, tau, commands, wrenches)
+            done += some
+            if record_every and done % record_every == 0:
+                for x, y in zip(records, (self.q, self.v), strict=True):
+                    x[done // record_every - 1] = y
+        return (records[0], records[1]) if record_every else None
+
+    def _until_control(self) -> int:
+        """Steps until the controller of some robot is due."""
+        if self.controller is None:
+            return int(np.iinfo(np.int64).max)
+        return int((self.control_every - self.steps % self.control_every).min())
+
+    def _control(self) -> None:
+        """Torques of those robots whose controller is due."""
+        if self.controller is None:
+            return
+        due = np.flatnonzero((self.steps % self.control_every == 0) & finite_states(self.q, self.v))
+        if not len(due):
+            return
+        dtype, runner = self.stepper.dtype, self._torques
+        time = self.steps[due, None].astype(dtype) * dtype.type(self.stepper.dt)
+        tau = np.empty((len(due), self.tau.shape[1]), dtype)
+        given = [x[due] if x.ndim > 1 else x for x in self._controls]
+        arrays = [np.ascontiguousarray(x) for x in (self.q[due], self.v[due], time, *given)]
+        alone = len(due) == 1
+        own = [x.ndim > len(shape) for x, shape in zip(arrays, runner.inputs, strict=True)]
+        rows = [x[0] if each and alone else x for x, each in zip(arrays, own, strict=True)]
+        status = runner.run_threaded(rows, [tau[0] if alone else tau], len(due))
+        if status not in (DONE, OVERFLOW):
+            runner.explain(status, rows, [tau])
+        wrong = np.argwhere(~np.isfinite(tau))
+        if len(wrong):
+            row, k = (int(x) for x in wrong[0])
+            raise InputError(f"the controller at {float(time[row, 0]):g} s: {not_finite('torque', k, int(due[row]))}")
+        self.tau[due] = tau
+
+    def _step(self, steps: int, tau: Array | None, commands: Array | None, wrenches: Array | None) -> None:
+        stepper, live = self.stepper, finite_states(self.q, self.v)
+        torques = self.tau if tau is None else tau
+        held = stepper.held(commands, wrenches, self.contacts, self.q)
+        inputs = [self.q, self.v, torques, *held, *self.parameters.values(), stepper.repeats(steps)]
+        q, v, found, progress = step_live(stepper, inputs, live)
+        good = progress[:, 1] == steps + 1
+        if stepper.minimal:
+            good &= progress[:, 0] > 0
+        rows = np.flatnonzero(live)
+        for x, y in ((self.q, q), (self.v, v), (self.forces, stepper.forces_of(found))):
+            x[rows] = np.where(good[:, None], y, np.nan)
+        if self.contacts is not None and len(rows):
+            self.contacts[rows] = stepper.contacts_of(found, self.contacts[rows])
+        self.steps[rows] += steps
+
+    # Resets ----------------------------------------------------------------------------------------------------------
+
+    def reset(self, mask: npt.ArrayLike | None, q: Array, v: Array, parameters: Mapping[str, Array]) -> None:
+        """Set the state of some robots, or of all, and what steps keep of the one before to zero; arrays have a row for
+        each robot."""
+        rows: Any = slice(None) if mask is None else np.asarray(mask)
+        if mask is not None and (rows.shape != (self.count,) or rows.dtype != np.bool_):
+            raise InputError(f"mask has shape {rows.shape} of {rows.dtype}, needs ({self.count},) of bool")
+        for x, y in ((self.q, q), (self.v, v)):
+            x[rows] = y[rows]
+        for name, value in parameters.items():
+            self.parameters[name][rows] = value[rows]
+        self.tau[rows] = 0.0
+        self.forces[rows] = 0.0
+        self.steps[rows] = 0
+        if self.contacts is not None:
+            self.contacts[rows] = 0.0

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Evaluators as functions of torch tensors: autograd, `torch.func`, `torch.compile`, on the CPU and on CUDA devices.
+
+`function` makes one of any evaluator that has derivatives; `normalize` gives quaternions unit length.
+
+| module            | what it has                                                                                    |
+|-------------------|------------------------------------------------------------------------------------------------|
+| `array_functions` | evaluators as functions of arrays, with products in coordinates: no torch                       |
+| `call`            | one of `value`, `vjp`, `jvp`, `hvp` with tensors: shapes, types, devices                         |
+| `derivatives`     | which of these differentiates which: the rules, on tensors                                      |
+| `autograd`        | the rules for eager mode and for `torch.func`                                                   |
+| `operator`        | the rules for `torch.compile`: one registered operator                                          |
+| `functions`       | what users call                                                                                |
+"""
+
+from __future__ import annotations
+
+from linkwork.errors import LinkworkError
+
+try:
+    import torch as _torch
+except ImportError as error:  # pragma: no cover - the message is what matters
+    raise LinkworkError("lw.torch needs PyTorch: pip install 'linkwork[torch]'") from error
+
+from linkwork.torch.functions import Function, function, normalize
+
+__all__ = ["Function", "function", "normalize"]
+
+del _torch

@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Evaluators and steps as functions of arrays, with products whose derivatives by configurations are in coordinates.
+
+| product | called with                                | returns                                                      |
+|---------|--------------------------------------------|--------------------------------------------------------------|
+| `value` | inputs                                     | results, then what products may take of them (`kept`)         |
+| `vjp`   | inputs, outputs, seeds of results          | ``s' J``, by inputs                                          |
+| `jvp`   | inputs, outputs, directions of inputs      | ``J d``, by results                                          |
+| `hvp`   | inputs, outputs, seeds, directions         | the derivative of ``s' J`` along the direction: symmetric     |
+
+Arrays are NumPy's, or those of a device that evaluators on it take. See `quantities.coordinate_derivatives` for
+coordinates: to a framework, functions of ``q`` are those that normalize quaternions first, and so the second derivatives
+here are symmetric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from linkwork.contact.step import ContactStep
+from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.dynamics.impact import ImpactDynamics
+from linkwork.dynamics.solution import ResultLayout
+from linkwork.dynamics.staged_products import Stages
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.kernels.algorithm import resolve
+from linkwork.quantities.base import ArrayEvaluator, ProgramEvaluator
+from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives, is_curved
+from linkwork.quantities.differentiable import Differentiated
+from linkwork.simulation.stepper import Stepper
+
+Arrays = Mapping[str, Any]
+Shapes = dict[str, tuple[int, ...]]
+
+
+class ArrayFunction:
+    """An evaluator as a function of arrays.
+
+    Args:
+        evaluator: What is computed.
+        by: Names of the inputs to differentiate by; by default all that a call must have, and those that it may have.
+        convert: Makes evaluators run where arrays are; by default they stay as they are.
+    """
+
+    left_out: ClassVar[tuple[str, ...]] = ()
+    """Inputs that are zero where they are not given."""
+
+    def __init__(
+        self, evaluator: Any, by: Sequence[str] | None = None, convert: Callable[[Any], Any] | None = None
+    ) -> None:
+        self.evaluator = evaluator if convert is None else convert(evaluator)
+        self.robot = evaluator.robot
+        known = self._differentiated(evaluator)
+        self.given, self.optional = known.given, known.optional
+        for name in by or ():
+            if name not in known.inputs:
+                raise InputError(
+                    f"{evaluator.quantity} of '{self.robot.name}' has no derivative by '{name}'; there are those by "
+                    f"{', '.join(known.inputs)}"
+                )
+        self.by = tuple(dict.fromkeys(by)) if by is not None else self._default_by(evaluator, known)
+        """Names of the inputs to differentiate by."""
+        self.results = tuple(known.results)
+        curved = is_curved(self.robot)
+        self.curved = known.curved if curved else ()
+        self.curved_results = known.curved_results if curved else ()
+        self._maps: CoordinateDerivatives | None = None
+        self._convert = convert
+        self._products: dict[str, Any] = {}
+
+    def _differentiated(self, evaluator: Any) -> Differentiated:
+        found: Differentiated = evaluator.differentiated
+        return found
+
+    def _default_by(self, evaluator: Any, known: Differentiated) -> tuple[str, ...]:
+        optional = ("wrenches", "commands", *evaluator.parameters)
+        return (*known.given, *(name for name in known.optional if name in optional))
+
+    def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
+        """Shapes of one state: of inputs, of results, and of what else `value` returns."""
+        raise NotImplementedError
+
+    @property
+    def takes_outputs(self) -> bool:
+        """Whether products take what `value` returned."""
+        return bool(self.curved_results)
+
+    @property
+    def maps(self) -> CoordinateDerivatives:
+        """Derivatives in coordinates."""
+        if self._maps is None:
+            made = CoordinateDerivatives(self.robot)
+            self._maps = made if self._convert is None else made.on(self._convert)
+        return self._maps
+
+    # In tangent spaces -----------------------------------------------------------------------------------------
+
+    def value(self, inputs: Arrays) -> list[Any]:
+        """Results, and what products may take of them."""
+        raise NotImplementedError
+
+    def positional_value(self) -> Callable[..., Sequence[Any]]:
+        """`value` of exactly the inputs that a call must have, in their order."""
+        return lambda *arrays: self.value(dict(zip(self.given, arrays, strict=True)))
+
+    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+        """``y' J``, by `by`; of configurations in tangent spaces."""
+        raise NotImplementedError
+
+    def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
+        """``J d``; of configurations in tangent spaces."""
+        raise NotImplementedError
+
+    def tangent_hvp(
+        self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any], directions: Arrays
+    ) -> list[Any]:
+        """The derivative of `tangent_vjp` along a direction, seeds held."""
+        raise NotImplementedError
+
+    # In coordinates --------------------------------------------------------------------------------------------
+
+    def vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+        """``s' J``, by `by`."""
+        found = self.tangent_vjp(inputs, outputs, self._tangent_seeds(outputs, seeds))
+        for name in self.curved:
+            if name in self.by:
+                k = self.by.index(name)
+                found[k] = self.maps.gradient(inputs[name], found[k])
+        return found
+
+    def jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
+        """``J d``, by results."""
+        rates = self.tangent_jvp(inputs, outputs, self._tangent_directions(inputs, directions))
+        for k, name in enumerate(self.results):
+            if name in self.curved_results:
+                rates[k] = self.maps.rate(outputs[k], rates[k])
+        return rates
+
+    def hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any], directions: Arrays) -> list[Any]:
+        """The derivative of `vjp` along a direction, seeds held: the Hessian of ``s' f`` times the direction."""
+        y, d = self._tangent_seeds(outputs, seeds), self._tangent_directions(inputs, directions)
+        found = self.tangent_hvp(inputs, outputs, y, d)
+        if self.curved_results:  # seeds in the tangent space change with the configuration that they are seeds of
+            rates = self.tangent_jvp(inputs, outputs, d)
+            moving = list(y)
+            for k, name in enumerate(self.results):
+                if name in self.curved_results:
+                    rate = self.maps.rate(outputs[k], rates[k])
+                    moving[k] = self.maps.seed.jvp(outputs[k], seeds[k], rate, 0.0 * seeds[k])
+                else:
+                    moving[k] = 0.0 * y[k]
+            found = [h + g for h, g in zip(found, self.tangent_vjp(inputs, outputs, moving), strict=True)]
+        if any(name in self.by for name in self.curved):
+            gradients = self.tangent_vjp(inputs, outputs, y)
+            for name in self.curved:
+                k = self.by.index(name)
+                direction = directions[name] if name in directions else 0.0 * inputs[name]
+                found[k] = self.maps.gradient.jvp(inputs[name], gradients[k], direction, found[k])
+        return found
+
+    def _tangent_seeds(self, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+        return [
+            self.maps.seed(outputs[k], s) if name in self.curved_results else s
+            for k, (name, s) in enumerate(zip(self.results, seeds, strict=True))
+        ]
+
+    def _tangent_directions(self, inputs: Arrays, directions: Arrays) -> dict[str, Any]:
+        return {
+            name: self.maps.direction(inputs[name], d) if name in self.curved else d for name, d in directions.items()
+        }
+
+    # Products that are evaluators ------------------------------------------------------------------------------
+
+    def _options(self, inputs: Arrays) -> dict[str, Any]:
+        """Inputs that need not be given."""
+        return {name: inputs[name] for name in self.optional if name in inputs}
+
+    def _state(self, inputs: Arrays) -> list[Any]:
+        return [inputs[name] for name in self.given]
+
+
+class EvaluatorFunction(ArrayFunction):
+    """Quantities, inverse dynamics, forward dynamics and impacts."""
+
+    def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
+        """Shapes of one state: of inputs, of results, and of what else `value` returns."""
+        source = self.evaluator.differentiated_program
+        shapes = source.algorithm.inputs
+        inputs = {name: resolve(shapes[name], source.tree) for name in (*self.given, *self.optional)}
+        return inputs, self.evaluator.vjp._part_shapes(source), {}
+
+    @cached_property
+    def staged(self) -> bool:
+        """Whether products take the solution of an iteration."""
+        return isinstance(self.evaluator.vjp, Stages)
+
+    @property
+    def takes_outputs(self) -> bool:
+        """Whether products take what `value` returned."""
+        return self.staged or bool(self.curved_results)
+
+    def _product(self, kind: str) -> Any:
+        made = self._products.get(kind)
+        if made is None:
+            made = getattr(self.evaluator, kind)
+            if made.inputs != self.by:
+                made = made.by(*self.by)
+            self._products[kind] = made
+        return made
+
+    def value(self, inputs: Arrays) -> list[Any]:
+        """Results."""
+        options, state = self._options(inputs), self._state(inputs)
+        if "wrenches" in options and isinstance(self.evaluator, ProgramEvaluator):
+            state.append(options.pop("wrenches"))
+        made = self.evaluator(*state, **options)
+        if isinstance(self.evaluator, ForwardDynamics):
+            return [made.acceleration, made.multipliers] if len(self.results) > 1 else [made.acceleration]
+        if isinstance(self.evaluator, ImpactDynamics):
+            return list(self.evaluator.solved(made))
+        return list(made) if isinstance(made, tuple | list) else [made]
+
+    def positional_value(self) -> Callable[..., Sequence[Any]]:
+        """`value` of exactly the inputs that a call must have, in their order."""
+        evaluate: Callable[..., Any] = self.evaluator
+        if isinstance(evaluate, ForwardDynamics):
+            if len(self.results) == 1:
+                return lambda q, v, tau: (evaluate(q, v, tau).acceleration,)
+            forces = (..., ResultLayout(self.robot.nc).multipliers)
+
+            def solve(q: Any, v: Any, tau: Any) -> tuple[Any, Any]:
+                made = evaluate(q, v, tau)
+                return made.acceleration, made._result[forces]
+
+            return solve
+        if len(self.results) == 1 and not isinstance(evaluate, ImpactDynamics):
+            return lambda *arrays: (evaluate(*arrays),)
+        return super().positional_value()
+
+    def _solution(self, outputs: Sequence[Any]) -> dict[str, Any]:
+        """What products in stages need not compute again."""
+        if not self.staged or isinstance(self.evaluator, ImpactDynamics):
+            return {}
+        return {"solution": SimpleNamespace(acceleration=outputs[0], multipliers=outputs[1])}
+
+    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+        """``y' J``, by `by`; of configurations in tangent spaces."""
+        product, options = self._product("vjp"), self._options(inputs)
+        return list(product(*self._state(inputs), *seeds, **options, **self._solution(outputs)))
+
+    def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
+        """``J d``; of configurations in tangent spaces."""
+        further = self._directed(directions)
+        product, options = self._product("jvp"), self._options(inputs)
+        found = product(*self._state(inputs), **options, **further, **self._solution(outputs))
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def tangent_hvp(
+        self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any], directions: Arrays
+    ) -> list[Any]:
+        """The derivative of `tangent_vjp` along a direction, seeds held."""
+        product, options = self._product("hvp"), self._options(inputs)
+        return list(product(*self._state(inputs), *seeds, **options, **self._directed(directions)))
+
+    def _directed(self, directions: Arrays) -> dict[str, Any]:
+        return {f"d{name}": d for name, d in directions.items()}
+
+
+class StepperArrayFunction(EvaluatorFunction):
+    """A step in time without contacts: ``(q, v)`` after it."""
+
+    left_out = ("tau",)
+
+    def _differentiated(self, evaluator: Any) -> Differentiated:
+        found: Differentiated = evaluator._function.differentiated
+        return found
+
+    def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
+        """Shapes of one state: of inputs, of results, and of what else `value` returns."""
+        source, nq, nv = self.evaluator.single_step_program, self.robot.nq, self.robot.nv
+        program = self.evaluator._parameter_inputs.program(source)
+        shapes = program.algorithm.inputs
+        inputs = {name: resolve(shapes[name], program.tree) for name in (*self.given, *self.optional)}
+        return inputs, {"q1": (nq,), "v1": (nv,)}, {}
+
+    @cached_property
+    def staged(self) -> bool:
+        """Steps are straight lines."""
+        return False
+
+    def value(self, inputs: Arrays) -> list[Any]:
+        """The state after the step."""
+        made = self.evaluator(*self._state(inputs), **self._options(inputs))
+        return [made.q, made.v]
+
+    def positional_value(self) -> Callable[..., Sequence[Any]]:
+        """`value` of exactly the inputs that a call must have, in their order."""
+        step: Callable[..., Any] = self.evaluator
+
+        def state(q: Any, v: Any, tau: Any) -> tuple[Any, Any]:
+            made = step(q, v, tau)
+            return made.q, made.v
+
+        return state
+
+    def _product(self, kind: str) -> Any:
+        made = self._products.get(kind)
+        if made is None:
+            made = self._products[kind] = getattr(self.evaluator._function, kind).by(*self.by)
+        return made
+
+
+class ContactArrayFunction(ArrayFunction):
+    """A step in time with contacts: ``(q, v)`` after it. Derivatives are found in float64, of a step in float64.
+
+    Args:
+        evaluator: The step.
+        by: Names of the inputs to differentiate by.
+        convert: Makes evaluators run where arrays are.
+        smoothing: As for `ContactStep.vjp`.
+    """
+
+    left_out = ("tau",)
+
+    def __init__(
+        self,
+        evaluator: ContactStep | Stepper,
+        by: Sequence[str] | None = None,
+        convert: Callable[[Any], Any] | None = None,
+        smoothing: float | None = None,
+    ) -> None:
+        super().__init__(evaluator, by, convert)
+        self.smoothing, self._double = smoothing, evaluator
+
+    def _differentiated(self, evaluator: Any) -> Differentiated:
+        commands = isinstance(evaluator, Stepper) and evaluator.takes_commands
+        optional = ("commands",) * commands + ("wrenches",) * bool(evaluator.frames)
+        results = {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}
+        return Differentiated(("q", "v", "tau"), (*optional, *evaluator.parameters), results, ("q",), ("q1",))
+
+    def _default_by(self, evaluator: Any, known: Differentiated) -> tuple[str, ...]:
+        return tuple(name for name in known.inputs if name not in evaluator.parameters)
+
+    def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
+        """Shapes of one state: of inputs, of results, and of what else `value` returns."""
+        program, nq, nv = self.evaluator.program, self.robot.nq, self.robot.nv
+        shapes = dict(zip(program.algorithm.inputs, program.input_shapes(), strict=True))
+        result = program.output_shapes()[2]
+        inputs = {name: shapes[name] for name in (*self.given, *self.optional)}
+        return inputs, {"q1": (nq,), "v1": (nv,)}, {"result": result}
+
+    @property
+    def takes_outputs(self) -> bool:
+        """Whether products take what `value` returned: contact forces."""
+        return True
+
+    def value(self, inputs: Arrays) -> list[Any]:
+        """The state after the step, and the result of its solver."""
+        made = self.evaluator(*self._state(inputs), **self._options(inputs))
+        return [made.q, made.v, made._found if isinstance(self.evaluator, Stepper) else made._result]
+
+    def _further(self, inputs: Arrays, outputs: Sequence[Any]) -> dict[str, Any]:
+        names = [name for name in self.optional if name not in self._double.parameters and name in inputs]
+        further: dict[str, Any] = {name: inputs[name] for name in names}
+        further["smoothing"] = self.smoothing
+        if outputs[0].dtype == np.float64:
+            q1, v1, result = outputs
+            stepper = isinstance(self._double, Stepper)
+            made = SimpleNamespace(q=q1, v=v1, **{"_found" if stepper else "_result": result})
+            further["made" if stepper else "solution"] = made
+        return further
+
+    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+        """``y' J``, by `by`; of configurations in tangent spaces."""
+        found = self._double.vjp(*self._state(inputs), *seeds, **self._further(inputs, outputs))
+        names = ("q", "v", "tau", *(name for name in self.optional if name in ("commands", "wrenches")))
+        by_name = dict(zip(names, found, strict=True))
+        return [by_name[name] for name in self.by]
+
+    def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
+        """``J d``; of configurations in tangent spaces."""
+        given = [directions.get(name, np.zeros(self.robot.nv)) for name in self.given]
+        options = {f"d{name}": d for name, d in directions.items() if name not in self.given}
+        return list(self._double.jvp(*self._state(inputs), *given, **options, **self._further(inputs, outputs)))
+
+    def tangent_hvp(
+        self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any], directions: Arrays
+    ) -> list[Any]:
+        """There are none."""
+        raise UnsupportedFeature(f"steps of '{self.robot.name}' with contacts have no second derivatives")
+
+
+def array_function(
+    evaluator: Any,
+    by: Sequence[str] | None = None,
+    smoothing: float | None = None,
+    convert: Callable[[Any], Any] | None = None,
+) -> ArrayFunction:
+    """An evaluator as a function of arrays.
+
+    Args:
+        evaluator: What is computed.
+        by: Names of the inputs to differentiate by.
+        smoothing: Of steps with contacts, as for `ContactStep.vjp`.
+        convert: Makes evaluators run where arrays are.
+    """
+    if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
+        return ContactArrayFunction(evaluator, by, convert, smoothing)
+    if smoothing is not None:
+        raise InputError("smoothing is for steps with contacts: ContactStep, or Stepper of a robot with contact pairs")
+    if isinstance(evaluator, Stepper):
+        return StepperArrayFunction(evaluator, by, convert)
+    if isinstance(evaluator, ArrayEvaluator):
+        return EvaluatorFunction(evaluator, by, convert)
+    raise InputError(
+        f"a function of tensors is made of an evaluator: ForwardDynamics, InverseDynamics, ImpactDynamics, Evaluator, "
+        f"Stepper or ContactStep; found {type(evaluator).__name__}"
+    )

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One of `value`, `vjp`, `jvp`, `hvp` of a function with tensors: shapes, types of numbers, devices.
+
+| kind    | tensors                                  | results                          |
+|---------|------------------------------------------|----------------------------------|
+| `value` | inputs                                   | results, what products take       |
+| `vjp`   | inputs, outputs, seeds                   | one for each of `Call.by`         |
+| `jvp`   | inputs, outputs, directions              | one for each result               |
+| `hvp`   | inputs, outputs, seeds, directions       | one for each of `Call.by`         |
+
+Outputs are those of `value`, where products take them (`ArrayFunction.takes_outputs`), else none. Leading axes of all
+tensors broadcast; results have all of them. CPU tensors and NumPy arrays share memory, whatever their strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.torch.array_functions import ArrayFunction
+
+if TYPE_CHECKING:
+    from linkwork.torch.functions import Function
+
+Kind = Literal["value", "vjp", "jvp", "hvp"]
+Tensor = torch.Tensor
+Tensors = tuple[Tensor, ...]
+
+TYPES = {torch.float64: "float64", torch.float32: "float32"}
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+"""Classes of tensors that have memory of their own."""
+
+_from_numpy = torch.from_numpy
+
+
+class Call:
+    """A product of a function, or its value, with certain inputs given.
+
+    Args:
+        function: The function.
+        kind: Which product.
+        names: Inputs that are given, in the order of tensors.
+    """
+
+    def __init__(self, function: Function, kind: Kind, names: tuple[str, ...]) -> None:
+        self.function, self.kind, self.names = function, kind, names
+        arrays = function.arrays
+        self.by = tuple(name for name in arrays.by if name in names)
+        """Inputs among these that are differentiated by."""
+        self._positional = arrays.positional_value() if kind == "value" and names == arrays.given else None
+        self._one_type = not function.evaluator._backend.single_for_single
+        self._own_type = torch.float64 if function.evaluator._backend.dtype == "float64" else torch.float32
+
+    def other(self, kind: Kind) -> Call:
+        """Another product with the same inputs.
+
+        Args:
+            kind: Which.
+        """
+        return self.function.call(kind, self.names)
+
+    # Shapes ----------------------------------------------------------------------------------------------------
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs of `value` products take."""
+        return len(self.function.shapes[1]) + len(self.function.shapes[2]) if self.function.takes_outputs else 0
+
+    @cached_property
+    def input_names(self) -> list[str]:
+        """Words for the tensors of a call."""
+        results = list(self.function.shapes[1])
+        outputs = [*results, *self.function.shapes[2]][: self.outputs]
+        seeds = [f"the seed of {name}" for name in results]
+        directions = [f"the direction of {name}" for name in self.by]
+        further = {"value": [], "vjp": [*outputs, *seeds], "jvp": [*outputs, *directions]}
+        return [*self.names, *further.get(self.kind, [*outputs, *seeds, *directions])]
+
+    @cached_property
+    def input_shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of one state's tensors."""
+        inputs, results, kept = self.function.shapes
+        outputs = [*results.values(), *kept.values()][: self.outputs]
+        seeds, directions = list(results.values()), [inputs[name] for name in self.by]
+        further: dict[str, list[tuple[int, ...]]] = {"value": [], "vjp": [*outputs, *seeds]}
+        further |= {"jvp": [*outputs, *directions], "hvp": [*outputs, *seeds, *directions]}
+        return [*(inputs[name] for name in self.names), *further[self.kind]]
+
+    @cached_property
+    def output_shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of one state's results."""
+        inputs, results, kept = self.function.shapes
+        if self.kind == "value":
+            return [*results.values(), *kept.values()]
+        return list(results.values()) if self.kind == "jvp" else [inputs[name] for name in self.by]
+
+    @cached_property
+    def parts(self) -> tuple[slice, slice, slice, slice]:
+        """Where inputs, outputs, seeds and directions are among the tensors."""
+        n, m, r, b = len(self.names), self.outputs, len(self.function.shapes[1]), len(self.by)
+        if self.kind == "value":
+            m = r = b = 0
+        elif self.kind == "vjp":
+            b = 0
+        elif self.kind == "jvp":
+            r = 0
+        edges = (0, n, n + m, n + m + r, n + m + r + b)
+        return slice(0, n), slice(n, edges[2]), slice(edges[2], edges[3]), slice(edges[3], edges[4])
+
+    def lead(self, tensors: Sequence[Tensor]) -> tuple[int, ...]:
+        """The leading axes of results.
+
+        Args:
+            tensors: All that the call takes.
+        """
+        leads = []
+        for name, x, shape in zip(self.input_names, tensors, self.input_shapes, strict=True):
+            rank = x.dim() - len(shape)
+            if rank < 0 or tuple(x.shape[rank:]) != shape:
+                robot = self.function.evaluator.robot
+                needed = f"(..., {', '.join(map(str, shape))})"
+                raise InputError(f"{name} has shape {tuple(x.shape)}, robot '{robot.name}' needs {needed}")
+            leads.append(x.shape[:rank])
+        try:
+            return tuple(torch.broadcast_shapes(*leads))
+        except RuntimeError:
+            each = ", ".join(
+                f"{name} {tuple(lead)}" for name, lead in zip(self.input_names, leads, strict=True) if lead
+            )
+            raise InputError(f"leading axes do not broadcast: {each}") from None
+
+    # Numbers ---------------------------------------------------------------------------------------------------
+
+    def dtype(self, tensors: Sequence[Tensor]) -> torch.dtype:
+        """The type of results: float32 where all tensors are, unless the evaluator is made for one type.
+
+        Args:
+            tensors: All that the call takes.
+        """
+        if self._one_type:
+            return self._own_type
+        return torch.float32 if all(x.dtype == torch.float32 for x in tensors) else torch.float64
+
+    def run(self, tensors: Sequence[Tensor]) -> Tensors:
+        """Compute, with tensors that no derivative is asked of.
+
+        Args:
+            tensors: All that the call takes.
+        """
+        arrays = self._own_arrays(tensors)
+        if arrays is not None:
+            return tuple([_from_numpy(y) for y in self._compute(self.function.arrays, arrays)])
+        first = tensors[0]
+        if first.is_cuda:
+            return self._run_on_device(tensors, first.device)
+        self._check(tensors)
+        dtype = self.dtype(tensors)
+        on_cpu = self.function.arrays_on(first.device, TYPES[dtype])
+        made = [_from_numpy(y) for y in self._compute(on_cpu, [_array(x) for x in tensors])]
+        return tuple([y if y.dtype == dtype else y.to(dtype) for y in made])
+
+    def _run_on_device(self, tensors: Sequence[Tensor], device: torch.device) -> Tensors:
+        """Compute where tensors are, on the current stream."""
+        dtype = self._own_type if self._one_type else tensors[0].dtype
+        for x in tensors:
+            if x.dtype is not dtype or x.is_neg() or x.device != device:
+                self._check(tensors)
+                dtype = self.dtype(tensors)
+                tensors = [y.detach().resolve_neg().to(dtype) for y in tensors]
+                break
+        return tuple(self._compute(self.function.arrays_on(device, TYPES[dtype]), tensors))
+
+    def _own_arrays(self, tensors: Sequence[Tensor]) -> list[Any] | None:
+        """NumPy arrays of CPU tensors of the evaluator's own type; None where some are others."""
+        own, arrays = self._own_type, []
+        if not tensors[0].is_cpu:
+            return None
+        try:
+            for x in tensors:
+                if x.dtype is not own:
+                    return None
+                arrays.append(x.numpy())
+        except (TypeError, RuntimeError):  # on another device, of another class, or with a gradient to be tracked
+            return None
+        return arrays
+
+    def _compute(self, function: ArrayFunction, arrays: Sequence[Any]) -> Sequence[Any]:
+        if self._positional is not None and function is self.function.arrays:
+            return self._positional(*arrays)
+        inputs, outputs, seeds, along = self.parts
+        x = dict(zip(self.names, arrays[inputs], strict=True))
+        d = dict(zip(self.by, arrays[along], strict=False))
+        if self.kind == "value":
+            return function.value(x)
+        f, s = arrays[outputs], arrays[seeds]
+        if self.kind == "jvp":
+            return function.jvp(x, f, d)
+        found = function.vjp(x, f, s) if self.kind == "vjp" else function.hvp(x, f, s, d)
+        if len(self.by) == len(function.by):
+            return found
+        return [y for name, y in zip(function.by, found, strict=True) if name in self.by]
+
+    def check_class(self, tensors: Sequence[Any]) -> None:
+        """Raise unless all are tensors.
+
+        Args:
+            tensors: All that the call takes.
+        """
+        for name, x in zip(self.input_names, tensors, strict=True):
+            if not isinstance(x, Tensor):
+                raise InputError(f"{name} is {type(x).__name__}, needs a torch tensor: torch.as_tensor({name})")
+
+    def _check(self, tensors: Sequence[Tensor]) -> None:
+        device = tensors[0].device
+        for name, x in zip(self.input_names, tensors, strict=True):
+            if x.dtype not in TYPES:
+                raise InputError(f"{name} is a tensor of {x.dtype}, needs float64 or float32")
+            if x.device != device:
+                raise InputError(f"tensors are on one device; {name} is on {x.device}, {self.names[0]} on {device}")
+        if device.type not in ("cpu", "cuda"):
+            raise InputError(f"tensors are on '{device}', needs 'cpu' or 'cuda'")
+
+
+def _array(x: Tensor) -> Any:
+    """The NumPy array that shares a CPU tensor's memory."""
+    try:
+        return x.numpy()
+    except RuntimeError:  # it requires a gradient, is a view that is negated lazily, or one of a batch
+        try:
+            return x.detach().resolve_neg().numpy()
+        except RuntimeError as error:
+            raise UnsupportedFeature(
+                f"a tensor of class {type(x).__name__} has no memory of its own ({error}). Of derivatives in batches, "
+                "torch.func.vmap and torch.func.jacrev are supported; is_grads_batched and vectorize=True are not"
+            ) from None

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What users call: evaluators as functions of torch tensors."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import count
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+from torch.autograd import forward_ad
+
+from linkwork.errors import InputError
+from linkwork.inputs import suggest
+from linkwork.model.checks import check_robot
+from linkwork.model.model import Model
+from linkwork.torch.array_functions import ArrayFunction, Shapes, array_function
+from linkwork.torch.autograd import apply
+from linkwork.torch.call import Call, Kind, Tensor
+from linkwork.torch.device_functions import DeviceFunction, check_device
+
+_transforms_active = torch._C._are_functorch_transforms_active
+_grad_enabled = torch.is_grad_enabled
+_compiling = torch.compiler.is_compiling
+_from_numpy = torch.from_numpy
+_tuple_of = tuple.__new__
+
+_NUMBERS = count()
+_MADE: WeakValueDictionary[int, Function] = WeakValueDictionary()
+
+RESULT_NAMES: Mapping[str, str] = {"q1": "q", "v1": "v"}
+"""Results as calls name them: the state after a step."""
+
+
+def made_functions() -> Mapping[int, Function]:
+    """Functions that are in use, by their numbers."""
+    return _MADE
+
+
+class Function:
+    """An evaluator as a function of tensors; made by `function`.
+
+    Args:
+        evaluator: What is computed.
+        by: Names of the inputs to differentiate by.
+        smoothing: Of steps with contacts, as for `ContactStep.vjp`.
+    """
+
+    def __init__(self, evaluator: Any, by: Sequence[str] | None = None, smoothing: float | None = None) -> None:
+        self._by = None if by is None else tuple([by] if isinstance(by, str) else by)
+        self.evaluator, self.smoothing = evaluator, smoothing
+        self.arrays = array_function(evaluator, self._by, smoothing)
+        """The evaluator as a function of NumPy arrays."""
+        self._given = self.arrays.given
+        self._names = (*self._given, *self.arrays.optional)
+        fields = [RESULT_NAMES.get(name, name) for name in self.arrays.results]
+        self._several: Any = namedtuple(f"{type(evaluator).__name__}Result", fields) if len(fields) > 1 else None
+        self._results = len(fields)
+        self._calls: dict[tuple[str, tuple[str, ...]], Call] = {}
+        self._on: dict[tuple[torch.device, str], ArrayFunction] = {}
+        self.number = next(_NUMBERS)
+        """By which compiled code knows it."""
+        _MADE[self.number] = self
+        self._value, self._count = self.call("value", self._given), len(self._given)
+        self._quick: Any = self._value._positional
+        self._own_type = torch.float64 if evaluator._backend.dtype == "float64" else torch.float32
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs: those that a call must have, then those that it may have."""
+        return self._names
+
+    @property
+    def differentiated_by(self) -> tuple[str, ...]:
+        """Names of the inputs to differentiate by."""
+        return self.arrays.by
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Names of the results."""
+        return tuple(RESULT_NAMES.get(name, name) for name in self.arrays.results)
+
+    @cached_property
+    def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
+        """Shapes of one state: of inputs, of results, and of what else is kept for derivatives."""
+        return self.arrays.shapes()
+
+    @cached_property
+    def takes_outputs(self) -> bool:
+        """Whether products take what was computed."""
+        return self.arrays.takes_outputs
+
+    def call(self, kind: Kind, names: tuple[str, ...]) -> Call:
+        """The value or a product with certain inputs.
+
+        Args:
+            kind: Which.
+            names: Inputs that are given.
+        """
+        found = self._calls.get((kind, names))
+        if found is None:
+            found = self._calls[kind, names] = Call(self, kind, names)
+        return found
+
+    def arrays_on(self, device: torch.device, dtype: str) -> ArrayFunction:
+        """The evaluator as a function of arrays on a device, with numbers of one type.
+
+        Args:
+            device: Where tensors are.
+            dtype: Their type.
+        """
+        found = self._on.get((device, dtype))
+        if found is None:
+            found = self._on[device, dtype] = self._made_on(device, dtype)
+        return found
+
+    def _made_on(self, device: torch.device, dtype: str) -> ArrayFunction:
+        backend = self.evaluator._backend
+        if device.type == "cuda":
+            check_device(self.evaluator)
+            return DeviceFunction(self.evaluator, self._by, device, dtype)
+        if backend.name == "cuda":
+            raise InputError("the evaluator is on 'cuda', tensors are on the CPU: use q.cuda(), or evaluator.to('cpu')")
+        if backend.dtype == dtype:
+            return self.arrays
+        return array_function(self.evaluator, self._by, self.smoothing, lambda made: made.native(dtype))
+
+    def __call__(self, *inputs: Tensor, **named: Tensor | None) -> Any:
+        """Evaluate: one tensor, or a named tuple where there are several results.
+
+        Leading axes are batch axes and broadcast. Tensors are float64 or float32, on the CPU or on one CUDA device.
+
+        Args:
+            inputs: Tensors, in the order of the evaluator's inputs.
+            named: Inputs by name: wrenches, commands, targets, parameters of the robot that are inputs.
+        """
+        if _compiling():
+            names, tensors = self._arranged(inputs, named)
+            from linkwork.torch.operator import evaluate
+
+            found = tuple(evaluate(list(tensors), self.number, "value", ",".join(names)))
+        elif named or len(inputs) != self._count:
+            names, tensors = self._arranged(inputs, named)
+            found = apply(self.call("value", names), tensors)
+        else:
+            quick = self._without_derivatives(inputs)
+            if quick is not None:
+                return quick
+            found = apply(self._value, inputs)
+        if self._several is None:
+            return found[0]
+        return self._several(*found[: self._results])
+
+    def _without_derivatives(self, inputs: Sequence[Tensor]) -> Any:
+        """Results for CPU tensors that no derivative is asked of: most calls, with little around the evaluator's own.
+
+        None where tensors are others.
+        """
+        if _transforms_active() or forward_ad._current_level >= 0:
+            return None
+        tracked, own, arrays = _grad_enabled(), self._own_type, []
+        try:
+            if not inputs[0].is_cpu:
+                return None
+            for x in inputs:
+                if x.dtype is not own or (tracked and x.requires_grad):
+                    return None
+                arrays.append(x.numpy())
+        except (TypeError, RuntimeError, AttributeError):  # on another device, of another class, or no tensor
+            return None
+        found = self._quick(*arrays)
+        if self._several is None:
+            return _from_numpy(found[0])
+        return _tuple_of(self._several, [_from_numpy(y) for y in found[: self._results]])
+
+    def _arranged(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Tensor, ...]]:
+        """Names and tensors of inputs, in order."""
+        given: dict[str, Any] = dict(zip(self._given, inputs, strict=False))
+        if len(inputs) > len(self._given):
+            raise InputError(f"{self._words()} takes {', '.join(self._given)}; {len(inputs)} tensors were given")
+        for name, x in named.items():
+            if name not in self._names:
+                near = suggest(name, self._names) or f"; there are {', '.join(self._names)}"
+                raise InputError(f"{self._words()} has no input '{name}'{near}")
+            if name in given:
+                raise InputError(f"{self._words()}: {name} is given twice")
+            if x is not None:
+                given[name] = x
+        for name in self._given:
+            if name not in given or given[name] is None:
+                if name not in self.arrays.left_out or not given:
+                    raise InputError(f"{self._words()} takes {', '.join(self._given)}; {name} was not given")
+                given[name] = next(iter(given.values())).new_zeros(self.shapes[0][name])
+        names = tuple(name for name in self._names if name in given)
+        return names, tuple(given[name] for name in names)
+
+    def _words(self) -> str:
+        return f"{self.evaluator.quantity} of '{self.evaluator.robot.name}'"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Function, (self.evaluator, self._by, self.smoothing)
+
+    def __repr__(self) -> str:
+        return f"<torch function {self.evaluator!r}, by {', '.join(self.arrays.by)}>"
+
+
+def function(evaluator: Any, by: Sequence[str] | None = None, *, smoothing: float | None = None) -> Function:
+    """An evaluator as a function of torch tensors, with derivatives: ``lw.torch.function(fd)(q, v, tau)``.
+
+    It can be differentiated by autograd, in forward mode, and by the transforms of `torch.func` (``vmap``, ``jacrev``,
+    ``jacfwd``, ``hessian`` where the evaluator has ``hvp``), and be part of what `torch.compile` compiles. CPU tensors
+    are computed with where they are, as NumPy's arrays are; tensors on a CUDA device on that device, in its current
+    stream.
+
+    Gradients by a configuration have the shape of ``q``. They are those of the function that normalizes quaternions and
+    directions first: zero along changes of their lengths.
+
+    Args:
+        evaluator: `ForwardDynamics`, `InverseDynamics`, `ImpactDynamics`, `Evaluator` of any quantity, `Stepper` or
+            `ContactStep`, on any of their backends. Parameters of the robot that are its inputs are inputs here.
+        by: Names of the inputs to differentiate by; by default all. Others are taken as constants.
+        smoothing: Of steps with contacts, a velocity in m/s by which derivatives are smoothed: see `ContactStep.vjp`.
+    """
+    return Function(evaluator, by, smoothing)
+
+
+def normalize(robot: Model, q: Tensor) -> Tensor:
+    """``q`` with quaternions, and the cos and sin of planar joints, of unit length, ``(..., nq)``; differentiable.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+    """
+    check_robot(robot)
+    if q.shape[-1:] != (robot.nq,):
+        raise InputError(f"q has shape {tuple(q.shape)}, robot '{robot.name}' needs (..., {robot.nq})")
+    parts, at = [], 0
+    for where in robot.unit_slices():
+        unit = q[..., where]
+        parts += [q[..., at : where.start], unit / unit.norm(dim=-1, keepdim=True)]
+        at = where.stop
+    return torch.cat([*parts, q[..., at:]], dim=-1) if parts else q
+

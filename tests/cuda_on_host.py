@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""GPUs for tests where none is: the same LLVM modules compiled for the host, and its memory in place of a GPU's."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import llvmlite.binding as llvm_binding
+import numpy as np
+
+from linkwork.compilers import llvm
+from linkwork.compilers.batch import SYMBOL
+from linkwork.compilers.cuda import arrays, driver, runner
+from linkwork.compilers.cuda.device_functions import POOL, THREADS
+
+ENTRY = """
+define void @on_host(ptr %values, i64 %threads, i64 %blocks) {
+entry:
+  br label %block
+block:
+  %b = phi i64 [ 0, %entry ], [ %b1, %next ]
+  %b32 = trunc i64 %b to i32
+  store i32 %b32, ptr @host.ctaid
+  br label %thread
+thread:
+  %t = phi i64 [ 0, %block ], [ %t1, %thread ]
+  %t32 = trunc i64 %t to i32
+  store i32 %t32, ptr @host.tid
+CALL
+  %t1 = add i64 %t, 1
+  %more = icmp slt i64 %t1, %threads
+  br i1 %more, label %thread, label %next
+next:
+  %b1 = add i64 %b, 1
+  %further = icmp slt i64 %b1, %blocks
+  br i1 %further, label %block, label %end
+end:
+  ret void
+}
+"""
+
+
+def host_module(ir: str, arrays: int, slots: int) -> str:
+    """A kernel's module for the host: no address spaces, and a loop over threads around it."""
+    text = re.sub(r"ptr addrspace\(\d\)", "ptr", ir)
+    text = re.sub(r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x", r"@host_\1", text)
+    text = re.sub(r"declare i32 @host_\w+\(\)", "", text)
+    scalar = re.search(rf"@{POOL} = external addrspace\(3\) global \[0 x (\w+)\]", text)
+    assert scalar is not None
+    text = text.replace(
+        scalar.group(0), f"@{POOL} = internal global [{max(slots, 1) * THREADS} x {scalar.group(1)}] zeroinitializer"
+    )
+    text = re.sub(r"= addrspacecast ptr (%\w+) to ptr", r"= getelementptr i8, ptr \1, i64 0", text)
+    text = (
+        re.sub(r'target triple = ".*"', "", text)
+        .replace("ptx_kernel ", "")
+        .replace('"nvvm.maxntid"="128" "nvvm.minctasm"="2"', "")
+    )
+    state = "\n".join(
+        f"@host.{name} = internal global i32 {start}\ndefine internal i32 @host_{name}() {{\n  %x = load i32, ptr @host.{name}\n  ret i32 %x\n}}"
+        for name, start in (("tid", 0), ("ctaid", 0), ("ntid", THREADS))
+    )
+    kinds = ["ptr", "i64", "i64"] * arrays + ["i64", "ptr"]
+    lines = []
+    for k, kind in enumerate(kinds):
+        lines += [f"  %p{k} = getelementptr i64, ptr %values, i64 {k}", f"  %v{k} = load {kind}, ptr %p{k}"]
+    lines.append(f"  call void @{SYMBOL}({', '.join(f'{kind} %v{k}' for k, kind in enumerate(kinds))})")
+    return f"{state}\n{text}\n{ENTRY.replace('CALL', chr(10).join(lines))}"
+
+
+class HostCode:
+    """In place of `driver.CudaCode`: a kernel that runs here."""
+
+    def __init__(self, ir: str, arrays: int, shared_bytes: int, bytes_of_number: int) -> None:
+        slots = shared_bytes // (THREADS * bytes_of_number)
+        self._code = llvm.Code(llvm.object_code(host_module(ir, arrays, slots)), "on_host")
+        self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(self._code.address)
+        self.arrays, self.threads, self.shared_bytes = arrays, THREADS, shared_bytes
+
+    def function(self, where: Any) -> int:
+        return self._code.address
+
+    def launch(self, values: Sequence[int], count: int, stream: int, where: Any, status: int = 0) -> None:
+        words = np.array([*values, count, status], np.int64)
+        self._run(words.ctypes.data, self.threads, -(-count // self.threads))
+
+
+class HostMemory:
+    """In place of `driver.Memory`."""
+
+    def __init__(self, where: Any, size: int) -> None:
+        self.bytes = size
+        self._content = np.zeros(max(size, 1), np.uint8)
+        self.pointer = self._content.ctypes.data
+
+    def write(self, content: bytes, stream: int = 0) -> None:
+        self._content[: len(content)] = np.frombuffer(content, np.uint8)
+
+    def read(self, size: int, offset: int = 0) -> bytes:
+        return self._content[offset : offset + size].tobytes()
+
+
+class HostDevice:
+    """In place of `driver.Device`."""
+
+    index, name, architecture, shared_memory = 0, "host", "sm_90", 228 * 1024
+
+    def current(self) -> Any:
+        return nullcontext()
+
+
+def use_host(monkeypatch: Any) -> None:
+    """Let evaluators on ``"cuda"`` run on the host, with `DeviceArray` in its memory."""
+
+    def code(self: runner.CudaRunner, signature: runner.Signature, where: Any) -> Any:
+        found = self._codes.get((signature, 0))
+        if found is None:
+            kernel = self.kernel(signature, HostDevice.shared_memory)
+            found = self._codes[signature, 0] = HostCode(
+                kernel.ir, len(self.shapes), kernel.shared_bytes, self.dtype.itemsize
+            )  # type: ignore[assignment]
+        return found
+
+    llvm_binding.initialize_all_targets()
+    monkeypatch.setattr(runner.CudaRunner, "code", code)
+    for module in (runner, arrays):
+        monkeypatch.setattr(module, "Memory", HostMemory)
+    monkeypatch.setattr(runner, "device", lambda index=0: HostDevice())
+    monkeypatch.setattr(arrays, "_device", lambda index=0: HostDevice())
+    assert driver.LIBRARY
