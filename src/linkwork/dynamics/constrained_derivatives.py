@@ -35,8 +35,8 @@ DEPENDENT = 1e-11
 """Rows whose pivot is a smaller part of their diagonal entry depend on rows before them."""
 SINGLE_DEPENDENT = 1e-5
 """The same in single precision."""
-GROWTH = 8.0
-"""How many times the rounding of a pivot it may be off (`factorize_semidefinite`)."""
+GROWTH = 50.0
+"""How many times rounding a sum of rows may be off (`kernels.orthogonal_rows`)."""
 NEGLIGIBLE = 1e-18
 """Pivots below this part of the inverse inertia that a row feels (`scales`) are rounding errors of a row of zeros."""
 
@@ -114,7 +114,9 @@ class ConstrainedDerivatives(ArrayEvaluator):
         frames = frame_names(wrenches)
 
         def program() -> Program:
-            return Program.of_robot(robot, CONSTRAINED_DERIVATIVES, derivative_tree(robot, frames))
+            return Program.of_robot(
+                robot, CONSTRAINED_DERIVATIVES, derivative_tree(robot, frames, soft=method == "pv_soft")
+            )
 
         arguments = {
             "robot": robot,
@@ -131,7 +133,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
         Without the part that finds the smallest forces where no rows depend on others.
         """
         redundant = rows_depend(self.robot)
-        tree = derivative_tree(self.robot, self.frames, redundant=redundant)
+        tree = derivative_tree(self.robot, self.frames, redundant=redundant, soft=self.method == "pv_soft")
         made = Program.of_robot(self.robot, CONSTRAINED_DERIVATIVES, tree)
         return self.program if redundant else self._parameter_inputs.program(made)
 
@@ -148,7 +150,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
         self._no_target = np.zeros(robot.nc, dtype=dtype)
         rounded = (OPEN * loop_rounding(robot)) ** 2
         least = DEPENDENT if dtype == "float64" else SINGLE_DEPENDENT
-        self._cut = np.array([max(least, rounded), GROWTH * float(np.finfo(dtype).eps)], dtype=dtype)
+        self._cut = np.array([max(least, rounded), (GROWTH * float(np.finfo(dtype).eps)) ** 2], dtype=dtype)
         self._negligible = (max(NEGLIGIBLE, rounded) * scales_of(robot).rows).astype(dtype)
 
     def _held_inputs(self, target: npt.ArrayLike | None = None) -> tuple[Any, ...]:

@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
-from linkwork.inputs import InverseMethod
 from linkwork.kernels.aba_derivatives import ABA_DERIVATIVES
 from linkwork.kernels.regressor import REGRESSOR
 from linkwork.kernels.rnea_derivatives import RNEA_DERIVATIVES
@@ -295,24 +294,11 @@ def on_backend_of(evaluator: BaseEvaluator, other: E) -> E:
     return made
 
 
-def inverse_derivatives(inverse: Any) -> InverseDerivatives:
-    """The evaluator of the Jacobians of an `InverseDynamics`."""
-    need_tree(inverse.method, "derivatives")
-    return InverseDerivatives(
-        inverse.robot, passive=inverse.passive, wrenches=inverse.frames, parameters=inverse._parameter_inputs
-    )
-
-
 def regressor(inverse: Any) -> Regressor:
     """The evaluator of the regressor of an `InverseDynamics`."""
-    need_tree(inverse.method, "regressor")
-    return Regressor(inverse.robot)
-
-
-def need_tree(method: InverseMethod, what: str) -> None:
-    """Raise unless the method is that of a tree."""
-    if method != "rnea":
+    if inverse.method != "rnea":
         raise UnsupportedFeature(
-            f"inverse dynamics by '{method}' has no {what}: it chooses one of many torques that do the same; "
-            "take InverseDynamics(robot, 'rnea'), which knows no constraints"
+            f"inverse dynamics by '{inverse.method}' has no regressor: it chooses one of many torques that do the "
+            "same; take InverseDynamics(robot, 'rnea'), which knows no constraints"
         )
+    return Regressor(inverse.robot)
