@@ -215,13 +215,13 @@ def test_torques_that_are_not_written_are_zero() -> None:
 
 def test_parameters_of_each_robot() -> None:
     """Some shared, some a robot's own, in the order in which the kernel takes them."""
-    robot = zoo.four_bar()
+    robot = ROBOTS["arm"]()
     q, v = moving(robot)
     rng = np.random.default_rng(3)
     gains, target = [2.0, 0.25], q + 0.1 * rng.normal(size=(11, 3))
     controller = lw.Controller(pd, gains=gains, target=target, per_robot="target")
     states = np.tile(q, (11, 1)), np.tile(v, (11, 1))
-    how: dict[str, Any] = {"seconds": 0.1, "control_every": 3, "record_every": 20, "iterations": 3}
+    how: dict[str, Any] = {"seconds": 0.1, "control_every": 3, "record_every": 20}
     run = lw.rollouts(robot, *states, controller=controller, compile=False, **how)
     for k in (0, 4, 10):
         one = lw.simulate(robot, q, v, controller=controller.of_robot(k), **how)
@@ -278,7 +278,7 @@ def test_runs_under_kernels_go_on_to_the_last_bit(name: str) -> None:
 
 @pytest.mark.slow
 def test_threads_and_processes_give_the_same_bits() -> None:
-    robot = zoo.four_bar()
+    robot = ROBOTS["arm"]()
     q, v = moving(robot)
     n = 1100
     states = np.tile(q, (n, 1)), np.linspace(-1, 1, n)[:, None] * v
@@ -507,7 +507,7 @@ def failing(tree, time, q, v, at, tau):
 
 @pytest.mark.parametrize("record_every", [1, 10])
 def test_torques_that_are_not_finite_say_when(record_every: int) -> None:
-    robot = zoo.four_bar()
+    robot = ROBOTS["arm"]()
     q, v = moving(robot)
     for at, rows in ((0.0, 0), (0.02, 20 // record_every), (0.023, 23 if record_every == 1 else 3)):
         controller = lw.Controller(failing, at=at)

@@ -15,10 +15,11 @@ from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import suggest
+from linkwork.jax.contact_sources import ContactSource, contact_inputs
 from linkwork.jax.handlers import OnError
-from linkwork.jax.implicit_sources import ContactSource, StagedSource, contact_inputs
 from linkwork.jax.rules import VALUE, Source, function_p
 from linkwork.jax.sources import EvaluatorSource, StepSource, typed
+from linkwork.jax.staged_sources import StagedSource
 from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.simulation.stepper import Stepper

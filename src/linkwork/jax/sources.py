@@ -5,7 +5,8 @@
 |--------------------|-------------------------------------------------------|----------------------------------------|
 | `EvaluatorSource`  | quantities, inverse dynamics, direct forward dynamics  | one program each                       |
 | `StepSource`       | steps without contacts                                 | one program each, of a single step     |
-| `implicit_sources` | methods that iterate, impacts, steps with contacts     | several programs, at the solution      |
+| `staged_sources`   | forward dynamics by methods that iterate, impacts      | several programs, at the solution      |
+| `contact_sources`  | steps with contacts                                    | several programs, at the solution      |
 """
 
 from __future__ import annotations
@@ -96,27 +97,28 @@ class EvaluatorSource:
         names = list(self.evaluator.program.algorithm.inputs)
         return {name: x for name, x in zip(names, arranged, strict=True) if not isinstance(x, Given)}
 
-    def call_of(self, program: Program, backend: Backend | None = None) -> ProgramCall:
+    def call_of(self, program: Program, backend: Backend | None = None, traced: Program | None = None) -> ProgramCall:
         """A program that JAX calls.
 
         Args:
             program: The program.
             backend: How it is run; by default as the evaluator.
+            traced: What is run on GPUs in its place.
         """
-        return ProgramCall(program, self.evaluator._backend if backend is None else backend, self.on_error)
+        return ProgramCall(program, self.evaluator._backend if backend is None else backend, self.on_error, traced)
 
     def run(self, call: ProgramCall, *named: Mapping[str, Array]) -> dict[str, Array]:
         """Outputs of a program by name, from inputs by name; else those that the evaluator holds."""
         known: dict[str, Array] = dict(self._held)
         for arrays in named:
             known |= arrays
-        return dict(zip(call.program.algorithm.outputs, call(*(known[name] for name in call.names)), strict=True))
+        return call(known)
 
     # The function ------------------------------------------------------------------------------------------------
 
     @cached_property
     def _value(self) -> ProgramCall:
-        return self.call_of(self.program)
+        return self.call_of(self.program, traced=self.evaluator.exported_program)
 
     def value(self, x: dict[str, Array]) -> list[Array]:
         """Results of the evaluator.

@@ -74,7 +74,7 @@ def kernel_frames(joints: list[TreeAtom], length: float) -> Frames:
         _FRAMES[key] = made
         while len(_FRAMES) > KEPT:
             _FRAMES.popitem(last=False)
-    return made
+    return list(made[0]), list(made[1])
 
 
 def _digest(joints: Sequence[TreeAtom], length: float) -> bytes:
