@@ -222,6 +222,8 @@ def __getattr__(name: str) -> Any:
         return import_module("linkwork.zoo")
     if name == "gym":  # needs Gymnasium
         return import_module("linkwork.gym")
+    if name == "torch":  # needs PyTorch
+        return import_module("linkwork.torch")
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
