@@ -218,6 +218,8 @@ def __getattr__(name: str) -> Any:
         return import_module("linkwork.zoo")
     if name == "gym":  # needs Gymnasium
         return import_module("linkwork.gym")
+    if name == "jax":  # needs JAX
+        return import_module("linkwork.jax")
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
