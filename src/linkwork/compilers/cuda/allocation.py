@@ -30,7 +30,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -99,6 +99,9 @@ class Limits:
 
     registers: int
     shared: int
+    window: int = NEVER
+    """Only values that are used again within so many nodes go to shared memory: where slots are fewer than values,
+    those that are needed more often get them."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def allocate(trace: Trace, limits: Limits, at_once: bool = True) -> Allocation:
     Args:
         trace: The program.
         limits: How many registers and slots of shared memory there are.
-        at_once: Whether outputs are written as soon as they are known; else at the end, where inputs may be outputs too.
+        at_once: Whether outputs are written as soon as they are known; else at the end, where inputs may be outputs.
     """
     copied = () if at_once else _copied(trace)
     return _Allocator(trace, limits, copied).run(_events(trace, at_once, copied))
@@ -218,7 +221,7 @@ class _Allocator:
     def __init__(self, trace: Trace, limits: Limits, copied: Sequence[int]) -> None:
         self.nodes = trace.graph.nodes
         self.copied = frozenset(copied)
-        self.limits = Limits(max(limits.registers, LEAST), limits.shared)
+        self.limits = replace(limits, registers=max(limits.registers, LEAST))
         self.actions: list[Action] = []
         self.registers: set[int] = set()
         self.slots: dict[int, Slot] = {}
@@ -289,11 +292,11 @@ class _Allocator:
             if i in kept:
                 passed.append((use, i))
             elif i in self.registers and -use == self._next_use(i, now):
-                self._evict(i)
+                self._evict(i, -use - now)
         for entry in passed:
             heappush(self.farthest, entry)
 
-    def _evict(self, i: int) -> None:
+    def _evict(self, i: int, distance: int) -> None:
         self.registers.discard(i)
         if i not in self.slots and (self.nodes[i][0] is not INPUT or i in self.copied):
             inherited = self.before is not None and i in self.before
@@ -301,13 +304,13 @@ class _Allocator:
                 self.slots[i] = self._new_local()
                 self.hoisted.append(Store(i, self.slots[i]))
             else:
-                self.slots[i] = self._new_slot()
+                self.slots[i] = self._new_slot(distance)
                 self.actions.append(Store(i, self.slots[i]))
         if self.before is not None:
             self.before.discard(i)
 
-    def _new_slot(self) -> Slot:
-        if self.free_shared:
+    def _new_slot(self, distance: int = 0) -> Slot:
+        if self.free_shared and distance <= self.limits.window:
             place = self.free_shared.pop()
             self.shared = max(self.shared, place + 1)
             return Slot(True, place)

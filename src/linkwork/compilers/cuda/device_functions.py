@@ -188,7 +188,7 @@ class Emitter:
         elif isinstance(action, Compute):
             self._compute(action.values)
 
-    # Memory ------------------------------------------------------------------------------------------------------------
+    # Memory ---------------------------------------------------------------------------------------------------------
 
     def _slot(self, slot: Slot) -> str:
         name = self._new()
@@ -231,7 +231,7 @@ class Emitter:
         if array < self.arrays and self.nodes[action.value][0] is not CONST:
             self.written = self._noted(value, self.written)
 
-    # Arithmetic --------------------------------------------------------------------------------------------------------
+    # Arithmetic ---------------------------------------------------------------------------------------------------------
 
     def _compute(self, values: tuple[int, ...]) -> None:
         t, s = self.t, self.t.scalar
@@ -258,7 +258,7 @@ class Emitter:
             for k in values:
                 self.names[k] = results[0 if self.nodes[k][0] is SIN else 1]
 
-    # Branches ----------------------------------------------------------------------------------------------------------
+    # Branches ---------------------------------------------------------------------------------------------------------
 
     def _begin(self, action: Begin) -> None:
         self.label, self.inside = self._new()[1:], True

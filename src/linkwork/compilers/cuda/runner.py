@@ -38,7 +38,7 @@ from linkwork.compilers.trace import Trace
 from linkwork.errors import InputError, NotFinite
 
 GIVEN = ("q", "v", "tau", "a")
-"""Inputs that no evaluator holds: NumPy arrays in their place are mistakes."""
+"""Inputs that no evaluator holds, but for zeros: NumPy arrays in their place are mistakes."""
 PRECISIONS = ("float32", "float64")
 
 
@@ -150,7 +150,7 @@ class CudaRunner(Runner):
         library, where = None, -1
         constants: dict[int, Any] = {}
         for k, (name, x, shape) in enumerate(zip(self.names, arguments, self.inputs, strict=True)):
-            if type(x) is np.ndarray and name not in GIVEN and self._is_held(x, shape):
+            if type(x) is np.ndarray and self._is_held(name, x, shape):
                 constants[k] = x
                 views.append(None)
                 continue
@@ -180,8 +180,10 @@ class CudaRunner(Runner):
         return View(known[0].pointer, x.shape, strides, self.dtype.name, where.index)
 
     @staticmethod
-    def _is_held(x: Any, shape: tuple[int, ...]) -> bool:
+    def _is_held(name: str, x: Any, shape: tuple[int, ...]) -> bool:
         """Whether a NumPy array is an evaluator's own: of one state, or a batch that cannot change."""
+        if name in GIVEN:
+            return x.shape == shape and not x.any()
         return bool(x.shape == shape or (not x.flags.writeable and x.shape[x.ndim - len(shape) :] == shape))
 
     def _check_view(self, name: str, view: View, where: int) -> None:
