@@ -218,12 +218,8 @@ _MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     """Import what needs a compiler when it is first asked for."""
-    if name == "zoo":
-        return import_module("linkwork.zoo")
-    if name == "gym":  # needs Gymnasium
-        return import_module("linkwork.gym")
-    if name == "torch":  # needs PyTorch
-        return import_module("linkwork.torch")
+    if name in ("gym", "jax", "torch", "zoo"):  # the first three need Gymnasium, JAX, PyTorch
+        return import_module(f"linkwork.{name}")
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
