@@ -30,6 +30,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import NamedTuple
 
 from linkwork.compilers.trace import Trace
@@ -130,7 +131,7 @@ def lines(size: int, width: int) -> list[tuple[int, int]]:
         return [(first, min(first + width, size)) for first in range(0, size, width)]
     count = -(-size // width)
     edges = [size * k // count for k in range(count + 1)]
-    return list(zip(edges, edges[1:], strict=False))
+    return list(pairwise(edges))
 
 
 class _Search:
