@@ -40,8 +40,8 @@ Mask = npt.NDArray[np.bool_]
 class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
     """Copies of a robot that act, fall and start anew independently: the base of environments.
 
-    Observations are float32, ``(num_envs, observations)``, clipped to -50 to 50; actions are from -1 to 1, ``(num_envs, actions)``, and
-    clipped to that. Infos have each term of the reward, whose sum it is.
+    Observations are float32, ``(num_envs, observations)``, clipped to -50 to 50. Actions are from -1 to 1, ``(num_envs,
+    actions)``, and clipped to that. Infos have each term of the reward, whose sum it is.
 
     | ``autoreset_mode`` | an episode that ended                                                                      |
     |--------------------|-------------------------------------------------------------------------------------------|
@@ -75,7 +75,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
     draws: ClassVar[int] = 0
     """Random numbers that `start` takes for each episode."""
     render_modes: ClassVar[tuple[str, ...]] = ("rgb_array",)
-    camera: ClassVar[Camera] = Camera()
+    camera: Camera = Camera()
     """Where `render` looks from."""
 
     def __init__(

@@ -73,6 +73,18 @@ class HostBatch:
             raise InputError(f"{name} is not finite at index {at}")
         return np.ascontiguousarray(given, self.stepper.dtype)
 
+    @property
+    def contact_forces(self) -> Array | None:
+        """Forces of contact points along t1, t2, n, ``(count, slots, 3)``."""
+        row = self.stepper.contact_row
+        if row is None or self.contacts is None:
+            return None
+        return self.contacts[:, row.places["forces"]].reshape(self.count, row.nslots, 3)
+
+    def contact_rows(self) -> Array | None:
+        """What is kept of contacts."""
+        return self.contacts
+
     # Steps ---------------------------------------------------------------------------------------------------------
 
     def advance(
@@ -128,7 +140,7 @@ class HostBatch:
 
     def _step(self, steps: int, tau: Array | None, commands: Array | None, wrenches: Array | None) -> None:
         stepper, live = self.stepper, finite_states(self.q, self.v)
-        torques = self.tau if tau is None else tau if self.controller is None else self.tau + tau
+        torques = self.tau if tau is None else tau
         held = stepper.held(commands, wrenches, self.contacts, self.q)
         inputs = [self.q, self.v, torques, *held, *self.parameters.values(), stepper.repeats(steps)]
         q, v, found, progress = step_live(stepper, inputs, live)

@@ -368,11 +368,11 @@ class DeviceArray:
     def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
         """A capsule of DLPack; the consumer's stream waits for what was computed before."""
         if stream not in (None, 0, LEGACY_STREAM, -1):
-            _order(_device(self.device), 0, 0 if stream is None else stream)
+            ordered(_device(self.device), 0, 0 if stream is None else stream)
         return dlpack.capsule(self, self.pointer, self.shape, self.strides, self.dtype, self.device)
 
 
-def _order(where: Device, before: int, after: int) -> None:
+def ordered(where: Device, before: int, after: int) -> None:
     """Let work on one stream wait for all that is on another now."""
     cu, event = driver(), ctypes.c_void_p()
     with where.current():

@@ -187,6 +187,16 @@ class Memory:
                 driver().MemFree_v2(c_uint64(pointer))
 
 
+def zeroed(memory: Memory, stream: int) -> None:
+    """Set memory to zero, ordered on a stream. The context of the GPU must be the current one.
+
+    Args:
+        memory: Of a GPU, a multiple of four bytes.
+        stream: The driver's handle of the stream.
+    """
+    driver().MemsetD32Async(c_uint64(memory.pointer), 0, c_size_t(memory.bytes // 4), c_void_p(stream))
+
+
 # Machine code --------------------------------------------------------------------------------------------------------
 
 
@@ -261,17 +271,29 @@ class CudaCode:
             where: The GPU.
             status: Address of four words that count what is not finite (`ptx`); 0: none.
         """
-        if not count:
-            return
+        if count:
+            self.launch_blocks((*values, count, status), -(-count // self.threads), stream, where)
+
+    def launch_blocks(
+        self, values: Sequence[int], blocks: int, stream: int, where: Device, threads: int | None = None
+    ) -> None:
+        """Launch so many blocks, ordered on a stream. The context of the GPU must be the current one.
+
+        Args:
+            values: All parameters of the kernel, 64 bits each.
+            blocks: How many blocks.
+            stream: The driver's handle of the stream.
+            where: The GPU.
+            threads: Threads of a block; by default as many as the kernel is made for.
+        """
         try:
             parameters = self._idle.pop()
         except IndexError:
             parameters = _Parameters(self._format.size)
-        self._format.pack_into(parameters.content, 0, *values, count, status)
-        blocks = -(-count // self.threads)
-        cu = driver()
+        self._format.pack_into(parameters.content, 0, *values)
+        cu, size = driver(), threads or self.threads
         failed = cu.launch_kernel(
-            self.function(where), blocks, 1, 1, self.threads, 1, 1, self.shared_bytes, stream, None, parameters.address
+            self.function(where), blocks, 1, 1, size, 1, 1, self.shared_bytes, stream, None, parameters.address
         )
         self._idle.append(parameters)
         if failed:
