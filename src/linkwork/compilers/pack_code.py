@@ -130,7 +130,9 @@ class _Line:
             name = f"@llvm.masked.store.{t.suffix}.p0"
             self.declarations.add(f"declare void {name}({t.name}, ptr, i32, <{t.lanes} x i1>)")
             pointer = self._made(f"getelementptr {t.scalar}, ptr {array}, i64 {place}")
-            self.lines.append(f"call void {name}({t.name} {value}, ptr {pointer}, i32 {t.bytes}, {self._mask(range(count))})")
+            self.lines.append(
+                f"call void {name}({t.name} {value}, ptr {pointer}, i32 {t.bytes}, {self._mask(range(count))})"
+            )
             return
         done, size = 0, t.lanes
         while done < count:

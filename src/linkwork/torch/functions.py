@@ -243,4 +243,3 @@ def normalize(robot: Model, q: Tensor) -> Tensor:
         parts += [q[..., at : where.start], unit / unit.norm(dim=-1, keepdim=True)]
         at = where.stop
     return torch.cat([*parts, q[..., at:]], dim=-1) if parts else q
-
