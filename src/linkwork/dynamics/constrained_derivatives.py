@@ -8,7 +8,7 @@ kernels), at whatever state the robot is in: loops open or closed, rows redundan
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,8 @@ from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array, frame_names
-from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+from linkwork.quantities.records import RecordEvaluator
 from linkwork.quantities.scales import scales_of
 
 DEPENDENT = 1e-11
@@ -41,7 +41,6 @@ NEGLIGIBLE = 1e-18
 """Pivots below this part of the inverse inertia that a row feels (`scales`) are rounding errors of a row of zeros."""
 
 _UNSET = np.zeros(0)
-_empty = np.empty
 
 
 class ConstrainedJacobians(NamedTuple):
@@ -80,7 +79,7 @@ class ConstrainedJacobians(NamedTuple):
         return shapes(self)
 
 
-class ConstrainedDerivatives(ArrayEvaluator):
+class ConstrainedDerivatives(RecordEvaluator):
     """Jacobians of constrained forward dynamics: ``fd.derivatives(q, v, tau)``, see `ConstrainedJacobians`.
 
     Args:
@@ -92,6 +91,8 @@ class ConstrainedDerivatives(ArrayEvaluator):
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
+
+    record: ClassVar[type[Any]] = ConstrainedJacobians
 
     def __init__(
         self,
@@ -193,10 +194,10 @@ class ConstrainedDerivatives(ArrayEvaluator):
         """
         P = self._given_parameters(parameters) if parameters else self._own_parameters
         if out is None and wrenches is target is None and self._cut.size:
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             held = self._softness, self._weights, self._no_target, self._cut, self._negligible
-            if results and not self._entry(q, v, tau, self._no_wrenches, *held, *P, *results):
-                return self._verified(ConstrainedJacobians(*results))
+            made = self._new_record(q, v, tau, self._no_wrenches, *held, *P)
+            if type(made) is ConstrainedJacobians:
+                return self._verified(made)
         typed = self._for_type_of([q, v, tau, wrenches, target, *self._outputs(out), *parameters.values()])
         arrays = typed._all_inputs(typed._inputs((q, v, tau, wrenches, target)), P)
         outputs = typed.runner.evaluate(arrays, self._outputs(out))

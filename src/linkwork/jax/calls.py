@@ -87,7 +87,7 @@ class Target:
         self.inputs = [shape for name, shape in call.inputs.items() if name not in held]
         self.outputs = list(call.outputs.values())
         content = [part for name, x in held.items() for part in (name, x.tobytes())]
-        self.name = f"linkwork.{call.program.algorithm.name}.{key(call._content, *content)[:24]}"
+        self.name = ".".join(("linkwork", call.program.algorithm.name, key(call._content, *content)[:24]))
         """The same in every process."""
 
     def lead(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -64,7 +64,7 @@ class Function:
             raise InputError(f"numbers are float32 or float64; found {dtype}")
         source = self._source(dtype.name, tuple(inputs))
         operands = _broadcast(source, [jnp.asarray(x, dtype) for x in inputs.values()])
-        found = function_p.bind(*operands, source=source, kind=VALUE)[: len(source.results)]  # type: ignore[no-untyped-call]
+        found = function_p.bind(*operands, source=source, kind=VALUE)[: len(source.results)]
         return found[0] if len(found) == 1 else _named_tuple(tuple(source.results))(*found)
 
     def _named(self, arrays: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
