@@ -8,20 +8,23 @@ are shared by all states. `vmap` adds an axis and stays one call. Derivatives ar
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.cache import key
 from linkwork.compilers.program import Backend, Program
-from linkwork.errors import UnsupportedFeature
-from linkwork.jax.handlers import Handler, OnError
+from linkwork.errors import InputError
+from linkwork.jax.array_types import batch_axes, common_lead, result_type
+from linkwork.jax.handlers import CpuHandler, OnError
 
 Array = Any
 
@@ -31,126 +34,124 @@ _HANDLERS: dict[tuple[str, str], Any] = {}
 
 
 class ProgramCall:
-    """A program that JAX calls.
+    """A program that JAX calls with arrays by name.
 
     Args:
         program: Kernel text and the plan of a robot.
         backend: How it is run on the CPU: native or specialized, with which numbers.
         on_error: What becomes of states that are not finite, on the CPU.
+        traced: What is run on GPUs, in place of the program.
     """
 
-    def __init__(self, program: Program, backend: Backend, on_error: OnError) -> None:
+    def __init__(self, program: Program, backend: Backend, on_error: OnError, traced: Program | None = None) -> None:
         self.program, self.backend, self.on_error = program, backend, on_error
-        self.dtype = backend.dtype
+        self.traced = program if traced is None else traced
         self.names = list(program.algorithm.inputs)
-        self.inputs, self.outputs = program.input_shapes(), program.output_shapes()
-        content = (*program.content(), backend.name, backend.dtype, str(backend.lanes), str(backend.threads), on_error)
-        self.target = f"linkwork.{program.algorithm.name}.{key(*content)[:24]}"
-        """The name under which XLA knows the program: the same in every process."""
+        self.inputs = dict(zip(self.names, program.input_shapes(), strict=True))
+        self.outputs = dict(zip(program.algorithm.outputs, program.output_shapes(), strict=True))
+        settings = (backend.name, backend.dtype, str(backend.lanes), str(backend.threads), on_error)
+        self._content = key(*program.content(), *settings)
+        self._targets: dict[tuple[bytes, ...], Target] = {}
 
-    def __call__(self, *arrays: Array) -> list[Array]:
-        """Outputs for inputs in the order of the program.
+    def __call__(self, arrays: Mapping[str, Any]) -> dict[str, Array]:
+        """Outputs by name.
 
         Args:
-            arrays: Inputs; leading axes are batch axes.
+            arrays: Inputs by name, and others. Those that are NumPy arrays are held: the same for all states, and
+                constants of the call.
         """
-        return program_p.bind(*(jnp.asarray(x, self.dtype) for x in arrays), call=self)  # type: ignore[no-untyped-call, no-any-return]
+        dtype = self.backend.dtype
+        held = {name: np.asarray(arrays[name], dtype) for name in self.names if isinstance(arrays[name], np.ndarray)}
+        for name, x in held.items():
+            if x.shape != self.inputs[name]:
+                raise InputError(
+                    f"{name} that is held has shape {x.shape}, needs {self.inputs[name]}: give it in calls"
+                )
+        content = tuple(name.encode() + x.tobytes() for name, x in held.items())
+        if content not in self._targets:
+            self._targets[content] = Target(self, held)
+        given = [jnp.asarray(arrays[name], dtype) for name in self.names if name not in held]
+        found = program_p.bind(*given, target=self._targets[content])
+        return dict(zip(self.outputs, found, strict=True))
 
-    def lead(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """Batch axes of a call with inputs of these shapes."""
-        leads = {shape[: len(shape) - len(own)] for shape, own in zip(shapes, self.inputs, strict=True)} - {()}
-        if len(leads) > 1:
-            raise TypeError(f"{self.target}: batch axes differ: {sorted(leads)}")
-        return leads.pop() if leads else ()
+
+class Target:
+    """A program with some inputs held, as XLA knows it.
+
+    Args:
+        call: The program.
+        held: Inputs that are the same for all states and calls, by name.
+    """
+
+    def __init__(self, call: ProgramCall, held: Mapping[str, Any]) -> None:
+        self.call, self.held = call, held
+        self.inputs = [shape for name, shape in call.inputs.items() if name not in held]
+        self.outputs = list(call.outputs.values())
+        content = [part for name, x in held.items() for part in (name, x.tobytes())]
+        self.name = ".".join(("linkwork", call.program.algorithm.name, key(call._content, *content)[:24]))
+        """The same in every process."""
 
     def register(self, platform: str) -> None:
-        """Make the handler of a platform, and have XLA know it."""
-        with _LOCK:
-            if (self.target, platform) in _HANDLERS:
-                return
-            if platform == "cpu":
-                made: Any = Handler(runner_for(self.program, self.backend), self.on_error)
-            elif platform == "cuda":
-                from linkwork.jax.cuda_handlers import CudaHandler  # where there is a GPU
+        """Make the handler of a platform, and have XLA know it.
 
-                made = CudaHandler(self.program, self.dtype)
-            else:
-                raise UnsupportedFeature(f"programs run on the CPU and on CUDA devices; found platform {platform!r}")
-            name = "CUDA" if platform == "cuda" else platform
-            jax.ffi.register_ffi_target(self.target, jax.ffi.pycapsule(made.address), platform=name)
-            _HANDLERS[self.target, platform] = made
+        Args:
+            platform: Where the program runs.
+        """
+        with _LOCK:
+            if (self.name, platform) not in _HANDLERS:
+                made = self._handler(platform)
+                known = {"cpu": "cpu", "cuda": "CUDA"}[platform]
+                jax.ffi.register_ffi_target(self.name, jax.ffi.pycapsule(made.address), platform=known)
+                _HANDLERS[self.name, platform] = made
+
+    def _handler(self, platform: str) -> Any:
+        call = self.call
+        if platform == "cpu":
+            return CpuHandler(runner_for(call.program, call.backend), self.held, call.on_error)
+        from linkwork.jax.cuda_handlers import CudaHandler  # where there is a GPU
+
+        return CudaHandler(call.traced, replace(call.backend, name="cuda"), self.held)
 
 
 program_p = Primitive("linkwork_program")
-"""A call of a program: parameter ``call``, a `ProgramCall`."""
+"""A call of a program: parameter ``target``, a `Target`."""
 program_p.multiple_results = True
 
 
 @cache
-def _eager(call: ProgramCall) -> Any:
+def _eager(target: Target) -> Any:
     """The call outside of `jit`."""
-    return jax.jit(partial(program_p.bind, call=call))
+    return jax.jit(partial(program_p.bind, target=target))
 
 
 @program_p.def_impl
-def _evaluate(*arrays: Array, call: ProgramCall) -> Any:
-    return _eager(call)(*arrays)
+def _evaluate(*arrays: Array, target: Target) -> Any:
+    return _eager(target)(*arrays)
 
 
 @program_p.def_abstract_eval
-def _shapes(*arrays: Any, call: ProgramCall) -> list[Any]:
-    lead = call.lead([x.shape for x in arrays])
-    return [jax.core.ShapedArray((*lead, *shape), jnp.dtype(call.dtype)) for shape in call.outputs]
+def _shapes(*arrays: Any, target: Target) -> list[Any]:
+    lead = common_lead(target.name, [x.shape for x in arrays], target.inputs)
+    return [result_type((*lead, *shape), target.call.backend.dtype, arrays) for shape in target.outputs]
 
 
-def batch_axes(arrays: Sequence[Array], axes: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
-    """Arrays of a mapped call with the mapped axis in front, broadcast where batch axes would differ.
-
-    Args:
-        arrays: Arguments of the call.
-        axes: Their mapped axes, None for those without.
-        shapes: Shapes of one state's arguments.
-    """
-    size = next(x.shape[d] for x, d in zip(arrays, axes, strict=True) if d is not None)
-    inner = [x.ndim - (d is not None) - len(own) for x, d, own in zip(arrays, axes, shapes, strict=True)]
-    depth = max(inner)
-    lead: tuple[int, ...] = ()
-    for x, d, own, n in zip(arrays, axes, shapes, inner, strict=True):
-        if n == depth and depth:
-            shape = list(x.shape)
-            if d is not None:
-                del shape[d]
-            lead = tuple(shape[: len(shape) - len(own)])
-    moved = []
-    for x, d, own, n in zip(arrays, axes, shapes, inner, strict=True):
-        if d is not None:
-            x = jnp.moveaxis(x, d, 0)
-            if n < depth:
-                x = jnp.broadcast_to(x.reshape((size, *[1] * depth, *own)), (size, *lead, *own))
-        elif n:
-            x = jnp.broadcast_to(x, (size, *x.shape))
-        moved.append(x)
-    return moved
-
-
-def _batched(arrays: Sequence[Array], axes: Sequence[Any], *, call: ProgramCall) -> tuple[list[Array], list[int]]:
-    found = program_p.bind(*batch_axes(arrays, axes, call.inputs), call=call)  # type: ignore[no-untyped-call]
+def _batched(arrays: Sequence[Array], axes: Sequence[Any], *, target: Target) -> tuple[list[Array], list[int]]:
+    found = program_p.bind(*batch_axes(arrays, axes, target.inputs), target=target)
     return found, [0] * len(found)
 
 
 batching.primitive_batchers[program_p] = _batched
 
 
-def _lowered(platform: str, ctx: Any, *operands: Any, call: ProgramCall) -> Any:
-    call.register(platform)
+def _lowered(platform: str, ctx: Any, *operands: Any, target: Target) -> Any:
+    target.register(platform)
     if platform == "cpu":
-        return jax.ffi.ffi_lowering(call.target)(ctx, *operands)
+        return jax.ffi.ffi_lowering(target.name)(ctx, *operands)
     layouts = [
         [_number_major(len(x.shape), len(own)) for x, own in zip(avals, shapes, strict=True)]
-        for avals, shapes in ((ctx.avals_in, call.inputs), (ctx.avals_out, call.outputs))
+        for avals, shapes in ((ctx.avals_in, target.inputs), (ctx.avals_out, target.outputs))
     ]
-    rule = jax.ffi.ffi_lowering(call.target, operand_layouts=layouts[0], result_layouts=layouts[1])
-    return rule(ctx, *operands)
+    return jax.ffi.ffi_lowering(target.name, operand_layouts=layouts[0], result_layouts=layouts[1])(ctx, *operands)
 
 
 def _number_major(rank: int, own: int) -> tuple[int, ...]:

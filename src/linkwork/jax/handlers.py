@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Handlers for the CPU: one for each program, its machine code linked to the words that say what the program is.
+"""Handlers: for each target one, its machine code linked to the words that say what it runs.
 
 A handler that XLA knows is never given back: programs that XLA compiled keep its address.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -18,25 +18,15 @@ import numpy as np
 
 from linkwork.compilers import llvm, native
 from linkwork.compilers.backends import NativeRunner, SpecializedRunner
-from linkwork.compilers.entry import (
-    CHUNK,
-    NO_DIRECTION,
-    OVERFLOW,
-    SHAPES,
-    addresses,
-    entry_record,
-)
+from linkwork.compilers.entry import CHUNK, NO_DIRECTION, OVERFLOW, SHAPES, addresses, entry_record
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.run import Runner
 from linkwork.compilers.uneven import GROUP
 from linkwork.errors import UnsupportedFeature
-from linkwork.jax import handler_code
+from linkwork.jax import call_frame, cpu_code
 
 OnError = Literal["raise", "nan"]
 """What becomes of states that are not finite: an error of the whole call, or NaN as their results."""
-
-TYPES = {"float32": 11, "float64": 12}
-"""XLA's numbers of types."""
 
 MOST_CONTEXTS = 32
 """Threads that run one program at the same time; further ones wait."""
@@ -54,86 +44,116 @@ def api_minor() -> int:
 
 
 class Handler:
+    """Machine code that XLA calls to run a program.
+
+    Args:
+        runner: What runs the program.
+        held: Inputs that are the same for all states and calls, by name.
+    """
+
+    def __init__(self, runner: Runner, held: Mapping[str, Any]) -> None:
+        self.runner = runner
+        self.held = {name: np.ascontiguousarray(x, runner.dtype) for name, x in held.items()}
+        self.what = f"{runner.program.algorithm.name} of '{runner.program.robot}'"
+        self._kept: list[Any] = []
+
+    def link(self, code: bytes, words: np.ndarray[Any, Any], traits: int, messages: Sequence[str]) -> None:
+        """Set the words that all instances begin with, and link machine code to the instance.
+
+        Args:
+            code: The machine code.
+            words: The instance.
+            traits: Of the handler, as XLA knows them.
+            messages: Texts of errors.
+        """
+        words[call_frame.MINOR] = api_minor()
+        words[call_frame.TRAITS] = traits
+        words[call_frame.MESSAGES] = self._texts(messages)
+        words[call_frame.PLACES] = self.table(self._places())
+        self._words = words
+        self._code = llvm.Code(code, call_frame.SYMBOL, {call_frame.INSTANCE: words.ctypes.data})
+        self.address = self._code.address
+        """Where the machine code is."""
+
+    def _places(self) -> list[int]:
+        """Of each array, its place among arguments or results; -1 for one that is held."""
+        given = [name for name in self.runner.names if name not in self.held]
+        inputs = [given.index(name) if name in given else -1 for name in self.runner.names]
+        return [*inputs, *range(len(self.runner.outputs))]
+
+    def table(self, numbers: Sequence[int]) -> int:
+        """The address of some integers, which are kept."""
+        array = np.array(numbers, np.int64)
+        self._kept.append(array)
+        return int(array.ctypes.data)
+
+    def record(self, kernel: tuple[int, int], chunk: int = CHUNK) -> int:
+        """The address of what the handler knows of a kernel (`entry.RECORD`)."""
+        runner = self.runner
+        kind = (0, call_frame.TYPES[runner.dtype.name], 0)
+        units, count = runner.program.units, len(runner.inputs)
+        made = entry_record(kernel, kind, runner.dtype.itemsize, runner.shapes, count, units, chunk)
+        self._kept.append(made)
+        return int(made[0].ctypes.data)
+
+    def _texts(self, messages: Sequence[str]) -> int:
+        texts = [np.frombuffer(message.encode() + b"\0", np.uint8) for message in messages]
+        self._kept.append(texts)
+        return self.table([text.ctypes.data for text in texts])
+
+
+class CpuHandler(Handler):
     """Machine code that XLA calls to run a program on the CPU.
 
     Args:
         runner: What runs the program, native or specialized.
+        held: Inputs that are the same for all states and calls, by name.
         on_error: What becomes of states that are not finite.
     """
 
-    def __init__(self, runner: Runner, on_error: OnError) -> None:
-        if not isinstance(runner, NativeRunner | SpecializedRunner):
-            raise UnsupportedFeature(
-                f"{runner.program.algorithm.name} of '{runner.program.robot}' runs as plain Python, which XLA cannot "
-                "call: use the evaluator itself, or its compile()"
-            )
-        self.runner = runner
-        self._kept: list[Any] = []
-        words = np.zeros(handler_code.INSTANCE, np.int64)
-        words[handler_code.SINGLE : handler_code.SINGLE + 3] = self._pool(batched=False)
-        words[handler_code.BATCH : handler_code.BATCH + 3] = self._pool(batched=True)
-        words[handler_code.THREADS] = runner.threads
-        words[handler_code.MESSAGES] = self._texts(self._messages())
-        words[handler_code.MARKS] = on_error == "nan"
-        words[handler_code.MINOR] = api_minor()
-        words[handler_code.BYTES] = runner.dtype.itemsize
-        self._words = words
-        self._code = llvm.Code(
-            handler_code.object_code(runner.dtype.name),
-            handler_code.SYMBOL,
-            {"linkwork_instance": words.ctypes.data},
-        )
-        self.address = self._code.address
-        """Where the machine code is."""
+    def __init__(self, runner: Runner, held: Mapping[str, Any], on_error: OnError) -> None:
+        super().__init__(runner, held)
+        words = np.zeros(cpu_code.WORDS, np.int64)
+        words[cpu_code.SINGLE : cpu_code.SINGLE + 3] = self._pool(batched=False)
+        words[cpu_code.BATCH : cpu_code.BATCH + 3] = self._pool(batched=True)
+        words[cpu_code.THREADS] = runner.threads
+        words[cpu_code.MARKS] = on_error == "nan"
+        words[cpu_code.BYTES] = runner.dtype.itemsize
+        fixed = [self.held[name].ctypes.data if name in self.held else 0 for name in runner.names]
+        words[cpu_code.HELD] = self.table([*fixed, *[0] * len(runner.outputs)])
+        self.link(cpu_code.object_code(runner.dtype.name), words, 0, self._messages())
 
     def _pool(self, batched: bool) -> tuple[int, int, int]:
         """Records of the program, for one state or for batches: where they are, how many, and flags of those in use.
 
-        None are in use where a program has no work arrays, as straight-line code: then there is one record for all.
+        Where a program has no work arrays, as straight-line code, there is one record for all, and no flags.
         """
         runner = self.runner
         if isinstance(runner, SpecializedRunner):
             entry = runner.own_entry(batched)
             self._kept.append(entry)
-            return self._records([addresses(entry)]), 0, 0
-        program, t = runner.program, Type(runner.dtype.name, runner.lanes if batched else 1)  # type: ignore[attr-defined]
+            chunk = GROUP if runner.program.algorithm.uneven else CHUNK
+            return self.table([self.record(addresses(entry), chunk)]), 0, 0
+        if not isinstance(runner, NativeRunner):
+            raise UnsupportedFeature(f"{self.what} runs as plain Python, which XLA cannot call: leave plain() out")
+        program, t = runner.program, Type(runner.dtype.name, runner.lanes if batched else 1)
         code = native.code(program.algorithm, t)
         count = min(MOST_CONTEXTS, max(runner.threads, os.cpu_count() or 1))
         contexts = [native.Context(program.algorithm, program.tree, t) for _ in range(count)]
         flags = np.zeros(count, np.int32)
         self._kept += [code, contexts, flags]
-        return self._records([(code.address, context.address) for context in contexts]), count, flags.ctypes.data
-
-    def _records(self, kernels: Sequence[tuple[int, int]]) -> int:
-        """Where the addresses of records are, one for each kernel and its context."""
-        runner = self.runner
-        program, dtype = runner.program, runner.dtype
-        chunk = GROUP if program.algorithm.uneven and isinstance(runner, SpecializedRunner) else CHUNK
-        number_type = (0, TYPES[dtype.name], 0)
-        made = [
-            entry_record(kernel, number_type, dtype.itemsize, runner.shapes, len(runner.inputs), program.units, chunk)
-            for kernel in kernels
-        ]
-        places = np.array([record.ctypes.data for record, _ in made], np.int64)
-        self._kept += [made, places]
-        return int(places.ctypes.data)
-
-    def _texts(self, messages: Sequence[str]) -> int:
-        """Where the addresses of texts are."""
-        texts = [np.frombuffer(message.encode() + b"\0", np.uint8) for message in messages]
-        places = np.array([text.ctypes.data for text in texts], np.int64)
-        self._kept += [texts, places]
-        return int(places.ctypes.data)
+        records = [self.record((code.address, context.address)) for context in contexts]
+        return self.table(records), count, int(flags.ctypes.data)
 
     def _messages(self) -> list[str]:
         """Messages by status, then those of inputs that are not finite."""
-        runner = self.runner
-        what = f"{runner.program.algorithm.name} of '{runner.program.robot}'"
-        messages = [f"{what}: unknown status"] * handler_code.MESSAGE_OF_INPUT
-        messages[SHAPES] = f"{what}: buffers do not fit the program; please report this"
-        messages[NO_DIRECTION] = f"{what}: q holds a quaternion or a direction (cos, sin) of zero or immense length"
-        messages[OVERFLOW] = (
-            f"{what}: a result is not finite: numbers are too large for {runner.dtype}, or a body has no inertia, or "
-            "constraints are not independent, which a method without regularization cannot solve"
+        messages = [f"{self.what}: unknown status"] * cpu_code.MESSAGE_OF_INPUT
+        messages[SHAPES] = f"{self.what}: buffers do not fit the program; please report this"
+        messages[NO_DIRECTION] = (
+            f"{self.what}: q holds a quaternion or a direction (cos, sin) of zero or immense length"
         )
-        return messages + [f"{what}: {name} holds NaN or infinity" for name in runner.names]
+        messages[OVERFLOW] = (
+            f"{self.what}: a result is not finite: numbers are too large for {self.runner.dtype}, or a body has no "
+            "inertia, or constraints depend on each other, which a method without regularization cannot solve"
+        )
+        return messages + [f"{self.what}: {name} holds NaN or infinity" for name in self.runner.names]

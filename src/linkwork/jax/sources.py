@@ -5,7 +5,8 @@
 |--------------------|-------------------------------------------------------|----------------------------------------|
 | `EvaluatorSource`  | quantities, inverse dynamics, direct forward dynamics  | one program each                       |
 | `StepSource`       | steps without contacts                                 | one program each, of a single step     |
-| `implicit_sources` | methods that iterate, impacts, steps with contacts     | several programs, at the solution      |
+| `staged_sources`   | forward dynamics by methods that iterate, impacts      | several programs, at the solution      |
+| `contact_sources`  | steps with contacts                                    | several programs, at the solution      |
 """
 
 from __future__ import annotations
@@ -15,9 +16,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
+from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
+from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.dynamics.methods import METHODS
+from linkwork.dynamics.solution import PROGRESS
 from linkwork.errors import UnsupportedFeature
 from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
@@ -86,8 +92,8 @@ class EvaluatorSource:
         """What computes results: a plan that needs no fallback."""
         evaluator = self.evaluator
         if getattr(evaluator, "_has_fallback", False):
-            return evaluator.exported_program  # type: ignore[no-any-return]
-        return evaluator.traced_program if evaluator.backend == "specialized" else evaluator.program  # type: ignore[no-any-return]
+            return evaluator.exported_program
+        return evaluator.traced_program if evaluator.backend == "specialized" else evaluator.program
 
     def _held_inputs(self) -> dict[str, Any]:
         """Inputs of the program that calls do not have, as the evaluator holds them."""
@@ -96,27 +102,28 @@ class EvaluatorSource:
         names = list(self.evaluator.program.algorithm.inputs)
         return {name: x for name, x in zip(names, arranged, strict=True) if not isinstance(x, Given)}
 
-    def call_of(self, program: Program, backend: Backend | None = None) -> ProgramCall:
+    def call_of(self, program: Program, backend: Backend | None = None, traced: Program | None = None) -> ProgramCall:
         """A program that JAX calls.
 
         Args:
             program: The program.
             backend: How it is run; by default as the evaluator.
+            traced: What is run on GPUs in its place.
         """
-        return ProgramCall(program, self.evaluator._backend if backend is None else backend, self.on_error)
+        return ProgramCall(program, self.evaluator._backend if backend is None else backend, self.on_error, traced)
 
     def run(self, call: ProgramCall, *named: Mapping[str, Array]) -> dict[str, Array]:
         """Outputs of a program by name, from inputs by name; else those that the evaluator holds."""
         known: dict[str, Array] = dict(self._held)
         for arrays in named:
             known |= arrays
-        return dict(zip(call.program.algorithm.outputs, call(*(known[name] for name in call.names)), strict=True))
+        return call(known)
 
     # The function ------------------------------------------------------------------------------------------------
 
     @cached_property
     def _value(self) -> ProgramCall:
-        return self.call_of(self.program)
+        return self.call_of(self.program, traced=self.evaluator.exported_program)
 
     def value(self, x: dict[str, Array]) -> list[Array]:
         """Results of the evaluator.
@@ -125,7 +132,22 @@ class EvaluatorSource:
             x: Inputs by name.
         """
         found = self.run(self._value, x)
-        return [_taken(found[output], len(self.results[name]), at) for name, (output, at) in self.known.results.items()]
+        parts = self.known.results.items()
+        results = [_taken(found[output], len(self.results[name]), at) for name, (output, at) in parts]
+        if not isinstance(self.evaluator, ForwardDynamics) or "result" not in found:
+            return results
+        solved = self._solved_states(found["result"][..., PROGRESS])
+        return results if solved is None else [jnp.where(solved[..., None], y, jnp.nan) for y in results]
+
+    def _solved_states(self, progress: Array) -> Array | None:
+        """Which states a method without regularization solved, or iterations that must converge; None: all."""
+        evaluator = self.evaluator
+        if evaluator.strict and METHODS[evaluator.method].iterates:
+            return progress <= evaluator._by.tolerance
+        if not evaluator._hard:
+            return None
+        least = LEAST_PIVOT if evaluator._least_pivot > -np.inf else evaluator._least_pivot
+        return (progress > least) & (progress <= evaluator._most_progress)
 
     # Products ----------------------------------------------------------------------------------------------------
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy.typing as npt
 
@@ -52,7 +52,47 @@ class Changeable(Model):
         """
         from linkwork.mechanism.scaling import scaled
 
-        return scaled(self, length, mass, length**0.5 if time is None else time)
+        return scaled(self, length, mass, time)
+
+    def renamed(self, names: Mapping[str, str] | Callable[[str], str], *, name: str | None = None) -> Self:
+        """A new mechanism with other names; this one is unchanged.
+
+        ``robot.renamed({"hip": "left_hip"})``, or by a function: ``robot.renamed(lambda old: f"left_{old}")``. A name
+        is that of everything called so: bodies, joints, frames, constraints, actuators, contacts and shapes.
+
+        Args:
+            names: New names by old ones, or what gives the new name of each.
+            name: New name of the robot itself.
+        """
+        from linkwork.mechanism.names import renamed
+
+        return renamed(self, names, name)
+
+    def without_bodies(self, *bodies: str) -> Self:
+        """A new mechanism without these bodies and all that they carry; this one is unchanged.
+
+        Frames, shapes, contacts, constraints and actuators that need what is gone are gone, too.
+
+        Args:
+            bodies: Names of moving bodies.
+        """
+        from linkwork.mechanism.names import without_bodies
+
+        return without_bodies(self, bodies)
+
+    def mirrored(self, plane: Literal["xy", "xz", "yz"] = "xz") -> Self:
+        """The mirror image, such as a left arm from a right one; this one is unchanged.
+
+        Joints keep the signs of their angles and lengths: the image of an arm at ``q`` is the mirrored arm at ``q``,
+        but for coordinates that are vectors themselves (of free, spherical and planar joints), which
+        `mechanism.mirroring.mirrored_q` reflects.
+
+        Args:
+            plane: The plane of the mirror, through the world's origin.
+        """
+        from linkwork.mechanism.mirroring import mirrored
+
+        return mirrored(self, plane)
 
     def with_independent(self, *joints: str) -> Self:
         """The same with these joints as minimal coordinates of its loops; see `coordinates.Minimal`.

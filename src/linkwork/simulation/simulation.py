@@ -43,7 +43,17 @@ class Robots(Protocol):
     q: Any
     v: Any
     steps: Any
-    contacts: Any
+
+    @property
+    def contacts(self) -> Any:
+        """What steps keep of contacts; None without them."""
+
+    @property
+    def contact_forces(self) -> Any:
+        """Forces of contact points, ``(count, slots, 3)``."""
+
+    def contact_rows(self) -> Array | None:
+        """What is kept of contacts as rows of numbers (`contacts`), in the memory of the CPU."""
 
     def array(self, x: Any, name: str, shape: tuple[int, ...]) -> Any:
         """An argument of a call, checked."""
@@ -51,7 +61,7 @@ class Robots(Protocol):
     def advance(self, steps: int, tau: Any, commands: Any, wrenches: Any, record_every: int) -> tuple[Any, Any] | None:
         """Make steps."""
 
-    def reset(self, mask: Any, q: Any, v: Any, parameters: Mapping[str, Any]) -> None:
+    def reset(self, mask: Any, q: Any, v: Any, parameters: Mapping[ParameterName, Any]) -> None:
         """Set the state of some robots."""
 
 
@@ -194,16 +204,21 @@ class Simulation:
 
     @property
     def contact_state(self) -> Any:
-        """What is kept of contacts, ``(count, width)``: forces, gaps, energy lost since a reset; None without them."""
+        """What steps keep of contacts, ``(count, width)``; None without them. `contacts` has it by name."""
         return self._robots.contacts
+
+    @property
+    def contact_forces(self) -> Any:
+        """Forces of contact points in the last step along t1, t2, n, ``(count, slots, 3)``; None without contacts."""
+        return self._robots.contact_forces
 
     @property
     def contacts(self) -> ContactHistory:
         """Forces, gaps and velocities of contacts in the last step, by the names of pairs, as NumPy arrays."""
-        row = self.contact_state
+        row = self._robots.contact_rows()
         if row is None:
             raise InputError(f"this simulation of '{self.robot.name}' is without contacts")
-        return ContactHistory(self.robot, np.asarray(row if isinstance(row, np.ndarray) else row.numpy()), self.dt)
+        return ContactHistory(self.robot, row, self.dt)
 
     # Calls -----------------------------------------------------------------------------------------------------------
 
@@ -245,7 +260,7 @@ class Simulation:
         """Make steps, and return `q` and `v` after them.
 
         Args:
-            tau: Joint torques, ``(nv,)`` or ``(count, nv)``, which act beside those of the controller; by default none.
+            tau: Joint torques, ``(nv,)`` or ``(count, nv)``; by default none, or those of the controller.
             commands: Commands of the actuators, ``(actuators,)`` or ``(count, actuators)``; by default they do nothing.
             wrenches: External wrenches on the frames that were named, ``(frames, 6)`` or ``(count, frames, 6)``.
             steps: How many steps, over which these are held.
@@ -273,6 +288,8 @@ class Simulation:
         robots, robot = self._robots, self.robot
         total = counted(steps, "steps")
         if tau is not None:
+            if self.controller is not None:
+                raise InputError("tau and a controller, which computes torques of all joints: give one of them")
             tau = robots.array(tau, "tau", (robot.nv,))
         if commands is not None:
             if not self.stepper.takes_commands:

@@ -12,7 +12,8 @@ import numpy as np
 
 from linkwork.errors import InputError
 
-FLOAT = 2
+CODES = {"i": 0, "u": 1, "f": 2}
+"""Kinds of numbers, by NumPy's letters."""
 NAME, USED = b"dltensor", b"used_dltensor"
 
 
@@ -113,7 +114,7 @@ def capsule(
         2,
         device,
         ndim,
-        FLOAT,
+        CODES[dtype.kind],
         8 * dtype.itemsize,
         1,
         ctypes.cast(sizes, POINTER(c_int64)),

@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -82,6 +82,9 @@ def version() -> int:
     return found.value
 
 
+_NOTHING = nullcontext()
+
+
 @dataclass(frozen=True)
 class Device:
     """A GPU and its primary context."""
@@ -129,15 +132,15 @@ class Device:
         """Shared memory of a multiprocessor in bytes."""
         return self.attribute(SHARED_OF_MULTIPROCESSOR)
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> AbstractContextManager[None]:
         """While its context is the current one of this thread."""
         found = c_void_p()
-        cu = driver()
-        cu.CtxGetCurrent(byref(found))
-        if found.value == self.context:
-            yield
-            return
+        driver().CtxGetCurrent(byref(found))
+        return _NOTHING if found.value == self.context else self._pushed()
+
+    @contextmanager
+    def _pushed(self) -> Iterator[None]:
+        cu, found = driver(), c_void_p()
         cu.CtxPushCurrent_v2(c_void_p(self.context))
         try:
             yield
@@ -182,6 +185,16 @@ class Memory:
         if pointer and not ending():
             with self.device.current():
                 driver().MemFree_v2(c_uint64(pointer))
+
+
+def zeroed(memory: Memory, stream: int) -> None:
+    """Set memory to zero, ordered on a stream. The context of the GPU must be the current one.
+
+    Args:
+        memory: Of a GPU, a multiple of four bytes.
+        stream: The driver's handle of the stream.
+    """
+    driver().MemsetD32Async(c_uint64(memory.pointer), 0, c_size_t(memory.bytes // 4), c_void_p(stream))
 
 
 # Machine code --------------------------------------------------------------------------------------------------------
@@ -258,17 +271,29 @@ class CudaCode:
             where: The GPU.
             status: Address of four words that count what is not finite (`ptx`); 0: none.
         """
-        if not count:
-            return
+        if count:
+            self.launch_blocks((*values, count, status), -(-count // self.threads), stream, where)
+
+    def launch_blocks(
+        self, values: Sequence[int], blocks: int, stream: int, where: Device, threads: int | None = None
+    ) -> None:
+        """Launch so many blocks, ordered on a stream. The context of the GPU must be the current one.
+
+        Args:
+            values: All parameters of the kernel, 64 bits each.
+            blocks: How many blocks.
+            stream: The driver's handle of the stream.
+            where: The GPU.
+            threads: Threads of a block; by default as many as the kernel is made for.
+        """
         try:
             parameters = self._idle.pop()
         except IndexError:
             parameters = _Parameters(self._format.size)
-        self._format.pack_into(parameters.content, 0, *values, count, status)
-        blocks = -(-count // self.threads)
-        cu = driver()
+        self._format.pack_into(parameters.content, 0, *values)
+        cu, size = driver(), threads or self.threads
         failed = cu.launch_kernel(
-            self.function(where), blocks, 1, 1, self.threads, 1, 1, self.shared_bytes, stream, None, parameters.address
+            self.function(where), blocks, 1, 1, size, 1, 1, self.shared_bytes, stream, None, parameters.address
         )
         self._idle.append(parameters)
         if failed:

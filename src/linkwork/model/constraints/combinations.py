@@ -54,7 +54,7 @@ class CenterOfMass(Constraint):
     def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
         if names.world != WORLD:
             raise self._error("its reference, the world, would move: add the constraint to the whole mechanism instead")
-        bodies = tuple(names.place(name) for name in self.bodies or ())
+        bodies = None if self.bodies is None else tuple(names.place(name) for name in self.bodies)
         return {"at": names.world_at * as_placement(self.at), "bodies": bodies}
 
 

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A mechanism under other names, and one without some of its bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from linkwork.errors import InputError
+from linkwork.mechanism.leaves import check_leaves
+from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
+from linkwork.model.contacts import changed_shapes
+from linkwork.model.model import Model
+from linkwork.model.parts import Actuator
+
+M = TypeVar("M", bound=Model)
+
+
+def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str | None) -> M:
+    """The mechanism under other names; see `Mechanism.renamed`."""
+    known = _all_names(robot)
+    if isinstance(names, Mapping):
+        for old in names:
+            if old not in known:
+                raise InputError(f"'{old}' is no body, joint, frame, constraint, actuator or shape of '{robot.name}'")
+        given = names
+        table = {old: str(given.get(old, old)) for old in known}
+    else:
+        table = {old: str(names(old)) for old in known}
+    table[WORLD] = WORLD
+
+    def new(old: str) -> str:
+        return table.get(old, old)
+
+    for kind, group in _groups(robot).items():
+        after = [new(old) for old in group]
+        for made in after:
+            if not made or after.count(made) > 1:
+                raise InputError(f"two {kind} would be called '{made}'" if made else f"one of the {kind} has no name")
+    to = Renaming(new, new)
+    return replace(
+        robot,
+        name=robot.name if name is None else name,
+        joints=tuple(replace(j, name=new(j.name), parent=new(j.parent), child=new(j.child)) for j in robot.joints),
+        inertias={new(body): inertia for body, inertia in robot.inertias.items()},
+        frames={new(key): replace(f, name=new(f.name), body=new(f.body)) for key, f in robot.frames.items()},
+        shapes=tuple(replace(s, body=new(s.body), name=new(s.name), link=new(s.link)) for s in robot.shapes),
+        constraints=tuple(
+            replace(c.renamed(to), name=new(c.name), gains=c.gains, time_constant=None) for c in robot.constraints
+        ),
+        actuators=tuple(_renamed_actuator(a, new) for a in robot.actuators),
+        gravity_compensation={new(body): mass for body, mass in robot.gravity_compensation.items()},
+        elimination_order=tuple(new(body) for body in robot.elimination_order),
+        contacts=tuple(
+            replace(pair, name=new(pair.name))
+            for pair in changed_shapes(robot.contacts, lambda s: replace(s, name=new(s.name), body=new(s.body)))
+        ),
+    )
+
+
+def _renamed_actuator(actuator: Actuator, new: Callable[[str], str]) -> Actuator:
+    also = tuple((new(joint), gear) for joint, gear in actuator.also)
+    return replace(actuator, name=new(actuator.name), joint=new(actuator.joint), also=also)
+
+
+def _groups(robot: Model) -> dict[str, list[str]]:
+    """Names that must differ from each other, by kind."""
+    return {
+        "joints": list(robot.joint_names),
+        "frames": list(robot.frames),
+        "constraints": [c.name for c in robot.constraints],
+        "actuators": [a.name for a in robot.actuators],
+        "contacts": [c.name for c in robot.contacts],
+    }
+
+
+def _all_names(robot: Model) -> dict[str, None]:
+    """Every name that a robot has."""
+    groups = (name for names in _groups(robot).values() for name in names)
+    shapes = (s.name for pair in robot.contacts for s in (pair.first, pair.second))
+    return dict.fromkeys([*groups, *(s.name for s in robot.shapes if s.name), *shapes])
+
+
+def without_bodies(robot: M, bodies: Iterable[str]) -> M:
+    """The mechanism without some bodies and all that they carry; see `Mechanism.without_bodies`."""
+    gone = set()
+    for body in bodies:
+        if body not in robot.inertias:
+            raise InputError(f"'{body}' is no moving body of '{robot.name}', which has {', '.join(robot.body_names)}")
+        gone.add(body)
+    for joint in robot.joints:  # parents come first
+        if joint.parent in gone:
+            gone.add(joint.child)
+    joints = tuple(j for j in robot.joints if j.child not in gone)
+    inertias = {body: inertia for body, inertia in robot.inertias.items() if body not in gone}
+    check_leaves(joints, inertias)
+    left = {j.name for j in joints}
+    frames = {name: frame for name, frame in robot.frames.items() if frame.body not in gone}
+    kept = [np.arange(robot.nq)[robot.q_slice(j.name)] for j in joints]
+    in_q = np.concatenate(kept) if kept else np.zeros(0, dtype=int)
+    return replace(
+        robot,
+        joints=joints,
+        inertias=inertias,
+        frames=frames,
+        shapes=tuple(s for s in robot.shapes if s.body not in gone),
+        constraints=tuple(c for c in robot.constraints if _stays(c, frames, left, bool(gone))),
+        poses={name: q[in_q] for name, q in robot.poses.items()},
+        actuators=tuple(a for a in robot.actuators if all(joint in left for joint, _ in a.gears)),
+        gravity_compensation={b: mass for b, mass in robot.gravity_compensation.items() if b not in gone},
+        elimination_order=tuple(b for b in robot.elimination_order if b not in gone),
+        contacts=tuple(c for c in robot.contacts if not gone & set(c.bodies)),
+    )
+
+
+def _stays(constraint: Constraint, frames: Mapping[str, object], joints: set[str], changed: bool) -> bool:
+    """Whether all that a constraint is on is still there; the center of mass of all bodies is another one then."""
+    if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
+        return not changed
+    return all(place in frames for place in constraint.places) and all(name in joints for name in constraint.joints)

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""States of many robots in the memory of a GPU, where whole rollouts are made: `Simulation` on ``"cuda"``.
+
+Programs are made for what a call gives (torques, commands, wrenches): what it leaves out is zero and vanishes from
+them, and what belongs to the steps (time step, passive joint parameters, regularization) are constants. Calls are
+ordered on the stream of the arrays that they are given, or on the default stream, and wait for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.compilers.cuda.arrays import DeviceArray, View, library_of, ordered, to_device
+from linkwork.compilers.cuda.device_functions import THREADS
+from linkwork.compilers.cuda.driver import MULTIPROCESSORS, Memory, device, zeroed
+from linkwork.compilers.cuda.layout import Rows, rows_of
+from linkwork.compilers.cuda.ptx import BLOCKS
+from linkwork.compilers.cuda.rollout_code import IntegerCode, assign_code, rollout_code
+from linkwork.compilers.cuda.rollouts import RolloutProgram
+from linkwork.compilers.cuda.warps import LANES, WIDTH
+from linkwork.compilers.fixed import fixed
+from linkwork.compilers.program import Program
+from linkwork.compilers.trace import Trace
+from linkwork.errors import InputError
+from linkwork.inputs import ParameterName
+from linkwork.kernels.contact_steps import SINGLE_CONTACT_STEPS
+from linkwork.kernels.control import controller_torques
+from linkwork.kernels.steps import single
+from linkwork.plans.contact_lcaba import HEAD
+from linkwork.plans.contact_steps import contact_program_tree
+from linkwork.quantities.arguments import Array
+from linkwork.simulation.control import Controller
+from linkwork.simulation.stepper import Stepper
+
+
+class Grid(NamedTuple):
+    """Threads of a launch."""
+
+    blocks: int
+    threads: int
+    """Of a block."""
+    width: int
+    """Slots of a warp."""
+
+    @property
+    def slots(self) -> int:
+        """Slots of all warps."""
+        return self.blocks * self.threads // LANES * self.width
+
+
+MASKS = ("bool", "bool8", "uint8", "int8")
+
+
+class CudaBatch:
+    """Robots of a `Simulation` on a GPU.
+
+    Args:
+        stepper: Makes their steps, in the precision that they are to have.
+        count: How many robots.
+        controller: Computes their torques, if there is one.
+        control_every: Steps between two calls of it.
+        parameters: Parameters of the robots that are inputs of the stepper, in its order, a row for each robot.
+        where: Number of the GPU.
+    """
+
+    def __init__(
+        self,
+        stepper: Stepper,
+        count: int,
+        controller: Controller | None,
+        control_every: int,
+        parameters: Mapping[ParameterName, Array],
+        where: int,
+    ) -> None:
+        robot, self.dtype = stepper.source, stepper.dtype
+        self.stepper, self.count, self.controller, self.control_every = stepper, count, controller, control_every
+        self.device = device(where)
+        self.q, self.v = self._zeros(robot.nq), self._zeros(robot.nv)
+        self.steps = DeviceArray((count,), "int32", where)
+        self._result = self._zeros(int(stepper.program.tree.nresult)) if stepper.contact else None
+        self.parameters = {name: self._uploaded(x.reshape(count, -1)) for name, x in parameters.items()}
+        self._controls: dict[str, DeviceArray] = {}
+        if controller is not None:
+            self._controls = dict(zip(("shared", "own"), map(self._uploaded, controller.packed()), strict=True))
+            self._controls["tau"] = self._zeros(robot.nv)
+        self._step = step_program(stepper)
+        self._torques: Program | None = None
+        if controller is not None:
+            layout = self._step.algorithm.layout
+            self._torques = replace(self._step, algorithm=controller_torques(controller.control, layout))
+        self._codes: dict[frozenset[str], tuple[RolloutProgram, IntegerCode]] = {}
+        self._memory: dict[int, Memory] = {}
+        self._queue = Memory(self.device, 4)
+        self._zero = self._uploaded(np.zeros(1))
+        self._assign = {bits: assign_code(bits, self.device) for bits in (32, 64)}
+        self._stream = 0
+
+    # Memory ----------------------------------------------------------------------------------------------------------
+
+    def _zeros(self, width: int) -> DeviceArray:
+        """An array with a row for each robot, number-major."""
+        return self._uploaded(np.zeros((width, self.count))).T
+
+    def _uploaded(self, x: Array) -> DeviceArray:
+        return to_device(np.asfortranarray(x) if x.ndim == 2 else x, self.dtype.name, self.device.index)
+
+    def array(self, x: Any, name: str, shape: tuple[int, ...]) -> tuple[Rows, Any]:
+        """An argument of a call, the same for all robots or a row for each; and how its library is called."""
+        library = library_of(x, name)
+        view: View = library.view(x, name, None)
+        if view.shape not in (shape, (self.count, *shape)):
+            raise InputError(f"{name} has shape {view.shape}, needs {shape} or {(self.count, *shape)}")
+        if view.dtype != self.dtype.name:
+            raise InputError(f"{name} has dtype {view.dtype}, this simulation computes in {self.dtype}: convert it")
+        if view.device != self.device.index:
+            raise InputError(f"{name} is on GPU {view.device}, the simulation is on GPU {self.device.index}")
+        return rows_of(name, view, len(shape)), library
+
+    @property
+    def contacts(self) -> DeviceArray | None:
+        """The result of the last step with contacts, ``(count, nresult)``."""
+        return self._result
+
+    @property
+    def contact_forces(self) -> DeviceArray | None:
+        """Forces of contact points along t1, t2, n, ``(count, slots, 3)``."""
+        if self._result is None:
+            return None
+        row = self.stepper.contact_row
+        assert row is not None
+        first = HEAD + self.stepper.source.nv
+        flat = self._result[:, first : first + 3 * row.nslots]
+        across, along = flat.strides
+        return flat._part((self.count, row.nslots, 3), (across, 3 * along, along), flat._offset)
+
+    def contact_rows(self) -> Array | None:
+        """What is kept of contacts, as on the CPU; waits for the GPU."""
+        row = self.stepper.contact_row
+        if row is None or self._result is None:
+            return None
+        return row.of_result(self._result.numpy(), self.stepper.source.nv)
+
+    # Programs --------------------------------------------------------------------------------------------------------
+
+    def _code(self, given: frozenset[str]) -> tuple[RolloutProgram, IntegerCode]:
+        """The program of a rollout in which these of torques, commands and wrenches are given."""
+        found = self._codes.get(given)
+        if found is None:
+            known = self._known(given)
+            program = self._program(known)
+            content = [*self._step.content(), *(() if self._torques is None else self._torques.content())]
+            content += [f"{name} {np.asarray(x, self.dtype).tobytes().hex()}" for name, x in known.items()]
+            content += [f"{program.dt!r} {program.tolerance!r} {program.most!r}"]
+            name = f"rollouts of '{self.stepper.source.name}' by {self._step.algorithm.name}"
+            code = rollout_code(lambda: program, content, self.dtype.name, self.device, name)
+            found = self._codes[given] = program, code
+        return found
+
+    def _known(self, given: frozenset[str]) -> dict[str, Array]:
+        """Inputs that are constants of the program."""
+        stepper = self.stepper
+        commands, wrenches, passive, R, timing = stepper.held(None)
+        if "commands" in given:
+            timing = stepper._timing_commanded
+        known = {"commands": commands, "wrenches": wrenches, "timing": timing, "tau": stepper._no_torques}
+        known |= {"passive": passive, "regularization": R, "settings": R[:2], "given": np.zeros(0)}
+        held = {"tau"} if self.controller is not None else set[str]()
+        names = [name for name in self._step.algorithm.inputs if name in known and name not in given | held]
+        return {name: known[name] for name in names}
+
+    def _program(self, known: Mapping[str, Array]) -> RolloutProgram:
+        traced: Trace = fixed(self._step.trace(), {name: x.ravel().tolist() for name, x in known.items()})
+        torques = None if self._torques is None else self._torques.trace()
+        R = self.stepper._R
+        ends = (float(R[0]), float(R[1])) if self.stepper.contact else (0.0, 0.0)
+        return RolloutProgram(traced, torques, self.stepper.dt, frozenset(known), *ends)
+
+    # Steps -----------------------------------------------------------------------------------------------------------
+
+    def advance(
+        self,
+        steps: int,
+        tau: tuple[Rows, Any] | None,
+        commands: tuple[Rows, Any] | None,
+        wrenches: tuple[Rows, Any] | None,
+        record_every: int,
+    ) -> tuple[DeviceArray, DeviceArray] | None:
+        """Make steps; states of every so many of them, ``(frames, count, ...)``, if these are to be recorded."""
+        inputs = {"tau": tau, "commands": commands, "wrenches": wrenches}
+        given = {name: x for name, x in inputs.items() if x is not None}
+        program, code = self._code(frozenset(given))
+        rows = {name: x for name, (x, _) in given.items()}
+        rows |= {name: _rows(x, 1) for name, x in self._controls.items()}
+        rows |= {name: _rows(x, 1) for name, x in self.parameters.items()}
+        rows |= {"q": _rows(self.q, 1), "v": _rows(self.v, 1)}
+        if self._result is not None:
+            rows["before"] = _rows(self._result, 1)
+        records = self._records(steps // record_every) if record_every else None
+        frames = [0, 0]
+        if records is not None:
+            for k, (name, x) in enumerate(zip(("record.q", "record.v"), records, strict=True)):
+                rows[name], frames[k] = Rows(x.pointer, (x.strides[1],), x.strides[2]), x.strides[0]
+        values = list[int]()
+        for name in program.given:
+            row = rows.get(name, Rows(0, (), 0))
+            values += (row.pointer, row.strides[0] if row.strides else 0, row.step)
+        grid = self._grid(program)
+        memory = self._slots(grid.slots * program.numbers * self.dtype.itemsize)
+        values += [memory.pointer, self.steps.pointer, self._queue.pointer, grid.slots, self.count, steps]
+        values += [self.control_every, record_every, *frames, grid.width]
+        libraries = [library for _, library in given.values()]
+        with self.device.current():
+            stream = self._ordered(libraries)
+            zeroed(self._queue, stream)
+            code.launch_blocks(values, grid.blocks, stream, self.device, grid.threads)
+        return records
+
+    def _slots(self, size: int) -> Memory:
+        """Memory of all slots of warps."""
+        if size not in self._memory:
+            self._memory[size] = Memory(self.device, size)
+        return self._memory[size]
+
+    def _grid(self, program: RolloutProgram) -> Grid:
+        """Blocks for all robots, but no more than the GPU holds at a time: warps take further robots themselves.
+
+        Where iterations differ, warps have more slots than lanes, if there are robots for them.
+        """
+        blocks = BLOCKS * self.device.attribute(MULTIPROCESSORS)
+        most = blocks * THREADS
+        width = WIDTH if program.iterates and 2 * self.count >= 3 * most else LANES
+        warps = min(-(-self.count // width), most // LANES)
+        each = min(-(-warps // blocks), THREADS // LANES)  # few robots are spread over all multiprocessors
+        return Grid(-(-warps // each), each * LANES, width)
+
+    def _records(self, frames: int) -> tuple[DeviceArray, DeviceArray]:
+        n, where, name = self.count, self.device.index, self.dtype.name
+        widths = (self.q.shape[1], self.v.shape[1])
+        made = [DeviceArray((frames, n, width), name, where, (n * width, 1, n)) for width in widths]
+        return made[0], made[1]
+
+    def _ordered(self, libraries: list[Any]) -> int:
+        """The stream of a call, which waits for those before."""
+        stream = libraries[0].stream(self.device.index) if libraries else 0
+        if stream != self._stream:
+            ordered(self.device, self._stream, stream)
+            self._stream = stream
+        return int(stream)
+
+    # Resets ----------------------------------------------------------------------------------------------------------
+
+    def reset(self, mask: Any, q: Any, v: Any, parameters: Mapping[ParameterName, Any]) -> None:
+        """Set the state of some robots, or of all, and what steps keep of the one before to zero."""
+        libraries = list[Any]()
+        where = (0, 0)
+        if mask is not None:
+            view, library = self._mask(mask)
+            where = (view.pointer, view.strides[0])
+            libraries.append(library)
+        sources = [(self.q, q, "q"), (self.v, v, "v")]
+        sources += [(self.parameters[name], x.reshape(self.count, -1), name) for name, x in parameters.items()]
+        copies = list[tuple[DeviceArray, Rows]]()
+        alive = list[Any]()
+        for to, x, name in sources:
+            given = self._uploaded(x) if isinstance(x, np.ndarray) else x
+            alive.append(given)
+            rows, library = self.array(given, name, to.shape[1:])
+            if not isinstance(x, np.ndarray):
+                libraries.append(library)
+            copies.append((to, rows))
+        zero = Rows(self._zero.pointer, (), 0)
+        cleared = [x for x in (self._result, self._controls.get("tau")) if x is not None]
+        copies += [(x, zero) for x in cleared]
+        stream = self._ordered(libraries)
+        with self.device.current():
+            for to, rows in copies:
+                self._assigned(to.pointer, to.strides[0], to.strides[1], rows, where, to.shape[1], stream)
+            self._assigned(self.steps.pointer, 1, 1, zero, where, 1, stream, 32)
+
+    def _mask(self, mask: Any) -> tuple[View, Any]:
+        if isinstance(mask, np.ndarray | list | tuple):
+            given = np.asarray(mask)
+            if given.shape != (self.count,) or given.dtype != np.bool_:
+                raise InputError(f"mask has shape {given.shape} of {given.dtype}, needs ({self.count},) of bool")
+            made = DeviceArray((self.count,), "uint8", self.device.index)
+            made._memory.write(given.tobytes())
+            mask = made
+        library = library_of(mask, "mask")
+        view: View = library.view(mask, "mask", None)
+        if view.shape != (self.count,) or view.dtype not in MASKS:
+            raise InputError(f"mask has shape {view.shape} of {view.dtype}, needs ({self.count},) of bool")
+        return view, library
+
+    def _assigned(
+        self,
+        pointer: int,
+        row: int,
+        step: int,
+        source: Rows,
+        mask: tuple[int, int],
+        numbers: int,
+        stream: int,
+        bits: int = 0,
+    ) -> None:
+        """Rows of an array in the mask are set."""
+        code = self._assign[bits or 8 * self.dtype.itemsize]
+        from_row = source.strides[0] if source.strides else 0
+        values = [pointer, row, step, source.pointer, from_row, source.step, *mask, numbers, self.count]
+        code.launch_blocks(values, -(-self.count // code.threads), stream, self.device)
+
+
+def step_program(stepper: Stepper) -> Program:
+    """One step of a stepper as a straight line; with contacts its first iteration, and further ones.
+
+    Args:
+        stepper: Makes the steps.
+    """
+    planned = stepper._make_program()
+    inputs: Callable[[Program], Program] = stepper._parameter_inputs.program
+    if not stepper.contact:
+        return replace(inputs(planned), algorithm=single(inputs(planned).algorithm))
+    settings = stepper._R[: planned.tree.nsettings]
+    known = contact_program_tree(planned.tree, settings, stepper.passive_parameters.astype(stepper.dtype))
+    return inputs(replace(planned, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known))
+
+
+def _rows(x: DeviceArray, rank: int) -> Rows:
+    return rows_of("", View(x.pointer, x.shape, x.strides, x.dtype.name, x.device), rank)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Evaluators as functions of tensors on a CUDA device: the same products as on the CPU, each a launch or a few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from linkwork.dynamics.stages import Stages
+from linkwork.errors import UnsupportedFeature
+from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives
+from linkwork.quantities.products import Product
+from linkwork.simulation.stepper import Stepper
+from linkwork.torch.array_functions import ArrayFunction, Arrays, EvaluatorFunction, Shapes, zeros_of
+from linkwork.torch.launches import Given, Launch, Tensor, named
+from linkwork.torch.staged_launches import StagedLaunches, StagedPrograms, zip_names
+
+
+class MapOnDevice:
+    """A map of `CoordinateDerivatives` on a device.
+
+    Args:
+        evaluator: The map, or its product, on ``"cuda"``.
+        device: Where.
+    """
+
+    def __init__(self, evaluator: Any, device: torch.device) -> None:
+        self._evaluator, self._device = evaluator, device
+        self._launch: Launch | None = None
+        self._jvp: MapOnDevice | None = None
+
+    def __call__(self, *tensors: Tensor) -> Tensor:
+        """The vector that the map makes."""
+        if self._launch is None:
+            runner = self._evaluator.runner
+            self._launch = Launch(runner, named(runner.names), self._device)
+            self._names = list(runner.names)
+        return self._launch(dict(zip(self._names, tensors, strict=True)))[0]
+
+    @property
+    def jvp(self) -> MapOnDevice:
+        """Its rate along a direction."""
+        if self._jvp is None:
+            self._jvp = MapOnDevice(self._evaluator.jvp, self._device)
+        return self._jvp
+
+
+class DeviceFunction(ArrayFunction):
+    """An evaluator, or a step without contacts, as a function of tensors on a CUDA device.
+
+    Args:
+        evaluator: What is computed.
+        by: Names of the inputs to differentiate by.
+        device: Where.
+        dtype: Type of the numbers.
+    """
+
+    def __init__(self, evaluator: Any, by: Sequence[str] | None, device: torch.device, dtype: str) -> None:
+        source = evaluator._function if isinstance(evaluator, Stepper) else evaluator
+        super().__init__(source, by, lambda made: made.to("cuda", dtype=dtype))
+        self.device = device
+        self.known = source.differentiated
+        self._launches: dict[Any, Launch] = {}
+        self._staged: dict[Any, StagedPrograms] = {}
+
+    def _default_by(self, evaluator: Any, known: Any) -> tuple[str, ...]:
+        return EvaluatorFunction._default_by(self, evaluator, known)
+
+    def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
+        """Shapes of one state: those on the CPU."""
+        raise NotImplementedError
+
+    @property
+    def maps(self) -> CoordinateDerivatives:
+        """Derivatives in coordinates."""
+        if self._maps is None:
+            convert = self._convert
+            assert convert is not None
+            self._maps = CoordinateDerivatives(self.robot).on(lambda made: MapOnDevice(convert(made), self.device))
+        return self._maps
+
+    # Launches --------------------------------------------------------------------------------------------------
+
+    def _launch(self, key: Any, make: Any) -> Launch:
+        found = self._launches.get(key)
+        if found is None:
+            found = self._launches[key] = make()
+        return found
+
+    def _product(self, kind: str) -> Product:
+        found: Product | None = self._products.get(kind)
+        if found is None:
+            found = getattr(self.evaluator, kind)
+            assert found is not None
+            if found.inputs != self.by:
+                found = found.by(*self.by)
+            self._products[kind] = found
+        return found
+
+    def _held(
+        self, product: Product, options: Sequence[str], directions: Sequence[str], seeds: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """All inputs of a product by name: tensors of calls, and what the evaluator holds."""
+        given: dict[str, Any] = {name: zero for name, zero in zeros_of(product).items() if name[0] == "d"}
+        if product.seeded:
+            given |= {self.results[0]: zeros_of(product)[f"y_{self.results[0]}"]}
+            given |= {name: Given(f"y_{name}") for name in (self.results if seeds is None else seeds)}
+        given |= named([*options, *(f"d{name}" for name in directions)])
+        arranged = product._arranged([Given(name) for name in self.given], given)
+        source = self.evaluator.differentiated_program
+        names = [*source.algorithm.inputs, *product._further_inputs(source)]
+        return dict(zip(names, arranged, strict=True))
+
+    def value(self, inputs: Arrays) -> list[Any]:
+        """Results."""
+        options = tuple(self._options(inputs)) if len(inputs) > len(self.given) else ()
+
+        def make() -> Launch:
+            runner = self.evaluator.runner
+            arranged = self.evaluator._inputs_with([Given(name) for name in self.given], named(options))
+            return Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device)
+
+        made = self._launch(("value", options), make)(inputs)
+        parts = [made[k] if at is None else made[k][..., at] for k, at in self._parts]
+        if forward_ad._current_level >= 0:  # tangents of views must be laid out as they are
+            return [x.contiguous() for x in parts]
+        return parts
+
+    @cached_property
+    def _parts(self) -> list[tuple[int, slice | None]]:
+        """Which outputs of the program results are, and which part of each."""
+        outputs = list(self.evaluator.runner.program.algorithm.outputs)
+        found = [(outputs.index(name), at) for name, at in self.known.results.values()]
+        return [(k, None if at == slice(None) else at) for k, at in found]
+
+    def _run(self, kind: str, inputs: Arrays, seeds: Arrays, directions: Arrays) -> list[Any]:
+        """A product that is one program."""
+        product, options, along = self._product(kind), tuple(self._options(inputs)), tuple(directions)
+        seeded = tuple(seeds)
+
+        def make() -> Launch:
+            held = self._held(product, options, along, seeded)
+            return Launch(product.runner, held, self.device)  # type: ignore[arg-type]
+
+        tensors = {**inputs, **{f"d{name}": d for name, d in directions.items()}}
+        tensors |= {f"y_{name}": s for name, s in seeds.items()}
+        return self._launch((kind, options, along, seeded), make)(tensors)
+
+    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
+        """``y' J``, by `by`; of configurations in tangent spaces."""
+        product = self._product("vjp")
+        if isinstance(product, Stages):
+            return self._stages(product, inputs, outputs).vjp(self._both(outputs, seeds))
+        return self._run("vjp", inputs, seeds, {})
+
+    def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
+        """``J d``; of configurations in tangent spaces."""
+        product = self._product("jvp")
+        if isinstance(product, Stages):
+            return self._stages(product, inputs, outputs).jvp(directions)
+        return self._run("jvp", inputs, {}, directions)
+
+    def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
+        """The derivative of `tangent_vjp` along a direction, seeds held."""
+        product = self._product("hvp")
+        if isinstance(product, Stages):
+            return self._stages(product, inputs, outputs).hvp(self._both(outputs, seeds), directions)
+        return self._run("hvp", inputs, seeds, directions)
+
+    def _both(self, outputs: Sequence[Any], seeds: Arrays) -> list[Tensor]:
+        """Seeds of accelerations and forces."""
+        like = zip(self.results, outputs, strict=True)
+        return [seeds[name] if name in seeds else x.new_zeros(x.shape[-1]) for name, x in like]
+
+    def _stages(self, product: Stages, inputs: Arrays, outputs: Sequence[Any]) -> StagedLaunches:
+        options = tuple(self._options(inputs))
+        key = product.kind, options
+        programs = self._staged.get(key)
+        if programs is None:
+            held = partial(self._held, product, options)
+            programs = self._staged[key] = StagedPrograms(product, held, self.device)
+        return StagedLaunches(programs, {**inputs, **zip_names(programs.solution, outputs)})
+
+
+def check_device(evaluator: Any) -> None:
+    """Raise where an evaluator has no function of tensors on a CUDA device.
+
+    Args:
+        evaluator: What is computed.
+    """
+    if getattr(evaluator, "contact", False) or evaluator.quantity == "contact_step":
+        raise UnsupportedFeature(
+            "steps with contacts have no functions of tensors on a CUDA device: their derivatives are found on the "
+            "CPU; move tensors there, or simulate by lw.Simulation(robot, device='cuda')"
+        )
