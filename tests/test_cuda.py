@@ -133,6 +133,20 @@ def test_wrenches_targets_and_regularization() -> None:
     assert_close(found.acceleration, expected, 1e-9)
 
 
+@pytest.mark.usefixtures("on_host")
+def test_results_that_are_not_wanted_are_not_computed() -> None:
+    robot = zoo.four_bar()
+    given = states(robot, 3)
+    fd = lw.ForwardDynamics(robot, "prox_bbo", max_iterations=1)
+    solution = fd.to("cuda", outputs="acceleration")(*map(to_device, given))
+    assert_close(solution.acceleration, fd.plain()(*given).acceleration)
+    assert solution.multipliers is None
+    with pytest.raises(lw.InputError, match="has no result 'torque'; there are a, result, acceleration, forces"):
+        fd.to("cuda", outputs="torque")
+    with pytest.raises(lw.InputError, match="with max_iterations=1 it can be left out"):
+        lw.ForwardDynamics(robot, "prox_bbo").to("cuda", outputs="acceleration")(*map(to_device, given))
+
+
 # Layouts -------------------------------------------------------------------------------------------------------------
 
 
@@ -200,12 +214,12 @@ def test_what_is_not_finite_is_never_silent() -> None:
     q[1, 0], q[2, 3:7] = np.nan, 0.0  # a coordinate that no result depends on; a quaternion of no length
     found = fd(*map(to_device, (q, v, tau))).acceleration.numpy()
     assert np.isnan(found[1:3]).all() and np.array_equal(found[[0, 3]], good[[0, 3]])
-    with pytest.raises(lw.InputError, match="inputs of 2 states .* the first is state 1"):
+    with pytest.raises(lw.InputError, match=r"inputs of 2 states .* the first is state 1"):
         fd.check()
     fd.check()
     tau[3] = 1e308
     fd(*map(to_device, states(robot, 4)[:2]), to_device(tau))
-    with pytest.raises(lw.NotFinite, match="results of 1 states .* the first is state 3"):
+    with pytest.raises(lw.NotFinite, match=r"results of 1 states .* the first is state 3"):
         fd.check()
 
 
