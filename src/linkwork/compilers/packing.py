@@ -30,6 +30,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import NamedTuple
 
 from linkwork.compilers.trace import Trace
@@ -83,7 +84,7 @@ class Packing:
     sums: dict[Pack, list[Term]]
     """In the order of results; a pack that is in none is read, or constant."""
     places: dict[Pack, tuple[int, bool]] = field(default_factory=dict)
-    """Where a stored pack is in ``carry``, its first column, whether that is stored or not; and whether negative."""
+    """Where a stored pack is in ``carry``, and whether negative."""
     factors: dict[int, tuple[int, bool]] = field(default_factory=dict)
     """Where a factor is, and whether it is stored negative."""
 
@@ -130,7 +131,7 @@ def lines(size: int, width: int) -> list[tuple[int, int]]:
         return [(first, min(first + width, size)) for first in range(0, size, width)]
     count = -(-size // width)
     edges = [size * k // count for k in range(count + 1)]
-    return list(zip(edges, edges[1:], strict=False))
+    return list(pairwise(edges))
 
 
 class _Search:
@@ -299,30 +300,33 @@ class _Search:
     # Memory between the stages -------------------------------------------------------------------------
 
     def packing(self) -> Packing:
-        """The two stages, and what is stored between them."""
-        graph, carry = self.trace.graph, list[Symbol]()
+        """The two stages, and what is stored between them: packs where vectors are aligned, others in their gaps."""
+        graph, carry = self.trace.graph, list[Symbol | None]()
         places: dict[Pack, tuple[int, bool]] = {}
         factors: dict[int, tuple[int, bool]] = {}
         zero, one = graph.symbol(0.0), graph.symbol(1.0)
         for union, packs in self._unions():
-            live = [column for column, entry in enumerate(union) if entry is not None]
-            places |= {pack: (len(carry) - live[0], minus) for pack, minus in packs}
-            for entry in union[live[0] : live[-1] + 1]:
-                node, sign = (ONE, 1) if entry is None else entry
-                if node != ONE:
-                    factors.setdefault(node, (len(carry), sign < 0))
-                symbol = zero if entry is None else one if node == ONE else Symbol(graph, node, False)
-                carry.append(-symbol if sign < 0 else symbol)
-        for terms in self.sums.values():
-            for term in terms:
-                if term.factor != ONE and term.factor not in factors:
-                    factors[term.factor] = len(carry), False
-                    carry.append(Symbol(graph, term.factor, False))
+            live = [(column, entry) for column, entry in enumerate(union) if entry is not None]
+            starts = range(0, len(carry), self.width)
+            start = next((s for s in starts if all(carry[s + c] is None for c, _ in live)), len(carry))
+            carry += [None] * (start + self.width - len(carry))
+            places |= {pack: (start, minus) for pack, minus in packs}
+            for column, (node, sign) in live:
+                factors.setdefault(node, (start + column, sign < 0))
+                symbol = one if node == ONE else Symbol(graph, node, False)
+                carry[start + column] = -symbol if sign < 0 else symbol
+        gaps = [place for place, symbol in enumerate(carry) if symbol is None]
+        for factor in dict.fromkeys(term.factor for terms in self.sums.values() for term in terms):
+            if factor != ONE and factor not in factors:
+                place = gaps.pop() if gaps else len(carry)
+                carry += [None] * (place + 1 - len(carry))
+                carry[place] = Symbol(graph, factor, False)
+                factors[factor] = place, False
         outputs = tuple(
             (name, tuple(zero for _ in symbols) if k in self.arrays else symbols)
             for k, (name, symbols) in enumerate(self.trace.outputs)
         )
-        first = replace(self.trace, outputs=outputs, carry=tuple(carry))
+        first = replace(self.trace, outputs=outputs, carry=tuple(zero if x is None else x for x in carry))
         return Packing(first, self.width, self.arrays, self.results, self.sums, places, factors)
 
     def _unions(self) -> list[tuple[list[Entry], list[tuple[Pack, bool]]]]:

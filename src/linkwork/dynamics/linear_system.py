@@ -8,10 +8,13 @@ contradict each other. Proximal iterations (`linear_solve`) divide what rows con
 of ``rows`` at least, by the regularization R, and ``w`` gets it: a part of 1e-10 and more. Accelerations do not.
 
 Both are mended by the same system with ``rows = 0``: torques ``-J' w`` are balanced by the smallest forces that do what
-``w`` does. Nothing accelerates, so that no row has a rounding error to speak of::
+``w`` does, without motion::
 
     smallest(w)      = w' of  M x - J' w' = -J' w,  J x = 0         takes forces off that cancel
     consistent(rows) = R smallest(R^-1 rows)                        its transpose, takes contradictions off
+
+Rounding of ``x``, which cancels, is divided by R here, too; so the system is solved with a softer R first, which leaves
+little of that, and with R for what is left of ``w``, which is little.
 """
 
 from __future__ import annotations
@@ -27,6 +30,10 @@ from linkwork.quantities.arguments import Array
 
 CONTRADICTORY = 1e-6
 """What rows may miss of right-hand sides, as a part of all of these: rounding errors that ``w`` makes of more count."""
+
+
+SOFT = 1e-4
+"""Stiffness of the rows, relative to R^-1, that leaves little of rounding."""
 
 
 class Weights(NamedTuple):
@@ -59,8 +66,8 @@ class LinearSystem(NamedTuple):
 
     solve: Callable[[Any, Any], tuple[Array, Array]]
     """``solve(force, rows)``: ``x``, and the result with ``w`` and what rows miss (`linear_solve.OUTPUTS`)."""
-    smallest: Callable[[Any], Array]
-    """``smallest(w)``: the smallest forces that do to joints what ``w`` does."""
+    balance: Callable[[Any, float], Array]
+    """``balance(w, stiffness)``: forces that do to joints what ``w`` does, with R over ``stiffness``."""
     weights: Weights
     redundant: bool
     """Whether rows depend on others at all configurations."""
@@ -82,6 +89,15 @@ class LinearSystem(NamedTuple):
             x, result = self.solve(force, self.consistent(rows))
         w = np.ascontiguousarray(result[..., HEAD : HEAD + nc])
         return x, self.smallest(w) if redundant else w
+
+    def smallest(self, w: Any) -> Array:
+        """The smallest forces that do to joints what others do.
+
+        Args:
+            w: Forces of rows, ``(..., nc)``.
+        """
+        found = self.balance(w, SOFT)
+        return np.ascontiguousarray(found + self.balance(w - found, 1.0))
 
     def consistent(self, rows: Any) -> Any:
         """Right-hand sides without what they contradict each other by.

@@ -17,7 +17,7 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.linear_solve import solve_program
-from linkwork.dynamics.linear_system import LinearSystem, Weights
+from linkwork.dynamics.linear_system import SOFT, LinearSystem, Weights
 from linkwork.dynamics.row_dependence import rows_redundant
 from linkwork.dynamics.solution import HEAD
 from linkwork.errors import InputError, UnsupportedFeature
@@ -109,7 +109,7 @@ class Stages(Product):
         each linear system, and of a further one of all. Of redundant rows, forces and solutions are projected."""
         function = self.evaluator.operation_count()
         solve = OperationCount.of_trace(solve_program(self.solver.program).trace(10**9))
-        projections = 1 + self.systems if self.redundant else 0
+        projections = 2 * (1 + self.systems) if self.redundant else 0
         solves = self.systems + projections
         total: dict[str, int] = {}
         for part, times in ((function, 1), (solve, solves), (super().operation_count(), 1)):
@@ -173,9 +173,10 @@ class Stages(Product):
         """The stages after the function."""
         raise NotImplementedError
 
-    def _of_system(self, inputs: Mapping[str, Any], force: Any, rows: Any) -> list[Any]:
-        """Inputs of the linear system."""
+    def _of_system(self, inputs: Mapping[str, Any], force: Any, rows: Any, stiffness: float = 1.0) -> list[Any]:
+        """Inputs of the linear system, with the regularization over ``stiffness``."""
         R, settings = self._held_of_solver
+        R = R if stiffness == 1.0 else (R / stiffness).astype(R.dtype)
         given = {**inputs, "force": force, "rows": rows, "regularization": R, "settings": settings}
         return [given[name] for name in self.solve_runner.names]
 
@@ -197,12 +198,13 @@ class Stages(Product):
             x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), out)
             return x, result
 
-        def smallest(w: Any) -> Array:
+        def balance(w: Any, stiffness: float) -> Array:
             force, _ = self.transpose_runner.evaluate(self._of_transpose(inputs, -w), [None, None])
-            _, result = self.solve_runner.evaluate(self._of_system(inputs, force, none), [None, None])
+            arrays = self._of_system(inputs, force, none, stiffness)
+            _, result = self.solve_runner.evaluate(arrays, [None, None])
             return np.ascontiguousarray(result[..., HEAD : HEAD + self.robot.nc])
 
-        return LinearSystem(solve, smallest, self._weights, self.redundant)
+        return LinearSystem(solve, balance, self._weights, self.redundant)
 
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``: for control loops.
@@ -258,15 +260,18 @@ class Stages(Product):
         torques, still = np.empty_like(force), np.empty_like(force)
         found = np.empty_like(result)
         transpose = bound_call(self.transpose_runner, [*self._of_transpose(inputs, held), torques, np.empty_like(rows)])
-        stand = bound_call(self.solve_runner, [*self._of_system(inputs, torques, none), still, found])
+        calls = {
+            stiffness: bound_call(self.solve_runner, [*self._of_system(inputs, torques, none, stiffness), still, found])
+            for stiffness in (1.0, SOFT)
+        }
 
-        def smallest(w: Any) -> Array:
+        def balance(w: Any, stiffness: float) -> Array:
             np.negative(w, out=held)
             transpose()
-            stand()
-            return found[..., HEAD : HEAD + nc]
+            calls[stiffness]()
+            return found[..., HEAD : HEAD + nc].copy()
 
-        return LinearSystem(solve, smallest, self._weights, self.redundant)
+        return LinearSystem(solve, balance, self._weights, self.redundant)
 
 
 def _listed(out: Any) -> list[Any]:

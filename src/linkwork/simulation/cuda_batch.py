@@ -26,6 +26,7 @@ from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import Trace
 from linkwork.errors import InputError
+from linkwork.inputs import ParameterName
 from linkwork.kernels.contact_steps import SINGLE_CONTACT_STEPS
 from linkwork.kernels.control import controller_torques
 from linkwork.kernels.steps import single
@@ -72,7 +73,7 @@ class CudaBatch:
         count: int,
         controller: Controller | None,
         control_every: int,
-        parameters: Mapping[str, Array],
+        parameters: Mapping[ParameterName, Array],
         where: int,
     ) -> None:
         robot, self.dtype = stepper.source, stepper.dtype
@@ -252,7 +253,7 @@ class CudaBatch:
 
     # Resets ----------------------------------------------------------------------------------------------------------
 
-    def reset(self, mask: Any, q: Any, v: Any, parameters: Mapping[str, Any]) -> None:
+    def reset(self, mask: Any, q: Any, v: Any, parameters: Mapping[ParameterName, Any]) -> None:
         """Set the state of some robots, or of all, and what steps keep of the one before to zero."""
         libraries = list[Any]()
         where = (0, 0)
