@@ -354,6 +354,25 @@ def test_nearly_dependent_rows_lose_digits_by_their_condition_not_its_square(see
         assert_close(getattr(found, name), exact[name].astype(float), 1e3 * np.finfo(float).eps * condition, size)
 
 
+@pytest.mark.skipif(not long_doubles.WIDER, reason="long doubles are doubles here")
+@pytest.mark.parametrize("off", [1e-2, 1e-5])
+def test_states_near_a_singular_one_have_errors_of_rounding_times_condition(off: float) -> None:
+    """An arm that is nearly stretched, its tip held along two lines in its plane: one of them is lost in the end."""
+    q = np.array([0.3, off, -0.7 * off])
+    arm, axes = lw.zoo.pendulum(3), ((1, 0, 0), (1, 0, 1))
+    tip = arm.body_names[-1]
+    rows = [lw.PointOnPlane("world", tip, axis=x, second_at=(0, 0, -1), name=str(x)) for x in axes]
+    robot = arm.constrained(*rows, at=q)
+    v, tau = np.random.default_rng(0).normal(size=(2, 3))
+    evaluator = ConstrainedDerivatives(robot).plain()
+    found = evaluator(q, v, tau)
+    exact = long_doubles.run(evaluator.program, evaluator._inputs((q, v, tau)))
+    condition = 2.0 / float(np.sqrt(found.pivot[0]))
+    assert condition > 1.0 / off
+    for x, y in zip(found[:-1], exact, strict=False):
+        assert_close(x, y.astype(float), 50 * np.finfo(float).eps * condition, float(np.abs(y).max()))
+
+
 def test_two_welded_feet_as_pinocchio_has_them() -> None:
     pin = pytest.importorskip("pinocchio")
     from robots import load, pinocchio_model, to_pinocchio, velocity_permutation

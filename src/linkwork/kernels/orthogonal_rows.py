@@ -134,18 +134,19 @@ def smallest_forces(tree: Array, w: Array, R: Array) -> None:
             x = (w.null[r] * w.null[s]) * x
             w.Cn[r, s] = x + (1.0 - w.null[r]) if r == s else x
     factorize_ldl(n, w.Cn)
-    for r in range(n):
-        for s in range(n):
-            x = 0.0
-            for k in range(r + 1 if r < s else s + 1):
-                x = x + w.Zr[k, s] * (where(R[k], DISABLED, R[k], 0.0) * w.Zr[k, r])
-            w.row[s] = w.null[s] * x
-        solve_ldl(n, w.Cn, w.row)
-        for k in range(n):
-            x = w.Er[r, k]
-            for s in range(k, n):
-                x = x - (w.null[s] * w.row[s]) * w.Zr[k, s]
-            w.Er[r, k] = x
+    for _ in range(2):  # what rounding leaves the first time, where nearly dependent rows stand for redundant ones
+        for r in range(n):
+            for s in range(n):
+                x = 0.0
+                for k in range(s + 1):
+                    x = x + w.Zr[k, s] * (where(R[k], DISABLED, R[k], 0.0) * w.Er[r, k])
+                w.row[s] = w.null[s] * x
+            solve_ldl(n, w.Cn, w.row)
+            for k in range(n):
+                x = w.Er[r, k]
+                for s in range(k, n):
+                    x = x - (w.null[s] * w.row[s]) * w.Zr[k, s]
+                w.Er[r, k] = x
 
 
 @kernel

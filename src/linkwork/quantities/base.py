@@ -26,7 +26,7 @@ import numpy.typing as npt
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry import SHAPES
 from linkwork.compilers.program import Backend, Program
-from linkwork.compilers.run import Runner
+from linkwork.compilers.run import Runner, always_refused
 from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import BackendName, DeviceName, Lanes, Precision
@@ -96,7 +96,7 @@ class BaseEvaluator:
         self._dtype: np.dtype[Any] = np.dtype(backend.dtype)
         self._runner: Runner | None = None
         self._single: Self | None = None
-        self._entry: Callable[..., int] = self._first_call
+        self._entry: Callable[..., int] = always_refused if backend.name == "cuda" else self._first_call
         self._output_shapes: Sequence[tuple[int, ...]] = ()
         self._no_wrenches = np.zeros((len(self.frames), 6), dtype=backend.dtype)
         self._own_parameters = self._parameter_inputs.held(backend.dtype)

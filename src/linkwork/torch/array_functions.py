@@ -229,11 +229,12 @@ class EvaluatorFunction(ArrayFunction):
         if isinstance(evaluate, ForwardDynamics):
             if len(self.results) == 1:
                 return lambda q, v, tau: (evaluate(q, v, tau).acceleration,)
-            forces = (..., ResultLayout(self.robot.nc).multipliers)
+            forces = ResultLayout(self.robot.nc).multipliers
 
             def solve(q: Any, v: Any, tau: Any) -> tuple[Any, Any]:
                 made: Any = evaluate(q, v, tau)
-                return made.acceleration, made._result[forces]
+                result = made._result
+                return made.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
 
             return solve
         if len(self.results) == 1 and not isinstance(evaluate, ImpactDynamics):

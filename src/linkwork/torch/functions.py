@@ -182,6 +182,8 @@ class Function:
         found = self._quick(*arrays)
         if self._several is None:
             return _from_numpy(found[0])
+        if self._results == 2:
+            return _tuple_of(self._several, (_from_numpy(found[0]), _from_numpy(found[1])))
         return _tuple_of(self._several, [_from_numpy(y) for y in found[: self._results]])
 
     def _arranged(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Tensor, ...]]:

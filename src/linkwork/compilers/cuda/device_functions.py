@@ -39,6 +39,9 @@ TRIPLE = "nvptx64-nvidia-cuda"
 GLOBAL, SHARED, LOCAL = "ptr addrspace(1)", "ptr addrspace(3)", "ptr addrspace(5)"
 THREADS = 128
 """Threads of a block."""
+MULTIPLY_ADD = 'asm "mad.wide.s32 $0, $1, $2, $3;", "=l,r,n,l"'
+"""One instruction for an address. LLVM does not look into it: it would look for a shorter way to write each of
+thousands of multiples of a stride by all others, which takes ten seconds."""
 POOL = "linkwork_pool"
 """The shared memory of a block, as much as a launch asks for."""
 
@@ -115,6 +118,8 @@ def device_function(
 class Emitter:
     """The instructions of an allocated program. Names begin with ``prefix``; those of the module docstring are given.
 
+    With ``wide``, arrays begin at addresses ``%base<k>`` and their numbers are ``%bytes<k>`` apart, 32 bits.
+
     At the end ``%<prefix>read`` and ``%<prefix>written`` are zero, or NaN where a number was read or written that is
     not finite. Arrays that are ``held`` by the caller are the same for all states, and known to be finite.
     """
@@ -127,9 +132,10 @@ class Emitter:
         prefix: str = "",
         held: Collection[int] = (),
         global_carry: bool = False,
+        wide: bool = False,
     ) -> None:
         self.trace, self.t, self.allocation, self.prefix = trace, t, allocation, prefix
-        self.global_carry = global_carry
+        self.global_carry, self.wide = global_carry, wide
         self.held = frozenset(held)
         self.looked_at: set[tuple[int, int]] = set()
         """Numbers of inputs that are known to be finite where ``read`` is."""
@@ -202,6 +208,12 @@ class Emitter:
         if array == self.arrays and not self.global_carry:
             self.text.append(f"{name} = getelementptr {s}, {LOCAL} %carry, i64 {place}")
             return f"{LOCAL} {name}"
+        if self.wide and array < self.arrays:
+            self.text += [
+                f"{name}.k = call i64 {MULTIPLY_ADD}(i32 %bytes{array}, i32 {place}, i64 %base{array})",
+                f"{name} = inttoptr i64 {name}.k to {GLOBAL}",
+            ]
+            return f"{GLOBAL} {name}"
         base, step = ("%carry", "%carry_step") if array == self.arrays else (f"%a{array}", f"%step{array}")
         self.text += [
             f"{name}.k = mul i64 {step}, {place}",

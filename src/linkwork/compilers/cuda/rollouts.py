@@ -33,8 +33,8 @@ from linkwork.compilers.cuda.warps import AGAIN, EMPTY, ITERATING, LANES, STEP, 
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.trace import Trace
 
-WINDOW = 8000
-"""Values that are used again within so many nodes go to shared memory (`Limits.window`)."""
+WARM_ITERATIONS = 50.0
+"""After so many, iterations that start from the forces of the step before have failed: most take one or two."""
 UNSOLVED = 1e30
 """A residual that no step starts from."""
 CARRIED = {"q1": "q", "v1": "v", "result": "before"}
@@ -110,7 +110,7 @@ def rollout_limits(dtype: str, shared_memory: int) -> Limits:
     """
     reserved = 1024 + WARP_BYTES * (THREADS // LANES)
     block = shared_memory // BLOCKS - reserved
-    return Limits(REGISTERS[dtype], max(block // (THREADS * Type(dtype, 1).bytes), 0), WINDOW)
+    return Limits(REGISTERS[dtype], max(block // (THREADS * Type(dtype, 1).bytes), 0))
 
 
 def rollout_kernel(program: RolloutProgram, dtype: str, limits: Limits, *, host: bool = False) -> RolloutKernel:
@@ -288,14 +288,17 @@ def _control(text: _Text, torques: Trace) -> None:
 
 def _judge(text: _Text) -> None:
     """Whether iterations go on, or start again from zero forces, or have ended with the better of two attempts."""
-    s, number = text.s, text.t.number
+    s, number, most = text.s, text.t.number, text.program.most
     outputs = [name for name, _ in text.program.step.outputs]
     last = outputs[-1]
     text.load("%error", last, 0)
     text.load("%iterations", last, 1)
     text.add(
+        f"%again.bit = and i64 %flag, {AGAIN}",
+        "%was.again = icmp ne i64 %again.bit, 0",
+        f"%most = select i1 %was.again, {s} {number(most)}, {s} {number(min(most, WARM_ITERATIONS))}",
         f"%wide = fcmp ogt {s} %error, {number(text.program.tolerance)}",
-        f"%short = fcmp olt {s} %iterations, {number(text.program.most)}",
+        f"%short = fcmp olt {s} %iterations, %most",
         "%open = and i1 %wide, %short",
         "br i1 %open, label %go.on, label %ended",
         "go.on:",
@@ -303,8 +306,6 @@ def _judge(text: _Text) -> None:
         f"store volatile i64 %flag.on, {SHARED} %flag.at",
         "br label %joined",
         "ended:",
-        f"%again.bit = and i64 %flag, {AGAIN}",
-        "%was.again = icmp ne i64 %again.bit, 0",
         "br i1 %was.again, label %compare, label %only",
         "only:",
         "br i1 %wide, label %retry, label %finish",
