@@ -130,10 +130,10 @@ def use_host(monkeypatch: Any) -> None:
     """Let evaluators on ``"cuda"`` run on the host, with `DeviceArray` in its memory."""
 
     def code(self: runner.CudaRunner, signature: runner.Signature, where: Any) -> Any:
-        found = self._codes.get((signature, 0))
+        found = self.codes.get((signature, 0))
         if found is None:
             kernel = self.kernel(signature, HostDevice.shared_memory)
-            found = self._codes[signature, 0] = HostCode(
+            found = self.codes[signature, 0] = HostCode(
                 kernel.ir, len(self.shapes), kernel.shared_bytes, self.dtype.itemsize
             )  # type: ignore[assignment]
         return found
