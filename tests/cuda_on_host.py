@@ -72,7 +72,8 @@ def host_module(ir: str, arrays: int, slots: int) -> str:
         .replace('"nvvm.maxntid"="128" "nvvm.minctasm"="2"', "")
     )
     state = "\n".join(
-        f"@host.{name} = internal global i32 {start}\ndefine internal i32 @host_{name}() {{\n  %x = load i32, ptr @host.{name}\n  ret i32 %x\n}}"
+        f"@host.{name} = internal global i32 {start}\n"
+        f"define internal i32 @host_{name}() {{\n  %x = load i32, ptr @host.{name}\n  ret i32 %x\n}}"
         for name, start in (("tid", 0), ("ctaid", 0), ("ntid", THREADS))
     )
     text = text.replace(f"call i64 {MULTIPLY_ADD}", "call i64 @multiply_add")

@@ -28,12 +28,13 @@ DOCS = ROOT / "docs"
 
 RUN = (
     *("index", "first-steps", "concepts", "extending", "kernels", "migration-pinocchio", "migration-mujoco"),
-    "gymnasium",
+    *("changing-robots", "gymnasium"),
 )
 """Pages whose code is run, and whose comments are results."""
 NEEDS = {
     "migration-pinocchio": ("pinocchio",),
     "migration-mujoco": ("mujoco",),
+    "changing-robots": ("pinocchio",),
     "first-steps": ("matplotlib",),
     "gymnasium": ("gymnasium", "matplotlib"),
 }

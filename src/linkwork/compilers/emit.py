@@ -199,7 +199,8 @@ def module(trace: Trace, dtype: str, lanes: int, packing: Packing | None = None)
         if lanes > 1:
             parts.append(declarations(Type(dtype, 1)))
         parts.append(sincos_function(st))
-    parts.append(function("body", trace, t, st, mostly_zero(trace) | (packing.arrays if packing else set())))
+    elsewhere = set() if packing is None else {*packing.arrays, len(trace.outputs)}  # gaps of `carry` are not stored
+    parts.append(function("body", trace, t, st, mostly_zero(trace) | elsewhere))
     if packing is not None:
         parts += pack_code.functions(packing, t)
     for name, further in trace.further.items():
@@ -377,7 +378,7 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_
         ]
         late += [f"store [{st.lanes} x {t.scalar}] zeroinitializer, ptr %late"]
     parameters = ", ".join(f"ptr noalias %a{k}" for k in range(arrays + 1))
-    head = f"define internal void @{name}({parameters}, ptr noalias %angles) noinline {{"
+    head = f"define internal void @{name}({parameters}, ptr noalias %angles) noinline{t.aligned_stack} {{"
     return f"{head}\nentry:\n  {_indent(late + body)}\n  ret void\n}}"
 
 

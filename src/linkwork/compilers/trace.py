@@ -203,8 +203,8 @@ def with_carry(first: Trace, nodes: Sequence[int], further: Mapping[str, Trace])
 
 
 def is_zero(trace: Trace, k: int, j: int) -> bool:
-    """Whether number ``j`` of output ``k`` is zero in every state."""
-    return trace.graph.value(trace.outputs[k][1][j].i) == 0.0
+    """Whether number ``j`` of result ``k`` is zero in every state."""
+    return trace.graph.value(trace.results[k][j].i) == 0.0
 
 
 def mostly_zero(trace: Trace) -> set[int]:

@@ -234,7 +234,9 @@ class PinocchioMap:
     """
 
     robot: Mechanism
+    """The mechanism."""
     model: Any
+    """Pinocchio's model."""
     v_order: npt.NDArray[np.intp]
     """Where Pinocchio has each of our degrees of freedom."""
 

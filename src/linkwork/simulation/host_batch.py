@@ -17,7 +17,7 @@ import numpy.typing as npt
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry import DONE, OVERFLOW
 from linkwork.errors import InputError
-from linkwork.inputs import real_array
+from linkwork.inputs import ParameterName, real_array
 from linkwork.kernels.control import controller_torques
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import not_finite
@@ -43,7 +43,7 @@ class HostBatch:
         count: int,
         controller: Controller | None,
         control_every: int,
-        parameters: Mapping[str, Array],
+        parameters: Mapping[ParameterName, Array],
     ) -> None:
         robot, dtype = stepper.source, stepper.dtype
         self.stepper, self.count, self.controller, self.control_every = stepper, count, controller, control_every
@@ -54,7 +54,7 @@ class HostBatch:
         """Steps of each robot since it was reset."""
         self.forces = np.zeros((count, robot.nc), dtype)
         row = stepper.contact_row
-        self.contacts = None if row is None else np.zeros((count, row.width), dtype)
+        self._contacts = None if row is None else np.zeros((count, row.width), dtype)
         self.parameters = {name: x.astype(dtype) for name, x in parameters.items()}
         self._controls: tuple[Array, ...] = ()
         if controller is not None:
@@ -74,16 +74,21 @@ class HostBatch:
         return np.ascontiguousarray(given, self.stepper.dtype)
 
     @property
+    def contacts(self) -> Array | None:
+        """Rows of numbers about contacts (`contacts`), ``(count, width)``."""
+        return self._contacts
+
+    @property
     def contact_forces(self) -> Array | None:
         """Forces of contact points along t1, t2, n, ``(count, slots, 3)``."""
         row = self.stepper.contact_row
-        if row is None or self.contacts is None:
+        if row is None or self._contacts is None:
             return None
-        return self.contacts[:, row.places["forces"]].reshape(self.count, row.nslots, 3)
+        return self._contacts[:, row.places["forces"]].reshape(self.count, row.nslots, 3)
 
     def contact_rows(self) -> Array | None:
         """What is kept of contacts."""
-        return self.contacts
+        return self._contacts
 
     # Steps ---------------------------------------------------------------------------------------------------------
 
@@ -141,7 +146,7 @@ class HostBatch:
     def _step(self, steps: int, tau: Array | None, commands: Array | None, wrenches: Array | None) -> None:
         stepper, live = self.stepper, finite_states(self.q, self.v)
         torques = self.tau if tau is None else tau
-        held = stepper.held(commands, wrenches, self.contacts, self.q)
+        held = stepper.held(commands, wrenches, self._contacts, self.q)
         inputs = [self.q, self.v, torques, *held, *self.parameters.values(), stepper.repeats(steps)]
         q, v, found, progress = step_live(stepper, inputs, live)
         good = progress[:, 1] == steps + 1
@@ -150,13 +155,13 @@ class HostBatch:
         rows = np.flatnonzero(live)
         for x, y in ((self.q, q), (self.v, v), (self.forces, stepper.forces_of(found))):
             x[rows] = np.where(good[:, None], y, np.nan)
-        if self.contacts is not None and len(rows):
-            self.contacts[rows] = stepper.contacts_of(found, self.contacts[rows])
+        if self._contacts is not None and len(rows):
+            self._contacts[rows] = stepper.contacts_of(found, self._contacts[rows])
         self.steps[rows] += steps
 
     # Resets ----------------------------------------------------------------------------------------------------------
 
-    def reset(self, mask: npt.ArrayLike | None, q: Array, v: Array, parameters: Mapping[str, Array]) -> None:
+    def reset(self, mask: npt.ArrayLike | None, q: Array, v: Array, parameters: Mapping[ParameterName, Array]) -> None:
         """Set the state of some robots, or of all, and what steps keep of the one before to zero; arrays have a row for
         each robot."""
         rows: Any = slice(None) if mask is None else np.asarray(mask)
@@ -169,5 +174,5 @@ class HostBatch:
         self.tau[rows] = 0.0
         self.forces[rows] = 0.0
         self.steps[rows] = 0
-        if self.contacts is not None:
-            self.contacts[rows] = 0.0
+        if self._contacts is not None:
+            self._contacts[rows] = 0.0

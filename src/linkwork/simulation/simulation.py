@@ -43,7 +43,10 @@ class Robots(Protocol):
     q: Any
     v: Any
     steps: Any
-    contacts: Any
+
+    @property
+    def contacts(self) -> Any:
+        """What steps keep of contacts; None without them."""
 
     @property
     def contact_forces(self) -> Any:
@@ -58,7 +61,7 @@ class Robots(Protocol):
     def advance(self, steps: int, tau: Any, commands: Any, wrenches: Any, record_every: int) -> tuple[Any, Any] | None:
         """Make steps."""
 
-    def reset(self, mask: Any, q: Any, v: Any, parameters: Mapping[str, Any]) -> None:
+    def reset(self, mask: Any, q: Any, v: Any, parameters: Mapping[ParameterName, Any]) -> None:
         """Set the state of some robots."""
 
 

@@ -26,6 +26,8 @@ QUICK = Settings(rounds=2, clock=process_time)
 PEER = "Hopper-v5"
 PEER_ACTIONS = 500
 """Actions of the peer in a round."""
+PEER_EPISODE = 25
+"""Actions of an episode of the peer without rewards: about as long as random actions last."""
 
 
 def begin() -> Journal:
@@ -74,6 +76,26 @@ def _peer() -> Callable[[], int]:
     return round_of_steps
 
 
+def _peer_steps() -> Callable[[], int]:
+    """The same motion by ``mj_step`` alone: no observations, no rewards."""
+    import gymnasium
+    import mujoco
+
+    env: Any = gymnasium.make(PEER).unwrapped
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+
+    def round_of_steps() -> int:
+        for k, action in enumerate(rng.uniform(-1, 1, (PEER_ACTIONS, *env.action_space.shape))):
+            if k % PEER_EPISODE == 0:
+                mujoco.mj_resetData(env.model, env.data)
+            env.data.ctrl[:] = action
+            mujoco.mj_step(env.model, env.data, nstep=env.frame_skip)
+        return PEER_ACTIONS
+
+    return round_of_steps
+
+
 def _throughput(scenario: Throughput, settings: Settings, journal: Journal) -> None:
     try:
         rounds = {"native": _ours(scenario, False)}
@@ -81,7 +103,7 @@ def _throughput(scenario: Throughput, settings: Settings, journal: Journal) -> N
             rounds["compiled"] = _ours(scenario, True)
     except InputError as missing:  # a model file
         raise FileNotFoundError(str(missing)) from missing
-    rounds[PEER] = _peer()
+    rounds[PEER], rounds["mj_step"] = _peer(), _peer_steps()
     best = dict.fromkeys(rounds, np.inf)
     for _ in range(settings.rounds):
         for name, make in rounds.items():

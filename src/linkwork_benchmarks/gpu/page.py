@@ -107,7 +107,7 @@ def _dynamics(results: Results) -> str:
     text = (
         f"Forward dynamics of {tables.whole(1 << 20)} states whose arrays are on the GPU: number-major, and row-major "
         "(`(states, numbers)` in C order). *Operations* are those of one iteration's program for the inputs that are "
-        "given and the results that are asked for. *Of the peak*: operations over what the GPU can do if all were fused "
+        "given and the results that are asked for. *Of the peak*: operations over what the GPU does if all are fused "
         "multiplications and additions. *Error*: largest difference to float64 on the CPU, over the largest "
         "acceleration (in brackets: that of float32 on the CPU). *Same bits*: whether a second run gives the same. "
         "`cluster` is exact; one iteration of `prox_bbo` leaves what the error of float32 shows, two meet the "
