@@ -67,9 +67,9 @@ def test_torch(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == re.findall(r"print\(.*\)  # (.*)", code)
 
 
-@pytest.mark.parametrize("page", ["identification", "swing-up", "lqr"])
-def test_uses_of_derivatives(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What pages on uses print is what they name in comments."""
+@pytest.mark.parametrize("page", ["identification", "swing-up", "lqr", "gpu"])
+def test_what_is_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What pages print is what they name in comments."""
     code = code_of(f"{page}.md")
     exec(code, {})
     printed = capsys.readouterr().out.splitlines()
