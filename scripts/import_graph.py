@@ -51,7 +51,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("jax", "torch"),
     ("mechanism",),
     ("parsing", "zoo"),
-    ("gym",),
+    ("gym", "peers"),
     ("__init__",),
     ("cli",),
     ("__main__",),

@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.compilers import llvm
 from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda import arrays, driver, runner
-from linkwork.compilers.cuda.device_functions import POOL, THREADS
+from linkwork.compilers.cuda.device_functions import MULTIPLY_ADD, POOL, THREADS
 
 ENTRY = """
 define void @on_host(ptr %values, i64 %threads, i64 %blocks) {
@@ -44,6 +44,17 @@ end:
 """
 
 
+MULTIPLIED = """
+define internal i64 @multiply_add(i32 %x, i32 %y, i64 %z) {
+  %wx = sext i32 %x to i64
+  %wy = sext i32 %y to i64
+  %xy = mul i64 %wx, %wy
+  %sum = add i64 %xy, %z
+  ret i64 %sum
+}
+"""
+
+
 def host_module(ir: str, arrays: int, slots: int) -> str:
     """A kernel's module for the host: no address spaces, and a loop over threads around it."""
     text = re.sub(r"ptr addrspace\(\d\)", "ptr", ir)
@@ -64,6 +75,8 @@ def host_module(ir: str, arrays: int, slots: int) -> str:
         f"@host.{name} = internal global i32 {start}\ndefine internal i32 @host_{name}() {{\n  %x = load i32, ptr @host.{name}\n  ret i32 %x\n}}"
         for name, start in (("tid", 0), ("ctaid", 0), ("ntid", THREADS))
     )
+    text = text.replace(f"call i64 {MULTIPLY_ADD}", "call i64 @multiply_add")
+    state += MULTIPLIED
     kinds = ["ptr", "i64", "i64"] * arrays + ["i64", "ptr"]
     lines = []
     for k, kind in enumerate(kinds):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import linkages
 import linkwork as lw
+import long_doubles
 import test_zoo
 from catalog import bound
 from complex_steps import by_configuration, by_vector, run
@@ -327,6 +328,49 @@ def test_random_mechanisms_by_differences(seed: int) -> None:
     assert_close(M @ d.da_dq - J.T @ d.df_dq, -by_q[: robot.nv], 1e-8, scale)
     if float(d.pivot[0]) > 0.0:
         assert_close(J @ d.da_dq, -by_q[robot.nv :], 1e-8, scale)
+
+
+@pytest.mark.skipif(not long_doubles.WIDER, reason="long doubles are doubles here")
+@pytest.mark.parametrize(("seed", "closed"), [(412, False), (47, False), (289, True)])
+def test_nearly_dependent_rows_lose_digits_by_their_condition_not_its_square(seed: int, closed: bool) -> None:
+    """Rows with condition numbers to 15 000, and such that stand for redundant ones after them."""
+    robot = lw.zoo.random_loops(seed, bodies=3 + seed % 6, loops=1 + seed % 3)
+    rng = np.random.default_rng(seed)
+    q, (v, tau) = robot.random(rng), rng.normal(size=(2, robot.nv))
+    if closed:
+        q = robot.poses["assembled"]
+        J = lw.constraint_jacobian(robot, q)
+        v = v - np.linalg.pinv(J, rcond=INDEPENDENT) @ (J @ v)
+    evaluator = ConstrainedDerivatives(robot).plain()
+    found, inputs = evaluator(q, v, tau), evaluator._inputs((q, v, tau))
+    exact = dict(zip(found._fields, long_doubles.run(evaluator.program, inputs), strict=True))
+    rows = np.linalg.solve(np.linalg.cholesky(lw.mass_matrix(robot, q)), lw.constraint_jacobian(robot, q).T)
+    values = np.linalg.svd(rows / np.linalg.norm(rows, axis=0), compute_uv=False)
+    condition = (
+        values[0] / values[values > 1e-9][-1] if found.pivot[0] > 0 else 1e4
+    )  # of redundant rows, in their order
+    for name in ("f", "df_dq", "df_dtau", "da_dtarget", "df_dtarget", "da_dq"):
+        size = float(np.abs(exact[name]).max())
+        assert_close(getattr(found, name), exact[name].astype(float), 1e3 * np.finfo(float).eps * condition, size)
+
+
+@pytest.mark.skipif(not long_doubles.WIDER, reason="long doubles are doubles here")
+@pytest.mark.parametrize("off", [1e-2, 1e-5])
+def test_states_near_a_singular_one_have_errors_of_rounding_times_condition(off: float) -> None:
+    """An arm that is nearly stretched, its tip held along two lines in its plane: one of them is lost in the end."""
+    q = np.array([0.3, off, -0.7 * off])
+    arm, axes = lw.zoo.pendulum(3), ((1, 0, 0), (1, 0, 1))
+    tip = arm.body_names[-1]
+    rows = [lw.PointOnPlane("world", tip, axis=x, second_at=(0, 0, -1), name=str(x)) for x in axes]
+    robot = arm.constrained(*rows, at=q)
+    v, tau = np.random.default_rng(0).normal(size=(2, 3))
+    evaluator = ConstrainedDerivatives(robot).plain()
+    found = evaluator(q, v, tau)
+    exact = long_doubles.run(evaluator.program, evaluator._inputs((q, v, tau)))
+    condition = 2.0 / float(np.sqrt(found.pivot[0]))
+    assert condition > 1.0 / off
+    for x, y in zip(found[:-1], exact, strict=False):
+        assert_close(x, y.astype(float), 50 * np.finfo(float).eps * condition, float(np.abs(y).max()))
 
 
 def test_two_welded_feet_as_pinocchio_has_them() -> None:

@@ -69,6 +69,9 @@ SCENES = {
     "pinched capsule": Scene(of(zoo.pinched_capsule), 8, 2, 4, {}),
     "hand and cube": Scene(of(zoo.hand_and_cube), 14, 4, 4, {}),
     "hopper": Scene(of(zoo.hopper), 5, 1, 1, {}),
+    "running hopper": Scene(of(zoo.running_hopper), 7, 1, 1, {}),
+    "running hopper, bent": Scene(of(zoo.running_hopper, 1.2, -2.2), 7, 1, 1, {}),
+    "ball on a Stewart platform": Scene(of(zoo.ball_on_stewart), 30, 1, 1, {}),
     "hopper in the air": Scene(of(zoo.hopper, -1.0, height=0.2), 5, 1, 1, {"ground:foot": 0.2}),
 }
 
@@ -184,6 +187,9 @@ def test_no_two_cards_of_a_house_overlap() -> None:
         (of(zoo.newtons_cradle, 3, gap=-1.0), "must be >= 0"),
         (of(zoo.hand_and_cube, size=0.5), "do not reach"),
         (of(zoo.hopper, 0.0), "between -1.3 and -0.3"),
+        (of(zoo.running_hopper, 0.5, -0.2), "knee is -0.2 rad, needs an angle between -2.3 and -0.45"),
+        (of(zoo.running_hopper, torque=0.0), "torque must be finite and > 0"),
+        (of(zoo.ball_on_stewart, damping=-1.0), "damping must be >= 0"),
         (of(zoo.bouncing_ball, 1.5), "restitution is 1.5"),
     ],
 )

@@ -252,10 +252,40 @@ def test_backends_batches_and_bound_calls_agree(make: Any, seed: int) -> None:
         assert_close(a, b, 1e-3)
 
 
+@pytest.mark.parametrize("method", ["auto", "cluster", "least"])
+def test_inverse_dynamics_that_honors_loops_has_jacobians(method: Any) -> None:
+    """Along motions that keep loops closed, against differences; and the inverse of forward dynamics."""
+    robot = lw.zoo.four_bar()
+    rng, h, m = np.random.default_rng(0), 1e-4, lw.Minimal(robot)
+    q = robot.assemble(robot.neutral() + 0.2)
+    rate, rate2 = rng.normal(size=(2, 1))
+    v = m.velocity(q, rate)
+    a = m.acceleration(q, v, rate2)
+    inverse = lw.InverseDynamics(robot, method).plain()
+    J = inverse.derivatives(q, v, a)
+    assert_close(J.tau, inverse(q, v, a), ROUNDING)
+
+    def torques(t: float) -> Any:
+        at = m.complete(robot.integrate(q, t * v))
+        moved = m.velocity(at, rate)
+        return inverse(at, moved, m.acceleration(at, moved, rate2)), moved, m.acceleration(at, moved, rate2)
+
+    def along(k: int) -> Any:
+        one, two, three, four = (torques(t)[k] for t in (h, -h, 2 * h, -2 * h))
+        return (8 * (one - two) - (three - four)) / (12 * h)
+
+    assert_close(J.dtau_dq @ v + J.dtau_dv @ along(1) + J.dtau_da @ along(2), along(0), 1e-8)
+    out = [np.empty_like(x) for x in J]
+    inverse.derivatives.bind(q, v, a, out=out)()
+    for x, y in zip(out, J, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
 def test_what_cannot_be_derived_is_refused() -> None:
     bar, arm = lw.zoo.four_bar(), lw.zoo.pendulum(2)
-    with pytest.raises(UnsupportedFeature, match="inverse dynamics by 'cluster' has no derivatives"):
-        _ = lw.InverseDynamics(bar).derivatives
+    box = lw.zoo.sliding_box()
+    with pytest.raises(UnsupportedFeature, match="with contacts chooses forces within cones of friction"):
+        _ = lw.InverseDynamics(box, contacts=True).derivatives
     with pytest.raises(UnsupportedFeature, match="inverse dynamics by 'cluster' has no regressor"):
         _ = lw.InverseDynamics(bar).regressor
     s = random_state(arm, 0)

@@ -26,9 +26,18 @@ from linkwork.dynamics.iterations import REGULARIZATION
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 
-RUN = ("index", "first-steps", "concepts", "extending", "kernels", "migration-pinocchio", "migration-mujoco")
+RUN = (
+    *("index", "first-steps", "concepts", "extending", "kernels", "migration-pinocchio", "migration-mujoco"),
+    *("changing-robots", "gymnasium"),
+)
 """Pages whose code is run, and whose comments are results."""
-NEEDS = {"migration-pinocchio": ("pinocchio",), "migration-mujoco": ("mujoco",), "first-steps": ("matplotlib",)}
+NEEDS = {
+    "migration-pinocchio": ("pinocchio",),
+    "migration-mujoco": ("mujoco",),
+    "changing-robots": ("pinocchio",),
+    "first-steps": ("matplotlib",),
+    "gymnasium": ("gymnasium", "matplotlib"),
+}
 
 
 # The site ----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import pytest
 import linkwork as lw
 import test_scenes
 from gauss import ROUNDING, Problem, closed_state, open_state
+from linkwork.compilers.backends import best_lanes
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, TOLERANCE
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.kernels import lcaba
@@ -27,6 +28,8 @@ AGREEMENT = 1e-12
 """Of the three ways, relative to the largest number: they differ by where multiplications and additions fuse."""
 
 WAYS = ("plain", "native", "specialized")
+LANES = best_lanes("float64")
+"""Native code for so many is compiled ahead."""
 ITERATED = tuple(name for name, method in METHODS.items() if method.iterates and not method.closed)
 """Methods whose rows all have a regularization."""
 KERNELS = tuple(name for name, m in METHODS.items() if m.algorithm is not None and name != "aba" and m.exact)
@@ -61,7 +64,7 @@ def robot_for(method: str) -> Mechanism:
 
 
 @cache
-def solver(method: str, way: str, lanes: int = 4, dtype: str = "float64", **settings: Any) -> lw.ForwardDynamics:
+def solver(method: str, way: str, lanes: int = LANES, dtype: str = "float64", **settings: Any) -> lw.ForwardDynamics:
     fd = lw.ForwardDynamics(robot_for(method), method, threads=1, **settings)
     if way == "plain":
         return fd.plain()
@@ -117,7 +120,7 @@ def test_iterations_end_at_the_most_that_are_allowed(method: str, way: str, coun
     state = states(robot_for(method), 1)
     s = solver(method, way, max_iterations=count, tolerance=1e-300)(*state)
     assert s.iterations == count and not s.converged
-    batch = solver(method, way, max_iterations=count, tolerance=1e-300)(*states(robot_for(method), 1, 5))
+    batch = solver(method, way, max_iterations=count, tolerance=1e-300)(*states(robot_for(method), 1, LANES + 1))
     assert (batch.iterations == count).all() and not batch.converged.any()
 
 
@@ -162,8 +165,8 @@ def test_each_iteration_brings_the_acceleration_nearer(method: str) -> None:
 # Lanes -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lanes", [1, 4])
-@pytest.mark.parametrize("batch", [1, 3, 4, 5, 9])
+@pytest.mark.parametrize("lanes", [1, LANES])
+@pytest.mark.parametrize("batch", [1, LANES - 1, LANES, LANES + 1, 2 * LANES + 1])
 @pytest.mark.parametrize("method", ITERATED)
 @pytest.mark.parametrize("way", ["specialized", "native"])
 def test_states_in_lanes_iterate_each_on_its_own(way: str, method: str, batch: int, lanes: int) -> None:
@@ -187,14 +190,14 @@ def test_states_in_lanes_iterate_each_on_its_own(way: str, method: str, batch: i
 @pytest.mark.parametrize("method", ITERATED)
 def test_a_state_in_lanes_does_not_depend_on_its_neighbors(method: str, way: str) -> None:
     """Bit for bit, whether they need as many iterations or fewer."""
-    robot, fd = robot_for(method), solver(method, way, 4, regularization=1e-4)
-    q, v, tau = states(robot, 3, 9)
+    robot, fd = robot_for(method), solver(method, way, regularization=1e-4)
+    q, v, tau = states(robot, 3, 2 * LANES + 1)
     start = solver(method, "native")(q, v, tau).multipliers
     start[::3] = 0.0
     together = fd(q, v, tau, multipliers=start)
     assert len(set(together.iterations.tolist())) > 1
-    for k in range(9):
-        alone = fd(*(np.tile(x[k], (4, 1)) for x in (q, v, tau)), multipliers=start[k])
+    for k in range(2 * LANES + 1):
+        alone = fd(*(np.tile(x[k], (LANES, 1)) for x in (q, v, tau)), multipliers=start[k])
         np.testing.assert_array_equal(alone.acceleration[0], together.acceleration[k])
         np.testing.assert_array_equal(alone.multipliers[0], together.multipliers[k])
 
@@ -323,7 +326,7 @@ def test_the_second_text_needs_nothing_that_it_changed_itself(method: str) -> No
 def test_a_result_does_not_depend_on_the_calls_before(method: str, way: str) -> None:
     robot, fd = robot_for(method), solver(method, way)
     first = fd(*states(robot, 1))
-    q, v, tau = states(robot, 2, 7)
+    q, v, tau = states(robot, 2, LANES + 3)
     fd(q, 30 * v, 1e3 * tau, multipliers=np.full(robot.nc, 1e3))
     after = fd(*states(robot, 1))
     for field in ("acceleration", "multipliers", "residuals"):

@@ -31,7 +31,7 @@ MAKE: dict[str, Callable[[], Mechanism]] = {
 }
 each_robot = pytest.mark.parametrize("name", MAKE)
 COMPILED = ("four-bar", "geared chain", "center of mass", "random tree", "random loops 0", "random loops 1")
-"""Robots of which straight-line programs are made, too: each kind of row, and none. Those of larger ones take seconds."""
+"""Robots of which straight-line programs are made, too: each kind of row, and none. Large ones take seconds."""
 
 
 class Dense:

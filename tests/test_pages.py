@@ -55,6 +55,18 @@ def test_parameters(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == ["True", "(1,)", "(500, 3)", "True"]
 
 
+def test_torch(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the page names in comments is what is printed."""
+    torch = pytest.importorskip("torch")
+    code = code_of("torch.md")
+    try:
+        exec(code, {})
+    finally:
+        torch.set_default_dtype(torch.float32)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == re.findall(r"print\(.*\)  # (.*)", code)
+
+
 @pytest.mark.parametrize("page", ["identification", "swing-up", "lqr"])
 def test_uses_of_derivatives(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What pages on uses print is what they name in comments."""

@@ -40,8 +40,7 @@ FACTORS = (1e-3, 1.0, 1e3)
 CORNERS = tuple(corner for corner in product(FACTORS, repeat=3) if corner != (1.0, 1.0, 1.0))
 """Lengths, masses, times."""
 EXTREME = ((1e-3, 1e-3, 1e3), (1e3, 1e3, 1e-3), (1e-3, 1e3, 1e-3), (1e3, 1e-3, 1.0))
-LARGE = 12
-"""Robots of more degrees of freedom are tried in two corners; others in four, those of `THOROUGH` in all."""
+"""A robot is tried in two of them, every second one in the others; those of `THOROUGH` in all corners."""
 
 
 def four_bar(unit: float, mass: float) -> Mechanism:
@@ -132,8 +131,7 @@ def written(name: str, corner: tuple[float, float, float]) -> tuple[Mechanism, U
 
 
 def corners(name: str) -> tuple[tuple[float, float, float], ...]:
-    nv = case(name).robot.nv
-    return CORNERS if name in THOROUGH else EXTREME if nv <= LARGE else EXTREME[:2]
+    return CORNERS if name in THOROUGH else EXTREME[:2] if list(ROBOTS).index(name) % 2 else EXTREME[2:]
 
 
 def distance(ours: Floats, theirs: Floats, scale: float = 0.0) -> float:
@@ -203,6 +201,8 @@ def test_every_method_agrees_with_kkt_in_all_units(name: str) -> None:
     for corner in corners(name):
         robot, units = written(name, corner)
         for method, before in expected.items():
+            if method == "cluster_lcaba" and corner != corners(name)[0]:
+                continue  # which loops it takes is chosen by counting, which takes longer than all the rest
             found = solved(robot, method, units.q(p.q), units.v(p.v), units.tau(p.tau))
             if not isinstance(found, lw.Solution) or not isinstance(before, lw.Solution):
                 if found is not before:

@@ -91,6 +91,8 @@ if TYPE_CHECKING:
     from linkwork.dynamics.solution import Solution
     from linkwork.export import export_c, export_casadi
     from linkwork.mechanism.optimized import Optimized
+    from linkwork.peers.mujoco import MujocoMap, from_mujoco, mujoco_map
+    from linkwork.peers.pinocchio import PinocchioMap, from_pinocchio, pinocchio_map
     from linkwork.quantities.counts import OperationCount
     from linkwork.quantities.evaluator import Evaluator, operation_count
     from linkwork.quantities.functions import (
@@ -163,6 +165,8 @@ _LAZY = {
     "linkwork.dynamics.operational": ("OperationalInertia",),
     "linkwork.export": ("export_c", "export_casadi"),
     "linkwork.mechanism.optimized": ("Optimized",),
+    "linkwork.peers.mujoco": ("MujocoMap", "from_mujoco", "mujoco_map"),
+    "linkwork.peers.pinocchio": ("PinocchioMap", "from_pinocchio", "pinocchio_map"),
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
     "linkwork.quantities.functions": (
         "Energy",
@@ -214,10 +218,8 @@ _MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     """Import what needs a compiler when it is first asked for."""
-    if name == "zoo":
-        return import_module("linkwork.zoo")
-    if name == "gym":  # needs Gymnasium
-        return import_module("linkwork.gym")
+    if name in ("gym", "jax", "torch", "zoo"):  # the first three need Gymnasium, JAX, PyTorch
+        return import_module(f"linkwork.{name}")
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
@@ -292,11 +294,13 @@ __all__ = [
     "MinimalMotion",
     "ModelError",
     "ModelWarning",
+    "MujocoMap",
     "NotConverged",
     "NotFinite",
     "OperationCount",
     "OperationalInertia",
     "Optimized",
+    "PinocchioMap",
     "Placement",
     "Planar",
     "PlaneOnPlane",
@@ -357,6 +361,8 @@ __all__ = [
     "frame_jacobian_rate",
     "frame_placement",
     "frame_velocity",
+    "from_mujoco",
+    "from_pinocchio",
     "gravity_compensation",
     "gravity_forces",
     "inverse_mass_product",
@@ -368,8 +374,10 @@ __all__ = [
     "method_costs",
     "methods_for",
     "minimal_derivatives",
+    "mujoco_map",
     "operation_count",
     "passive_forces",
+    "pinocchio_map",
     "rollouts",
     "simulate",
     "sincos",

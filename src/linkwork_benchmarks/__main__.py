@@ -15,6 +15,7 @@
 ``contact_page [FILE]``: docs/contact-benchmarks.md, from the latter's file.
 ``derivatives [--quick] [--only REGEX] [--out FILE]``: Jacobians of dynamics, beside Pinocchio's.
 ``derivatives_page [FILE]``: docs/derivatives-benchmarks.md, from the latter's file.
+``environments [--quick] [--only REGEX] [--out FILE]``: environments of Gymnasium, beside its hopper on MuJoCo.
 ``performance``: docs/performance.md, from the files of all studies.
 ``papers``: docs/papers.md, what the papers print and what is found here, from the same files.
 ``pages``: all of these pages, and the tables in README.md.
@@ -41,6 +42,7 @@ STUDIES = {
     "simulation": "simulation",
     "contact": "contact",
     "derivatives": "derivatives",
+    "environments": "environments",
 }
 """Commands that measure."""
 

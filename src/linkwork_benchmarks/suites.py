@@ -40,6 +40,7 @@ SUITES: dict[str, Suite] = {
     "simulation": Suite("simulation", "motion in time, beside MuJoCo and Pinocchio"),
     "contact": Suite("contact", "contact with friction, beside Pinocchio's solvers"),
     "derivatives": Suite("derivatives", "Jacobians of dynamics, beside Pinocchio's"),
+    "environments": Suite("environments", "environments of Gymnasium, beside its hopper on MuJoCo"),
 }
 
 

@@ -15,11 +15,15 @@ from linkwork.compilers import emit, llvm, native
 from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.entry import CHUNK, entry_point
 from linkwork.compilers.lanes import Type
+from linkwork.compilers.packing import Packing, packed
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Array, Entry, Runner, thread_pool
 from linkwork.compilers.trace import Trace
 from linkwork.compilers.uneven import GROUP
 from linkwork.errors import InputError
+
+WIDEST_PACK = 8
+"""Entries of a pack, at most."""
 
 STACK = 1 << 20
 """Bytes of the stack that inputs and outputs in lanes may take."""
@@ -103,7 +107,7 @@ class SpecializedRunner(Runner):
         wanted = [1] if lanes == 1 else [1, lanes]
         with disk.announced(f"{program.algorithm.name} of '{program.robot}' ({backend.dtype})"):
             if len(wanted) > 1 and not all(made.cached(k) for k in wanted):
-                made.trace()  # shared by both
+                made.packing()  # shared by both
                 codes = list(thread_pool(2).map(made.code, wanted))
             else:
                 codes = [made.code(k) for k in wanted]
@@ -133,6 +137,8 @@ class _SpecializedCode:
     def __init__(self, program: Program, dtype: str, limit: int) -> None:
         self.program, self.dtype, self.limit = program, dtype, limit
         self._trace: Trace | None = None
+        self._packed = False
+        self._packing: Packing | None = None
         self._content = disk.key(*program.content(), dtype, str(limit))
 
     def trace(self) -> Trace:
@@ -140,6 +146,13 @@ class _SpecializedCode:
         if self._trace is None:
             self._trace = self.program.trace(self.limit)
         return self._trace
+
+    def packing(self) -> Packing | None:
+        """The same program with its matrices packed, where that is worth it."""
+        if not self._packed:
+            self._packing = packed(self.trace(), min(WIDEST_PACK, best_lanes(self.dtype)))
+            self._packed = True
+        return self._packing
 
     def _name(self, lanes: int) -> str:
         return disk.key("specialized", self._content, str(lanes), llvm.version())
@@ -152,7 +165,7 @@ class _SpecializedCode:
         """The code in this process."""
 
         def make() -> bytes:
-            return llvm.object_code(emit.module(self.trace(), self.dtype, lanes))
+            return llvm.object_code(emit.module(self.trace(), self.dtype, lanes, self.packing()))
 
         return llvm.loaded(self._name(lanes), SYMBOL, make)
 

@@ -27,6 +27,21 @@ SYMBOL = "linkwork_kernel"
 
 
 @dataclass(frozen=True)
+class Stage:
+    """What a loop with lanes calls for each state by itself, after the call for all lanes."""
+
+    arrays: frozenset[int]
+    """Arrays that it writes, where users have them."""
+    carry: int
+    """How many numbers of each state it reads, a multiple of the lanes: ``%carry`` has them in lanes, ``%scratch`` is
+    memory for them state by state."""
+    parts: int
+    """How many parts it has: one after the other is run for all states of a block."""
+    call: Callable[[int, Sequence[str], str], str]
+    """The instruction that calls a part for one state, given the addresses of its arrays and of its numbers."""
+
+
+@dataclass(frozen=True)
 class Body:
     """What a loop calls, and where it finds things. Operands are names or numbers of LLVM IR."""
 
@@ -48,6 +63,8 @@ class Body:
     carry: tuple[str, int] | None = None
     """With lanes, memory for what a further iteration reads beside arrays, and how many numbers it is; where it is
     given, states that go on are gathered anew for each iteration (`uneven`)."""
+    stage: Stage | None = None
+    """With lanes, the rest of a program whose matrices are packed (`packing`)."""
 
     def further(self, rows: Sequence[str]) -> dict[str, list[str]]:
         """Instructions of further iterations by name."""
@@ -138,9 +155,50 @@ def _over_blocks(body: Body, t: Type) -> str:
             lines += _masked(t, name, masks[name], texts[name], then, outputs)
         lines += ["finished:"]
     for k in range(body.inputs, len(rows)):
-        row = f"ptr %base{k}, i64 %stride{k}, ptr %index, i64 %states, i64 {body.sizes[k]}"
-        lines += [f"  call void @scatter(ptr {rows[k]}, {row})"]
+        if body.stage is None or k not in body.stage.arrays:
+            row = f"ptr %base{k}, i64 %stride{k}, ptr %index, i64 %states, i64 {body.sizes[k]}"
+            lines += [f"  call void @scatter(ptr {rows[k]}, {row})"]
+    if body.stage is not None:
+        lines += _by_state(body.stage, len(rows), t)
     return "\n".join([*lines, "  br label %done", "done:", *_next_or_end("block", t.lanes)])
+
+
+def _by_state(stage: Stage, arrays: int, t: Type) -> list[str]:
+    """The second stage of each state of a block."""
+    vector = f"<{t.lanes} x i64>"
+    numbers = ", ".join(f"i64 {lane}" for lane in range(t.lanes))
+    lines = [
+        f"  store {vector} <{numbers}>, ptr %index",
+        f"  call void @scatter(ptr %carry, ptr %scratch, i64 {stage.carry}, ptr %index, i64 {t.lanes}, "
+        f"i64 {stage.carry})",
+        f"  %all.lanes = icmp sge i64 %states, {t.lanes}",
+        f"  %most.lanes = select i1 %all.lanes, i64 {t.lanes}, i64 %states",
+        "  br label %part0",
+    ]
+    for part in range(stage.parts):
+        s = f"%s{part}"
+        rows = [f"{s}.row{k}" for k in range(arrays)]
+        lines += [
+            f"part{part}:",
+            f"  br label %own{part}",
+            f"own{part}:",
+            f"  {s} = phi i64 [ 0, %part{part} ], [ {s}.next, %own{part} ]",
+            f"  {s}.state = add i64 %i, {s}",
+            f"  {s}.at = mul i64 {s}, {stage.carry}",
+            f"  {s}.carry = getelementptr {t.scalar}, ptr %scratch, i64 {s}.at",
+        ]
+        for k in sorted(stage.arrays):
+            lines += [
+                f"  {s}.at{k} = mul i64 {s}.state, %stride{k}",
+                f"  {rows[k]} = getelementptr {t.scalar}, ptr %base{k}, i64 {s}.at{k}",
+            ]
+        lines += [
+            f"  {stage.call(part, rows, f'{s}.carry')}",
+            f"  {s}.next = add i64 {s}, 1",
+            f"  {s}.more = icmp slt i64 {s}.next, %most.lanes",
+            f"  br i1 {s}.more, label %own{part}, label %part{part + 1}",
+        ]
+    return [*lines, f"part{stage.parts}:"]
 
 
 def block_index(t: Type, count: str) -> list[str]:

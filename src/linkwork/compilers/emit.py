@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from linkwork.compilers import batch, uneven
+from linkwork.compilers import batch, pack_code, uneven
 from linkwork.compilers.branches import Branch, scheduled
 from linkwork.compilers.lanes import Type
+from linkwork.compilers.packing import Packing
 from linkwork.compilers.sincos import LIMIT, sincos_double, sincos_single
 from linkwork.compilers.trace import Trace, is_zero, mostly_zero, trace_function
 from linkwork.model.expressions import ADD, CONST, COS, DIV, FMA, INPUT, MUL, NEG, RINT, SELECT, SIN, SQRT, SUB
@@ -183,9 +184,12 @@ def angles_of(trace: Trace) -> tuple[list[int], list[int]]:
     return angles, [i for i in angles if nodes[i][0] is INPUT]
 
 
-def module(trace: Trace, dtype: str, lanes: int) -> str:
-    """The LLVM IR of a program: straight-line code, and the loop around it (`batch`)."""
+def module(trace: Trace, dtype: str, lanes: int, packing: Packing | None = None) -> str:
+    """The LLVM IR of a program: straight-line code, and the loop around it (`batch`); in two stages where its matrices
+    are packed."""
     t = Type(dtype, lanes)
+    if packing is not None:
+        trace = packing.first
     st = t if lanes > 1 else Type(dtype, SINCOS_WIDTH)
     angles, given = angles_of(trace)
     parts = [declarations(t), "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
@@ -195,30 +199,40 @@ def module(trace: Trace, dtype: str, lanes: int) -> str:
         if lanes > 1:
             parts.append(declarations(Type(dtype, 1)))
         parts.append(sincos_function(st))
-    parts.append(function("body", trace, t, st, mostly_zero(trace)))
+    elsewhere = set() if packing is None else {*packing.arrays, len(trace.outputs)}  # gaps of `carry` are not stored
+    parts.append(function("body", trace, t, st, mostly_zero(trace) | elsewhere))
+    if packing is not None:
+        parts += pack_code.functions(packing, t)
     for name, further in trace.further.items():
         parts.append(function(name, further, t, st, set(), own_angles=True))
     places = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
     loop = uneven.function if trace.uneven and lanes > 1 else batch.function
-    return "\n".join([*parts, loop(_body(trace, t, places), t)])
+    return "\n".join([*parts, loop(_body(trace, t, places, packing), t)])
 
 
-def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
+def _body(trace: Trace, t: Type, angles: list[tuple[int, int]], packing: Packing | None) -> batch.Body:
     """What the loop calls: sines and cosines of all angles that come in, then the straight line."""
     sizes = [size for _, size in trace.inputs] + [len(symbols) for _, symbols in trace.outputs]
     inputs = len(trace.inputs)
+    packed = frozenset[int]() if packing is None else packing.arrays
     groups = -(-len(angles) // SINCOS_WIDTH)
     numbers = 2 * len(angles) * t.lanes if t.lanes > 1 else 2 * groups * SINCOS_WIDTH
 
     def memory(name: str, count: int) -> str:
         return f"{name} = alloca [{max(count, 1)} x {t.scalar}], align {max(64, t.bytes * t.lanes)}"
 
-    prologue = [memory("%angles", numbers), memory("%carry", len(trace.carry) * t.lanes)]
+    carried = -(-len(trace.carry) // t.lanes) * t.lanes
+    prologue = [memory("%angles", numbers), memory("%carry", carried * t.lanes)]
     buffers, spares = list[str](), list[str]()
     if t.lanes > 1:
         buffers = [f"%buffer{k}" for k in range(len(sizes))]
         spares = [f"%spare{k}" for k in range(inputs, len(sizes))] if trace.iterate is not None else []
-        prologue += [memory(name, size * t.lanes) for name, size in zip(buffers, sizes, strict=True)]
+        prologue += [
+            memory(name, 0 if k - inputs in packed else size * t.lanes)
+            for k, (name, size) in enumerate(zip(buffers, sizes, strict=True))
+        ]
+        if packed:
+            prologue.append(memory("%scratch", carried * t.lanes))
         prologue += [memory(name, size * t.lanes) for name, size in zip(spares, sizes[inputs:], strict=False)]
     else:
         prologue += [
@@ -228,10 +242,17 @@ def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
 
     def call(rows: Sequence[str]) -> list[str]:
         lines = _angles_in_lanes(t, angles, rows) if t.lanes > 1 else _angles_by_fours(t, angles, rows)
-        for k in sorted(mostly_zero(trace)):
+        for k in sorted(mostly_zero(trace) - packed):
             size = sizes[inputs + k] * t.lanes * t.bytes
             lines.append(f"call void @llvm.memset.p0.i64(ptr {rows[inputs + k]}, i8 0, i64 {size}, i1 false)")
-        return [*lines, called("body", rows)]
+        lines.append(called("body", rows))
+        if packing is not None and t.lanes == 1:
+            lines += [second(line, rows, "%carry") for line in range(pack_code.count(packing))]
+        return lines
+
+    def second(line: int, rows: Sequence[str], carry: str) -> str:
+        pointers = ", ".join(f"ptr {rows[inputs + k]}" for k in sorted(packed))
+        return f"call void @{pack_code.STAGE}{line}({pointers}, ptr {carry})"
 
     def called(name: str, rows: Sequence[str]) -> str:
         return f"call void @{name}({', '.join(f'ptr {row}' for row in rows)}, ptr %carry, ptr %angles)"
@@ -239,7 +260,11 @@ def _body(trace: Trace, t: Type, angles: list[tuple[int, int]]) -> batch.Body:
     iterate = None if trace.iterate is None else lambda rows: [called("iterate", rows)]
     refine = None if trace.refine is None else lambda rows: [called("refine", rows)]
     carry = ("%carry", len(trace.carry))
-    return batch.Body(prologue, [str(size) for size in sizes], inputs, call, iterate, buffers, spares, refine, carry)
+    named = [str(size) for size in sizes]
+    stage = None
+    if packing is not None:
+        stage = batch.Stage(frozenset(inputs + k for k in packed), carried, pack_code.count(packing), second)
+    return batch.Body(prologue, named, inputs, call, iterate, buffers, spares, refine, carry, stage)
 
 
 def _angles_in_lanes(t: Type, angles: list[tuple[int, int]], rows: Sequence[str]) -> list[str]:
@@ -353,7 +378,7 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_
         ]
         late += [f"store [{st.lanes} x {t.scalar}] zeroinitializer, ptr %late"]
     parameters = ", ".join(f"ptr noalias %a{k}" for k in range(arrays + 1))
-    head = f"define internal void @{name}({parameters}, ptr noalias %angles) noinline {{"
+    head = f"define internal void @{name}({parameters}, ptr noalias %angles) noinline{t.aligned_stack} {{"
     return f"{head}\nentry:\n  {_indent(late + body)}\n  ret void\n}}"
 
 

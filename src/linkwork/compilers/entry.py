@@ -31,6 +31,9 @@ from linkwork.errors import LinkworkError
 from linkwork.kernels.scalar import kernel
 from linkwork.plans.layout import Layout
 
+Entry = Callable[..., int]
+"""A function of arrays, inputs then outputs, that answers with a status."""
+
 DONE, SHAPES, NOT_FINITE, NO_DIRECTION, OVERFLOW = range(5)
 """What an entry point answers: computed; arrays it does not take; NaN or infinity among inputs; numbers that should
 have unit length and have none, or one beyond all bounds; result not finite."""

@@ -17,6 +17,12 @@ class Type:
         self.name = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
         self.suffix = ("" if lanes == 1 else f"v{lanes}") + ("f64" if dtype == "float64" else "f32")
 
+    @property
+    def aligned_stack(self) -> str:
+        """Attribute of functions that handle vectors: LLVM aligns the stack only where it may have a frame pointer, and
+        registers that are put there would lie across two cache lines otherwise."""
+        return "" if self.lanes == 1 else ' "frame-pointer"="all"'
+
     def number(self, value: float) -> str:
         """A constant; single precision is written as the double it rounds to."""
         if self.dtype == "float32":

@@ -21,6 +21,9 @@ from linkwork.plans.tree import Tree
 MAX_OPERATIONS = 120_000
 """Beyond this a straight-line program outgrows instruction caches and compilers."""
 
+GPU_OPERATIONS = 400_000
+"""The same on a GPU, whose assembler takes a minute for so many."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trace:
@@ -38,6 +41,8 @@ class Trace:
     """The same for an iteration with which iterations may end."""
     uneven: bool = False
     """Whether states need iterations of very different number (`Algorithm.uneven`)."""
+    shapes: tuple[tuple[int, ...], ...] = ()
+    """Shapes of the outputs, where they are known: rows of matrices are packed (`packing`)."""
 
     @property
     def further(self) -> dict[str, Trace]:
@@ -122,7 +127,8 @@ def trace(algorithm: Algorithm, tree: Tree, limit: int = MAX_OPERATIONS) -> Trac
     loose = _loosened(algorithm, tree)
     algorithm.text(loose, algorithm.work_type(*work), *arrays, *outputs)
     graph.check(len(graph.nodes) + sum(array.size for array in outputs))
-    first = Trace(algorithm.name, graph, tuple(inputs), _named(graph, algorithm, outputs))
+    shapes = tuple(array.shape for array in outputs)
+    first = Trace(algorithm.name, graph, tuple(inputs), _named(graph, algorithm, outputs), shapes=shapes)
     if algorithm.iterate is None:
         return first
     return _traced_iterations(algorithm, loose, first, work)
@@ -197,8 +203,8 @@ def with_carry(first: Trace, nodes: Sequence[int], further: Mapping[str, Trace])
 
 
 def is_zero(trace: Trace, k: int, j: int) -> bool:
-    """Whether number ``j`` of output ``k`` is zero in every state."""
-    return trace.graph.value(trace.outputs[k][1][j].i) == 0.0
+    """Whether number ``j`` of result ``k`` is zero in every state."""
+    return trace.graph.value(trace.results[k][j].i) == 0.0
 
 
 def mostly_zero(trace: Trace) -> set[int]:

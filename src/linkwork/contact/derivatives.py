@@ -21,7 +21,7 @@ from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.contact.friction_rates import FRICTION, FrictionRates
-from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
+from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
 from linkwork.errors import InputError
 from linkwork.inputs import BackendName, above_zero
 from linkwork.kernels.algorithm import Algorithm
@@ -31,6 +31,7 @@ from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.jacobian_columns import one_more_axis, unit_directions
 from linkwork.quantities.parameters import ParameterInputs
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
 

@@ -33,13 +33,13 @@ def outlines(bones: Skeleton, R: Array, p: Array) -> Array:
     for body in (WORLD, *alone):
         shapes = [shape for shape in robot.shapes if shape.body == body]
         for shape in [s for s in shapes if s.role == "visual"] or shapes:
-            local = _pieces(shape.solid) @ shape.placement.rotation.T + shape.placement.position
+            local = solid_edges(shape.solid) @ shape.placement.rotation.T + shape.placement.position
             k = number[body]
             found.append(np.einsum("...ij,nej->...nei", R[..., k, :, :], local) + p[..., None, None, k, :])
     return np.concatenate(found, axis=-3)
 
 
-def _pieces(solid: Solid) -> Array:
+def solid_edges(solid: Solid) -> Array:
     """Straight pieces of a solid in its own frame, ``(pieces, 2, 3)``; none of planes, height fields and meshes."""
     match solid:
         case Box(size):

@@ -8,7 +8,7 @@ kernels), at whatever state the robot is in: loops open or closed, rows redundan
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,21 +27,20 @@ from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array, frame_names
-from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+from linkwork.quantities.records import RecordEvaluator
 from linkwork.quantities.scales import scales_of
 
 DEPENDENT = 1e-11
 """Rows whose pivot is a smaller part of their diagonal entry depend on rows before them."""
 SINGLE_DEPENDENT = 1e-5
 """The same in single precision."""
-GROWTH = 8.0
-"""How many times the rounding of a pivot it may be off (`factorize_semidefinite`)."""
+GROWTH = 50.0
+"""How many times rounding a sum of rows may be off (`kernels.orthogonal_rows`)."""
 NEGLIGIBLE = 1e-18
 """Pivots below this part of the inverse inertia that a row feels (`scales`) are rounding errors of a row of zeros."""
 
 _UNSET = np.zeros(0)
-_empty = np.empty
 
 
 class ConstrainedJacobians(NamedTuple):
@@ -80,7 +79,7 @@ class ConstrainedJacobians(NamedTuple):
         return shapes(self)
 
 
-class ConstrainedDerivatives(ArrayEvaluator):
+class ConstrainedDerivatives(RecordEvaluator):
     """Jacobians of constrained forward dynamics: ``fd.derivatives(q, v, tau)``, see `ConstrainedJacobians`.
 
     Args:
@@ -92,6 +91,8 @@ class ConstrainedDerivatives(ArrayEvaluator):
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
+
+    record: ClassVar[type[Any]] = ConstrainedJacobians
 
     def __init__(
         self,
@@ -114,7 +115,9 @@ class ConstrainedDerivatives(ArrayEvaluator):
         frames = frame_names(wrenches)
 
         def program() -> Program:
-            return Program.of_robot(robot, CONSTRAINED_DERIVATIVES, derivative_tree(robot, frames))
+            return Program.of_robot(
+                robot, CONSTRAINED_DERIVATIVES, derivative_tree(robot, frames, soft=method == "pv_soft")
+            )
 
         arguments = {
             "robot": robot,
@@ -131,7 +134,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
         Without the part that finds the smallest forces where no rows depend on others.
         """
         redundant = rows_depend(self.robot)
-        tree = derivative_tree(self.robot, self.frames, redundant=redundant)
+        tree = derivative_tree(self.robot, self.frames, redundant=redundant, soft=self.method == "pv_soft")
         made = Program.of_robot(self.robot, CONSTRAINED_DERIVATIVES, tree)
         return self.program if redundant else self._parameter_inputs.program(made)
 
@@ -148,7 +151,7 @@ class ConstrainedDerivatives(ArrayEvaluator):
         self._no_target = np.zeros(robot.nc, dtype=dtype)
         rounded = (OPEN * loop_rounding(robot)) ** 2
         least = DEPENDENT if dtype == "float64" else SINGLE_DEPENDENT
-        self._cut = np.array([max(least, rounded), GROWTH * float(np.finfo(dtype).eps)], dtype=dtype)
+        self._cut = np.array([max(least, rounded), (GROWTH * float(np.finfo(dtype).eps)) ** 2], dtype=dtype)
         self._negligible = (max(NEGLIGIBLE, rounded) * scales_of(robot).rows).astype(dtype)
 
     def _held_inputs(self, target: npt.ArrayLike | None = None) -> tuple[Any, ...]:
@@ -191,10 +194,10 @@ class ConstrainedDerivatives(ArrayEvaluator):
         """
         P = self._given_parameters(parameters) if parameters else self._own_parameters
         if out is None and wrenches is target is None and self._cut.size:
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
             held = self._softness, self._weights, self._no_target, self._cut, self._negligible
-            if results and not self._entry(q, v, tau, self._no_wrenches, *held, *P, *results):
-                return self._verified(ConstrainedJacobians(*results))
+            made = self._new_record(q, v, tau, self._no_wrenches, *held, *P)
+            if type(made) is ConstrainedJacobians:
+                return self._verified(made)
         typed = self._for_type_of([q, v, tau, wrenches, target, *self._outputs(out), *parameters.values()])
         arrays = typed._all_inputs(typed._inputs((q, v, tau, wrenches, target)), P)
         outputs = typed.runner.evaluate(arrays, self._outputs(out))

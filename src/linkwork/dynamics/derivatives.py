@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
-from linkwork.inputs import InverseMethod
 from linkwork.kernels.aba_derivatives import ABA_DERIVATIVES
 from linkwork.kernels.regressor import REGRESSOR
 from linkwork.kernels.rnea_derivatives import RNEA_DERIVATIVES
@@ -33,6 +32,7 @@ from linkwork.plans.tree import tree_of, without_passive_elements
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+from linkwork.quantities.records import RecordEvaluator
 
 _empty = np.empty
 
@@ -63,10 +63,8 @@ class InverseJacobians(NamedTuple):
     """The torques themselves, ``(..., nv)``."""
 
 
-class _Jacobians(ArrayEvaluator):
+class _Jacobians(RecordEvaluator):
     """An evaluator of all Jacobians of a function of ``q, v`` and one more vector."""
-
-    record: ClassVar[type[Any]]
 
     def _evaluate(
         self,
@@ -77,11 +75,13 @@ class _Jacobians(ArrayEvaluator):
     ) -> Any:
         W = self._no_wrenches if wrenches is None else wrenches
         P = self._given_parameters(parameters) if parameters else self._own_parameters
-        given = isinstance(out, tuple) and getattr(out[-1], "ndim", 0) == 1  # of one state
-        if out is None or given:
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes] if out is None else out
-            if not self._entry(*inputs, W, *P, *results):
-                return self.record(*results)
+        if out is None:
+            made = self._new_record(*inputs, W, *P)
+            if type(made) is self.record:
+                return made
+        elif isinstance(out, tuple) and getattr(out[-1], "ndim", 0) == 1:  # of one state
+            if not self._entry(*inputs, W, *P, *out):
+                return self.record(*out)
         typed = self._for_type_of([*inputs, wrenches, *self._outputs(out), *parameters.values()])
         arrays = typed._all_inputs(typed._inputs((*inputs, wrenches)), P)
         return self.record(*typed.runner.evaluate(arrays, self._outputs(out)))
@@ -137,6 +137,10 @@ class ForwardDerivatives(_Jacobians):
             out: Arrays to write ``da_dq, da_dv, da_dtau, a`` to, or one for ``da_dq``; by default new ones.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
+        if out is None and wrenches is None and not parameters and not self._own_parameters:
+            made = self._new_record(q, v, tau, self._no_wrenches)
+            if type(made) is ForwardJacobians:
+                return made
         result: ForwardJacobians = self._evaluate((q, v, tau), wrenches, out, parameters)
         return result
 
@@ -192,6 +196,10 @@ class InverseDerivatives(_Jacobians):
             out: Arrays to write ``dtau_dq, dtau_dv, dtau_da, tau`` to, or one for ``dtau_dq``; by default new ones.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
+        if out is None and wrenches is None and not parameters and not self._own_parameters:
+            made = self._new_record(q, v, a, self._no_wrenches)
+            if type(made) is InverseJacobians:
+                return made
         result: InverseJacobians = self._evaluate((q, v, a), wrenches, out, parameters)
         return result
 
@@ -295,24 +303,11 @@ def on_backend_of(evaluator: BaseEvaluator, other: E) -> E:
     return made
 
 
-def inverse_derivatives(inverse: Any) -> InverseDerivatives:
-    """The evaluator of the Jacobians of an `InverseDynamics`."""
-    need_tree(inverse.method, "derivatives")
-    return InverseDerivatives(
-        inverse.robot, passive=inverse.passive, wrenches=inverse.frames, parameters=inverse._parameter_inputs
-    )
-
-
 def regressor(inverse: Any) -> Regressor:
     """The evaluator of the regressor of an `InverseDynamics`."""
-    need_tree(inverse.method, "regressor")
-    return Regressor(inverse.robot)
-
-
-def need_tree(method: InverseMethod, what: str) -> None:
-    """Raise unless the method is that of a tree."""
-    if method != "rnea":
+    if inverse.method != "rnea":
         raise UnsupportedFeature(
-            f"inverse dynamics by '{method}' has no {what}: it chooses one of many torques that do the same; "
-            "take InverseDynamics(robot, 'rnea'), which knows no constraints"
+            f"inverse dynamics by '{inverse.method}' has no regressor: it chooses one of many torques that do the "
+            "same; take InverseDynamics(robot, 'rnea'), which knows no constraints"
         )
+    return Regressor(inverse.robot)

@@ -30,8 +30,9 @@ from linkwork.dynamics.contact_forces import (
     bearing_tree,
     missing,
 )
-from linkwork.dynamics.derivatives import JacobiansOf, inverse_derivatives, regressor
+from linkwork.dynamics.derivatives import JacobiansOf, regressor
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs, torque_limits
+from linkwork.dynamics.loop_inverse_derivatives import inverse_derivatives
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, InverseMethod, not_negative
 from linkwork.kernels import actuated, approximate, cluster_rnea, rnea

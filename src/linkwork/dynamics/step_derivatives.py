@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.quantities.arguments import Array
+from linkwork.quantities.jacobian_columns import column_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +56,6 @@ class StepDerivatives:
         return np.concatenate([self.dq1_dcommands, self.dv1_dcommands], axis=-2)
 
 
-def unit_directions(sizes: Mapping[str, int]) -> dict[str, Array]:
-    """Directions along each number of some arrays, one after the other: ``(all numbers, size)`` of each array.
-
-    Args:
-        sizes: Numbers of each array, by name.
-    """
-    units = np.eye(sum(sizes.values()))
-    parts = np.split(units, np.cumsum(list(sizes.values()))[:-1], axis=-1)
-    return {name: np.ascontiguousarray(part) for name, part in zip(sizes, parts, strict=True)}
-
-
 def state_columns(rates: Sequence[Array], sizes: Mapping[str, int]) -> dict[str, Array]:
     """Blocks of `StepDerivatives` from rates ``(..., all numbers, nv)`` of q1 and v1 along `unit_directions`.
 
@@ -74,20 +63,8 @@ def state_columns(rates: Sequence[Array], sizes: Mapping[str, int]) -> dict[str,
         rates: Of q1 and of v1.
         sizes: Numbers of each array, by name.
     """
-    edges = np.cumsum(list(sizes.values()))[:-1]
     found = {}
     for name, columns in zip(("q1", "v1"), rates, strict=True):
-        for block, part in zip(sizes, np.split(np.swapaxes(columns, -1, -2), edges, axis=-1), strict=True):
+        for block, part in zip(sizes, column_blocks(columns, sizes), strict=True):
             found[f"d{name}_d{block}"] = part
     return found
-
-
-def one_more_axis(x: npt.ArrayLike, inner: int = 1) -> Array:
-    """An array with one batch axis more, for directions.
-
-    Args:
-        x: The array.
-        inner: Axes that are no batch axes.
-    """
-    array = np.asarray(x)
-    return np.expand_dims(array, array.ndim - inner)

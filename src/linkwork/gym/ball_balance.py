@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class BallBalanceVectorEnv(VectorEnv):
     )
     reward_names = ("reward_ball", "reward_velocity", "reward_effort", "reward_smooth")
     draws = 4
-    camera: ClassVar[Camera] = Camera((0.0, 0.0, 0.42), 1.25, 20.0, -60.0)
+    camera: Camera = Camera((0.0, 0.0, 0.42), 1.25, 20.0, -60.0)
 
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int | None = 500, **options: Any) -> None:
         super().__init__(ball_on_stewart(), num_envs, max_episode_steps=max_episode_steps, **options)

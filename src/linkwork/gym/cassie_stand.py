@@ -68,7 +68,7 @@ class CassieStandVectorEnv(VectorEnv):
     )
     reward_names = ("reward_place", "reward_upright", "reward_still", "reward_effort", "reward_smooth")
     draws = 9 + 2 * PUSHES
-    camera: ClassVar[Camera] = Camera((0.0, 0.0, 0.55), 1.5, 10.0, -35.0)
+    camera: Camera = Camera((0.0, 0.0, 0.55), 1.5, 10.0, -35.0)
 
     def __init__(
         self,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -50,13 +50,13 @@ class HopperVectorEnv(VectorEnv):
     )
     reward_names = ("reward_speed", "reward_height", "reward_upright", "reward_effort", "reward_smooth")
     draws = 8
-    camera: ClassVar[Camera] = Camera((0.0, 0.0, 0.28), 0.8, 8.0, -82.0, "trunk")
+    camera: Camera = Camera((0.0, 0.0, 0.28), 0.8, 8.0, -82.0, "trunk")
 
     def __init__(
         self,
         num_envs: int = 1,
         *,
-        speed: tuple[float, float] = (1.0, 1.0),
+        speed: tuple[float, float] = (0.5, 1.5),
         max_episode_steps: int | None = 500,
         **options: Any,
     ) -> None:

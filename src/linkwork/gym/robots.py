@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`RobotBatch`: the states of many copies of a robot, which steps move on together, or some rows of them.
-
-A robot that stops being finite holds NaN until it is put somewhere else (`simulation.batch_propagators`).
-"""
+"""`RobotBatch`: the states of many copies of a robot, which steps move on together (`simulation.host_batch`)."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import InputError
+from linkwork.inputs import ParameterName
 from linkwork.quantities.arguments import Array
-from linkwork.simulation.actuation import Actuation
-from linkwork.simulation.batch_propagators import batch_steps
-from linkwork.simulation.loop import State
+from linkwork.simulation.batch_propagators import finite_states
+from linkwork.simulation.host_batch import HostBatch
 from linkwork.simulation.stepper import Stepper
 
 Rows = npt.NDArray[np.int64]
@@ -23,29 +22,46 @@ Rows = npt.NDArray[np.int64]
 class RobotBatch:
     """States of many copies of one robot, with parameters of its own for each where the stepper takes some.
 
+    A robot that stops being finite holds NaN until it is put somewhere else.
+
     Args:
         stepper: How they move.
         count: How many there are.
     """
 
     def __init__(self, stepper: Stepper, count: int) -> None:
-        if stepper.minimal:
-            raise InputError("steps in minimal coordinates have no contacts; use method='auto'")
-        robot, row = stepper.source, stepper.contact_row
-        self.stepper, self.count, self.robot = stepper, count, robot
-        self.q: Array = np.tile(robot.neutral(), (count, 1))
-        """Configurations, ``(count, nq)``."""
-        self.v: Array = np.zeros((count, robot.nv))
-        """Velocities, ``(count, nv)``."""
-        self.multipliers: Array = np.zeros((count, robot.nc))
+        self.stepper, self.count = stepper, count
+        # One robot has a second row beside it: two take the way of all batches, in lanes, so that what a robot does is
+        # the same to the last bit however many there are.
+        self._size = max(count, 2)
+        own = {name: np.tile(x, (self._size, *[1] * x.ndim)) for name, x in stepper.parameters.items()}
+        self._robots = HostBatch(stepper, self._size, None, 1, cast(dict[ParameterName, Array], own))
+        self._robots.q[:] = stepper.source.neutral()
+
+    @property
+    def q(self) -> Array:
+        """Configurations, ``(count, nq)``: the array that steps change."""
+        return self._robots.q[: self.count]
+
+    @property
+    def v(self) -> Array:
+        """Velocities, ``(count, nv)``: the array that steps change."""
+        return self._robots.v[: self.count]
+
+    @property
+    def multipliers(self) -> Array:
         """Constraint forces of the last step, ``(count, nc)``."""
-        self.contact_state: Array | None = None if row is None else np.zeros((count, row.width))
-        """What the next step starts from besides the state; None without contacts."""
-        self.parameters: dict[str, Array] = {
-            name: np.tile(own, (count, *[1] * own.ndim)) for name, own in stepper.parameters.items()
-        }
+        return self._robots.forces[: self.count]
+
+    @property
+    def contact_state(self) -> Array | None:
+        """What the next step starts from besides the state, ``(count, width)``; None without contacts."""
+        return None if self._robots.contacts is None else self._robots.contacts[: self.count]
+
+    @property
+    def parameters(self) -> dict[str, Array]:
         """Parameters of each robot that are inputs of the steps, by name, ``(count, ...)``."""
-        self._tau = np.zeros(robot.nv)
+        return {name: x[: self.count] for name, x in self._robots.parameters.items()}
 
     @property
     def contact_forces(self) -> Array:
@@ -58,40 +74,36 @@ class RobotBatch:
     @property
     def finite(self) -> npt.NDArray[np.bool_]:
         """Which robots have finite states, ``(count,)``."""
-        return np.asarray(np.isfinite(self.q).all(axis=-1) & np.isfinite(self.v).all(axis=-1))
+        return finite_states(self.q, self.v)
 
-    def put(self, rows: Rows, q: Array, v: Array) -> None:
+    def put(self, rows: Rows, q: Array, v: Array, parameters: Mapping[ParameterName, Array] | None = None) -> None:
         """Put some robots somewhere, with no forces of contacts to start from.
 
         Args:
             rows: Which.
             q: Configurations, ``(rows, nq)``.
             v: Velocities, ``(rows, nv)``.
+            parameters: Their parameters by name, ``(rows, ...)``; by default those that they have.
         """
-        self.q[rows], self.v[rows], self.multipliers[rows] = q, v, 0.0
-        if self.contact_state is not None:
-            self.contact_state[rows] = 0.0
+        at = rows if self.count > 1 else np.array([0, 1])
+        mask = np.zeros(self._size, dtype=bool)
+        mask[at] = True
 
-    def advance(self, rows: Rows, commands: Array | None, steps: int, wrenches: Array | None = None) -> None:
-        """Make steps of some robots; others stay where they are.
+        def full(x: Array) -> Array:
+            found = np.zeros((self._size, *np.shape(x)[1:]))
+            found[at] = x
+            return found
+
+        self._robots.reset(mask, full(q), full(v), {name: full(x) for name, x in (parameters or {}).items()})
+
+    def advance(self, commands: Array | None, steps: int, wrenches: Array | None = None) -> None:
+        """Make steps of all robots.
 
         Args:
-            rows: Which.
-            commands: Commands of the actuators of these, ``(rows, actuators)``; None: none.
+            commands: Commands of the actuators, ``(count, actuators)``; None: none.
             steps: How many steps.
-            wrenches: External wrenches on the frames that the stepper was made with, ``(rows, frames, 6)``.
+            wrenches: External wrenches on the frames that the stepper was made with, ``(count, frames, 6)``.
         """
-        if not len(rows):
-            return
-        stepper, some = self.stepper, len(rows) < self.count
-        q, v, contacts = self.q, self.v, self.contact_state
-        given = tuple(x[rows] if some else x for x in self.parameters.values())
-        if some:
-            q, v, contacts = q[rows], v[rows], None if contacts is None else contacts[rows]
-        pushed = stepper._no_wrenches if wrenches is None else wrenches
-        move = batch_steps(stepper, lambda dt: stepper, pushed, given)
-        before = State(q, v, Actuation(self._tau, commands), self.multipliers, contacts)
-        after, _ = move(before, 0, steps)
-        self.q[rows], self.v[rows], self.multipliers[rows] = after.q, after.v, after.multipliers
-        if self.contact_state is not None:
-            self.contact_state[rows] = after.contacts
+        if self.count == 1:
+            commands, wrenches = (None if x is None else np.repeat(x, 2, axis=0) for x in (commands, wrenches))
+        self._robots.advance(steps, None, commands, wrenches, 0)

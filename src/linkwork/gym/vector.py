@@ -40,8 +40,8 @@ Mask = npt.NDArray[np.bool_]
 class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
     """Copies of a robot that act, fall and start anew independently: the base of environments.
 
-    Observations are float32, ``(num_envs, observations)``, clipped to -50 to 50; actions are from -1 to 1, ``(num_envs, actions)``, and
-    clipped to that. Infos have each term of the reward, whose sum it is.
+    Observations are float32, ``(num_envs, observations)``, clipped to -50 to 50. Actions are from -1 to 1, ``(num_envs,
+    actions)``, and clipped to that. Infos have each term of the reward, whose sum it is.
 
     | ``autoreset_mode`` | an episode that ended                                                                      |
     |--------------------|-------------------------------------------------------------------------------------------|
@@ -59,8 +59,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         max_episode_steps: Actions after which an episode is truncated; None: it is not.
         autoreset_mode: What happens after the end of an episode, see above.
         randomize: Factors of parameters by name, see `Randomization`; by default all robots are the model.
-        compile: Whether steps are a program for this robot: several times as fast in large batches, after seconds to
-            minutes of compiling, once for a machine.
+        compile: Whether steps are a program for this robot: two to three times as fast in large batches, after seconds
+            to minutes of compiling, once for a machine.
         threads: Threads that share a large batch; by default as many as there are cores.
         render_mode: ``"rgb_array"`` for `render`, or None.
         wrenches: Frames that external wrenches act on, see `wrenches`.
@@ -75,7 +75,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
     draws: ClassVar[int] = 0
     """Random numbers that `start` takes for each episode."""
     render_modes: ClassVar[tuple[str, ...]] = ("rgb_array",)
-    camera: ClassVar[Camera] = Camera()
+    camera: Camera = Camera()
     """Where `render` looks from."""
 
     def __init__(
@@ -216,10 +216,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         live = ~anew
         self.before_step(u)
         rows = np.flatnonzero(live)
-        commands, pushed = self.commands(u), self.wrenches()
-        if anew.any():
-            commands, pushed = commands[rows], None if pushed is None else pushed[rows]
-        self.robots.advance(rows, commands, self.steps_per_action, pushed)
+        self.robots.advance(self.commands(u), self.steps_per_action, self.wrenches())
         self.elapsed[rows] += 1
         good = self.robots.finite
         terms = {name: np.where(live & good, x, 0.0) for name, x in self.reward(u).items()}
@@ -299,10 +296,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         """Start episodes with the numbers that their generators draw: first parameters, then the state."""
         split, each = self.randomization.draws, self.randomization.draws + self.draws
         draws = np.array([self._generators[k].random(each) for k in rows]).reshape(len(rows), each)
-        if split:
-            for name, values in self.randomization(draws[:, :split]).items():
-                self.robots.parameters[name][rows] = values
-        self.robots.put(rows, *self.start(rows, draws[:, split:]))
+        self.robots.put(rows, *self.start(rows, draws[:, split:]), self.randomization(draws[:, :split]))
         self.actions[rows], self.elapsed[rows], self._ended[rows] = 0.0, 0, False
 
     # Arrays ----------------------------------------------------------------------------------------------

@@ -47,8 +47,13 @@ place among arguments and results, or -1 where it is held."""
 @kernel
 def read_buffers(e: Any, frame: Any, places: Any, held: Any, bases: Any, steps: Any) -> int:
     """The number of states; -1 for buffers that do not fit. ``bases`` and ``steps`` of all arrays are set."""
+    given = 0
+    for k in range(e.inputs):
+        if places[k] >= 0:
+            given = given + 1
+    if frame[ARGUMENTS] != given or frame[RESULTS] != e.arrays - e.inputs:
+        return -1
     states = -1  # not known yet
-    inputs = 0
     for k in range(e.arrays):
         place = places[k]
         output = k >= e.inputs
@@ -74,10 +79,6 @@ def read_buffers(e: Any, frame: Any, places: Any, held: Any, bases: Any, steps: 
                     states = rows
                 if states != rows:
                     return -1
-            if not output:
-                inputs = inputs + 1
-    if frame[ARGUMENTS] != inputs or frame[RESULTS] != e.arrays - e.inputs:
-        return -1
     return states
 
 

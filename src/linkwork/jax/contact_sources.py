@@ -8,13 +8,14 @@ called by JAX.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from linkwork.compilers.program import Backend
+from linkwork.compilers.program import Program
 from linkwork.contact.derivatives import GIVEN, ContactDerivatives, ContactEquations, Which
 from linkwork.contact.friction_rates import FRICTION, FrictionRates
 from linkwork.contact.step_function import ContactStepFunction
@@ -23,7 +24,9 @@ from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
 from linkwork.jax.sources import Array, Arrays, EvaluatorSource, Given, Shape
 from linkwork.kernels.contact_sensitivity import CONTACT_SENSITIVITY
+from linkwork.kernels.contact_steps import SINGLE_CONTACT_STEPS
 from linkwork.plans.contact_lcaba import HEAD
+from linkwork.plans.contact_steps import contact_program_tree
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import JacobianVectorProduct, Product, VectorJacobianProduct
 from linkwork.simulation.contact_derivatives import StepperFunction
@@ -69,20 +72,30 @@ class ContactSource(EvaluatorSource):
         return contact_inputs(self.evaluator)
 
     @property
+    def program(self) -> Program:
+        """One step; of a `Stepper`, without the loop that repeats steps, and from no forces."""
+        stepper = self.evaluator
+        if not isinstance(stepper, Stepper):
+            return super().program
+        planned = stepper._make_program()
+        known = contact_program_tree(planned.tree, stepper._R[: planned.tree.nsettings], stepper._passive)
+        step = replace(planned, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known)
+        return stepper._parameter_inputs.program(step)
+
+    @cached_property
     def _value(self) -> ProgramCall:
-        """Native code for a `Stepper`, whose straight-line programs are called for each step by Python."""
-        native = isinstance(self.evaluator, Stepper)
-        backend = Backend("native", self.dtype, None, self.evaluator._backend.threads) if native else None
-        return self.call_of(self.program, backend)
+        return self.call_of(self.program)
 
     def _held_inputs(self) -> dict[str, Any]:
         evaluator = self.evaluator
         names = list(self.program.algorithm.inputs)
-        if isinstance(evaluator, Stepper):
-            held = evaluator.held(evaluator._uncommanded if self._commanded else None)
-            settings = [*held, *evaluator._own_parameters, evaluator.repeats(1)]
-            return {"tau": np.zeros(evaluator.robot.nv, self.dtype), **dict(zip(names[3:], settings, strict=True))}
-        return _held(names, evaluator._all_inputs(evaluator._inputs([Given(name) for name in GIVEN[:2]])))
+        if not isinstance(evaluator, Stepper):
+            return _held(names, evaluator._all_inputs(evaluator._inputs([Given(name) for name in GIVEN[:2]])))
+        commands, wrenches, _, R, timing = evaluator.held(evaluator._uncommanded if self._commanded else None)
+        held = {"commands": commands, "wrenches": wrenches, "timing": timing, "settings": R[:2]}
+        shapes = dict(zip(names, self.program.input_shapes(), strict=True))
+        held |= {name: np.zeros(shapes[name], self.dtype) for name in ("tau", "before", "given")}
+        return held | dict(zip(evaluator._parameter_inputs.names, evaluator._own_parameters, strict=True))
 
     def value(self, x: dict[str, Array]) -> list[Array]:
         """The state after the step, and the result that equations hold at.
@@ -147,7 +160,7 @@ class ContactSource(EvaluatorSource):
     @cached_property
     def _sensitivity(self) -> ProgramCall:
         program = ContactDerivatives(self._step)._sensitivity.program
-        return self.call_of(program, Backend("native", threads=self.evaluator._backend.threads))
+        return self.call_of(program)
 
     def _solved(self, x: dict[str, Array], result: Array, transposed: bool, sides: Arrays) -> list[Array]:
         """The solution of a linear system with these right-hand sides."""

@@ -28,7 +28,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from linkwork.errors import UnsupportedFeature
-from linkwork.jax.calls import batch_axes
+from linkwork.jax.array_types import batch_axes, common_lead, result_type, type_of
 from linkwork.jax.tangent_space import TangentSpace
 
 Array = Any
@@ -205,7 +205,7 @@ def _second_forward(source: Source, groups: Sequence[list[Any]]) -> list[Array]:
 
     def component(unit: Array) -> Array:
         seeds = [unit[a:b].reshape(own) for a, b, own in zip(edges, edges[1:], shapes, strict=False)]
-        found = function_p.bind(*inputs, *outs, *seeds, *other, source=source, kind=HVP)  # type: ignore[no-untyped-call]
+        found = function_p.bind(*inputs, *outs, *seeds, *other, source=source, kind=HVP)
         axes = [tuple(range(-len(source.shapes[name]), 0)) for name in source.by]
         return sum(jnp.sum(g * d, axis) for g, d, axis in zip(found, first, axes, strict=True))
 
@@ -221,30 +221,26 @@ function_p.multiple_results = True
 
 
 @cache
-def _eager(source: Source, kind: Kind) -> Any:
+def _eager(source: Any, kind: Kind) -> Any:
     """The call outside of `jit`."""
     return jax.jit(partial(function_p.bind, source=source, kind=kind))
 
 
 @function_p.def_impl
-def _evaluate(*operands: Array, source: Source, kind: Kind) -> Any:
+def _evaluate(*operands: Array, source: Any, kind: Kind) -> Any:
     return _eager(source, kind)(*operands)
 
 
 def _lead(source: Source, kind: Kind, shapes: Sequence[Shape]) -> Shape:
     """Batch axes of a call: all operands that have any have the same."""
     own = [shape for group in _operand_shapes(source, kind) for shape in group]
-    leads = {shape[: len(shape) - len(one)] for shape, one in zip(shapes, own, strict=True)} - {()}
-    if len(leads) > 1:
-        raise TypeError(f"{source.what}: batch axes differ: {sorted(leads)}")
-    return leads.pop() if leads else ()
+    return common_lead(source.what, shapes, own)
 
 
 @function_p.def_abstract_eval
 def _shapes(*operands: Any, source: Source, kind: Kind) -> list[Any]:
     lead = _lead(source, kind, [x.shape for x in operands])
-    dtype = jnp.dtype(source.dtype)
-    return [jax.core.ShapedArray((*lead, *shape), dtype) for shape in _result_shapes(source, kind)]
+    return [result_type((*lead, *shape), source.dtype, operands) for shape in _result_shapes(source, kind)]
 
 
 mlir.register_lowering(function_p, mlir.lower_fun(_computed, multiple_results=True))
@@ -253,7 +249,7 @@ mlir.register_lowering(function_p, mlir.lower_fun(_computed, multiple_results=Tr
 def _batched(operands: Arrays, axes: Sequence[Any], *, source: Source, kind: Kind) -> tuple[list[Array], list[int]]:
     own = [shape for group in _operand_shapes(source, kind) for shape in group]
     moved = batch_axes(operands, axes, own)
-    found = function_p.bind(*moved, source=source, kind=kind)  # type: ignore[no-untyped-call]
+    found = function_p.bind(*moved, source=source, kind=kind)
     return found, [0] * len(found)
 
 
@@ -274,30 +270,30 @@ def _full(tangents: Arrays) -> list[Array]:
 def _differentiated(primals: Arrays, tangents: Arrays, *, source: Source, kind: Kind) -> tuple[list[Array], list[Any]]:
     """The function of a kind and its derivative along tangents of its operands."""
     bind = partial(function_p.bind, source=source)
-    found = bind(*primals, kind=kind)  # type: ignore[no-untyped-call]
+    found = bind(*primals, kind=kind)
     groups, rates = _groups(source, kind, primals), _groups(source, kind, tangents)
     names = list(source.shapes)
     along = [rates[0][names.index(name)] for name in source.by]
     moves = not _is_zero(along)
     if kind is VALUE:
-        zeros = [ad.Zero(jax.core.ShapedArray(y.shape, y.dtype)) for y in found]
+        zeros = [ad.Zero(type_of(y)) for y in found]
         if not moves:
             return found, zeros
-        made = bind(*primals, *found, *_full(along), kind=JVP)  # type: ignore[no-untyped-call]
+        made = bind(*primals, *found, *_full(along), kind=JVP)
         return found, [*made, *zeros[len(made) :]]
     state = [*groups[0], *groups[1]]
     terms = []
     for k in range(2, len(groups)):
         if not _is_zero(rates[k]):
             besides = [_full(rates[j]) if j == k else groups[j] for j in range(2, len(groups))]
-            terms.append(bind(*state, *(x for group in besides for x in group), kind=kind))  # type: ignore[no-untyped-call]
+            terms.append(bind(*state, *(x for group in besides for x in group), kind=kind))
     if moves:
         if kind in (HVP, JVP2):
             raise UnsupportedFeature(f"{source.what} has first and second derivatives; third ones were asked for")
         higher = HVP if kind is VJP else JVP2
-        terms.append(bind(*state, *groups[2], *_full(along), kind=higher))  # type: ignore[no-untyped-call]
+        terms.append(bind(*state, *groups[2], *_full(along), kind=higher))
     if not terms:
-        return found, [ad.Zero(jax.core.ShapedArray(y.shape, y.dtype)) for y in found]
+        return found, [ad.Zero(type_of(y)) for y in found]
     return found, [sum(parts[1:], parts[0]) for parts in zip(*terms, strict=True)]
 
 
@@ -315,15 +311,15 @@ def _transposed(cotangents: Arrays, *operands: Any, source: Source, kind: Kind) 
     bind = partial(function_p.bind, *state, source=source)
     ct = _full(cotangents)
     if kind is JVP:
-        made = bind(*ct, kind=VJP)  # type: ignore[no-untyped-call]
+        made = bind(*ct, kind=VJP)
     elif kind is VJP:
-        made = bind(*ct, kind=JVP)  # type: ignore[no-untyped-call]
+        made = bind(*ct, kind=JVP)
     elif kind is JVP2:
-        made = bind(*ct, *groups[5 - at], kind=HVP)  # type: ignore[no-untyped-call]
+        made = bind(*ct, *groups[5 - at], kind=HVP)
     elif at == 3:
-        made = bind(*groups[2], *ct, kind=HVP)  # type: ignore[no-untyped-call]
+        made = bind(*groups[2], *ct, kind=HVP)
     else:
-        made = bind(*groups[3], *ct, kind=JVP2)  # type: ignore[no-untyped-call]
+        made = bind(*groups[3], *ct, kind=JVP2)
     found: list[Any] = []
     for k, group in enumerate(groups):
         found += [

@@ -16,9 +16,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
+from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
+from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.dynamics.methods import METHODS
+from linkwork.dynamics.solution import PROGRESS
 from linkwork.errors import UnsupportedFeature
 from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
@@ -87,8 +92,8 @@ class EvaluatorSource:
         """What computes results: a plan that needs no fallback."""
         evaluator = self.evaluator
         if getattr(evaluator, "_has_fallback", False):
-            return evaluator.exported_program  # type: ignore[no-any-return]
-        return evaluator.traced_program if evaluator.backend == "specialized" else evaluator.program  # type: ignore[no-any-return]
+            return evaluator.exported_program
+        return evaluator.traced_program if evaluator.backend == "specialized" else evaluator.program
 
     def _held_inputs(self) -> dict[str, Any]:
         """Inputs of the program that calls do not have, as the evaluator holds them."""
@@ -127,7 +132,22 @@ class EvaluatorSource:
             x: Inputs by name.
         """
         found = self.run(self._value, x)
-        return [_taken(found[output], len(self.results[name]), at) for name, (output, at) in self.known.results.items()]
+        parts = self.known.results.items()
+        results = [_taken(found[output], len(self.results[name]), at) for name, (output, at) in parts]
+        if not isinstance(self.evaluator, ForwardDynamics) or "result" not in found:
+            return results
+        solved = self._solved_states(found["result"][..., PROGRESS])
+        return results if solved is None else [jnp.where(solved[..., None], y, jnp.nan) for y in results]
+
+    def _solved_states(self, progress: Array) -> Array | None:
+        """Which states a method without regularization solved, or iterations that must converge; None: all."""
+        evaluator = self.evaluator
+        if evaluator.strict and METHODS[evaluator.method].iterates:
+            return progress <= evaluator._by.tolerance
+        if not evaluator._hard:
+            return None
+        least = LEAST_PIVOT if evaluator._least_pivot > -np.inf else evaluator._least_pivot
+        return (progress > least) & (progress <= evaluator._most_progress)
 
     # Products ----------------------------------------------------------------------------------------------------
 

@@ -7,18 +7,20 @@ By the implicit function theorem where ``r = ID(q, v, a) - J' f - tau`` and ``s 
     [J    0] [df] = - [ds]            df_dtau = -X P'              df_dtarget = X
 
 with ``P = M^-1 J'`` and ``X`` the inverse of ``J P``, the operational-space inertia matrix; of redundant rows its
-pseudoinverse in the metric of the regularization, which gives the smallest forces (`symmetric_inverse`). All by
-the sparse factor ``M = L' D L`` (`aba_derivatives`), four columns at a time: with ``Y = L^-T dr``, related ones alone,
-``df = X (-ds + J L^-1 D^-1 Y)`` and ``da = L^-1 D^-1 (-Y + L^-T J' df)``.
+pseudoinverse in the metric of the regularization, which gives the smallest forces. Rows are made orthogonal
+(`orthogonal_rows`), so that ``X = E' pivot E`` and ``P X = W pivot E`` lose few digits where rows are nearly dependent.
+All by the sparse factor ``M = L' D L`` (`aba_derivatives`), four columns at a time: with ``Y = L^-T dr``, related ones
+alone, ``y = pivot E (-ds + J L^-1 D^-1 Y)``, ``df = E' y`` and ``da = L^-1 D^-1 (-Y + Q y)``.
 
 Every exact method has these derivatives: where rows are redundant, accelerations do not depend on how forces share.
 
 | symbol     | meaning                                                                                 |
 |------------|-----------------------------------------------------------------------------------------|
 | Jc, JD     | ``J L^-1``, and ``D^-1 (J L^-1)'``                                                      |
-| Pj, X, T   | above, and ``T = P X``                                                                  |
+| Wr, X, T   | W: ``L^-1 D^-1 Q``, above, and ``T = P X``                                                 |
 | Bq ... Ya  | ``dr_dq``, and columns by q, v and tau, of `aba_derivatives`                             |
-| uq, uv     | four columns of ``-ds + J L^-1 D^-1 Y``; dfq, dfv of ``df``; Tl of ``T'``                 |
+| uq, uv     | four columns of ``-ds + J L^-1 D^-1 Y``; yq, yv, yr of ``y``; dfq, dfv of ``df``             |
+| Wl         | four columns of ``pivot W'``                                                            |
 | Xl         | four numbers of a row of each result                                                    |
 | k, error   | right-hand sides of rows; errors of constraints                                         |
 
@@ -66,11 +68,17 @@ from linkwork.kernels.constraint_force_derivatives import (
 from linkwork.kernels.constraints import CLOSURE, RATES, constraint_rows
 from linkwork.kernels.coupling_derivatives import coupling_force_derivatives
 from linkwork.kernels.joints import dof_of
+from linkwork.kernels.orthogonal_rows import (
+    EXPECTED,
+    ORTHOGONAL,
+    inverse_of_rows,
+    orthogonal_rows,
+    times_combinations,
+)
 from linkwork.kernels.panels import ZERO, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.rnea_derivatives import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
-from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.symmetric_inverse import INVERSE, weighted_inverse
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel
 from linkwork.plans.aba_derivatives import LINE
 from linkwork.plans.constraint_derivatives import DERIVATIVE_TREE
 
@@ -79,16 +87,19 @@ ROWS: dict[str, Shape] = {
     "error": ("nc",),
     "Jc": ("nc", "nv"),
     "JD": ("nv", "nrow_columns"),
-    "Pj": ("nv", "nrow_columns"),
+    "Wr": ("nv", "nrow_columns"),
     "T": ("nv", "nrow_columns"),
     "X": ("nc", "nrow_columns"),
     "ds_dq": ("nc", "ncolumns"),
     "ds_dv": ("nc", "ncolumns"),
     "uq": ("nc", LINE),
     "uv": ("nc", LINE),
+    "yq": ("nc", LINE),
+    "yv": ("nc", LINE),
     "dfq": ("nc", LINE),
     "dfv": ("nc", LINE),
-    "Tl": ("nc", LINE),
+    "Wl": ("nc", LINE),
+    "yr": ("nc",),
     "Xl": (3, LINE),
     "z": ("nv",),
 }
@@ -125,10 +136,11 @@ def setup_rows(tree: Array, w: Array, q: Array, v: Array, target: Array) -> None
 
 @kernel
 def rows_by_factor(tree: Array, w: Array) -> None:
-    """``Jc = J L^-1`` and ``JD = D^-1 Jc'`` (**proximal** Algorithm 1, pass over the constraints)."""
+    """``Jc = J L^-1``, ``Q = Jc'`` and ``JD = D^-1 Jc'`` (**proximal** Algorithm 1, pass over the constraints)."""
     for k in range(tree.nv):
         for c in range(0, tree.nrow_columns, LINE):
             set_entries(ZERO, w.JD[k], c)
+            set_entries(ZERO, w.Qr[k], c)
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             k = tree.row_dof[e]
@@ -136,24 +148,12 @@ def rows_by_factor(tree: Array, w: Array) -> None:
             for t in range(tree.depth[k]):
                 w.Jc[r, tree.path[k, t]] -= w.L[k, t] * x
             w.JD[k, r] = x * w.D[k]
-
-
-@kernel
-def delassus_rows(tree: Array, w: Array) -> None:
-    """``J M^-1 J'``, the lower triangle."""
-    for r in range(tree.nc):
-        for s in range(r + 1):
-            w.U[r, s] = 0.0
-        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
-            k = tree.row_dof[e]
-            x = w.Jc[r, k]
-            for s in range(r + 1):
-                w.U[r, s] += x * w.JD[k, s]
+            w.Qr[k, r] = x
 
 
 @kernel
 def solve_constrained(tree: Array, w: Array, tau: Array, a: Array, f: Array) -> None:
-    """``f = X (k - J M^-1 (tau - c))`` and ``a = M^-1 (tau - c + J' f)``, with bias forces in ``fC``."""
+    """``y = pivot E (k - J M^-1 (tau - c))``, ``f = E' y``, ``a = M^-1 (tau - c) + W y``; bias forces are in ``fC``."""
     for i in range(1, tree.n):
         for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
             w.z[k] = tau[k] - spatial_dot(w.S[k], w.fC[i])
@@ -164,16 +164,21 @@ def solve_constrained(tree: Array, w: Array, tau: Array, a: Array, f: Array) -> 
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             w.k[r] -= w.Jc[r, tree.row_dof[e]] * w.z[tree.row_dof[e]]
+    for s in range(tree.nc):
+        x = 0.0
+        for r in range(tree.nc):
+            x = x + w.Er[s, r] * w.k[r]
+        w.yr[s] = w.pivot[s] * x
     for r in range(tree.nc):
         x = 0.0
         for s in range(tree.nc):
-            x = x + w.X[r, s] * w.k[s]
+            x = x + w.Er[s, r] * w.yr[s]
         f[r] = x
     for k in range(tree.nv):
         x = w.z[k]
         if tree.is_bound[k] != 0:
-            for r in range(tree.nc):
-                x = x + w.JD[k, r] * f[r]
+            for s in range(tree.nc):
+                x = x + w.D[k] * (w.Qr[k, s] * w.yr[s])
         for t in range(tree.depth[k]):
             x = x - w.L[k, t] * a[tree.path[k, t]]
         a[k] = x
@@ -183,23 +188,24 @@ def solve_constrained(tree: Array, w: Array, tau: Array, a: Array, f: Array) -> 
 
 
 @kernel
-def target_columns(tree: Array, w: Array) -> None:
-    """``P = M^-1 J'`` and ``T = P X``, rows of P padded with zeros."""
+def target_columns(tree: Array, w: Array, least: Scalar) -> None:
+    """``W = L^-1 D^-1 Q`` and ``T = W pivot E``, rows of W padded with zeros."""
     for k in range(tree.nv):
         for c in range(0, tree.nrow_columns, LINE):
-            set_entries(entries(w.JD[k], c), w.Pj[k], c)
+            x = ZERO
+            if tree.is_bound[k] != 0:
+                x = scaled(w.D[k], entries(w.Qr[k], c))
             for t in range(tree.depth[k]):
-                x = w.L[k, t]
-                set_entries(minus_scaled(entries(w.Pj[k], c), x, entries(w.Pj[tree.path[k, t]], c)), w.Pj[k], c)
-        for c in range(0, tree.nrow_columns, LINE):
-            set_entries(ZERO, w.T[k], c)
-            for s in range(tree.nc):
-                set_entries(plus_scaled(entries(w.T[k], c), w.Pj[k, s], entries(w.X[s], c)), w.T[k], c)
+                x = minus_scaled(x, w.L[k, t], entries(w.Wr[tree.path[k, t]], c))
+            set_entries(x, w.Wr[k], c)
+        for s in range(tree.nc):
+            w.row[s] = w.Wr[k, s] * w.pivot[s]
+        times_combinations(tree, w, least, w.row, w.T[k])
 
 
 @kernel
-def set_force_line(tree: Array, w: Array, l: int) -> None:
-    """``df = X (-ds + J L^-1 D^-1 Y)`` in the columns of line ``l``."""
+def set_force_line(tree: Array, w: Array, least: Scalar, l: int) -> None:
+    """``y = pivot E (-ds + J L^-1 D^-1 Y)`` and ``df = E' y`` in the columns of line ``l``."""
     for r in range(tree.nc):
         set_line(scaled(-1.0, entries(w.ds_dq[r], LINE * l)), w.uq, r)
         set_line(scaled(-1.0, entries(w.ds_dv[r], LINE * l)), w.uv, r)
@@ -212,27 +218,53 @@ def set_force_line(tree: Array, w: Array, l: int) -> None:
                 r = tree.dof_row[n]
                 set_line(plus_scaled(line(w.uq, r), w.JD[k, r], q), w.uq, r)
                 set_line(plus_scaled(line(w.uv, r), w.JD[k, r], v), w.uv, r)
+    for s in range(tree.nc):
+        q = ZERO
+        v = ZERO
+        for r in range(s + 1):
+            q = plus_scaled(q, w.Er[s, r], line(w.uq, r))
+            v = plus_scaled(v, w.Er[s, r], line(w.uv, r))
+        set_line(scaled(w.pivot[s], q), w.yq, s)
+        set_line(scaled(w.pivot[s], v), w.yv, s)
+    if tree.redundant != 0:
+        if any_below(least, EXPECTED):  # else E is triangular
+            for s in range(tree.nc):
+                for r in range(s + 1, tree.nc):
+                    x = w.pivot[s] * w.Er[s, r]
+                    set_line(plus_scaled(line(w.yq, s), x, line(w.uq, r)), w.yq, s)
+                    set_line(plus_scaled(line(w.yv, s), x, line(w.uv, r)), w.yv, s)
     for r in range(tree.nc):
-        set_line(ZERO, w.dfq, r)
-        set_line(ZERO, w.dfv, r)
-        for s in range(tree.nc):
-            set_line(plus_scaled(line(w.dfq, r), w.X[r, s], line(w.uq, s)), w.dfq, r)
-            set_line(plus_scaled(line(w.dfv, r), w.X[r, s], line(w.uv, s)), w.dfv, r)
+        q = ZERO
+        v = ZERO
+        for s in range(r, tree.nc):
+            q = plus_scaled(q, w.Er[s, r], line(w.yq, s))
+            v = plus_scaled(v, w.Er[s, r], line(w.yv, s))
+        set_line(q, w.dfq, r)
+        set_line(v, w.dfv, r)
+    if tree.redundant != 0:
+        if any_below(least, EXPECTED):
+            for r in range(tree.nc):
+                for s in range(r):
+                    set_line(plus_scaled(line(w.dfq, r), w.Er[s, r], line(w.yq, s)), w.dfq, r)
+                    set_line(plus_scaled(line(w.dfv, r), w.Er[s, r], line(w.yv, s)), w.dfv, r)
 
 
 @kernel
 def add_force_line(tree: Array, w: Array, l: int) -> None:
-    """``Y = -D^-1 Y + D^-1 L^-T J' df`` in the columns of line ``l``."""
+    """``Y = D^-1 (-Y + Q y)`` in the columns of line ``l``."""
     for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
         k = tree.line_dof[e]
         set_line(scaled(-w.D[k], line(w.Yq, k)), w.Yq, k)
         set_line(scaled(-w.D[k], line(w.Yv, k)), w.Yv, k)
     for b in range(tree.nbound):
         k = tree.bound[b]
-        for n in range(tree.dof_row_start[k], tree.dof_row_start[k] + tree.dof_row_count[k]):
-            r = tree.dof_row[n]
-            set_line(plus_scaled(line(w.Yq, k), w.JD[k, r], line(w.dfq, r)), w.Yq, k)
-            set_line(plus_scaled(line(w.Yv, k), w.JD[k, r], line(w.dfv, r)), w.Yv, k)
+        q = ZERO
+        v = ZERO
+        for s in range(tree.nc):
+            q = plus_scaled(q, w.Qr[k, s], line(w.yq, s))
+            v = plus_scaled(v, w.Qr[k, s], line(w.yv, s))
+        set_line(plus_scaled(line(w.Yq, k), w.D[k], q), w.Yq, k)
+        set_line(plus_scaled(line(w.Yv, k), w.D[k], v), w.Yv, k)
 
 
 @kernel
@@ -252,12 +284,12 @@ def acceleration_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv
 
 @kernel
 def torque_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
-    """Row ``k`` of ``M^-1 - P T'``, in the columns of line ``l``, and the same in column ``k``."""
+    """Row ``k`` of ``M^-1 - W pivot W'``, in the columns of line ``l``, and the same in column ``k``."""
     set_line(ZERO, w.Xl, 2)
     for t in range(tree.common[k, l]):
         set_line(plus_scaled(line(w.Xl, 2), w.LinvD[k, t], line(w.Ya, tree.path[k, t])), w.Xl, 2)
     for r in range(tree.nc):
-        set_line(minus_scaled(line(w.Xl, 2), w.Pj[k, r], line(w.Tl, r)), w.Xl, 2)
+        set_line(minus_scaled(line(w.Xl, 2), w.Wr[k, r], line(w.Wl, r)), w.Xl, 2)
     for c in range(LINE):
         j = LINE * l + c
         if j <= k:
@@ -267,18 +299,18 @@ def torque_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
 
 @kernel
 def set_torque_line(tree: Array, w: Array, l: int, da_dtarget: Array, df_dtau: Array) -> None:
-    """``T'`` in the columns of line ``l``; gives ``da_dtarget = T`` and ``df_dtau = -T'``."""
+    """``pivot W'`` in the columns of line ``l``; gives ``da_dtarget = T`` and ``df_dtau = -T'``."""
     for r in range(tree.nc):
         for c in range(LINE):
             k = LINE * l + c
-            w.Tl[r, c] = w.T[k, r] if k < tree.nv else 0.0
+            w.Wl[r, c] = w.pivot[r] * w.Wr[k, r] if k < tree.nv else 0.0
             if k < tree.nv:
                 da_dtarget[k, r] = w.T[k, r]
                 df_dtau[r, k] = -w.T[k, r]
 
 
 @kernel
-def solve_lines(tree: Array, w: Array, outputs: Jacobians) -> None:
+def solve_lines(tree: Array, w: Array, least: Scalar, outputs: Jacobians) -> None:
     """All derivatives, four columns at a time."""
     for r in range(tree.nc):
         for k in range(tree.nv, tree.ncolumns):
@@ -289,7 +321,7 @@ def solve_lines(tree: Array, w: Array, outputs: Jacobians) -> None:
             set_line(ZERO, w.Yq, tree.bound[b])
             set_line(ZERO, w.Yv, tree.bound[b])
         half_solve_line(tree, w, l)
-        set_force_line(tree, w, l)
+        set_force_line(tree, w, least, l)
         add_force_line(tree, w, l)
         set_torque_line(tree, w, l, outputs.da_dtarget, outputs.df_dtau)
         for r in range(tree.nc):
@@ -344,11 +376,9 @@ def constrained_derivatives(
     composite_forces(tree, w)
     setup_rows(tree, w, q, v, target)
     rows_by_factor(tree, w)
-    delassus_rows(tree, w)
-    for r in range(tree.nc):
-        for c in range(tree.nc, tree.nrow_columns):
-            w.X[r, c] = 0.0
-    pivot[0] = weighted_inverse(tree.nc, w, softness, regularization, cut, negligible, tree.redundant, w.X)
+    least = orthogonal_rows(tree, w, softness, regularization, cut, negligible)
+    pivot[0] = least
+    inverse_of_rows(tree, w, least, w.X)
     solve_constrained(tree, w, tau, a, f)
     acceleration_columns(tree, w, v, a, 1)
     net_forces(tree, w, wrenches)
@@ -359,8 +389,8 @@ def constrained_derivatives(
     row_derivatives(tree, w, q, v, a, w.ds_dq, w.ds_dv)
     coupling_force_derivatives(tree, w, q, f, w.Bq)
     invert_factor(tree, w)
-    target_columns(tree, w)
-    solve_lines(tree, w, outputs)
+    target_columns(tree, w, least)
+    solve_lines(tree, w, least, outputs)
 
 
 CONSTRAINED_DERIVATIVES = Algorithm(
@@ -398,7 +428,7 @@ CONSTRAINED_DERIVATIVES = Algorithm(
     | CLOSURE
     | RATES
     | FORCE_PARTIALS
-    | INVERSE
+    | ORTHOGONAL
     | ROWS,
     DERIVATIVE_TREE,
 )

@@ -52,7 +52,7 @@ class Changeable(Model):
         """
         from linkwork.mechanism.scaling import scaled
 
-        return scaled(self, length, mass, length**0.5 if time is None else time)
+        return scaled(self, length, mass, time)
 
     def renamed(self, names: Mapping[str, str] | Callable[[str], str], *, name: str | None = None) -> Self:
         """A new mechanism with other names; this one is unchanged.

@@ -142,18 +142,18 @@ def _joined(parts: Sequence[Floats]) -> Floats:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def scaled(robot: M, length: float, mass: float, time: float) -> M:
+def scaled(robot: M, length: float, mass: float, time: float | None) -> M:
     """The similar mechanism; see `Mechanism.scaled`."""
-    for name, factor in (("length", length), ("mass", mass), ("time", time)):
+    for name, factor in (("length", length), ("mass", mass), ("time", 1.0 if time is None else time)):
         above_zero(factor, name)
-    by = Scaling(robot, length, mass, time)
+    by = Scaling(robot, length, mass, length**0.5 if time is None else time)
     compensated = robot.gravity_compensation.items()
     return replace(
         robot,
         joints=tuple(_joint(j, by) for j in robot.joints),
         inertias={name: _inertia(i, by) for name, i in robot.inertias.items()},
         frames={name: replace(f, placement=_placement(f.placement, length)) for name, f in robot.frames.items()},
-        gravity=robot.gravity * (length / time**2),
+        gravity=robot.gravity if time is None else robot.gravity * (length / time**2),
         shapes=tuple(_shape(s, length) for s in robot.shapes),
         constraints=tuple(_constraint(robot, c, by) for c in robot.constraints),
         poses={name: by.q(q) for name, q in robot.poses.items()},

@@ -25,6 +25,7 @@ DERIVATIVE_TREE = LTL_TREE.extended(
         "nrow_columns",  # rows, rounded up to lines
         "nbound",
         "redundant",  # 1 if rows may depend on others
+        "soft",  # 1 if rows give way
     ),
     integers={
         **PATH_INTEGERS,
@@ -44,10 +45,11 @@ TURN_ROWS = (0, 3, 2, 1)
 """Rows of each kind of `pairs` that are about axes."""
 
 
-def derivative_tree(robot: Model, frames: Sequence[str] = (), redundant: bool = True) -> Tree:
+def derivative_tree(robot: Model, frames: Sequence[str] = (), redundant: bool = True, soft: bool = False) -> Tree:
     """The arrays that derivatives of constrained dynamics read.
 
-    ``redundant`` says whether some rows depend on others: then forces are the smallest ones.
+    ``redundant`` says whether some rows depend on others: then forces are the smallest ones. ``soft`` says whether
+    rows give way.
     """
     tree = ltl_tree(robot, frames)
     roots = np.zeros(tree.nk, dtype=np.int64)
@@ -67,6 +69,7 @@ def derivative_tree(robot: Model, frames: Sequence[str] = (), redundant: bool = 
         tree,
         nrow_columns=-(-tree.nc // LINE) * LINE,
         redundant=int(redundant),
+        soft=int(soft),
         k_root=roots,
         is_bound=bound,
         bound=np.flatnonzero(bound),

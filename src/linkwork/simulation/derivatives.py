@@ -14,21 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.program import Program
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
-from linkwork.dynamics.step_derivatives import StepDerivatives, one_more_axis, state_columns, unit_directions
+from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, Lanes, Precision
+from linkwork.inputs import Integrator
 from linkwork.kernels.steps import STEPS, single
-from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
-from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
 from linkwork.simulation.contact_derivatives import StepperFunction
 
@@ -95,7 +95,7 @@ class StepFunction(ArrayEvaluator):
         return made
 
 
-class StepJacobian(BaseEvaluator):
+class StepJacobian(JacobianColumns):
     """The derivatives of a step: ``stepper.derivatives(q, v, tau).A``.
 
     Columns are products with unit directions, found together as a batch of the program of `jvp`: they cost as much as
@@ -105,38 +105,10 @@ class StepJacobian(BaseEvaluator):
         function: The step.
     """
 
+    function: StepFunction
+
     def __init__(self, function: StepFunction) -> None:
-        self.function = function
-        product = JacobianVectorProduct(function, function.differentiated.inputs)
-        super().__init__(
-            function.robot,
-            f"derivatives of {function.quantity}",
-            lambda: product.program,
-            {"function": function},
-            function.frames,
-            function._backend.threads,
-        )
-        self._set_backend(product._backend)
-        self._jvp = product
-
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        if hasattr(self, "_jvp"):
-            self._jvp = self._jvp._on(backend)
-
-    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
-        """The same as `compile`: sweeps leave straight-line code alone.
-
-        Args:
-            dtype: Numbers to compute with.
-            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
-            threads: Threads that share a large batch; by default as many as this evaluator has.
-        """
-        return self.compile(lanes, dtype, threads)
-
-    def operation_count(self) -> OperationCount:
-        """Of one column, of which there are as many as inputs have numbers."""
-        return self._jvp.operation_count()
+        super().__init__(function, {"function": function})
 
     def __call__(
         self,

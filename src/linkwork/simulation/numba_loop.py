@@ -93,6 +93,14 @@ def read_state(q: Any, v: Any, forces: Any, q1: Any, v1: Any, found: Any, progre
     return least
 
 
+@cached
+def record(k: int, q: Any, v: Any, tau: Any, forces: Any, commands: Any, timing: Any, records: Any) -> None:
+    """The state and what acts on it, as the k-th row of the records."""
+    all_q, all_v, all_tau, all_forces, all_commands = records
+    all_q[k], all_v[k], all_tau[k], all_forces[k] = q, v, tau, forces
+    all_commands[k] = commands if timing[COMMANDED] > 0.5 else np.full_like(commands, np.nan)
+
+
 @njit(nogil=True)  # type: ignore[untyped-decorator]
 def run_events(
     controller: Any,
@@ -112,7 +120,7 @@ def run_events(
     kernel's arrays, inputs then outputs (`kernels.steps`). ``accepts`` says whether the controller may return torques,
     and commands.
     """
-    q, v, tau, forces, q1, v1, found, progress, all_q, all_v, all_tau, all_forces, all_commands = arrays[:13]
+    q, v, tau, forces, q1, v1, found, progress = arrays[:8]
     commands, constant_tau, timing, settings, dt = arrays[13:]
     records = 0
     for k in range(len(events)):
@@ -123,8 +131,7 @@ def run_events(
             if status != FINE:
                 return status, now, i, j, records
         if events[k, 2] != 0:
-            all_q[records], all_v[records], all_tau[records], all_forces[records] = q, v, tau, forces
-            all_commands[records] = commands if timing[COMMANDED] > 0.5 else np.full_like(commands, np.nan)
+            record(records, q, v, tau, forces, commands, timing, arrays[8:13])
             records += 1
         if k == len(events) - 1:
             break

@@ -4,13 +4,13 @@
 | product | called with                                | returns                                                      |
 |---------|--------------------------------------------|--------------------------------------------------------------|
 | `value` | inputs                                     | results, then what products may take of them (`kept`)         |
-| `vjp`   | inputs, outputs, seeds of results          | ``s' J``, by inputs                                          |
+| `vjp`   | inputs, outputs, seeds of results          | ``s' J``, by inputs; results without a seed count nothing     |
 | `jvp`   | inputs, outputs, directions of inputs      | ``J d``, by results                                          |
 | `hvp`   | inputs, outputs, seeds, directions         | the derivative of ``s' J`` along the direction: symmetric     |
 
 Arrays are NumPy's, or those of a device that evaluators on it take. See `quantities.coordinate_derivatives` for
-coordinates: to a framework, functions of ``q`` are those that normalize quaternions first, and so the second derivatives
-here are symmetric.
+coordinates: to a framework, functions of ``q`` are those that normalize quaternions first, so that second derivatives
+are symmetric.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from linkwork.contact.step import ContactStep
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.dynamics.solution import ResultLayout
-from linkwork.dynamics.staged_products import Stages
+from linkwork.dynamics.stages import Stages
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.base import ArrayEvaluator, ProgramEvaluator
 from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives, is_curved
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.products import Product
 from linkwork.simulation.stepper import Stepper
 
 Arrays = Mapping[str, Any]
@@ -108,7 +109,7 @@ class ArrayFunction:
         """`value` of exactly the inputs that a call must have, in their order."""
         return lambda *arrays: self.value(dict(zip(self.given, arrays, strict=True)))
 
-    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
         raise NotImplementedError
 
@@ -116,15 +117,13 @@ class ArrayFunction:
         """``J d``; of configurations in tangent spaces."""
         raise NotImplementedError
 
-    def tangent_hvp(
-        self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any], directions: Arrays
-    ) -> list[Any]:
+    def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """The derivative of `tangent_vjp` along a direction, seeds held."""
         raise NotImplementedError
 
     # In coordinates --------------------------------------------------------------------------------------------
 
-    def vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    def vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``s' J``, by `by`."""
         found = self.tangent_vjp(inputs, outputs, self._tangent_seeds(outputs, seeds))
         for name in self.curved:
@@ -141,20 +140,19 @@ class ArrayFunction:
                 rates[k] = self.maps.rate(outputs[k], rates[k])
         return rates
 
-    def hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any], directions: Arrays) -> list[Any]:
+    def hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """The derivative of `vjp` along a direction, seeds held: the Hessian of ``s' f`` times the direction."""
         y, d = self._tangent_seeds(outputs, seeds), self._tangent_directions(inputs, directions)
         found = self.tangent_hvp(inputs, outputs, y, d)
         if self.curved_results:  # seeds in the tangent space change with the configuration that they are seeds of
             rates = self.tangent_jvp(inputs, outputs, d)
-            moving = list(y)
+            moving = {}
             for k, name in enumerate(self.results):
-                if name in self.curved_results:
+                if name in self.curved_results and name in seeds:
                     rate = self.maps.rate(outputs[k], rates[k])
-                    moving[k] = self.maps.seed.jvp(outputs[k], seeds[k], rate, 0.0 * seeds[k])
-                else:
-                    moving[k] = 0.0 * y[k]
-            found = [h + g for h, g in zip(found, self.tangent_vjp(inputs, outputs, moving), strict=True)]
+                    moving[name] = self.maps.seed.jvp(outputs[k], seeds[name], rate, 0.0 * seeds[name])
+            if moving:
+                found = [h + g for h, g in zip(found, self.tangent_vjp(inputs, outputs, moving), strict=True)]
         if any(name in self.by for name in self.curved):
             gradients = self.tangent_vjp(inputs, outputs, y)
             for name in self.curved:
@@ -163,11 +161,11 @@ class ArrayFunction:
                 found[k] = self.maps.gradient.jvp(inputs[name], gradients[k], direction, found[k])
         return found
 
-    def _tangent_seeds(self, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
-        return [
-            self.maps.seed(outputs[k], s) if name in self.curved_results else s
-            for k, (name, s) in enumerate(zip(self.results, seeds, strict=True))
-        ]
+    def _tangent_seeds(self, outputs: Sequence[Any], seeds: Arrays) -> dict[str, Any]:
+        return {
+            name: self.maps.seed(outputs[self.results.index(name)], s) if name in self.curved_results else s
+            for name, s in seeds.items()
+        }
 
     def _tangent_directions(self, inputs: Arrays, directions: Arrays) -> dict[str, Any]:
         return {
@@ -231,11 +229,12 @@ class EvaluatorFunction(ArrayFunction):
         if isinstance(evaluate, ForwardDynamics):
             if len(self.results) == 1:
                 return lambda q, v, tau: (evaluate(q, v, tau).acceleration,)
-            forces = (..., ResultLayout(self.robot.nc).multipliers)
+            forces = ResultLayout(self.robot.nc).multipliers
 
             def solve(q: Any, v: Any, tau: Any) -> tuple[Any, Any]:
-                made = evaluate(q, v, tau)
-                return made.acceleration, made._result[forces]
+                made: Any = evaluate(q, v, tau)
+                result = made._result
+                return made.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
 
             return solve
         if len(self.results) == 1 and not isinstance(evaluate, ImpactDynamics):
@@ -248,10 +247,19 @@ class EvaluatorFunction(ArrayFunction):
             return {}
         return {"solution": SimpleNamespace(acceleration=outputs[0], multipliers=outputs[1])}
 
-    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    def _product_for(self, kind: str, seeds: Arrays) -> Any:
+        """The product of a kind; without projections of forces where these have no seeds."""
+        if not self.staged or len(seeds) == len(self.results):
+            return self._product(kind)
+        light = f"{kind} without projections"
+        if light not in self._products:
+            self._products[light] = self._product(kind).without_projections()
+        return self._products[light]
+
+    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
-        product, options = self._product("vjp"), self._options(inputs)
-        return list(product(*self._state(inputs), *seeds, **options, **self._solution(outputs)))
+        product, options = self._product_for("vjp", seeds), self._options(inputs)
+        return list(product(*self._state(inputs), **self._seeds(product, seeds), **options, **self._solution(outputs)))
 
     def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
         """``J d``; of configurations in tangent spaces."""
@@ -260,12 +268,16 @@ class EvaluatorFunction(ArrayFunction):
         found = product(*self._state(inputs), **options, **further, **self._solution(outputs))
         return list(found) if isinstance(found, tuple) else [found]
 
-    def tangent_hvp(
-        self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any], directions: Arrays
-    ) -> list[Any]:
+    def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """The derivative of `tangent_vjp` along a direction, seeds held."""
-        product, options = self._product("hvp"), self._options(inputs)
-        return list(product(*self._state(inputs), *seeds, **options, **self._directed(directions)))
+        product, options = self._product_for("hvp", seeds), self._options(inputs)
+        given = {**self._seeds(product, seeds), **options, **self._directed(directions), **self._solution(outputs)}
+        return list(product(*self._state(inputs), **given))
+
+    def _seeds(self, product: Product, seeds: Arrays) -> Arrays:
+        """Seeds by name: that of the first result must be there."""
+        first = self.results[0]
+        return seeds if first in seeds else {first: zeros_of(product)[f"y_{first}"], **seeds}
 
     def _directed(self, directions: Arrays) -> dict[str, Any]:
         return {f"d{name}": d for name, d in directions.items()}
@@ -343,9 +355,6 @@ class ContactArrayFunction(ArrayFunction):
         results = {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}
         return Differentiated(("q", "v", "tau"), (*optional, *evaluator.parameters), results, ("q",), ("q1",))
 
-    def _default_by(self, evaluator: Any, known: Differentiated) -> tuple[str, ...]:
-        return tuple(name for name in known.inputs if name not in evaluator.parameters)
-
     def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
         """Shapes of one state: of inputs, of results, and of what else `value` returns."""
         program, nq, nv = self.evaluator.program, self.robot.nq, self.robot.nv
@@ -365,34 +374,40 @@ class ContactArrayFunction(ArrayFunction):
         return [made.q, made.v, made._found if isinstance(self.evaluator, Stepper) else made._result]
 
     def _further(self, inputs: Arrays, outputs: Sequence[Any]) -> dict[str, Any]:
-        names = [name for name in self.optional if name not in self._double.parameters and name in inputs]
-        further: dict[str, Any] = {name: inputs[name] for name in names}
-        further["smoothing"] = self.smoothing
-        if outputs[0].dtype == np.float64:
+        further = {**self._options(inputs), "smoothing": self.smoothing}
+        if outputs[0].dtype == np.float64:  # else the step is made again in double precision
             q1, v1, result = outputs
-            stepper = isinstance(self._double, Stepper)
-            made = SimpleNamespace(q=q1, v=v1, **{"_found" if stepper else "_result": result})
-            further["made" if stepper else "solution"] = made
+            further["solution"] = SimpleNamespace(q=q1, v=v1, _found=result, _result=result)
         return further
 
-    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
-        found = self._double.vjp(*self._state(inputs), *seeds, **self._further(inputs, outputs))
-        names = ("q", "v", "tau", *(name for name in self.optional if name in ("commands", "wrenches")))
-        by_name = dict(zip(names, found, strict=True))
+        none, product = np.zeros(self.robot.nv), self._double.vjp
+        given = [seeds.get(name, none) for name in self.results]
+        found = product(*self._state(inputs), *given, **self._further(inputs, outputs))
+        by_name = dict(zip(product.inputs, found, strict=True))
         return [by_name[name] for name in self.by]
 
     def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
         """``J d``; of configurations in tangent spaces."""
         given = [directions.get(name, np.zeros(self.robot.nv)) for name in self.given]
         options = {f"d{name}": d for name, d in directions.items() if name not in self.given}
-        return list(self._double.jvp(*self._state(inputs), *given, **options, **self._further(inputs, outputs)))
+        product: Callable[..., Any] = self._double.jvp
+        return list(product(*self._state(inputs), *given, **options, **self._further(inputs, outputs)))
 
-    def tangent_hvp(
-        self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any], directions: Arrays
-    ) -> list[Any]:
+    def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """There are none."""
         raise UnsupportedFeature(f"steps of '{self.robot.name}' with contacts have no second derivatives")
+
+
+def zeros_of(product: Product) -> Arrays:
+    """Seeds and directions of a product where none are given, by name.
+
+    Args:
+        product: The product.
+    """
+    product.runner  # noqa: B018  makes them
+    return product._zeros
 
 
 def array_function(

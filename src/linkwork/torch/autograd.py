@@ -14,35 +14,40 @@ import torch
 from torch.autograd import forward_ad
 
 from linkwork.torch import derivatives
-from linkwork.torch.call import PLAIN, Call, Tensor, Tensors
+from linkwork.torch.call import Call, Tensor, Tensors, aligned
 
 _transforms_active = torch._C._are_functorch_transforms_active
 _grad_enabled = torch.is_grad_enabled
 
 
 def apply(call: Call, tensors: Sequence[Tensor]) -> Tensors:
-    """A product with tensors, by whichever way torch needs it now.
+    """A product with tensors that have memory of their own, or are wrapped by transforms of `torch.func`.
 
     Args:
         call: The product.
         tensors: All that it takes.
     """
-    for x in tensors:
-        if type(x) not in PLAIN:  # fake tensors and other classes
-            call.check_class(tensors)
-            from linkwork.torch.operator import through_operator
-
-            return through_operator(call, tensors)
     if _transforms_active():
         found: Tensors = TransformedCall.apply(call, *tensors)
         return found
     if forward_ad._current_level >= 0:
-        return _eager(call, *tensors)
+        return tracked(call, tensors)
     if _grad_enabled():
         for x in tensors:
             if x.requires_grad:
-                return _eager(call, *tensors)
+                return tracked(call, tensors)
     return call.run(tensors)
+
+
+def tracked(call: Call, tensors: Sequence[Tensor]) -> Tensors:
+    """A product that derivatives may be asked of, where no transform is active.
+
+    Args:
+        call: The product.
+        tensors: All that it takes.
+    """
+    found: Tensors = _eager(call, *tensors)
+    return found
 
 
 class _Rules(torch.autograd.Function):
@@ -107,24 +112,5 @@ class TransformedCall(_Rules):
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], call: Call, *tensors: Tensor) -> Any:
         """One more batch axis, which evaluators have anyway."""
-        outputs = apply(call, aligned(call, tensors, in_dims[1:]))
+        outputs = call(*aligned(call, tensors, in_dims[1:]))
         return outputs, (0,) * len(outputs)
-
-
-def aligned(call: Call, tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tensor]:
-    """Tensors with the mapped axis in front of all other batch axes.
-
-    Args:
-        call: The product.
-        tensors: All that it takes.
-        dims: The mapped axis of each; None: it has none.
-    """
-    ranks = [x.dim() - (dim is not None) - len(s) for x, dim, s in zip(tensors, dims, call.input_shapes, strict=True)]
-    most, found = max(ranks), []
-    for x, dim, rank in zip(tensors, dims, ranks, strict=True):
-        if dim is None:
-            found.append(x)
-            continue
-        front = x.movedim(dim, 0)
-        found.append(front.reshape(front.shape[0], *[1] * (most - rank), *front.shape[1:]))
-    return found

@@ -16,25 +16,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol, TypeAlias
 
 import torch
 
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.torch.array_functions import ArrayFunction
-
-if TYPE_CHECKING:
-    from linkwork.torch.functions import Function
+from linkwork.torch.array_functions import ArrayFunction, Shapes
 
 Kind = Literal["value", "vjp", "jvp", "hvp"]
-Tensor = torch.Tensor
-Tensors = tuple[Tensor, ...]
+Tensor: TypeAlias = torch.Tensor
+Tensors: TypeAlias = tuple[Tensor, ...]
 
 TYPES = {torch.float64: "float64", torch.float32: "float32"}
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 """Classes of tensors that have memory of their own."""
 
 _from_numpy = torch.from_numpy
+
+
+class Source(Protocol):
+    """A function that calls are made of."""
+
+    evaluator: Any
+    number: int
+    arrays: ArrayFunction
+
+    @property
+    def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
+        """Shapes of one state: of inputs, of results, and of what else is kept for derivatives."""
+
+    @property
+    def takes_outputs(self) -> bool:
+        """Whether products take what was computed."""
+
+    def call(self, kind: Kind, names: tuple[str, ...], seeded: tuple[str, ...] | None = None) -> Call:
+        """The value or a product with certain inputs, and seeds of certain results."""
+
+    def arrays_on(self, device: Any, dtype: str) -> ArrayFunction:
+        """The evaluator as a function of arrays on a device, with numbers of one type."""
+
+    def evaluate(self, call: Call, tensors: Sequence[Tensor]) -> Tensors:
+        """A product with tensors, by whichever way torch needs it now."""
 
 
 class Call:
@@ -44,10 +66,11 @@ class Call:
         function: The function.
         kind: Which product.
         names: Inputs that are given, in the order of tensors.
+        seeded: Results that have seeds; of others they are zero.
     """
 
-    def __init__(self, function: Function, kind: Kind, names: tuple[str, ...]) -> None:
-        self.function, self.kind, self.names = function, kind, names
+    def __init__(self, function: Source, kind: Kind, names: tuple[str, ...], seeded: tuple[str, ...]) -> None:
+        self.function, self.kind, self.names, self.seeded = function, kind, names, seeded
         arrays = function.arrays
         self.by = tuple(name for name in arrays.by if name in names)
         """Inputs among these that are differentiated by."""
@@ -55,13 +78,27 @@ class Call:
         self._one_type = not function.evaluator._backend.single_for_single
         self._own_type = torch.float64 if function.evaluator._backend.dtype == "float64" else torch.float32
 
-    def other(self, kind: Kind) -> Call:
+    def other(self, kind: Kind, seeded: tuple[str, ...] | None = None) -> Call:
         """Another product with the same inputs.
 
         Args:
             kind: Which.
+            seeded: Results that have seeds; by default those of this call.
         """
-        return self.function.call(kind, self.names)
+        return self.function.call(kind, self.names, self.seeded if seeded is None else seeded)
+
+    @property
+    def key(self) -> str:
+        """What says which inputs and seeds are given."""
+        return f"{','.join(self.names)}|{','.join(self.seeded)}"
+
+    def __call__(self, *tensors: Tensor) -> Tensors:
+        """Compute, by whichever way torch needs it now: with derivatives, mapped, compiled.
+
+        Args:
+            tensors: All that the call takes.
+        """
+        return self.function.evaluate(self, tensors)
 
     # Shapes ----------------------------------------------------------------------------------------------------
 
@@ -75,7 +112,7 @@ class Call:
         """Words for the tensors of a call."""
         results = list(self.function.shapes[1])
         outputs = [*results, *self.function.shapes[2]][: self.outputs]
-        seeds = [f"the seed of {name}" for name in results]
+        seeds = [f"the seed of {name}" for name in self.seeded]
         directions = [f"the direction of {name}" for name in self.by]
         further = {"value": [], "vjp": [*outputs, *seeds], "jvp": [*outputs, *directions]}
         return [*self.names, *further.get(self.kind, [*outputs, *seeds, *directions])]
@@ -85,7 +122,7 @@ class Call:
         """Shapes of one state's tensors."""
         inputs, results, kept = self.function.shapes
         outputs = [*results.values(), *kept.values()][: self.outputs]
-        seeds, directions = list(results.values()), [inputs[name] for name in self.by]
+        seeds, directions = [results[name] for name in self.seeded], [inputs[name] for name in self.by]
         further: dict[str, list[tuple[int, ...]]] = {"value": [], "vjp": [*outputs, *seeds]}
         further |= {"jvp": [*outputs, *directions], "hvp": [*outputs, *seeds, *directions]}
         return [*(inputs[name] for name in self.names), *further[self.kind]]
@@ -101,7 +138,7 @@ class Call:
     @cached_property
     def parts(self) -> tuple[slice, slice, slice, slice]:
         """Where inputs, outputs, seeds and directions are among the tensors."""
-        n, m, r, b = len(self.names), self.outputs, len(self.function.shapes[1]), len(self.by)
+        n, m, r, b = len(self.names), self.outputs, len(self.seeded), len(self.by)
         if self.kind == "value":
             m = r = b = 0
         elif self.kind == "vjp":
@@ -128,9 +165,7 @@ class Call:
         try:
             return tuple(torch.broadcast_shapes(*leads))
         except RuntimeError:
-            each = ", ".join(
-                f"{name} {tuple(lead)}" for name, lead in zip(self.input_names, leads, strict=True) if lead
-            )
+            each = ", ".join(f"{name} {tuple(x)}" for name, x in zip(self.input_names, leads, strict=True) if x)
             raise InputError(f"leading axes do not broadcast: {each}") from None
 
     # Numbers ---------------------------------------------------------------------------------------------------
@@ -196,7 +231,7 @@ class Call:
         d = dict(zip(self.by, arrays[along], strict=False))
         if self.kind == "value":
             return function.value(x)
-        f, s = arrays[outputs], arrays[seeds]
+        f, s = arrays[outputs], dict(zip(self.seeded, arrays[seeds], strict=False))
         if self.kind == "jvp":
             return function.jvp(x, f, d)
         found = function.vjp(x, f, s) if self.kind == "vjp" else function.hvp(x, f, s, d)
@@ -211,7 +246,7 @@ class Call:
             tensors: All that the call takes.
         """
         for name, x in zip(self.input_names, tensors, strict=True):
-            if not isinstance(x, Tensor):
+            if not isinstance(x, torch.Tensor):
                 raise InputError(f"{name} is {type(x).__name__}, needs a torch tensor: torch.as_tensor({name})")
 
     def _check(self, tensors: Sequence[Tensor]) -> None:
@@ -223,6 +258,25 @@ class Call:
                 raise InputError(f"tensors are on one device; {name} is on {x.device}, {self.names[0]} on {device}")
         if device.type not in ("cpu", "cuda"):
             raise InputError(f"tensors are on '{device}', needs 'cpu' or 'cuda'")
+
+
+def aligned(call: Call, tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tensor]:
+    """Tensors with the mapped axis in front of all other batch axes.
+
+    Args:
+        call: The product.
+        tensors: All that it takes.
+        dims: The mapped axis of each; None: it has none.
+    """
+    ranks = [x.dim() - (dim is not None) - len(s) for x, dim, s in zip(tensors, dims, call.input_shapes, strict=True)]
+    most, found = max(ranks), []
+    for x, dim, rank in zip(tensors, dims, ranks, strict=True):
+        if dim is None:
+            found.append(x)
+            continue
+        front = x.movedim(dim, 0)
+        found.append(front.reshape(front.shape[0], *[1] * (most - rank), *front.shape[1:]))
+    return found
 
 
 def _array(x: Tensor) -> Any:

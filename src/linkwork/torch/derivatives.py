@@ -26,18 +26,6 @@ from linkwork.torch.call import Call, Tensor, Tensors
 Optional = Sequence[Tensor | None]
 
 
-def evaluate(call: Call, *tensors: Tensor) -> Tensors:
-    """A product with tensors, by whichever way torch needs it now.
-
-    Args:
-        call: The product.
-        tensors: All that it takes.
-    """
-    from linkwork.torch.autograd import apply
-
-    return apply(call, tensors)
-
-
 def _filled(given: Optional, like: Sequence[Tensor]) -> list[Tensor]:
     """Zeros where nothing is given."""
     return [torch.zeros_like(y) if x is None else x for x, y in zip(given, like, strict=True)]
@@ -50,7 +38,7 @@ def _any(given: Optional) -> bool:
 def _zero_seeds(call: Call, tensors: Sequence[Tensor], seeds: Optional) -> list[Tensor]:
     """Zeros where nothing is given, of the shapes of results."""
     if all(s is not None for s in seeds):
-        return list(seeds)  # type: ignore[arg-type]
+        return list(seeds)
     lead, dtype = call.lead(tensors), call.dtype(tensors)
     return [
         tensors[0].new_zeros((*lead, *shape), dtype=dtype) if s is None else s
@@ -80,31 +68,45 @@ def backward(call: Call, tensors: Sequence[Tensor], outputs: Optional, seeds: Op
         seeds: Gradients by its results; None: zero.
         needed: Which gradients are asked for.
     """
-    x, f, s, d = (list(tensors[part]) for part in call.parts)
-    by_x, _, by_s, by_d = (any(needed[part]) for part in call.parts)
-    found: list[Any] = [None] * len(x)
     if not _any(seeds):
         return [None] * len(tensors)
+    x, f, s, d = (list(tensors[part]) for part in call.parts)
+    by_x, _, by_s, by_d = (any(needed[part]) for part in call.parts)
+    results, rest = call.function.arrays.results, [None] * len(f)
+    found: list[Any] = [None] * len(x)
+    of_seeds: list[Any] = [None] * len(s)
+    along: list[Any] = [None] * len(d)
+    if call.kind in ("value", "jvp"):
+        given = [(name, u) for name, u in zip(results, seeds, strict=False) if u is not None]
+        seeded, u = tuple(name for name, _ in given), [u for _, u in given]
+        if call.kind == "value":
+            kept = [y for y in outputs if y is not None]
+            return _by_inputs(call, x, call.other("vjp", seeded)(*x, *kept, *u)) if given else found
+        if by_x:
+            found = _by_inputs(call, x, call.other("hvp", seeded)(*x, *f, *u, *d))
+        if by_d:
+            along = _reduced(call.other("vjp", seeded)(*x, *f, *u), d)
+        return [*found, *rest, *along]
     u = _zero_seeds(call, tensors, seeds)
-    if call.kind == "value":
-        kept = [y for y in outputs if y is not None]
-        return _by_inputs(call, x, evaluate(call.other("vjp"), *x, *kept, *u[: len(call.function.shapes[1])]))
-    rest: list[Any] = [None] * len(f)
     if call.kind == "vjp":
         if by_x:
-            found = _by_inputs(call, x, evaluate(call.other("hvp"), *x, *f, *s, *u))
-        of_seeds = _reduced(evaluate(call.other("jvp"), *x, *f, *u), s) if by_s else [None] * len(s)
+            found = _by_inputs(call, x, call.other("hvp")(*x, *f, *s, *u))
+        if by_s:
+            of_seeds = _reduced(_seeded(call, call.other("jvp")(*x, *f, *u)), s)
         return [*found, *rest, *of_seeds]
-    if call.kind == "jvp":
-        if by_x:
-            found = _by_inputs(call, x, evaluate(call.other("hvp"), *x, *f, *u, *d))
-        along = _reduced(evaluate(call.other("vjp"), *x, *f, *u), d) if by_d else [None] * len(d)
-        return [*found, *rest, *along]
     if by_x:
         raise _no_third(call)
-    of_seeds = _reduced(_second(call, x, f, d, u), s) if by_s else [None] * len(s)
-    along = _reduced(evaluate(call.other("hvp"), *x, *f, *s, *u), d) if by_d else [None] * len(d)
+    if by_s:
+        of_seeds = _reduced(_seeded(call, _second(call, x, f, d, u)), s)
+    if by_d:
+        along = _reduced(call.other("hvp")(*x, *f, *s, *u), d)
     return [*found, *rest, *of_seeds, *along]
+
+
+def _seeded(call: Call, rates: Sequence[Tensor]) -> list[Tensor]:
+    """Of rates of all results, those of results that have seeds."""
+    by_name = dict(zip(call.function.arrays.results, rates, strict=True))
+    return [by_name[name] for name in call.seeded]
 
 
 def forward(call: Call, tensors: Sequence[Tensor], outputs: Optional, tangents: Optional) -> list[Any]:
@@ -124,25 +126,25 @@ def forward(call: Call, tensors: Sequence[Tensor], outputs: Optional, tangents: 
     terms: list[Tensors | list[Tensor]] = []
     if call.kind == "value":
         kept = [y for y in outputs if y is not None]
-        rates = evaluate(call.other("jvp"), *x, *kept, *along)
+        rates = call.other("jvp")(*x, *kept, *along)
         return [*rates, *[None] * len(call.function.shapes[2])]
     if call.kind == "vjp":
         if moved:
-            terms.append(evaluate(call.other("hvp"), *x, *f, *s, *along))
+            terms.append(call.other("hvp")(*x, *f, *s, *along))
         if _any(ds):
-            terms.append(evaluate(call, *x, *f, *_filled(ds, s)))
+            terms.append(call(*x, *f, *_filled(ds, s)))
     elif call.kind == "jvp":
         if moved:
             terms.append(_second(call, x, f, d, along))
         if _any(dd):
-            terms.append(evaluate(call, *x, *f, *_filled(dd, d)))
+            terms.append(call(*x, *f, *_filled(dd, d)))
     else:
         if moved:
             raise _no_third(call)
         if _any(ds):
-            terms.append(evaluate(call, *x, *f, *_filled(ds, s), *d))
+            terms.append(call(*x, *f, *_filled(ds, s), *d))
         if _any(dd):
-            terms.append(evaluate(call, *x, *f, *s, *_filled(dd, d)))
+            terms.append(call(*x, *f, *s, *_filled(dd, d)))
     if not terms:
         return _zero_seeds(call, tensors, [None] * len(call.output_shapes))
     return [sum(parts[1:], parts[0]) for parts in zip(*terms, strict=True)]
@@ -150,7 +152,7 @@ def forward(call: Call, tensors: Sequence[Tensor], outputs: Optional, tangents: 
 
 def _second(call: Call, x: Sequence[Tensor], f: Sequence[Tensor], d: Sequence[Tensor], e: Sequence[Tensor]) -> Any:
     """``e' H d`` of each number of the results."""
-    product = call.other("hvp")
+    product = call.other("hvp", call.function.arrays.results)
     inputs, results, _ = call.function.shapes
     sizes = [int(torch.Size(shape).numel()) for shape in results.values()]
     lead = product.lead([*x, *f, *(d[0].new_zeros(shape) for shape in results.values()), *d])
@@ -159,7 +161,7 @@ def _second(call: Call, x: Sequence[Tensor], f: Sequence[Tensor], d: Sequence[Te
         units = torch.eye(total, dtype=d[0].dtype, device=d[0].device)[:, at : at + size]
         seeds.append(units.reshape(total, *[1] * len(lead), *shape).expand(total, *lead, *shape))
         at += size
-    found = evaluate(product, *x, *f, *seeds, *d)
+    found = product(*x, *f, *seeds, *d)
     numbers: Any = 0.0
     for name, h, direction in zip(call.by, found, e, strict=True):
         axes = len(inputs[name])

@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
-from linkwork.dynamics.implicit_products import DUALS
-from linkwork.dynamics.solution import HEAD
-from linkwork.dynamics.staged_products import Stages
+from linkwork.dynamics.stages import Stages
 from linkwork.errors import UnsupportedFeature
 from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives
 from linkwork.quantities.products import Product
 from linkwork.simulation.stepper import Stepper
-from linkwork.torch.array_functions import ArrayFunction, Arrays, EvaluatorFunction, Shapes
+from linkwork.torch.array_functions import ArrayFunction, Arrays, EvaluatorFunction, Shapes, zeros_of
 from linkwork.torch.launches import Given, Launch, Tensor, named
+from linkwork.torch.staged_launches import StagedLaunches, StagedPrograms, zip_names
 
 
 class MapOnDevice:
@@ -65,6 +65,7 @@ class DeviceFunction(ArrayFunction):
         self.device = device
         self.known = source.differentiated
         self._launches: dict[Any, Launch] = {}
+        self._staged: dict[Any, StagedPrograms] = {}
 
     def _default_by(self, evaluator: Any, known: Any) -> tuple[str, ...]:
         return EvaluatorFunction._default_by(self, evaluator, known)
@@ -100,12 +101,16 @@ class DeviceFunction(ArrayFunction):
             self._products[kind] = found
         return found
 
-    def _held(self, product: Product, options: Sequence[str], directions: Sequence[str]) -> dict[str, Any]:
+    def _held(
+        self, product: Product, options: Sequence[str], directions: Sequence[str], seeds: Sequence[str] | None = None
+    ) -> dict[str, Any]:
         """All inputs of a product by name: tensors of calls, and what the evaluator holds."""
-        state = [Given(name) for name in self.given]
-        seeds = [Given(f"y_{name}") for name in self.results] if product.seeded else []
-        along = named([f"d{name}" for name in directions])
-        arranged = product._arranged([*state, *seeds], {**named(options), **along})
+        given: dict[str, Any] = {name: zero for name, zero in zeros_of(product).items() if name[0] == "d"}
+        if product.seeded:
+            given |= {self.results[0]: zeros_of(product)[f"y_{self.results[0]}"]}
+            given |= {name: Given(f"y_{name}") for name in (self.results if seeds is None else seeds)}
+        given |= named([*options, *(f"d{name}" for name in directions)])
+        arranged = product._arranged([Given(name) for name in self.given], given)
         source = self.evaluator.differentiated_program
         names = [*source.algorithm.inputs, *product._further_inputs(source)]
         return dict(zip(names, arranged, strict=True))
@@ -120,7 +125,10 @@ class DeviceFunction(ArrayFunction):
             return Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device)
 
         made = self._launch(("value", options), make)(inputs)
-        return [made[k] if at is None else made[k][..., at] for k, at in self._parts]
+        parts = [made[k] if at is None else made[k][..., at] for k, at in self._parts]
+        if forward_ad._current_level >= 0:  # tangents of views must be laid out as they are
+            return [x.contiguous() for x in parts]
+        return parts
 
     @cached_property
     def _parts(self) -> list[tuple[int, slice | None]]:
@@ -129,90 +137,53 @@ class DeviceFunction(ArrayFunction):
         found = [(outputs.index(name), at) for name, at in self.known.results.values()]
         return [(k, None if at == slice(None) else at) for k, at in found]
 
-    def _run(self, kind: str, inputs: Arrays, seeds: Sequence[Any], directions: Arrays) -> list[Any]:
+    def _run(self, kind: str, inputs: Arrays, seeds: Arrays, directions: Arrays) -> list[Any]:
         """A product that is one program."""
         product, options, along = self._product(kind), tuple(self._options(inputs)), tuple(directions)
+        seeded = tuple(seeds)
 
         def make() -> Launch:
-            return Launch(product.runner, self._held(product, options, along), self.device)  # type: ignore[arg-type]
+            held = self._held(product, options, along, seeded)
+            return Launch(product.runner, held, self.device)  # type: ignore[arg-type]
 
         tensors = {**inputs, **{f"d{name}": d for name, d in directions.items()}}
-        tensors |= {f"y_{name}": s for name, s in zip(self.results, seeds, strict=False)}
-        return self._launch((kind, options, along), make)(tensors)
+        tensors |= {f"y_{name}": s for name, s in seeds.items()}
+        return self._launch((kind, options, along, seeded), make)(tensors)
 
-    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
         product = self._product("vjp")
         if isinstance(product, Stages):
-            return self._staged_vjp(product, inputs, outputs, seeds)
+            return self._stages(product, inputs, outputs, len(seeds) > 1).vjp(self._both(outputs, seeds))
         return self._run("vjp", inputs, seeds, {})
 
     def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
         """``J d``; of configurations in tangent spaces."""
         product = self._product("jvp")
         if isinstance(product, Stages):
-            return self._staged_jvp(product, inputs, outputs, directions)
-        return self._run("jvp", inputs, (), directions)
+            return self._stages(product, inputs, outputs).jvp(directions)
+        return self._run("jvp", inputs, {}, directions)
 
-    def tangent_hvp(
-        self, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any], directions: Arrays
-    ) -> list[Any]:
+    def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """The derivative of `tangent_vjp` along a direction, seeds held."""
+        product = self._product("hvp")
+        if isinstance(product, Stages):
+            return self._stages(product, inputs, outputs, len(seeds) > 1).hvp(self._both(outputs, seeds), directions)
         return self._run("hvp", inputs, seeds, directions)
 
-    # In stages -------------------------------------------------------------------------------------------------
+    def _both(self, outputs: Sequence[Any], seeds: Arrays) -> list[Tensor]:
+        """Seeds of accelerations and forces."""
+        like = zip(self.results, outputs, strict=True)
+        return [seeds[name] if name in seeds else x.new_zeros(x.shape[-1]) for name, x in like]
 
-    def _solved(self, product: Stages, tensors: dict[str, Any], options: tuple[str, ...]) -> tuple[Any, Any]:
-        """The solution of the linear system with right-hand sides ``force`` and ``rows``: ``x`` and ``w``."""
-
-        def make() -> Launch:
-            product.runner  # noqa: B018  makes what is held
-            held = {**self._held(product, options, ()), **named(self.implicit_names(product))}
-            arranged = product._of_system(held, Given("force"), Given("rows"))
-            runner: Any = product.solve_runner
-            return Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device)
-
-        x, result = self._launch(("system", options), make)(tensors)
-        rows = int(self.robot.nc)
-        return x, result[..., HEAD : HEAD + rows]
-
-    @staticmethod
-    def implicit_names(product: Stages) -> list[str]:
-        """Names of the solution among the inputs of residuals.
-
-        Args:
-            product: The product.
-        """
-        return list(product.implicit.solution)
-
-    def _residual(self, product: Stages, tensors: dict[str, Any], options: tuple[str, ...], along: Any) -> list[Any]:
-        """The derivative of the residual."""
-
-        def make() -> Launch:
-            runner: Any = product.runner
-            held = {**self._held(product, options, along), **named(self.implicit_names(product))}
-            held |= named(list(DUALS.values()))
-            return Launch(runner, {name: held[name] for name in runner.names}, self.device)
-
-        return self._launch((product.kind, options, along), make)(tensors)
-
-    def _staged_vjp(self, product: Stages, inputs: Arrays, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    def _stages(self, product: Stages, inputs: Arrays, outputs: Sequence[Any], project: bool = True) -> StagedLaunches:
         options = tuple(self._options(inputs))
-        tensors = {**inputs, **dict(zip(self.implicit_names(product), outputs, strict=True))}
-        p, w = self._solved(product, {**tensors, "force": seeds[0], "rows": -seeds[1]}, options)
-        found: dict[str, Any] = {"tau": p, "target": -w}
-        moving = list(product.program.algorithm.outputs)
-        if moving:
-            made = self._residual(product, {**tensors, **dict(zip(DUALS.values(), (p, w), strict=True))}, options, ())
-            found |= zip(moving, made, strict=True)
-        return [found[name] for name in product.inputs]
-
-    def _staged_jvp(self, product: Stages, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
-        options, along = tuple(self._options(inputs)), tuple(directions)
-        tensors = {**inputs, **dict(zip(self.implicit_names(product), outputs, strict=True))}
-        directed = {f"d{name}": d for name, d in directions.items()}
-        force, rows = self._residual(product, {**tensors, **directed}, options, along)
-        return list(self._solved(product, {**tensors, "force": force, "rows": rows}, options))
+        key = product.kind, options
+        programs = self._staged.get(key)
+        if programs is None:
+            held = partial(self._held, product, options)
+            programs = self._staged[key] = StagedPrograms(product, held, self.device)
+        return StagedLaunches(programs, {**inputs, **zip_names(programs.solution, outputs)}, project)
 
 
 def check_device(evaluator: Any) -> None:

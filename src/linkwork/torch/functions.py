@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import count
 from typing import Any
-from weakref import WeakValueDictionary
 
 import torch
 from torch.autograd import forward_ad
@@ -17,10 +16,11 @@ from linkwork.errors import InputError
 from linkwork.inputs import suggest
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
+from linkwork.torch import autograd, operator
 from linkwork.torch.array_functions import ArrayFunction, Shapes, array_function
-from linkwork.torch.autograd import apply
-from linkwork.torch.call import Call, Kind, Tensor
+from linkwork.torch.call import PLAIN, Call, Kind, Tensor, Tensors
 from linkwork.torch.device_functions import DeviceFunction, check_device
+from linkwork.torch.operator import FUNCTIONS
 
 _transforms_active = torch._C._are_functorch_transforms_active
 _grad_enabled = torch.is_grad_enabled
@@ -29,15 +29,9 @@ _from_numpy = torch.from_numpy
 _tuple_of = tuple.__new__
 
 _NUMBERS = count()
-_MADE: WeakValueDictionary[int, Function] = WeakValueDictionary()
 
 RESULT_NAMES: Mapping[str, str] = {"q1": "q", "v1": "v"}
 """Results as calls name them: the state after a step."""
-
-
-def made_functions() -> Mapping[int, Function]:
-    """Functions that are in use, by their numbers."""
-    return _MADE
 
 
 class Function:
@@ -59,11 +53,12 @@ class Function:
         fields = [RESULT_NAMES.get(name, name) for name in self.arrays.results]
         self._several: Any = namedtuple(f"{type(evaluator).__name__}Result", fields) if len(fields) > 1 else None
         self._results = len(fields)
-        self._calls: dict[tuple[str, tuple[str, ...]], Call] = {}
+        self._calls: dict[Any, Call] = {}
         self._on: dict[tuple[torch.device, str], ArrayFunction] = {}
         self.number = next(_NUMBERS)
         """By which compiled code knows it."""
-        _MADE[self.number] = self
+        FUNCTIONS[self.number] = self
+        self._all_seeded = f"|{','.join(self.arrays.results)}"
         self._value, self._count = self.call("value", self._given), len(self._given)
         self._quick: Any = self._value._positional
         self._own_type = torch.float64 if evaluator._backend.dtype == "float64" else torch.float32
@@ -93,16 +88,18 @@ class Function:
         """Whether products take what was computed."""
         return self.arrays.takes_outputs
 
-    def call(self, kind: Kind, names: tuple[str, ...]) -> Call:
+    def call(self, kind: Kind, names: tuple[str, ...], seeded: tuple[str, ...] | None = None) -> Call:
         """The value or a product with certain inputs.
 
         Args:
             kind: Which.
             names: Inputs that are given.
+            seeded: Results that have seeds; by default all.
         """
-        found = self._calls.get((kind, names))
+        seeded = self.arrays.results if seeded is None else seeded
+        found = self._calls.get((kind, names, seeded))
         if found is None:
-            found = self._calls[kind, names] = Call(self, kind, names)
+            found = self._calls[kind, names, seeded] = Call(self, kind, names, seeded)
         return found
 
     def arrays_on(self, device: torch.device, dtype: str) -> ArrayFunction:
@@ -139,20 +136,33 @@ class Function:
         """
         if _compiling():
             names, tensors = self._arranged(inputs, named)
-            from linkwork.torch.operator import evaluate
-
-            found = tuple(evaluate(list(tensors), self.number, "value", ",".join(names)))
+            found = tuple(operator.evaluate(list(tensors), self.number, "value", ",".join(names) + self._all_seeded))
         elif named or len(inputs) != self._count:
             names, tensors = self._arranged(inputs, named)
-            found = apply(self.call("value", names), tensors)
+            found = self.evaluate(self.call("value", names), tensors)
         else:
             quick = self._without_derivatives(inputs)
             if quick is not None:
                 return quick
-            found = apply(self._value, inputs)
+            if any(x is None for x in inputs):
+                return self(**dict(zip(self._given, inputs, strict=True)))
+            found = self.evaluate(self._value, inputs)
         if self._several is None:
             return found[0]
         return self._several(*found[: self._results])
+
+    def evaluate(self, call: Call, tensors: Sequence[Tensor]) -> Tensors:
+        """The value or a product, by whichever way torch needs it now.
+
+        Args:
+            call: Which.
+            tensors: All that it takes.
+        """
+        for x in tensors:
+            if type(x) not in PLAIN:  # fake tensors and other classes
+                call.check_class(tensors)
+                return operator.through_operator(call, tensors)
+        return autograd.apply(call, tensors)
 
     def _without_derivatives(self, inputs: Sequence[Tensor]) -> Any:
         """Results for CPU tensors that no derivative is asked of: most calls, with little around the evaluator's own.
@@ -174,6 +184,8 @@ class Function:
         found = self._quick(*arrays)
         if self._several is None:
             return _from_numpy(found[0])
+        if self._results == 2:
+            return _tuple_of(self._several, (_from_numpy(found[0]), _from_numpy(found[1])))
         return _tuple_of(self._several, [_from_numpy(y) for y in found[: self._results]])
 
     def _arranged(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Tensor, ...]]:
@@ -243,4 +255,3 @@ def normalize(robot: Model, q: Tensor) -> Tensor:
         parts += [q[..., at : where.start], unit / unit.norm(dim=-1, keepdim=True)]
         at = where.stop
     return torch.cat([*parts, q[..., at:]], dim=-1) if parts else q
-

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
 from linkwork.compilers.cuda.runner import CudaRunner
 from linkwork.errors import InputError
 
-Tensor = torch.Tensor
+Tensor: TypeAlias = torch.Tensor
 
+MOST_PLANS = 256
+"""Kinds of tensors that are remembered."""
 _empty = torch.empty_strided
 TYPES = {"float64": torch.float64, "float32": torch.float32}
 
@@ -37,8 +39,8 @@ class Given(NamedTuple):
 class _Plan(NamedTuple):
     """What calls with tensors of the same shapes and strides have in common."""
 
-    count: int
-    """States."""
+    states: int
+    """How many there are."""
     values: list[int]
     """Of the launch, without the addresses of tensors."""
     outputs: list[tuple[tuple[int, ...], tuple[int, ...]]]
@@ -92,6 +94,8 @@ class Launch:
         key = tuple([(x.shape, x.stride()) for x in given])
         plan = self._plans.get(key)
         if plan is None:
+            if len(self._plans) > MOST_PLANS:
+                self._plans.clear()
             plan = self._plans[key] = self._planned(given)
         if plan.rows is not None:
             given = [self._as_rows(x, s, lead) for x, s, lead in zip(given, self._shapes, plan.rows, strict=True)]
@@ -102,7 +106,7 @@ class Launch:
         prepared = self._prepared
         with prepared.device.current():
             stream = current_stream(self._index)
-            prepared.code.launch(values, plan.count, stream, prepared.device, prepared.status)
+            prepared.code.launch(values, plan.states, stream, prepared.device, prepared.status)
         return results
 
     def _planned(self, given: Sequence[Tensor]) -> _Plan:
@@ -123,12 +127,13 @@ class Launch:
         rows = None if fit else [() if math.prod(own) == 1 else lead for own in leads]
         if rows is not None:
             given = [self._as_rows(x, shape, to) for x, shape, to in zip(given, self._shapes, rows, strict=True)]
-        values, number_major = [], False
+        values: list[int] = []
+        number_major = False
         for x, shape in zip(given, self._shapes, strict=True):
             row = 0 if x.dim() == len(shape) or x.shape[0] == 1 else x.stride(0)
             values += (0, row, _step(x, shape))
             number_major = number_major or (row == 1 and len(shape) == 1 and shape[0] > 1 and count > 1)
-        outputs = []
+        outputs: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
         for shape in self._outputs:
             size = math.prod(shape)
             if number_major and len(shape) == 1 and len(lead) == 1:

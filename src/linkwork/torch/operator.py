@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import torch
 
 from linkwork.errors import LinkworkError
 from linkwork.torch import derivatives
-from linkwork.torch.autograd import aligned
-from linkwork.torch.call import Call, Tensor, Tensors
-from linkwork.torch.functions import Function, made_functions
+from linkwork.torch.call import Call, Source, Tensor, Tensors, aligned
+
+FUNCTIONS: WeakValueDictionary[int, Source] = WeakValueDictionary()
+"""Functions that are in use, by their numbers."""
 
 
-def _call(number: int, kind: str, names: str) -> Call:
-    function: Function | None = made_functions().get(number)
+def _call(number: int, kind: Any, key: str) -> Call:
+    function = FUNCTIONS.get(number)
     if function is None:
         raise LinkworkError(f"function {number} of compiled code is gone: keep what lw.torch.function returned")
-    return function.call(kind, tuple(names.split(",")))  # type: ignore[arg-type]
+    names, _, seeded = key.partition("|")
+    return function.call(kind, tuple(names.split(",")), tuple(seeded.split(",")))
 
 
 def through_operator(call: Call, tensors: Sequence[Tensor]) -> Tensors:
@@ -33,24 +36,24 @@ def through_operator(call: Call, tensors: Sequence[Tensor]) -> Tensors:
         call: The product.
         tensors: All that it takes.
     """
-    found = evaluate(list(tensors), call.function.number, call.kind, ",".join(call.names))
+    found = evaluate(list(tensors), call.function.number, call.kind, call.key)
     return tuple(found)
 
 
-def _evaluate(tensors: Sequence[Tensor], number: int, kind: str, names: str) -> list[Tensor]:
-    return [x.contiguous() for x in _call(number, kind, names).run([x.detach() for x in tensors])]
+def _evaluate(tensors: Sequence[Tensor], number: int, kind: str, key: str) -> list[Tensor]:
+    return [x.contiguous() for x in _call(number, kind, key).run([x.detach() for x in tensors])]
 
 
 evaluate = torch.library.custom_op(
     "linkwork::evaluate",
     _evaluate,
     mutates_args=(),
-    schema="(Tensor[] tensors, int number, str kind, str names) -> Tensor[]",
+    schema="(Tensor[] tensors, int number, str kind, str key) -> Tensor[]",
 )
 
 
-def _fake(tensors: Sequence[Tensor], number: int, kind: str, names: str) -> list[Tensor]:
-    call = _call(number, kind, names)
+def _fake(tensors: Sequence[Tensor], number: int, kind: str, key: str) -> list[Tensor]:
+    call = _call(number, kind, key)
     lead, dtype = call.lead(tensors), call.dtype(tensors)
     return [tensors[0].new_empty((*lead, *shape), dtype=dtype) for shape in call.output_shapes]
 
@@ -71,9 +74,9 @@ def _backward(ctx: Any, seeds: Sequence[Tensor | None]) -> Any:
     return list(found), None, None, None
 
 
-def _vmap(info: Any, in_dims: tuple[Any, ...], tensors: Sequence[Tensor], number: int, kind: str, names: str) -> Any:
-    call = _call(number, kind, names)
-    outputs = evaluate(aligned(call, tensors, in_dims[0]), number, kind, names)
+def _vmap(info: Any, in_dims: tuple[Any, ...], tensors: Sequence[Tensor], number: int, kind: str, key: str) -> Any:
+    call = _call(number, kind, key)
+    outputs = evaluate(aligned(call, tensors, in_dims[0]), number, kind, key)
     return outputs, [0] * len(outputs)
 
 

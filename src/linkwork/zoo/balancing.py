@@ -10,7 +10,7 @@ from linkwork.model.contacts import ContactPair, ContactShape
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free
 from linkwork.model.placement import Placement
-from linkwork.model.shapes import Box, Sphere
+from linkwork.model.shapes import Box, Cylinder, Sphere
 from linkwork.zoo.contact_builder import above_zero, floating
 from linkwork.zoo.places import ASSEMBLED
 from linkwork.zoo.platforms import LEGS, stewart, stewart_pose
@@ -57,6 +57,8 @@ def ball_on_stewart(
     build.joint("ball", Free(), WORLD, "ball")
     build.shape("platform", Box(PLATE)).shape("ball", Sphere(radius))
     for k in LEGS:
+        build.shape(f"lower{k}", Cylinder(0.02, 0.4), (0.0, 0.0, 0.2))
+        build.shape(f"upper{k}", Cylinder(0.012, 0.4), (0.0, 0.0, -0.2))
         bias = (0.0, -stiffness, 0.0)
         build.actuator(f"leg{k}", f"leg{k}", gain=(stiffness, 0, 0), bias=bias, force_limits=(-force, force))
     plate, ball = ContactShape("plate", "platform", Box(PLATE)), ContactShape("ball", "ball", Sphere(radius))

@@ -33,8 +33,6 @@ from linkwork.compilers.cuda.warps import AGAIN, EMPTY, ITERATING, LANES, STEP, 
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.trace import Trace
 
-WINDOW = 8000
-"""Values that are used again within so many nodes go to shared memory (`Limits.window`)."""
 WARM_ITERATIONS = 50.0
 """After so many, iterations that start from the forces of the step before have failed: most take one or two."""
 UNSOLVED = 1e30
@@ -124,7 +122,7 @@ def rollout_limits(dtype: str, shared_memory: int) -> Limits:
     """
     reserved = 1024 + WARP_BYTES * (THREADS // LANES)
     block = shared_memory // BLOCKS - reserved
-    return Limits(REGISTERS[dtype], max(block // (THREADS * Type(dtype, 1).bytes), 0), WINDOW)
+    return Limits(REGISTERS[dtype], max(block // (THREADS * Type(dtype, 1).bytes), 0))
 
 
 def rollout_kernel(program: RolloutProgram, dtype: str, limits: Limits, *, host: bool = False) -> RolloutKernel:

@@ -36,45 +36,92 @@ class MujocoMap:
     """Converts between MuJoCo's vectors and those of a mechanism that came from MJCF; leading axes are batch axes."""
 
     robot: Mechanism
+    """The mechanism."""
     _to_q: npt.NDArray[np.intp]
+    """Where MuJoCo has each number of q."""
     _to_qpos: npt.NDArray[np.intp]
+    """Where q has each number of MuJoCo's."""
     _free: tuple[tuple[slice, slice], ...]
     """Of each free joint: where its quaternion stands in q, and its linear velocity in v."""
 
     def from_qpos(self, qpos: npt.ArrayLike) -> Floats:
-        """Our ``q (..., nq)`` from MuJoCo's ``qpos (..., nq)``."""
+        """Our ``q (..., nq)`` from MuJoCo's ``qpos (..., nq)``.
+
+        Args:
+            qpos: MuJoCo's configuration, ``(..., nq)``.
+        """
         return _checked(qpos, self.robot.nq, "qpos")[..., self._to_q]
 
     def to_qpos(self, q: npt.ArrayLike) -> Floats:
-        """MuJoCo's ``qpos (..., nq)`` from our ``q (..., nq)``."""
+        """MuJoCo's ``qpos (..., nq)`` from our ``q (..., nq)``.
+
+        Args:
+            q: Our configuration, ``(..., nq)``.
+        """
         return _checked(q, self.robot.nq, "q")[..., self._to_qpos]
 
     def from_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Floats:
-        """Our velocity ``(..., nv)`` from MuJoCo's, at our ``q``."""
+        """Our velocity ``(..., nv)`` from MuJoCo's, at our ``q``.
+
+        Args:
+            q: Our configuration, ``(..., nq)``.
+            qvel: MuJoCo's velocity, ``(..., nv)``.
+        """
         return self._turned(q, qvel, "qvel", into_world=False)
 
     def to_qvel(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
-        """MuJoCo's velocity ``(..., nv)`` from ours."""
+        """MuJoCo's velocity ``(..., nv)`` from ours.
+
+        Args:
+            q: Our configuration, ``(..., nq)``.
+            v: Our velocity, ``(..., nv)``.
+        """
         return self._turned(q, v, "v", into_world=True)
 
     def from_qfrc(self, q: npt.ArrayLike, qfrc: npt.ArrayLike) -> Floats:
-        """Our joint forces ``(..., nv)`` from MuJoCo's, such as ``qfrc_applied``."""
+        """Our joint forces ``(..., nv)`` from MuJoCo's, such as ``qfrc_applied``.
+
+        Args:
+            q: Our configuration, ``(..., nq)``.
+            qfrc: MuJoCo's joint forces, ``(..., nv)``.
+        """
         return self._turned(q, qfrc, "qfrc", into_world=False)
 
     def to_qfrc(self, q: npt.ArrayLike, tau: npt.ArrayLike) -> Floats:
-        """MuJoCo's joint forces ``(..., nv)`` from ours."""
+        """MuJoCo's joint forces ``(..., nv)`` from ours.
+
+        Args:
+            q: Our configuration, ``(..., nq)``.
+            tau: Our joint forces, ``(..., nv)``.
+        """
         return self._turned(q, tau, "tau", into_world=True)
 
     def from_qacc(self, q: npt.ArrayLike, v: npt.ArrayLike, qacc: npt.ArrayLike) -> Floats:
-        """Our acceleration ``(..., nv)`` from MuJoCo's, at our ``q`` and ``v``."""
+        """Our acceleration ``(..., nv)`` from MuJoCo's, at our ``q`` and ``v``.
+
+        Args:
+            q: Our configuration, ``(..., nq)``.
+            v: Our velocity, ``(..., nv)``.
+            qacc: MuJoCo's acceleration, ``(..., nv)``.
+        """
         return self._turned(q, qacc, "qacc", into_world=False) - self._carried(v)
 
     def to_qacc(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> Floats:
-        """MuJoCo's acceleration ``(..., nv)`` from ours."""
+        """MuJoCo's acceleration ``(..., nv)`` from ours.
+
+        Args:
+            q: Our configuration, ``(..., nq)``.
+            v: Our velocity, ``(..., nv)``.
+            a: Our acceleration, ``(..., nv)``.
+        """
         return self._turned(q, _checked(a, self.robot.nv, "a") + self._carried(v), "a", into_world=True)
 
     def velocity_matrix(self, q: npt.ArrayLike) -> Floats:
-        """``T (..., nv, nv)`` with ``qvel = T v``: our mass matrix is ``Tᵀ M T`` of MuJoCo's, our Jacobians ``J T``."""
+        """``T (..., nv, nv)`` with ``qvel = T v``: our mass matrix is ``Tᵀ M T`` of MuJoCo's, our Jacobians ``J T``.
+
+        Args:
+            q: Our configuration, ``(..., nq)``.
+        """
         array = _checked(q, self.robot.nq, "q")
         columns = self._turned(array[..., None, :], np.eye(self.robot.nv), "v", into_world=True)
         return np.swapaxes(columns, -1, -2)
@@ -106,7 +153,11 @@ class MujocoMap:
 
 
 def mujoco_map(robot: Mechanism) -> MujocoMap:
-    """The conversions for a mechanism whose joints are those of MJCF, in the order of its file."""
+    """The conversions for a mechanism whose joints are those of MJCF, in the order of its file.
+
+    Args:
+        robot: From `load` or `from_mujoco`.
+    """
     to_q, to_qpos, free = [], [], []
     for joint in robot.joints:
         in_q, in_v = robot.q_slice(joint.name), robot.v_slice(joint.name)

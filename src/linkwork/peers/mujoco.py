@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""MuJoCo's models and specs as mechanisms.
+
+A compiled model has everything resolved: no classes, no angles in degrees, inertias about principal axes. It is written
+down as MJCF again, without what has no dynamics, and read as any MJCF file is, so that there is one text that says what
+MuJoCo's elements mean. States move across by `mujoco_map`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from linkwork.errors import InputError, ModelWarning, UnsupportedFeature
+from linkwork.mechanism import Mechanism
+from linkwork.model.arrays import Floats
+from linkwork.parsing import loads
+from linkwork.parsing.mjcf import MujocoMap, mujoco_map
+from linkwork.parsing.options import Contacts, Inertias
+
+__all__ = ["MujocoMap", "from_mujoco", "mjcf_of", "mujoco_map"]
+
+_JOINTS = ("free", "ball", "slide", "hinge")
+_GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
+_GAINS = ("fixed", "affine", "muscle", "user")
+_BIASES = ("none", "affine", "muscle", "user")
+_DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "user")
+
+
+def from_mujoco(model: Any, *, inertias: Inertias = "warn", contacts: Contacts = None) -> Mechanism:
+    """A mechanism from a model of MuJoCo, with its loops, actuators and contacts.
+
+    Args:
+        model: A ``mujoco.MjModel`` or ``mujoco.MjSpec``.
+        inertias: As for `load`.
+        contacts: As for `load`.
+    """
+    if hasattr(model, "to_xml"):
+        model = model.copy().compile() if hasattr(model, "copy") else model.compile()
+    if not hasattr(model, "body_parentid"):
+        raise InputError(f"from_mujoco takes a mujoco.MjModel or a mujoco.MjSpec, not {type(model).__name__}")
+    text = mjcf_of(model)
+    return loads(text, "mjcf", inertias=inertias, contacts=contacts, name="MuJoCo's model")
+
+
+def mjcf_of(model: Any) -> str:
+    """A compiled model of MuJoCo as MJCF: bodies, joints, primitive shapes, equalities, tendons, actuators, keyframes.
+
+    Args:
+        model: A ``mujoco.MjModel``.
+    """
+    return _Writer(model).text()
+
+
+class _Writer:
+    """One model, written element by element."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.elements: dict[tuple[str, int], Any] = {}
+        """What is written so far, by kind and number."""
+        self.left_out: dict[str, None] = {}
+
+    def text(self) -> str:
+        """The document."""
+        root = etree.Element("mujoco", model=self._model_name())
+        etree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false", boundmass="0")
+        step = repr(float(self.model.opt.timestep))
+        etree.SubElement(root, "option", gravity=_numbers(self.model.opt.gravity), timestep=step)
+        world = etree.SubElement(root, "worldbody")
+        elements = {0: world}
+        for k in range(1, self.model.nbody):
+            elements[k] = self._body(elements[int(self.model.body_parentid[k])], k)
+        for k in range(self.model.ngeom):
+            self._geom(elements[int(self.model.geom_bodyid[k])], k)
+        for k in range(self.model.nsite):
+            at = self._place(self.model.site_pos[k], self.model.site_quat[k])
+            self._add(elements[int(self.model.site_bodyid[k])], "site", "site", k, **at)
+        self._contacts(root)
+        self._tendons(root)
+        self._equalities(root)
+        self._actuators(root)
+        keys = etree.SubElement(root, "keyframe")
+        for k in range(self.model.nkey):
+            self._add(keys, "key", "key", k, qpos=_numbers(self.model.key_qpos[k]))
+        if self.left_out:
+            warnings.warn(f"{', '.join(self.left_out)}: no dynamics here, left out", ModelWarning, stacklevel=4)
+        return str(etree.tostring(root, pretty_print=True, encoding="unicode"))
+
+    def _model_name(self) -> str:
+        names = bytes(self.model.names)
+        return names[: names.index(b"\0")].decode() or "robot"
+
+    def _add(self, parent: Any, tag: str, kind: str, k: int, **given: str) -> Any:
+        """An element with the name that the model has for it, if it has one."""
+        name = getattr(self.model, kind)(k).name
+        element = etree.SubElement(parent, tag, **({"name": name} if name else {}), **given)
+        self.elements[kind, k] = element
+        return element
+
+    def _name(self, kind: str, k: int) -> str:
+        """The name of an element that another refers to; one without gets it now."""
+        if (kind, k) == ("body", 0):
+            return "world"
+        element = self.elements[kind, k]
+        if "name" not in element.attrib:
+            taken = {other.get("name") for (same, _), other in self.elements.items() if same == kind}
+            element.set(
+                "name", next(n for n in (f"{kind}{k}" + "_" * i for i in range(len(taken) + 1)) if n not in taken)
+            )
+        return str(element.get("name"))
+
+    @staticmethod
+    def _place(pos: Floats, quat: Floats) -> dict[str, str]:
+        return {"pos": _numbers(pos), "quat": _numbers(quat)}
+
+    # Bodies ----------------------------------------------------------------------------------------
+
+    def _body(self, parent: Any, k: int) -> Any:
+        m = self.model
+        if m.body_mocapid[k] >= 0:
+            raise UnsupportedFeature(f"body '{m.body(k).name}' is a mocap body, which follows no dynamics")
+        at = self._place(m.body_pos[k], m.body_quat[k])
+        body = self._add(parent, "body", "body", k, **at)
+        if m.body_gravcomp[k]:
+            body.set("gravcomp", repr(float(m.body_gravcomp[k])))
+        first = int(m.body_jntadr[k])
+        for j in range(first, first + int(m.body_jntnum[k])):
+            self._joint(body, j)
+        if m.body_mass[k] > 0 or m.body_inertia[k].any():
+            etree.SubElement(
+                body,
+                "inertial",
+                mass=repr(float(m.body_mass[k])),
+                diaginertia=_numbers(m.body_inertia[k]),
+                **self._place(m.body_ipos[k], m.body_iquat[k]),
+            )
+        return body
+
+    def _joint(self, body: Any, j: int) -> None:
+        m = self.model
+        kind, dof, at = _JOINTS[int(m.jnt_type[j])], int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
+        for what in ("jnt_stiffnesspoly", "dof_dampingpoly"):
+            index = j if what.startswith("jnt") else dof
+            if np.any(getattr(m, what, np.zeros((m.njnt + m.nv, 1)))[index]):
+                raise UnsupportedFeature(f"joint '{m.joint(j).name}': {what} is not zero")
+        joint = self._add(body, "joint", "joint", j, type=kind)
+        joint.set("armature", repr(float(m.dof_armature[dof])))
+        joint.set("damping", repr(float(m.dof_damping[dof])))
+        joint.set("frictionloss", repr(float(m.dof_frictionloss[dof])))
+        joint.set("stiffness", repr(float(m.jnt_stiffness[j])))
+        joint.set("limited", "true" if m.jnt_limited[j] else "false")
+        if m.jnt_limited[j]:
+            joint.set("range", _numbers(m.jnt_range[j]))
+        if kind in ("slide", "hinge"):
+            joint.set("axis", _numbers(m.jnt_axis[j]))
+            joint.set("ref", repr(float(m.qpos0[at])))
+            joint.set("springref", repr(float(m.qpos_spring[at])))
+            joint.set("actuatorfrclimited", "true" if m.jnt_actfrclimited[j] else "false")
+            if m.jnt_actfrclimited[j]:
+                joint.set("actuatorfrcrange", _numbers(m.jnt_actfrcrange[j]))
+            joint.set("actuatorgravcomp", "true" if m.jnt_actgravcomp[j] else "false")
+        if kind != "free":
+            joint.set("pos", _numbers(m.jnt_pos[j]))
+
+    def _geom(self, body: Any, k: int) -> None:
+        m = self.model
+        kind = _GEOMS[int(m.geom_type[k])] if int(m.geom_type[k]) < len(_GEOMS) else "other"
+        if kind in ("hfield", "mesh", "sdf", "other"):
+            self.left_out[f"geoms of type {kind}"] = None
+            return
+        self._add(
+            body,
+            "geom",
+            "geom",
+            k,
+            type=kind,
+            size=_numbers(m.geom_size[k]),
+            contype=str(int(m.geom_contype[k])),
+            conaffinity=str(int(m.geom_conaffinity[k])),
+            condim=str(int(m.geom_condim[k])),
+            friction=_numbers(m.geom_friction[k]),
+            margin=repr(float(m.geom_margin[k])),
+            priority=str(int(m.geom_priority[k])),
+            group=str(int(m.geom_group[k])),
+            rgba=_numbers(m.geom_rgba[k]),
+            **self._place(m.geom_pos[k], m.geom_quat[k]),
+        )
+
+    def _contacts(self, root: Any) -> None:
+        m = self.model
+        section = etree.SubElement(root, "contact")
+        for signature in m.exclude_signature:
+            first, second = int(signature) >> 16, int(signature) & 0xFFFF
+            etree.SubElement(section, "exclude", body1=self._name("body", first), body2=self._name("body", second))
+        for k in range(m.npair):
+            geoms = [int(g[k]) for g in (m.pair_geom1, m.pair_geom2)]
+            if any(_GEOMS[int(m.geom_type[g])] in ("hfield", "mesh", "sdf") for g in geoms):
+                continue
+            names = [self._name("geom", g) for g in geoms]
+            etree.SubElement(
+                section,
+                "pair",
+                geom1=names[0],
+                geom2=names[1],
+                condim=str(int(m.pair_dim[k])),
+                friction=_numbers(m.pair_friction[k]),
+                margin=repr(float(m.pair_margin[k])),
+            )
+
+    # What couples and drives -------------------------------------------------------------------------
+
+    def _tendons(self, root: Any) -> None:
+        m = self.model
+        section = etree.SubElement(root, "tendon")
+        for k in range(m.ntendon):
+            parts = range(int(m.tendon_adr[k]), int(m.tendon_adr[k]) + int(m.tendon_num[k]))
+            fixed = all(int(m.wrap_type[w]) == 1 for w in parts)
+            tendon = self._add(section, "fixed" if fixed else "spatial", "tendon", k)
+            for what in ("stiffness", "damping", "frictionloss", "armature"):
+                value = float(getattr(m, f"tendon_{what}")[k])
+                if value:
+                    tendon.set(what, repr(value))
+            tendon.set("springlength", _numbers(m.tendon_lengthspring[k]))
+            tendon.set("limited", "true" if m.tendon_limited[k] else "false")
+            if m.tendon_limited[k]:
+                tendon.set("range", _numbers(m.tendon_range[k]))
+            for w in parts:
+                self._wrapped(tendon, int(m.wrap_type[w]), int(m.wrap_objid[w]), float(m.wrap_prm[w]))
+
+    def _wrapped(self, tendon: Any, kind: int, target: int, number: float) -> None:
+        """What a tendon passes: a joint, a pulley, a site, or a geom that it wraps around."""
+        if kind == 1:
+            etree.SubElement(tendon, "joint", joint=self._name("joint", target), coef=repr(number))
+        elif kind == 2:
+            etree.SubElement(tendon, "pulley", divisor=repr(number))
+        elif kind == 3:
+            etree.SubElement(tendon, "site", site=self._name("site", target))
+        else:
+            etree.SubElement(tendon, "geom", geom=self._name("geom", target))
+
+    def _equalities(self, root: Any) -> None:
+        m = self.model
+        section = etree.SubElement(root, "equality")
+        for k in range(m.neq):
+            kind, data = int(m.eq_type[k]), m.eq_data[k]
+            first, second = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
+            given = {
+                "active": "true" if m.eq_active0[k] else "false",
+                "solref": _numbers(m.eq_solref[k]),
+                "solimp": _numbers(m.eq_solimp[k]),
+            }
+            if kind in (0, 1):
+                self._pair(section, ("connect", "weld")[kind], given, k)
+            elif kind in (2, 3):
+                what = ("joint", "tendon")[kind - 2]
+                given |= {f"{what}1": self._name(what, first), "polycoef": _numbers(data[:5])}
+                if second >= 0:
+                    given[f"{what}2"] = self._name(what, second)
+                self._add(section, what, "equality", k, **given)
+            else:
+                raise UnsupportedFeature(f"equality {k} is of type {kind}; connect, weld, joint and tendon are read")
+
+    def _pair(self, section: Any, kind: str, given: dict[str, str], k: int) -> None:
+        """A connect or a weld, between bodies or between sites."""
+        m = self.model
+        data = m.eq_data[k]
+        what = "site" if int(m.eq_objtype[k]) == 6 else "body"
+        first, second = (self._name(what, int(ids[k])) for ids in (m.eq_obj1id, m.eq_obj2id))
+        given |= {f"{what}1": first, f"{what}2": second}
+        if what == "body":
+            given["anchor"] = _numbers(data[:3])
+            if kind == "weld":
+                given["relpose"] = _numbers(data[3:10])
+        if kind == "weld":
+            given["torquescale"] = repr(float(data[10]))
+        self._add(section, kind, "equality", k, **given)
+
+    def _actuators(self, root: Any) -> None:
+        m = self.model
+        section = etree.SubElement(root, "actuator")
+        for k in range(m.nu):
+            kind = int(m.actuator_trntype[k])
+            target = {0: "joint", 1: "jointinparent", 3: "tendon"}.get(kind)
+            if target is None:
+                raise UnsupportedFeature(f"actuator '{m.actuator(k).name}' drives neither a joint nor a tendon")
+            driven = self._name("tendon" if target == "tendon" else "joint", int(m.actuator_trnid[k, 0]))
+            given = {
+                target: driven,
+                "gear": _numbers(m.actuator_gear[k]),
+                "gaintype": _GAINS[int(m.actuator_gaintype[k])],
+                "gainprm": _numbers(m.actuator_gainprm[k]),
+                "biastype": _BIASES[int(m.actuator_biastype[k])],
+                "biasprm": _numbers(m.actuator_biasprm[k]),
+                "dyntype": _DYNAMICS[int(m.actuator_dyntype[k])],
+                "dynprm": _numbers(m.actuator_dynprm[k]),
+            }
+            for what in ("ctrl", "force"):
+                limited = bool(getattr(m, f"actuator_{what}limited")[k])
+                given[f"{what}limited"] = "true" if limited else "false"
+                if limited:
+                    given[f"{what}range"] = _numbers(getattr(m, f"actuator_{what}range")[k])
+            self._add(section, "general", "actuator", k, **given)
+
+
+def _numbers(values: Any) -> str:
+    """Numbers as text, to the last digit."""
+    return " ".join(repr(float(x)) for x in np.ravel(values))

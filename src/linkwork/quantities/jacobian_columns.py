@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jacobians by columns: products with unit directions, found together as a batch of the program of `jvp`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.compilers.program import Backend
+from linkwork.inputs import Lanes, Precision
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
+from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.products import JacobianVectorProduct
+
+
+class JacobianColumns(BaseEvaluator):
+    """The Jacobian of an evaluator, column by column: a batch of its `jvp`, in SIMD lanes.
+
+    Args:
+        function: What is differentiated.
+        arguments: Keyword arguments that make an equal evaluator.
+    """
+
+    def __init__(self, function: ArrayEvaluator, arguments: Mapping[str, Any]) -> None:
+        self.function = function
+        product = JacobianVectorProduct(function, function.differentiated.inputs)
+        super().__init__(
+            function.robot,
+            f"derivatives of {function.quantity}",
+            lambda: product.program,
+            arguments,
+            function.frames,
+            function._backend.threads,
+        )
+        self._set_backend(product._backend)
+        self._jvp = product
+
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        if hasattr(self, "_jvp"):
+            self._jvp = self._jvp._on(self._jvp._straight(backend))
+
+    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
+        """The same as `compile`: sweeps leave straight-line code alone.
+
+        Args:
+            dtype: Numbers to compute with.
+            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
+            threads: Threads that share a large batch; by default as many as this evaluator has.
+        """
+        return self.compile(lanes, dtype, threads)
+
+    def operation_count(self) -> OperationCount:
+        """Of one column, of which there are as many as inputs have numbers."""
+        return self._jvp.operation_count()
+
+
+def unit_directions(sizes: Mapping[str, int]) -> dict[str, Array]:
+    """Directions along each number of some arrays, one after the other: ``(all numbers, size)`` of each array.
+
+    Args:
+        sizes: Numbers of each array, by name.
+    """
+    units = np.eye(sum(sizes.values()))
+    parts = np.split(units, np.cumsum(list(sizes.values()))[:-1], axis=-1)
+    return {name: np.ascontiguousarray(part) for name, part in zip(sizes, parts, strict=True)}
+
+
+def one_more_axis(x: npt.ArrayLike, inner: int = 1) -> Array:
+    """An array with one batch axis more, for directions.
+
+    Args:
+        x: The array.
+        inner: Axes that are no batch axes.
+    """
+    array = np.asarray(x)
+    return np.expand_dims(array, array.ndim - inner)
+
+
+def column_blocks(rates: Array, sizes: Mapping[str, int]) -> list[Array]:
+    """Blocks ``(..., rows, size)`` of a Jacobian, of rates ``(..., all numbers, rows)`` along `unit_directions`.
+
+    Args:
+        rates: Of a result.
+        sizes: Numbers of each array, by name.
+    """
+    edges = np.cumsum(list(sizes.values()))[:-1]
+    return np.split(np.swapaxes(rates, -1, -2), edges, axis=-1)

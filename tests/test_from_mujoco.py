@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""MuJoCo's compiled models and specs as ours: what reading their files gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.mechanism import Mechanism
+from linkwork.peers.mujoco import from_mujoco
+from mjcf_texts import EQUALITIES, HINGES, equality, model
+from robots import model_files
+from states import assert_close
+
+mujoco = pytest.importorskip("mujoco")
+
+
+def same(ours: Mechanism, read: Mechanism, rel: float = 1e-11) -> None:
+    """Compare dynamics, rows, motors and contacts."""
+    assert ours.joint_names == read.joint_names
+    q = read.normalize(read.random(0))
+    v = np.random.default_rng(0).normal(size=read.nv)
+    assert_close(lw.mass_matrix(ours, q), lw.mass_matrix(read, q), rel)
+    assert_close(lw.bias_forces(ours, q, v), lw.bias_forces(read, q, v), rel)
+    assert_close(lw.passive_forces(ours, q, v), lw.passive_forces(read, q, v), rel, scale=1e-6)
+    assert ours.nc == read.nc
+    if read.nc:
+        assert_close(lw.constraint_error(ours, q), lw.constraint_error(read, q), rel, scale=1.0)
+        assert_close(lw.constraint_jacobian(ours, q), lw.constraint_jacobian(read, q), rel, scale=1.0)
+        np.testing.assert_allclose([c.gains for c in ours.constraints], [c.gains for c in read.constraints], rel)
+    assert [a.name for a in ours.actuators] == [a.name for a in read.actuators]
+    if read.actuators and not any(a.refused for a in read.actuators):
+        u = np.random.default_rng(1).normal(size=len(read.actuators))
+        assert_close(lw.actuator_torques(ours, q, v, u), lw.actuator_torques(read, q, v, u), rel, scale=1e-6)
+    np.testing.assert_allclose(ours.lower, read.lower, rel)
+    np.testing.assert_allclose(ours.upper, read.upper, rel)
+    for name, pose in read.poses.items():
+        assert_close(ours.poses[name], pose, 1e-12, scale=1.0)
+
+
+def files() -> list[Any]:
+    return [pytest.param(path, id=path.parent.name) for path in model_files("*/*_nomesh.xml")]
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("path", files())
+def test_models_from_files(path: Path) -> None:
+    loaded = mujoco.MjModel.from_xml_path(str(path))
+    same(from_mujoco(loaded), lw.load(path))
+
+
+@pytest.mark.parametrize("name", EQUALITIES)
+def test_equalities(name: str) -> None:
+    text = equality(EQUALITIES[name])
+    same(from_mujoco(mujoco.MjModel.from_xml_string(text)), lw.loads(text))
+
+
+def test_a_spec_is_compiled_and_stays_as_it_is() -> None:
+    text = model(HINGES)
+    spec = mujoco.MjSpec.from_string(text)
+    spec.body("world").add_site(name="here", pos=[1.0, 2.0, 3.0])
+    robot = from_mujoco(spec)
+    assert_close(robot.frames["here"].placement.position, [1.0, 2.0, 3.0], 1e-15)
+    same(robot, lw.loads(text))
+
+
+def test_contacts_of_primitive_geoms() -> None:
+    text = model(
+        '<geom type="plane" size="1 1 1"/><body name="b" pos="0 0 1"><freejoint name="f"/>'
+        '<geom name="ball" type="sphere" size="0.1" friction="0.7"/></body>'
+    )
+    robot = from_mujoco(mujoco.MjModel.from_xml_string(text))
+    assert [(pair.second.name, pair.friction) for pair in robot.contacts] == [("ball", 1.0)]
+    same(robot, lw.loads(text))
+
+
+def test_refusals() -> None:
+    with pytest.raises(lw.InputError, match="takes a mujoco"):
+        from_mujoco(3)
+    text = model('<body name="b" mocap="true"/>')
+    with pytest.raises(lw.UnsupportedFeature, match="mocap"):
+        from_mujoco(mujoco.MjModel.from_xml_string(text))
