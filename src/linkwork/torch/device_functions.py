@@ -154,7 +154,7 @@ class DeviceFunction(ArrayFunction):
         """``y' J``, by `by`; of configurations in tangent spaces."""
         product = self._product("vjp")
         if isinstance(product, Stages):
-            return self._stages(product, inputs, outputs).vjp(self._both(outputs, seeds))
+            return self._stages(product, inputs, outputs, len(seeds) > 1).vjp(self._both(outputs, seeds))
         return self._run("vjp", inputs, seeds, {})
 
     def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
@@ -168,7 +168,7 @@ class DeviceFunction(ArrayFunction):
         """The derivative of `tangent_vjp` along a direction, seeds held."""
         product = self._product("hvp")
         if isinstance(product, Stages):
-            return self._stages(product, inputs, outputs).hvp(self._both(outputs, seeds), directions)
+            return self._stages(product, inputs, outputs, len(seeds) > 1).hvp(self._both(outputs, seeds), directions)
         return self._run("hvp", inputs, seeds, directions)
 
     def _both(self, outputs: Sequence[Any], seeds: Arrays) -> list[Tensor]:
@@ -176,14 +176,14 @@ class DeviceFunction(ArrayFunction):
         like = zip(self.results, outputs, strict=True)
         return [seeds[name] if name in seeds else x.new_zeros(x.shape[-1]) for name, x in like]
 
-    def _stages(self, product: Stages, inputs: Arrays, outputs: Sequence[Any]) -> StagedLaunches:
+    def _stages(self, product: Stages, inputs: Arrays, outputs: Sequence[Any], project: bool = True) -> StagedLaunches:
         options = tuple(self._options(inputs))
         key = product.kind, options
         programs = self._staged.get(key)
         if programs is None:
             held = partial(self._held, product, options)
             programs = self._staged[key] = StagedPrograms(product, held, self.device)
-        return StagedLaunches(programs, {**inputs, **zip_names(programs.solution, outputs)})
+        return StagedLaunches(programs, {**inputs, **zip_names(programs.solution, outputs)}, project)
 
 
 def check_device(evaluator: Any) -> None:
