@@ -23,6 +23,7 @@ PICTURES = {
     "identification": "24_identification",
     "swing-up": "25_swing_up",
     "cassie-lqr": "26_cassie_lqr",
+    "learning-through-steps": "30_learning_through_steps",
 }
 """Which example draws which picture."""
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +77,15 @@ def inputs(case: Case, robot: Mechanism, seed: int, *lead: int) -> list[Any]:
     found = []
     for name, shape in QUANTITIES[case.quantity].inputs.items():
         numbers = tuple(sizes[n] if isinstance(n, str) else n for n in shape)
-        found.append(random_state(robot, seed, *lead).q if name == "q" else rng.normal(size=(*lead, *numbers)))
+        found.append(configurations(robot, seed, lead) if name == "q" else rng.normal(size=(*lead, *numbers)))
+    return found
+
+
+@lru_cache(maxsize=64)
+def configurations(robot: Mechanism, seed: int, lead: tuple[int, ...]) -> Any:
+    """Random configurations, the same for every quantity."""
+    found = random_state(robot, seed, *lead).q
+    found.setflags(write=False)
     return found
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.compilers import llvm
 from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda import arrays, driver, runner
-from linkwork.compilers.cuda.device_functions import POOL, THREADS
+from linkwork.compilers.cuda.device_functions import MULTIPLY_ADD, POOL, THREADS
 
 ENTRY = """
 define void @on_host(ptr %values, i64 %threads, i64 %blocks) {
@@ -44,6 +44,17 @@ end:
 """
 
 
+MULTIPLIED = """
+define internal i64 @multiply_add(i32 %x, i32 %y, i64 %z) {
+  %wx = sext i32 %x to i64
+  %wy = sext i32 %y to i64
+  %xy = mul i64 %wx, %wy
+  %sum = add i64 %xy, %z
+  ret i64 %sum
+}
+"""
+
+
 def host_module(ir: str, arrays: int, slots: int) -> str:
     """A kernel's module for the host: no address spaces, and a loop over threads around it."""
     text = re.sub(r"ptr addrspace\(\d\)", "ptr", ir)
@@ -61,9 +72,12 @@ def host_module(ir: str, arrays: int, slots: int) -> str:
         .replace('"nvvm.maxntid"="128" "nvvm.minctasm"="2"', "")
     )
     state = "\n".join(
-        f"@host.{name} = internal global i32 {start}\ndefine internal i32 @host_{name}() {{\n  %x = load i32, ptr @host.{name}\n  ret i32 %x\n}}"
+        f"@host.{name} = internal global i32 {start}\n"
+        f"define internal i32 @host_{name}() {{\n  %x = load i32, ptr @host.{name}\n  ret i32 %x\n}}"
         for name, start in (("tid", 0), ("ctaid", 0), ("ntid", THREADS))
     )
+    text = text.replace(f"call i64 {MULTIPLY_ADD}", "call i64 @multiply_add")
+    state += MULTIPLIED
     kinds = ["ptr", "i64", "i64"] * arrays + ["i64", "ptr"]
     lines = []
     for k, kind in enumerate(kinds):
@@ -117,10 +131,10 @@ def use_host(monkeypatch: Any) -> None:
     """Let evaluators on ``"cuda"`` run on the host, with `DeviceArray` in its memory."""
 
     def code(self: runner.CudaRunner, signature: runner.Signature, where: Any) -> Any:
-        found = self._codes.get((signature, 0))
+        found = self.codes.get((signature, 0))
         if found is None:
             kernel = self.kernel(signature, HostDevice.shared_memory)
-            found = self._codes[signature, 0] = HostCode(
+            found = self.codes[signature, 0] = HostCode(
                 kernel.ir, len(self.shapes), kernel.shared_bytes, self.dtype.itemsize
             )  # type: ignore[assignment]
         return found

@@ -42,28 +42,30 @@ def test_native_is_plain(case: Case, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
 @pytest.mark.parametrize("seed", SEEDS)
 @each_case
-def test_specialized_is_native_for_any_batch(case: Case, seed: int, lanes: int) -> None:
+def test_specialized_is_native_for_any_batch_in_any_lanes(case: Case, seed: int) -> None:
     robot = tree(seed)
-    fast, slow = specialized(case, robot, lanes), native(case, robot)
-    for batch in BATCHES:
-        compare(fast, slow, inputs(case, robot, batch, batch), AGREEMENT)
-    compare(fast, slow, inputs(case, robot, seed), AGREEMENT)
+    fast = [specialized(case, robot, lanes) for lanes in (1, 8, 2 if seed % 2 else 4)]
+    for arguments in (*(inputs(case, robot, batch, batch) for batch in BATCHES), inputs(case, robot, seed)):
+        expected = results(native(case, robot), arguments)
+        for evaluator in fast:
+            for ours, theirs in zip(results(evaluator, arguments), expected, strict=True):
+                assert_close(ours, theirs, AGREEMENT)
 
 
-@pytest.mark.parametrize("lanes", [1, 8, 16])
 @pytest.mark.parametrize("seed", SEEDS)
 @each_case
-def test_single_precision_is_native_to_its_digits(case: Case, seed: int, lanes: int) -> None:
+def test_single_precision_is_native_to_its_digits(case: Case, seed: int) -> None:
     robot = tree(seed)
-    fast = specialized(case, robot, lanes, "float32")
+    fast = [specialized(case, robot, lanes, "float32") for lanes in ((1, 16, 8) if seed % 2 else (1, 16))]
     for batch in (1, 3, 16, 19):
         arguments = inputs(case, robot, batch, batch)
-        for ours, theirs in zip(results(fast, arguments), results(native(case, robot), arguments), strict=True):
-            assert ours.dtype == np.float32
-            assert_close(ours, theirs, SINGLE)
+        expected = results(native(case, robot), arguments)
+        for evaluator in fast:
+            for ours, theirs in zip(results(evaluator, arguments), expected, strict=True):
+                assert ours.dtype == np.float32
+                assert_close(ours, theirs, SINGLE)
 
 
 def test_the_trees_have_every_joint_type_armature_and_several_roots() -> None:

@@ -103,6 +103,11 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         r"the box ends \d(\.\d+)? mm from its target",
     ),
     "29_ppo_hopper": (r"16384 steps in \d+ s of CPU", r"64 episodes without noise: return \d+ of at most 1000"),
+    "30_learning_through_steps": (
+        r"crank off by 0\.2\d+ rad with the masses of the model, by \de-0[3-9] rad with those found",
+        r"masses \[0\.28 +0\.315 +0\.48 ?\] kg, off by \de-0[4-9]",
+        r"iteration 59: speed of the crank off 6 rad/s by 0\.[0-2]\d rad/s",
+    ),
     "demo": (r"specialized differs from plain Python by", r"the crank turned [\d.]+ times"),
 }
 """What each example must print, as regular expressions."""
@@ -120,6 +125,7 @@ PICTURES = {
     "26_cassie_lqr": ("cassie_lqr.png",),
     "28_push_through_friction": ("push_through_friction.png",),
     "29_ppo_hopper": ("ppo_hopper.png",),
+    "30_learning_through_steps": ("learning_through_steps.png",),
 }
 NEEDS = {
     "12_cassie_standing": "cassie/cassie.xml",
@@ -130,7 +136,7 @@ NEEDS = {
 }
 """Examples that do nothing without a file, and which."""
 
-FRAMEWORKS = {"29_ppo_hopper": ("torch", "gymnasium")}
+FRAMEWORKS = {"29_ppo_hopper": ("torch", "gymnasium"), "30_learning_through_steps": ("torch",)}
 """Packages that examples need, which need not be there."""
 
 ARGUMENTS = {"29_ppo_hopper": ("--steps", "16384", "--native", "--film", "0.2")}

@@ -80,7 +80,7 @@ def test_a_wheel_builds_from_the_sdist_and_its_description_links_to_no_missing_f
 
 
 def test_tests_are_found_in_the_sdist(unpacked: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--assert=plain", "-p", "no:cacheprovider"]
     done = subprocess.run(
         command,
         cwd=unpacked,

@@ -62,8 +62,7 @@ def test_every_constraint_kind(seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["ur5", "solo12", "talos"])
 def test_against_pinocchio(name: str) -> None:
-    import pinocchio as pin
-
+    pin = pytest.importorskip("pinocchio")
     robot, model = load(name), pinocchio_model(name)
     q = robot.normalize(robot.random(1))
     locked = list(robot.joint_names[-1:1:-2])

@@ -73,6 +73,8 @@ SINGLE_PENALTY = 3.0
 """The most in single precision."""
 SLACK = 1e-7
 """Of the smoothed projections: penalties are at most that above over this."""
+SINGLE_SLACK = 1e-4
+"""The least in single precision: larger penalties leave nothing of inertias beside them."""
 REGULARIZATION = 1e-8
 """Of loops, as for `ForwardDynamics`."""
 PUSH = 0.1
@@ -348,11 +350,11 @@ def step_settings(
     """The input ``settings`` of `kernels.contact_problem`."""
     scales, gravity = contact_scales(robot), float(np.linalg.norm(robot.gravity))
     velocity = scales.velocity(gravity, dt)
-    least, penalty = tolerance, PENALTY
+    least, penalty, slack = tolerance, PENALTY, SLACK
     if dtype == "float32":
-        least, penalty = max(least, SINGLE_TOLERANCE), min(penalty, SINGLE_PENALTY)
+        least, penalty, slack = max(least, SINGLE_TOLERANCE), min(penalty, SINGLE_PENALTY), SINGLE_SLACK
     threshold = THRESHOLD * gravity * dt
-    head = [least * velocity, iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, SLACK]
+    head = [least * velocity, iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, slack]
     inertias = 2 / (np.repeat(scales.pairs, tree.contact_slots) * (1 + tree.friction**2))
     head += [float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0, ROUNDINGS[0]]
     joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)

@@ -7,6 +7,7 @@ See `implicit_products` for the equations. Each stage is a program of its own, c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -42,6 +43,8 @@ class Stages(Product):
     evaluator: Any
     systems: ClassVar[int] = 1
     """Linear systems that are solved."""
+    projects: bool = True
+    """Whether forces that cancel, of redundant rows, are taken off."""
 
     @property
     def implicit(self) -> Implicit:
@@ -62,8 +65,18 @@ class Stages(Product):
 
     @property
     def redundant(self) -> bool:
-        """Whether rows of the robot depend on others, so that forces are not unique."""
-        return rows_redundant(self.robot)
+        """Whether rows of the robot depend on others, so that forces are not unique, and are projected."""
+        return self.projects and rows_redundant(self.robot)
+
+    def without_projections(self) -> Self:
+        """The same where accelerations count and forces do not: redundant rows are not projected.
+
+        Their forces, which gradients of accelerations depend on off closed loops alone, have eight digits then, in a
+        third of the time.
+        """
+        made = copy(self)
+        made.projects = False
+        return made
 
     @property
     def transpose_runner(self) -> Runner:

@@ -23,6 +23,7 @@ from linkwork.compilers.backends import runner_for
 from linkwork.compilers.cache import key
 from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError
+from linkwork.jax.array_types import batch_axes, common_lead, result_type
 from linkwork.jax.handlers import CpuHandler, OnError
 
 Array = Any
@@ -90,28 +91,26 @@ class Target:
         self.name = ".".join(("linkwork", call.program.algorithm.name, key(call._content, *content)[:24]))
         """The same in every process."""
 
-    def lead(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """Batch axes of a call with inputs of these shapes."""
-        leads = {shape[: len(shape) - len(own)] for shape, own in zip(shapes, self.inputs, strict=True)} - {()}
-        if len(leads) > 1:
-            raise TypeError(f"{self.name}: batch axes differ: {sorted(leads)}")
-        return leads.pop() if leads else ()
-
     def register(self, platform: str) -> None:
-        """Make the handler of a platform, and have XLA know it."""
-        call = self.call
-        with _LOCK:
-            if (self.name, platform) in _HANDLERS:
-                return
-            if platform == "cpu":
-                made: Any = CpuHandler(runner_for(call.program, call.backend), self.held, call.on_error)
-            else:
-                from linkwork.jax.cuda_handlers import CudaHandler  # where there is a GPU
+        """Make the handler of a platform, and have XLA know it.
 
-                made = CudaHandler(call.traced, replace(call.backend, name="cuda"), self.held)
-            known = {"cpu": "cpu", "cuda": "CUDA"}[platform]
-            jax.ffi.register_ffi_target(self.name, jax.ffi.pycapsule(made.address), platform=known)
-            _HANDLERS[self.name, platform] = made
+        Args:
+            platform: Where the program runs.
+        """
+        with _LOCK:
+            if (self.name, platform) not in _HANDLERS:
+                made = self._handler(platform)
+                known = {"cpu": "cpu", "cuda": "CUDA"}[platform]
+                jax.ffi.register_ffi_target(self.name, jax.ffi.pycapsule(made.address), platform=known)
+                _HANDLERS[self.name, platform] = made
+
+    def _handler(self, platform: str) -> Any:
+        call = self.call
+        if platform == "cpu":
+            return CpuHandler(runner_for(call.program, call.backend), self.held, call.on_error)
+        from linkwork.jax.cuda_handlers import CudaHandler  # where there is a GPU
+
+        return CudaHandler(call.traced, replace(call.backend, name="cuda"), self.held)
 
 
 program_p = Primitive("linkwork_program")
@@ -132,38 +131,8 @@ def _evaluate(*arrays: Array, target: Target) -> Any:
 
 @program_p.def_abstract_eval
 def _shapes(*arrays: Any, target: Target) -> list[Any]:
-    lead = target.lead([x.shape for x in arrays])
-    return [jax.core.ShapedArray((*lead, *shape), jnp.dtype(target.call.backend.dtype)) for shape in target.outputs]
-
-
-def batch_axes(arrays: Sequence[Array], axes: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
-    """Arrays of a mapped call with the mapped axis in front, broadcast where batch axes would differ.
-
-    Args:
-        arrays: Arguments of the call.
-        axes: Their mapped axes, None for those without.
-        shapes: Shapes of one state's arguments.
-    """
-    size = next(x.shape[d] for x, d in zip(arrays, axes, strict=True) if d is not None)
-    inner = [x.ndim - (d is not None) - len(own) for x, d, own in zip(arrays, axes, shapes, strict=True)]
-    depth = max(inner)
-    lead: tuple[int, ...] = ()
-    for x, d, own, n in zip(arrays, axes, shapes, inner, strict=True):
-        if n == depth and depth:
-            shape = list(x.shape)
-            if d is not None:
-                del shape[d]
-            lead = tuple(shape[: len(shape) - len(own)])
-    moved = []
-    for x, d, own, n in zip(arrays, axes, shapes, inner, strict=True):
-        if d is not None:
-            x = jnp.moveaxis(x, d, 0)
-            if n < depth:
-                x = jnp.broadcast_to(x.reshape((size, *[1] * depth, *own)), (size, *lead, *own))
-        elif n:
-            x = jnp.broadcast_to(x, (size, *x.shape))
-        moved.append(x)
-    return moved
+    lead = common_lead(target.name, [x.shape for x in arrays], target.inputs)
+    return [result_type((*lead, *shape), target.call.backend.dtype, arrays) for shape in target.outputs]
 
 
 def _batched(arrays: Sequence[Array], axes: Sequence[Any], *, target: Target) -> tuple[list[Array], list[int]]:
@@ -182,8 +151,7 @@ def _lowered(platform: str, ctx: Any, *operands: Any, target: Target) -> Any:
         [_number_major(len(x.shape), len(own)) for x, own in zip(avals, shapes, strict=True)]
         for avals, shapes in ((ctx.avals_in, target.inputs), (ctx.avals_out, target.outputs))
     ]
-    rule = jax.ffi.ffi_lowering(target.name, operand_layouts=layouts[0], result_layouts=layouts[1])
-    return rule(ctx, *operands)
+    return jax.ffi.ffi_lowering(target.name, operand_layouts=layouts[0], result_layouts=layouts[1])(ctx, *operands)
 
 
 def _number_major(rank: int, own: int) -> tuple[int, ...]:

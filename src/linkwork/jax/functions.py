@@ -15,6 +15,7 @@ from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import suggest
+from linkwork.jax.array_types import vary_alike
 from linkwork.jax.contact_sources import ContactSource, contact_inputs
 from linkwork.jax.handlers import OnError
 from linkwork.jax.rules import VALUE, Source, function_p
@@ -63,7 +64,7 @@ class Function:
         if dtype not in (jnp.float32, jnp.float64):
             raise InputError(f"numbers are float32 or float64; found {dtype}")
         source = self._source(dtype.name, tuple(inputs))
-        operands = _broadcast(source, [jnp.asarray(x, dtype) for x in inputs.values()])
+        operands = vary_alike(_broadcast(source, [jnp.asarray(x, dtype) for x in inputs.values()]))
         found = function_p.bind(*operands, source=source, kind=VALUE)[: len(source.results)]
         return found[0] if len(found) == 1 else _named_tuple(tuple(source.results))(*found)
 

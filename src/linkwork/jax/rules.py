@@ -28,7 +28,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from linkwork.errors import UnsupportedFeature
-from linkwork.jax.calls import batch_axes
+from linkwork.jax.array_types import batch_axes, common_lead, result_type, type_of
 from linkwork.jax.tangent_space import TangentSpace
 
 Array = Any
@@ -234,17 +234,13 @@ def _evaluate(*operands: Array, source: Any, kind: Kind) -> Any:
 def _lead(source: Source, kind: Kind, shapes: Sequence[Shape]) -> Shape:
     """Batch axes of a call: all operands that have any have the same."""
     own = [shape for group in _operand_shapes(source, kind) for shape in group]
-    leads = {shape[: len(shape) - len(one)] for shape, one in zip(shapes, own, strict=True)} - {()}
-    if len(leads) > 1:
-        raise TypeError(f"{source.what}: batch axes differ: {sorted(leads)}")
-    return leads.pop() if leads else ()
+    return common_lead(source.what, shapes, own)
 
 
 @function_p.def_abstract_eval
 def _shapes(*operands: Any, source: Source, kind: Kind) -> list[Any]:
     lead = _lead(source, kind, [x.shape for x in operands])
-    dtype = jnp.dtype(source.dtype)
-    return [jax.core.ShapedArray((*lead, *shape), dtype) for shape in _result_shapes(source, kind)]
+    return [result_type((*lead, *shape), source.dtype, operands) for shape in _result_shapes(source, kind)]
 
 
 mlir.register_lowering(function_p, mlir.lower_fun(_computed, multiple_results=True))
@@ -280,7 +276,7 @@ def _differentiated(primals: Arrays, tangents: Arrays, *, source: Source, kind: 
     along = [rates[0][names.index(name)] for name in source.by]
     moves = not _is_zero(along)
     if kind is VALUE:
-        zeros = [ad.Zero(jax.core.ShapedArray(y.shape, y.dtype)) for y in found]
+        zeros = [ad.Zero(type_of(y)) for y in found]
         if not moves:
             return found, zeros
         made = bind(*primals, *found, *_full(along), kind=JVP)
@@ -297,7 +293,7 @@ def _differentiated(primals: Arrays, tangents: Arrays, *, source: Source, kind: 
         higher = HVP if kind is VJP else JVP2
         terms.append(bind(*state, *groups[2], *_full(along), kind=higher))
     if not terms:
-        return found, [ad.Zero(jax.core.ShapedArray(y.shape, y.dtype)) for y in found]
+        return found, [ad.Zero(type_of(y)) for y in found]
     return found, [sum(parts[1:], parts[0]) for parts in zip(*terms, strict=True)]
 
 

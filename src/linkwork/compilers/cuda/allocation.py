@@ -4,8 +4,10 @@
 A thread of a GPU has at most 255 registers of 32 bits; programs of a robot have up to a thousand values alive at a
 time. The assembler decides one instruction at a time what to spill, and spills to local memory, which is behind the
 caches. A straight-line program is known to its end, so that the best choice is known too (Belady 1966): of the values
-in registers, the one whose next use is farthest goes. It goes to shared memory, which is as near as the first cache, as
-long as the thread has slots there, and to local memory only then. An input never goes anywhere: it is read again.
+in registers, the one whose next use is farthest goes. An input goes nowhere: it is read again.
+
+Values that go have a slot from when they are stored to when they are last read. Shared memory, which is as near as the
+first cache, is for those with the most accesses for the time that they take a slot; the others are in local memory.
 
 The result is a list of actions for the emitter:
 
@@ -17,6 +19,10 @@ The result is a list of actions for the emitter:
 | `Put`     | a value is written to an output                                                            |
 | `Begin`   | what follows is run where ``below < bound``                                                |
 | `End`     | of that; values that came into registers since `Begin` are in none any more                |
+
+A multiprocessor has few threads with so many registers each, and a thread waits where it reads a register whose load is
+on its way: 30 cycles for shared memory, 800 for an input. So loads are issued `INPUT_AHEAD` or `SLOT_AHEAD` steps
+before the first use, which takes a few registers for values that are on their way.
 
 Values that a branch (`branches.Branch`) gives are in slots: ``otherwise`` is stored there before the branch, ``then``
 in it. Values from before the branch that lose their register in it are stored before it, so that they are in their
@@ -30,9 +36,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
+
+import numpy as np
 
 from linkwork.compilers.branches import Branch, scheduled
 from linkwork.compilers.trace import Trace
@@ -40,6 +48,8 @@ from linkwork.model.expressions import CONST, COS, INPUT, SIN, Node, operands
 
 NEVER = 1 << 60
 """The next use of a value that has none."""
+INPUT_AHEAD, SLOT_AHEAD = 256, 96
+"""How many steps before their first use inputs, and values in slots, are loaded."""
 LEAST = 8
 """The fewest registers that programs can be allocated for: operands of one node, and some."""
 
@@ -99,9 +109,6 @@ class Limits:
 
     registers: int
     shared: int
-    window: int = NEVER
-    """Only values that are used again within so many nodes go to shared memory: where slots are fewer than values,
-    those that are needed more often get them."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +204,17 @@ def _events(trace: Trace, at_once: bool, copied: Sequence[int]) -> list[_Event]:
     return events
 
 
+def _parts(events: Sequence[_Event]) -> list[int]:
+    """The branch that each event is in: 0 for none. The event that begins a branch is before it."""
+    parts, count, inside = list[int](), 0, False
+    for event in events:
+        parts.append(count if inside else 0)
+        if event.begins is not None:
+            count, inside = count + 1, True
+        inside = inside and event.ends is None
+    return parts
+
+
 def _partners(nodes: Sequence[Node], items: Sequence[int | Branch]) -> dict[int, tuple[int, ...]]:
     """Sine and cosine of one angle, where both are needed in one part of the program: they are computed together."""
     partner: dict[int, tuple[int, ...]] = {}
@@ -221,18 +239,18 @@ class _Allocator:
     def __init__(self, trace: Trace, limits: Limits, copied: Sequence[int]) -> None:
         self.nodes = trace.graph.nodes
         self.copied = frozenset(copied)
-        self.limits = replace(limits, registers=max(limits.registers, LEAST))
+        self.limits = Limits(max(limits.registers, LEAST), limits.shared)
         self.actions: list[Action] = []
         self.registers: set[int] = set()
         self.slots: dict[int, Slot] = {}
-        self.free_shared = list(range(limits.shared))[::-1]
-        self.free_local: list[int] = []
-        self.shared = self.local = 0
+        """Values that are in memory; places are numbers of values, until `_placed` gives others."""
         self.farthest: list[tuple[int, int]] = []
         """Heap of values by their next use, the farthest first; entries that are out of date are dropped when met."""
         self.before: set[int] | None = None
         """In a branch: the values that were in registers before, and still are."""
         self.hoisted: list[Action] = []
+        self.chosen: dict[int, Slot] = {}
+        """Selects of a branch: they are in memory when it has ended."""
         self.begin = 0
 
     def run(self, events: Sequence[_Event]) -> Allocation:
@@ -242,7 +260,9 @@ class _Allocator:
             for i in set(event.reads):
                 if self.nodes[i][0] is not CONST:
                     self.uses[i].append(now)
+        parts = _parts(events)
         for now, event in enumerate(events):
+            self._load_ahead(events, parts, now)
             self._bring(event.reads, now)
             if event.begins is not None:
                 self._enter(event.begins)
@@ -260,13 +280,42 @@ class _Allocator:
                     self._hold(i, now)
             self._release(event.reads, now)
             self._release(event.computes, now)
-        return Allocation(self.actions, self.shared, self.local)
+        return _placed(self.actions, self.limits.shared)
 
     def _next_use(self, i: int, now: int) -> int:
         """The first use of a value after now."""
         uses = self.uses[i]
         k = bisect_left(uses, now + 1)
         return uses[k] if k < len(uses) else NEVER
+
+    def _load_ahead(self, events: Sequence[_Event], parts: Sequence[int], now: int) -> None:
+        """Have operands of later events on their way, where registers are free or hold values for events after them."""
+        for distance in (INPUT_AHEAD, SLOT_AHEAD):
+            then = now + distance
+            if then >= len(events) or parts[now] not in (0, parts[then]):
+                continue
+            for i in events[then].reads:
+                if i in self.registers or self.nodes[i][0] is CONST:
+                    continue
+                known = i in self.slots if distance == SLOT_AHEAD else self.nodes[i][0] is INPUT
+                if known and self._has_room_until(then, now):
+                    self.actions.append(Load(i, self.slots.get(i)))
+                    self._hold(i, now)
+
+    def _has_room_until(self, then: int, now: int) -> bool:
+        """Whether a register is free, or becomes free of a value that is used later."""
+        if len(self.registers) < self.limits.registers:
+            return True
+        while self.farthest:
+            use, i = self.farthest[0]
+            if i in self.registers and -use == self._next_use(i, now - 1):
+                if -use <= then:
+                    return False
+                heappop(self.farthest)
+                self._evict(i)
+                return True
+            heappop(self.farthest)
+        return False
 
     def _bring(self, reads: Sequence[int], now: int) -> None:
         """Have all operands in registers."""
@@ -292,50 +341,32 @@ class _Allocator:
             if i in kept:
                 passed.append((use, i))
             elif i in self.registers and -use == self._next_use(i, now):
-                self._evict(i, -use - now)
+                self._evict(i)
         for entry in passed:
             heappush(self.farthest, entry)
 
-    def _evict(self, i: int, distance: int) -> None:
+    def _evict(self, i: int) -> None:
         self.registers.discard(i)
         if i not in self.slots and (self.nodes[i][0] is not INPUT or i in self.copied):
+            self.slots[i] = Slot(False, i)
             inherited = self.before is not None and i in self.before
-            if inherited:  # to a slot that nothing in the branch has used
-                self.slots[i] = self._new_local()
-                self.hoisted.append(Store(i, self.slots[i]))
-            else:
-                self.slots[i] = self._new_slot(distance)
-                self.actions.append(Store(i, self.slots[i]))
+            (self.hoisted if inherited else self.actions).append(Store(i, self.slots[i]))
         if self.before is not None:
             self.before.discard(i)
-
-    def _new_slot(self, distance: int = 0) -> Slot:
-        if self.free_shared and distance <= self.limits.window:
-            place = self.free_shared.pop()
-            self.shared = max(self.shared, place + 1)
-            return Slot(True, place)
-        return Slot(False, self.free_local.pop()) if self.free_local else self._new_local()
-
-    def _new_local(self) -> Slot:
-        self.local += 1
-        return Slot(False, self.local - 1)
 
     def _release(self, values: Sequence[int], now: int) -> None:
         """Forget values that have no further use."""
         for i in values:
             if self.nodes[i][0] is not CONST and self._next_use(i, now) == NEVER:
                 self.registers.discard(i)
-                slot = self.slots.pop(i, None)
-                if slot is not None:
-                    (self.free_shared if slot.shared else self.free_local).append(slot.place)
+                self.slots.pop(i, None)
 
     # Branches --------------------------------------------------------------------------------------------------------
 
     def _copy(self, value: int, select: int) -> None:
         """A side of a select goes to its slot."""
-        if select not in self.slots:
-            self.slots[select] = self._new_slot()
-        self.actions.append(Store(value, self.slots[select]))
+        self.chosen[select] = Slot(False, select)
+        self.actions.append(Store(value, self.chosen[select]))
 
     def _enter(self, branch: Branch) -> None:
         self.begin = len(self.actions)
@@ -347,4 +378,76 @@ class _Allocator:
         self.actions.append(End())
         self.actions[self.begin : self.begin] = self.hoisted
         self.registers &= self.before
-        self.before, self.hoisted = None, []
+        self.slots |= self.chosen
+        self.before, self.hoisted, self.chosen = None, [], {}
+
+
+# Slots ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Stay:
+    """The time that a value needs a slot, and how often it is stored and loaded."""
+
+    value: int
+    first: int
+    last: int
+    accesses: int = 1
+
+
+def _placed(actions: Sequence[Action], shared: int) -> Allocation:
+    """Actions with slots in place of the numbers of values: values that need a slot at the same time have different
+    ones."""
+    stays: dict[int, _Stay] = {}
+    for now, action in enumerate(actions):
+        if isinstance(action, Load | Store) and action.slot is not None:
+            value = action.slot.place
+            if value in stays:
+                stays[value].last = now
+                stays[value].accesses += 1
+            else:
+                stays[value] = _Stay(value, now, now)
+    near = _densest(list(stays.values()), shared, len(actions))
+    slots: dict[int, Slot] = {}
+    counts = [0, 0]
+    for is_shared in (True, False):
+        part = [stay for stay in stays.values() if (stay.value in near) == is_shared]
+        places, counts[is_shared] = _colored(part)
+        slots |= {value: Slot(is_shared, place) for value, place in places.items()}
+    made = [
+        action._replace(slot=slots[action.slot.place])
+        if isinstance(action, Load | Store) and action.slot is not None
+        else action
+        for action in actions
+    ]
+    return Allocation(made, counts[True], counts[False])
+
+
+def _densest(stays: Sequence[_Stay], slots: int, end: int) -> set[int]:
+    """Values with the most accesses for their time, as many as so many slots hold at any time."""
+    step = 1 + end // 4096
+    taken = np.zeros(end // step + 1, dtype=np.int64)
+    chosen = set[int]()
+    for stay in sorted(stays, key=lambda stay: (stay.last - stay.first + 1) / stay.accesses):
+        time = taken[stay.first // step : stay.last // step + 1]
+        if time.max() < slots:
+            time += 1
+            chosen.add(stay.value)
+    return chosen
+
+
+def _colored(stays: Sequence[_Stay]) -> tuple[dict[int, int], int]:
+    """A place for each value, and how many there are: the lowest that is free when it comes."""
+    places: dict[int, int] = {}
+    free: list[int] = []
+    leaving: list[tuple[int, int]] = []
+    count = 0
+    for stay in sorted(stays, key=lambda stay: stay.first):
+        while leaving and leaving[0][0] < stay.first:
+            heappush(free, heappop(leaving)[1])
+        if not free:
+            free.append(count)
+            count += 1
+        places[stay.value] = heappop(free)
+        heappush(leaving, (stay.last, places[stay.value]))
+    return places, count

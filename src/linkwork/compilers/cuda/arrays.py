@@ -45,14 +45,25 @@ class View(NamedTuple):
 class Library(Protocol):
     """How arrays of one library are read and made."""
 
+    strided: bool
+    """Whether its arrays can be number-major."""
+    quick: bool
+    """Whether `key` and `pointer` tell all of an array."""
+
     def view(self, x: Any, name: str, stream: int | None) -> View:
         """An array as a kernel sees it; ready on the stream."""
+
+    def key(self, x: Any) -> Any:
+        """All of an array but its address: shape, strides, type, device."""
+
+    def pointer(self, x: Any) -> int:
+        """The address of an array."""
 
     def stream(self, where: int) -> int:
         """The library's current stream on a device."""
 
-    def empty(self, shape: tuple[int, ...], dtype: str, where: int, number_major: int) -> tuple[Any, View]:
-        """A new array, and its view; ``number_major``: batch axes, which vary fastest (0: numbers do)."""
+    def empty(self, like: View) -> tuple[Any, int]:
+        """A new array of the shape, strides, type and device of a view, and its address."""
 
     def finished(self, x: Any) -> Any:
         """A new array as the caller gets it, after it was written."""
@@ -66,9 +77,9 @@ def library_of(x: Any, name: str) -> Library:
         name: Of the argument, for messages.
     """
     kind = type(x)
-    found = _KNOWN.get(kind)
+    found = KNOWN.get(kind)
     if found is None:
-        found = _KNOWN[kind] = _library(kind, x, name)
+        found = KNOWN[kind] = _library(kind, x, name)
     return found
 
 
@@ -91,7 +102,8 @@ def _library(kind: type, x: Any, name: str) -> Library:
     )
 
 
-_KNOWN: dict[type, Library] = {}
+KNOWN: dict[type, Library] = {}
+"""How arrays of types that were seen are read."""
 
 
 # Libraries -----------------------------------------------------------------------------------------------------------
@@ -100,19 +112,21 @@ _KNOWN: dict[type, Library] = {}
 class _Torch:
     """torch's tensors."""
 
+    strided = quick = True
+
     def __init__(self) -> None:
         self.torch: Any = import_module("torch")
         torch = self.torch
         self.names = {torch.float32: "float32", torch.float64: "float64"}
         self.types = {"float32": torch.float32, "float64": torch.float64}
+        self._empty = torch.empty_strided
+        self._devices: dict[int, Any] = {}
         self._stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
     def view(self, x: Any, name: str, stream: int | None) -> View:
         where = x.device
         if where.type != "cuda":
             raise InputError(f"{name} is a tensor on '{where}', needs one on a GPU: {name}.to('cuda')")
-        if x.is_conj() or x.is_neg():
-            x = x.resolve_conj().resolve_neg()
         dtype = self.names.get(x.dtype) or str(x.dtype).removeprefix("torch.")
         return View(x.data_ptr(), tuple(x.shape), x.stride(), dtype, where.index or 0, x)
 
@@ -121,12 +135,18 @@ class _Torch:
             return int(self._stream(where))
         return int(self.torch.cuda.current_stream(where).cuda_stream)
 
-    def empty(self, shape: tuple[int, ...], dtype: str, where: int, number_major: int) -> tuple[Any, View]:
-        strides = _strides(shape, number_major)
-        made = self.torch.empty_strided(
-            shape, strides, dtype=self.types[dtype], device=self.torch.device("cuda", where)
-        )
-        return made, View(made.data_ptr(), shape, strides, dtype, where)
+    def key(self, x: Any) -> Any:
+        return x.shape, x.stride(), x.dtype, x.device
+
+    def pointer(self, x: Any) -> int:
+        return int(x.data_ptr())
+
+    def empty(self, like: View) -> tuple[Any, int]:
+        found = self._devices.get(like.device)
+        if found is None:
+            found = self._devices[like.device] = self.torch.device("cuda", like.device)
+        made = self._empty(like.shape, like.strides, dtype=self.types[like.dtype], device=found)
+        return made, made.data_ptr()
 
     def finished(self, x: Any) -> Any:
         return x
@@ -134,6 +154,8 @@ class _Torch:
 
 class _CuPy:
     """CuPy's arrays."""
+
+    strided = quick = True
 
     def __init__(self) -> None:
         self.cupy: Any = import_module("cupy")
@@ -145,13 +167,18 @@ class _CuPy:
     def stream(self, where: int) -> int:
         return int(self.cupy.cuda.get_current_stream(where).ptr)
 
-    def empty(self, shape: tuple[int, ...], dtype: str, where: int, number_major: int) -> tuple[Any, View]:
-        strides = _strides(shape, number_major)
-        with self.cupy.cuda.Device(where):
-            memory = self.cupy.empty(math.prod(shape), dtype)
+    def key(self, x: Any) -> Any:
+        return x.shape, x.strides, x.dtype, x.device.id
+
+    def pointer(self, x: Any) -> int:
+        return int(x.data.ptr)
+
+    def empty(self, like: View) -> tuple[Any, int]:
+        with self.cupy.cuda.Device(like.device):
+            memory = self.cupy.empty(math.prod(like.shape), like.dtype)
         size = memory.itemsize
-        made = self.cupy.ndarray(shape, dtype, memory.data, tuple(s * size for s in strides))
-        return made, View(memory.data.ptr, shape, strides, dtype, where)
+        strides = tuple(s * size for s in like.strides)
+        return self.cupy.ndarray(like.shape, like.dtype, memory.data, strides), int(memory.data.ptr)
 
     def finished(self, x: Any) -> Any:
         return x
@@ -160,15 +187,23 @@ class _CuPy:
 class _Own:
     """Our own arrays, on the default stream."""
 
+    strided = quick = True
+
     def view(self, x: DeviceArray, name: str, stream: int | None) -> View:
         return View(x.pointer, x.shape, x.strides, x.dtype.name, x.device, x)
 
     def stream(self, where: int) -> int:
         return 0
 
-    def empty(self, shape: tuple[int, ...], dtype: str, where: int, number_major: int) -> tuple[Any, View]:
-        made = DeviceArray(shape, dtype, where, _strides(shape, number_major))
-        return made, self.view(made, "", None)
+    def key(self, x: Any) -> Any:
+        return x.shape, x.strides, x.dtype, x.device
+
+    def pointer(self, x: Any) -> int:
+        return int(x.pointer)
+
+    def empty(self, like: View) -> tuple[Any, int]:
+        made = DeviceArray(like.shape, like.dtype, like.device, like.strides)
+        return made, made.pointer
 
     def finished(self, x: Any) -> Any:
         return x
@@ -176,6 +211,8 @@ class _Own:
 
 class _DLPack(_Own):
     """Arrays that speak DLPack."""
+
+    quick = False
 
     def view(self, x: Any, name: str, stream: int | None) -> View:
         kind, where = x.__dlpack_device__()
@@ -192,8 +229,7 @@ class _DLPack(_Own):
 class _Jax(_DLPack):
     """JAX's arrays, which are never written to: results are handed over when they are computed."""
 
-    def empty(self, shape: tuple[int, ...], dtype: str, where: int, number_major: int) -> tuple[Any, View]:
-        return super().empty(shape, dtype, where, 0)
+    strided = False
 
     def finished(self, x: Any) -> Any:
         return import_module("jax.dlpack").from_dlpack(x)
@@ -202,12 +238,14 @@ class _Jax(_DLPack):
 class _Interface(_Own):
     """Arrays that have ``__cuda_array_interface__``."""
 
+    quick = False
+
     def view(self, x: Any, name: str, stream: int | None) -> View:
         known = x.__cuda_array_interface__
         dtype = np.dtype(known["typestr"])
         shape = tuple(known["shape"])
         given = known.get("strides")
-        strides = _strides(shape, 0) if given is None else tuple(s // dtype.itemsize for s in given)
+        strides = strides_of(shape, 0) if given is None else tuple(s // dtype.itemsize for s in given)
         return View(known["data"][0], shape, strides, dtype.name, _device_of(known["data"][0]), x)
 
 
@@ -218,8 +256,13 @@ def _device_of(pointer: int) -> int:
     return found.value
 
 
-def _strides(shape: Sequence[int], number_major: int) -> tuple[int, ...]:
-    """Strides of a new array: C order, or with the first ``number_major`` axes varying fastest."""
+def strides_of(shape: Sequence[int], number_major: int = 0) -> tuple[int, ...]:
+    """Strides of a new array: C order, or with the first ``number_major`` axes varying fastest.
+
+    Args:
+        shape: Its shape.
+        number_major: How many leading axes vary fastest.
+    """
     order = [*range(number_major, len(shape)), *range(number_major)]
     strides, step = [0] * len(shape), 1
     for axis in reversed(order):
@@ -248,7 +291,7 @@ class DeviceArray:
         self.shape = tuple(int(n) for n in shape)
         self.dtype = np.dtype(dtype)
         self.device = device
-        self.strides: tuple[int, ...] = _strides(self.shape, 0) if strides is None else tuple(strides)
+        self.strides: tuple[int, ...] = strides_of(self.shape, 0) if strides is None else tuple(strides)
         self._memory = Memory(_device(device), math.prod(self.shape) * self.dtype.itemsize)
         self._offset = 0
 

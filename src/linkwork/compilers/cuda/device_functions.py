@@ -13,7 +13,7 @@ Loads and stores of slots are volatile: the assembler leaves values where `alloc
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cache
 
 from linkwork.compilers.cuda.allocation import (
@@ -33,12 +33,15 @@ from linkwork.compilers.emit import BINARY, declarations, straight_line
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.sincos import sincos_double, sincos_single
 from linkwork.compilers.trace import Trace, trace_function
-from linkwork.model.expressions import CONST, FMA, NEG, RINT, SELECT, SIN, SQRT
+from linkwork.model.expressions import CONST, FMA, INPUT, NEG, RINT, SELECT, SIN, SQRT, operands
 
 TRIPLE = "nvptx64-nvidia-cuda"
 GLOBAL, SHARED, LOCAL = "ptr addrspace(1)", "ptr addrspace(3)", "ptr addrspace(5)"
 THREADS = 128
 """Threads of a block."""
+MULTIPLY_ADD = 'asm "mad.wide.s32 $0, $1, $2, $3;", "=l,r,n,l"'
+"""One instruction for an address. LLVM does not look into it: it would look for a shorter way to write each of
+thousands of multiples of a stride by all others, which takes ten seconds."""
 POOL = "linkwork_pool"
 """The shared memory of a block, as much as a launch asks for."""
 
@@ -115,6 +118,8 @@ def device_function(
 class Emitter:
     """The instructions of an allocated program. Names begin with ``prefix``; those of the module docstring are given.
 
+    With ``wide``, arrays begin at addresses ``%base<k>`` and their numbers are ``%bytes<k>`` apart, 32 bits.
+
     At the end ``%<prefix>read`` and ``%<prefix>written`` are zero, or NaN where a number was read or written that is
     not finite. Arrays that are ``held`` by the caller are the same for all states, and known to be finite.
     """
@@ -127,9 +132,10 @@ class Emitter:
         prefix: str = "",
         held: Collection[int] = (),
         global_carry: bool = False,
+        wide: bool = False,
     ) -> None:
         self.trace, self.t, self.allocation, self.prefix = trace, t, allocation, prefix
-        self.global_carry = global_carry
+        self.global_carry, self.wide = global_carry, wide
         self.held = frozenset(held)
         self.looked_at: set[tuple[int, int]] = set()
         """Numbers of inputs that are known to be finite where ``read`` is."""
@@ -187,6 +193,7 @@ class Emitter:
             self._put(action)
         elif isinstance(action, Compute):
             self._compute(action.values)
+            self._look_at(operands(self.nodes[action.values[0]]))
 
     # Memory ---------------------------------------------------------------------------------------------------------
 
@@ -202,6 +209,12 @@ class Emitter:
         if array == self.arrays and not self.global_carry:
             self.text.append(f"{name} = getelementptr {s}, {LOCAL} %carry, i64 {place}")
             return f"{LOCAL} {name}"
+        if self.wide and array < self.arrays:
+            self.text += [
+                f"{name}.k = call i64 {MULTIPLY_ADD}(i32 %bytes{array}, i32 {place}, i64 %base{array})",
+                f"{name} = inttoptr i64 {name}.k to {GLOBAL}",
+            ]
+            return f"{GLOBAL} {name}"
         base, step = ("%carry", "%carry_step") if array == self.arrays else (f"%a{array}", f"%step{array}")
         self.text += [
             f"{name}.k = mul i64 {step}, {place}",
@@ -214,10 +227,16 @@ class Emitter:
         kind = "load" if array in self.held else "load volatile"
         address = self._number(array, place)
         self.text.append(f"{name} = {kind} {self.t.scalar}, {address}")
-        own = array < len(self.trace.inputs) and array not in self.held
-        if own and not self.inside and (array, place) not in self.looked_at:
-            self.looked_at.add((array, place))
-            self.read = self._noted(name, self.read)
+
+    def _look_at(self, values: Iterable[int]) -> None:
+        """Note inputs that are not finite where they are first used: where they are loaded, the thread would wait."""
+        for i in values:
+            op, *at = self.nodes[i]
+            if op is not INPUT or self.inside or (at[0], at[1]) in self.looked_at:
+                continue
+            if at[0] < len(self.trace.inputs) and at[0] not in self.held:
+                self.looked_at.add((at[0], at[1]))
+                self.read = self._noted(self.names[i], self.read)
 
     def _put(self, action: Put) -> None:
         t, symbol = self.t, self.trace.results[action.array][action.place]
@@ -231,7 +250,7 @@ class Emitter:
         if array < self.arrays and self.nodes[action.value][0] is not CONST:
             self.written = self._noted(value, self.written)
 
-    # Arithmetic ---------------------------------------------------------------------------------------------------------
+    # Arithmetic -----------------------------------------------------------------------------------------------------
 
     def _compute(self, values: tuple[int, ...]) -> None:
         t, s = self.t, self.t.scalar

@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -82,6 +82,9 @@ def version() -> int:
     return found.value
 
 
+_NOTHING = nullcontext()
+
+
 @dataclass(frozen=True)
 class Device:
     """A GPU and its primary context."""
@@ -129,15 +132,15 @@ class Device:
         """Shared memory of a multiprocessor in bytes."""
         return self.attribute(SHARED_OF_MULTIPROCESSOR)
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> AbstractContextManager[None]:
         """While its context is the current one of this thread."""
         found = c_void_p()
-        cu = driver()
-        cu.CtxGetCurrent(byref(found))
-        if found.value == self.context:
-            yield
-            return
+        driver().CtxGetCurrent(byref(found))
+        return _NOTHING if found.value == self.context else self._pushed()
+
+    @contextmanager
+    def _pushed(self) -> Iterator[None]:
+        cu, found = driver(), c_void_p()
         cu.CtxPushCurrent_v2(c_void_p(self.context))
         try:
             yield

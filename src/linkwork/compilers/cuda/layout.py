@@ -16,6 +16,9 @@ import numpy as np
 from linkwork.compilers.cuda.arrays import View
 from linkwork.errors import InputError
 
+FARTHEST = 1 << 31
+"""Bytes between two numbers of a row, at most: kernels have them as integers of 32 bits."""
+
 
 class Rows(NamedTuple):
     """An array by its rows: address, distances of leading axes, and of the numbers of a row."""
@@ -47,10 +50,15 @@ def rows_of(name: str, view: View, rank: int) -> Rows:
                 "row of numbers that are equally far apart: make it contiguous"
             )
         merged *= size
+    size = 4 if view.dtype == "float32" else 8
+    if abs(step) * size >= FARTHEST:
+        raise InputError(
+            f"numbers of a row of {name} are {abs(step) * size} bytes apart, at most {FARTHEST} are possible"
+        )
     strides = tuple(
-        0 if size == 1 else stride for size, stride in zip(view.shape[:lead], view.strides[:lead], strict=True)
+        0 if length == 1 else stride for length, stride in zip(view.shape[:lead], view.strides[:lead], strict=True)
     )
-    return Rows(view.pointer, strides, step, 4 if view.dtype == "float32" else 8)
+    return Rows(view.pointer, strides, step, size)
 
 
 class Layouts:

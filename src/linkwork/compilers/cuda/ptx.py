@@ -6,8 +6,9 @@ The kernel is::
     void linkwork_kernel(ptr a0, i64 row0, i64 step0, ..., ptr ak, i64 rowk, i64 stepk, i64 count, ptr status)
 
 for all inputs and outputs of the program: number ``j`` of state ``i`` of an array stands at ``i row + j step`` numbers
-from its beginning (``row = 0``: one row for all states). Threads beyond ``count`` do nothing. Programs that iterate do
-so in each thread by itself, until that state has ended (`batch` says when).
+from its beginning (``row = 0``: one row for all states); the numbers of a row are less than 2 GB apart. Threads beyond
+``count`` do nothing. Programs that iterate do so in each thread by itself, until that state has ended (`batch` says
+when).
 
 **What is not finite.** A state whose inputs hold NaN or infinity, or a quaternion of no length, has NaN in all its
 results. ``status``, where it is given, counts such states, and those whose results are not finite:
@@ -97,7 +98,7 @@ def kernel(
     arrays = len(trace.inputs) + len(trace.outputs)
     texts = {"body": trace, **trace.further}
     placed = {name: allocate(text, limits, at_once=name == "body") for name, text in texts.items()}
-    emitters = {name: Emitter(text, t, placed[name], f"{name}.", held) for name, text in texts.items()}
+    emitters = {name: Emitter(text, t, placed[name], f"{name}.", held, wide=True) for name, text in texts.items()}
     lines = {name: emitter.lines() for name, emitter in emitters.items()}
     local = max(1, *(allocation.local for allocation in placed.values()))
     entry = [
@@ -112,7 +113,13 @@ def kernel(
         "go:",
     ]
     for k in range(arrays):
-        entry += [f"%at{k} = mul i64 %state, %row{k}", f"%a{k} = getelementptr {t.scalar}, {GLOBAL} %b{k}, i64 %at{k}"]
+        entry += [
+            f"%at{k} = mul i64 %state, %row{k}",
+            f"%a{k} = getelementptr {t.scalar}, {GLOBAL} %b{k}, i64 %at{k}",
+            f"%base{k} = ptrtoint {GLOBAL} %a{k} to i64",
+            f"%distance{k} = mul i64 %step{k}, {t.bytes}",
+            f"%bytes{k} = trunc i64 %distance{k} to i32",
+        ]
     further = [] if trace.iterate is None else _iterations(trace, t, lines)
     text = [
         *entry,

@@ -21,7 +21,7 @@ goes to the next frame of the records. A robot that stops being finite holds NaN
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,8 +33,8 @@ from linkwork.compilers.cuda.warps import AGAIN, EMPTY, ITERATING, LANES, STEP, 
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.trace import Trace
 
-WINDOW = 8000
-"""Values that are used again within so many nodes go to shared memory (`Limits.window`)."""
+WARM_ITERATIONS = 50.0
+"""After so many, iterations that start from the forces of the step before have failed: most take one or two."""
 UNSOLVED = 1e30
 """A residual that no step starts from."""
 CARRIED = {"q1": "q", "v1": "v", "result": "before"}
@@ -70,10 +70,10 @@ class RolloutProgram:
     @cached_property
     def given(self) -> Mapping[str, int]:
         """Numbers of a robot in each array of the caller, in the order of the kernel's parameters."""
-        sizes = {name: size for name, size in self.step.inputs if name not in self.known}
-        if self.torques is not None:
-            sizes |= {name: size for name, size in self.torques.inputs if name in ("shared", "own")}
-        return sizes | {f"record.{name}": sizes[name] for name in RECORDS}
+        sizes = dict(self.step.inputs) | dict(() if self.torques is None else self.torques.inputs)
+        sizes |= {f"record.{name}": sizes[name] for name in RECORDS}
+        controls = () if self.torques is None else [name for name, _ in self.torques.inputs]
+        return {name: sizes[name] for name in given_names([name for name, _ in self.step.inputs], controls, self.known)}
 
     @cached_property
     def own(self) -> Mapping[str, int]:
@@ -90,6 +90,18 @@ class RolloutProgram:
     def numbers(self) -> int:
         """Numbers of a slot in arrays of its own."""
         return sum(self.own.values())
+
+
+def given_names(step: Iterable[str], torques: Iterable[str], known: Collection[str]) -> list[str]:
+    """Arrays of the caller, in the order of the kernel's parameters.
+
+    Args:
+        step: Inputs of the step.
+        torques: Inputs of the controller; none without one.
+        known: Inputs of the step that are constants of the program.
+    """
+    controls = [name for name in torques if name in ("shared", "own")]
+    return [*(name for name in step if name not in known), *controls, *(f"record.{name}" for name in RECORDS)]
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,7 @@ def rollout_limits(dtype: str, shared_memory: int) -> Limits:
     """
     reserved = 1024 + WARP_BYTES * (THREADS // LANES)
     block = shared_memory // BLOCKS - reserved
-    return Limits(REGISTERS[dtype], max(block // (THREADS * Type(dtype, 1).bytes), 0), WINDOW)
+    return Limits(REGISTERS[dtype], max(block // (THREADS * Type(dtype, 1).bytes), 0))
 
 
 def rollout_kernel(program: RolloutProgram, dtype: str, limits: Limits, *, host: bool = False) -> RolloutKernel:
@@ -288,14 +300,17 @@ def _control(text: _Text, torques: Trace) -> None:
 
 def _judge(text: _Text) -> None:
     """Whether iterations go on, or start again from zero forces, or have ended with the better of two attempts."""
-    s, number = text.s, text.t.number
+    s, number, most = text.s, text.t.number, text.program.most
     outputs = [name for name, _ in text.program.step.outputs]
     last = outputs[-1]
     text.load("%error", last, 0)
     text.load("%iterations", last, 1)
     text.add(
+        f"%again.bit = and i64 %flag, {AGAIN}",
+        "%was.again = icmp ne i64 %again.bit, 0",
+        f"%most = select i1 %was.again, {s} {number(most)}, {s} {number(min(most, WARM_ITERATIONS))}",
         f"%wide = fcmp ogt {s} %error, {number(text.program.tolerance)}",
-        f"%short = fcmp olt {s} %iterations, {number(text.program.most)}",
+        f"%short = fcmp olt {s} %iterations, %most",
         "%open = and i1 %wide, %short",
         "br i1 %open, label %go.on, label %ended",
         "go.on:",
@@ -303,8 +318,6 @@ def _judge(text: _Text) -> None:
         f"store volatile i64 %flag.on, {SHARED} %flag.at",
         "br label %joined",
         "ended:",
-        f"%again.bit = and i64 %flag, {AGAIN}",
-        "%was.again = icmp ne i64 %again.bit, 0",
         "br i1 %was.again, label %compare, label %only",
         "only:",
         "br i1 %wide, label %retry, label %finish",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from linkwork.compilers import cache as disk
 from linkwork.compilers import llvm
 from linkwork.compilers.cuda import ptx
-from linkwork.compilers.cuda.arrays import Library, View, library_of
+from linkwork.compilers.cuda.arrays import KNOWN, Library, View, library_of, strides_of
 from linkwork.compilers.cuda.driver import (
     CudaCode,
     Device,
@@ -40,6 +40,10 @@ from linkwork.errors import InputError, NotFinite
 GIVEN = ("q", "v", "tau", "a")
 """Inputs that no evaluator holds, but for zeros: NumPy arrays in their place are mistakes."""
 PRECISIONS = ("float32", "float64")
+SMALL = 4096
+"""Bytes of a NumPy array up to which it is compared by its numbers."""
+MOST_CALLS = 64
+"""Kinds of calls that are remembered."""
 
 
 @dataclass(frozen=True)
@@ -58,28 +62,38 @@ class CudaRunner(Runner):
     def __init__(self, program: Program, backend: Backend) -> None:
         super().__init__(program, backend)
         self.limit = backend.max_operations
+        outputs = program.algorithm.outputs
+        self.wanted = [backend.outputs is None or name in backend.outputs for name in outputs]
+        """Which outputs are computed."""
+        if program.algorithm.iterate is not None and not self.wanted[-1]:
+            raise InputError(
+                f"{program.algorithm.name} of '{program.robot}' iterates until '{list(outputs)[-1]}' says that it has "
+                "converged: with max_iterations=1 it can be left out"
+            )
         self.sizes = [math.prod(shape) for shape in self.shapes]
         self._lock = threading.Lock()
         self._trace: Trace | None = None
-        self._codes: dict[tuple[Signature, int], CudaCode] = {}
+        self.codes: dict[tuple[Signature, int], CudaCode] = {}
+        """Kernels that were made, by signature and GPU."""
         self._constants: dict[tuple[int, bytes], Memory] = {}
         self._copies: dict[tuple[int, int], tuple[Memory, Any]] = {}
         self._status: dict[int, Memory] = {}
+        self._calls: dict[tuple[Any, ...], Call] = {}
 
     # Machine code ----------------------------------------------------------------------------------------------------
 
     def code(self, signature: Signature, where: Device) -> CudaCode:
         """The kernel for a set of given inputs: from this process, from the cache, or made now."""
-        found = self._codes.get((signature, where.index))
+        found = self.codes.get((signature, where.index))
         if found is None:
             with self._lock:
-                found = self._codes.get((signature, where.index))
+                found = self.codes.get((signature, where.index))
                 if found is None:
-                    found = self._codes[signature, where.index] = self._made(signature, where)
+                    found = self.codes[signature, where.index] = self._made(signature, where)
         return found
 
     def _made(self, signature: Signature, where: Device) -> CudaCode:
-        parts = [self.dtype.name, str(self.limit), repr((sorted(signature.zero), sorted(signature.held)))]
+        parts = [self.dtype.name, str(self.limit), repr((sorted(signature.zero), sorted(signature.held), self.wanted))]
         parts += [
             where.architecture,
             str(where.shared_memory),
@@ -101,37 +115,72 @@ class CudaRunner(Runner):
 
     def kernel(self, signature: Signature, shared_memory: int) -> ptx.Kernel:
         """The kernel as LLVM IR, for multiprocessors with so many bytes of shared memory."""
+        limits = ptx.limits(self.dtype.name, shared_memory)
+        held = signature.zero | signature.held
+        return ptx.kernel(self.traced(signature), self.dtype.name, limits, held, self.program.units)
+
+    def traced(self, signature: Signature) -> Trace:
+        """The straight-line program of those inputs that are not zero, and of those outputs that are wanted."""
         if self._trace is None:
             self._trace = self.program.trace(self.limit)
         traced = self._trace
         zeros = {name: [0.0] * size for k, (name, size) in enumerate(traced.inputs) if k in signature.zero}
         if zeros:
             traced = fixed(traced, zeros)
-        limits = ptx.limits(self.dtype.name, shared_memory)
-        return ptx.kernel(traced, self.dtype.name, limits, signature.zero | signature.held, self.program.units)
+        wanted = zip(traced.outputs, self.wanted, strict=True)
+        return replace(traced, outputs=tuple((name, symbols if has else ()) for (name, symbols), has in wanted))
 
     # Calls -----------------------------------------------------------------------------------------------------------
 
     def evaluate(self, arguments: Sequence[Any], out: Sequence[Any], stream: int | None = None) -> list[Any]:
         """Compute for arrays on a GPU, without waiting for it; leading axes broadcast."""
+        key = self._key(arguments, out)
+        call = None if key is None else self._calls.get(key)
+        if call is not None:
+            return call.run(arguments, out, stream)
+        call, views = self._new_call(arguments, out, stream)
+        if key is not None and len(call.launches) == 1:
+            if len(self._calls) >= MOST_CALLS:
+                self._calls.clear()
+            self._calls[key] = call
+        return call.run(arguments, out, stream, views)
+
+    @staticmethod
+    def _key(arguments: Sequence[Any], out: Sequence[Any]) -> tuple[Any, ...] | None:
+        """What a call depends on beside the addresses of arrays, if it can be told quickly."""
+        parts: list[Any] = []
+        for x in (*arguments, *out):
+            if x is None:
+                parts.append(None)
+            elif type(x) is np.ndarray:
+                parts.append(x.tobytes() if x.nbytes <= SMALL else id(x))
+                parts.append(x.shape)
+            else:
+                reader = KNOWN.get(type(x))
+                if reader is None or not reader.quick:
+                    return None
+                parts.append(reader.key(x))
+        return tuple(parts)
+
+    def _new_call(
+        self, arguments: Sequence[Any], out: Sequence[Any], stream: int | None
+    ) -> tuple[Call, list[View | None]]:
+        """How a call with such arrays is made, and views of them."""
         views, library, constants = self._views(arguments, stream)
         where = device(next(view.device for view in views if view is not None))
-        if stream is None:
-            stream = library.stream(where.index)
         layouts = Layouts(self.names, views, self.inputs)
-        results, made = [], []
+        made: list[View] = []
         for name, given, shape in zip(self.program.algorithm.outputs, out, self.outputs, strict=True):
             full = (*layouts.lead, *shape)
             if given is None:
-                major = len(layouts.lead) if layouts.number_major and len(shape) == 1 else 0
-                array, view = library.empty(full, self.dtype.name, where.index, major)
+                major = len(layouts.lead) if layouts.number_major and len(shape) == 1 and library.strided else 0
+                made.append(View(0, full, strides_of(full, major), self.dtype.name, where.index))
             else:
-                array, view = given, library_of(given, f"out for {name}").view(given, f"out for {name}", stream)
+                view = library_of(given, f"out for {name}").view(given, f"out for {name}", stream)
                 self._check_view(f"out for {name}", view, where.index)
                 if view.shape != full:
                     raise InputError(f"out for {name} has shape {view.shape}, needs {full}")
-            results.append(array)
-            made.append(view)
+                made.append(view)
         with where.current():
             signature = self.signature(constants)
             code, status = self.code(signature, where), self.status(where)
@@ -140,9 +189,10 @@ class CudaRunner(Runner):
                 for k, (name, view, shape) in enumerate(zip(self.names, views, self.inputs, strict=True))
             ]
             rows += [rows_of("a result", view, len(shape)) for view, shape in zip(made, self.outputs, strict=True)]
-            for values, count in layouts.launches(rows):
-                code.launch(values, count, stream, where, status)
-        return [x if given is not None else library.finished(x) for x, given in zip(results, out, strict=True)]
+        given = [k for k, x in enumerate(arguments) if type(x) is not np.ndarray]
+        made = [view._replace(owner=None) for view in made]
+        call = Call(code, where, status, library, given, made, self.wanted, rows, list(layouts.launches(rows)))
+        return call, [*views, *made]
 
     def _views(self, arguments: Sequence[Any], stream: int | None) -> tuple[list[View | None], Library, dict[int, Any]]:
         """Views of the caller's arrays, None for those that the evaluator holds; their library; those that it holds."""
@@ -261,6 +311,74 @@ class CudaRunner(Runner):
                     f"results of {words[2]} states of {what} are not finite; the first is state {words[3]}: numbers "
                     f"are too large for {self.dtype}, or a body has no inertia"
                 )
+
+
+class Call:
+    """A call with arrays of known shapes and strides: what remains is their addresses.
+
+    Args:
+        code: The kernel.
+        where: The GPU.
+        status: Address of the words that count states that are not finite.
+        library: Whose arrays results are.
+        given: Which inputs are the caller's arrays.
+        outputs: Views of outputs.
+        wanted: Which outputs are computed.
+        rows: All arrays by their rows, inputs then outputs.
+        launches: Arguments of launches, and how many states each has.
+    """
+
+    def __init__(
+        self,
+        code: CudaCode,
+        where: Device,
+        status: int,
+        library: Library,
+        given: Sequence[int],
+        outputs: Sequence[View],
+        wanted: Sequence[bool],
+        rows: Sequence[Rows],
+        launches: Sequence[tuple[list[int], int]],
+    ) -> None:
+        self.code, self.where, self.status, self.library = code, where, status, library
+        self.given, self.outputs, self.launches = tuple(given), tuple(outputs), list(launches)
+        self.wanted = tuple(wanted)
+        self._starts = [row.pointer for row in rows]
+
+    def run(
+        self, arguments: Sequence[Any], out: Sequence[Any], stream: int | None, views: Sequence[View | None] = ()
+    ) -> list[Any]:
+        """Launch with these arrays; ``views`` of them, where they are known."""
+        library, where = self.library, self.where
+        pointers = list(self._starts)
+        for k in () if views else self.given:  # else they are those of the first call
+            x = arguments[k]
+            pointers[k] = KNOWN[type(x)].pointer(x)
+        read = {pointers[k] for k in self.given}
+        results: list[Any] = []
+        for k, (given, like, wanted) in enumerate(zip(out, self.outputs, self.wanted, strict=True), len(arguments)):
+            if not wanted:
+                array = None
+            elif given is None:
+                array, pointers[k] = library.empty(like)
+            else:
+                array = given
+                if not views:
+                    pointers[k] = KNOWN[type(given)].pointer(given)
+                if pointers[k] in read:
+                    raise InputError("an array that is given as out is an input too: give another")
+            results.append(array)
+        if stream is None:
+            stream = library.stream(where.index)
+        with where.current():
+            for values, count in self.launches:
+                full = values.copy()
+                for k, start in enumerate(self._starts):
+                    full[3 * k] += pointers[k] - start
+                self.code.launch(full, count, stream, where, self.status)
+        return [
+            x if given is not None or x is None else library.finished(x) for x, given in zip(results, out, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
