@@ -159,9 +159,10 @@ def test_the_inverse_mass_matrix_is_an_inverse_in_batches_and_compiled(seed: int
     M = lw.mass_matrix(robot, q)
     lost = 1e-14 * float(np.linalg.cond(M).max())
     assert_close(X @ M, np.broadcast_to(np.eye(robot.nv), M.shape), EXACT + lost)
-    fast = lw.Evaluator(robot, "inverse_mass_matrix").compile(threads=1)
-    assert_close(fast(q), X, EXACT + lost)
-    assert_close(fast(q[0]), X[0], EXACT + lost)
+    if seed < 4:  # larger programs take seconds
+        fast = lw.Evaluator(robot, "inverse_mass_matrix").compile(threads=1)
+        assert_close(fast(q), X, EXACT + lost)
+        assert_close(fast(q[0]), X[0], EXACT + lost)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
