@@ -247,9 +247,18 @@ class EvaluatorFunction(ArrayFunction):
             return {}
         return {"solution": SimpleNamespace(acceleration=outputs[0], multipliers=outputs[1])}
 
+    def _product_for(self, kind: str, seeds: Arrays) -> Any:
+        """The product of a kind; without projections of forces where these have no seeds."""
+        if not self.staged or len(seeds) == len(self.results):
+            return self._product(kind)
+        light = f"{kind} without projections"
+        if light not in self._products:
+            self._products[light] = self._product(kind).without_projections()
+        return self._products[light]
+
     def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
-        product, options = self._product("vjp"), self._options(inputs)
+        product, options = self._product_for("vjp", seeds), self._options(inputs)
         return list(product(*self._state(inputs), **self._seeds(product, seeds), **options, **self._solution(outputs)))
 
     def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
@@ -261,7 +270,7 @@ class EvaluatorFunction(ArrayFunction):
 
     def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """The derivative of `tangent_vjp` along a direction, seeds held."""
-        product, options = self._product("hvp"), self._options(inputs)
+        product, options = self._product_for("hvp", seeds), self._options(inputs)
         given = {**self._seeds(product, seeds), **options, **self._directed(directions), **self._solution(outputs)}
         return list(product(*self._state(inputs), **given))
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -130,6 +130,21 @@ class DeviceFunction(ArrayFunction):
             return [x.contiguous() for x in parts]
         return parts
 
+    def positional_value(self) -> Callable[..., Sequence[Any]]:
+        """`value` of exactly the inputs that a call must have, in their order."""
+        inputs = named(self.given)
+        arranged = self.evaluator._inputs_with(list(inputs.values()), {})
+        runner = self.evaluator.runner
+        launch, parts = Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device), self._parts
+        if not launch.takes(self.given):
+            return super().positional_value()
+
+        def run(*tensors: Tensor) -> Sequence[Tensor]:
+            made = launch.run(tensors)
+            return [made[k] if at is None else made[k][..., at] for k, at in parts]
+
+        return run
+
     @cached_property
     def _parts(self) -> list[tuple[int, slice | None]]:
         """Which outputs of the program results are, and which part of each."""
@@ -154,7 +169,7 @@ class DeviceFunction(ArrayFunction):
         """``y' J``, by `by`; of configurations in tangent spaces."""
         product = self._product("vjp")
         if isinstance(product, Stages):
-            return self._stages(product, inputs, outputs).vjp(self._both(outputs, seeds))
+            return self._stages(product, inputs, outputs, len(seeds) > 1).vjp(self._both(outputs, seeds))
         return self._run("vjp", inputs, seeds, {})
 
     def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
@@ -168,7 +183,7 @@ class DeviceFunction(ArrayFunction):
         """The derivative of `tangent_vjp` along a direction, seeds held."""
         product = self._product("hvp")
         if isinstance(product, Stages):
-            return self._stages(product, inputs, outputs).hvp(self._both(outputs, seeds), directions)
+            return self._stages(product, inputs, outputs, len(seeds) > 1).hvp(self._both(outputs, seeds), directions)
         return self._run("hvp", inputs, seeds, directions)
 
     def _both(self, outputs: Sequence[Any], seeds: Arrays) -> list[Tensor]:
@@ -176,14 +191,14 @@ class DeviceFunction(ArrayFunction):
         like = zip(self.results, outputs, strict=True)
         return [seeds[name] if name in seeds else x.new_zeros(x.shape[-1]) for name, x in like]
 
-    def _stages(self, product: Stages, inputs: Arrays, outputs: Sequence[Any]) -> StagedLaunches:
+    def _stages(self, product: Stages, inputs: Arrays, outputs: Sequence[Any], project: bool = True) -> StagedLaunches:
         options = tuple(self._options(inputs))
         key = product.kind, options
         programs = self._staged.get(key)
         if programs is None:
             held = partial(self._held, product, options)
             programs = self._staged[key] = StagedPrograms(product, held, self.device)
-        return StagedLaunches(programs, {**inputs, **zip_names(programs.solution, outputs)})
+        return StagedLaunches(programs, {**inputs, **zip_names(programs.solution, outputs)}, project)
 
 
 def check_device(evaluator: Any) -> None:

@@ -14,11 +14,14 @@ import torch
 
 from linkwork.compilers.backends import runner_for
 from linkwork.dynamics.implicit_products import DUALS
+from linkwork.dynamics.linear_system import SOFT
 from linkwork.dynamics.solution import HEAD
 from linkwork.dynamics.stages import Stages
 from linkwork.kernels.constrained import DISABLED
 from linkwork.torch.launches import Given, Launch, Tensor, named
 
+STIFFNESS: Mapping[str, float] = {"system": 1.0, "soft system": SOFT}
+"""Stages that solve the linear system, and the stiffness of its rows."""
 Held = Callable[[Sequence[str]], dict[str, Any]]
 
 
@@ -51,7 +54,7 @@ class StagedPrograms:
         """The launch of one stage.
 
         Args:
-            name: ``"system"``, ``"transpose"``, ``"product"``, ``"forward"`` or ``"reverse"``.
+            name: ``"system"``, ``"soft system"``, ``"transpose"``, ``"product"``, ``"forward"`` or ``"reverse"``.
             along: Inputs that have directions.
         """
         found = self._launches.get((name, along))
@@ -60,8 +63,8 @@ class StagedPrograms:
             held = {**self._held(along), **named([*self.solution, *DUALS.values()])}
             if name in ("transpose", "product", "forward"):
                 held |= named([f"d{x}" for x in self.solution])
-            if name == "system":
-                arranged = self.product._of_system(held, Given("force"), Given("rows"))
+            if name in STIFFNESS:
+                arranged = self.product._of_system(held, Given("force"), Given("rows"), STIFFNESS[name])
                 held = dict(zip(runner.names, arranged, strict=True))
             found = Launch(runner, {key: held[key] for key in runner.names}, self.device)
             self._launches[name, along] = found
@@ -69,7 +72,7 @@ class StagedPrograms:
 
     def _runner(self, name: str) -> Any:
         product = self.product
-        if name == "system":
+        if name in STIFFNESS:
             return product.solve_runner
         if name == "transpose":
             return product.transpose_runner
@@ -96,32 +99,37 @@ class StagedLaunches:
     Args:
         programs: Its programs.
         tensors: Inputs and solutions, by name.
+        project: Whether forces that cancel, of redundant rows, are taken off (`Stages.without_projections`).
     """
 
-    def __init__(self, programs: StagedPrograms, tensors: Mapping[str, Tensor]) -> None:
+    def __init__(self, programs: StagedPrograms, tensors: Mapping[str, Tensor], project: bool) -> None:
         self.programs, self.tensors = programs, dict(tensors)
-        if programs.redundant:
+        self.redundant = project and programs.redundant
+        if self.redundant:
             forces = programs.solution[1]
             self.tensors[forces] = self._smallest(self.tensors[forces])
 
     def _solved(self, force: Tensor, rows: Tensor, seeds: bool) -> tuple[Tensor, Tensor]:
         """``x`` and ``w`` of the linear system (`linear_system.LinearSystem.solution`)."""
         programs = self.programs
-        if programs.redundant and seeds:
+        if self.redundant and seeds:
             rows = programs.regularization * self._smallest(programs.inverse_regularization * rows)
         x, w = self._system(force, rows)
-        return x, self._smallest(w) if programs.redundant else w
+        return x, self._smallest(w) if self.redundant else w
 
-    def _system(self, force: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        x, result = self.programs.launch("system")({**self.tensors, "force": force, "rows": rows})
+    def _system(self, force: Tensor, rows: Tensor, name: str = "system") -> tuple[Tensor, Tensor]:
+        x, result = self.programs.launch(name)({**self.tensors, "force": force, "rows": rows})
         return x, result[..., HEAD : HEAD + self.programs.rows]
 
     def _smallest(self, w: Tensor) -> Tensor:
-        """The smallest forces that do to joints what ``w`` does."""
+        """The smallest forces that do to joints what ``w`` does (`linear_system.LinearSystem.smallest`)."""
+        found = self._balanced(w, "soft system")
+        return found + self._balanced(w - found, "system")
+
+    def _balanced(self, w: Tensor, name: str) -> Tensor:
         programs = self.programs
-        given = {**self.tensors, f"d{programs.solution[1]}": -w}
-        force = programs.launch("transpose")(given)[0]
-        return self._system(force, programs.no_rows)[1]
+        force = programs.launch("transpose")({**self.tensors, f"d{programs.solution[1]}": -w})[0]
+        return self._system(force, programs.no_rows, name)[1]
 
     def jvp(self, directions: Mapping[str, Tensor]) -> list[Tensor]:
         """Rates of accelerations and forces.
