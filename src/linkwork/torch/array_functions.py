@@ -421,7 +421,7 @@ def array_function(
     Args:
         evaluator: What is computed.
         by: Names of the inputs to differentiate by.
-        smoothing: Of steps with contacts, as for `ContactStep.vjp`.
+        smoothing: Of steps with contacts, as for ``ContactStep.vjp``.
         convert: Makes evaluators run where arrays are.
     """
     if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):

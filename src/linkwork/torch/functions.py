@@ -40,7 +40,7 @@ class Function:
     Args:
         evaluator: What is computed.
         by: Names of the inputs to differentiate by.
-        smoothing: Of steps with contacts, as for `ContactStep.vjp`.
+        smoothing: Of steps with contacts, as for ``ContactStep.vjp``.
     """
 
     def __init__(self, evaluator: Any, by: Sequence[str] | None = None, smoothing: float | None = None) -> None:
@@ -251,7 +251,7 @@ def function(evaluator: Any, by: Sequence[str] | None = None, *, smoothing: floa
         evaluator: `ForwardDynamics`, `InverseDynamics`, `ImpactDynamics`, `Evaluator` of any quantity, `Stepper` or
             `ContactStep`, on any of their backends. Parameters of the robot that are its inputs are inputs here.
         by: Names of the inputs to differentiate by; by default all. Others are taken as constants.
-        smoothing: Of steps with contacts, a velocity in m/s by which derivatives are smoothed: see `ContactStep.vjp`.
+        smoothing: Of steps with contacts, a velocity in m/s by which derivatives are smoothed: see ``ContactStep.vjp``.
     """
     return Function(evaluator, by, smoothing)
 
