@@ -17,8 +17,9 @@ from linkwork.inputs import suggest
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.torch import autograd, operator
-from linkwork.torch.array_functions import ArrayFunction, Shapes, array_function
+from linkwork.torch.array_functions import ArrayFunction, Shapes
 from linkwork.torch.call import PLAIN, TYPES, Call, Kind, Tensor, Tensors
+from linkwork.torch.contact_functions import array_function
 from linkwork.torch.device_functions import DeviceFunction, check_device
 from linkwork.torch.operator import FUNCTIONS
 
