@@ -168,6 +168,21 @@ def test_robots_that_are_not_finite_are_left_behind(box: Box) -> None:
     assert_close(out[1][1][good], whole.v, 1e-8, scale=1.0)
 
 
+def test_looser_steps_are_solved_in_fewer_iterations() -> None:
+    scene = zoo.bouncing_ball(0.0)
+    q, v = thrown(scene, 12, 1.0)
+    q[:, 2] -= q[:, 2].min()
+    stepper = lw.Stepper(scene, contact_tolerance=1e-3)
+    exact, loose = lw.Stepper(scene)(q, v), stepper(q, v)
+    assert stepper.contact_inputs is not None
+    tolerance = stepper.contact_inputs.settings("float64")[0]  # in m/s
+    assert loose.contacts.iterations.sum() < exact.contacts.iterations.sum() and not loose.contacts.missed.any()
+    assert exact.contacts.residual.max() < loose.contacts.residual.max() <= tolerance
+    for options in ({"contact_tolerance": 0.0}, {"contact_iterations": 0}):
+        with pytest.raises(lw.InputError, match=next(iter(options))):
+            lw.Stepper(scene, **options)  # type: ignore[arg-type]
+
+
 def test_steps_that_fail_are_solved_again_from_no_forces() -> None:
     """With two iterations at most, many do: native code and programs then have the same, better, result."""
     scene = zoo.bouncing_ball(0.0)

@@ -33,7 +33,8 @@ class HostCode:
 
     threads = 128
 
-    def __init__(self, ir: str, parameters: int) -> None:
+    def __init__(self, ir: str, parameters: int, numbers: int = 0) -> None:
+        self.numbers = numbers
         self._code = llvm.Code(llvm.object_code(ir), SYMBOL)
         self._run = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * parameters)(self._code.address)
 
@@ -57,7 +58,7 @@ def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     def rollout(make: Callable[[], RolloutProgram], content: Any, dtype: str, where: Any, name: str) -> HostCode:
         program = make()
         made = rollout_kernel(program, dtype, SMALL, host=True)
-        return HostCode(made.ir, 3 * len(program.given) + 3 + len(SCALARS))
+        return HostCode(made.ir, 3 * len(program.given) + 3 + len(SCALARS), program.numbers)
 
     def assign(bits: int, where: Any) -> HostCode:
         return HostCode(rollout_code.assign_module(bits, host=True), len(rollout_code.ASSIGNED))

@@ -190,6 +190,8 @@ def test_every_method_agrees_on_random_mechanisms(first: int) -> None:
         rng = np.random.default_rng([seed, 5])
         states = (closed_state(robot, robot.poses["assembled"], rng), open_state(robot, rng))
         for method in [name for name in BOUND if name in lw.methods_for(robot)]:
+            if method == "cluster_lcaba" and seed % 3:
+                continue  # which loops it takes is chosen by counting, which takes longer than all the rest
             fd = lw.ForwardDynamics(robot, method, tolerance=TIGHT, threads=1)
             for p in states:
                 try:

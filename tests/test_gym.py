@@ -74,6 +74,10 @@ def known(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return name
 
 
+DIFFERENT: Any = {"mass": {"link1": (0.5, 2.0)}, "damping": (0.5, 1.5), "gravity": (0.9, 1.1)}
+"""Factors of parameters of pendulums."""
+
+
 def play(envs: Any, steps: int, seed: int = 0) -> list[tuple[Any, ...]]:
     """What an environment gives for random actions."""
     rng = np.random.default_rng(seed)
@@ -134,7 +138,7 @@ def test_statistics_of_episodes_are_right() -> None:
 @pytest.mark.parametrize("others", [1, 12])
 def test_a_row_depends_on_its_seed_alone(others: int) -> None:
     """Row 2 of seed 7 is row 0 of seed 9, whatever else there is, through episodes that end; to the last bit."""
-    how: dict[str, Any] = {"max_episode_steps": 6, "randomize": {"mass": (0.8, 1.2)}}
+    how: dict[str, Any] = {"max_episode_steps": 6, "randomize": DIFFERENT}
     many, few = PendulumVectorEnv(9, **how), PendulumVectorEnv(others, **how)
     assert np.array_equal(many.reset(seed=7)[0][2], few.reset(seed=9)[0][0])
     rng = np.random.default_rng(3)
@@ -168,7 +172,7 @@ def test_seeds_may_be_given_for_each() -> None:
 
 
 def test_randomized_robots_move_as_robots_built_with_their_parameters() -> None:
-    envs = PendulumVectorEnv(3, randomize={"mass": {"link1": (0.5, 2.0)}, "damping": (0.5, 1.5), "gravity": (0.9, 1.1)})
+    envs = PendulumVectorEnv(3, randomize=DIFFERENT)
     envs.reset(seed=2)
     drawn = envs.robots.parameters
     assert drawn["mass"].shape == (3, 1) and len(np.unique(drawn["mass"])) == 3
@@ -187,15 +191,20 @@ def test_randomized_robots_move_as_robots_built_with_their_parameters() -> None:
         assert np.allclose(envs.robots.q[k], at[0], rtol=0, atol=1e-12)
 
 
-def test_episodes_draw_robots_anew_and_bodies_keep_their_shape() -> None:
-    envs = PendulumVectorEnv(2, max_episode_steps=2, randomize={"inertial_parameters": (0.9, 1.1)})
+def test_episodes_draw_robots_anew() -> None:
+    envs = PendulumVectorEnv(2, max_episode_steps=2, randomize=DIFFERENT)
     envs.reset(seed=0)
-    own, first = envs.randomization.values["inertial_parameters"], envs.robots.parameters["inertial_parameters"].copy()
-    factors = first[..., 0] / own[..., 0]
-    assert ((factors >= 0.9) & (factors <= 1.1)).all()
-    assert np.allclose(first, own * factors[..., None], rtol=1e-15)
+    first = envs.robots.parameters["mass"].copy()
     play(envs, 3)
-    assert (envs.robots.parameters["inertial_parameters"][..., 0] != first[..., 0]).all()
+    assert (envs.robots.parameters["mass"] != first).all()
+
+
+def test_one_factor_of_all_inertial_parameters_is_another_density() -> None:
+    made = lg.Randomization(pendulum(), {"inertial_parameters": (0.9, 1.1)})
+    own, drawn = made.values["inertial_parameters"], made(np.random.default_rng(0).random((5, made.draws)))
+    factors = drawn["inertial_parameters"][..., 0] / own[..., 0]
+    assert made.draws == 2 and ((factors >= 0.9) & (factors <= 1.1)).all()
+    assert np.allclose(drawn["inertial_parameters"], own * factors[..., None], rtol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -300,6 +309,18 @@ def test_pictures_show_every_environment_and_follow_the_trunk() -> None:
     first, second = envs.render() or ()
     assert (np.abs(first.astype(int) - second) > 60).mean() < 0.01
     assert lg.HopperVectorEnv(1).render() is None
+
+
+# Measuring -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_study_of_environments_measures() -> None:
+    pytest.importorskip("mujoco")
+    from linkwork_benchmarks.environments import scenarios, studies
+
+    journal = studies.begin()
+    studies.measure(scenarios.smaller(scenarios.SCENARIOS[0]), studies.QUICK._replace(rounds=1), journal)
+    assert all(journal.metrics[f"environments.Hopper-v0.{name}.us"] > 0 for name in ("native", "Hopper-v5", "mj_step"))
 
 
 # Errors --------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -251,6 +252,22 @@ def test_redundant_rows_leave_derivatives_of_accelerations_unique() -> None:
     assert_close(again.jvp(q, v, tau, *d)[0], once.jvp(q, v, tau, *d)[0], 1e-8)
     y = np.random.default_rng(0).normal(size=robot.nv)
     assert_transposed([y], [once.jvp(q, v, tau, *d)[0]], again.vjp(q, v, tau, y), d)
+
+
+@pytest.mark.parametrize("seed", [343, 261])
+def test_products_near_singular_states_and_of_rows_that_nothing_moves(seed: int) -> None:
+    """Rows of condition 9000, where proximal iterations do not end in time; a row that no joint moves."""
+    robot = lw.zoo.random_loops(seed, bodies=2 + seed % 4, loops=1 + seed % 2)
+    q, rng = robot.poses["assembled"], np.random.default_rng(seed)
+    v, tau, y = rng.normal(size=(3, robot.nv))
+    v, y_forces = robot.project_velocity(q, v), rng.normal(size=robot.nc)
+    fd = lw.ForwardDynamics(robot, "lcaba").plain()
+    d, J = closed_directions(robot, q, v), fd.derivatives(q, v, tau)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.StateWarning)
+        rates, gradient = fd.jvp(q, v, tau, *d), fd.vjp(q, v, tau, y, forces=y_forces)
+    assert_transposed([y, y_forces], rates, gradient, d)
+    assert_close(rates.df, J.df_dq @ d[0] + J.df_dv @ d[1] + J.df_dtau @ d[2], DOT)
 
 
 def test_targets_and_wrenches_have_derivatives() -> None:

@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from linkwork.compilers.trace import Trace
 from linkwork.model.expressions import ADD, CONST, DIV, INPUT, MUL, SQRT, SUB, Symbol, operands
@@ -44,12 +44,16 @@ Pack = tuple[Entry, ...]
 
 LEAST_FILL = 3.0
 """Products that a term of a sum has to stand for, on average: packs of fewer are computed as scalars."""
+STORE = 2
+"""Work of storing a pack, in terms of a sum."""
 LEAST_SIZE = 1000
 """Operations of the smallest program that is worth a second stage."""
 LEAST_GAIN = 0.85
 """Instructions of both stages, as a part of those without packs, that are worth it."""
-FUSED = 0.65
-"""Instructions of a scalar operation: most multiplications and additions fuse."""
+UNEVEN_GAIN = 0.95
+"""The same of packs of uneven size, as a part of that of even ones: there are more of them to read."""
+SCALAR = 1.2
+"""Instructions of a scalar operation: multiplications and additions fuse, but operands have to be read and kept."""
 
 
 class Term(NamedTuple):
@@ -103,20 +107,27 @@ def packed(trace: Trace, width: int) -> Packing | None:
     nodes = trace.graph.nodes
     reached = trace.reached()
     before = sum(_instructions(nodes[i][0]) for i in reached)
-    if before < LEAST_SIZE * FUSED:
+    if before < LEAST_SIZE:
         return None
-    search = _Search(trace, width, reached)
+    even, best = (_packing(trace, width, reached, even) for even in (True, False))
+    if best is None or (even is not None and best.instructions() > UNEVEN_GAIN * even.instructions()):
+        best = even
+    return best if best is not None and best.instructions() <= LEAST_GAIN * before else None
+
+
+def _packing(trace: Trace, width: int, reached: Sequence[int], even: bool) -> Packing | None:
+    """The packs of those outputs where most of them are sums."""
+    search = _Search(trace, width, reached, even)
     arrays = search.worthwhile()
     if not arrays:
         return None
     if len(arrays) < len(search.matrices):
-        search = _Search(trace, width, reached, arrays)
-    packing = search.packing()
-    return packing if packing.instructions() <= LEAST_GAIN * before else None
+        search = _Search(trace, width, reached, even, arrays)
+    return search.packing()
 
 
 def _instructions(op: str) -> float:
-    return 0.0 if op is INPUT or op is CONST else 4.0 if op is DIV or op is SQRT else FUSED
+    return 0.0 if op is INPUT or op is CONST else 4.0 if op is DIV or op is SQRT else SCALAR
 
 
 def _last(pack: Pack) -> int:
@@ -124,21 +135,41 @@ def _last(pack: Pack) -> int:
     return max((entry[0] for entry in pack if entry is not None), default=ONE)
 
 
-def lines(size: int, width: int) -> list[tuple[int, int]]:
-    """Columns of a row in packs of at most ``width``, first and last: of one size where registers have masks (eight
-    entries), else as many full ones as there are."""
+def even_lines(size: int, width: int) -> list[tuple[int, int]]:
+    """Columns in packs of at most ``width``, first and last: of one size where registers have masks (eight entries),
+    else as many full ones as there are."""
     if width < 8:
         return [(first, min(first + width, size)) for first in range(0, size, width)]
     count = -(-size // width)
-    edges = [size * k // count for k in range(count + 1)]
-    return list(pairwise(edges))
+    return list(pairwise([size * k // count for k in range(count + 1)])) if size else []
+
+
+def least_lines(factors: Sequence[set[Any]], width: int, store: int) -> list[tuple[int, int]]:
+    """Columns in packs of at most ``width``, first and last, with the least work.
+
+    Each column has a set of factors. A pack costs as much as there are different ones in it, and ``store``.
+    """
+    best: list[tuple[int, int]] = [(0, 0)]  # work of the first columns, and where their last pack begins
+    for last in range(1, len(factors) + 1):
+        found, union = list[tuple[int, int]](), set[Any]()
+        for first in range(last - 1, max(last - width, 0) - 1, -1):
+            union |= factors[first]
+            found.append((best[first][0] + len(union) + store, first))
+        best.append(min(found))
+    result, last = list[tuple[int, int]](), len(factors)
+    while last > 0:
+        result.append((best[last][1], last))
+        last = best[last][1]
+    return result[::-1]
 
 
 class _Search:
     """The packs of a program, from results down."""
 
-    def __init__(self, trace: Trace, width: int, reached: Sequence[int], arrays: frozenset[int] | None = None) -> None:
-        self.trace, self.width = trace, width
+    def __init__(
+        self, trace: Trace, width: int, reached: Sequence[int], even: bool, arrays: frozenset[int] | None = None
+    ) -> None:
+        self.trace, self.width, self.even = trace, width, even
         self.nodes = trace.graph.nodes
         self.matrices = frozenset(k for k, shape in enumerate(trace.shapes) if len(shape) > 1)
         self.arrays = self.matrices if arrays is None else arrays
@@ -155,10 +186,12 @@ class _Search:
     def _results(self) -> Iterator[Result]:
         """Packs of all matrices: line by line, so that what a line needs is needed at the same time."""
         rows = []
+        widths = {self.trace.shapes[k][-1] for k in self.arrays}
+        lines = {columns: self._lines(columns) for columns in widths}
         for k in sorted(self.arrays):
             columns = self.trace.shapes[k][-1]
             symbols = self.trace.outputs[k][1]
-            for line, (first, last) in enumerate(lines(columns, self.width) if columns else ()):
+            for line, (first, last) in enumerate(lines[columns]):
                 rows += [(line, row, k, first, last) for row in range(len(symbols) // columns)]
         for line, row, k, first, last in sorted(rows):
             symbols = self.trace.outputs[k][1]
@@ -166,6 +199,24 @@ class _Search:
             entries = [(s.i, -1 if s.minus else 1) for s in symbols[place : place + last - first]]
             pack, minus = self._pack(entries)
             yield Result(line, k, place, minus, pack)
+
+    def _lines(self, columns: int) -> list[tuple[int, int]]:
+        """Columns of matrices of one width in packs: of about the same size, or where neighbors have most factors in
+        common."""
+        if self.even:
+            return even_lines(columns, self.width)
+        factors: list[set[tuple[int, int, int]]] = [set() for _ in range(columns)]
+        rows = 0
+        for k in self.arrays:
+            symbols, shape = self.trace.outputs[k][1], self.trace.shapes[k]
+            if shape[-1] == columns:
+                rows += len(symbols) // columns
+                for place, symbol in enumerate(symbols):
+                    row, column = divmod(place, columns)
+                    for j, _ in self._terms(symbol.i):
+                        if self.nodes[j][0] is MUL:
+                            factors[column].update((k, row, f) for f in self.nodes[j][1:])
+        return least_lines(factors, self.width, STORE * rows)
 
     def _pack(self, entries: Sequence[Entry]) -> tuple[Pack, bool]:
         """Entries as a pack, and whether it is negative."""

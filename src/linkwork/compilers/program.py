@@ -108,5 +108,7 @@ class Backend:
     """Threads that share a large batch."""
     max_operations: int = MAX_OPERATIONS
     """The most operations of a specialized program."""
+    outputs: tuple[str, ...] | None = None
+    """Outputs that are computed on a GPU; None: all."""
     single_for_single: bool = False
     """Whether arguments that are all float32 are computed with in float32."""

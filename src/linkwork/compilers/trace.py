@@ -21,6 +21,9 @@ from linkwork.plans.tree import Tree
 MAX_OPERATIONS = 120_000
 """Beyond this a straight-line program outgrows instruction caches and compilers."""
 
+GPU_OPERATIONS = 400_000
+"""The same on a GPU, whose assembler takes a minute for so many."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trace:

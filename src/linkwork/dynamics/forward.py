@@ -217,7 +217,7 @@ class ForwardDynamics(ForwardProducts):
             other = copy(self)
             other._program = replace(self.program, tree=any_regularization(self.program.tree))
             other._set_backend(self._backend)
-            self._per_row = other
+            other._per_row = self._per_row = other
         return self._per_row
 
     @property
@@ -322,7 +322,8 @@ class ForwardDynamics(ForwardProducts):
         W = self._no_wrenches if given["wrenches"] is None else given["wrenches"]
         if not self._bound:
             return Solution(self.runner.evaluate([q, v, tau, W, *parameters], [given["out"]])[0])
-        if given["regularization"] is not None and has_closed_forms(self.program.algorithm.layout):
+        closed = given["regularization"] is not None and has_closed_forms(self.program.algorithm.layout)
+        if closed and self._without_closed_forms() is not self:
             return self._without_closed_forms()(q, v, tau, **given)
         R, *rows, settings = self._held_inputs()
         R = R if given["regularization"] is None else given["regularization"]

@@ -23,8 +23,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from linkwork.dynamics.solution import HEAD
+from linkwork.dynamics.solution import HEAD, PROGRESS
 from linkwork.kernels.constrained import DISABLED
 from linkwork.quantities.arguments import Array
 
@@ -36,6 +37,10 @@ SOFT = 1e-4
 """Stiffness of the rows, relative to R^-1, that leaves little of rounding."""
 
 
+class Unsolved(Exception):
+    """Iterations ended before rows had their right-hand sides: rows are too near to dependent ones."""
+
+
 class Weights(NamedTuple):
     """What makes rows and forces of different units comparable."""
 
@@ -45,6 +50,8 @@ class Weights(NamedTuple):
     """Inverse inertia of each joint, ``(nv,)``."""
     row_inertia: Array
     """Inertia that each row feels, ``(nc,)``."""
+    tolerance: float
+    """The relative residual at which iterations end."""
 
     @classmethod
     def of_inputs(cls, regularization: Array, settings: Array, nv: int) -> Weights:
@@ -55,10 +62,9 @@ class Weights(NamedTuple):
             settings: Settings of the iterations (`kernels.constrained`).
             nv: Degrees of freedom.
         """
-        nc = len(regularization)
-        return cls(
-            regularization, settings[len(settings) - nc - nv : len(settings) - nc], settings[len(settings) - nc :]
-        )
+        rows = len(settings) - len(regularization)
+        _, mobility, row_inertia = np.split(settings, [rows - nv, rows])
+        return cls(regularization, mobility, row_inertia, float(settings[0]))
 
 
 class LinearSystem(NamedTuple):
@@ -71,6 +77,10 @@ class LinearSystem(NamedTuple):
     weights: Weights
     redundant: bool
     """Whether rows depend on others at all configurations."""
+    idle: npt.NDArray[np.bool_]
+    """Rows that nothing moves, ``(nc,)``: their forces are zero."""
+    strict: bool = False
+    """Whether iterations that do not end well are an exception, `Unsolved`."""
 
     def solution(self, force: Any, rows: Any, seeds: bool) -> tuple[Array, Array]:
         """``x`` and the smallest ``w``.
@@ -81,14 +91,24 @@ class LinearSystem(NamedTuple):
             seeds: Whether rows are any numbers: those that are redundant contradict each other, then.
         """
         redundant, nc = self.redundant, len(self.weights.regularization)
-        if redundant and seeds:
-            rows = self.consistent(rows)
+        if seeds:
+            rows = self.consistent(rows) if redundant else self._without_idle(rows)
         x, result = self.solve(force, rows)
-        if self._contradictory(force, rows, result[..., HEAD + nc : HEAD + 2 * nc]):
+        if self._missed(force, rows, result) > CONTRADICTORY:
             redundant = True
             x, result = self.solve(force, self.consistent(rows))
+        if self.strict and not (result[..., PROGRESS] <= self.weights.tolerance).all():
+            raise Unsolved("iterations ended before rows had their right-hand sides")
         w = np.ascontiguousarray(result[..., HEAD : HEAD + nc])
-        return x, self.smallest(w) if redundant else w
+        return x, self.smallest(w) if redundant else self._without_idle(w)
+
+    def unique(self, w: Any) -> Any:
+        """Forces without what cancels: those of redundant rows are the smallest.
+
+        Args:
+            w: Forces of rows, ``(..., nc)``.
+        """
+        return self.smallest(w) if self.redundant else self._without_idle(w)
 
     def smallest(self, w: Any) -> Array:
         """The smallest forces that do to joints what others do.
@@ -97,7 +117,11 @@ class LinearSystem(NamedTuple):
             w: Forces of rows, ``(..., nc)``.
         """
         found = self.balance(w, SOFT)
-        return np.ascontiguousarray(found + self.balance(w - found, 1.0))
+        return np.ascontiguousarray(self._without_idle(found + self.balance(w - found, 1.0)))
+
+    def _without_idle(self, x: Any) -> Any:
+        """Numbers of rows, zero where nothing moves a row."""
+        return np.where(self.idle, np.zeros((), self.weights.regularization.dtype), x) if self.idle.any() else x
 
     def consistent(self, rows: Any) -> Any:
         """Right-hand sides without what they contradict each other by.
@@ -112,9 +136,9 @@ class LinearSystem(NamedTuple):
         found = self.smallest(np.where(on, rows / np.where(on, R, 1.0), 0.0).astype(R.dtype))
         return np.where(on, R * found, 0.0).astype(R.dtype)
 
-    def _contradictory(self, force: Any, rows: Any, missed: Array) -> bool:
-        """Whether rows miss their right-hand sides by more than rounding."""
-        _, mobility, row_inertia = self.weights
+    def _missed(self, force: Any, rows: Any, result: Array) -> float:
+        """What rows miss, as a part of the right-hand sides: the most of all states."""
+        nc, mobility, row_inertia = len(self.weights.regularization), self.weights.mobility, self.weights.row_inertia
         scale = (mobility * np.square(force)).sum(axis=-1) + (row_inertia * np.square(rows)).sum(axis=-1)
-        least = (row_inertia * np.square(missed)).max(axis=-1, initial=0.0)
-        return bool(np.any(least > CONTRADICTORY**2 * scale))
+        missed = (row_inertia * np.square(result[..., HEAD + nc : HEAD + 2 * nc])).max(axis=-1, initial=0.0)
+        return float(np.sqrt(np.max(missed / np.where(scale > 0, scale, 1.0), initial=0.0)))

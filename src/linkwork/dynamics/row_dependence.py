@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from linkwork.closure.mobility import nearby
-from linkwork.closure.tolerances import CLUSTER_RANK
+from linkwork.closure.tolerances import CLUSTER_RANK, RANK
 from linkwork.errors import NotFinite
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
@@ -19,29 +22,41 @@ CONFIGURATIONS = 3
 """At how many configurations rows are looked at."""
 
 
+class RowDependence(NamedTuple):
+    """How rows of a robot depend on each other."""
+
+    idle: npt.NDArray[np.bool_]
+    """Rows that no joint moves, ``(nc,)``: their forces do nothing. Loops in a plane have such rows."""
+    least: float
+    """The least singular value of the others, each scaled to length one; zero where it is not known."""
+
+
 @computed_once
-def row_independence(robot: Model) -> float:
-    """The least singular value of the rows, each scaled to length one; zero where one of them cannot move anything.
+def row_dependence(robot: Model) -> RowDependence:
+    """How rows depend on each other, at configurations in which loops are closed.
 
     Args:
         robot: The mechanism.
     """
-    rows = enabled_rows(robot)
-    jacobian, weights = quantity(robot, "constraint_jacobian"), 1 / np.sqrt(scales_of(robot).joints)
+    rows, none = enabled_rows(robot), np.zeros(robot.nc, dtype=bool)
+    jacobian, scales = quantity(robot, "constraint_jacobian"), scales_of(robot)
     poses = [q for q, _ in nearby(robot)[:CONFIGURATIONS]] or [next(iter(robot.poses.values()), robot.neutral())]
-    if len(rows) > robot.nv:
-        return 0.0
-    least = 1.0
+    found = []
     for q in poses:
         try:
-            J = jacobian(q)[rows] * weights
+            J = jacobian(q) / np.sqrt(np.outer(scales.rows, scales.joints))
         except (ArithmeticError, ValueError, NotFinite):  # a function of joints has no value here
-            return 0.0
-        length = np.linalg.norm(J, axis=1)
-        if not (length > 0).all():
-            return 0.0
-        least = min(least, float(np.linalg.svd(J / length[:, None], compute_uv=False).min(initial=1.0)))
-    return least
+            return RowDependence(none, 0.0)
+        found.append(J[rows])
+    lengths = np.array([np.linalg.norm(J, axis=1) for J in found])
+    moved = lengths.max(axis=0, initial=0.0) > RANK
+    idle = none.copy()
+    idle[np.asarray(rows, np.int64)[~moved]] = True
+    if moved.sum() > robot.nv or not (lengths[:, moved] > 0).all():
+        return RowDependence(idle, 0.0)
+    scaled = [J[moved] / length[moved, None] for J, length in zip(found, lengths, strict=True)]
+    values = [np.linalg.svd(J, compute_uv=False).min(initial=1.0) for J in scaled]
+    return RowDependence(idle, float(min(values, default=1.0)))
 
 
 def rows_depend(robot: Model) -> bool:
@@ -50,13 +65,14 @@ def rows_depend(robot: Model) -> bool:
     Args:
         robot: The mechanism.
     """
-    return row_independence(robot) < INDEPENDENT
+    found = row_dependence(robot)
+    return bool(found.idle.any()) or found.least < INDEPENDENT
 
 
 def rows_redundant(robot: Model) -> bool:
-    """Whether some rows depend on others to rounding: their forces are not unique.
+    """Whether some rows depend on others to rounding, beside those that nothing moves: their forces are not unique.
 
     Args:
         robot: The mechanism.
     """
-    return row_independence(robot) < CLUSTER_RANK
+    return row_dependence(robot).least < CLUSTER_RANK

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -17,9 +18,10 @@ from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.dynamics.implicit_products import Implicit
+from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.linear_solve import solve_program
-from linkwork.dynamics.linear_system import SOFT, LinearSystem, Weights
-from linkwork.dynamics.row_dependence import rows_redundant
+from linkwork.dynamics.linear_system import LinearSystem, Unsolved, Weights
+from linkwork.dynamics.row_dependence import row_dependence, rows_redundant
 from linkwork.dynamics.solution import HEAD
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.quantities.arguments import Array, bound_call
@@ -158,11 +160,15 @@ class Stages(Product):
         inputs = typed._by_name(arrays, given)
         if solution is None:
             solution = typed._holder(*(inputs[name] for name in self._known.given), **self._options(given))
+        if typed._has_jacobians and not np.all(solution.converged):
+            return self._by_jacobians(arrays, given, out)
         first, forces = self.evaluator.solved(solution)
         inputs |= zip(self.implicit.solution, (first, np.ascontiguousarray(forces)), strict=True)
-        if self.redundant:
-            inputs[self.implicit.solution[1]] = typed._system(inputs, [None, None]).smallest(forces)
-        return self._packed(typed._evaluated(inputs, self._given_out(out)))
+        inputs[self.implicit.solution[1]] = typed._system(inputs, [None, None]).unique(forces)
+        try:
+            return self._packed(typed._evaluated(inputs, self._given_out(out)))
+        except Unsolved:  # near a singular configuration
+            return self._by_jacobians(arrays, given, out)
 
     def _by_name(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """All inputs, seeds and directions, by name."""
@@ -171,6 +177,13 @@ class Stages(Product):
 
     def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         return {name: given[name] for name in self._known.optional if given.get(name) is not None}
+
+    @property
+    def _has_jacobians(self) -> bool:
+        """Whether Jacobians can take the place of iterations that do not end well."""
+        known = hasattr(type(self.evaluator), "derivatives") and not (self.seeded and self.directed)
+        known = known and set(self.inputs) <= {"q", "v", "tau", "target"} and self._dtype == np.float64
+        return known and self.solver.max_iterations >= MAX_ITERATIONS  # fewer are asked for where time counts
 
     def _given_out(self, out: Any) -> list[Any]:
         self.runner  # noqa: B018  makes the names
@@ -217,7 +230,8 @@ class Stages(Product):
             _, result = self.solve_runner.evaluate(arrays, [None, None])
             return np.ascontiguousarray(result[..., HEAD : HEAD + self.robot.nc])
 
-        return LinearSystem(solve, balance, self._weights, self.redundant)
+        idle = row_dependence(self.robot).idle
+        return LinearSystem(solve, balance, self._weights, self.redundant, idle, self._has_jacobians)
 
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``: for control loops.
@@ -242,9 +256,8 @@ class Stages(Product):
         forces = np.empty((*lead, self.robot.nc), self._dtype)
         steps.append(lambda: np.copyto(forces, result[..., HEAD : HEAD + self.robot.nc]))
         named |= zip(self.implicit.solution, (first, forces), strict=True)
-        if self.redundant:
-            system = self._bound_system(named, lead, np.empty((*lead, self.robot.nv), self._dtype))
-            steps.append(lambda: np.copyto(forces, system.smallest(forces)))
+        system = self._bound_system(named, lead, np.empty((*lead, self.robot.nv), self._dtype))
+        steps.append(lambda: np.copyto(forces, system.unique(forces)))
         steps += self._bound(named, outputs, lead)
 
         def run() -> None:
@@ -270,21 +283,21 @@ class Stages(Product):
             return x, result
 
         held, none = np.empty((*lead, nc), dtype), np.zeros((*lead, nc), dtype)
-        torques, still = np.empty_like(force), np.empty_like(force)
-        found = np.empty_like(result)
-        transpose = bound_call(self.transpose_runner, [*self._of_transpose(inputs, held), torques, np.empty_like(rows)])
-        calls = {
-            stiffness: bound_call(self.solve_runner, [*self._of_system(inputs, torques, none, stiffness), still, found])
-            for stiffness in (1.0, SOFT)
-        }
+        torques, still, found = np.empty_like(force), np.empty_like(force), np.empty_like(result)
+
+        @cache  # made where they are needed: of redundant rows
+        def calls(stiffness: float) -> tuple[Callable[[], None], Callable[[], None]]:
+            transpose = [*self._of_transpose(inputs, held), torques, np.empty_like(rows)]
+            system = [*self._of_system(inputs, torques, none, stiffness), still, found]
+            return bound_call(self.transpose_runner, transpose), bound_call(self.solve_runner, system)
 
         def balance(w: Any, stiffness: float) -> Array:
             np.negative(w, out=held)
-            transpose()
-            calls[stiffness]()
+            for step in calls(stiffness):
+                step()
             return found[..., HEAD : HEAD + nc].copy()
 
-        return LinearSystem(solve, balance, self._weights, self.redundant)
+        return LinearSystem(solve, balance, self._weights, self.redundant, row_dependence(self.robot).idle)
 
 
 def _listed(out: Any) -> list[Any]:

@@ -46,9 +46,9 @@ class Randomization:
         self.names: ParameterNames = {name: names[name] for name in ranges}
         """What `Stepper` is made with."""
         values = {**inputs.values, **some.values}
-        self.values: dict[str, Array] = {name: values[name] for name in ranges}
+        self.values: dict[ParameterName, Array] = {name: values[name] for name in ranges}
         """The robot's own values."""
-        self._bounds: dict[str, tuple[Array, Array]] = {}
+        self._bounds: dict[ParameterName, tuple[Array, Array]] = {}
         for name, given in ranges.items():
             rows = 1 if name == "gravity" else len(self.values[name])
             if isinstance(given, Mapping):
@@ -62,13 +62,14 @@ class Randomization:
         self.draws = sum(len(low) for low, _ in self._bounds.values())
         """Numbers that `__call__` takes for a robot."""
 
-    def __call__(self, draws: Array) -> dict[str, Array]:
+    def __call__(self, draws: Array) -> dict[ParameterName, Array]:
         """Parameters of robots, by name, ``(rows, ...)``.
 
         Args:
             draws: Numbers from 0 to 1, ``(rows, draws)``.
         """
-        found, at = {}, 0
+        found: dict[ParameterName, Array] = {}
+        at = 0
         for name, (low, high) in self._bounds.items():
             factor = low + (high - low) * draws[:, at : at + len(low)]
             at += len(low)

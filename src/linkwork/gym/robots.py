@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.inputs import ParameterName
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.batch_propagators import finite_states
 from linkwork.simulation.host_batch import HostBatch
@@ -33,7 +35,7 @@ class RobotBatch:
         # the same to the last bit however many there are.
         self._size = max(count, 2)
         own = {name: np.tile(x, (self._size, *[1] * x.ndim)) for name, x in stepper.parameters.items()}
-        self._robots = HostBatch(stepper, self._size, None, 1, own)
+        self._robots = HostBatch(stepper, self._size, None, 1, cast(dict[ParameterName, Array], own))
         self._robots.q[:] = stepper.source.neutral()
 
     @property
@@ -74,7 +76,7 @@ class RobotBatch:
         """Which robots have finite states, ``(count,)``."""
         return finite_states(self.q, self.v)
 
-    def put(self, rows: Rows, q: Array, v: Array, parameters: Mapping[str, Array] | None = None) -> None:
+    def put(self, rows: Rows, q: Array, v: Array, parameters: Mapping[ParameterName, Array] | None = None) -> None:
         """Put some robots somewhere, with no forces of contacts to start from.
 
         Args:
@@ -86,11 +88,13 @@ class RobotBatch:
         at = rows if self.count > 1 else np.array([0, 1])
         mask = np.zeros(self._size, dtype=bool)
         mask[at] = True
-        given = {"q": q, "v": v, **(parameters or {})}
-        full = {name: np.zeros((self._size, *np.shape(x)[1:])) for name, x in given.items()}
-        for name, x in given.items():
-            full[name][at] = x
-        self._robots.reset(mask, full.pop("q"), full.pop("v"), full)
+
+        def full(x: Array) -> Array:
+            found = np.zeros((self._size, *np.shape(x)[1:]))
+            found[at] = x
+            return found
+
+        self._robots.reset(mask, full(q), full(v), {name: full(x) for name, x in (parameters or {}).items()})
 
     def advance(self, commands: Array | None, steps: int, wrenches: Array | None = None) -> None:
         """Make steps of all robots.

@@ -59,8 +59,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         max_episode_steps: Actions after which an episode is truncated; None: it is not.
         autoreset_mode: What happens after the end of an episode, see above.
         randomize: Factors of parameters by name, see `Randomization`; by default all robots are the model.
-        compile: Whether steps are a program for this robot: several times as fast in large batches, after seconds to
-            minutes of compiling, once for a machine.
+        compile: Whether steps are a program for this robot: two to three times as fast in large batches, after seconds
+            to minutes of compiling, once for a machine.
         threads: Threads that share a large batch; by default as many as there are cores.
         render_mode: ``"rgb_array"`` for `render`, or None.
         wrenches: Frames that external wrenches act on, see `wrenches`.

@@ -20,7 +20,7 @@ from linkwork.compilers.cuda.driver import MULTIPROCESSORS, Memory, device, zero
 from linkwork.compilers.cuda.layout import Rows, rows_of
 from linkwork.compilers.cuda.ptx import BLOCKS
 from linkwork.compilers.cuda.rollout_code import IntegerCode, assign_code, rollout_code
-from linkwork.compilers.cuda.rollouts import RolloutProgram
+from linkwork.compilers.cuda.rollouts import RolloutProgram, given_names
 from linkwork.compilers.cuda.warps import LANES, WIDTH
 from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
@@ -92,7 +92,7 @@ class CudaBatch:
         if controller is not None:
             layout = self._step.algorithm.layout
             self._torques = replace(self._step, algorithm=controller_torques(controller.control, layout))
-        self._codes: dict[frozenset[str], tuple[RolloutProgram, IntegerCode]] = {}
+        self._codes: dict[frozenset[str], tuple[list[str], IntegerCode]] = {}
         self._memory: dict[int, Memory] = {}
         self._queue = Memory(self.device, 4)
         self._zero = self._uploaded(np.zeros(1))
@@ -146,19 +146,24 @@ class CudaBatch:
 
     # Programs --------------------------------------------------------------------------------------------------------
 
-    def _code(self, given: frozenset[str]) -> tuple[RolloutProgram, IntegerCode]:
-        """The program of a rollout in which these of torques, commands and wrenches are given."""
+    def _code(self, given: frozenset[str]) -> tuple[list[str], IntegerCode]:
+        """Arrays and the kernel of rollouts in which these of torques, commands and wrenches are given."""
         found = self._codes.get(given)
         if found is None:
-            known = self._known(given)
-            program = self._program(known)
-            content = [*self._step.content(), *(() if self._torques is None else self._torques.content())]
+            known, torques = self._known(given), self._torques
+            content = [*self._step.content(), *(() if torques is None else torques.content())]
             content += [f"{name} {np.asarray(x, self.dtype).tobytes().hex()}" for name, x in known.items()]
-            content += [f"{program.dt!r} {program.tolerance!r} {program.most!r}"]
+            content += [repr((self.stepper.dt, *self._ends()))]
             name = f"rollouts of '{self.stepper.source.name}' by {self._step.algorithm.name}"
-            code = rollout_code(lambda: program, content, self.dtype.name, self.device, name)
-            found = self._codes[given] = program, code
+            code = rollout_code(lambda: self._program(known), content, self.dtype.name, self.device, name)
+            controls = () if torques is None else torques.algorithm.inputs
+            found = self._codes[given] = given_names(self._step.algorithm.inputs, controls, known), code
         return found
+
+    def _ends(self) -> tuple[float, float]:
+        """The residual at which iterations of contacts end, and the most of them."""
+        R = self.stepper._R
+        return (float(R[0]), float(R[1])) if self.stepper.contact else (0.0, 0.0)
 
     def _known(self, given: frozenset[str]) -> dict[str, Array]:
         """Inputs that are constants of the program."""
@@ -175,9 +180,7 @@ class CudaBatch:
     def _program(self, known: Mapping[str, Array]) -> RolloutProgram:
         traced: Trace = fixed(self._step.trace(), {name: x.ravel().tolist() for name, x in known.items()})
         torques = None if self._torques is None else self._torques.trace()
-        R = self.stepper._R
-        ends = (float(R[0]), float(R[1])) if self.stepper.contact else (0.0, 0.0)
-        return RolloutProgram(traced, torques, self.stepper.dt, frozenset(known), *ends)
+        return RolloutProgram(traced, torques, self.stepper.dt, frozenset(known), *self._ends())
 
     # Steps -----------------------------------------------------------------------------------------------------------
 
@@ -192,7 +195,7 @@ class CudaBatch:
         """Make steps; states of every so many of them, ``(frames, count, ...)``, if these are to be recorded."""
         inputs = {"tau": tau, "commands": commands, "wrenches": wrenches}
         given = {name: x for name, x in inputs.items() if x is not None}
-        program, code = self._code(frozenset(given))
+        names, code = self._code(frozenset(given))
         rows = {name: x for name, (x, _) in given.items()}
         rows |= {name: _rows(x, 1) for name, x in self._controls.items()}
         rows |= {name: _rows(x, 1) for name, x in self.parameters.items()}
@@ -205,11 +208,11 @@ class CudaBatch:
             for k, (name, x) in enumerate(zip(("record.q", "record.v"), records, strict=True)):
                 rows[name], frames[k] = Rows(x.pointer, (x.strides[1],), x.strides[2]), x.strides[0]
         values = list[int]()
-        for name in program.given:
+        for name in names:
             row = rows.get(name, Rows(0, (), 0))
             values += (row.pointer, row.strides[0] if row.strides else 0, row.step)
-        grid = self._grid(program)
-        memory = self._slots(grid.slots * program.numbers * self.dtype.itemsize)
+        grid = self._grid()
+        memory = self._slots(grid.slots * code.numbers * self.dtype.itemsize)
         values += [memory.pointer, self.steps.pointer, self._queue.pointer, grid.slots, self.count, steps]
         values += [self.control_every, record_every, *frames, grid.width]
         libraries = [library for _, library in given.values()]
@@ -225,14 +228,14 @@ class CudaBatch:
             self._memory[size] = Memory(self.device, size)
         return self._memory[size]
 
-    def _grid(self, program: RolloutProgram) -> Grid:
+    def _grid(self) -> Grid:
         """Blocks for all robots, but no more than the GPU holds at a time: warps take further robots themselves.
 
         Where iterations differ, warps have more slots than lanes, if there are robots for them.
         """
         blocks = BLOCKS * self.device.attribute(MULTIPROCESSORS)
         most = blocks * THREADS
-        width = WIDTH if program.iterates and 2 * self.count >= 3 * most else LANES
+        width = WIDTH if self.stepper.contact and 2 * self.count >= 3 * most else LANES
         warps = min(-(-self.count // width), most // LANES)
         each = min(-(-warps // blocks), THREADS // LANES)  # few robots are spread over all multiprocessors
         return Grid(-(-warps // each), each * LANES, width)

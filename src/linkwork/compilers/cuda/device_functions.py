@@ -13,7 +13,7 @@ Loads and stores of slots are volatile: the assembler leaves values where `alloc
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cache
 
 from linkwork.compilers.cuda.allocation import (
@@ -33,7 +33,7 @@ from linkwork.compilers.emit import BINARY, declarations, straight_line
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.sincos import sincos_double, sincos_single
 from linkwork.compilers.trace import Trace, trace_function
-from linkwork.model.expressions import CONST, FMA, NEG, RINT, SELECT, SIN, SQRT
+from linkwork.model.expressions import CONST, FMA, INPUT, NEG, RINT, SELECT, SIN, SQRT, operands
 
 TRIPLE = "nvptx64-nvidia-cuda"
 GLOBAL, SHARED, LOCAL = "ptr addrspace(1)", "ptr addrspace(3)", "ptr addrspace(5)"
@@ -193,6 +193,7 @@ class Emitter:
             self._put(action)
         elif isinstance(action, Compute):
             self._compute(action.values)
+            self._look_at(operands(self.nodes[action.values[0]]))
 
     # Memory ---------------------------------------------------------------------------------------------------------
 
@@ -226,10 +227,16 @@ class Emitter:
         kind = "load" if array in self.held else "load volatile"
         address = self._number(array, place)
         self.text.append(f"{name} = {kind} {self.t.scalar}, {address}")
-        own = array < len(self.trace.inputs) and array not in self.held
-        if own and not self.inside and (array, place) not in self.looked_at:
-            self.looked_at.add((array, place))
-            self.read = self._noted(name, self.read)
+
+    def _look_at(self, values: Iterable[int]) -> None:
+        """Note inputs that are not finite where they are first used: where they are loaded, the thread would wait."""
+        for i in values:
+            op, *at = self.nodes[i]
+            if op is not INPUT or self.inside or (at[0], at[1]) in self.looked_at:
+                continue
+            if at[0] < len(self.trace.inputs) and at[0] not in self.held:
+                self.looked_at.add((at[0], at[1]))
+                self.read = self._noted(self.names[i], self.read)
 
     def _put(self, action: Put) -> None:
         t, symbol = self.t, self.trace.results[action.array][action.place]
@@ -243,7 +250,7 @@ class Emitter:
         if array < self.arrays and self.nodes[action.value][0] is not CONST:
             self.written = self._noted(value, self.written)
 
-    # Arithmetic ---------------------------------------------------------------------------------------------------------
+    # Arithmetic -----------------------------------------------------------------------------------------------------
 
     def _compute(self, values: tuple[int, ...]) -> None:
         t, s = self.t, self.t.scalar

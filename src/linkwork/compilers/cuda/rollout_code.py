@@ -26,11 +26,13 @@ class IntegerCode(CudaCode):
         parameters: How many parameters it takes.
         threads: Threads of a block.
         shared_bytes: Shared memory of a block.
+        numbers: Of a rollout: numbers of a slot in arrays of its own.
     """
 
-    def __init__(self, cubin: bytes, parameters: int, threads: int, shared_bytes: int) -> None:
+    def __init__(self, cubin: bytes, parameters: int, threads: int, shared_bytes: int, numbers: int = 0) -> None:
         super().__init__(cubin, 0, threads, shared_bytes)
         self._format = struct.Struct(f"<{parameters}q")
+        self.numbers = numbers
 
 
 def rollout_code(
@@ -56,7 +58,8 @@ def rollout_code(
             text = ptx.assembly(kernel.ir, where.architecture)
             cubin = machine_code(text, where, 1 if operations > LARGE else 3)
             parameters = 3 * len(program.given) + 3 + len(SCALARS)
-            return packed(cubin, threads=THREADS, shared_bytes=kernel.shared_bytes, parameters=parameters)
+            shape = {"parameters": parameters, "numbers": program.numbers}
+            return packed(cubin, threads=THREADS, shared_bytes=kernel.shared_bytes, **shape)
 
     cubin, known = unpacked(disk.fetch(key, made))
     return IntegerCode(cubin, **known)

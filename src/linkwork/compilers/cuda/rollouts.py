@@ -21,7 +21,7 @@ goes to the next frame of the records. A robot that stops being finite holds NaN
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -70,10 +70,10 @@ class RolloutProgram:
     @cached_property
     def given(self) -> Mapping[str, int]:
         """Numbers of a robot in each array of the caller, in the order of the kernel's parameters."""
-        sizes = {name: size for name, size in self.step.inputs if name not in self.known}
-        if self.torques is not None:
-            sizes |= {name: size for name, size in self.torques.inputs if name in ("shared", "own")}
-        return sizes | {f"record.{name}": sizes[name] for name in RECORDS}
+        sizes = dict(self.step.inputs) | dict(() if self.torques is None else self.torques.inputs)
+        sizes |= {f"record.{name}": sizes[name] for name in RECORDS}
+        controls = () if self.torques is None else [name for name, _ in self.torques.inputs]
+        return {name: sizes[name] for name in given_names([name for name, _ in self.step.inputs], controls, self.known)}
 
     @cached_property
     def own(self) -> Mapping[str, int]:
@@ -90,6 +90,18 @@ class RolloutProgram:
     def numbers(self) -> int:
         """Numbers of a slot in arrays of its own."""
         return sum(self.own.values())
+
+
+def given_names(step: Iterable[str], torques: Iterable[str], known: Collection[str]) -> list[str]:
+    """Arrays of the caller, in the order of the kernel's parameters.
+
+    Args:
+        step: Inputs of the step.
+        torques: Inputs of the controller; none without one.
+        known: Inputs of the step that are constants of the program.
+    """
+    controls = [name for name in torques if name in ("shared", "own")]
+    return [*(name for name in step if name not in known), *controls, *(f"record.{name}" for name in RECORDS)]
 
 
 @dataclass(frozen=True)

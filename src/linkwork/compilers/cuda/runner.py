@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,10 +62,19 @@ class CudaRunner(Runner):
     def __init__(self, program: Program, backend: Backend) -> None:
         super().__init__(program, backend)
         self.limit = backend.max_operations
+        outputs = program.algorithm.outputs
+        self.wanted = [backend.outputs is None or name in backend.outputs for name in outputs]
+        """Which outputs are computed."""
+        if program.algorithm.iterate is not None and not self.wanted[-1]:
+            raise InputError(
+                f"{program.algorithm.name} of '{program.robot}' iterates until '{list(outputs)[-1]}' says that it has "
+                "converged: with max_iterations=1 it can be left out"
+            )
         self.sizes = [math.prod(shape) for shape in self.shapes]
         self._lock = threading.Lock()
         self._trace: Trace | None = None
-        self._codes: dict[tuple[Signature, int], CudaCode] = {}
+        self.codes: dict[tuple[Signature, int], CudaCode] = {}
+        """Kernels that were made, by signature and GPU."""
         self._constants: dict[tuple[int, bytes], Memory] = {}
         self._copies: dict[tuple[int, int], tuple[Memory, Any]] = {}
         self._status: dict[int, Memory] = {}
@@ -75,16 +84,16 @@ class CudaRunner(Runner):
 
     def code(self, signature: Signature, where: Device) -> CudaCode:
         """The kernel for a set of given inputs: from this process, from the cache, or made now."""
-        found = self._codes.get((signature, where.index))
+        found = self.codes.get((signature, where.index))
         if found is None:
             with self._lock:
-                found = self._codes.get((signature, where.index))
+                found = self.codes.get((signature, where.index))
                 if found is None:
-                    found = self._codes[signature, where.index] = self._made(signature, where)
+                    found = self.codes[signature, where.index] = self._made(signature, where)
         return found
 
     def _made(self, signature: Signature, where: Device) -> CudaCode:
-        parts = [self.dtype.name, str(self.limit), repr((sorted(signature.zero), sorted(signature.held)))]
+        parts = [self.dtype.name, str(self.limit), repr((sorted(signature.zero), sorted(signature.held), self.wanted))]
         parts += [
             where.architecture,
             str(where.shared_memory),
@@ -106,14 +115,20 @@ class CudaRunner(Runner):
 
     def kernel(self, signature: Signature, shared_memory: int) -> ptx.Kernel:
         """The kernel as LLVM IR, for multiprocessors with so many bytes of shared memory."""
+        limits = ptx.limits(self.dtype.name, shared_memory)
+        held = signature.zero | signature.held
+        return ptx.kernel(self.traced(signature), self.dtype.name, limits, held, self.program.units)
+
+    def traced(self, signature: Signature) -> Trace:
+        """The straight-line program of those inputs that are not zero, and of those outputs that are wanted."""
         if self._trace is None:
             self._trace = self.program.trace(self.limit)
         traced = self._trace
         zeros = {name: [0.0] * size for k, (name, size) in enumerate(traced.inputs) if k in signature.zero}
         if zeros:
             traced = fixed(traced, zeros)
-        limits = ptx.limits(self.dtype.name, shared_memory)
-        return ptx.kernel(traced, self.dtype.name, limits, signature.zero | signature.held, self.program.units)
+        wanted = zip(traced.outputs, self.wanted, strict=True)
+        return replace(traced, outputs=tuple((name, symbols if has else ()) for (name, symbols), has in wanted))
 
     # Calls -----------------------------------------------------------------------------------------------------------
 
@@ -176,7 +191,7 @@ class CudaRunner(Runner):
             rows += [rows_of("a result", view, len(shape)) for view, shape in zip(made, self.outputs, strict=True)]
         given = [k for k, x in enumerate(arguments) if type(x) is not np.ndarray]
         made = [view._replace(owner=None) for view in made]
-        call = Call(code, where, status, library, given, made, rows, list(layouts.launches(rows)))
+        call = Call(code, where, status, library, given, made, self.wanted, rows, list(layouts.launches(rows)))
         return call, [*views, *made]
 
     def _views(self, arguments: Sequence[Any], stream: int | None) -> tuple[list[View | None], Library, dict[int, Any]]:
@@ -308,6 +323,7 @@ class Call:
         library: Whose arrays results are.
         given: Which inputs are the caller's arrays.
         outputs: Views of outputs.
+        wanted: Which outputs are computed.
         rows: All arrays by their rows, inputs then outputs.
         launches: Arguments of launches, and how many states each has.
     """
@@ -320,11 +336,13 @@ class Call:
         library: Library,
         given: Sequence[int],
         outputs: Sequence[View],
+        wanted: Sequence[bool],
         rows: Sequence[Rows],
         launches: Sequence[tuple[list[int], int]],
     ) -> None:
         self.code, self.where, self.status, self.library = code, where, status, library
         self.given, self.outputs, self.launches = tuple(given), tuple(outputs), list(launches)
+        self.wanted = tuple(wanted)
         self._starts = [row.pointer for row in rows]
 
     def run(
@@ -337,9 +355,11 @@ class Call:
             x = arguments[k]
             pointers[k] = KNOWN[type(x)].pointer(x)
         read = {pointers[k] for k in self.given}
-        results = []
-        for k, (given, like) in enumerate(zip(out, self.outputs, strict=True), len(arguments)):
-            if given is None:
+        results: list[Any] = []
+        for k, (given, like, wanted) in enumerate(zip(out, self.outputs, self.wanted, strict=True), len(arguments)):
+            if not wanted:
+                array = None
+            elif given is None:
                 array, pointers[k] = library.empty(like)
             else:
                 array = given
@@ -356,7 +376,9 @@ class Call:
                 for k, start in enumerate(self._starts):
                     full[3 * k] += pointers[k] - start
                 self.code.launch(full, count, stream, where, self.status)
-        return [x if given is not None else library.finished(x) for x, given in zip(results, out, strict=True)]
+        return [
+            x if given is not None or x is None else library.finished(x) for x, given in zip(results, out, strict=True)
+        ]
 
 
 @dataclass(frozen=True)

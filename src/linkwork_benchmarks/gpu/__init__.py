@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dynamics and steps on a GPU, with arrays of torch.
+
+| file         | what it knows                                                     |
+|--------------|-------------------------------------------------------------------|
+| scenarios.py | what is measured, as data                                         |
+| studies.py   | how each kind of scenario is measured                             |
+| page.py      | docs/gpu-benchmarks.md from a result file                         |
+"""
