@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
-from linkwork.dynamics.solution import ResultLayout
+from linkwork.dynamics.solution import ResultLayout, Solution
 from linkwork.dynamics.stages import Stages
 from linkwork.errors import InputError
 from linkwork.kernels.algorithm import resolve
@@ -186,7 +185,13 @@ class EvaluatorFunction(ArrayFunction):
         source = self.evaluator.differentiated_program
         shapes = source.algorithm.inputs
         inputs = {name: resolve(shapes[name], source.tree) for name in (*self.given, *self.optional)}
-        return inputs, self.evaluator.vjp._part_shapes(source), {}
+        kept: Shapes = {"result": (ResultLayout(self.robot.nc).size,)} if self._keeps_result else {}
+        return inputs, self.evaluator.vjp._part_shapes(source), kept
+
+    @cached_property
+    def _keeps_result(self) -> bool:
+        """Whether products take how iterations ended."""
+        return self.staged and isinstance(self.evaluator, ForwardDynamics)
 
     @cached_property
     def staged(self) -> bool:
@@ -214,7 +219,8 @@ class EvaluatorFunction(ArrayFunction):
             state.append(options.pop("wrenches"))
         made = self.evaluator(*state, **options)
         if isinstance(self.evaluator, ForwardDynamics):
-            return [made.acceleration, made.multipliers] if len(self.results) > 1 else [made.acceleration]
+            found = [made.acceleration, made.multipliers] if len(self.results) > 1 else [made.acceleration]
+            return [*found, made._result] if self._keeps_result else found
         if isinstance(self.evaluator, ImpactDynamics):
             return list(self.evaluator.solved(made))
         return list(made) if isinstance(made, tuple | list) else [made]
@@ -225,12 +231,13 @@ class EvaluatorFunction(ArrayFunction):
         if isinstance(evaluate, ForwardDynamics):
             if len(self.results) == 1:
                 return lambda q, v, tau: (evaluate(q, v, tau).acceleration,)
-            forces = ResultLayout(self.robot.nc).multipliers
+            forces, keeps = ResultLayout(self.robot.nc).multipliers, self._keeps_result
 
-            def solve(q: Any, v: Any, tau: Any) -> tuple[Any, Any]:
+            def solve(q: Any, v: Any, tau: Any) -> tuple[Any, ...]:
                 made: Any = evaluate(q, v, tau)
                 result = made._result
-                return made.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
+                found = made.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
+                return (*found, result) if keeps else found
 
             return solve
         if len(self.results) == 1 and not isinstance(evaluate, ImpactDynamics):
@@ -239,9 +246,9 @@ class EvaluatorFunction(ArrayFunction):
 
     def _solution(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """What products in stages need not compute again."""
-        if not self.staged or isinstance(self.evaluator, ImpactDynamics):
+        if not self._keeps_result:
             return {}
-        return {"solution": SimpleNamespace(acceleration=outputs[0], multipliers=outputs[1])}
+        return {"solution": Solution(outputs[0], self.evaluator._by, outputs[2])}
 
     def _product_for(self, kind: str, seeds: Arrays) -> Any:
         """The product of a kind; without projections of forces where these have no seeds."""
