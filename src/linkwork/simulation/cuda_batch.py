@@ -97,6 +97,7 @@ class CudaBatch:
         self._queue = Memory(self.device, 4)
         self._zero = self._uploaded(np.zeros(1))
         self._assign = {bits: assign_code(bits, self.device) for bits in (32, 64)}
+        self._sources: dict[str, tuple[Array, DeviceArray]] = {}
         self._stream = 0
 
     # Memory ----------------------------------------------------------------------------------------------------------
@@ -107,6 +108,13 @@ class CudaBatch:
 
     def _uploaded(self, x: Array) -> DeviceArray:
         return to_device(np.asfortranarray(x) if x.ndim == 2 else x, self.dtype.name, self.device.index)
+
+    def _on_device(self, x: Array, name: str) -> DeviceArray:
+        """An array of the CPU; the one that was given last is there already, as states at the start are."""
+        known = self._sources.get(name)
+        if known is None or known[0] is not x:
+            known = self._sources[name] = x, self._uploaded(x)
+        return known[1]
 
     def array(self, x: Any, name: str, shape: tuple[int, ...]) -> tuple[Rows, Any]:
         """An argument of a call, the same for all robots or a row for each; and how its library is called."""
@@ -267,10 +275,8 @@ class CudaBatch:
         sources = [(self.q, q, "q"), (self.v, v, "v")]
         sources += [(self.parameters[name], x.reshape(self.count, -1), name) for name, x in parameters.items()]
         copies = list[tuple[DeviceArray, Rows]]()
-        alive = list[Any]()
         for to, x, name in sources:
-            given = self._uploaded(x) if isinstance(x, np.ndarray) else x
-            alive.append(given)
+            given = self._on_device(x, name) if isinstance(x, np.ndarray) else x
             rows, library = self.array(given, name, to.shape[1:])
             if not isinstance(x, np.ndarray):
                 libraries.append(library)

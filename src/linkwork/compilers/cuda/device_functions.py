@@ -33,7 +33,7 @@ from linkwork.compilers.emit import BINARY, declarations, straight_line
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.sincos import sincos_double, sincos_single
 from linkwork.compilers.trace import Trace, trace_function
-from linkwork.model.expressions import CONST, FMA, NEG, RINT, SELECT, SIN, SQRT
+from linkwork.model.expressions import CONST, FMA, INPUT, NEG, RINT, SELECT, SIN, SQRT, operands
 
 TRIPLE = "nvptx64-nvidia-cuda"
 GLOBAL, SHARED, LOCAL = "ptr addrspace(1)", "ptr addrspace(3)", "ptr addrspace(5)"
