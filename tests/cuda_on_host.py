@@ -72,7 +72,8 @@ def host_module(ir: str, arrays: int, slots: int) -> str:
         .replace('"nvvm.maxntid"="128" "nvvm.minctasm"="2"', "")
     )
     state = "\n".join(
-        f"@host.{name} = internal global i32 {start}\ndefine internal i32 @host_{name}() {{\n  %x = load i32, ptr @host.{name}\n  ret i32 %x\n}}"
+        f"@host.{name} = internal global i32 {start}\n"
+        f"define internal i32 @host_{name}() {{\n  %x = load i32, ptr @host.{name}\n  ret i32 %x\n}}"
         for name, start in (("tid", 0), ("ctaid", 0), ("ntid", THREADS))
     )
     text = text.replace(f"call i64 {MULTIPLY_ADD}", "call i64 @multiply_add")
@@ -130,10 +131,10 @@ def use_host(monkeypatch: Any) -> None:
     """Let evaluators on ``"cuda"`` run on the host, with `DeviceArray` in its memory."""
 
     def code(self: runner.CudaRunner, signature: runner.Signature, where: Any) -> Any:
-        found = self._codes.get((signature, 0))
+        found = self.codes.get((signature, 0))
         if found is None:
             kernel = self.kernel(signature, HostDevice.shared_memory)
-            found = self._codes[signature, 0] = HostCode(
+            found = self.codes[signature, 0] = HostCode(
                 kernel.ir, len(self.shapes), kernel.shared_bytes, self.dtype.itemsize
             )  # type: ignore[assignment]
         return found

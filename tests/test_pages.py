@@ -67,9 +67,21 @@ def test_torch(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == re.findall(r"print\(.*\)  # (.*)", code)
 
 
-@pytest.mark.parametrize("page", ["identification", "swing-up", "lqr"])
-def test_uses_of_derivatives(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What pages on uses print is what they name in comments."""
+def test_jax(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the page names in comments is what is printed."""
+    jax = pytest.importorskip("jax")
+    code, before = code_of("jax.md"), jax.config.jax_enable_x64
+    try:
+        exec(code, {})
+    finally:
+        jax.config.update("jax_enable_x64", before)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == re.findall(r"print\(.*\)  # (.*)", code)
+
+
+@pytest.mark.parametrize("page", ["identification", "swing-up", "lqr", "gpu"])
+def test_what_is_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What pages print is what they name in comments."""
     code = code_of(f"{page}.md")
     exec(code, {})
     printed = capsys.readouterr().out.splitlines()

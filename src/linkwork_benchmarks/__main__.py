@@ -15,6 +15,8 @@
 ``contact_page [FILE]``: docs/contact-benchmarks.md, from the latter's file.
 ``derivatives [--quick] [--only REGEX] [--out FILE]``: Jacobians of dynamics, beside Pinocchio's.
 ``derivatives_page [FILE]``: docs/derivatives-benchmarks.md, from the latter's file.
+``gpu [--quick] [--only REGEX] [--out FILE]``: dynamics and steps on a GPU, with arrays of torch.
+``gpu_page [FILE]``: docs/gpu-benchmarks.md, from the latter's file.
 ``environments [--quick] [--only REGEX] [--out FILE]``: environments of Gymnasium, beside its hopper on MuJoCo.
 ``performance``: docs/performance.md, from the files of all studies.
 ``papers``: docs/papers.md, what the papers print and what is found here, from the same files.
@@ -42,6 +44,7 @@ STUDIES = {
     "simulation": "simulation",
     "contact": "contact",
     "derivatives": "derivatives",
+    "gpu": "gpu",
     "environments": "environments",
 }
 """Commands that measure."""
@@ -53,6 +56,7 @@ PAGES = {
     "simulation_page": "simulation",
     "contact_page": "contact",
     "derivatives_page": "derivatives",
+    "gpu_page": "gpu",
 }
 """Commands that write pages."""
 

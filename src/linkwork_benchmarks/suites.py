@@ -16,6 +16,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from linkwork.compilers.cuda import driver
+from linkwork.errors import DeviceError
 from linkwork_benchmarks import report
 from linkwork_benchmarks.robots import EXAMPLES
 from linkwork_benchmarks.runner import Settings, say
@@ -40,6 +42,7 @@ SUITES: dict[str, Suite] = {
     "simulation": Suite("simulation", "motion in time, beside MuJoCo and Pinocchio"),
     "contact": Suite("contact", "contact with friction, beside Pinocchio's solvers"),
     "derivatives": Suite("derivatives", "Jacobians of dynamics, beside Pinocchio's"),
+    "gpu": Suite("gpu", "dynamics and steps on a GPU, with arrays of torch"),
     "environments": Suite("environments", "environments of Gymnasium, beside its hopper on MuJoCo"),
 }
 
@@ -96,6 +99,16 @@ def check_peers() -> None:
         raise NothingToRun(f"studies need {', '.join(missing)}: pip install 'linkwork[bench]'")
 
 
+def check_gpu() -> None:
+    """`NothingToRun` where there is no GPU, or no torch to measure with."""
+    if importlib.util.find_spec("torch") is None:
+        raise NothingToRun("the study of GPUs needs torch: pip install torch")
+    try:
+        driver.device(0).name  # noqa: B018
+    except DeviceError as error:
+        raise NothingToRun(f"the study of GPUs needs one: {error}") from None
+
+
 def run(
     suite: str, only: str | None = None, quick: bool = False, out: Path | None = None, update: bool = False
 ) -> dict[str, Any]:
@@ -103,8 +116,8 @@ def run(
 
     With ``update`` what the scenarios find takes the place of what ``out`` has of them; the rest of it stays.
     """
-    check_peers()
     name, _, paper = SUITES[suite]
+    (check_gpu if name == "gpu" else check_peers)()
     made = study(name)
     chosen = _chosen(made, only, paper)
     settings, journal = made.quick if quick else made.settings, made.begin()

@@ -32,6 +32,7 @@ SUITES = (
     "simulation",
     "contact",
     "derivatives",
+    "gpu",
     "environments",
 )
 """Suites of linkwork_benchmarks, which is not imported for a list of names."""

@@ -289,7 +289,7 @@ class _Allocator:
         return uses[k] if k < len(uses) else NEVER
 
     def _load_ahead(self, events: Sequence[_Event], parts: Sequence[int], now: int) -> None:
-        """Have operands of later events on their way, where registers are free or hold values for events after those."""
+        """Have operands of later events on their way, where registers are free or hold values for events after them."""
         for distance in (INPUT_AHEAD, SLOT_AHEAD):
             then = now + distance
             if then >= len(events) or parts[now] not in (0, parts[then]):

@@ -250,7 +250,7 @@ class Emitter:
         if array < self.arrays and self.nodes[action.value][0] is not CONST:
             self.written = self._noted(value, self.written)
 
-    # Arithmetic ---------------------------------------------------------------------------------------------------------
+    # Arithmetic -----------------------------------------------------------------------------------------------------
 
     def _compute(self, values: tuple[int, ...]) -> None:
         t, s = self.t, self.t.scalar

@@ -16,7 +16,6 @@ import numpy as np
 from linkwork.compilers.cuda.arrays import View
 from linkwork.errors import InputError
 
-
 FARTHEST = 1 << 31
 """Bytes between two numbers of a row, at most: kernels have them as integers of 32 bits."""
 

@@ -6,8 +6,9 @@ The kernel is::
     void linkwork_kernel(ptr a0, i64 row0, i64 step0, ..., ptr ak, i64 rowk, i64 stepk, i64 count, ptr status)
 
 for all inputs and outputs of the program: number ``j`` of state ``i`` of an array stands at ``i row + j step`` numbers
-from its beginning (``row = 0``: one row for all states); the numbers of a row are less than 2 GB apart. Threads beyond ``count`` do nothing. Programs that iterate do
-so in each thread by itself, until that state has ended (`batch` says when).
+from its beginning (``row = 0``: one row for all states); the numbers of a row are less than 2 GB apart. Threads beyond
+``count`` do nothing. Programs that iterate do so in each thread by itself, until that state has ended (`batch` says
+when).
 
 **What is not finite.** A state whose inputs hold NaN or infinity, or a quaternion of no length, has NaN in all its
 results. ``status``, where it is given, counts such states, and those whose results are not finite:

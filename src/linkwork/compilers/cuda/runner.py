@@ -73,7 +73,8 @@ class CudaRunner(Runner):
         self.sizes = [math.prod(shape) for shape in self.shapes]
         self._lock = threading.Lock()
         self._trace: Trace | None = None
-        self._codes: dict[tuple[Signature, int], CudaCode] = {}
+        self.codes: dict[tuple[Signature, int], CudaCode] = {}
+        """Kernels that were made, by signature and GPU."""
         self._constants: dict[tuple[int, bytes], Memory] = {}
         self._copies: dict[tuple[int, int], tuple[Memory, Any]] = {}
         self._status: dict[int, Memory] = {}
@@ -83,12 +84,12 @@ class CudaRunner(Runner):
 
     def code(self, signature: Signature, where: Device) -> CudaCode:
         """The kernel for a set of given inputs: from this process, from the cache, or made now."""
-        found = self._codes.get((signature, where.index))
+        found = self.codes.get((signature, where.index))
         if found is None:
             with self._lock:
-                found = self._codes.get((signature, where.index))
+                found = self.codes.get((signature, where.index))
                 if found is None:
-                    found = self._codes[signature, where.index] = self._made(signature, where)
+                    found = self.codes[signature, where.index] = self._made(signature, where)
         return found
 
     def _made(self, signature: Signature, where: Device) -> CudaCode:
@@ -114,6 +115,12 @@ class CudaRunner(Runner):
 
     def kernel(self, signature: Signature, shared_memory: int) -> ptx.Kernel:
         """The kernel as LLVM IR, for multiprocessors with so many bytes of shared memory."""
+        limits = ptx.limits(self.dtype.name, shared_memory)
+        held = signature.zero | signature.held
+        return ptx.kernel(self.traced(signature), self.dtype.name, limits, held, self.program.units)
+
+    def traced(self, signature: Signature) -> Trace:
+        """The straight-line program of those inputs that are not zero, and of those outputs that are wanted."""
         if self._trace is None:
             self._trace = self.program.trace(self.limit)
         traced = self._trace
@@ -121,9 +128,7 @@ class CudaRunner(Runner):
         if zeros:
             traced = fixed(traced, zeros)
         wanted = zip(traced.outputs, self.wanted, strict=True)
-        traced = replace(traced, outputs=tuple((name, symbols if has else ()) for (name, symbols), has in wanted))
-        limits = ptx.limits(self.dtype.name, shared_memory)
-        return ptx.kernel(traced, self.dtype.name, limits, signature.zero | signature.held, self.program.units)
+        return replace(traced, outputs=tuple((name, symbols if has else ()) for (name, symbols), has in wanted))
 
     # Calls -----------------------------------------------------------------------------------------------------------
 
