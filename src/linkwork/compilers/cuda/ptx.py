@@ -49,10 +49,9 @@ BLOCKS = 2
 """Blocks that share one multiprocessor: 256 threads, which leaves each of them all the registers that it can name."""
 REGISTERS = {"float32": 220, "float64": 105}
 """Values in registers. A thread has 255 registers of 32 bits; addresses and sines need some."""
-LEVELS = {"float32": 3, "float64": 1}
-"""How much the assembler optimizes: of registers in pairs, it spills the fewest where it moves the least."""
-LARGE = 30_000
-"""Actions of a program from which on it optimizes as little as it can: its time grows faster than programs."""
+FEW_BYTES = 2048
+"""Local memory of a thread up to which the assembler is to optimize programs in float32 as much as it can. Of others,
+and of registers in pairs, it spills the fewest values where it moves the least."""
 NO_STATE = 0xFFFFFFFF
 STATUS_WORDS = (0, NO_STATE, 0, NO_STATE)
 """The status before anything was computed."""
@@ -141,9 +140,9 @@ def kernel(
     body = "\n".join(line if line.endswith(":") else f"  {line}" for line in text)
     ir = f'{module_head(t)}\n{head} "nvvm.minctasm"="{BLOCKS}" {{\n{body}\n}}'
     slots = max(allocation.shared for allocation in placed.values())
-    size = sum(len(allocation.actions) for allocation in placed.values())
-    level = LEVELS[dtype] if size < LARGE else 1
-    return Kernel(ir, slots * THREADS * t.bytes, (local + len(trace.carry)) * t.bytes, level)
+    local_bytes = (local + len(trace.carry)) * t.bytes
+    level = 3 if dtype == "float32" and local_bytes <= FEW_BYTES else 1
+    return Kernel(ir, slots * THREADS * t.bytes, local_bytes, level)
 
 
 def _iterations(trace: Trace, t: Type, lines: dict[str, list[str]]) -> list[str]:
