@@ -100,6 +100,7 @@ def test_simulation(capsys: pytest.CaptureFixture[str]) -> None:
     contacts = ["True", "(401, 4, 3) (401, 4)", "True True", "True", "0"]
     assert printed[2:16] == [*["True"] * 5, "(201, 3)", "True", *contacts, "(3, 64, 3)", "True"]
     del printed[9:14]
+    assert printed.pop(11) == "(5, 64, 3) [100 120]"
     assert printed[11] == "<Sweep of 'four-bar closed by a hinge' over A, 100 configurations>"
     assert printed[12] == "(100, 3) True" and 0.5 < float(printed[13]) < np.pi
     assert printed[14].startswith("sweep of 'four-bar closed by a hinge' to 2.62857 (value 22 of 50): D stops at 2.62")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -129,6 +129,21 @@ class DeviceFunction(ArrayFunction):
         if forward_ad._current_level >= 0:  # tangents of views must be laid out as they are
             return [x.contiguous() for x in parts]
         return parts
+
+    def positional_value(self) -> Callable[..., Sequence[Any]]:
+        """`value` of exactly the inputs that a call must have, in their order."""
+        inputs = named(self.given)
+        arranged = self.evaluator._inputs_with(list(inputs.values()), {})
+        runner = self.evaluator.runner
+        launch, parts = Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device), self._parts
+        if not launch.takes(self.given):
+            return super().positional_value()
+
+        def run(*tensors: Tensor) -> Sequence[Tensor]:
+            made = launch.run(tensors)
+            return [made[k] if at is None else made[k][..., at] for k, at in parts]
+
+        return run
 
     @cached_property
     def _parts(self) -> list[tuple[int, slice | None]]:

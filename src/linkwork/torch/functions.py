@@ -18,7 +18,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.torch import autograd, operator
 from linkwork.torch.array_functions import ArrayFunction, Shapes, array_function
-from linkwork.torch.call import PLAIN, Call, Kind, Tensor, Tensors
+from linkwork.torch.call import PLAIN, TYPES, Call, Kind, Tensor, Tensors
 from linkwork.torch.device_functions import DeviceFunction, check_device
 from linkwork.torch.operator import FUNCTIONS
 
@@ -54,6 +54,7 @@ class Function:
         self._several: Any = namedtuple(f"{type(evaluator).__name__}Result", fields) if len(fields) > 1 else None
         self._results = len(fields)
         self._calls: dict[Any, Call] = {}
+        self._device_quick: dict[Any, Any] = {}
         self._on: dict[tuple[torch.device, str], ArrayFunction] = {}
         self.number = next(_NUMBERS)
         """By which compiled code knows it."""
@@ -174,7 +175,7 @@ class Function:
         tracked, own, arrays = _grad_enabled(), self._own_type, []
         try:
             if not inputs[0].is_cpu:
-                return None
+                return self._on_device(inputs, tracked)
             for x in inputs:
                 if x.dtype is not own or (tracked and x.requires_grad):
                     return None
@@ -187,6 +188,22 @@ class Function:
         if self._results == 2:
             return _tuple_of(self._several, (_from_numpy(found[0]), _from_numpy(found[1])))
         return _tuple_of(self._several, [_from_numpy(y) for y in found[: self._results]])
+
+    def _on_device(self, inputs: Sequence[Tensor], tracked: bool) -> Any:
+        """The same for tensors on a CUDA device."""
+        first = inputs[0]
+        where, dtype = first.get_device(), first.dtype
+        for x in inputs:
+            if x.dtype is not dtype or x.get_device() != where or x.is_neg() or (tracked and x.requires_grad):
+                return None
+        quick = self._device_quick.get((where, dtype))
+        if quick is None:
+            if not first.is_cuda or dtype not in TYPES or self._value.dtype(inputs) != dtype:
+                return None
+            quick = self.arrays_on(first.device, TYPES[dtype]).positional_value()
+            self._device_quick[where, dtype] = quick
+        found = quick(*inputs)
+        return found[0] if self._several is None else _tuple_of(self._several, found[: self._results])
 
     def _arranged(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Tensor, ...]]:
         """Names and tensors of inputs, in order."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 
 from linkwork.compilers.cuda.runner import CudaRunner
-from linkwork.errors import InputError
+from linkwork.errors import DeviceError, InputError
 
 Tensor: TypeAlias = torch.Tensor
 
@@ -90,7 +90,14 @@ class Launch:
         """
         if self._batches:
             tensors = {**tensors, **self._batches}
-        given = [tensors[name] for name in self._names]
+        return self.run([tensors[name] for name in self._names])
+
+    def run(self, given: Sequence[Tensor]) -> list[Tensor]:
+        """All outputs of the program, new tensors.
+
+        Args:
+            given: All that the program takes of a call, in order.
+        """
         key = tuple([(x.shape, x.stride()) for x in given])
         plan = self._plans.get(key)
         if plan is None:
@@ -103,11 +110,21 @@ class Launch:
         values = plan.values.copy()
         for at, x in zip(self._pointers, (*given, *results), strict=True):
             values[at] = x.data_ptr()
-        prepared = self._prepared
-        with prepared.device.current():
-            stream = current_stream(self._index)
+        prepared, stream = self._prepared, current_stream(self._index)
+        try:  # where torch's current device is this one, its context is the current one
             prepared.code.launch(values, plan.states, stream, prepared.device, prepared.status)
+        except DeviceError:
+            with prepared.device.current():
+                prepared.code.launch(values, plan.states, stream, prepared.device, prepared.status)
         return results
+
+    def takes(self, names: Sequence[str]) -> bool:
+        """Whether these are all tensors that a call has, in this order.
+
+        Args:
+            names: Of inputs.
+        """
+        return not self._batches and self._names == list(names)
 
     def _planned(self, given: Sequence[Tensor]) -> _Plan:
         """What calls with tensors like these have in common."""
