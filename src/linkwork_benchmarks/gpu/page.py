@@ -138,9 +138,9 @@ def _steps(results: Results) -> str:
 def _published() -> str:
     rows = [[f"{who}, {what}", gpu or "–", rate, where] for who, what, gpu, rate, where in PUBLISHED]
     text = (
-        "For comparison, and **not the same work**: other robots but in the last row, contacts of many pairs of shapes found anew in every "
-        "step, soft constraints, a solver that stops after a few iterations, other time steps. Loops of MuJoCo's "
-        "models are soft equality constraints; those here are closed to the tolerance."
+        "For comparison, and **not the same work**: other robots but in the last row, contacts of many pairs of shapes "
+        "found anew in every step, soft constraints, a solver that stops after a few iterations, other time steps. "
+        "Loops of MuJoCo's models are soft equality constraints; those here are closed to the tolerance."
     )
     return f"## What others reach\n\n{text}\n\n{tables.table(('what', 'GPU', 'M steps/s', 'source'), rows)}"
 
