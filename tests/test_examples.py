@@ -108,6 +108,11 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         r"masses \[0\.28 +0\.315 +0\.48 ?\] kg, off by \de-0[4-9]",
         r"iteration 59: speed of the crank off 6 rad/s by 0\.[0-2]\d rad/s",
     ),
+    "31_swing_up_in_jax": (
+        r"60 iterations: from a cost of 2817 to 0\.1\d, forces of at most 2\d N",
+        r"after 1\.5 s it is \de-0[3-9] off upright",
+        r"64 that begin up to 0\.\d+ rad elsewhere end within \de-0[3-9] rad of it",
+    ),
     "demo": (r"specialized differs from plain Python by", r"the crank turned [\d.]+ times"),
 }
 """What each example must print, as regular expressions."""
@@ -126,6 +131,7 @@ PICTURES = {
     "28_push_through_friction": ("push_through_friction.png",),
     "29_ppo_hopper": ("ppo_hopper.png",),
     "30_learning_through_steps": ("learning_through_steps.png",),
+    "31_swing_up_in_jax": ("swing_up_in_jax.png",),
 }
 NEEDS = {
     "12_cassie_standing": "cassie/cassie.xml",
@@ -136,7 +142,11 @@ NEEDS = {
 }
 """Examples that do nothing without a file, and which."""
 
-FRAMEWORKS = {"29_ppo_hopper": ("torch", "gymnasium"), "30_learning_through_steps": ("torch",)}
+FRAMEWORKS = {
+    "29_ppo_hopper": ("torch", "gymnasium"),
+    "30_learning_through_steps": ("torch",),
+    "31_swing_up_in_jax": ("jax",),
+}
 """Packages that examples need, which need not be there."""
 
 ARGUMENTS = {"29_ppo_hopper": ("--steps", "16384", "--native", "--film", "0.2")}

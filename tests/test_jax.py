@@ -130,6 +130,7 @@ def test_maps_between_coordinates_and_tangents(rng: np.random.Generator) -> None
     np.testing.assert_allclose(space.velocities(q, dq), velocities, rtol=1e-12)
     np.testing.assert_allclose(dq @ space.rates(q, v, dual=True), velocities @ v, rtol=1e-12)
     np.testing.assert_allclose(v @ space.velocities(q, dq, dual=True), rates @ dq, rtol=1e-12)
+    np.testing.assert_allclose(lw.jax.normalize(robot, q), robot.normalize(q), rtol=1e-14)
 
 
 def test_derivatives_of_joints_that_turn(rng: np.random.Generator) -> None:

@@ -67,6 +67,18 @@ def test_torch(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == re.findall(r"print\(.*\)  # (.*)", code)
 
 
+def test_jax(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the page names in comments is what is printed."""
+    jax = pytest.importorskip("jax")
+    code, before = code_of("jax.md"), jax.config.jax_enable_x64
+    try:
+        exec(code, {})
+    finally:
+        jax.config.update("jax_enable_x64", before)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == re.findall(r"print\(.*\)  # (.*)", code)
+
+
 @pytest.mark.parametrize("page", ["identification", "swing-up", "lqr", "gpu"])
 def test_what_is_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What pages print is what they name in comments."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from linkwork.compilers import batch, pack_code, uneven
 from linkwork.compilers.branches import Branch, scheduled
-from linkwork.compilers.lanes import Type
+from linkwork.compilers.lanes import FRAME, Type
 from linkwork.compilers.packing import Packing
 from linkwork.compilers.sincos import LIMIT, sincos_double, sincos_single
 from linkwork.compilers.trace import Trace, is_zero, mostly_zero, trace_function
@@ -189,6 +189,7 @@ def module(trace: Trace, dtype: str, lanes: int, packing: Packing | None = None)
     are packed."""
     t = Type(dtype, lanes)
     if packing is not None:
+        packing = pack_code.factors_apart(packing) if lanes == 1 else packing
         trace = packing.first
     st = t if lanes > 1 else Type(dtype, SINCOS_WIDTH)
     angles, given = angles_of(trace)
@@ -378,7 +379,7 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_
         ]
         late += [f"store [{st.lanes} x {t.scalar}] zeroinitializer, ptr %late"]
     parameters = ", ".join(f"ptr noalias %a{k}" for k in range(arrays + 1))
-    head = f"define internal void @{name}({parameters}, ptr noalias %angles) noinline{t.aligned_stack} {{"
+    head = f"define internal void @{name}({parameters}, ptr noalias %angles) noinline {FRAME} {{"
     return f"{head}\nentry:\n  {_indent(late + body)}\n  ret void\n}}"
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import struct
 
+FRAME = '"frame-pointer"="all"'
+"""Attribute of functions that need more numbers than there are registers. With a frame pointer LLVM may align the
+stack, where vectors would lie across two cache lines otherwise, and has shorter addresses of single numbers there."""
+
 
 class Type:
     """A floating-point type and its vector of lanes, as LLVM spells them."""
@@ -16,12 +20,6 @@ class Type:
         self.bytes = 8 if dtype == "float64" else 4
         self.name = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
         self.suffix = ("" if lanes == 1 else f"v{lanes}") + ("f64" if dtype == "float64" else "f32")
-
-    @property
-    def aligned_stack(self) -> str:
-        """Attribute of functions that handle vectors: LLVM aligns the stack only where it may have a frame pointer, and
-        registers that are put there would lie across two cache lines otherwise."""
-        return "" if self.lanes == 1 else ' "frame-pointer"="all"'
 
     def number(self, value: float) -> str:
         """A constant; single precision is written as the double it rounds to."""

@@ -50,6 +50,8 @@ LEAST_SIZE = 1000
 """Operations of the smallest program that is worth a second stage."""
 LEAST_GAIN = 0.85
 """Instructions of both stages, as a part of those without packs, that are worth it."""
+UNEVEN_GAIN = 0.95
+"""The same of packs of uneven size, as a part of that of even ones: there are more of them to read."""
 SCALAR = 1.2
 """Instructions of a scalar operation: multiplications and additions fuse, but operands have to be read and kept."""
 
@@ -107,8 +109,9 @@ def packed(trace: Trace, width: int) -> Packing | None:
     before = sum(_instructions(nodes[i][0]) for i in reached)
     if before < LEAST_SIZE:
         return None
-    found = [made for even in (True, False) if (made := _packing(trace, width, reached, even)) is not None]
-    best = min(found, key=Packing.instructions, default=None)
+    even, best = (_packing(trace, width, reached, even) for even in (True, False))
+    if best is None or (even is not None and best.instructions() > UNEVEN_GAIN * even.instructions()):
+        best = even
     return best if best is not None and best.instructions() <= LEAST_GAIN * before else None
 
 

@@ -10,6 +10,6 @@ from linkwork.errors import UnsupportedFeature
 if find_spec("jax") is None:
     raise UnsupportedFeature("linkwork.jax needs JAX 0.6 or newer: pip install 'linkwork[jax]' or 'jax>=0.6'")
 
-from linkwork.jax.functions import Function, function
+from linkwork.jax.functions import Function, function, normalize
 
-__all__ = ["Function", "function"]
+__all__ = ["Function", "function", "normalize"]

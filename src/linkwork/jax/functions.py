@@ -21,6 +21,9 @@ from linkwork.jax.handlers import OnError
 from linkwork.jax.rules import VALUE, Source, function_p
 from linkwork.jax.sources import EvaluatorSource, StepSource, typed
 from linkwork.jax.staged_sources import StagedSource
+from linkwork.jax.tangent_space import TangentSpace
+from linkwork.model.model import Model
+from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.simulation.stepper import Stepper
@@ -160,3 +163,16 @@ def function(evaluator: BaseEvaluator, by: Sequence[str] | None = None, on_error
     if on_error not in ("raise", "nan"):
         raise InputError(f"on_error is {on_error!r}, needs 'raise' or 'nan'")
     return Function(evaluator, by, on_error)
+
+
+def normalize(robot: Model, q: Any) -> Array:
+    """Configurations whose quaternions and directions ``(cos, sin)`` have unit length, as a JAX function.
+
+    Args:
+        robot: The mechanism.
+        q: Configurations, ``(..., nq)``.
+    """
+    x = jnp.asarray(q, jnp.result_type(q, jnp.float32))
+    if x.shape[-1:] != (robot.nq,):
+        raise InputError(f"q has shape {x.shape}, robot '{robot.name}' needs (..., {robot.nq})")
+    return TangentSpace(tree_of(robot, ())).normalize(x)

@@ -79,6 +79,17 @@ class TangentSpace:
                 parts[o] = turning if kind == SPHERICAL else _joined(_rotated(p, x[..., :3]), turning)
         return _joined(*(parts[o] for o in sorted(parts)))
 
+    def normalize(self, q: Array) -> Array:
+        """Quaternions and directions of unit length."""
+        parts = []
+        for kind, o, _, size in self.blocks:
+            turn = {FREE: o + 3, PLANAR: o + 2}.get(kind or 0, o)
+            end = turn + (2 if kind == PLANAR else 4) if kind is not None else o + size
+            parts.append(q[..., o : end if kind is None else turn])
+            if kind is not None:
+                parts.append(q[..., turn:end] / jnp.linalg.norm(q[..., turn:end], axis=-1, keepdims=True))
+        return _joined(*parts)
+
     def velocities(self, q: Array, rates: Array, dual: bool = False) -> Array:
         """The tangent vector of rates of coordinates; ``dual``: the gradient by it of one by coordinates."""
         if self.flat:

@@ -55,16 +55,18 @@ from linkwork.kernels.constrained import (
 )
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.lcaba import (
-    SPRINGS,
     apply_constraint_forces,
     constraint_residual,
     coupled_acceleration,
     coupled_bias_force,
+    penalty_norm,
+)
+from linkwork.kernels.lcaba_factor import (
+    SPRINGS,
     coupling_to_parent,
     eliminate_couplings,
     force_columns_to_parent,
     init_augmented_inertias,
-    penalty_norm,
 )
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import subtract_product, subtract_symmetric_product

@@ -28,22 +28,15 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.cones import magnitude
 from linkwork.kernels.constrained import DISABLED, clear_forces, maximum
-from linkwork.kernels.contact_problem import (
-    PROBLEM_WORK,
-    ContactResult,
-    ContactSettings,
-    add_contact_inertia,
-    apply_contact_force,
-    contact_accelerations,
-)
+from linkwork.kernels.contact_problem import PROBLEM_WORK, ContactResult, ContactSettings
+from linkwork.kernels.contact_row_products import add_contact_inertia, apply_contact_force, contact_accelerations
 from linkwork.kernels.lcaba import (
     apply_constraint_forces,
-    articulate_coupled,
     constraint_residual,
     coupled_accelerations,
     coupled_bias_forces,
-    init_augmented_inertias,
 )
+from linkwork.kernels.lcaba_factor import articulate_coupled, init_augmented_inertias
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import symmetric_product
 

@@ -37,10 +37,10 @@ from linkwork.kernels.contact_problem import (
     ContactProblem,
     ContactResult,
     ContactSettings,
-    apply_contact_force,
     setup_contact_problem,
     slot_vector,
 )
+from linkwork.kernels.contact_row_products import apply_contact_force
 from linkwork.kernels.scalar import Array, Scalar, Vector, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import dot
 

@@ -40,7 +40,6 @@ from linkwork.kernels.contact_problem import (
     ContactProblem,
     ContactResult,
     ContactSettings,
-    contact_accelerations,
     contact_view,
     problem_residual,
     set_slot_vector,
@@ -48,6 +47,7 @@ from linkwork.kernels.contact_problem import (
     slot_vector,
     write_step,
 )
+from linkwork.kernels.contact_row_products import contact_accelerations
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import constraint_residual
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where

@@ -43,7 +43,8 @@ from linkwork.kernels.contact_linearization import (
     vector,
 )
 from linkwork.kernels.contact_newton import rows_of
-from linkwork.kernels.contact_problem import INPUTS, ContactProblem, ContactResult, apply_contact_force, contact_view
+from linkwork.kernels.contact_problem import INPUTS, ContactProblem, ContactResult, contact_view
+from linkwork.kernels.contact_row_products import apply_contact_force
 from linkwork.kernels.lcaba import apply_constraint_forces
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import dot, symmetric_product

@@ -15,7 +15,8 @@ Other symbols as in `contact_problem`.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact_problem import PROBLEM_WORK, contact_accelerations
+from linkwork.kernels.contact_problem import PROBLEM_WORK
+from linkwork.kernels.contact_row_products import contact_accelerations
 from linkwork.kernels.lcaba import constraint_residual
 from linkwork.kernels.scalar import Array, kernel
 

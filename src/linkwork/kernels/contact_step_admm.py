@@ -36,7 +36,6 @@ from linkwork.kernels.contact_problem import (
     ContactProblem,
     ContactResult,
     ContactSettings,
-    apply_contact_force,
     contact_view,
     problem_residual,
     set_slot_vector,
@@ -44,6 +43,7 @@ from linkwork.kernels.contact_problem import (
     slot_vector,
     write_step,
 )
+from linkwork.kernels.contact_row_products import apply_contact_force
 from linkwork.kernels.contact_rows import SMALLEST
 from linkwork.kernels.contact_step import STEP_WORK, no_forces, row_changes, rows_of_motion
 from linkwork.kernels.lcaba import (

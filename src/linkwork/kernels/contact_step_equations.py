@@ -30,12 +30,12 @@ from linkwork.kernels.contact_problem import (
     OUTPUTS,
     ContactProblem,
     ContactResult,
-    apply_contact_force,
     contact_view,
     setup_contact_problem,
     slot_vector,
     write_step,
 )
+from linkwork.kernels.contact_row_products import apply_contact_force
 from linkwork.kernels.contact_steps import add_stop_torques, copy_numbers
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import apply_constraint_forces

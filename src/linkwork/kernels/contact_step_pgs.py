@@ -29,12 +29,12 @@ from linkwork.kernels.contact_problem import (
     OUTPUTS,
     ContactProblem,
     ContactResult,
-    apply_contact_force,
     contact_view,
     problem_residual,
     setup_contact_problem,
     write_step,
 )
+from linkwork.kernels.contact_row_products import apply_contact_force
 from linkwork.kernels.contact_rows import Rows, project_rows
 from linkwork.kernels.contact_step import STEP_WORK, no_forces, row_changes, rows_of_motion
 from linkwork.kernels.lcaba import apply_constraint_forces

@@ -36,13 +36,8 @@ from linkwork.kernels.contact_patches import (
     contact_patches,
 )
 from linkwork.kernels.kinematics import POSE, acceleration_from_parent, joint_transforms
-from linkwork.kernels.lcaba import (
-    SPRINGS,
-    articulate_loops,
-    coupled_accelerations,
-    coupled_bias_forces,
-    joint_coupling_rows,
-)
+from linkwork.kernels.lcaba import coupled_accelerations, coupled_bias_forces
+from linkwork.kernels.lcaba_factor import SPRINGS, articulate_loops, joint_coupling_rows
 from linkwork.kernels.rnea import FORCE, inertial_force, joint_torques
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import (

@@ -18,7 +18,7 @@ from __future__ import annotations
 from linkwork.kernels.aba import articulate, solve_ldl
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_child, rotate_to_parent
-from linkwork.kernels.lcaba import joint_coupling_rows
+from linkwork.kernels.lcaba_factor import joint_coupling_rows
 from linkwork.kernels.osim import ROWS, rows_at, symmetrize_matrix
 from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.spatial import (

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.bbo import TRAVEL, articulate_rows, multipliers_and_accelerations, row_bias_forces, row_residuals
+from linkwork.kernels.bbo import multipliers_and_accelerations, row_bias_forces, row_residuals
+from linkwork.kernels.bbo_factor import TRAVEL, articulate_rows
 from linkwork.kernels.constrained import (
     WORK,
     Settings,
@@ -27,14 +28,13 @@ from linkwork.kernels.constrained import (
 from linkwork.kernels.constraints import constraint_rows, constraint_velocities
 from linkwork.kernels.kinematics import accelerations, joint_transforms, velocities
 from linkwork.kernels.lcaba import (
-    SPRINGS,
     apply_constraint_forces,
-    articulate_loops,
     constraint_residual,
     coupled_accelerations,
     coupled_bias_forces,
     update_multipliers,
 )
+from linkwork.kernels.lcaba_factor import SPRINGS, articulate_loops
 from linkwork.kernels.rnea import newton_euler_forces
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.plans.bbo import BBO_TREE

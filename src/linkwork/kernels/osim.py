@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from linkwork.kernels.aba import ARTICULATED, eliminate, factorize_ldl, inertia_to_parent, init_rigid_inertias
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.bbo import (
+from linkwork.kernels.bbo_factor import (
     TRAVEL,
     block_tile,
     eliminate_rows,

@@ -22,7 +22,8 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained import WORK, result_view, setup_problem
 from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.lcaba import SPRINGS, lcaba_sweeps, lcaba_sweeps_iterate, lcaba_sweeps_refine
+from linkwork.kernels.lcaba import lcaba_sweeps, lcaba_sweeps_iterate, lcaba_sweeps_refine
+from linkwork.kernels.lcaba_factor import SPRINGS
 from linkwork.kernels.passive import damper_torque, spring_torque
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL

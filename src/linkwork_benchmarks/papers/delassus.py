@@ -144,7 +144,7 @@ ENTRIES = (
     Entry(
         "Algorithm 4",
         "the modified mass matrix by LCABA",
-        ("kernels/delassus.py:solve_damped", "kernels/lcaba.py:articulate_loops"),
+        ("kernels/delassus.py:solve_damped", "kernels/lcaba_factor.py:articulate_loops"),
         here="`damped_inverse`",
         differs=(
             "signs of forces follow Eqs. 30 of **loops**; small dampings are refined until less than 1e-11 may be wrong"

@@ -97,7 +97,7 @@ ENTRIES = (
     Entry(
         "Algorithm 1",
         "LCABA, three sweeps",
-        ("kernels/lcaba.py:lcaba_sweeps", "kernels/lcaba.py:articulate_loops", "plans/lcaba.py:lcaba_tree"),
+        ("kernels/lcaba.py:lcaba_sweeps", "kernels/lcaba_factor.py:articulate_loops", "plans/lcaba.py:lcaba_tree"),
         here="`lcaba`; agrees with dense least squares (`kkt`) on robots and random mechanisms",
         differs=(
             "which bodies are coupled is planned once; ties of the minimum degree are broken by index, not at random"
@@ -151,7 +151,7 @@ ENTRIES = (
     Entry(
         "Algorithm 4",
         "proxBBO, three sweeps",
-        ("kernels/bbo.py:prox_bbo", "kernels/bbo.py:articulate_rows", "plans/bbo.py:bbo_tree"),
+        ("kernels/bbo.py:prox_bbo", "kernels/bbo_factor.py:articulate_rows", "plans/bbo.py:bbo_tree"),
         here="`prox_bbo`",
         differs="multipliers have the opposite sign",
         command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",

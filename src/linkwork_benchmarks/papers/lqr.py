@@ -150,7 +150,7 @@ ENTRIES = (
     Entry(
         "Eqs. 50 to 52",
         "PV-soft (Sec. VI)",
-        ("kernels/lcaba.py:init_augmented_inertias",),
+        ("kernels/lcaba_factor.py:init_augmented_inertias",),
         here="`pv_soft`: the first iteration of `lcaba`",
         command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
