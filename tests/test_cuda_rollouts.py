@@ -190,6 +190,13 @@ def test_calls_that_do_not_fit_say_what_is_needed(call: Any, words: str) -> None
         call(sim)
 
 
+def test_a_stepper_with_contacts_leads_to_simulations() -> None:
+    box = zoo.sliding_box(friction=0.4)
+    steps = lw.Stepper(box).to("cuda")
+    with pytest.raises(lw.UnsupportedFeature, match=r"lw.Simulation\(robot, count, device='cuda'\)"):
+        steps(on_device(box.poses[zoo.ASSEMBLED]), on_device(np.zeros(6)))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_ptx_of_rollouts_assembles(dtype: Any, tmp_path: Path) -> None:
     assembler = shutil.which("ptxas")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +98,7 @@ class CudaBatch:
         self._queue = Memory(self.device, 4)
         self._zero = self._uploaded(np.zeros(1))
         self._assign = {bits: assign_code(bits, self.device) for bits in (32, 64)}
+        self._sources: dict[str, tuple[Array, DeviceArray]] = {}
         self._stream = 0
 
     # Memory ----------------------------------------------------------------------------------------------------------
@@ -107,6 +109,13 @@ class CudaBatch:
 
     def _uploaded(self, x: Array) -> DeviceArray:
         return to_device(np.asfortranarray(x) if x.ndim == 2 else x, self.dtype.name, self.device.index)
+
+    def _on_device(self, x: Array, name: str) -> DeviceArray:
+        """An array of the CPU; the one that was given last is there already, as states at the start are."""
+        known = self._sources.get(name)
+        if known is None or known[0] is not x:
+            known = self._sources[name] = x, self._uploaded(x)
+        return known[1]
 
     def array(self, x: Any, name: str, shape: tuple[int, ...]) -> tuple[Rows, Any]:
         """An argument of a call, the same for all robots or a row for each; and how its library is called."""
@@ -196,12 +205,7 @@ class CudaBatch:
         inputs = {"tau": tau, "commands": commands, "wrenches": wrenches}
         given = {name: x for name, x in inputs.items() if x is not None}
         names, code = self._code(frozenset(given))
-        rows = {name: x for name, (x, _) in given.items()}
-        rows |= {name: _rows(x, 1) for name, x in self._controls.items()}
-        rows |= {name: _rows(x, 1) for name, x in self.parameters.items()}
-        rows |= {"q": _rows(self.q, 1), "v": _rows(self.v, 1)}
-        if self._result is not None:
-            rows["before"] = _rows(self._result, 1)
+        rows = self._held_rows | {name: x for name, (x, _) in given.items()}
         records = self._records(steps // record_every) if record_every else None
         frames = [0, 0]
         if records is not None:
@@ -211,7 +215,7 @@ class CudaBatch:
         for name in names:
             row = rows.get(name, Rows(0, (), 0))
             values += (row.pointer, row.strides[0] if row.strides else 0, row.step)
-        grid = self._grid()
+        grid = self._grid
         memory = self._slots(grid.slots * code.numbers * self.dtype.itemsize)
         values += [memory.pointer, self.steps.pointer, self._queue.pointer, grid.slots, self.count, steps]
         values += [self.control_every, record_every, *frames, grid.width]
@@ -228,6 +232,18 @@ class CudaBatch:
             self._memory[size] = Memory(self.device, size)
         return self._memory[size]
 
+    @cached_property
+    def _held_rows(self) -> dict[str, Rows]:
+        """Arrays of the simulation that kernels are given."""
+        arrays: dict[str, DeviceArray] = {"q": self.q, "v": self.v, **self._controls, **self.parameters}
+        if self._result is not None:
+            arrays["before"] = self._result
+        return {
+            name: rows_of(name, View(x.pointer, x.shape, x.strides, x.dtype.name, x.device), 1)
+            for name, x in arrays.items()
+        }
+
+    @cached_property
     def _grid(self) -> Grid:
         """Blocks for all robots, but no more than the GPU holds at a time: warps take further robots themselves.
 
@@ -267,10 +283,8 @@ class CudaBatch:
         sources = [(self.q, q, "q"), (self.v, v, "v")]
         sources += [(self.parameters[name], x.reshape(self.count, -1), name) for name, x in parameters.items()]
         copies = list[tuple[DeviceArray, Rows]]()
-        alive = list[Any]()
         for to, x, name in sources:
-            given = self._uploaded(x) if isinstance(x, np.ndarray) else x
-            alive.append(given)
+            given = self._on_device(x, name) if isinstance(x, np.ndarray) else x
             rows, library = self.array(given, name, to.shape[1:])
             if not isinstance(x, np.ndarray):
                 libraries.append(library)
@@ -329,7 +343,3 @@ def step_program(stepper: Stepper) -> Program:
     settings = stepper._R[: planned.tree.nsettings]
     known = contact_program_tree(planned.tree, settings, stepper.passive_parameters.astype(stepper.dtype))
     return inputs(replace(planned, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known))
-
-
-def _rows(x: DeviceArray, rank: int) -> Rows:
-    return rows_of("", View(x.pointer, x.shape, x.strides, x.dtype.name, x.device), rank)

@@ -19,7 +19,7 @@ from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
-from linkwork.errors import InputError, NotFinite
+from linkwork.errors import InputError, NotFinite, UnsupportedFeature
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
@@ -229,6 +229,11 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         self._sizes = [shape[0] for shape in self.program.output_shapes()]
 
     def _new_runner(self) -> Runner:
+        if self.contact and self._backend.name == "cuda":
+            raise UnsupportedFeature(
+                f"steps of '{self.source.name}' with contacts run on a GPU as whole rollouts: "
+                "lw.Simulation(robot, count, device='cuda').step(tau=..., steps=...)"
+            )
         if not self.contact or self._backend.name != "specialized":
             return super()._new_runner()
         planned = self._make_program()
