@@ -70,6 +70,7 @@ COLUMNS = {
     "native batch": f"native.batch{BATCH}.float64",
     "batch": f"specialized.batch{BATCH}.float64",
     "batch float32": f"specialized.batch{BATCH}.float32",
+    "GPU": "gpu",
 }
 """Columns of the table of forward dynamics, and the metrics they show."""
 
@@ -87,7 +88,10 @@ OURS = ("native", "specialized")
 
 def tables(results: dict[str, Any]) -> str:
     """The Markdown of README: forward dynamics of every robot, other quantities, and what compiling costs."""
-    metrics: dict[str, float] = results["metrics"]
+    metrics: dict[str, float] = dict(results["metrics"])
+    on_gpu = gpu_metric("gpu.talos.aba.acceleration.float64.us")
+    if on_gpu is not None:
+        metrics["talos.forward_dynamics.gpu.us"] = on_gpu
     timings = [s for s in SCENARIOS if isinstance(s, Timing) and f"{s.name}.dof" in metrics]
     forward = [s for s in timings if s.quantity == "forward_dynamics"]
     others = [s for s in timings if s.quantity != "forward_dynamics"]
@@ -228,6 +232,15 @@ def save(results: dict[str, Any], path: Path) -> None:
     """Write a result file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(as_text(results), encoding="utf-8")
+
+
+def gpu_metric(name: str) -> float | None:
+    """A number of the study of GPUs, where it was run."""
+    file = RESULTS.with_name("gpu.json")
+    if not file.is_file():
+        return None
+    found: float | None = read(file)["metrics"].get(name)
+    return found
 
 
 def read(path: Path) -> dict[str, Any]:

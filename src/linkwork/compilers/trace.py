@@ -21,8 +21,8 @@ from linkwork.plans.tree import Tree
 MAX_OPERATIONS = 120_000
 """Beyond this a straight-line program outgrows instruction caches and compilers."""
 
-GPU_OPERATIONS = 400_000
-"""The same on a GPU, whose assembler takes a minute for so many."""
+GPU_OPERATIONS = 200_000
+"""The same on a GPU, whose assembler takes minutes for so many."""
 
 
 @dataclass(frozen=True, eq=False)

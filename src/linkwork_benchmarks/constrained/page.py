@@ -56,6 +56,10 @@ def write(results: Results, page: Path | None = None) -> Path:
     return tables.write_page(page, sections)
 
 
+ON_GPU = {"Cassie": "gpu.cassie.cluster.solution", "Digit, its file": "gpu.digit.prox_bbo.solution"}
+"""Systems that the study of GPUs has, too: exact, or one iteration, with constraint forces."""
+
+
 def summary(results: Results) -> str:
     """One table for the README: a state a call and in batches, one iteration, beside the fastest of each peer."""
     metrics, rows = results["metrics"], []
@@ -65,12 +69,18 @@ def summary(results: Results) -> str:
         for backend, title in SUMMARY.items()
         if backend.startswith("auto.") or f"{backend}.us" in measured
     }
+    measured_there = {system: report.gpu_metric(f"{name}.float64.us") for system, name in ON_GPU.items()}
+    on_gpu = {system: us for system, us in measured_there.items() if us is not None}
     for system in bars.judged(metrics):
         best = bars.fastest(results, system, 1, bars.PINOCCHIO)
         cells = [tables.time(best), tables.time(bars.fastest(results, system, 1, bars.MUJOCO))]
         for backend in shown:
             mine = bars.time(results, system, 1, backend)
             ratio = "" if mine is None or best is None else f" ({best / mine:.1f}×)"
+            cells.append(tables.time(mine) + ratio)
+        if on_gpu:
+            mine = on_gpu.get(system.partition(".")[2])
+            ratio = "" if mine is None or best is None else f" ({best / mine:.0f}×)"
             cells.append(tables.time(mine) + ratio)
         size = f"{metrics[f'{system}.nv']:.0f}, {metrics[f'{system}.rows']:.0f}"
         rows.append((f"{system.partition('.')[2]} ({size})", f"`{results['words'][f'{system}.1.auto']}`", *cells))
@@ -80,6 +90,7 @@ def summary(results: Results) -> str:
         "Pinocchio",
         "MuJoCo",
         *shown.values(),
+        *(["GPU"] if on_gpu else []),
     )
     return tables.table(titles, rows)
 
