@@ -14,24 +14,21 @@ jax.config.update("jax_enable_x64", True)
 N, dt = 150, 0.01
 robot = lw.zoo.four_bar_cart_pole()
 joints = lw.Minimal(robot).index  # rail and crank; coupler and rocker follow by the loop, which every step closes
-stepper = lw.Stepper(robot, dt=dt, method="minimal").compile()
-step = lw.jax.function(stepper, on_error="nan")  # forces that are tried may be far too large
+step = lw.jax.function(lw.Stepper(robot, dt=dt, method="minimal").compile(), on_error="nan")  # some forces are far off
 hanging, upright = (jnp.asarray(robot.poses[name]) for name in ("assembled", "upright"))
 drive = jnp.eye(robot.nv)[joints[0]]  # a force on the cart
 
 
 def advance(x, u):
     """The state ``x = (q, v)`` after a step."""
-    after = step(*jnp.split(x, 2), u * drive)
-    return jnp.concatenate(after)
+    return jnp.concatenate(step(*jnp.split(x, 2), u * drive))
 
 
 def rollout(start, control):
     """States of all steps, and forces; ``control(k, x)`` is the force of a step."""
 
     def body(x, k):
-        u = control(k, x)
-        return advance(x, u), (x, u)
+        return advance(x, control(k, x)), (x, control(k, x))
 
     end, (states, forces) = jax.lax.scan(body, start, jnp.arange(N))
     return jnp.concatenate([states, end[None]]), forces
@@ -39,8 +36,8 @@ def rollout(start, control):
 
 def cost(states, forces):
     """Force and, at the end, what rail and crank and their velocities are off."""
-    off = jnp.concatenate([states[-1, joints] - upright[joints], states[-1, robot.nq + joints]])
-    return 500.0 * off @ off + 1e-3 * dt * forces @ forces
+    off = jnp.array([states[-1, joints] - upright[joints], states[-1, robot.nq + joints]])
+    return 500.0 * jnp.sum(off**2) + 1e-3 * dt * forces @ forces
 
 
 def improved(states, forces):
@@ -49,38 +46,32 @@ def improved(states, forces):
     P, p = jax.hessian(cost)(states, forces)[-1, :, -1, :], jax.grad(cost)(states, forces)[-1]
 
     def body(carry, step):
-        P, p = carry
-        A, B, u = step
+        (P, p), (A, B, u) = carry, step
         curvature = 2e-3 * dt + B @ P @ B
         k, K = -(2e-3 * dt * u + B @ p) / curvature, -(B @ P @ A) / curvature
-        closed = A + jnp.outer(B, K)
-        P, p = closed.T @ P @ closed + 2e-3 * dt * jnp.outer(K, K), closed.T @ (p + P @ B * k) + 2e-3 * dt * (u + k) * K
-        return (P, p), (k, K)
+        C = A + jnp.outer(B, K)
+        return (C.T @ P @ C + 2e-3 * dt * jnp.outer(K, K), C.T @ (p + P @ B * k) + 2e-3 * dt * (u + k) * K), (k, K)
 
-    _, (corrections, gains) = jax.lax.scan(body, (P, p), (A, B, forces), reverse=True)
-    return corrections, gains
+    return jax.lax.scan(body, (P, p), (A, B, forces), reverse=True)[1]
 
 
-def iteration(carry, _):
+def iteration(plan, _):
     """A step of iLQR: the best of ten lengths, all tried at once."""
-    states, forces = carry
+    states, forces = plan
     corrections, gains = improved(states, forces)
 
     def follow(length):
         return rollout(states[0], lambda k, x: forces[k] + length * corrections[k] + gains[k] @ (x - states[k]))
 
     tried = jax.vmap(follow)(0.6 ** jnp.arange(10.0))
-    costs = jax.vmap(cost)(*tried)
-    best = jnp.nanargmin(costs)
-    better = costs[best] < cost(states, forces)
-    return jax.tree.map(lambda new, old: jnp.where(better, new[best], old), tried, carry), costs[best]
+    best = jnp.nanargmin(costs := jax.vmap(cost)(*tried))
+    return jax.tree.map(lambda new: new[best], tried), costs[best]
 
 
 @jax.jit
 def swing_up(forces):
     """Sixty iterations, each with 1500 steps and 150 Jacobians."""
-    start = jnp.concatenate([hanging, jnp.zeros(robot.nv)])
-    plan = rollout(start, lambda k, x: forces[k])
+    plan = rollout(jnp.concatenate([hanging, jnp.zeros(robot.nv)]), lambda k, x: forces[k])
     return jax.lax.scan(iteration, plan, None, length=60)
 
 
@@ -89,22 +80,20 @@ off = jnp.abs(states[-1, joints] - upright[joints]).max()
 print(
     f"60 iterations: from a cost of {costs[0]:.0f} to {costs[-1]:.2f}, forces of at most {jnp.abs(forces).max():.0f} N"
 )
-print(f"after {N * dt} s it is {off:.0e} off upright")
+print(f"after {N * dt} s it is {jnp.abs(states[-1, joints] - upright[joints]).max():.0e} off upright")
 
 # Others begin a little elsewhere, and follow the plan by the gains of the last iteration.
 _, gains = jax.jit(improved)(states, forces)
-rng = np.random.default_rng(0)
-q = robot.integrate(np.tile(hanging, (64, 1)), 0.05 * rng.normal(size=(64, robot.nv)))
+q = robot.integrate(np.tile(hanging, (64, 1)), 0.05 * np.random.default_rng(0).normal(size=(64, robot.nv)))
 starts = jnp.concatenate([robot.assemble(q, fixed=["rail", "A"]), jnp.zeros((64, robot.nv))], axis=1)
 followed, _ = jax.jit(jax.vmap(lambda x: rollout(x, lambda k, x: forces[k] + gains[k] @ (x - states[k]))))(starts)
 off = jnp.abs(followed[:, -1, joints] - upright[joints]).max(axis=1)
 print(f"64 that begin up to {jnp.abs(starts - states[0]).max():.2f} rad elsewhere end within {off.max():.0e} rad of it")
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
-axes[0].semilogy(costs)
-axes[0].set(xlabel="iteration", ylabel="cost")
-axes[1].plot(dt * np.arange(N + 1), followed[:, :, joints[1]].T, color="C0", lw=0.5)
-axes[1].plot(dt * np.arange(N + 1), states[:, joints[1]], color="C1")
-axes[1].set(xlabel="s", ylabel="crank in rad")
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+left.semilogy(costs)
+right.plot(dt * np.arange(N + 1), followed[:, :, joints[1]].T, color="C0", lw=0.5)
+right.plot(dt * np.arange(N + 1), states[:, joints[1]], color="C1")
+left.set(xlabel="iteration", ylabel="cost"), right.set(xlabel="s", ylabel="crank in rad")
 Path("out").mkdir(exist_ok=True)
 figure.savefig("out/swing_up_in_jax.png")

@@ -132,9 +132,9 @@ def inverse(method: str) -> Callable[[lw.Mechanism], str]:
 
 def quantity(name: str) -> Callable[[lw.Mechanism], str]:
     """Counts of a function of a robot."""
-    from linkwork.quantities.functions import _evaluator
+    from linkwork.quantities.functions import evaluator_of
 
-    return total(lambda robot: _evaluator(robot, name))
+    return total(lambda robot: evaluator_of(robot, name))
 
 
 def matrix(method: str) -> Callable[[lw.Mechanism], str]:

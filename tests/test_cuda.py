@@ -78,6 +78,7 @@ def test_forward_dynamics_of_a_tree(dtype: Any) -> None:
 EVALUATORS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
     "inverse dynamics": lambda: (lw.InverseDynamics(zoo.quadruped()), states(zoo.quadruped(), 3)),
     "mass matrix": lambda: (lw.Evaluator(zoo.serial_chain(4), "mass_matrix"), states(zoo.serial_chain(4), 3)[:1]),
+    "inverse dynamics of a loop": lambda: (lw.InverseDynamics(zoo.four_bar(), "cluster"), states(zoo.four_bar(), 2)),
     "energy": lambda: (lw.Evaluator(zoo.serial_chain(4), "energy"), states(zoo.serial_chain(4), 3)[:2]),
     "jvp": lambda: (
         lw.ForwardDynamics(zoo.serial_chain(3)).jvp,
@@ -256,6 +257,14 @@ def test_devices_have_names() -> None:
     assert fd.to("cuda", "float32").to("cpu").backend == "native"
     with pytest.raises(lw.InputError, match="needs 'cpu' or 'cuda'"):
         fd.to("tpu")  # type: ignore[arg-type]
+
+
+def test_what_cannot_run_on_a_gpu_says_so() -> None:
+    robot = zoo.four_bar()
+    with pytest.raises(lw.UnsupportedFeature, match="nothing to run on a GPU"):
+        lw.ForwardDynamics(robot, "kkt").to("cuda")
+    with pytest.raises(lw.UnsupportedFeature, match=r"lw\.torch\.function"):
+        lw.ForwardDynamics(robot, "prox_bbo").vjp.to("cuda")
 
 
 def test_a_machine_without_a_driver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

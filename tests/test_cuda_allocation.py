@@ -12,7 +12,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from linkwork.compilers import branches
-from linkwork.compilers.cuda.allocation import Allocation, Begin, Compute, End, Limits, Load, Put, Store, allocate
+from linkwork.compilers.cuda.allocation import Limits, allocate
+from linkwork.compilers.cuda.slots import Allocation, Begin, Compute, End, Load, Put, Store
 from linkwork.compilers.replay import replay, signed
 from linkwork.compilers.trace import Trace
 from linkwork.kernels.scalar import fma, sincos, sqrt, where

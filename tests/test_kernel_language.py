@@ -5,6 +5,7 @@ says means what it means in Python."""
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import math
 import pkgutil
 import re
@@ -89,7 +90,7 @@ def is_kernel(x: Any) -> bool:
 def test_every_algorithm_is_well_formed_and_every_kernel_of_the_package_is_part_of_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of one, or of the entry point: a kernel that is not would never be compiled, nor tested."""
+    """Of one, or of an entry point: a kernel that is not would never be compiled, nor tested."""
     kernels = set()
     for module in pkgutil.walk_packages(linkwork.__path__, "linkwork."):
         if module.name != "linkwork.simulation.numba_loop":  # for those who have Numba
@@ -109,6 +110,8 @@ def test_every_algorithm_is_well_formed_and_every_kernel_of_the_package_is_part_
     for name in ("pv", "aba_derivatives"):
         native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers are text in lanes alone
     entry.module("float64")
+    if importlib.util.find_spec("jax") is not None:
+        importlib.import_module("linkwork.jax.cpu_code").module("float64")
     names = {f"{function.__module__}.{function.__qualname__}" for function in kernels - reached}
     assert not names
 

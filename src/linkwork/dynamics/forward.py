@@ -454,11 +454,18 @@ class ForwardDynamics(ForwardProducts):
             max_operations: The most operations that a program may have.
         """
         self._need_kernel("compile")
+        self._check_precision(dtype)
+        return super().compile(lanes, dtype, threads, max_operations)
+
+    def _check_gpu(self, dtype: str) -> None:
+        self._need_kernel("run on a GPU")
+        self._check_precision(dtype)
+
+    def _check_precision(self, dtype: str) -> None:
         if self._given_method == "pv_early" and dtype != "float64":
             raise UnsupportedFeature(
                 "pv_early tells rows that feel a joint a little from those that do not: float64 only"
             )
-        return super().compile(lanes, dtype, threads, max_operations)
 
     @property
     def traced_program(self) -> Program:

@@ -46,6 +46,13 @@ class Stages(Product):
     projects: bool = True
     """Whether forces that cancel, of redundant rows, are taken off."""
 
+    def _check_gpu(self, dtype: str) -> None:
+        method = self.evaluator.method
+        raise UnsupportedFeature(
+            f"products of {method} of '{self.robot.name}' are several programs and a linear system between them: on a "
+            "GPU they are there through lw.torch.function and lw.jax.function, or by method 'cluster'"
+        )
+
     @property
     def implicit(self) -> Implicit:
         """The equations that the solution satisfies."""
@@ -154,6 +161,8 @@ class Stages(Product):
             given: By name: inputs that need not be given (``wrenches``, ``target``), seeds of further results
                 (``forces``), and directions of such inputs (``dwrenches``, ``dtarget``).
         """
+        if not self._sees_results:
+            self._check_gpu(self._dtype.name)
         if self._too_large() is not None:
             return self._by_jacobians(arrays, given, out)
         typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else _listed(out))])

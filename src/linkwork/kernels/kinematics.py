@@ -263,31 +263,36 @@ def frame_jacobians(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
     joint_transforms(tree, w, q)
     world_transforms(tree, w)
     for f in range(tree.nf):
-        J = jacobian[f]
-        for j in range(6):
-            for k in range(tree.nv):
-                J[j, k] = 0.0
-        b = tree.frame_body[f]
-        tip = add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
-        i = b
-        while i > 0:
-            arm = sub(tip, w.o[i])
-            for k in range(dof_of(tree.kind[i])):
-                axis = axis_of(tree.kind[i], k)
-                z = column(w.E[i], axis % 3)
-                angular_part = z if axis < 3 else (0.0, 0.0, 0.0)
-                linear_part = cross(z, arm) if axis < 3 else z
-                if tree.kind[i] == HELICAL:
-                    linear_part = add(linear_part, scale(tree.pitch[i], z))
-                if tree.reference == LOCAL:
-                    angular_part = rotate_inverse(tree.frame_rotation[f], rotate_inverse(w.E[b], angular_part))
-                    linear_part = rotate_inverse(tree.frame_rotation[f], rotate_inverse(w.E[b], linear_part))
-                elif tree.reference != ALIGNED:
-                    linear_part = add(linear_part, cross(tip, angular_part))
-                for j in range(3):
-                    J[j, tree.iv[i] + k] = angular_part[j]
-                    J[3 + j, tree.iv[i] + k] = linear_part[j]
-            i = tree.parent[i]
+        frame_jacobian_columns(tree, w, f, jacobian[f])
+
+
+@kernel
+def frame_jacobian_columns(tree: Array, w: Array, f: int, J: Array) -> None:
+    """The Jacobian of frame ``f``, poses of bodies in the world being known."""
+    for j in range(6):
+        for k in range(tree.nv):
+            J[j, k] = 0.0
+    b = tree.frame_body[f]
+    tip = add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
+    i = b
+    while i > 0:
+        arm = sub(tip, w.o[i])
+        for k in range(dof_of(tree.kind[i])):
+            axis = axis_of(tree.kind[i], k)
+            z = column(w.E[i], axis % 3)
+            angular_part = z if axis < 3 else (0.0, 0.0, 0.0)
+            linear_part = cross(z, arm) if axis < 3 else z
+            if tree.kind[i] == HELICAL:
+                linear_part = add(linear_part, scale(tree.pitch[i], z))
+            if tree.reference == LOCAL:
+                angular_part = rotate_inverse(tree.frame_rotation[f], rotate_inverse(w.E[b], angular_part))
+                linear_part = rotate_inverse(tree.frame_rotation[f], rotate_inverse(w.E[b], linear_part))
+            elif tree.reference != ALIGNED:
+                linear_part = add(linear_part, cross(tip, angular_part))
+            for j in range(3):
+                J[j, tree.iv[i] + k] = angular_part[j]
+                J[3 + j, tree.iv[i] + k] = linear_part[j]
+        i = tree.parent[i]
 
 
 PLACEMENTS = Algorithm(

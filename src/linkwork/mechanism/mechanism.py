@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import FrozenInstanceError, fields
 from typing import TYPE_CHECKING, NoReturn, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from linkwork.mechanism.changeable import Changeable
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
     from linkwork.closure.mobility import Mobility
+    from linkwork.closure.random_states import RandomStates
     from linkwork.closure.tasks import Task
     from linkwork.dynamics.equilibrium import Equilibrium
-    from linkwork.inputs import Auto, ForwardMethod, JointProperty
+    from linkwork.inputs import Auto, ForwardMethod, JointProperty, Reference
     from linkwork.mechanism.optimization import Progress
     from linkwork.mechanism.optimized import Optimized
+    from linkwork.quantities.terms import Terms
     from linkwork.simulation import Sweep
     from linkwork.viewer import Viewer
 
@@ -198,6 +201,43 @@ class Mechanism(Changeable):
         from linkwork.closure.mobility import project_velocity
 
         return project_velocity(self, q, v)
+
+    def random_states(
+        self, seed: int | np.random.Generator, size: int | Sequence[int] = (), speed: float = 1.0
+    ) -> RandomStates:
+        """Random states ``q, v`` within the limits, all loops closed, moving as the loops allow.
+
+        Configurations are those of `random`, put together by `assemble`; those that do not close are drawn again.
+        Velocities are normal numbers, projected on what constraints allow (`project_velocity`), and slowed down where
+        one is beyond its limit.
+
+        Args:
+            seed: Of the random numbers, or their generator.
+            size: Shape of a batch: ``robot.random_states(0, 4096)``.
+            speed: Standard deviation of velocities before they are projected, in rad/s or m/s.
+        """
+        from linkwork.closure.random_states import random_states
+
+        return random_states(self, seed, size, speed)
+
+    def terms(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        frames: str | Sequence[str] = (),
+        reference: Reference = "local",
+    ) -> Terms:
+        """Mass matrix, bias and gravity torques, energies, momentum, frames with Jacobians, in one sweep; see `terms`.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            frames: Names of frames or bodies.
+            reference: Axes of the frames' Jacobians.
+        """
+        from linkwork.quantities.terms import terms
+
+        return terms(self, q, v, frames, reference)
 
     def mobility(self, q: npt.ArrayLike) -> Mobility:
         """What the constraints leave free at ``q``, and which of them say the same thing; see `mobility.mobility`.

@@ -290,6 +290,26 @@ class Model:
         """
         return self.space.difference(q, p)
 
+    def interpolate(self, q: npt.ArrayLike, p: npt.ArrayLike, part: npt.ArrayLike) -> Floats:
+        """Configurations on the way from ``q`` (``part`` = 0) to ``p`` (1) at constant velocity, ``(..., nq)``.
+
+        Args:
+            q: Configuration to start from, ``(..., nq)``.
+            p: Configuration to reach, ``(..., nq)``.
+            part: How far, any shape that broadcasts with the leading axes; beyond 1, farther in the same direction.
+        """
+        return self.integrate(q, np.asarray(part, dtype=np.float64)[..., None] * self.difference(q, p))
+
+    def distance(self, q: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
+        """How far ``p`` is from ``q``, ``(...)``: the length of their `difference`, angles and meters alike.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            p: Configuration, ``(..., nq)``.
+        """
+        found: Floats = np.linalg.norm(self.difference(q, p), axis=-1)
+        return found
+
     def normalize(self, q: npt.ArrayLike) -> Floats:
         """``q`` with quaternions (and the cos, sin of planar joints) of unit length.
 

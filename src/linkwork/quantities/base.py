@@ -27,15 +27,16 @@ from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry import SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner, always_refused
-from linkwork.compilers.trace import GPU_OPERATIONS, MAX_OPERATIONS
+from linkwork.compilers.trace import MAX_OPERATIONS
 from linkwork.errors import InputError, NotFinite
-from linkwork.inputs import BackendName, DeviceName, Lanes, Precision
+from linkwork.inputs import BackendName, Lanes, Precision
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, bound_call, checked_dtype, checked_lanes, frame_names, thread_count
 from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.devices import OnDevices
 from linkwork.quantities.differentiable import Differentiable
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 
@@ -45,7 +46,7 @@ _LOCK = threading.RLock()
 _empty = np.empty
 
 
-class BaseEvaluator:
+class BaseEvaluator(OnDevices):
     """A program for one robot, and the backend that runs it.
 
     Evaluators are pickled and copied by their arguments: a copy in another process, one of `multiprocessing` for
@@ -243,53 +244,6 @@ class BaseEvaluator:
         other = self._on(Backend("specialized", kind, checked_lanes(lanes), shared, max_operations))
         other._entry = other.runner.entry  # code is made now
         return other
-
-    def to(
-        self,
-        device: DeviceName,
-        dtype: Precision = "float64",
-        max_operations: int = GPU_OPERATIONS,
-        outputs: str | Sequence[str] | None = None,
-    ) -> Self:
-        """The same on a GPU, or back on the CPU in native code.
-
-        On ``"cuda"`` an evaluator is called with arrays that are on a GPU of NVIDIA (torch, CuPy, JAX, or any that
-        speaks DLPack or ``__cuda_array_interface__``; `to_device` makes some), and returns such arrays: ordered on the
-        caller's stream, without waiting and without a copy through the host. Machine code is made at the first call
-        and kept on disk. States whose inputs are not finite have results that are NaN; `check` raises an error.
-
-        Args:
-            device: Where to run.
-            dtype: Numbers to compute with.
-            max_operations: The most operations that a straight-line program may have.
-            outputs: On a GPU, names of results that are wanted, such as ``"acceleration"`` of `ForwardDynamics`: what
-                the others alone need is not computed, and they are None. By default all.
-        """
-        kind = checked_dtype(dtype)
-        if device == "cpu":
-            return self._on(Backend("native", kind, threads=self._backend.threads))
-        if device != "cuda":
-            raise InputError(f"device is {device!r}, needs 'cpu' or 'cuda'")
-        wanted = None if outputs is None else self._output_names([outputs] if isinstance(outputs, str) else outputs)
-        return self._on(Backend("cuda", kind, None, self._backend.threads, max_operations, wanted))
-
-    def _output_names(self, results: Sequence[str]) -> tuple[str, ...]:
-        """Names of output arrays of the program that have these results."""
-        known = {name: name for name in self.program.algorithm.outputs}
-        if isinstance(self, Differentiable):
-            known |= {name: output for name, (output, _) in self.differentiated.results.items()}
-        for name in results:
-            if name not in known:
-                raise InputError(f"{self.quantity} has no result '{name}'; there are {', '.join(known)}")
-        return tuple(dict.fromkeys(known[name] for name in results))
-
-    def check(self) -> None:
-        """Raise an error where states that a GPU computed since the last check were not finite; waits for the GPU.
-
-        On the CPU every call checks its numbers.
-        """
-        if self._runner is not None:
-            self._runner.check()
 
     def _threads(self, threads: int | None) -> int:
         return self._backend.threads if threads is None else thread_count(threads)

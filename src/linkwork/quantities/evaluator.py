@@ -14,10 +14,12 @@ from linkwork.kernels import (
     constraint_derivatives,
     coriolis,
     crba,
+    inverse_mass,
     kinematics,
     momentum_matrix,
     passive,
     rnea,
+    terms,
 )
 from linkwork.kernels import centroidal as centroid
 from linkwork.kernels import constraints as loops
@@ -50,6 +52,7 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "inverse_dynamics": rnea.RNEA,
         "mass_matrix": crba.CRBA,
         "inverse_mass_product": aba.INVERSE_MASS,
+        "inverse_mass_matrix": inverse_mass.INVERSE_MASS_MATRIX,
         "bias_forces": rnea.BIAS,
         "coriolis_matrix": coriolis.CORIOLIS,
         "passive_forces": passive.PASSIVE,
@@ -66,6 +69,7 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "centroidal_momentum_matrix": momentum_matrix.MOMENTUM_MATRIX,
         "centroidal_momentum_matrix_rate": momentum_matrix.MOMENTUM_MATRIX_RATE,
         "energy": centroid.ENERGIES,
+        "terms": terms.TERMS,
         "constraint_error": loops.ERRORS,
         "constraint_jacobian": loops.CONSTRAINT_JACOBIAN,
         "constraint_bias": loops.CONSTRAINT_BIAS,

@@ -49,7 +49,7 @@ def mass_matrix(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> 
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "mass_matrix")(q, out=out)
+    result: Array = evaluator_of(robot, "mass_matrix")(q, out=out)
     return result
 
 
@@ -62,7 +62,7 @@ def bias_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array 
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "bias_forces")(q, v, out=out)
+    result: Array = evaluator_of(robot, "bias_forces")(q, v, out=out)
     return result
 
 
@@ -77,7 +77,7 @@ def coriolis_matrix(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Ar
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "coriolis_matrix")(q, v, out=out)
+    result: Array = evaluator_of(robot, "coriolis_matrix")(q, v, out=out)
     return result
 
 
@@ -89,7 +89,7 @@ def gravity_forces(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) 
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "gravity_forces")(q, out=out)
+    result: Array = evaluator_of(robot, "gravity_forces")(q, out=out)
     return result
 
 
@@ -110,7 +110,7 @@ def actuator_torques(
         commands: Numbers for ``robot.actuators``, ``(..., actuators)``, in their order.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "actuator_torques")(q, v, commands, out=out)
+    result: Array = evaluator_of(robot, "actuator_torques")(q, v, commands, out=out)
     return result
 
 
@@ -122,7 +122,7 @@ def gravity_compensation(robot: Model, q: npt.ArrayLike, *, out: Array | None = 
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "gravity_compensation")(q, out=out)
+    result: Array = evaluator_of(robot, "gravity_compensation")(q, out=out)
     return result
 
 
@@ -135,7 +135,7 @@ def passive_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Arr
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "passive_forces")(q, v, out=out)
+    result: Array = evaluator_of(robot, "passive_forces")(q, v, out=out)
     return result
 
 
@@ -148,7 +148,7 @@ def inverse_mass_product(robot: Model, q: npt.ArrayLike, x: npt.ArrayLike, *, ou
         x: What to multiply, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "inverse_mass_product")(q, x, out=out)
+    result: Array = evaluator_of(robot, "inverse_mass_product")(q, x, out=out)
     return result
 
 
@@ -160,7 +160,7 @@ def frame_placement(robot: Model, q: npt.ArrayLike, frame: str | Sequence[str]) 
         q: Configuration, ``(..., nq)``.
         frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
     """
-    rotation, position = _evaluator(robot, "frame_placement", frame)(q)
+    rotation, position = evaluator_of(robot, "frame_placement", frame)(q)
     if isinstance(frame, str):
         rotation, position = rotation[..., 0, :, :], position[..., 0, :]
     return Placement(position, rotation, check=False)
@@ -179,7 +179,7 @@ def frame_velocity(
         reference: Axes of the result: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's origin;
             ``"world"``, the world's at its own origin.
     """
-    result: Array = _evaluator(robot, "frame_velocity", frame, reference)(q, v)
+    result: Array = evaluator_of(robot, "frame_velocity", frame, reference)(q, v)
     return result[..., 0, :] if isinstance(frame, str) else result
 
 
@@ -201,7 +201,7 @@ def frame_acceleration(
         frame: Name of a frame or body, or several of them: results then have one more axis, before the last ones.
         reference: Axes of the result: ``"local"`` or ``"aligned"``; a point has no acceleration at the world's origin.
     """
-    result: Array = _evaluator(robot, "frame_acceleration", frame, reference)(q, v, a)
+    result: Array = evaluator_of(robot, "frame_acceleration", frame, reference)(q, v, a)
     return result[..., 0, :] if isinstance(frame, str) else result
 
 
@@ -215,7 +215,7 @@ def frame_jacobian(robot: Model, q: npt.ArrayLike, frame: str | Sequence[str], r
         reference: Axes of the result: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's origin;
             ``"world"``, the world's at its own origin.
     """
-    result: Array = _evaluator(robot, "frame_jacobian", frame, reference)(q)
+    result: Array = evaluator_of(robot, "frame_jacobian", frame, reference)(q)
     return result[..., 0, :, :] if isinstance(frame, str) else result
 
 
@@ -232,7 +232,7 @@ def frame_jacobian_rate(
         reference: Axes of the result: ``"local"``, the frame's own; ``"aligned"``, the world's at the frame's origin;
             ``"world"``, the world's at its own origin.
     """
-    result: Array = _evaluator(robot, "frame_jacobian_rate", frame, reference)(q, v)
+    result: Array = evaluator_of(robot, "frame_jacobian_rate", frame, reference)(q, v)
     return result[..., 0, :, :] if isinstance(frame, str) else result
 
 
@@ -243,8 +243,8 @@ def center_of_mass(robot: Model, q: npt.ArrayLike) -> Array:
         robot: The mechanism.
         q: Configuration, ``(..., nq)``.
     """
-    _need_mass(robot)
-    result: Array = _evaluator(robot, "center_of_mass")(q)
+    need_mass(robot)
+    result: Array = evaluator_of(robot, "center_of_mass")(q)
     return result
 
 
@@ -256,8 +256,8 @@ def center_of_mass_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    _need_mass(robot)
-    result: Array = _evaluator(robot, "center_of_mass_jacobian")(q, out=out)
+    need_mass(robot)
+    result: Array = evaluator_of(robot, "center_of_mass_jacobian")(q, out=out)
     return result
 
 
@@ -272,8 +272,8 @@ def center_of_mass_jacobian_rate(
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    _need_mass(robot)
-    result: Array = _evaluator(robot, "center_of_mass_jacobian_rate")(q, v, out=out)
+    need_mass(robot)
+    result: Array = evaluator_of(robot, "center_of_mass_jacobian_rate")(q, v, out=out)
     return result
 
 
@@ -285,8 +285,8 @@ def centroidal_momentum(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Arr
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``.
     """
-    _need_mass(robot)
-    result: Array = _evaluator(robot, "centroidal_momentum")(q, v)
+    need_mass(robot)
+    result: Array = evaluator_of(robot, "centroidal_momentum")(q, v)
     return result
 
 
@@ -298,8 +298,8 @@ def centroidal_momentum_matrix(robot: Model, q: npt.ArrayLike, *, out: Array | N
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    _need_mass(robot)
-    result: Array = _evaluator(robot, "centroidal_momentum_matrix")(q, out=out)
+    need_mass(robot)
+    result: Array = evaluator_of(robot, "centroidal_momentum_matrix")(q, out=out)
     return result
 
 
@@ -314,8 +314,8 @@ def centroidal_momentum_matrix_rate(
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    _need_mass(robot)
-    result: Array = _evaluator(robot, "centroidal_momentum_matrix_rate")(q, v, out=out)
+    need_mass(robot)
+    result: Array = evaluator_of(robot, "centroidal_momentum_matrix_rate")(q, v, out=out)
     return result
 
 
@@ -327,7 +327,7 @@ def energy(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``.
     """
-    kinetic, potential = _evaluator(robot, "energy")(q, v)
+    kinetic, potential = evaluator_of(robot, "energy")(q, v)
     return Energy(kinetic[..., 0], potential[..., 0])
 
 
@@ -341,7 +341,7 @@ def constraint_error(robot: Model, q: npt.ArrayLike, *, out: Array | None = None
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "constraint_error")(q, out=out)
+    result: Array = evaluator_of(robot, "constraint_error")(q, out=out)
     return result
 
 
@@ -353,7 +353,7 @@ def constraint_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None = N
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "constraint_jacobian")(q, out=out)
+    result: Array = evaluator_of(robot, "constraint_jacobian")(q, out=out)
     return result
 
 
@@ -366,7 +366,7 @@ def constraint_bias(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Ar
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "constraint_bias")(q, v, out=out)
+    result: Array = evaluator_of(robot, "constraint_bias")(q, v, out=out)
     return result
 
 
@@ -379,7 +379,7 @@ def constraint_target(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: 
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "constraint_target")(q, v, out=out)
+    result: Array = evaluator_of(robot, "constraint_target")(q, v, out=out)
     return result
 
 
@@ -407,7 +407,7 @@ def constraint_derivatives(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: 
         v: Joint velocities, ``(..., nv)``.
         a: Joint accelerations, ``(..., nv)``.
     """
-    return RowDerivatives(*_evaluator(robot, "constraint_derivatives")(q, v, a))
+    return RowDerivatives(*evaluator_of(robot, "constraint_derivatives")(q, v, a))
 
 
 def constraint_error_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -421,17 +421,18 @@ def constraint_error_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | No
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = _evaluator(robot, "constraint_error_jacobian")(q, out=out)
+    result: Array = evaluator_of(robot, "constraint_error_jacobian")(q, out=out)
     return result
 
 
-def _need_mass(robot: Model) -> None:
+def need_mass(robot: Model) -> None:
+    """Raise unless a robot has mass: what has none has no center of mass."""
     check_robot(robot)
     if robot.mass == 0:
         raise InputError(f"robot '{robot.name}' has no mass")
 
 
-def _evaluator(
+def evaluator_of(
     robot: Model, quantity: Quantity, frame: str | Sequence[str] = (), reference: Reference = "local"
 ) -> Evaluator:
     """The evaluator of a function, made once per robot."""

@@ -3,14 +3,18 @@
 
 `function` makes one of any evaluator that has derivatives; `normalize` gives quaternions unit length.
 
-| module            | what it has                                                                                    |
-|-------------------|------------------------------------------------------------------------------------------------|
-| `array_functions` | evaluators as functions of arrays, with products in coordinates: no torch                       |
-| `call`            | one of `value`, `vjp`, `jvp`, `hvp` with tensors: shapes, types, devices                         |
-| `derivatives`     | which of these differentiates which: the rules, on tensors                                      |
-| `autograd`        | the rules for eager mode and for `torch.func`                                                   |
-| `operator`        | the rules for `torch.compile`: one registered operator                                          |
-| `functions`       | what users call                                                                                |
+| module              | what it has                                                               |
+|---------------------|---------------------------------------------------------------------------|
+| `array_functions`   | evaluators as functions of arrays, with products in coordinates: no torch |
+| `contact_functions` | the same of steps with contacts                                           |
+| `launches`          | programs on a CUDA device, launched with addresses of tensors             |
+| `device_functions`  | evaluators as functions of tensors on a CUDA device                       |
+| `staged_launches`   | the same of products of methods that iterate                              |
+| `call`              | one of `value`, `vjp`, `jvp`, `hvp` with tensors: shapes, types, devices  |
+| `derivatives`       | which of these differentiates which: the rules, on tensors                |
+| `autograd`          | the rules for eager mode and for `torch.func`                             |
+| `operator`          | the rules for `torch.compile`: one registered operator                    |
+| `functions`         | what users call                                                           |
 """
 
 from __future__ import annotations

@@ -17,23 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
-import numpy as np
-
-from linkwork.contact.step import ContactStep
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
-from linkwork.dynamics.solution import ResultLayout
+from linkwork.dynamics.solution import ResultLayout, Solution
 from linkwork.dynamics.stages import Stages
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError
 from linkwork.kernels.algorithm import resolve
-from linkwork.quantities.base import ArrayEvaluator, ProgramEvaluator
+from linkwork.quantities.base import ProgramEvaluator
 from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives, is_curved
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import Product
-from linkwork.simulation.stepper import Stepper
 
 Arrays = Mapping[str, Any]
 Shapes = dict[str, tuple[int, ...]]
@@ -190,7 +185,13 @@ class EvaluatorFunction(ArrayFunction):
         source = self.evaluator.differentiated_program
         shapes = source.algorithm.inputs
         inputs = {name: resolve(shapes[name], source.tree) for name in (*self.given, *self.optional)}
-        return inputs, self.evaluator.vjp._part_shapes(source), {}
+        kept: Shapes = {"result": (ResultLayout(self.robot.nc).size,)} if self._keeps_result else {}
+        return inputs, self.evaluator.vjp._part_shapes(source), kept
+
+    @cached_property
+    def _keeps_result(self) -> bool:
+        """Whether products take how iterations ended."""
+        return self.staged and isinstance(self.evaluator, ForwardDynamics)
 
     @cached_property
     def staged(self) -> bool:
@@ -218,7 +219,8 @@ class EvaluatorFunction(ArrayFunction):
             state.append(options.pop("wrenches"))
         made = self.evaluator(*state, **options)
         if isinstance(self.evaluator, ForwardDynamics):
-            return [made.acceleration, made.multipliers] if len(self.results) > 1 else [made.acceleration]
+            found = [made.acceleration, made.multipliers] if len(self.results) > 1 else [made.acceleration]
+            return [*found, made._result] if self._keeps_result else found
         if isinstance(self.evaluator, ImpactDynamics):
             return list(self.evaluator.solved(made))
         return list(made) if isinstance(made, tuple | list) else [made]
@@ -229,12 +231,13 @@ class EvaluatorFunction(ArrayFunction):
         if isinstance(evaluate, ForwardDynamics):
             if len(self.results) == 1:
                 return lambda q, v, tau: (evaluate(q, v, tau).acceleration,)
-            forces = ResultLayout(self.robot.nc).multipliers
+            forces, keeps = ResultLayout(self.robot.nc).multipliers, self._keeps_result
 
-            def solve(q: Any, v: Any, tau: Any) -> tuple[Any, Any]:
+            def solve(q: Any, v: Any, tau: Any) -> tuple[Any, ...]:
                 made: Any = evaluate(q, v, tau)
                 result = made._result
-                return made.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
+                found = made.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
+                return (*found, result) if keeps else found
 
             return solve
         if len(self.results) == 1 and not isinstance(evaluate, ImpactDynamics):
@@ -243,9 +246,9 @@ class EvaluatorFunction(ArrayFunction):
 
     def _solution(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """What products in stages need not compute again."""
-        if not self.staged or isinstance(self.evaluator, ImpactDynamics):
+        if not self._keeps_result:
             return {}
-        return {"solution": SimpleNamespace(acceleration=outputs[0], multipliers=outputs[1])}
+        return {"solution": Solution(outputs[0], self.evaluator._by, outputs[2])}
 
     def _product_for(self, kind: str, seeds: Arrays) -> Any:
         """The product of a kind; without projections of forces where these have no seeds."""
@@ -327,79 +330,6 @@ class StepperArrayFunction(EvaluatorFunction):
         return made
 
 
-class ContactArrayFunction(ArrayFunction):
-    """A step in time with contacts: ``(q, v)`` after it. Derivatives are found in float64, of a step in float64.
-
-    Args:
-        evaluator: The step.
-        by: Names of the inputs to differentiate by.
-        convert: Makes evaluators run where arrays are.
-        smoothing: As for `ContactStep.vjp`.
-    """
-
-    left_out = ("tau",)
-
-    def __init__(
-        self,
-        evaluator: ContactStep | Stepper,
-        by: Sequence[str] | None = None,
-        convert: Callable[[Any], Any] | None = None,
-        smoothing: float | None = None,
-    ) -> None:
-        super().__init__(evaluator, by, convert)
-        self.smoothing, self._double = smoothing, evaluator
-
-    def _differentiated(self, evaluator: Any) -> Differentiated:
-        commands = isinstance(evaluator, Stepper) and evaluator.takes_commands
-        optional = ("commands",) * commands + ("wrenches",) * bool(evaluator.frames)
-        results = {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}
-        return Differentiated(("q", "v", "tau"), (*optional, *evaluator.parameters), results, ("q",), ("q1",))
-
-    def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
-        """Shapes of one state: of inputs, of results, and of what else `value` returns."""
-        program, nq, nv = self.evaluator.program, self.robot.nq, self.robot.nv
-        shapes = dict(zip(program.algorithm.inputs, program.input_shapes(), strict=True))
-        result = program.output_shapes()[2]
-        inputs = {name: shapes[name] for name in (*self.given, *self.optional)}
-        return inputs, {"q1": (nq,), "v1": (nv,)}, {"result": result}
-
-    @property
-    def takes_outputs(self) -> bool:
-        """Whether products take what `value` returned: contact forces."""
-        return True
-
-    def value(self, inputs: Arrays) -> list[Any]:
-        """The state after the step, and the result of its solver."""
-        made = self.evaluator(*self._state(inputs), **self._options(inputs))
-        return [made.q, made.v, made._found if isinstance(self.evaluator, Stepper) else made._result]
-
-    def _further(self, inputs: Arrays, outputs: Sequence[Any]) -> dict[str, Any]:
-        further = {**self._options(inputs), "smoothing": self.smoothing}
-        if outputs[0].dtype == np.float64:  # else the step is made again in double precision
-            q1, v1, result = outputs
-            further["solution"] = SimpleNamespace(q=q1, v=v1, _found=result, _result=result)
-        return further
-
-    def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
-        """``y' J``, by `by`; of configurations in tangent spaces."""
-        none, product = np.zeros(self.robot.nv), self._double.vjp
-        given = [seeds.get(name, none) for name in self.results]
-        found = product(*self._state(inputs), *given, **self._further(inputs, outputs))
-        by_name = dict(zip(product.inputs, found, strict=True))
-        return [by_name[name] for name in self.by]
-
-    def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
-        """``J d``; of configurations in tangent spaces."""
-        given = [directions.get(name, np.zeros(self.robot.nv)) for name in self.given]
-        options = {f"d{name}": d for name, d in directions.items() if name not in self.given}
-        product: Callable[..., Any] = self._double.jvp
-        return list(product(*self._state(inputs), *given, **options, **self._further(inputs, outputs)))
-
-    def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
-        """There are none."""
-        raise UnsupportedFeature(f"steps of '{self.robot.name}' with contacts have no second derivatives")
-
-
 def zeros_of(product: Product) -> Arrays:
     """Seeds and directions of a product where none are given, by name.
 
@@ -408,31 +338,3 @@ def zeros_of(product: Product) -> Arrays:
     """
     product.runner  # noqa: B018  makes them
     return product._zeros
-
-
-def array_function(
-    evaluator: Any,
-    by: Sequence[str] | None = None,
-    smoothing: float | None = None,
-    convert: Callable[[Any], Any] | None = None,
-) -> ArrayFunction:
-    """An evaluator as a function of arrays.
-
-    Args:
-        evaluator: What is computed.
-        by: Names of the inputs to differentiate by.
-        smoothing: Of steps with contacts, as for `ContactStep.vjp`.
-        convert: Makes evaluators run where arrays are.
-    """
-    if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
-        return ContactArrayFunction(evaluator, by, convert, smoothing)
-    if smoothing is not None:
-        raise InputError("smoothing is for steps with contacts: ContactStep, or Stepper of a robot with contact pairs")
-    if isinstance(evaluator, Stepper):
-        return StepperArrayFunction(evaluator, by, convert)
-    if isinstance(evaluator, ArrayEvaluator):
-        return EvaluatorFunction(evaluator, by, convert)
-    raise InputError(
-        f"a function of tensors is made of an evaluator: ForwardDynamics, InverseDynamics, ImpactDynamics, Evaluator, "
-        f"Stepper or ContactStep; found {type(evaluator).__name__}"
-    )

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.stages import Stages
 from linkwork.errors import UnsupportedFeature
 from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives
@@ -150,6 +151,8 @@ class DeviceFunction(ArrayFunction):
         """Which outputs of the program results are, and which part of each."""
         outputs = list(self.evaluator.runner.program.algorithm.outputs)
         found = [(outputs.index(name), at) for name, at in self.known.results.values()]
+        if isinstance(self.evaluator, ForwardDynamics) and isinstance(self.evaluator.vjp, Stages):
+            found.append((outputs.index("result"), slice(None)))  # which products on the CPU take
         return [(k, None if at == slice(None) else at) for k, at in found]
 
     def _run(self, kind: str, inputs: Arrays, seeds: Arrays, directions: Arrays) -> list[Any]:
@@ -188,7 +191,7 @@ class DeviceFunction(ArrayFunction):
 
     def _both(self, outputs: Sequence[Any], seeds: Arrays) -> list[Tensor]:
         """Seeds of accelerations and forces."""
-        like = zip(self.results, outputs, strict=True)
+        like = zip(self.results, outputs[:2], strict=True)
         return [seeds[name] if name in seeds else x.new_zeros(x.shape[-1]) for name, x in like]
 
     def _stages(self, product: Stages, inputs: Arrays, outputs: Sequence[Any], project: bool = True) -> StagedLaunches:
@@ -198,7 +201,7 @@ class DeviceFunction(ArrayFunction):
         if programs is None:
             held = partial(self._held, product, options)
             programs = self._staged[key] = StagedPrograms(product, held, self.device)
-        return StagedLaunches(programs, {**inputs, **zip_names(programs.solution, outputs)}, project)
+        return StagedLaunches(programs, {**inputs, **zip_names(programs.solution, outputs[:2])}, project)
 
 
 def check_device(evaluator: Any) -> None:

@@ -17,8 +17,9 @@ from linkwork.inputs import suggest
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.torch import autograd, operator
-from linkwork.torch.array_functions import ArrayFunction, Shapes, array_function
+from linkwork.torch.array_functions import ArrayFunction, Shapes
 from linkwork.torch.call import PLAIN, TYPES, Call, Kind, Tensor, Tensors
+from linkwork.torch.contact_functions import array_function
 from linkwork.torch.device_functions import DeviceFunction, check_device
 from linkwork.torch.operator import FUNCTIONS
 
@@ -40,7 +41,7 @@ class Function:
     Args:
         evaluator: What is computed.
         by: Names of the inputs to differentiate by.
-        smoothing: Of steps with contacts, as for `ContactStep.vjp`.
+        smoothing: Of steps with contacts, as for ``ContactStep.vjp``.
     """
 
     def __init__(self, evaluator: Any, by: Sequence[str] | None = None, smoothing: float | None = None) -> None:
@@ -251,7 +252,7 @@ def function(evaluator: Any, by: Sequence[str] | None = None, *, smoothing: floa
         evaluator: `ForwardDynamics`, `InverseDynamics`, `ImpactDynamics`, `Evaluator` of any quantity, `Stepper` or
             `ContactStep`, on any of their backends. Parameters of the robot that are its inputs are inputs here.
         by: Names of the inputs to differentiate by; by default all. Others are taken as constants.
-        smoothing: Of steps with contacts, a velocity in m/s by which derivatives are smoothed: see `ContactStep.vjp`.
+        smoothing: Of steps with contacts, a velocity in m/s by which derivatives are smoothed: see ``ContactStep.vjp``.
     """
     return Function(evaluator, by, smoothing)
 

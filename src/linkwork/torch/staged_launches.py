@@ -15,6 +15,7 @@ import torch
 from linkwork.compilers.backends import runner_for
 from linkwork.dynamics.implicit_products import DUALS
 from linkwork.dynamics.linear_system import SOFT
+from linkwork.dynamics.row_dependence import row_dependence
 from linkwork.dynamics.solution import HEAD
 from linkwork.dynamics.stages import Stages
 from linkwork.kernels.constrained import DISABLED
@@ -48,6 +49,9 @@ class StagedPrograms:
         given = torch.tensor(R, dtype=dtype, device=device)
         self.regularization = torch.where(enabled, given, 0.0)
         self.inverse_regularization = torch.where(enabled, 1.0 / torch.where(enabled, given, 1.0), 0.0)
+        idle = row_dependence(product.robot).idle
+        self.moved = torch.tensor(~idle, dtype=dtype, device=device) if idle.any() else None
+        """One for rows that something moves, zero for the others, whose forces are zero; None: all are moved."""
         self.no_rows = torch.zeros(self.rows, dtype=dtype, device=device)
 
     def launch(self, name: str, along: tuple[str, ...] = ()) -> Launch:
@@ -105,26 +109,29 @@ class StagedLaunches:
     def __init__(self, programs: StagedPrograms, tensors: Mapping[str, Tensor], project: bool) -> None:
         self.programs, self.tensors = programs, dict(tensors)
         self.redundant = project and programs.redundant
-        if self.redundant:
-            forces = programs.solution[1]
-            self.tensors[forces] = self._smallest(self.tensors[forces])
+        forces = programs.solution[1]
+        self.tensors[forces] = self._unique(self.tensors[forces])
 
     def _solved(self, force: Tensor, rows: Tensor, seeds: bool) -> tuple[Tensor, Tensor]:
         """``x`` and ``w`` of the linear system (`linear_system.LinearSystem.solution`)."""
         programs = self.programs
-        if self.redundant and seeds:
-            rows = programs.regularization * self._smallest(programs.inverse_regularization * rows)
+        if seeds and self.redundant:
+            rows = programs.regularization * self._unique(programs.inverse_regularization * rows)
+        elif seeds:
+            rows = self._unique(rows)
         x, w = self._system(force, rows)
-        return x, self._smallest(w) if self.redundant else w
+        return x, self._unique(w)
 
     def _system(self, force: Tensor, rows: Tensor, name: str = "system") -> tuple[Tensor, Tensor]:
         x, result = self.programs.launch(name)({**self.tensors, "force": force, "rows": rows})
         return x, result[..., HEAD : HEAD + self.programs.rows]
 
-    def _smallest(self, w: Tensor) -> Tensor:
-        """The smallest forces that do to joints what ``w`` does (`linear_system.LinearSystem.smallest`)."""
-        found = self._balanced(w, "soft system")
-        return found + self._balanced(w - found, "system")
+    def _unique(self, w: Tensor) -> Tensor:
+        """Forces without what cancels: the smallest that do to joints what ``w`` does, where they are projected."""
+        if self.redundant:
+            found = self._balanced(w, "soft system")
+            w = found + self._balanced(w - found, "system")
+        return w if self.programs.moved is None else self.programs.moved * w
 
     def _balanced(self, w: Tensor, name: str) -> Tensor:
         programs = self.programs

@@ -24,7 +24,7 @@ import linkwork as lw
 from linkwork.compilers.trace import trace
 from linkwork.dynamics.delassus import Delassus
 from linkwork.dynamics.delassus.batches import METHODS
-from linkwork.kernels import aba, bbo, crba, efpa, lcaba, ltl, osim
+from linkwork.kernels import aba, bbo_factor, crba, efpa, lcaba_factor, ltl, osim
 from linkwork.kernels import constraints as loops
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.plans.tree import Tree, tree_of
@@ -138,19 +138,19 @@ def _passed(tree: Any, w: Any, q: Any, joints: Iterable[int], rows: bool = True)
     osim.rows_at(tree, w, q)
     for r in range(tree.nc):
         w.none[r] = 0.0
-    bbo.init_rows(tree, w, w.none)
+    bbo_factor.init_rows(tree, w, w.none)
     aba.init_rigid_inertias(tree, w)
     for i in joints:
         aba.eliminate(tree, w, i)
         if rows:
-            bbo.project_rows_on_joint(tree, w, i)
-            bbo.rows_to_parent(tree, w, i)
+            bbo_factor.project_rows_on_joint(tree, w, i)
+            bbo_factor.rows_to_parent(tree, w, i)
         aba.inertia_to_parent(tree, w, i)
 
 
 def _propagated(tree: Any, w: Any, q: Any) -> None:
     osim.rows_at(tree, w, q)
-    lcaba.joint_coupling_rows(tree, w)
+    lcaba_factor.joint_coupling_rows(tree, w)
     aba.articulate(tree, w)
     for i in range(tree.n - 1, 0, -1):
         for s in range(tree.path_start[i], tree.path_start[i] + tree.path_count[i]):

@@ -33,14 +33,12 @@ class Dynamics(NamedScenario):
 
 
 @dataclass(frozen=True)
-class FirstCall(NamedScenario):
-    """Seconds from an evaluator to its first result in a new process, without machine code on disk and with it."""
+class FirstCalls(NamedScenario):
+    """Seconds from an evaluator to its first result in new processes, without machine code on disk and with it."""
 
-    NAME = "gpu.first_call.{robot}.{dtype}"
+    NAME = "gpu.first_call"
 
-    robot: str
-    method: ForwardMethod
-    dtype: Precision
+    robots: tuple[tuple[str, ForwardMethod, Precision], ...]
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ SCENARIOS: tuple[NamedScenario, ...] = (
     *(Dynamics(robot, method, dtype) for robot, method in ROBOTS for dtype in TYPES),
     *(Dynamics(robot, method, dtype, "solution") for robot, method in ROBOTS[1:] for dtype in TYPES),
     *(Dynamics("digit", "prox_bbo", dtype, "converged") for dtype in TYPES),
-    *(FirstCall(robot, method, dtype) for (robot, method), dtype in zip(ROBOTS, (*TYPES, "float32"), strict=True)),
+    FirstCalls((("talos", "aba", "float32"), ("cassie", "cluster", "float64"), ("digit", "prox_bbo", "float64"))),
     Overhead(),
     *(Gradient(dtype) for dtype in TYPES),
     Steps("free", "float32"),

@@ -19,7 +19,7 @@ from typing import Any, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork_benchmarks.gpu.scenarios import Dynamics, FirstCall, Gradient, Overhead, Steps
+from linkwork_benchmarks.gpu.scenarios import Dynamics, FirstCalls, Gradient, Overhead, Steps
 from linkwork_benchmarks.robots import MODELS
 from linkwork_benchmarks.robots import load as load_example
 from linkwork_benchmarks.runner import Journal, Settings, measure_by_type, say
@@ -156,14 +156,19 @@ print(time.perf_counter() - start)
 """
 
 
-def _first_call(scenario: FirstCall, settings: Settings, journal: Journal) -> None:
+def _first_calls(scenario: FirstCalls, settings: Settings, journal: Journal) -> None:
+    """Processes of all robots at a time: each has a core, and the GPU has little to do."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "LINKWORK_CACHE_DIR": folder, "LINKWORK_QUIET": "1"}
         for kind in ("cold", "cached"):
-            command = [sys.executable, "-c", FIRST, scenario.robot, scenario.method, scenario.dtype]
-            made = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-            journal.metrics[f"{scenario.name}.{kind}.s"] = float(made.stdout)
-            say(f"  {kind}: {float(made.stdout):.2f} s")
+            started = {}
+            for robot, method, dtype in scenario.robots:
+                environment = {**os.environ, "LINKWORK_CACHE_DIR": f"{folder}/{robot}", "LINKWORK_QUIET": "1"}
+                command = [sys.executable, "-c", FIRST, robot, method, dtype]
+                started[robot] = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+            for robot, process in started.items():
+                seconds = float(process.communicate()[0])
+                journal.metrics[f"{scenario.name}.{robot}.{kind}.s"] = seconds
+                say(f"  {robot}, {kind}: {seconds:.2f} s")
 
 
 def _overhead(scenario: Overhead, settings: Settings, journal: Journal) -> None:
@@ -236,5 +241,5 @@ def _steps(scenario: Steps, settings: Settings, journal: Journal) -> None:
 
 
 measure = measure_by_type(
-    {Dynamics: _dynamics, FirstCall: _first_call, Overhead: _overhead, Gradient: _gradient, Steps: _steps}
+    {Dynamics: _dynamics, FirstCalls: _first_calls, Overhead: _overhead, Gradient: _gradient, Steps: _steps}
 )

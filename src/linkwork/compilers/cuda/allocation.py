@@ -40,9 +40,19 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-import numpy as np
-
 from linkwork.compilers.branches import Branch, scheduled
+from linkwork.compilers.cuda.slots import (
+    Action,
+    Allocation,
+    Begin,
+    Compute,
+    End,
+    Load,
+    Put,
+    Slot,
+    Store,
+    placed,
+)
 from linkwork.compilers.trace import Trace
 from linkwork.model.expressions import CONST, COS, INPUT, SIN, Node, operands
 
@@ -54,72 +64,12 @@ LEAST = 8
 """The fewest registers that programs can be allocated for: operands of one node, and some."""
 
 
-class Slot(NamedTuple):
-    """A place of one thread in memory."""
-
-    shared: bool
-    place: int
-
-
-class Load(NamedTuple):
-    """A value comes into a register; ``slot`` None: an input from its array."""
-
-    value: int
-    slot: Slot | None
-
-
-class Store(NamedTuple):
-    """A value, or a constant, is copied to a slot."""
-
-    value: int
-    slot: Slot
-
-
-class Compute(NamedTuple):
-    """Nodes that are computed at once: one, or sine and cosine of one angle."""
-
-    values: tuple[int, ...]
-
-
-class Put(NamedTuple):
-    """A value is written to number ``place`` of output ``array`` (as many as there are outputs: carry)."""
-
-    value: int
-    array: int
-    place: int
-
-
-class Begin(NamedTuple):
-    """What follows until `End` is run where ``below < bound``."""
-
-    below: int
-    bound: int
-
-
-class End(NamedTuple):
-    """The end of a branch."""
-
-
-Action = Load | Store | Compute | Put | Begin | End
-
-
 @dataclass(frozen=True)
 class Limits:
     """Memory of one thread, in numbers of the program's type."""
 
     registers: int
     shared: int
-
-
-@dataclass(frozen=True)
-class Allocation:
-    """A program with places for its values."""
-
-    actions: list[Action]
-    shared: int
-    """Slots of shared memory that are used."""
-    local: int
-    """Slots of local memory."""
 
 
 def allocate(trace: Trace, limits: Limits, at_once: bool = True) -> Allocation:
@@ -243,7 +193,7 @@ class _Allocator:
         self.actions: list[Action] = []
         self.registers: set[int] = set()
         self.slots: dict[int, Slot] = {}
-        """Values that are in memory; places are numbers of values, until `_placed` gives others."""
+        """Values that are in memory; places are numbers of values, until `slots.placed` gives others."""
         self.farthest: list[tuple[int, int]] = []
         """Heap of values by their next use, the farthest first; entries that are out of date are dropped when met."""
         self.before: set[int] | None = None
@@ -280,7 +230,7 @@ class _Allocator:
                     self._hold(i, now)
             self._release(event.reads, now)
             self._release(event.computes, now)
-        return _placed(self.actions, self.limits.shared)
+        return placed(self.actions, self.limits.shared)
 
     def _next_use(self, i: int, now: int) -> int:
         """The first use of a value after now."""
@@ -380,74 +330,3 @@ class _Allocator:
         self.registers &= self.before
         self.slots |= self.chosen
         self.before, self.hoisted, self.chosen = None, [], {}
-
-
-# Slots ---------------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Stay:
-    """The time that a value needs a slot, and how often it is stored and loaded."""
-
-    value: int
-    first: int
-    last: int
-    accesses: int = 1
-
-
-def _placed(actions: Sequence[Action], shared: int) -> Allocation:
-    """Actions with slots in place of the numbers of values: values that need a slot at the same time have different
-    ones."""
-    stays: dict[int, _Stay] = {}
-    for now, action in enumerate(actions):
-        if isinstance(action, Load | Store) and action.slot is not None:
-            value = action.slot.place
-            if value in stays:
-                stays[value].last = now
-                stays[value].accesses += 1
-            else:
-                stays[value] = _Stay(value, now, now)
-    near = _densest(list(stays.values()), shared, len(actions))
-    slots: dict[int, Slot] = {}
-    counts = [0, 0]
-    for is_shared in (True, False):
-        part = [stay for stay in stays.values() if (stay.value in near) == is_shared]
-        places, counts[is_shared] = _colored(part)
-        slots |= {value: Slot(is_shared, place) for value, place in places.items()}
-    made = [
-        action._replace(slot=slots[action.slot.place])
-        if isinstance(action, Load | Store) and action.slot is not None
-        else action
-        for action in actions
-    ]
-    return Allocation(made, counts[True], counts[False])
-
-
-def _densest(stays: Sequence[_Stay], slots: int, end: int) -> set[int]:
-    """Values with the most accesses for their time, as many as so many slots hold at any time."""
-    step = 1 + end // 4096
-    taken = np.zeros(end // step + 1, dtype=np.int64)
-    chosen = set[int]()
-    for stay in sorted(stays, key=lambda stay: (stay.last - stay.first + 1) / stay.accesses):
-        time = taken[stay.first // step : stay.last // step + 1]
-        if time.max() < slots:
-            time += 1
-            chosen.add(stay.value)
-    return chosen
-
-
-def _colored(stays: Sequence[_Stay]) -> tuple[dict[int, int], int]:
-    """A place for each value, and how many there are: the lowest that is free when it comes."""
-    places: dict[int, int] = {}
-    free: list[int] = []
-    leaving: list[tuple[int, int]] = []
-    count = 0
-    for stay in sorted(stays, key=lambda stay: stay.first):
-        while leaving and leaving[0][0] < stay.first:
-            heappush(free, heappop(leaving)[1])
-        if not free:
-            free.append(count)
-            count += 1
-        places[stay.value] = heappop(free)
-        heappush(leaving, (stay.last, places[stay.value]))
-    return places, count

@@ -16,19 +16,8 @@ import re
 from collections.abc import Collection, Iterable
 from functools import cache
 
-from linkwork.compilers.cuda.allocation import (
-    Action,
-    Allocation,
-    Begin,
-    Compute,
-    End,
-    Limits,
-    Load,
-    Put,
-    Slot,
-    Store,
-    allocate,
-)
+from linkwork.compilers.cuda.allocation import Limits, allocate
+from linkwork.compilers.cuda.slots import Action, Allocation, Begin, Compute, End, Load, Put, Slot, Store
 from linkwork.compilers.emit import BINARY, declarations, straight_line
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.sincos import sincos_double, sincos_single

@@ -47,8 +47,11 @@ from linkwork.compilers.trace import Trace
 
 BLOCKS = 2
 """Blocks that share one multiprocessor: 256 threads, which leaves each of them all the registers that it can name."""
-REGISTERS = {"float32": 200, "float64": 105}
+REGISTERS = {"float32": 220, "float64": 105}
 """Values in registers. A thread has 255 registers of 32 bits; addresses and sines need some."""
+FEW_BYTES = 2048
+"""Local memory of a thread up to which the assembler is to optimize programs in float32 as much as it can. Of others,
+and of registers in pairs, it spills the fewest values where it moves the least."""
 NO_STATE = 0xFFFFFFFF
 STATUS_WORDS = (0, NO_STATE, 0, NO_STATE)
 """The status before anything was computed."""
@@ -63,6 +66,8 @@ class Kernel:
     """Shared memory of a block."""
     local_bytes: int
     """Local memory that a thread's values take."""
+    level: int
+    """How much the assembler is to optimize."""
     threads: int = THREADS
 
 
@@ -135,7 +140,9 @@ def kernel(
     body = "\n".join(line if line.endswith(":") else f"  {line}" for line in text)
     ir = f'{module_head(t)}\n{head} "nvvm.minctasm"="{BLOCKS}" {{\n{body}\n}}'
     slots = max(allocation.shared for allocation in placed.values())
-    return Kernel(ir, slots * THREADS * t.bytes, (local + len(trace.carry)) * t.bytes)
+    local_bytes = (local + len(trace.carry)) * t.bytes
+    level = 3 if dtype == "float32" and local_bytes <= FEW_BYTES else 1
+    return Kernel(ir, slots * THREADS * t.bytes, local_bytes, level)
 
 
 def _iterations(trace: Trace, t: Type, lines: dict[str, list[str]]) -> list[str]:

@@ -28,13 +28,15 @@ from functools import cached_property
 from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda.allocation import Limits
 from linkwork.compilers.cuda.device_functions import GLOBAL, POOL, SHARED, THREADS, device_function, module_head
-from linkwork.compilers.cuda.ptx import BLOCKS, REGISTERS
+from linkwork.compilers.cuda.ptx import BLOCKS
 from linkwork.compilers.cuda.warps import AGAIN, EMPTY, ITERATING, LANES, STEP, WARP_BYTES, device_warp, host_warp
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.trace import Trace
 
 WARM_ITERATIONS = 50.0
 """After so many, iterations that start from the forces of the step before have failed: most take one or two."""
+REGISTERS = {"float32": 200, "float64": 105}
+"""Values in registers; the loops around functions need some."""
 UNSOLVED = 1e30
 """A residual that no step starts from."""
 CARRIED = {"q1": "q", "v1": "v", "result": "before"}

@@ -107,7 +107,7 @@ class CudaRunner(Runner):
             what = f"{self.program.algorithm.name} of '{self.program.robot}' ({self.dtype}, {where.name})"
             with disk.announced(what):
                 kernel = self.kernel(signature, where.shared_memory)
-                cubin = machine_code(ptx.assembly(kernel.ir, where.architecture), where)
+                cubin = machine_code(ptx.assembly(kernel.ir, where.architecture), where, kernel.level)
                 return packed(cubin, threads=kernel.threads, shared_bytes=kernel.shared_bytes)
 
         cubin, known = unpacked(disk.fetch(name, make))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All terms of the equation of motion at once, and the inverse of the mass matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy.typing as npt
+
+from linkwork.inputs import Reference
+from linkwork.model.model import Model
+from linkwork.model.placement import Placement
+from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.functions import Energy, evaluator_of, need_mass
+
+
+class Terms(NamedTuple):
+    """What is known of a robot at one state, or at each of a batch: see `terms`.
+
+    The equation of motion is ``mass_matrix @ a + bias_forces = tau``.
+    """
+
+    mass_matrix: Array
+    """``M``, ``(..., nv, nv)``, with armatures."""
+    bias_forces: Array
+    """Coriolis, centrifugal and gravity torques, ``(..., nv)``."""
+    gravity_forces: Array
+    """Those of gravity, ``(..., nv)``."""
+    energy: Energy
+    """Kinetic (with that of armatures), and potential, zero at the world's origin."""
+    center_of_mass: Array
+    """In the world, ``(..., 3)``."""
+    center_of_mass_velocity: Array
+    """In the world, ``(..., 3)``."""
+    center_of_mass_jacobian: Array
+    """``(..., 3, nv)``"""
+    centroidal_momentum: Array
+    """Angular about the center of mass, and linear, ``(..., 6)``, in the world's axes."""
+    centroidal_momentum_matrix: Array
+    """``(..., 6, nv)``: times ``v``, the `centroidal_momentum`."""
+    frames: Placement
+    """Where the frames that were asked for are in the world, with one axis more, for the frames."""
+    frame_jacobians: Array
+    """``(..., frames, 6, nv)``"""
+
+
+def terms(
+    robot: Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    frames: str | Sequence[str] = (),
+    reference: Reference = "local",
+) -> Terms:
+    """Mass matrix, bias and gravity torques, energies, momentum, and frames with their Jacobians, in one sweep.
+
+    Poses and composite inertias are computed once: all of it takes little more than the mass matrix and the bias
+    torques alone. ``lw.Evaluator(robot, "terms", frames)`` is the same to hold on to, to `bind` and to `compile`.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        frames: Names of frames or bodies.
+        reference: Axes of the frames' Jacobians: ``"local"``, ``"aligned"`` or ``"world"``, as of `frame_jacobian`.
+    """
+    need_mass(robot)
+    names = frame_names(frames)
+    M, bias, gravity, kinetic, potential, center, A, h, rotation, position, J = evaluator_of(
+        robot, "terms", names, reference
+    )(q, v)
+    energy = Energy(kinetic[..., 0], potential[..., 0])
+    placements = Placement(position, rotation, check=False)
+    velocity, of_center = h[..., 3:] / robot.mass, A[..., 3:, :] / robot.mass
+    return Terms(M, bias, gravity, energy, center, velocity, of_center, h, A, placements, J)
+
+
+def inverse_mass_matrix(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """``M(q)^-1``, ``(..., nv, nv)``, by articulated inertias: `inverse_mass_product` of all unit torques.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = evaluator_of(robot, "inverse_mass_matrix")(q, out=out)
+    return result
