@@ -24,7 +24,7 @@ GAINS = np.linspace(1.0, 5.0, 5)
 
 def controlled(**options: Any) -> lw.Simulation:
     controller = lw.Controller(spring, per_robot="gain", gain=GAINS)
-    return lw.Simulation(zoo.four_bar(), 5, controller=controller, control_every=3, compile=False, **options)
+    return lw.Simulation(zoo.four_bar(), 5, controller=controller, control_every=3, compile=True, **options)
 
 
 @pytest.mark.parametrize("method", ["auto", "minimal"])
@@ -40,7 +40,7 @@ def test_a_simulation_is_rollouts_to_the_last_bit(method: Any) -> None:
         controller=sim.controller,
         control_every=3,
         record_every=10,
-        compile=False,
+        compile=True,
     )
     np.testing.assert_array_equal(found.q, expected.q[1:])
     np.testing.assert_array_equal(found.v, expected.v[1:])
@@ -79,11 +79,11 @@ def test_robots_have_parameters_of_their_own_which_resets_change() -> None:
     robot = zoo.pendulum()
     own = robot.parameters["mass"]
     masses = own * np.array([1.0, 2.0, 3.0])[:, None]
-    sim = lw.Simulation(robot, 3, parameters={"mass": masses}, compile=False)
+    sim = lw.Simulation(robot, 3, parameters={"mass": masses}, compile=True)
     tau = np.full(robot.nv, 0.3)
     sim.step(tau=tau, steps=20)
     for k in range(3):
-        expected = lw.Stepper(robot, parameters=["mass"])(
+        expected = lw.Stepper(robot, parameters=["mass"]).compile()(
             robot.neutral(), np.zeros(robot.nv), tau, steps=20, mass=masses[k]
         )
         np.testing.assert_allclose(sim.q[k], expected.q, rtol=0, atol=1e-14)
@@ -106,7 +106,7 @@ def test_a_robot_that_is_lost_holds_nan_until_it_is_reset() -> None:
 
 def test_states_and_commands_are_given_for_all_or_for_each() -> None:
     robot = zoo.pendulum()
-    sim = lw.Simulation(robot, 2, q=robot.neutral() + 0.1, dtype="float32", compile=False)
+    sim = lw.Simulation(robot, 2, q=robot.neutral() + 0.1, dtype="float32", compile=True)
     assert sim.q.dtype == np.float32 and sim.q.shape == (2, robot.nq)
     sim.reset(q=np.full((2, robot.nq), 0.2), v=np.full(robot.nv, 0.5))
     np.testing.assert_allclose(sim.q, 0.2, rtol=1e-6)
@@ -128,7 +128,7 @@ def test_states_and_commands_are_given_for_all_or_for_each() -> None:
     ],
 )
 def test_calls_that_do_not_fit_say_what_is_needed(call: Any, words: str) -> None:
-    sim = lw.Simulation(zoo.pendulum(), 2, compile=False)
+    sim = lw.Simulation(zoo.pendulum(), 2, compile=True)
     with pytest.raises(lw.InputError, match=words):
         call(sim)
 
