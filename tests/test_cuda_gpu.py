@@ -35,7 +35,7 @@ CASES = [
     ("humanoid", "aba"),
     ("four_bar", "prox_bbo"),
     ("stewart", "lcaba"),
-    ("tello", "cluster"),
+    ("geared_chain", "cluster"),
 ]
 
 
