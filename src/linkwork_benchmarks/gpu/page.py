@@ -28,8 +28,8 @@ MOTIONS = {
 PUBLISHED = (
     ("MuJoCo Warp", "humanoid, 8192 worlds", "RTX PRO 6000 Blackwell", "3.97", "mujoco_warp pull request 1060 (2026)"),
     ("MuJoCo Warp", "three Frankas", "RTX PRO 6000 Blackwell", "8.08", "mujoco_warp pull request 1060 (2026)"),
-    ("MuJoCo Warp", "humanoid", "RTX 6000 Ada", "5.7", "its documentation"),
-    ("MuJoCo Warp", "Unitree G1", "RTX 6000 Ada", "2.5", "its documentation"),
+    ("MuJoCo Warp", "humanoid", "RTX 6000 Ada", "5.7", "published by its authors"),
+    ("MuJoCo Warp", "Unitree G1", "RTX 6000 Ada", "2.5", "published by its authors"),
     ("MJX", "humanoid, 131 072 worlds, float64", "H200", "2.90", "mujoco-torch pull request 74 (2026)"),
     ("MJX", "Unitree Go1, 8192 worlds", "", "3.0", "mujoco issue 1389 (2024)"),
     ("MJX 3.17", "Cassie's file, contacts on, 32 768 worlds, 4 iterations, float32", "H200", "1.63", "measured here"),
