@@ -83,7 +83,9 @@ class CudaBatch:
         self.q, self.v = self._zeros(robot.nq), self._zeros(robot.nv)
         self.steps = DeviceArray((count,), "int32", where)
         self._result = self._zeros(int(stepper.program.tree.nresult)) if stepper.contact else None
-        self.parameters = {name: self._uploaded(x.reshape(count, -1)) for name, x in parameters.items()}
+        self.parameters: dict[str, DeviceArray] = {
+            name: self._uploaded(x.reshape(count, -1)) for name, x in parameters.items()
+        }
         self._controls: dict[str, DeviceArray] = {}
         if controller is not None:
             self._controls = dict(zip(("shared", "own"), map(self._uploaded, controller.packed()), strict=True))
