@@ -169,7 +169,7 @@ def _calls(results: Results) -> str:
             forward, both = metrics[f"{g.name}.forward.s"], metrics[f"{g.name}.both.s"]
             facts.append(
                 f"Cassie's dynamics in torch, {tables.whole(g.states)} states, {g.dtype}: forward {1e3 * forward:.3f} "
-                f"ms, forward and backward {1e3 * both:.3f} ms, {both / forward:.1f} times as long, one call at a time: "
-                "where the GPU is done before autograd's Python is, this is the time of Python."
+                f"ms, forward and backward {1e3 * both:.3f} ms, {both / forward:.1f} times as long, one call at a "
+                "time: where the GPU is done before autograd's Python is, this is the time of Python."
             )
     return "## Calls\n\n" + "\n".join(f"- {fact}" for fact in facts) if facts else ""
