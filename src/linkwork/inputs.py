@@ -102,6 +102,7 @@ Precision = Literal["float64", "float32"]
 """Numbers that machine code computes with."""
 
 BackendName = Literal["plain", "native", "specialized", "cuda"]
+DeviceCode = Literal["specialized", "native"]
 """What runs a program: the Python text itself, machine code for every robot, machine code for one, that on a GPU."""
 
 DeviceName = Literal["cpu", "cuda"]
