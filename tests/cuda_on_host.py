@@ -89,7 +89,7 @@ def host_module(ir: str, arrays: int, slots: int, native: bool = False) -> str:
 @cache
 def compiled(text: str, optimization: int) -> llvm.Code:
     """A module in this process: native code is the same for many mechanisms."""
-    return llvm.Code(llvm.object_code(text, optimization), "on_host")
+    return llvm.Code(llvm.object_code(text, min(optimization, 1)), "on_host")
 
 
 class HostCode:
@@ -133,7 +133,7 @@ class HostDevice:
     """In place of `driver.Device`."""
 
     index, name, architecture, shared_memory = 0, "host", "sm_90", 228 * 1024
-    multiprocessors = 1
+    multiprocessors, memory = 1, 1 << 34
     """Few, so that threads of native code take more than one state."""
 
     def attribute(self, which: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from cuda_on_host import HostMemory, use_host
+from cuda_on_host import HostDevice, HostMemory, use_host
 from linkwork import zoo
 from linkwork.compilers.cuda import native, ptx
 from linkwork.compilers.cuda.arrays import to_device
@@ -87,22 +88,42 @@ def test_the_scratch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     given = states(robot, 300)
     fd = lw.ForwardDynamics(robot)
     gpu = fd.to("cuda", code="native")
-    monkeypatch.setattr(native, "LARGEST_SCRATCH", 1)
-    assert_close(gpu(*map(to_device, given)).acceleration, fd(*given).acceleration)
+    with monkeypatch.context() as patch:
+        patch.setattr(HostDevice, "memory", native.SHARE)
+        assert_close(gpu(*map(to_device, given)).acceleration, fd(*given).acceleration)
     (scratch,) = native._SCRATCH.values()
     (code,) = gpu.runner.codes.values()  # type: ignore[attr-defined]
     assert scratch.bytes == code.plan.warp_bytes * THREADS // native.WARP
-    monkeypatch.setattr(native, "LARGEST_SCRATCH", 1 << 30)
-    gpu(*map(to_device, given))
+    assert_close(gpu(*map(to_device, given)).acceleration, fd(*given).acceleration)
     (larger,) = native._SCRATCH.values()
     assert larger.bytes == 3 * scratch.bytes
 
 
 def test_streams_have_scratches_of_their_own() -> None:
-    make = lambda size: HostMemory(None, size)  # noqa: E731
-    first, second = (native.scratch_of(0, stream, 64, make) for stream in (0, 7))  # type: ignore[arg-type]
+    make: Any = partial(HostMemory, None)
+    first, second = (native.scratch_of(0, stream, 64, make) for stream in (0, 7))
     assert first != second
-    assert native.scratch_of(0, 7, 32, make) == second  # type: ignore[arg-type]
+    assert native.scratch_of(0, 7, 32, make) == second
+
+
+def test_addresses_in_place_of_arrays() -> None:
+    """As frameworks call it: one kernel and one plan, whatever is held."""
+    robot = zoo.serial_chain(2)
+    q, v, tau = states(robot, 3)
+    fd = lw.ForwardDynamics(robot)
+    runner = fd.to("cuda", code="native").runner
+    assert isinstance(runner, CudaRunner)
+    held = {name: np.zeros(shape) for name, shape in zip(runner.names, runner.inputs, strict=True)}
+    held = {name: x for name, x in held.items() if name not in ("q", "v", "tau")}
+    outputs = [np.full((3, *shape), np.nan) for shape in runner.outputs]
+    rows = [(x.ctypes.data, x[0].size, 1) for x in (q, v, tau, *outputs)]
+    runner.prepared(held).launch([word for row in rows for word in row], 3, 0)
+    assert_close(to_device(outputs[0]), fd(q, v, tau).acceleration)
+    runner.prepared({**held, "tau": tau[0]}).launch(
+        [word for k, row in enumerate(rows) if k != 2 for word in row], 3, 0
+    )
+    assert_close(to_device(outputs[0]), fd(q, v, tau[0]).acceleration)
+    assert len(runner.codes) == 1
 
 
 def test_parameters_and_wanted_results() -> None:

@@ -132,6 +132,13 @@ class Device:
         """Shared memory of a multiprocessor in bytes."""
         return self.attribute(SHARED_OF_MULTIPROCESSOR)
 
+    @cached_property
+    def memory(self) -> int:
+        """All its memory in bytes."""
+        found = c_size_t()
+        driver().DeviceTotalMem_v2(byref(found), self.handle)
+        return found.value
+
     def current(self) -> AbstractContextManager[None]:
         """While its context is the current one of this thread."""
         found = c_void_p()

@@ -23,8 +23,8 @@ WARP = 32
 """Threads of a warp."""
 BLOCKS = 4
 """Blocks that share one multiprocessor: 512 threads of 128 registers. Most time goes by waiting for memory."""
-LARGEST_SCRATCH = 1 << 30
-"""Bytes of the scratch, at most, unless one block needs more."""
+SHARE = 16
+"""Of the GPU's memory, the part that a scratch takes at most, unless one block needs more."""
 FURTHER = 3
 """Arguments of the kernel beyond those of straight-line code."""
 ALIGNMENT = 16
@@ -143,7 +143,7 @@ class NativeCode:
         if not count:
             return
         block = self.plan.warp_bytes * self.threads // WARP
-        most = min(BLOCKS * where.attribute(MULTIPROCESSORS), max(LARGEST_SCRATCH // max(block, 1), 1))
+        most = min(BLOCKS * where.attribute(MULTIPROCESSORS), max(where.memory // SHARE // max(block, 1), 1))
         blocks = min(-(-count // self.threads), most)
         scratch = scratch_of(where.index, stream, blocks * block, self._make)
         further = (self.plan.address, scratch, blocks * self.threads)
