@@ -7,6 +7,7 @@ import ctypes
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm_binding
@@ -16,6 +17,7 @@ from linkwork.compilers import llvm
 from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda import arrays, driver, runner
 from linkwork.compilers.cuda.device_functions import MULTIPLY_ADD, POOL, THREADS
+from linkwork.compilers.cuda.ptx import Kernel
 
 ENTRY = """
 define void @on_host(ptr %values, i64 %threads, i64 %blocks) {
@@ -55,7 +57,7 @@ define internal i64 @multiply_add(i32 %x, i32 %y, i64 %z) {
 """
 
 
-def host_module(ir: str, arrays: int, slots: int) -> str:
+def host_module(ir: str, arrays: int, slots: int, native: bool = False) -> str:
     """A kernel's module for the host: no address spaces, and a loop over threads around it."""
     text = re.sub(r"ptr addrspace\(\d\)", "ptr", ir)
     text = re.sub(r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x", r"@host_\1", text)
@@ -66,11 +68,9 @@ def host_module(ir: str, arrays: int, slots: int) -> str:
         scalar.group(0), f"@{POOL} = internal global [{max(slots, 1) * THREADS} x {scalar.group(1)}] zeroinitializer"
     )
     text = re.sub(r"= addrspacecast ptr (%\w+) to ptr", r"= getelementptr i8, ptr \1, i64 0", text)
-    text = (
-        re.sub(r'target triple = ".*"', "", text)
-        .replace("ptx_kernel ", "")
-        .replace('"nvvm.maxntid"="128" "nvvm.minctasm"="2"', "")
-    )
+    text = re.sub(r'target triple = ".*"', "", text).replace("ptx_kernel ", "")
+    text = re.sub(r'"nvvm.maxntid"="\d+" "nvvm.minctasm"="\d+"', "", text)
+    text = re.sub(r" addrspace\(\d\) constant", " constant", text)
     state = "\n".join(
         f"@host.{name} = internal global i32 {start}\n"
         f"define internal i32 @host_{name}() {{\n  %x = load i32, ptr @host.{name}\n  ret i32 %x\n}}"
@@ -78,7 +78,7 @@ def host_module(ir: str, arrays: int, slots: int) -> str:
     )
     text = text.replace(f"call i64 {MULTIPLY_ADD}", "call i64 @multiply_add")
     state += MULTIPLIED
-    kinds = ["ptr", "i64", "i64"] * arrays + ["i64", "ptr"]
+    kinds = ["ptr", "i64", "i64"] * arrays + ["i64", "ptr"] + (["ptr", "ptr", "i64"] if native else [])
     lines = []
     for k, kind in enumerate(kinds):
         lines += [f"  %p{k} = getelementptr i64, ptr %values, i64 {k}", f"  %v{k} = load {kind}, ptr %p{k}"]
@@ -86,12 +86,20 @@ def host_module(ir: str, arrays: int, slots: int) -> str:
     return f"{state}\n{text}\n{ENTRY.replace('CALL', chr(10).join(lines))}"
 
 
+@cache
+def compiled(text: str, optimization: int) -> llvm.Code:
+    """A module in this process: native code is the same for many mechanisms."""
+    return llvm.Code(llvm.object_code(text, min(optimization, 1)), "on_host")
+
+
 class HostCode:
     """In place of `driver.CudaCode`: a kernel that runs here."""
 
-    def __init__(self, ir: str, arrays: int, shared_bytes: int, bytes_of_number: int) -> None:
+    def __init__(self, kernel: Kernel, arrays: int, bytes_of_number: int, native: bool) -> None:
+        shared_bytes = kernel.shared_bytes
         slots = shared_bytes // (THREADS * bytes_of_number)
-        self._code = llvm.Code(llvm.object_code(host_module(ir, arrays, slots)), "on_host")
+        text = host_module(kernel.ir, arrays, slots, native)
+        self._code = compiled(text, kernel.optimization)
         self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(self._code.address)
         self.arrays, self.threads, self.shared_bytes = arrays, THREADS, shared_bytes
 
@@ -99,8 +107,11 @@ class HostCode:
         return self._code.address
 
     def launch(self, values: Sequence[int], count: int, stream: int, where: Any, status: int = 0) -> None:
-        words = np.array([*values, count, status], np.int64)
-        self._run(words.ctypes.data, self.threads, -(-count // self.threads))
+        self.launch_blocks((*values, count, status), -(-count // self.threads), stream, where)
+
+    def launch_blocks(self, values: Sequence[int], blocks: int, stream: int, where: Any) -> None:
+        words = np.array(values, np.int64)
+        self._run(words.ctypes.data, self.threads, blocks)
 
 
 class HostMemory:
@@ -122,6 +133,12 @@ class HostDevice:
     """In place of `driver.Device`."""
 
     index, name, architecture, shared_memory = 0, "host", "sm_90", 228 * 1024
+    multiprocessors, memory = 1, 1 << 34
+    """Few, so that threads of native code take more than one state."""
+
+    def attribute(self, which: int) -> int:
+        assert which == driver.MULTIPROCESSORS
+        return self.multiprocessors
 
     def current(self) -> Any:
         return nullcontext()
@@ -134,9 +151,8 @@ def use_host(monkeypatch: Any) -> None:
         found = self.codes.get((signature, 0))
         if found is None:
             kernel = self.kernel(signature, HostDevice.shared_memory)
-            found = self.codes[signature, 0] = HostCode(
-                kernel.ir, len(self.shapes), kernel.shared_bytes, self.dtype.itemsize
-            )  # type: ignore[assignment]
+            made: Any = HostCode(kernel, len(self.shapes), self.dtype.itemsize, self.is_native)
+            found = self.codes[signature, 0] = self.with_plan(made, where)
         return found
 
     llvm_binding.initialize_all_targets()

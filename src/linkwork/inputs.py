@@ -102,7 +102,10 @@ Precision = Literal["float64", "float32"]
 """Numbers that machine code computes with."""
 
 BackendName = Literal["plain", "native", "specialized", "cuda"]
-"""What runs a program: the Python text itself, machine code for every robot, machine code for one, that on a GPU."""
+"""What runs a program: the Python text itself, machine code for every robot, machine code for one, those on a GPU."""
+
+DeviceCode = Literal["specialized", "native"]
+"""Machine code on a GPU: for one robot, or for every robot."""
 
 DeviceName = Literal["cpu", "cuda"]
 """Where programs run."""

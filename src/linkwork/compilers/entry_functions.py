@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from linkwork.compilers.lanes import Type
 
 if TYPE_CHECKING:
-    from linkwork.compilers.instructions import Foreign
+    from linkwork.compilers.module import Foreign
 
 
 def words(address: int) -> Any:
@@ -40,8 +40,8 @@ def call_kernel(kernel: int, rows: Any, steps: Any, states: int, context: int) -
 
 def foreign() -> dict[Callable[..., Any], Foreign]:
     """What the compiler knows of these functions."""
-    from linkwork.compilers.instructions import Foreign  # where something is to be compiled alone
     from linkwork.compilers.language import INTEGER, STATE, Int, array_type
+    from linkwork.compilers.module import Foreign  # where something is to be compiled alone
 
     return {
         words: Foreign("words", array_type(INTEGER, ("arrays",), writable=False)),

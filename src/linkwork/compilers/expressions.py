@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from itertools import takewhile
 from typing import Any
 
-from linkwork.compilers.instructions import Foreign, Writer
+from linkwork.compilers.instructions import Writer
 from linkwork.compilers.language import (
     Array,
     Bool,
@@ -29,6 +29,7 @@ from linkwork.compilers.language import (
     word,
 )
 from linkwork.compilers.line_functions import LINE_FUNCTIONS
+from linkwork.compilers.module import Foreign
 from linkwork.compilers.scalar_functions import SCALAR_FUNCTIONS
 
 INLINE_SIZE = 200
@@ -337,7 +338,7 @@ class Expressions(Writer):
         if not isinstance(function, Hashable) or not callable(function):
             raise self.error(node, f"{word(type_of(function))} cannot be called")
         lower = SCALAR_FUNCTIONS.get(function)
-        if lower is None and self.unit.t.lanes == 1:
+        if lower is None and self.unit.t.lanes == self.unit.spacing == 1:
             lower = LINE_FUNCTIONS.get(function)
         arguments = list[Value]()
         for argument in node.args:
@@ -376,7 +377,7 @@ class Expressions(Writer):
 
     def call_foreign(self, node: ast.Call, function: Foreign, arguments: list[Value]) -> Value:
         """A function that is there in LLVM IR."""
-        operands = ["ptr %c"]
+        operands = [self.unit.context]
         for x in arguments:
             operands += [f"{t} {part}" for t, part in zip(self.unit.llvm_types(type_of(x)), self.parts(x), strict=True)]
         whole = self.unit.result_type(function.result)
@@ -401,7 +402,7 @@ class Expressions(Writer):
         displays[source.gathered or ""] = True
         kinds = [self.argument_type(given[name], displays.get(name, False)) for name in names]
         lowered = self.unit.function(function, kinds, self.source, node)
-        operands = ["ptr %c"]
+        operands = [self.unit.context]
         for name, kind in zip(names, kinds, strict=True):
             types = self.unit.llvm_types(kind)
             parts = self.parts(given[name]) if types else []

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""LLVM IR as it is written for kernel text: a module, and one function of it.
+"""LLVM IR as it is written for kernel text: the instructions of one function of a `module`.
 
-`Module` knows how values are spelled and what memory is; `Writer` writes the instructions of one function: values in
-registers, variables and arrays in memory, blocks and branches. What they are written for is the matter of
-`expressions` and `lowering`.
+`Writer` has values in registers, variables and arrays in memory, blocks and branches. What they are written for is the
+matter of `expressions` and `lowering`.
 """
 
 from __future__ import annotations
@@ -12,12 +11,10 @@ import ast
 import difflib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from linkwork.compilers.lanes import Type
 from linkwork.compilers.language import (
     CONSTANT,
     INTEGER,
@@ -33,30 +30,12 @@ from linkwork.compilers.language import (
     Source,
     Table,
     Value,
-    array_type,
     entries_of,
-    is_number,
     type_of,
     word,
 )
+from linkwork.compilers.module import Module
 from linkwork.errors import KernelError
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A function of machine code."""
-
-    name: str
-    result: Any
-    """The type that it returns; None for nothing."""
-
-
-@dataclass(frozen=True)
-class Foreign:
-    """A function that is not kernel text: its name in LLVM IR, where it is given the context, and what it returns."""
-
-    name: str
-    result: Any
 
 
 @dataclass(eq=False)
@@ -72,117 +51,6 @@ class Unset:
     """A name that may have no value, or values of several types, and why."""
 
     reason: str
-
-
-class Module:
-    """A module of LLVM IR: what is in it so far, and how things are spelled in it."""
-
-    def __init__(
-        self,
-        t: Type,
-        layout: Table,
-        words: int,
-        contract: bool = True,
-        foreign: Mapping[Callable[..., Any], Foreign] = MappingProxyType({}),
-    ) -> None:
-        self.t = t
-        self.foreign = foreign
-        self.layout = layout
-        """Sizes and arrays that every context has, and their words."""
-        self.words = words
-        """How many words a context has at least."""
-        self.flags = "contract " if contract else ""
-        """Whether multiplications and additions may be fused."""
-        self._text: list[str] = []
-        self._constants: dict[Any, tuple[str, ArrayType]] = {}
-        self._tags: dict[str, int] = {}
-        self._functions: dict[Any, Lowered | None] = {}
-        """Those that are written; None while one is being written."""
-        self._sincos = ""
-        self._tables: dict[Any, Table] = {}
-
-    def function(self, function: Callable[..., Any], kinds: Sequence[Any], caller: Source, node: ast.AST) -> Lowered:
-        """The machine code of a kernel for arguments of these types."""
-        raise NotImplementedError
-
-    def table_with(self, tree: Table, work: Table, fields: tuple[tuple[str, str], ...]) -> Table:
-        """A table with work arrays, read-only, in place of some of its own: the same one for the same arguments."""
-        key = (tree, work, fields)
-        if key not in self._tables:
-            given = {field: work.arrays[name] for field, name in fields}
-            moved = {field: (place, replace(kind, writable=False)) for field, (place, kind) in given.items()}
-            self._tables[key] = Table(tree.name, tree.sizes, {**tree.arrays, **moved})
-        return self._tables[key]
-
-    def sincos(self, caller: Source, node: ast.AST) -> str:
-        """The name of the function for sine and cosine."""
-        raise NotImplementedError
-
-    def text(self) -> str:
-        """All of it, with what it needs from LLVM."""
-        t = self.t
-        one = [f"declare {t.name} @llvm.{f}.{t.suffix}({t.name})" for f in ("sqrt", "rint", "fabs")]
-        one.append(f"declare {t.name} @llvm.fma.{t.suffix}({t.name}, {t.name}, {t.name})")
-        tags = ['!2 = !{!"linkwork"}']
-        for name, number in self._tags.items():
-            tags += [
-                f'!{number + 1} = !{{!"{name}", !2, i64 0}}',
-                f"!{number} = !{{!{number + 1}, !{number + 1}, i64 0}}",
-            ]
-        return "\n".join([*one, *self._text, "attributes #0 = { nounwind }", "!0 = !{}", *tags])
-
-    def llvm_types(self, kind: Any) -> list[str]:
-        """How LLVM spells a value of this type; constants are not passed."""
-        if isinstance(kind, RecordType):
-            kind = kind.fields
-        if isinstance(kind, tuple):
-            return [name for part in kind for name in self.llvm_types(part)]
-        if isinstance(kind, ArrayType):
-            return ["ptr"]
-        if isinstance(kind, Fixed):
-            return []
-        return [{Int: "i64", Bool: "i1", Float: self.t.name}[kind]]
-
-    def result_type(self, kind: Any) -> str:
-        """How LLVM spells what a function returns."""
-        names = [] if kind is None else self.llvm_types(kind)
-        return "void" if not names else names[0] if len(names) == 1 else "{ " + ", ".join(names) + " }"
-
-    def element(self, kind: ArrayType) -> tuple[str, int]:
-        """What one entry of an array is in memory, and its alignment."""
-        if kind.element == INTEGER:
-            return "i64", 8
-        return (self.t.name, self.t.bytes * self.t.lanes) if kind.element == STATE else (self.t.scalar, self.t.bytes)
-
-    def alias(self, kind: ArrayType) -> str:
-        """What LLVM may know of the memory of an array: that it does not change, or what it does not overlap."""
-        if kind.element != STATE and not kind.writable:
-            return ", !invariant.load !0"
-        if not kind.tag:
-            return ""
-        number = self._tags.setdefault(kind.tag, 10 + 2 * len(self._tags))
-        return f", !tbaa !{number}"
-
-    def constant_array(self, value: tuple[Any, ...]) -> tuple[str, ArrayType] | None:
-        """A tuple of constant numbers, or of such tuples of one length, as an array; None if it is none."""
-        key = Fixed(value)
-        if key not in self._constants:
-            shape, numbers = [len(value)], list(value)
-            while numbers and all(isinstance(x, tuple) for x in numbers) and len({len(x) for x in numbers}) == 1:
-                shape.append(len(numbers[0]))
-                numbers = [y for x in numbers for y in x]
-            if not numbers or not all(is_number(x) and not isinstance(x, bool) for x in numbers):
-                return None
-            integers = all(isinstance(x, int) for x in numbers)
-            if not integers and not all(isinstance(x, float) for x in numbers):
-                return None
-            name = f"@constant.{len(self._constants)}"
-            scalar_type, one = ("i64", str) if integers else (self.t.scalar, Type(self.t.dtype, 1).number)
-            listed = ", ".join(f"{scalar_type} {one(x)}" for x in numbers)
-            self._text.append(f"{name} = private unnamed_addr constant [{len(numbers)} x {scalar_type}] [{listed}]")
-            kind = array_type(INTEGER if integers else CONSTANT, tuple(shape), writable=False)
-            self._constants[key] = (name, kind)
-        return self._constants[key]
 
 
 class Writer:
@@ -370,15 +238,22 @@ class Writer:
             close = difflib.get_close_matches(name, [*table.sizes, *table.arrays], 1)
             raise self.error(node, f"{table.name} has no {name}" + (f"; did you mean {close[0]}?" if close else ""))
         place, kind = table.arrays[name]
-        return Array(self.context_word(place, "ptr"), kind)
+        if self.unit.spacing == 1 or kind.element != STATE:
+            return Array(self.context_word(place, self.unit.pointer), kind)
+        key = (place, "own")
+        if key not in self._read:
+            offset, name = self.context_word(place, "i64"), self.new("w")
+            self._head.append(f"{name} = getelementptr i8, {self.unit.pointer} %own, i64 {offset}")
+            self._read[key] = name
+        return Array(self._read[key], kind)
 
     def context_word(self, place: int, llvm_type: str) -> str:
         """A word of the context, which does not change while the kernel runs."""
         key = (place, llvm_type)
         if key not in self._read:
             address, name = self.new("p"), self.new("w")
-            self._head.append(f"{address} = getelementptr i64, ptr %c, i64 {place}")
-            self._head.append(f"{name} = load {llvm_type}, ptr {address}, !invariant.load !0")
+            self._head.append(f"{address} = getelementptr i64, {self.unit.pointer} %c, i64 {place}")
+            self._head.append(f"{name} = load {llvm_type}, {self.unit.pointer} {address}, !invariant.load !0")
             self._read[key] = name
         return self._read[key]
 
@@ -392,16 +267,16 @@ class Writer:
                 raise self.error(node, "indices count from the start: sizes of arrays are not known here")
         if kind.slots:
             at = [self.load(node, self.of_table(node, self.unit.layout, kind.slots), [at[0]]), *at[1:]]
-        element, _ = self.unit.element(kind)
+        cell, base = self.unit.cell(kind), f"{self.unit.pointer} {array.name}"
         operands = [self.as_int(node, k) for k in at]
         if all(operand == "0" for operand in operands):
             return array.name
         if all(isinstance(size, int) for size in kind.trailing):
-            block = element
+            block = cell
             for size in reversed(kind.trailing):
                 block = f"[{size} x {block}]"
             listed = ", ".join(f"i64 {operand}" for operand in operands)
-            return self.made(f"getelementptr inbounds {block}, ptr {array.name}, {listed}", "p")
+            return self.made(f"getelementptr inbounds {block}, {base}, {listed}", "p")
         offset: Value = 0
         for axis, k in enumerate(at):
             stride: Value = math.prod(size for size in kind.trailing[axis:] if isinstance(size, int))
@@ -409,7 +284,7 @@ class Writer:
                 if isinstance(size, str):
                     stride = self.integer("mul nsw", stride, self.size(node, size))
             offset = self.integer("add nsw", offset, self.integer("mul nsw", k, stride))
-        return self.made(f"getelementptr inbounds {element}, ptr {array.name}, i64 {self.as_int(node, offset)}", "p")
+        return self.made(f"getelementptr inbounds {cell}, {base}, i64 {self.as_int(node, offset)}", "p")
 
     def size(self, node: ast.AST, name: str) -> Value:
         """A size by the name that layouts give it."""
@@ -424,7 +299,7 @@ class Writer:
             return Array(place, ArrayType(kind.element, len(left), left[1:], kind.writable, kind.tag))
         element, alignment = self.unit.element(kind)
         still = self.unit.alias(kind)
-        name = self.made(f"load {element}, ptr {place}, align {alignment}{still}")
+        name = self.made(f"load {element}, {self.unit.pointer} {place}, align {alignment}{still}")
         if kind.element == INTEGER:
             return Int(name)
         return Float(self.splat(name) if kind.element == CONSTANT else name)
@@ -446,9 +321,8 @@ class Writer:
             raise self.error(node, f"{len(at)} indices for {kind}: entries are written one by one")
         element, alignment = self.unit.element(kind)
         operand = self.as_int(node, value) if kind.element == INTEGER else self.as_float(node, value)
-        self.emit(
-            f"store {element} {operand}, ptr {self.address(node, array, at)}, align {alignment}{self.unit.alias(kind)}"
-        )
+        place = f"{self.unit.pointer} {self.address(node, array, at)}"
+        self.emit(f"store {element} {operand}, {place}, align {alignment}{self.unit.alias(kind)}")
 
     def results(self, kind: Any, call: str) -> Value:
         """The value of a call."""

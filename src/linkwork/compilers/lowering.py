@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from linkwork.compilers.expressions import INLINE_SIZE, Expressions
-from linkwork.compilers.instructions import Lowered, Module, Slot, Unset
+from linkwork.compilers.instructions import Slot, Unset
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language import (
     Array,
@@ -31,6 +31,7 @@ from linkwork.compilers.language import (
     type_of,
     word,
 )
+from linkwork.compilers.module import Lowered, Module
 from linkwork.compilers.sincos import DOUBLE, LIMIT, SINGLE, sincos_text
 
 NEW_LINE = "\n  "
@@ -156,7 +157,8 @@ class Lowering(Expressions):
         """The function, and its text."""
         tree, unit = self.source.tree, self.unit
         known = f"align 8 dereferenceable({8 * unit.words}) " if unit.words else ""
-        parameters = [f"ptr noalias readonly {known}%c"]
+        attributes = f"{unit.pointer} noalias readonly {known}"
+        parameters = [unit.context.replace(f"{unit.pointer} ", attributes, 1)]
         names = self.source.names
         counter = iter(range(10**9))
         for name, kind in zip(names, kinds, strict=True):

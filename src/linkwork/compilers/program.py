@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwork.compilers.fingerprint import fingerprint
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
-from linkwork.inputs import BackendName
+from linkwork.inputs import BackendName, DeviceCode
 from linkwork.kernels.algorithm import Algorithm, resolve
 from linkwork.plans.tree import Tree, unit_ranges
 
@@ -100,7 +100,7 @@ class Backend:
 
     name: BackendName = "native"
     """``"plain"``: the Python text itself; ``"native"``: machine code that reads the plan; ``"specialized"``:
-    straight-line machine code for one robot; ``"cuda"``: the same on a GPU."""
+    straight-line machine code for one robot; ``"cuda"``: either of these on a GPU."""
     dtype: str = "float64"
     lanes: int | None = None
     """States that share one SIMD register in batches; None: as many as fit this machine."""
@@ -110,5 +110,7 @@ class Backend:
     """The most operations of a specialized program."""
     outputs: tuple[str, ...] | None = None
     """Outputs that are computed on a GPU; None: all."""
+    device_code: DeviceCode | None = None
+    """On a GPU, ``"specialized"`` or ``"native"`` code; None: native code where a program has more operations."""
     single_for_single: bool = False
     """Whether arguments that are all float32 are computed with in float32."""

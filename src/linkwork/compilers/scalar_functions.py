@@ -73,7 +73,8 @@ def _with_arrays(writer: Writer, node: ast.Call, arguments: list[Value]) -> Valu
 def _sincos(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     t, (x,) = writer.unit.t, _floats(writer, node, arguments, 1, "sincos")
     name = writer.unit.sincos(writer.source, node)
-    return writer.results((Float, Float), f"call {{ {t.name}, {t.name} }} @{name}(ptr %c, {t.name} {x})")
+    call = f"call {{ {t.name}, {t.name} }} @{name}({writer.unit.context}, {t.name} {x})"
+    return writer.results((Float, Float), call)
 
 
 def _length(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:

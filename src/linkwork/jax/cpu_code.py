@@ -127,9 +127,9 @@ def object_code(dtype: str) -> bytes:
 
 def module(dtype: str) -> str:
     """The LLVM IR of handlers for a type of numbers."""
-    from linkwork.compilers.instructions import Foreign  # where something is to be compiled alone
     from linkwork.compilers.language import INTEGER, Fixed, Int, array_type, tables
     from linkwork.compilers.lowering import Unit
+    from linkwork.compilers.module import Foreign  # where something is to be compiled alone
 
     t = Type(dtype, 1)
     integers = array_type(INTEGER, ("arrays",))

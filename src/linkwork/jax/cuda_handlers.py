@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
 import numpy as np
 
+from linkwork.compilers.cuda.calls import Prepared
 from linkwork.compilers.cuda.driver import driver
-from linkwork.compilers.cuda.runner import CudaRunner, Prepared
+from linkwork.compilers.cuda.runner import CudaRunner
 from linkwork.compilers.program import Backend, Program
 from linkwork.jax import cuda_code
 from linkwork.jax.handlers import Handler
@@ -28,7 +30,8 @@ class CudaHandler(Handler):
     """
 
     def __init__(self, program: Program, backend: Backend, held: Mapping[str, Any]) -> None:
-        runner = CudaRunner(program, backend)
+        # XLA launches the kernel itself, and has no scratch for native code.
+        runner = CudaRunner(program, replace(backend, device_code="specialized"))
         super().__init__(runner, held)
         self._runner = runner
         made = [runner.prepared(self.held, number) for number in device_numbers()]

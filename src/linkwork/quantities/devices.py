@@ -10,7 +10,7 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.compilers.trace import GPU_OPERATIONS
 from linkwork.errors import InputError
-from linkwork.inputs import DeviceName, Precision
+from linkwork.inputs import DeviceCode, DeviceName, Precision
 from linkwork.quantities.arguments import checked_dtype
 from linkwork.quantities.differentiable import Differentiable
 
@@ -37,6 +37,7 @@ class OnDevices:
         dtype: Precision = "float64",
         max_operations: int = GPU_OPERATIONS,
         outputs: str | Sequence[str] | None = None,
+        code: DeviceCode | None = None,
     ) -> Self:
         """The same on a GPU, or back on the CPU in native code.
 
@@ -48,9 +49,12 @@ class OnDevices:
         Args:
             device: Where to run.
             dtype: Numbers to compute with.
-            max_operations: The most operations that a straight-line program may have.
+            max_operations: The most operations that specialized code may have on a GPU.
             outputs: On a GPU, names of results that are wanted, such as ``"acceleration"`` of `ForwardDynamics`: what
                 the others alone need is not computed, and they are None. By default all.
+            code: On a GPU, ``"specialized"`` code is a straight line for one robot, ``"native"`` code reads its plan.
+                By default the first, and the second where that would have more than ``max_operations``. Programs that
+                are made of others, as `jvp` and `vjp` are, are specialized always.
         """
         kind = checked_dtype(dtype)
         if device == "cpu":
@@ -59,7 +63,9 @@ class OnDevices:
             raise InputError(f"device is {device!r}, needs 'cpu' or 'cuda'")
         self._check_gpu(kind)
         wanted = None if outputs is None else self._output_names([outputs] if isinstance(outputs, str) else outputs)
-        return self._on(Backend("cuda", kind, None, self._backend.threads, max_operations, wanted))
+        if code not in (None, "specialized", "native"):
+            raise InputError(f"code is {code!r}, needs 'specialized' or 'native'")
+        return self._on(Backend("cuda", kind, None, self._backend.threads, max_operations, wanted, code))
 
     def _check_gpu(self, dtype: str) -> None:
         """Raise an error where this evaluator cannot run on a GPU."""

@@ -37,13 +37,18 @@ POOL = "linkwork_pool"
 
 def module_head(t: Type) -> str:
     """What the functions of a module need: intrinsics, the pool of shared memory."""
+    return f"{thread_head(t)}\n{declarations(t)}"
+
+
+def thread_head(t: Type) -> str:
+    """The same without arithmetic."""
     sizes = [f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in ("tid", "ctaid", "ntid")]
     pool = f"@{POOL} = external addrspace(3) global [0 x {t.scalar}], align 16"
-    return "\n".join([f'target triple = "{TRIPLE}"', declarations(t), *sizes, pool])
+    return "\n".join([f'target triple = "{TRIPLE}"', *sizes, pool])
 
 
-def thread_index(t: Type) -> list[str]:
-    """``%state``: the number of a thread in the grid; ``%shared``: its first slot."""
+def thread_index(t: Type, name: str = "state") -> list[str]:
+    """``%state``, or another name: the number of a thread in the grid; ``%shared``: its first slot."""
     return [
         "%thread32 = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
         "%block32 = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()",
@@ -52,7 +57,7 @@ def thread_index(t: Type) -> list[str]:
         "%block = zext i32 %block32 to i64",
         "%threads = zext i32 %threads32 to i64",
         "%first = mul i64 %block, %threads",
-        "%state = add i64 %first, %thread",
+        f"%{name} = add i64 %first, %thread",
         f"%shared = getelementptr {t.scalar}, {SHARED} @{POOL}, i64 %thread",
     ]
 

@@ -132,6 +132,13 @@ class Device:
         """Shared memory of a multiprocessor in bytes."""
         return self.attribute(SHARED_OF_MULTIPROCESSOR)
 
+    @cached_property
+    def memory(self) -> int:
+        """All its memory in bytes."""
+        found = c_size_t()
+        driver().DeviceTotalMem_v2(byref(found), self.handle)
+        return found.value
+
     def current(self) -> AbstractContextManager[None]:
         """While its context is the current one of this thread."""
         found = c_void_p()
@@ -234,13 +241,14 @@ class CudaCode:
         arrays: How many arrays it takes.
         threads: Threads of a block.
         shared_bytes: Shared memory of a block.
+        further: Parameters beyond arrays, count and status.
     """
 
-    def __init__(self, cubin: bytes, arrays: int, threads: int, shared_bytes: int) -> None:
+    def __init__(self, cubin: bytes, arrays: int, threads: int, shared_bytes: int, further: int = 0) -> None:
         self.cubin, self.arrays, self.threads, self.shared_bytes = cubin, arrays, threads, shared_bytes
         self._functions: dict[int, int] = {}
         self._lock = threading.Lock()
-        self._format = struct.Struct(f"<{3 * arrays + 2}q")
+        self._format = struct.Struct(f"<{3 * arrays + 2 + further}q")
         self._idle: list[_Parameters] = []
 
     def function(self, where: Device) -> int:

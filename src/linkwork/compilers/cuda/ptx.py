@@ -43,6 +43,7 @@ from linkwork.compilers.cuda.device_functions import (
 )
 from linkwork.compilers.entry import TINY
 from linkwork.compilers.lanes import Type
+from linkwork.compilers.llvm import optimize
 from linkwork.compilers.trace import Trace
 
 BLOCKS = 2
@@ -69,6 +70,8 @@ class Kernel:
     level: int
     """How much the assembler is to optimize."""
     threads: int = THREADS
+    optimization: int = 0
+    """How much LLVM is to optimize before: nothing of straight-line programs."""
 
 
 def limits(dtype: str, shared_memory: int) -> Limits:
@@ -149,7 +152,9 @@ def _iterations(trace: Trace, t: Type, lines: dict[str, list[str]]) -> list[str]
     """Further iterations of one state, until it has ended."""
     ends = trace.refine is not None
     progress = len(trace.inputs) + len(trace.outputs) - 1
-    text = ["br label %check", "check:", *_unfinished(t, len(trace.inputs) - 1, progress, ends)]
+    settings = len(trace.inputs) - 1
+    where = [(f"%a{k}", f"%step{k}") for k in (settings, progress)]
+    text = ["br label %check", "check:", *unfinished(t, where[0], where[1], ends)]
     text += ["br i1 %open, label %more, label %ended", "more:"]
     text += ["br i1 %ending, label %refine, label %iterate" if ends else "br label %iterate"]
     for name in trace.further:
@@ -157,13 +162,20 @@ def _iterations(trace: Trace, t: Type, lines: dict[str, list[str]]) -> list[str]
     return [*text, "ended:"]
 
 
-def _unfinished(t: Type, settings: int, progress: int, ends: bool) -> list[str]:
-    """``%open``: whether the state goes on; where a text ends iterations, ``%ending``: whether that one is next."""
+def unfinished(t: Type, settings: tuple[str, str], progress: tuple[str, str], ends: bool) -> list[str]:
+    """``%open``: whether the state goes on; where a text ends iterations, ``%ending``: whether that one is next.
 
-    def number(name: str, array: int, place: int) -> list[str]:
+    Args:
+        t: Type of the numbers.
+        settings: Where settings are, and how far their numbers are apart.
+        progress: The same of the output that says how far iterations are.
+        ends: Whether a text ends iterations.
+    """
+
+    def number(name: str, array: tuple[str, str], place: int) -> list[str]:
         return [
-            f"%{name}.k = mul i64 %step{array}, {place}",
-            f"%{name}.p = getelementptr {t.scalar}, {GLOBAL} %a{array}, i64 %{name}.k",
+            f"%{name}.k = mul i64 {array[1]}, {place}",
+            f"%{name}.p = getelementptr {t.scalar}, {GLOBAL} {array[0]}, i64 %{name}.k",
             f"%{name} = load volatile {t.scalar}, {GLOBAL} %{name}.p",
         ]
 
@@ -239,10 +251,9 @@ def _reports(trace: Trace, t: Type, bad: str) -> list[str]:
         f"%written = load {s}, ptr %finite",
         f"%lost = fcmp uno {s} %written, {t.number(0.0)}",
         f"%wrong = or i1 {bad}, %lost",
-        "%number32 = trunc i64 %state to i32",
         "br i1 %wrong, label %report, label %end",
         "report:",
-        f"br i1 {bad}, label %erase, label %count.2",
+        f"br i1 {bad}, label %erase, label %counted",
         "erase:",
     ]
     outputs = list(enumerate(trace.outputs, len(trace.inputs)))
@@ -263,18 +274,29 @@ def _reports(trace: Trace, t: Type, bad: str) -> list[str]:
             f"erased{k}:",
         ]
         before = f"erased{k}"
-    lines.append("br label %count.0")
+    return [*lines, "br label %counted", "counted:", *counted("%state", bad, "end")]
+
+
+def counted(state: str, bad: str, then: str) -> list[str]:
+    """Count a state in the status, where it is given.
+
+    Args:
+        state: Number of the state.
+        bad: Whether its inputs are not finite; else its results are not.
+        then: The label to go on with.
+    """
+    lines = [f"%number32 = trunc i64 {state} to i32", f"br i1 {bad}, label %count.0, label %count.2"]
     for word in (0, 2):
         lines += [
             f"count.{word}:",
             f"%asked.{word} = icmp ne {GLOBAL} %status, null",
-            f"br i1 %asked.{word}, label %add.{word}, label %end",
+            f"br i1 %asked.{word}, label %add.{word}, label %{then}",
             f"add.{word}:",
             f"%word.{word} = getelementptr i32, {GLOBAL} %status, i64 {word}",
             f"%word.{word + 1} = getelementptr i32, {GLOBAL} %status, i64 {word + 1}",
             f"%old.{word} = atomicrmw add {GLOBAL} %word.{word}, i32 1 monotonic",
             f"%old.{word + 1} = atomicrmw umin {GLOBAL} %word.{word + 1}, i32 %number32 monotonic",
-            "br label %end",
+            f"br label %{then}",
         ]
     return lines
 
@@ -291,15 +313,18 @@ def machine(architecture: str) -> Any:
     return target.create_target_machine(cpu=architecture, features="+ptx78", opt=2)
 
 
-def assembly(ir: str, architecture: str = "sm_90") -> str:
+def assembly(ir: str, architecture: str = "sm_90", optimization: int = 0) -> str:
     """The PTX of a module.
 
     Args:
         ir: The module as LLVM IR.
         architecture: The oldest GPU that it is for.
+        optimization: How much LLVM optimizes the module first.
     """
     target = machine(architecture)
     parsed = llvm.parse_assembly(ir)
     parsed.data_layout = str(target.target_data)
     parsed.verify()
+    if optimization:
+        optimize(parsed, target, optimization)
     return str(target.emit_assembly(parsed))

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The backend ``"cuda"``: a straight-line program on a GPU, called with arrays that are there.
+"""The backend ``"cuda"``: a program on a GPU, called with arrays that are there.
+
+A program is straight-line code, or native code where it would be too long.
 
 Inputs that an evaluator holds itself (settings, regularization, parameters) are NumPy arrays of one state: they are
 copied to the GPU once. Those that are all zero (wrenches, targets, directions that a call leaves out) are not even
-that: the program is made for the inputs that are given, and what depends on zeros alone vanishes.
+that: straight-line code is made for the inputs that are given, and what depends on zeros alone vanishes.
 """
 
 from __future__ import annotations
@@ -12,14 +14,16 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from linkwork.compilers import cache as disk
 from linkwork.compilers import llvm
-from linkwork.compilers.cuda import ptx
+from linkwork.compilers.cuda import native, ptx
 from linkwork.compilers.cuda.arrays import KNOWN, Library, View, library_of, strides_of
+from linkwork.compilers.cuda.calls import Call, Prepared
 from linkwork.compilers.cuda.driver import (
     CudaCode,
     Device,
@@ -31,11 +35,12 @@ from linkwork.compilers.cuda.driver import (
     version,
 )
 from linkwork.compilers.cuda.layout import Layouts, Rows, rows_of
+from linkwork.compilers.cuda.native import NativeCode
 from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.compilers.trace import Trace
-from linkwork.errors import InputError, NotFinite
+from linkwork.errors import InputError, NotFinite, ProgramTooLarge
 
 GIVEN = ("q", "v", "tau", "a")
 """Inputs that no evaluator holds, but for zeros: NumPy arrays in their place are mistakes."""
@@ -61,7 +66,7 @@ class CudaRunner(Runner):
 
     def __init__(self, program: Program, backend: Backend) -> None:
         super().__init__(program, backend)
-        self.limit = backend.max_operations
+        self.limit, self._asked = backend.max_operations, backend.device_code
         outputs = program.algorithm.outputs
         self.wanted = [backend.outputs is None or name in backend.outputs for name in outputs]
         """Which outputs are computed."""
@@ -73,7 +78,7 @@ class CudaRunner(Runner):
         self.sizes = [math.prod(shape) for shape in self.shapes]
         self._lock = threading.Lock()
         self._trace: Trace | None = None
-        self.codes: dict[tuple[Signature, int], CudaCode] = {}
+        self.codes: dict[tuple[Signature, int], CudaCode | NativeCode] = {}
         """Kernels that were made, by signature and GPU."""
         self._constants: dict[tuple[int, bytes], Memory] = {}
         self._copies: dict[tuple[int, int], tuple[Memory, Any]] = {}
@@ -82,7 +87,22 @@ class CudaRunner(Runner):
 
     # Machine code ----------------------------------------------------------------------------------------------------
 
-    def code(self, signature: Signature, where: Device) -> CudaCode:
+    @cached_property
+    def is_native(self) -> bool:
+        """Whether code reads the plan: by request, or where straight-line code would be too long."""
+        if self._asked is not None or not native.has_text(self.program):
+            return self._asked == "native" and native.has_text(self.program)
+
+        def make() -> bytes:
+            try:
+                self._trace = self.program.trace(self.limit)
+            except ProgramTooLarge:
+                return b"native"
+            return b"specialized"
+
+        return disk.fetch(disk.key("cuda code", *self.program.content(), str(self.limit)), make) == b"native"
+
+    def code(self, signature: Signature, where: Device) -> CudaCode | NativeCode:
         """The kernel for a set of given inputs: from this process, from the cache, or made now."""
         found = self.codes.get((signature, where.index))
         if found is None:
@@ -92,7 +112,32 @@ class CudaRunner(Runner):
                     found = self.codes[signature, where.index] = self._made(signature, where)
         return found
 
-    def _made(self, signature: Signature, where: Device) -> CudaCode:
+    def _made(self, signature: Signature, where: Device) -> CudaCode | NativeCode:
+        target = (where.architecture, str(version()))
+        name = native.cache_name(self.program.algorithm, self.dtype.name, tuple(self.wanted), *target)
+        if not self.is_native:
+            name = self._cache_name(signature, where)
+
+        def make() -> bytes:
+            robot = "" if self.is_native else f" of '{self.program.robot}'"
+            with disk.announced(f"{self.program.algorithm.name}{robot} ({self.dtype}, {where.name})"):
+                kernel = self.kernel(signature, where.shared_memory)
+                text = ptx.assembly(kernel.ir, where.architecture, kernel.optimization)
+                cubin = machine_code(text, where, kernel.level)
+                return packed(cubin, threads=kernel.threads, shared_bytes=kernel.shared_bytes)
+
+        cubin, known = unpacked(disk.fetch(name, make))
+        further = native.FURTHER if self.is_native else 0
+        return self.with_plan(CudaCode(cubin, len(self.shapes), **known, further=further), where)
+
+    def with_plan(self, code: CudaCode, where: Device) -> CudaCode | NativeCode:
+        """A kernel, and the plan that it reads where it does."""
+        if not self.is_native:
+            return code
+        memory = partial(Memory, where)
+        return NativeCode(code, native.Plan(self.program, self.dtype.name, memory), memory)
+
+    def _cache_name(self, signature: Signature, where: Device) -> str:
         parts = [self.dtype.name, str(self.limit), repr((sorted(signature.zero), sorted(signature.held), self.wanted))]
         parts += [
             where.architecture,
@@ -101,20 +146,14 @@ class CudaRunner(Runner):
             llvm.version(),
             repr(self.program.units),
         ]
-        name = disk.key("cuda", *self.program.content(), *parts)
-
-        def make() -> bytes:
-            what = f"{self.program.algorithm.name} of '{self.program.robot}' ({self.dtype}, {where.name})"
-            with disk.announced(what):
-                kernel = self.kernel(signature, where.shared_memory)
-                cubin = machine_code(ptx.assembly(kernel.ir, where.architecture), where, kernel.level)
-                return packed(cubin, threads=kernel.threads, shared_bytes=kernel.shared_bytes)
-
-        cubin, known = unpacked(disk.fetch(name, make))
-        return CudaCode(cubin, len(self.shapes), **known)
+        return disk.key("cuda", *self.program.content(), *parts)
 
     def kernel(self, signature: Signature, shared_memory: int) -> ptx.Kernel:
         """The kernel as LLVM IR, for multiprocessors with so many bytes of shared memory."""
+        if self.is_native:
+            from linkwork.compilers.cuda import kernel_text  # where something is to be compiled alone
+
+            return kernel_text.kernel(self.program.algorithm, self.dtype.name, self.wanted)
         limits = ptx.limits(self.dtype.name, shared_memory)
         held = signature.zero | signature.held
         return ptx.kernel(self.traced(signature), self.dtype.name, limits, held, self.program.units)
@@ -247,6 +286,8 @@ class CudaRunner(Runner):
 
     def signature(self, constants: Mapping[int, Any]) -> Signature:
         """The signature of calls with these inputs held."""
+        if self.is_native:
+            return Signature()  # one kernel for all
         zero = frozenset(k for k, x in constants.items() if not x.any())
         return Signature(zero, frozenset(constants) - zero)
 
@@ -311,101 +352,3 @@ class CudaRunner(Runner):
                     f"results of {words[2]} states of {what} are not finite; the first is state {words[3]}: numbers "
                     f"are too large for {self.dtype}, or a body has no inertia"
                 )
-
-
-class Call:
-    """A call with arrays of known shapes and strides: what remains is their addresses.
-
-    Args:
-        code: The kernel.
-        where: The GPU.
-        status: Address of the words that count states that are not finite.
-        library: Whose arrays results are.
-        given: Which inputs are the caller's arrays.
-        outputs: Views of outputs.
-        wanted: Which outputs are computed.
-        rows: All arrays by their rows, inputs then outputs.
-        launches: Arguments of launches, and how many states each has.
-    """
-
-    def __init__(
-        self,
-        code: CudaCode,
-        where: Device,
-        status: int,
-        library: Library,
-        given: Sequence[int],
-        outputs: Sequence[View],
-        wanted: Sequence[bool],
-        rows: Sequence[Rows],
-        launches: Sequence[tuple[list[int], int]],
-    ) -> None:
-        self.code, self.where, self.status, self.library = code, where, status, library
-        self.given, self.outputs, self.launches = tuple(given), tuple(outputs), list(launches)
-        self.wanted = tuple(wanted)
-        self._starts = [row.pointer for row in rows]
-
-    def run(
-        self, arguments: Sequence[Any], out: Sequence[Any], stream: int | None, views: Sequence[View | None] = ()
-    ) -> list[Any]:
-        """Launch with these arrays; ``views`` of them, where they are known."""
-        library, where = self.library, self.where
-        pointers = list(self._starts)
-        for k in () if views else self.given:  # else they are those of the first call
-            x = arguments[k]
-            pointers[k] = KNOWN[type(x)].pointer(x)
-        read = {pointers[k] for k in self.given}
-        results: list[Any] = []
-        for k, (given, like, wanted) in enumerate(zip(out, self.outputs, self.wanted, strict=True), len(arguments)):
-            if not wanted:
-                array = None
-            elif given is None:
-                array, pointers[k] = library.empty(like)
-            else:
-                array = given
-                if not views:
-                    pointers[k] = KNOWN[type(given)].pointer(given)
-                if pointers[k] in read:
-                    raise InputError("an array that is given as out is an input too: give another")
-            results.append(array)
-        if stream is None:
-            stream = library.stream(where.index)
-        with where.current():
-            for values, count in self.launches:
-                full = values.copy()
-                for k, start in enumerate(self._starts):
-                    full[3 * k] += pointers[k] - start
-                self.code.launch(full, count, stream, where, self.status)
-        return [
-            x if given is not None or x is None else library.finished(x) for x, given in zip(results, out, strict=True)
-        ]
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A kernel, and the addresses of inputs that are the same for all states and calls."""
-
-    code: CudaCode
-    device: Device
-    held: Mapping[int, int]
-    """Addresses of inputs that are held, by their place among the arrays (0: zero, and not read)."""
-    status: int
-    """The address of the words that count states that are not finite."""
-
-    def values(self, given: Sequence[int]) -> list[int]:
-        """All values of a launch, from address, row and number distance of each array that is not held."""
-        rest, values = iter(given), list[int]()
-        for k in range(self.code.arrays):
-            values += (self.held[k], 0, 1) if k in self.held else (next(rest), next(rest), next(rest))
-        return values
-
-    def launch(self, given: Sequence[int], count: int, stream: int) -> None:
-        """Compute ``count`` states, ordered on a stream. The context of the GPU must be the current one.
-
-        Args:
-            given: Of each array that is not held, inputs then outputs: its address, the distance of its rows, and that
-                of the numbers of a row, both in numbers.
-            count: How many states.
-            stream: The driver's handle of the stream.
-        """
-        self.code.launch(self.values(given), count, stream, self.device, self.status)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls of a program on a GPU whose kernel is made: with arrays of known shapes, or with addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkwork.compilers.cuda.arrays import KNOWN, Library, View
+from linkwork.compilers.cuda.driver import CudaCode, Device
+from linkwork.compilers.cuda.layout import Rows
+from linkwork.compilers.cuda.native import NativeCode
+from linkwork.errors import InputError
+
+
+class Call:
+    """A call with arrays of known shapes and strides: what remains is their addresses.
+
+    Args:
+        code: The kernel.
+        where: The GPU.
+        status: Address of the words that count states that are not finite.
+        library: Whose arrays results are.
+        given: Which inputs are the caller's arrays.
+        outputs: Views of outputs.
+        wanted: Which outputs are computed.
+        rows: All arrays by their rows, inputs then outputs.
+        launches: Arguments of launches, and how many states each has.
+    """
+
+    def __init__(
+        self,
+        code: CudaCode | NativeCode,
+        where: Device,
+        status: int,
+        library: Library,
+        given: Sequence[int],
+        outputs: Sequence[View],
+        wanted: Sequence[bool],
+        rows: Sequence[Rows],
+        launches: Sequence[tuple[list[int], int]],
+    ) -> None:
+        self.code, self.where, self.status, self.library = code, where, status, library
+        self.given, self.outputs, self.launches = tuple(given), tuple(outputs), list(launches)
+        self.wanted = tuple(wanted)
+        self._starts = [row.pointer for row in rows]
+
+    def run(
+        self, arguments: Sequence[Any], out: Sequence[Any], stream: int | None, views: Sequence[View | None] = ()
+    ) -> list[Any]:
+        """Launch with these arrays; ``views`` of them, where they are known."""
+        library, where = self.library, self.where
+        pointers = list(self._starts)
+        for k in () if views else self.given:  # else they are those of the first call
+            x = arguments[k]
+            pointers[k] = KNOWN[type(x)].pointer(x)
+        read = {pointers[k] for k in self.given}
+        results: list[Any] = []
+        for k, (given, like, wanted) in enumerate(zip(out, self.outputs, self.wanted, strict=True), len(arguments)):
+            if not wanted:
+                array = None
+            elif given is None:
+                array, pointers[k] = library.empty(like)
+            else:
+                array = given
+                if not views:
+                    pointers[k] = KNOWN[type(given)].pointer(given)
+                if pointers[k] in read:
+                    raise InputError("an array that is given as out is an input too: give another")
+            results.append(array)
+        if stream is None:
+            stream = library.stream(where.index)
+        with where.current():
+            for values, count in self.launches:
+                full = values.copy()
+                for k, start in enumerate(self._starts):
+                    full[3 * k] += pointers[k] - start
+                self.code.launch(full, count, stream, where, self.status)
+        return [
+            x if given is not None or x is None else library.finished(x) for x, given in zip(results, out, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A kernel, and the addresses of inputs that are the same for all states and calls."""
+
+    code: CudaCode | NativeCode
+    device: Device
+    held: Mapping[int, int]
+    """Addresses of inputs that are held, by their place among the arrays (0: zero, and not read)."""
+    status: int
+    """The address of the words that count states that are not finite."""
+
+    def values(self, given: Sequence[int]) -> list[int]:
+        """All values of a launch, from address, row and number distance of each array that is not held."""
+        rest, values = iter(given), list[int]()
+        for k in range(self.code.arrays):
+            values += (self.held[k], 0, 1) if k in self.held else (next(rest), next(rest), next(rest))
+        return values
+
+    def launch(self, given: Sequence[int], count: int, stream: int) -> None:
+        """Compute ``count`` states, ordered on a stream. The context of the GPU must be the current one.
+
+        Args:
+            given: Of each array that is not held, inputs then outputs: its address, the distance of its rows, and that
+                of the numbers of a row, both in numbers.
+            count: How many states.
+            stream: The driver's handle of the stream.
+        """
+        self.code.launch(self.values(given), count, stream, self.device, self.status)

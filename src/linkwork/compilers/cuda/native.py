@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What native code on a GPU needs beside its text (`kernel_text`): the plan of a robot, and a scratch for threads."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from linkwork.compilers import llvm
+from linkwork.compilers.cache import key
+from linkwork.compilers.cuda.driver import MULTIPROCESSORS, Device, Memory
+from linkwork.compilers.fingerprint import fingerprint
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.program import Program
+from linkwork.kernels.algorithm import Algorithm, resolve
+
+WARP = 32
+"""Threads of a warp."""
+BLOCKS = 4
+"""Blocks that share one multiprocessor: 512 threads of 128 registers. Most time goes by waiting for memory."""
+SHARE = 16
+"""Of the GPU's memory, the part that a scratch takes at most, unless one block needs more."""
+FURTHER = 3
+"""Arguments of the kernel beyond those of straight-line code."""
+ALIGNMENT = 16
+PLAN_WORDS = 3
+
+
+def has_text(program: Program) -> bool:
+    """Whether a program has kernel text of its own that can be run for one state after another."""
+    return program.derivation is None and not program.algorithm.traced and not program.algorithm.shared
+
+
+@cache
+def cache_name(algorithm: Algorithm, dtype: str, wanted: tuple[bool, ...], *target: str) -> str:
+    """The name under which a kernel is kept: it does not depend on the mechanism."""
+    shapes = repr([dict(part) for part in (algorithm.inputs, algorithm.outputs, algorithm.stored)])
+    layout = repr((algorithm.layout.sizes, dict(algorithm.layout.integers), dict(algorithm.layout.floats)))
+    texts = map(fingerprint, algorithm.texts)
+    return key("cuda native", algorithm.name, *texts, shapes, layout, dtype, repr(wanted), *target, llvm.version())
+
+
+# What it reads -------------------------------------------------------------------------------------------------------
+
+
+class Plan:
+    """The context of native code on a GPU: the plan of a robot, copied there once, and where things are in a scratch.
+
+    Args:
+        program: Kernel text and the plan.
+        dtype: Type of the numbers.
+        make: Allocates memory of the GPU, given how many bytes.
+    """
+
+    def __init__(self, program: Program, dtype: str, make: Callable[[int], Memory]) -> None:
+        algorithm, tree, t = program.algorithm, program.tree, Type(dtype, 1)
+        layout = algorithm.layout
+        arrays = [
+            np.ascontiguousarray(getattr(tree, name), np.int64 if name in layout.integers else np.dtype(dtype))
+            for name in layout.shapes
+        ]
+        arrays.append(np.array(program.units, np.int64).reshape(-1, 2))
+        shapes = [*algorithm.stored.values(), *algorithm.inputs.values(), *algorithm.outputs.values()]
+        sizes = [math.prod(resolve(shape, tree)) for shape in shapes]
+        offsets = [WARP * t.bytes * sum(sizes[:k]) for k in range(len(sizes))]
+        self.warp_bytes: int = WARP * t.bytes * sum(sizes)
+        """Scratch of a warp."""
+        stored = len(algorithm.stored)
+        words = len(layout.sizes) + len(arrays) - 1 + stored + PLAN_WORDS + 2 * (len(sizes) - stored)
+        starts, end = list[int](), _aligned(8 * words)
+        for array in arrays:
+            starts.append(end)
+            end = _aligned(end + array.nbytes)
+        self._memory = make(end)
+        self.address: int = self._memory.pointer
+        """Where the context is."""
+        table = [int(getattr(tree, name)) for name in layout.sizes]
+        table += [self.address + start for start in starts[:-1]]
+        table += offsets[:stored]
+        table += [self.warp_bytes, len(program.units), self.address + starts[-1]]
+        table += [word for pair in zip(offsets[stored:], sizes[stored:], strict=True) for word in pair]
+        content = bytearray(end)
+        content[: 8 * words] = np.array(table, np.int64).tobytes()
+        for start, array in zip(starts, arrays, strict=True):
+            content[start : start + array.nbytes] = array.tobytes()
+        self._memory.write(bytes(content))
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+# Launches ------------------------------------------------------------------------------------------------------------
+
+
+class Launchable(Protocol):
+    """A kernel that can be launched: `driver.CudaCode`."""
+
+    arrays: int
+    threads: int
+    shared_bytes: int
+
+    def function(self, where: Device) -> int:
+        """The driver's handle of the kernel on a GPU."""
+
+    def launch_blocks(self, values: Sequence[int], blocks: int, stream: int, where: Device) -> None:
+        """Launch so many blocks."""
+
+
+class NativeCode:
+    """A kernel and the plan that it reads, launched as straight-line code is.
+
+    Args:
+        code: The kernel.
+        plan: The plan, on the same GPU.
+        make: Allocates memory of the GPU, given how many bytes.
+    """
+
+    def __init__(self, code: Launchable, plan: Plan, make: Callable[[int], Memory]) -> None:
+        self.code, self.plan, self._make = code, plan, make
+        self.arrays, self.threads, self.shared_bytes = code.arrays, code.threads, code.shared_bytes
+
+    def function(self, where: Device) -> int:
+        """The driver's handle of the kernel (``CUfunction``) on a GPU."""
+        return self.code.function(where)
+
+    def launch(self, values: Sequence[int], count: int, stream: int, where: Device, status: int = 0) -> None:
+        """Compute ``count`` states, ordered on a stream. The context of the GPU must be the current one.
+
+        Args:
+            values: Of each array, inputs then outputs: its address, the distance of its rows, and that of the numbers
+                of a row, both in numbers.
+            count: How many states.
+            stream: The driver's handle of the stream.
+            where: The GPU.
+            status: Address of four words that count what is not finite (`ptx`); 0: none.
+        """
+        if not count:
+            return
+        block = self.plan.warp_bytes * self.threads // WARP
+        most = min(BLOCKS * where.attribute(MULTIPROCESSORS), max(where.memory // SHARE // max(block, 1), 1))
+        blocks = min(-(-count // self.threads), most)
+        scratch = scratch_of(where.index, stream, blocks * block, self._make)
+        further = (self.plan.address, scratch, blocks * self.threads)
+        self.code.launch_blocks((*values, count, status, *further), blocks, stream, where)
+
+
+_SCRATCH: dict[tuple[int, int], Any] = {}
+_LOCK = threading.Lock()
+
+
+def scratch_of(where: int, stream: int, size: int, make: Callable[[int], Memory]) -> int:
+    """The address of a scratch of at least so many bytes, one for each stream: what is on it runs in order.
+
+    Where a larger one takes the place of another, the driver waits for all work before it gives memory back.
+
+    Args:
+        where: Number of the GPU.
+        stream: The driver's handle of the stream.
+        size: How many bytes.
+        make: Allocates memory of the GPU, given how many bytes.
+    """
+    with _LOCK:
+        found = _SCRATCH.get((where, stream))
+        if found is None or found.bytes < size:
+            _SCRATCH.pop((where, stream), None)
+            found = None  # given back before more is asked for
+            found = _SCRATCH[where, stream] = make(size)
+        return int(found.pointer)
