@@ -196,6 +196,7 @@ def test_robots_that_differ_in_one_number_do_not_share_a_program() -> None:
 def test_every_file_with_kernel_text_counts_in_the_digest() -> None:
     """Else a changed kernel would run as it was compiled before."""
     files = {path.resolve() for path in cache.ROOT.rglob("*.py") if "@kernel" in path.read_text(encoding="utf-8")}
+    files = {path for path in files if path.parent.name != "jax"}  # their text is in names: `jax.call_frame.kept_code`
     assert len(files) > 15
     assert files <= {path.resolve() for path in cache.sources()}
 

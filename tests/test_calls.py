@@ -112,7 +112,7 @@ def test_a_bound_call_gives_the_same_numbers(case: Case, backend: str, batch: tu
 
 @each_backend
 def test_a_bound_call_sees_what_its_arrays_hold_now(backend: str) -> None:
-    evaluator, arguments = BACKENDS[backend](FORWARD), inputs(FORWARD, tree(1), 3)
+    evaluator, arguments = BACKENDS[backend](FORWARD), [np.array(x) for x in inputs(FORWARD, tree(1), 3)]
     out = np.empty(tree(1).nv)
     step = evaluator.bind(*arguments, out=out)
     for seed in range(5):

@@ -27,6 +27,6 @@ def test_make_quick_leaves_out_every_kind_and_pytest_knows_it() -> None:
     markers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"][
         "markers"
     ]
-    assert {marker.partition(":")[0] for marker in markers} == {"models", *KINDS}
+    assert {marker.partition(":")[0] for marker in markers} == {"gpu", "models", *KINDS}
     (left_out,) = re.findall(r"^QUICK := not \((.*)\)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert set(left_out.split(" or ")) == set(KINDS)

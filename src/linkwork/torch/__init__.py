@@ -10,6 +10,7 @@
 | `launches`          | programs on a CUDA device, launched with addresses of tensors             |
 | `device_functions`  | evaluators as functions of tensors on a CUDA device                       |
 | `staged_launches`   | the same of products of methods that iterate                              |
+| `shared_arrays`     | NumPy arrays that share the memory of CPU tensors, made in machine code   |
 | `call`              | one of `value`, `vjp`, `jvp`, `hvp` with tensors: shapes, types, devices  |
 | `derivatives`       | which of these differentiates which: the rules, on tensors                |
 | `autograd`          | the rules for eager mode and for `torch.func`                             |

@@ -240,9 +240,9 @@ class EvaluatorFunction(ArrayFunction):
                 return (*found, result) if keeps else found
 
             return solve
-        if len(self.results) == 1 and not isinstance(evaluate, ImpactDynamics):
-            return lambda *arrays: (evaluate(*arrays),)
-        return super().positional_value()
+        if isinstance(evaluate, ImpactDynamics):
+            return super().positional_value()
+        return evaluate if len(self.results) > 1 else lambda *arrays: (evaluate(*arrays),)
 
     def _solution(self, outputs: Sequence[Any]) -> dict[str, Any]:
         """What products in stages need not compute again."""

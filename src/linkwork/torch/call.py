@@ -14,14 +14,16 @@ tensors broadcast; results have all of them. CPU tensors and NumPy arrays share 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
 import torch
 
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.torch.array_functions import ArrayFunction, Shapes
+from linkwork.torch.shared_arrays import shared_arrays
 
 Kind = Literal["value", "vjp", "jvp", "hvp"]
 Tensor: TypeAlias = torch.Tensor
@@ -77,6 +79,11 @@ class Call:
         self._positional = arrays.positional_value() if kind == "value" and names == arrays.given else None
         self._one_type = not function.evaluator._backend.single_for_single
         self._own_type = torch.float64 if function.evaluator._backend.dtype == "float64" else torch.float32
+
+    @cached_property
+    def arrays_of(self) -> Callable[..., Sequence[Any] | None]:
+        """Makes NumPy arrays of tensors of the evaluator's own type, at little cost; None where some are others."""
+        return arrays_of(self._own_type)
 
     def other(self, kind: Kind, seeded: tuple[str, ...] | None = None) -> Call:
         """Another product with the same inputs.
@@ -209,18 +216,13 @@ class Call:
                 break
         return tuple(self._compute(self.function.arrays_on(device, TYPES[dtype]), tensors))
 
-    def _own_arrays(self, tensors: Sequence[Tensor]) -> list[Any] | None:
+    def _own_arrays(self, tensors: Sequence[Tensor]) -> Sequence[Any] | None:
         """NumPy arrays of CPU tensors of the evaluator's own type; None where some are others."""
-        own, arrays = self._own_type, []
-        if not tensors[0].is_cpu:
-            return None
-        try:
+        arrays = self.arrays_of(*tensors)
+        if arrays is not None:
             for x in tensors:
-                if x.dtype is not own:
+                if x.is_neg():
                     return None
-                arrays.append(x.numpy())
-        except (TypeError, RuntimeError):  # on another device, of another class, or with a gradient to be tracked
-            return None
         return arrays
 
     def _compute(self, function: ArrayFunction, arrays: Sequence[Any]) -> Sequence[Any]:
@@ -258,6 +260,25 @@ class Call:
                 raise InputError(f"tensors are on one device; {name} is on {x.device}, {self.names[0]} on {device}")
         if device.type not in ("cpu", "cuda"):
             raise InputError(f"tensors are on '{device}', needs 'cpu' or 'cuda'")
+
+
+@cache
+def arrays_of(dtype: torch.dtype) -> Callable[..., Sequence[Any] | None]:
+    """A function of tensors: NumPy arrays that share their memory, or None where one is of another type or device.
+
+    Of tensors that are negated lazily (`is_neg`), arrays may have the numbers as they are in memory.
+
+    Args:
+        dtype: Type of the tensors.
+    """
+
+    def by_numpy(*tensors: Tensor) -> Sequence[Any] | None:
+        try:
+            return [x.numpy() for x in tensors] if all(x.dtype is dtype for x in tensors) else None
+        except (TypeError, RuntimeError, AttributeError):  # on another device, of another class, or no tensor
+            return None
+
+    return shared_arrays(torch.Tensor, np.dtype(TYPES[dtype])) or by_numpy
 
 
 def aligned(call: Call, tensors: Sequence[Tensor], dims: Sequence[int | None]) -> list[Tensor]:

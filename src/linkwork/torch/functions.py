@@ -63,7 +63,6 @@ class Function:
         self._all_seeded = f"|{','.join(self.arrays.results)}"
         self._value, self._count = self.call("value", self._given), len(self._given)
         self._quick: Any = self._value._positional
-        self._own_type = torch.float64 if evaluator._backend.dtype == "float64" else torch.float32
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -173,16 +172,15 @@ class Function:
         """
         if _transforms_active() or forward_ad._current_level >= 0:
             return None
-        tracked, own, arrays = _grad_enabled(), self._own_type, []
-        try:
-            if not inputs[0].is_cpu:
-                return self._on_device(inputs, tracked)
-            for x in inputs:
-                if x.dtype is not own or (tracked and x.requires_grad):
-                    return None
-                arrays.append(x.numpy())
-        except (TypeError, RuntimeError, AttributeError):  # on another device, of another class, or no tensor
-            return None
+        tracked, arrays = _grad_enabled(), self._value.arrays_of(*inputs)
+        if arrays is None:
+            try:
+                return None if inputs[0].is_cpu else self._on_device(inputs, tracked)
+            except (TypeError, RuntimeError, AttributeError):  # on several devices, of other classes, or no tensors
+                return None
+        for x in inputs:
+            if (tracked and x.requires_grad) or x.is_neg():
+                return None
         found = self._quick(*arrays)
         if self._several is None:
             return _from_numpy(found[0])
