@@ -136,10 +136,6 @@ class HostDevice:
     multiprocessors, memory = 1, 1 << 34
     """Few, so that threads of native code take more than one state."""
 
-    def attribute(self, which: int) -> int:
-        assert which == driver.MULTIPROCESSORS
-        return self.multiprocessors
-
     def current(self) -> Any:
         return nullcontext()
 

@@ -41,15 +41,16 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "method"), CASES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("code", ["specialized", "native"])
 @pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
-def test_results_are_those_of_the_cpu(name: str, method: Any, dtype: Any) -> None:
+def test_results_are_those_of_the_cpu(name: str, method: Any, code: Any, dtype: Any) -> None:
     robot = getattr(zoo, name)()
     given = states(robot, 300)  # more than two blocks, the last one in part
     fd = lw.ForwardDynamics(robot, method)
     expected = fd(*given).acceleration
     single = np.abs(fd.native("float32")(*(x.astype(np.float32) for x in given)).acceleration - expected).max()
     arrays = [lw.to_device(x, dtype) for x in given]
-    evaluator = fd.to("cuda", dtype)
+    evaluator = fd.to("cuda", dtype, code=code)
     found = evaluator(*arrays).acceleration.numpy()
     evaluator.check()
     bound = 1e-12 * max(1.0, np.abs(expected).max()) if dtype == "float64" else 4.0 * single
@@ -57,14 +58,26 @@ def test_results_are_those_of_the_cpu(name: str, method: Any, dtype: Any) -> Non
     assert np.array_equal(found, evaluator(*arrays).acceleration.numpy())
 
 
-def test_arrays_of_torch_stay_on_their_stream() -> None:
+def test_programs_too_long_for_a_straight_line_are_native() -> None:
+    robot = zoo.serial_chain(1000)
+    given = states(robot, 200)
+    fd = lw.ForwardDynamics(robot)
+    expected = fd(*given).acceleration
+    evaluator = fd.to("cuda")
+    found = evaluator(*map(lw.to_device, given)).acceleration.numpy()
+    assert evaluator.runner.is_native  # type: ignore[attr-defined]
+    assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("code", ["specialized", "native"])
+def test_arrays_of_torch_stay_on_their_stream(code: Any) -> None:
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("torch has no CUDA")
     robot = zoo.serial_chain(4)
     given = states(robot, 1000)
     fd = lw.ForwardDynamics(robot)
-    evaluator = fd.to("cuda")
+    evaluator = fd.to("cuda", code=code)
     with torch.cuda.stream(torch.cuda.Stream()):
         tensors = [torch.tensor(x, device="cuda") for x in given]
         found = evaluator(*tensors).acceleration
@@ -75,11 +88,12 @@ def test_arrays_of_torch_stay_on_their_stream() -> None:
     assert torch.equal(found, again)
 
 
-def test_what_is_not_finite_is_counted() -> None:
+@pytest.mark.parametrize("code", ["specialized", "native"])
+def test_what_is_not_finite_is_counted(code: Any) -> None:
     robot = zoo.quadruped()
     q, v, tau = states(robot, 500)
     v[77, 3] = np.inf
-    fd = lw.ForwardDynamics(robot).to("cuda")
+    fd = lw.ForwardDynamics(robot).to("cuda", code=code)
     found = fd(*map(lw.to_device, (q, v, tau))).acceleration.numpy()
     assert np.isnan(found[77]).all() and np.isfinite(np.delete(found, 77, axis=0)).all()
     with pytest.raises(lw.InputError, match="the first is state 77"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,9 @@ def test_streams_have_scratches_of_their_own() -> None:
     first, second = (native.scratch_of(0, stream, 64, make) for stream in (0, 7))
     assert first != second
     assert native.scratch_of(0, 7, 32, make) == second
+    with ThreadPoolExecutor(1) as other:
+        elsewhere = other.submit(native.scratch_of, 0, native.PER_THREAD, 64, make).result()
+    assert elsewhere != native.scratch_of(0, native.PER_THREAD, 64, make)
 
 
 def test_addresses_in_place_of_arrays() -> None:

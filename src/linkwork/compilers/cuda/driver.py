@@ -133,6 +133,11 @@ class Device:
         return self.attribute(SHARED_OF_MULTIPROCESSOR)
 
     @cached_property
+    def multiprocessors(self) -> int:
+        """How many it has."""
+        return self.attribute(MULTIPROCESSORS)
+
+    @cached_property
     def memory(self) -> int:
         """All its memory in bytes."""
         found = c_size_t()

@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwork.compilers import llvm
 from linkwork.compilers.cache import key
-from linkwork.compilers.cuda.driver import MULTIPROCESSORS, Device, Memory
+from linkwork.compilers.cuda.driver import Device, Memory
 from linkwork.compilers.fingerprint import fingerprint
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.program import Program
@@ -143,14 +143,17 @@ class NativeCode:
         if not count:
             return
         block = self.plan.warp_bytes * self.threads // WARP
-        most = min(BLOCKS * where.attribute(MULTIPROCESSORS), max(where.memory // SHARE // max(block, 1), 1))
+        most = min(BLOCKS * where.multiprocessors, max(where.memory // SHARE // max(block, 1), 1))
         blocks = min(-(-count // self.threads), most)
-        scratch = scratch_of(where.index, stream, blocks * block, self._make)
-        further = (self.plan.address, scratch, blocks * self.threads)
-        self.code.launch_blocks((*values, count, status, *further), blocks, stream, where)
+        with _LOCK:  # else another thread might give the scratch back before the launch
+            scratch = scratch_of(where.index, stream, blocks * block, self._make)
+            further = (self.plan.address, scratch, blocks * self.threads)
+            self.code.launch_blocks((*values, count, status, *further), blocks, stream, where)
 
 
-_SCRATCH: dict[tuple[int, int], Any] = {}
+PER_THREAD = 2
+"""The handle that stands for another stream in each thread of the host (``CU_STREAM_PER_THREAD``)."""
+_SCRATCH: dict[tuple[int, int, int], Any] = {}
 _LOCK = threading.Lock()
 
 
@@ -165,10 +168,10 @@ def scratch_of(where: int, stream: int, size: int, make: Callable[[int], Memory]
         size: How many bytes.
         make: Allocates memory of the GPU, given how many bytes.
     """
-    with _LOCK:
-        found = _SCRATCH.get((where, stream))
-        if found is None or found.bytes < size:
-            _SCRATCH.pop((where, stream), None)
-            found = None  # given back before more is asked for
-            found = _SCRATCH[where, stream] = make(size)
-        return int(found.pointer)
+    place = (where, stream, threading.get_ident() if stream == PER_THREAD else 0)
+    found = _SCRATCH.get(place)
+    if found is None or found.bytes < size:
+        _SCRATCH.pop(place, None)
+        found = None  # given back before more is asked for
+        found = _SCRATCH[place] = make(size)
+    return int(found.pointer)
