@@ -322,14 +322,3 @@ def test_a_wrong_cache_size_is_said_before_anything_is_compiled(monkeypatch: pyt
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", "large")
     with pytest.raises(InputError, match="LINKWORK_CACHE_SIZE"):
         Evaluator(lw.zoo.pendulum(2, mass=7.7), "mass_matrix").compile()
-
-
-@pytest.mark.parametrize("parameters", [(), ("mass",)])
-def test_wrenches_that_are_left_out_take_no_longer_way(parameters: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    robot = lw.zoo.pendulum(2)
-    evaluator = lw.Evaluator(robot, "bias_forces", parameters=parameters)
-    q, v = np.array([0.3, -0.4]), np.array([1.0, 2.0])
-    expected = evaluator(q, v, np.zeros((0, 6)))
-    monkeypatch.setattr(evaluator.runner, "evaluate", lambda *_: pytest.fail("the general path"))
-    np.testing.assert_array_equal(evaluator(q, v), expected)
-    np.testing.assert_array_equal(evaluator(q, v, np.zeros((0, 6))), expected)

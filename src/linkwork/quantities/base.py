@@ -434,10 +434,7 @@ class ProgramEvaluator(ArrayEvaluator):
         """
         if out is None and not parameters:
             results = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            refused = self._entry(*self._all_inputs(inputs), *results)
-            if refused == SHAPES:  # external wrenches may have been left out
-                refused = self._entry(*self._all_inputs((*inputs, self._no_wrenches)), *results)
-            if not refused:
+            if not self._entry(*self._all_inputs(inputs), *results):
                 return results[0] if len(results) == 1 else tuple(results)
         typed = self._for_type_of([*inputs, *parameters.values(), *self._outputs(out)])
         chosen = typed._given_parameters(parameters)
