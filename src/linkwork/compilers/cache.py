@@ -114,7 +114,6 @@ def source_digest() -> str:
 def sources() -> list[Path]:
     """The files with kernel text, and those that make machine code of it."""
     modules = [ROOT / "model" / name for name in ("expressions.py", "functions.py", "joints.py", "pairs.py")]
-    modules += [ROOT / "jax" / name for name in ("call_frame.py", "cpu_code.py", "cuda_code.py")]  # handlers
     packages = ("plans", "kernels", "compilers")
     return sorted(modules + [path for package in packages for path in (ROOT / package).rglob("*.py")])
 
