@@ -57,7 +57,7 @@ define internal i64 @multiply_add(i32 %x, i32 %y, i64 %z) {
 """
 
 
-def host_module(ir: str, arrays: int, slots: int, native: bool = False) -> str:
+def host_module(ir: str, arrays: int, slots: int, native: bool = False, threads: int = THREADS) -> str:
     """A kernel's module for the host: no address spaces, and a loop over threads around it."""
     text = re.sub(r"ptr addrspace\(\d\)", "ptr", ir)
     text = re.sub(r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x", r"@host_\1", text)
@@ -74,7 +74,7 @@ def host_module(ir: str, arrays: int, slots: int, native: bool = False) -> str:
     state = "\n".join(
         f"@host.{name} = internal global i32 {start}\n"
         f"define internal i32 @host_{name}() {{\n  %x = load i32, ptr @host.{name}\n  ret i32 %x\n}}"
-        for name, start in (("tid", 0), ("ctaid", 0), ("ntid", THREADS))
+        for name, start in (("tid", 0), ("ctaid", 0), ("ntid", threads))
     )
     text = text.replace(f"call i64 {MULTIPLY_ADD}", "call i64 @multiply_add")
     state += MULTIPLIED
@@ -98,10 +98,10 @@ class HostCode:
     def __init__(self, kernel: Kernel, arrays: int, bytes_of_number: int, native: bool) -> None:
         shared_bytes = kernel.shared_bytes
         slots = shared_bytes // (THREADS * bytes_of_number)
-        text = host_module(kernel.ir, arrays, slots, native)
+        text = host_module(kernel.ir, arrays, slots, native, kernel.threads)
         self._code = compiled(text, kernel.optimization)
         self._run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(self._code.address)
-        self.arrays, self.threads, self.shared_bytes = arrays, THREADS, shared_bytes
+        self.arrays, self.threads, self.shared_bytes = arrays, kernel.threads, shared_bytes
 
     def function(self, where: Any) -> int:
         return self._code.address

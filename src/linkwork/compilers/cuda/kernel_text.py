@@ -28,7 +28,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from linkwork.compilers.batch import SYMBOL
-from linkwork.compilers.cuda.device_functions import GLOBAL, THREADS, thread_head, thread_index
+from linkwork.compilers.cuda.device_functions import GLOBAL, thread_head, thread_index
 from linkwork.compilers.cuda.native import BLOCKS, PLAN_WORDS, WARP
 from linkwork.compilers.cuda.ptx import Kernel, counted, unfinished
 from linkwork.compilers.entry import TINY
@@ -94,10 +94,10 @@ def kernel(algorithm: Algorithm, dtype: str, wanted: Sequence[bool]) -> Kernel:
     ]
     arrays = ", ".join(f"{GLOBAL} %b{k}, i64 %row{k}, i64 %step{k}" for k in range(len(shapes)))
     head = f"define ptx_kernel void @{SYMBOL}({arrays}, i64 %count, {GLOBAL} %status, "
-    head += f'{GLOBAL} %c, {GLOBAL} %scratch, i64 %stride) "nvvm.maxntid"="{THREADS}" "nvvm.minctasm"="{BLOCKS}"'
+    head += f'{GLOBAL} %c, {GLOBAL} %scratch, i64 %stride) "nvvm.maxntid"="{WARP}" "nvvm.minctasm"="{BLOCKS}"'
     text = "\n".join(line if line.endswith(":") else f"  {line}" for line in lines)
     parts = [thread_head(t), unit.text(), _copy(t), _erase(t), _undirected(t), f"{head} {{\n{text}\n}}"]
-    return Kernel("\n".join(parts), 0, 0, level=3, optimization=2)
+    return Kernel("\n".join(parts), 0, 0, level=3, threads=WARP, optimization=2)
 
 
 # The kernel ----------------------------------------------------------------------------------------------------------
@@ -119,10 +119,8 @@ def _opening(t: Type, words: int, arrays: int) -> list[str]:
         *_word("%bytes", words),
         *_word("%units", words + 1),
         *_word("%places", words + 2, GLOBAL),
-        f"%warp = udiv i64 %number, {WARP}",
-        f"%lane = urem i64 %number, {WARP}",
-        "%own.warp = mul i64 %warp, %bytes",
-        f"%own.lane = mul i64 %lane, {t.bytes}",
+        "%own.warp = mul i64 %block, %bytes",
+        f"%own.lane = mul i64 %thread, {t.bytes}",
         "%own.at = add i64 %own.warp, %own.lane",
         f"%own = getelementptr i8, {GLOBAL} %scratch, i64 %own.at",
     ]

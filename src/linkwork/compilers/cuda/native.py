@@ -20,8 +20,8 @@ from linkwork.compilers.program import Program
 from linkwork.kernels.algorithm import Algorithm, resolve
 
 WARP = 32
-"""Threads of a warp."""
-BLOCKS = 4
+"""Threads of a warp, which is a block by itself: few states have many multiprocessors."""
+BLOCKS = 16
 """Blocks that share one multiprocessor: 512 threads of 128 registers. Most time goes by waiting for memory."""
 SHARE = 16
 """Of the GPU's memory, the part that a scratch takes at most, unless one block needs more."""
@@ -68,7 +68,7 @@ class Plan:
         shapes = [*algorithm.stored.values(), *algorithm.inputs.values(), *algorithm.outputs.values()]
         sizes = [math.prod(resolve(shape, tree)) for shape in shapes]
         offsets = [WARP * t.bytes * sum(sizes[:k]) for k in range(len(sizes))]
-        self.warp_bytes: int = WARP * t.bytes * sum(sizes)
+        self.warp_bytes: int = WARP * t.bytes * max(sum(sizes), 1)
         """Scratch of a warp."""
         stored = len(algorithm.stored)
         words = len(layout.sizes) + len(arrays) - 1 + stored + PLAN_WORDS + 2 * (len(sizes) - stored)
@@ -142,12 +142,11 @@ class NativeCode:
         """
         if not count:
             return
-        block = self.plan.warp_bytes * self.threads // WARP
-        most = min(BLOCKS * where.multiprocessors, max(where.memory // SHARE // max(block, 1), 1))
-        blocks = min(-(-count // self.threads), most)
+        most = min(BLOCKS * where.multiprocessors, max(where.memory // SHARE // self.plan.warp_bytes, 1))
+        blocks = min(-(-count // WARP), most)
         with _LOCK:  # else another thread might give the scratch back before the launch
-            scratch = scratch_of(where.index, stream, blocks * block, self._make)
-            further = (self.plan.address, scratch, blocks * self.threads)
+            scratch = scratch_of(where.index, stream, blocks * self.plan.warp_bytes, self._make)
+            further = (self.plan.address, scratch, blocks * WARP)
             self.code.launch_blocks((*values, count, status, *further), blocks, stream, where)
 
 
