@@ -120,7 +120,7 @@ def test_refusals() -> None:
         from_pinocchio(3)
     model = pin.Model()
     model.addJoint(0, pin.JointModelEllipsoid(0.1, 0.2, 0.3), pin.SE3.Identity(), "egg")
-    with pytest.raises(lw.UnsupportedFeature, match="joint 'egg' is a Ellipsoid joint"):
+    with pytest.raises(lw.UnsupportedFeature, match="joint 'egg' is of type Ellipsoid"):
         from_pinocchio(model)
     with pytest.raises(lw.InputError, match="differ in joints"):
         pinocchio_map(lw.zoo.four_bar(), pin.Model())

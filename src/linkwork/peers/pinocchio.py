@@ -162,7 +162,7 @@ def _kinds(joint: Any, name: str, before: Placement) -> Iterator[tuple[Joint, Pl
             before = Placement()
     else:
         raise UnsupportedFeature(
-            f"joint '{name}' is a {kind} joint, which has no counterpart here; of a mimic joint, load the file: "
+            f"joint '{name}' is of type {kind}, which has no counterpart here; of a mimic joint, load the file: "
             "linkwork keeps it as a constraint"
         )
 
