@@ -106,9 +106,9 @@ def test_a_mirror_shows_the_same_motion(seed: int, plane: str) -> None:
 
 
 def test_contacts_in_a_mirror() -> None:
-    robot = lw.zoo.boxes_on_slope(2) if hasattr(lw.zoo, "boxes_on_slope") else lw.zoo.boxes(2)
+    robot = lw.zoo.boxes_on_slope(2)
     image = robot.mirrored("yz")
-    q = next(iter(robot.poses.values())) if robot.poses else robot.neutral()
+    q = robot.poses["assembled"]
     v = np.random.default_rng(1).normal(size=robot.nv) * 0.1
     ours = lw.Stepper(image)(mirrored_q(robot, q, "yz"), mirrored_v(robot, v, "yz"), steps=5)
     whole = lw.Stepper(robot)(q, v, steps=5)
