@@ -612,6 +612,25 @@ def linear_combination() -> Sketch:
     return formula(s, "A_a v_a + A_b v_b + … = 0")
 
 
+# On lengths of tendons ---------------------------------------------------------------------------------------------
+
+
+def tendon_coupling() -> Sketch:
+    """A rope from the world through an eye of a bar to the tip of another."""
+    s = Sketch()
+    ground(s, 0.7, 0.75)
+    knee = link(s, 0.7, 0.75, 0.9, 40, FIRST)
+    tip = link(s, *knee, 0.9, -15, SECOND)
+    eye = (1.05, 1.35)
+    s.axes.plot([0.7 + 0.5 * np.cos(np.radians(40)), eye[0]], [0.75 + 0.5 * np.sin(np.radians(40)), eye[1]], color=INK)
+    s.axes.plot([0.25, eye[0], tip[0]], [1.75, eye[1], tip[1]], color=HELD, linewidth=2.0, zorder=5)
+    for p in ((0.25, 1.75), eye, tip):
+        s.axes.plot(*p, "o", markersize=5, color=INK, zorder=6)
+    s.note(0.25, 1.92, "site", 8)
+    s.note(2.55, 1.35, "site", 8)
+    return formula(s, "length = polynomial of another's")
+
+
 PICTURES: dict[str, Callable[[], Sketch]] = {
     "Weld": weld,
     "Hinge": hinge,
@@ -634,6 +653,7 @@ PICTURES: dict[str, Callable[[], Sketch]] = {
     "Follows": follows,
     "CenterOfMass": center_of_mass,
     "LinearCombination": linear_combination,
+    "TendonCoupling": tendon_coupling,
 }
 """All pictures, by the names of constraints."""
 

@@ -47,7 +47,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("drawing",),
     ("viewer",),
     ("simulation",),
-    ("export",),
+    ("export", "saving"),
     ("jax", "torch"),
     ("mechanism",),
     ("parsing", "zoo"),

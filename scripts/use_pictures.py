@@ -24,20 +24,25 @@ PICTURES = {
     "swing-up": "25_swing_up",
     "cassie-lqr": "26_cassie_lqr",
     "learning-through-steps": "30_learning_through_steps",
+    "operational-space": "32_operational_space",
+    "whole-body-control": "33_whole_body_control",
 }
 """Which example draws which picture."""
+
+ARGUMENTS = {"cassie-lqr": ["12"]}
+"""Of examples: pushes of the regulator, finer than in the example."""
 
 
 def main(names: list[str]) -> None:
     """Draw these pictures, or all."""
     mpl.use("svg")
-    sys.argv = [sys.argv[0], "12"]  # pushes of the regulator: finer than in the example
     mpl.rcParams["savefig.bbox"] = "tight"
     for name in names or PICTURES:
         if name not in PICTURES:
             sys.exit(f"no picture '{name}'; there are {', '.join(PICTURES)}")
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
+            sys.argv = [sys.argv[0], *ARGUMENTS.get(name, [])]
             figure = runpy.run_path(str(ROOT / "examples" / f"{PICTURES[name]}.py"))["figure"]
             os.chdir(ROOT)
         write_picture(figure, FOLDER / f"{name}.svg")

@@ -13,6 +13,7 @@ from linkwork import zoo
 from linkwork.mechanism import Mechanism
 from linkwork.model.inertia import Inertia
 from linkwork.model.parts import Actuator
+from linkwork.model.tendons import Tendon
 from linkwork.quantities.evaluator import QUANTITIES, Evaluator
 from states import random_state
 
@@ -42,7 +43,10 @@ def tree(seed: int) -> Mechanism:
 
 
 def driven(robot: Mechanism, seed: int) -> Mechanism:
-    """The robot with an actuator on each joint, a servo where coordinates are plain numbers, and part of it held up."""
+    """The robot with an actuator on each joint, a servo where coordinates are plain numbers, and part of it held up.
+
+    Where it has frames, an actuator with an activation pulls a tendon with a spring through them.
+    """
     rng = np.random.default_rng([seed, 8])
     actuators = []
     for joint in robot.joints:
@@ -53,14 +57,19 @@ def driven(robot: Mechanism, seed: int) -> Mechanism:
         actuators.append(
             Actuator(f"{joint.name}_servo", joint.name, gear, (-1.0, 2.0), tuple(gain), tuple(bias), (-3.0, 3.0))
         )
+    tendons = ()
+    if {*FRAMES} <= robot.frames.keys():
+        tendons = (Tendon("rope", path=("frame0", "world", "frame2"), stiffness=3.0, damping=0.2, rest=(0.1, 0.5)),)
+        law = {"gain": (1.0, 0.2, 0.3), "dynamics": "filterexact", "time_constant": 0.3}
+        actuators.append(Actuator("winch", "", (0.7,), tendon="rope", **law))
     held = {name: Inertia(0.3 * inertia.mass, inertia.com) for name, inertia in list(robot.inertias.items())[:2]}
-    return replace(robot, actuators=tuple(actuators), gravity_compensation=held)
+    return replace(robot, actuators=tuple(actuators), tendons=tendons, gravity_compensation=held)
 
 
 @cache
 def native(case: Case, robot: Mechanism, threads: int | None = None) -> Evaluator:
     """The case for a robot, external wrenches on all of `FRAMES`."""
-    takes_frames = "wrenches" in QUANTITIES[case.quantity].inputs or case.quantity.startswith("frame")
+    takes_frames = "wrenches" in QUANTITIES[case.quantity].inputs or case.quantity.startswith(("frame", "point"))
     return Evaluator(robot, case.quantity, FRAMES if takes_frames else (), case.reference, threads)
 
 
@@ -73,7 +82,7 @@ def specialized(case: Case, robot: Mechanism, lanes: int = 4, dtype: str = "floa
 def inputs(case: Case, robot: Mechanism, seed: int, *lead: int) -> list[Any]:
     """Random arguments with batch axes ``lead``."""
     rng = np.random.default_rng([seed, 7])
-    sizes = {"nq": robot.nq, "nv": robot.nv, "nf": len(FRAMES), "nu": len(robot.actuators)}
+    sizes = {"nq": robot.nq, "nv": robot.nv, "nf": len(FRAMES), "ncommands": len(robot.actuators) + robot.na}
     found = []
     for name, shape in QUANTITIES[case.quantity].inputs.items():
         numbers = tuple(sizes[n] if isinstance(n, str) else n for n in shape)

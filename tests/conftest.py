@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 import pytest
 
 KINDS: dict[str, tuple[str, ...]] = {
-    "pages": ("test_catalog_pages", "test_docs", "test_examples", "test_pages", "test_readme"),
+    "pages": ("test_catalog_pages", "test_docs", "test_examples", "test_notebooks", "test_pages", "test_readme"),
     "pictures": ("test_cli_view", "test_seeing"),
     "browser": ("test_viewer",),
     "benchmarks": ("test_benchmarks_*", "test_cli_bench"),

@@ -57,9 +57,25 @@ define internal i64 @multiply_add(i32 %x, i32 %y, i64 %z) {
 """
 
 
+def host_arithmetic(ir: str) -> str:
+    """A module with functions of the host in place of the GPU's approximations, and nearly as rough."""
+    found = set(re.findall(r"@llvm\.nvvm\.(rcp|rsqrt|sqrt)\.approx(?:\.ftz)?\.([fd])\(", ir))
+    text = re.sub(r"declare \w+ @llvm\.nvvm\.\w+\.approx\S*\(\w+\)\n?", "", ir)
+    text = re.sub(r"@llvm\.nvvm\.(rcp|rsqrt|sqrt)\.approx(?:\.ftz)?\.([fd])\(", r"@host_\1_\2(", text)
+    for name, kind in sorted(found):
+        s, suffix = ("float", "f32") if kind == "f" else ("double", "f64")
+        root = "" if name == "rcp" else f"  %r = call {s} @llvm.sqrt.{suffix}({s} %x)\n"
+        exact = "%r" if name == "sqrt" else "%i"
+        inverse = "" if name == "sqrt" else f"  %i = fdiv {s} 1.0, {'%x' if name == 'rcp' else '%r'}\n"
+        rough = "0x3FF0000020000000" if kind == "f" else "0x3FF0000100000000"  # off by 1e-7, or by 1e-6
+        body = f"{root}{inverse}  %y = fmul {s} {exact}, {rough}\n  ret {s} %y"
+        text += f"\ndefine internal {s} @host_{name}_{kind}({s} %x) {{\n{body}\n}}"
+    return text
+
+
 def host_module(ir: str, arrays: int, slots: int, native: bool = False, threads: int = THREADS) -> str:
     """A kernel's module for the host: no address spaces, and a loop over threads around it."""
-    text = re.sub(r"ptr addrspace\(\d\)", "ptr", ir)
+    text = re.sub(r"ptr addrspace\(\d\)", "ptr", host_arithmetic(ir))
     text = re.sub(r"@llvm\.nvvm\.read\.ptx\.sreg\.(\w+)\.x", r"@host_\1", text)
     text = re.sub(r"declare i32 @host_\w+\(\)", "", text)
     scalar = re.search(rf"@{POOL} = external addrspace\(3\) global \[0 x (\w+)\]", text)

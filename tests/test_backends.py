@@ -65,7 +65,8 @@ def test_single_precision_is_native_to_its_digits(case: Case, seed: int) -> None
         for evaluator in fast:
             for ours, theirs in zip(results(evaluator, arguments), expected, strict=True):
                 assert ours.dtype == np.float32
-                assert_close(ours, theirs, SINGLE)
+                lost = 6e-8 * np.linalg.cond(theirs).max() if case.quantity == "inverse_mass_matrix" else 0.0
+                assert_close(ours, theirs, SINGLE + lost)
 
 
 def test_the_trees_have_every_joint_type_armature_and_several_roots() -> None:
@@ -144,10 +145,12 @@ def test_a_batch_of_nothing_gives_nothing(backend: str, lead: tuple[int, ...]) -
 def test_a_mechanism_without_joints_has_empty_dynamics(case: Case, backend: str) -> None:
     """All but a center of mass, which `terms` have, too."""
     robot = lw.Builder("nothing").build()
-    frames = ("world",) if case.quantity.startswith("frame") else ()
+    frames = ("world",) if case.quantity.startswith(("frame", "point")) else ()
     evaluator = Evaluator(robot, case.quantity, frames, case.reference)
     evaluator = {"plain": evaluator.plain, "native": lambda: evaluator, "specialized": evaluator.compile}[backend]()
-    arguments = [np.zeros(0) for name in QUANTITIES[case.quantity].inputs if name != "wrenches"]
+    shapes = {name: shape for name, shape in QUANTITIES[case.quantity].inputs.items() if name != "wrenches"}
+    sizes = {"nf": len(frames)}
+    arguments = [np.zeros([n if isinstance(n, int) else sizes.get(n, 0) for n in shape]) for shape in shapes.values()]
     assert all(np.isfinite(y).all() for y in results(evaluator, arguments))
 
 

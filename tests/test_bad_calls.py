@@ -46,13 +46,13 @@ def evaluator(quantity: str, way: str) -> Evaluator:
     elif quantity == "inverse_dynamics":
         made = lw.InverseDynamics(robot(), wrenches=["tip"])
     else:
-        takes_frames = quantity.startswith("frame") or quantity == "bias_forces"
+        takes_frames = quantity.startswith(("frame", "point")) or quantity == "bias_forces"
         made = Evaluator(robot(), quantity, ["tip"] if takes_frames else [])
     return {"plain": made.plain, "native": lambda: made, "specialized": lambda: made.compile(lanes=4)}[way]()
 
 
 def good_inputs(quantity: str, rng: Rng, lead: tuple[int, ...]) -> dict[str, Any]:
-    sizes = {"nq": robot().nq, "nv": robot().nv, "nf": 1, "nu": len(robot().actuators)}
+    sizes = {"nq": robot().nq, "nv": robot().nv, "nf": 1, "ncommands": len(robot().actuators) + robot().na}
     found = {}
     for name, shape in QUANTITIES[quantity].inputs.items():
         tail = tuple(sizes[n] if isinstance(n, str) else n for n in shape)

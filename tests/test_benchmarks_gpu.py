@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from linkwork.errors import DeviceError
-from linkwork_benchmarks import suites
+from linkwork_benchmarks import report, suites
 from linkwork_benchmarks.gpu import page
 from linkwork_benchmarks.gpu.scenarios import SCENARIOS, Dynamics, Steps, smaller
 
@@ -21,7 +21,16 @@ def results() -> dict[str, Any]:
         kinds = {Dynamics: ("states_per_s", "row_major.states_per_s", "us", "operations", "peak", "error")}
         for kind in (*kinds.get(type(s), ("steps_per_s", "lost")), "cpu_float32_error", "repeats"):
             metrics[f"{s.name}.{kind}"] = 1.0
-        for kind in ("cold.s", "cached.s", "both.s", "forward.s"):
+        for kind in (
+            "cold.s",
+            "cached.s",
+            "both.s",
+            "forward.s",
+            "first.s",
+            "both.alone.s",
+            "forward.alone.s",
+            "both.host.us",
+        ):
             metrics[f"{s.name}.{kind}"] = 2.0
     for robot in ("talos", "cassie", "digit"):
         metrics |= {f"gpu.first_call.{robot}.cold.s": 2.0, f"gpu.first_call.{robot}.cached.s": 2.0}
@@ -29,7 +38,7 @@ def results() -> dict[str, Any]:
         metrics[f"gpu.overhead.{kind}.us"] = 3.0
     return {
         "metrics": metrics,
-        "words": {"gpu.name": "a GPU", "gpu.driver": "13.0", "gpu.torch": "2"},
+        "words": {"gpu.name": "a GPU", "gpu.driver": "13.0", "gpu.torch": "2", "gpu.mjx": "3"},
         "versions": {"python": "3", "llvmlite": "0"},
         "date": "2026-01-01",
         "commit": "0" * 40,
@@ -51,7 +60,14 @@ def test_the_page_has_every_scenario(tmp_path: Path) -> None:
     dynamics = [s for s in SCENARIOS if isinstance(s, Dynamics)]
     assert all(text.count(f"`{s.method}`, {page.WHAT[s.what]}") >= 1 for s in dynamics)
     assert all(page.MOTIONS[s.motion] in text for s in SCENARIOS if isinstance(s, Steps))
-    assert "a GPU" in text and "not the same work" in text
+    assert "a GPU" in text and "not the same work" in text and "MJX 3, Cassie's file" in text
+    assert text.count("calls in a row") == text.count("one call at a time") == 2
+
+
+def test_the_commit_is_told_where_the_repository_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(report.COMMIT, "abc-dirty")
+    known = report.circumstances()
+    assert known["commit"] == "abc" and known["modified"]
 
 
 def test_a_machine_without_a_gpu_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_speeds_are_of_the_same_motion() -> None:
 
 
 def test_minimal_coordinates_are_timed_beside_all_joints_and_stay_closed() -> None:
-    found = measured(replace(Minimal(CASSIE), states=16, steps=2, seconds=0.2))
+    found = measured(replace(Minimal(ROBOTIQ), states=16, steps=2, seconds=0.2))
     for precision, gap in (("double", 1e-13), ("single", 1e-6)):
         times = [found[f"us.{precision}.{key}"] for key in ("joints", "minimal")]
         assert found[f"ratio.{precision}"] == pytest.approx(times[0] / times[1])

@@ -107,7 +107,10 @@ def test_a_bound_call_gives_the_same_numbers(case: Case, backend: str, batch: tu
     arrays, out = targets(case, results(evaluator, arguments))
     evaluator.bind(*arguments, out=out)()
     for array, true in zip(arrays, results(evaluator, arguments), strict=True):
-        np.testing.assert_array_equal(array, true)
+        if batch == (1,):  # bound in lanes, called in scalar code: products and sums may fuse differently
+            np.testing.assert_allclose(array, true, rtol=1e-14, atol=1e-15)
+        else:
+            np.testing.assert_array_equal(array, true)
 
 
 @each_backend

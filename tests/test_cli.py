@@ -152,6 +152,19 @@ def test_json_has_the_numbers_of_the_mechanism(write: Write) -> None:
         assert said["lower"] == said["upper"] == [None]
 
 
+def test_info_says_what_pulls_and_senses(tmp_path: Path) -> None:
+    body = '<body><joint name="j"/><geom size="1"/></body>'
+    tendon = '<tendon><fixed name="t"><joint joint="j" coef="2"/></fixed></tendon>'
+    sensors = '<sensor><tendonpos name="length" tendon="t"/><user name="own" dim="1"/></sensor>'
+    (tmp_path / "arm.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{tendon}{sensors}</mujoco>")
+    found = report(str(tmp_path / "arm.xml"))
+    assert found["tendons"] == ["t"]
+    assert [(s["name"], s["type"], s["of"], bool(s["refused"])) for s in found["sensors"]] == [
+        ("length", "tendonpos", "t", False),
+        ("own", "user", "", True),
+    ]
+
+
 def test_info_says_how_angles_and_quaternions_are_written(write: Write) -> None:
     urdf = report(write(four_bar()))
     assert (urdf["coordinates"], urdf["read_as"]) == (

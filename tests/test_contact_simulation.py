@@ -515,3 +515,21 @@ def test_a_trajectory_does_not_show_contacts_of_another_robot(tmp_path: Path) ->
         _ = other.contacts
     assert other.contact_forces is None
     other.plot()
+
+
+# Sensors -----------------------------------------------------------------------------------------------------
+
+
+def test_sensors_feel_the_contacts_of_the_step_that_follows() -> None:
+    build = lw.Builder("box").body("box", lw.Inertia.box(2.0, (0.2, 0.2, 0.2)))
+    build.joint("root", lw.Free(), "world", "box").shape("box", lw.Box((0.2, 0.2, 0.2)), role="collision")
+    build.sensor(lw.Sensor("felt", "touch", "box", volume=lw.Box((0.3, 0.3, 0.3))), lw.Sensor("none", "force", "box"))
+    robot = build.contact().build()
+    q = robot.neutral()
+    q[2] = 0.101
+    run = solved(lw.simulate(robot, q, [0.3, 0.0, 0.0, 0.2, 1.0, 0.5], seconds=0.05))
+    values, normal = run.sensors(), run.contacts.forces[..., 2].sum(axis=-1)
+    size = float(normal.max())
+    assert size > 10.0
+    assert_close(values["felt"][:-1, 0], normal[1:], 1e-7)
+    assert_close(values["none"], np.zeros((len(run), 3)), 1e-7, size)  # nothing carries a free body

@@ -16,7 +16,7 @@ import pytest
 import linkwork as lw
 from cuda_on_host import use_host
 from linkwork import zoo
-from linkwork.compilers.cuda import driver, ptx
+from linkwork.compilers.cuda import device_functions, driver, ptx
 from linkwork.compilers.cuda.arrays import DeviceArray, strides_of, to_device
 from linkwork.compilers.cuda.layout import rows_of
 from linkwork.compilers.cuda.runner import CudaRunner, Signature
@@ -65,6 +65,28 @@ def test_forward_dynamics_of_a_loop(method: Any, major: bool) -> None:
     assert solution.acceleration.strides == ((1, 5) if major else (robot.nv, 1))
 
 
+@pytest.mark.parametrize("name", ["four_bar", "quadruped"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.usefixtures("on_host")
+def test_programs_that_are_cut(name: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts are functions; what is not finite is told as of others."""
+    monkeypatch.setattr(device_functions, "LONG_ALONE", 100)
+    monkeypatch.setattr(device_functions, "PART", 300)
+    robot = getattr(zoo, name)()
+    given = states(robot, 3)
+    fd = lw.ForwardDynamics(robot, "lcaba" if robot.constraints else "aba")
+    expected = fd.plain()(*given).acceleration
+    gpu = fd.to("cuda", dtype)
+    found = gpu(*(to_device(x, dtype) for x in given)).acceleration
+    gpu.check()
+    assert_close(found, expected, BITS if dtype == "float64" else 1e-4)
+    given[1][1, 0] = np.nan
+    found = gpu(*(to_device(x, dtype) for x in given)).acceleration.numpy()
+    assert np.isnan(found[1]).all() and np.isfinite(found[[0, 2]]).all()
+    with pytest.raises(lw.InputError, match="the first is state 1"):
+        gpu.check()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.usefixtures("on_host")
 def test_forward_dynamics_of_a_tree(dtype: Any) -> None:
@@ -101,6 +123,24 @@ def test_every_kind_of_evaluator(name: str) -> None:
     several = isinstance(expected, tuple)
     for x, y in zip(found if several else [found], expected if several else [expected], strict=True):
         assert_close(x, y)
+
+
+@pytest.mark.usefixtures("on_host")
+def test_steps_with_contacts() -> None:
+    """One at a time, by a call: what is looked at on the CPU is not on a GPU."""
+    robot = zoo.rolling_sphere()
+    q = np.tile(robot.poses.get(zoo.ASSEMBLED, robot.neutral()), (2, 1))
+    v = np.random.default_rng(0).normal(size=(2, 6)) * [[0.0], [0.3]]
+    step = lw.ContactStep(robot)
+    expected = step.plain()(q, v)
+    found = step.to("cuda")(to_device(q), to_device(v))
+    assert_close(found.v, expected.v, 1e-9)
+    assert_close(found.forces, expected.forces, 1e-6)
+    assert np.array_equal(found.iterations.numpy(), expected.iterations)
+    with pytest.raises(lw.UnsupportedFeature, match="starts every step from the one before"):
+        found.warm_start  # noqa: B018
+    with pytest.raises(lw.InputError, match="its last axis alone"):
+        found.v.reshape(12)
 
 
 @pytest.mark.usefixtures("on_host")
@@ -265,6 +305,8 @@ def test_what_cannot_run_on_a_gpu_says_so() -> None:
         lw.ForwardDynamics(robot, "kkt").to("cuda")
     with pytest.raises(lw.UnsupportedFeature, match=r"lw\.torch\.function"):
         lw.ForwardDynamics(robot, "prox_bbo").vjp.to("cuda")
+    with pytest.raises(lw.UnsupportedFeature, match=r"lw\.jax\.function"):
+        lw.ContactStep(zoo.sliding_box()).vjp.to("cuda")
 
 
 def test_a_machine_without_a_driver_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

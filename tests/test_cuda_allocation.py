@@ -55,7 +55,8 @@ def run(trace: Trace, made: Allocation, limits: Limits, arrays: list[np.ndarray[
         return float(nodes[i][1]) if nodes[i][0] is CONST else registers[i]
 
     def computed(i: int) -> float:
-        return float(replay(_one(trace, i), lambda array, k: value(k))[i])
+        operands, one = _one(trace, i)
+        return float(replay(one, lambda array, k: value(operands[k]))[len(operands)])
 
     for action in made.actions:
         if isinstance(action, End):
@@ -83,13 +84,14 @@ def run(trace: Trace, made: Allocation, limits: Limits, arrays: list[np.ndarray[
     assert made.shared <= limits.shared
 
 
-def _one(trace: Trace, i: int) -> Trace:
+def _one(trace: Trace, i: int) -> tuple[list[int], Trace]:
     """A program of one node, whose operands are inputs."""
-    graph = Graph()
     op, *rest = trace.graph.nodes[i]
-    graph.nodes = [(INPUT, 0, k) for k in range(i)]
-    graph.nodes.append((op, *rest))
-    return replace(trace, graph=graph, outputs=(("y", (Symbol(graph, i, False),)),), carry=())
+    operands = list(dict.fromkeys(rest))
+    graph = Graph()
+    graph.nodes = [(INPUT, 0, k) for k in range(len(operands))]
+    graph.nodes.append((op, *(operands.index(k) for k in rest)))
+    return operands, replace(trace, graph=graph, outputs=(("y", (Symbol(graph, len(operands), False),)),), carry=())
 
 
 def most_registers(trace: Trace, made: Allocation) -> int:

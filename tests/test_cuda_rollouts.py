@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from cuda_on_host import HostDevice, HostMemory, use_host
+from cuda_on_host import HostDevice, HostMemory, host_arithmetic, use_host
 from linkwork import zoo
 from linkwork.compilers import llvm
 from linkwork.compilers.batch import SYMBOL
-from linkwork.compilers.cuda import ptx, rollout_code
+from linkwork.compilers.cuda import device_functions, ptx, rollout_code
 from linkwork.compilers.cuda.allocation import Limits
+from linkwork.compilers.cuda.assembling import joined
 from linkwork.compilers.cuda.rollouts import SCALARS, RolloutProgram, rollout_kernel
 from linkwork.kernels.scalar import kernel
 from linkwork.simulation import cuda_batch
@@ -35,7 +36,7 @@ class HostCode:
 
     def __init__(self, ir: str, parameters: int, numbers: int = 0) -> None:
         self.numbers = numbers
-        self._code = llvm.Code(llvm.object_code(ir), SYMBOL)
+        self._code = llvm.Code(llvm.object_code(host_arithmetic(ir)), SYMBOL)
         self._run = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * parameters)(self._code.address)
 
     def launch_blocks(
@@ -116,7 +117,10 @@ def test_controllers_resets_and_records_are_those_of_the_cpu(count: int) -> None
     np.testing.assert_array_equal(gpu.steps.numpy(), cpu.steps)
 
 
-def test_contacts_are_solved_as_on_the_cpu() -> None:
+def test_contacts_are_solved_as_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a program in many parts."""
+    monkeypatch.setattr(device_functions, "LONG", 100)
+    monkeypatch.setattr(device_functions, "PART", 500)
     speeds = np.zeros((9, 6))
     speeds[:, 0], speeds[:, 4] = np.linspace(0, 1, 9), np.linspace(0, 2, 9)
     cpu, gpu = both(zoo.sliding_box(friction=0.4), 9, v=speeds)
@@ -197,7 +201,25 @@ def test_a_stepper_with_contacts_leads_to_simulations() -> None:
         steps(on_device(box.poses[zoo.ASSEMBLED]), on_device(np.zeros(6)))
 
 
-def test_ptx_of_rollouts_assembles(tmp_path: Path) -> None:
+class Parts:
+    """Takes modules of parts."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[str]] = []
+        self.now: list[str] = []
+
+    def add(self, ir: str) -> None:
+        self.now.append(ir)
+
+    def end_group(self) -> None:
+        self.groups.append(self.now)
+        self.now = []
+
+
+def test_ptx_of_rollouts_assembles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program is cut, and its parts are modules of their own."""
+    monkeypatch.setattr(device_functions, "LONG", 4000)
+    monkeypatch.setattr(device_functions, "PART", 4000)
     assembler = shutil.which("ptxas")
     if assembler is None:
         pytest.skip("no assembler of NVIDIA here")
@@ -205,10 +227,11 @@ def test_ptx_of_rollouts_assembles(tmp_path: Path) -> None:
     stepper = lw.Stepper(zoo.sliding_box(friction=0.4)).native("float32")
     batch = cuda_batch.CudaBatch(stepper, 4, None, 1, {}, 0)
     program = batch._program(batch._known(frozenset()))
-    for name, ir in (
-        ("rollout", rollout_kernel(program, dtype, Limits(100, 50)).ir),
-        ("assign", rollout_code.assign_module(32)),
-    ):
-        path = tmp_path / f"{name}.ptx"
-        path.write_text(ptx.assembly(ir))
-        subprocess.run([assembler, "-arch=sm_90", "-O1", str(path), "-o", str(tmp_path / "out")], check=True)
+    parts = Parts()
+    made = rollout_kernel(program, dtype, Limits(100, 50), parts)
+    assert [len(group) for group in parts.groups] == [2, 3]
+    texts = [joined([ptx.assembly(ir) for ir in group]) for group in parts.groups]
+    for k, text in enumerate([*texts, ptx.assembly(made.ir), ptx.assembly(rollout_code.assign_module(32))]):
+        path = tmp_path / f"{k}.ptx"
+        path.write_text(text)
+        subprocess.run([assembler, "-arch=sm_90", "-O1", "-c", str(path), "-o", str(tmp_path / "out")], check=True)

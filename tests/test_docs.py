@@ -28,7 +28,7 @@ DOCS = ROOT / "docs"
 
 RUN = (
     *("index", "first-steps", "concepts", "extending", "kernels", "migration-pinocchio", "migration-mujoco"),
-    *("changing-robots", "gymnasium"),
+    *("changing-robots", "control-tasks", "gymnasium", "sensors"),
 )
 """Pages whose code is run, and whose comments are results."""
 NEEDS = {

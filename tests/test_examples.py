@@ -113,6 +113,18 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         r"after 1\.5 s it is \de-0[3-9] off upright",
         r"64 that begin up to 0\.\d+ rad elsewhere end within \de-0[3-9] rad of it",
     ),
+    "32_operational_space": (
+        r"5 degrees of freedom, of which the position of the tool takes 3",
+        r"operational-space control: the tool is 0\.1\d mm off at most",
+        rf"its acceleration is that which is wanted to {TINY} m/s²",
+        r"a mass on springs: the tool is 3\d\.\d\d mm off at most",
+    ),
+    "33_whole_body_control": (
+        r"squatting: the center of mass is at most 0\.[34]\d mm from its path",
+        r"pushed: the center of mass is at most 1\d\.\d\d mm from its path",
+        r"1\.5 s later: the center of mass is at most 0\.[34]\d mm from its path",
+        r"the ground carries what was planned to 0\.\d N; a foot slipped: False; loops: \de-(0[89]|1\d) m",
+    ),
     "demo": (r"specialized differs from plain Python by", r"the crank turned [\d.]+ times"),
 }
 """What each example must print, as regular expressions."""
@@ -132,6 +144,8 @@ PICTURES = {
     "29_ppo_hopper": ("ppo_hopper.png",),
     "30_learning_through_steps": ("learning_through_steps.png",),
     "31_swing_up_in_jax": ("swing_up_in_jax.png",),
+    "32_operational_space": ("operational_space.png",),
+    "33_whole_body_control": ("whole_body_control.png",),
 }
 NEEDS = {
     "12_cassie_standing": "cassie/cassie.xml",
@@ -139,6 +153,7 @@ NEEDS = {
     "19_cassie_on_the_ground": "cassie/cassie.xml",
     "23_inverse_kinematics": "cassie/cassie.xml",
     "26_cassie_lqr": "cassie/cassie.xml",
+    "33_whole_body_control": "cassie/cassie.xml",
 }
 """Examples that do nothing without a file, and which."""
 

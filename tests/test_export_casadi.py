@@ -35,7 +35,7 @@ def tree_case(quantity: str) -> Case:
         wrenches = rng.normal(size=(2, 6))
         inverse = lw.InverseDynamics(robot, wrenches=frames)
         return robot, inverse, [q, v, x, wrenches], [inverse(q, v, x, wrenches)]
-    named = lw.Evaluator(robot, quantity, frames if quantity.startswith("frame") else ())  # type: ignore[arg-type]
+    named = lw.Evaluator(robot, quantity, frames if quantity.startswith(("frame", "point")) else ())  # type: ignore[arg-type]
     given = [q, v] if quantity == "energy" else [q]
     found = named(*given)
     return robot, named, given, list(found) if isinstance(found, tuple) else [found]

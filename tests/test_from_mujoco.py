@@ -42,6 +42,25 @@ def same(ours: Mechanism, read: Mechanism, rel: float = 1e-11) -> None:
         assert_close(ours.poses[name], pose, 1e-12, scale=1.0)
 
 
+def states_cross(robot: Mechanism, loaded: Any) -> None:
+    """Batches of states there and back, and bodies where MuJoCo puts them."""
+    across = lw.mujoco_map(robot)
+    q = robot.normalize(robot.random(1, 3))
+    v, tau = np.random.default_rng(1).normal(size=(2, 3, robot.nv))
+    assert_close(across.from_qpos(across.to_qpos(q)), q, 1e-15)
+    assert_close(across.from_qvel(q, across.to_qvel(q, v)), v, 1e-14)
+    assert_close(across.from_qfrc(q, across.to_qfrc(q, tau)), tau, 1e-14)
+    state = mujoco.MjData(loaded)
+    state.qpos, state.qvel = across.to_qpos(q)[2], across.to_qvel(q, v)[2]
+    mujoco.mj_forward(loaded, state)
+    names = [name for name in robot.body_names if mujoco.mj_name2id(loaded, mujoco.mjtObj.mjOBJ_BODY, name) >= 0]
+    theirs = np.array([state.body(name).xpos for name in names])
+    assert_close(lw.frame_placement(robot, q[2], names).position, theirs, 1e-10, scale=1.0)
+    turning = [state.body(name).cvel[:3] for name in names]
+    ours = [lw.frame_velocity(robot, q[2], v[2], name, reference="world")[:3] for name in names]
+    assert_close(ours, turning, 1e-10, scale=1.0)
+
+
 def files() -> list[Any]:
     return [pytest.param(path, id=path.parent.name) for path in model_files("*/*_nomesh.xml")]
 
@@ -50,7 +69,9 @@ def files() -> list[Any]:
 @pytest.mark.parametrize("path", files())
 def test_models_from_files(path: Path) -> None:
     loaded = mujoco.MjModel.from_xml_path(str(path))
-    same(from_mujoco(loaded), lw.load(path))
+    robot = from_mujoco(loaded)
+    same(robot, lw.load(path))
+    states_cross(robot, loaded)
 
 
 @pytest.mark.parametrize("name", EQUALITIES)

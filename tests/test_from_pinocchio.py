@@ -10,7 +10,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.peers.pinocchio import from_pinocchio, pinocchio_map
-from robots import pinocchio_model
+from robots import ROBOTS, load, pinocchio_model
 from states import assert_close
 
 pin = pytest.importorskip("pinocchio")
@@ -72,6 +72,30 @@ def test_every_joint_type(seed: int) -> None:
 @pytest.mark.parametrize("name", ["ur5", "solo12", "talos"])
 def test_robots(name: str) -> None:
     check(pinocchio_model(name), seed=1)
+
+
+@pytest.mark.models
+def test_states_cross_in_both_directions_on_all_robots() -> None:
+    """Of the file, read here, and of Pinocchio's model of it: the same matrices at the same states, in batches."""
+    for name in ROBOTS:
+        model, robot = pinocchio_model(name), load(name)
+        across = pinocchio_map(robot, model)
+        q = robot.normalize(robot.random(1, 3))
+        v = np.random.default_rng(1).normal(size=(3, robot.nv))
+        theirs = across.to_q(q)
+        assert theirs.shape == (3, model.nq)
+        assert_close(np.sin(robot.difference(across.from_q(theirs), q) / 2), 0 * v, 1e-12, scale=1.0)
+        assert_close(across.from_v(across.to_v(v)), v, 1e-15)
+        data = model.createData()
+        M = pin.crba(model, data, theirs[2])
+        M = np.triu(M) + np.triu(M, 1).T
+        bias = pin.nonLinearEffects(model, data, theirs[2], across.to_v(v)[2])
+        velocity = across.to_v(v)[2]
+        for ours in (robot, from_pinocchio(model)):
+            across = pinocchio_map(ours, model)  # joints may be in another order
+            p, w = across.from_q(theirs[2]), across.from_v(velocity)
+            assert_close(lw.mass_matrix(ours, p), M[np.ix_(across.v_order, across.v_order)], 1e-10)
+            assert_close(lw.bias_forces(ours, p, w), across.from_v(bias), 1e-10)
 
 
 def test_an_unlimited_joint_about_any_axis() -> None:

@@ -431,7 +431,7 @@ TIP = f'<link name="tip">{BODY}</link>'
 @pytest.mark.parametrize(
     ("inside", "error", "element", "says"),
     [
-        (LOOP.format("universal"), UnsupportedFeature, 'loop name="l"', "none of revolute"),
+        (LOOP.format("helical"), UnsupportedFeature, 'loop name="l"', "none of revolute"),
         (LOOP.format("revolute").replace('"right"', '"rite"'), TopologyError, "successor", "no link"),
         (LOOP.format("revolute").replace('"0 0 1"', '"0 0 0"'), ModelError, 'loop name="l"', "zero length"),
         (LOOP.format("revolute").replace("<axis", "<stiffness/><axis"), UnsupportedFeature, "stiffness", "understood"),

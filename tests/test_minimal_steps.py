@@ -45,7 +45,7 @@ def moving(name: str, speed: float = 0.5) -> tuple[Mechanism, Floats, Floats]:
     else:
         p = test_clusters.problem(name)
         robot, q, v = p.robot, p.q, p.v
-    robot = replace(robot, actuators=(), contacts=())
+    robot = replace(robot, actuators=(), sensors=(), contacts=())
     minimal = lw.Minimal(robot)
     rate = v[minimal.index]
     return robot, q, minimal.velocity(q, speed * rate / max(1.0, float(np.abs(rate).max(initial=0.0))))

@@ -42,8 +42,10 @@ UNSUPPORTED = {
     "rotor on a ball": model(
         body('<joint type="ball" name="j"/>'), "", '<actuator><motor joint="j" armature="1"/></actuator>'
     ),
-    "spatial tendon": equality('<tendon tendon1="far"/>'),
-    "mixed polynomial": equality('<tendon tendon1="one" tendon2="two" polycoef="0 1 1"/>'),
+    "a spring that is no constant": model(SITES, "", TENDONS.replace('name="one"', 'name="one" stiffness="1 2"')),
+    "a spring that yields": model(
+        SITES, "", TENDONS.replace('name="one"', 'name="one" stiffness="1" springyield="0.1"')
+    ),
     "unknown section": model("", "<physics/>"),
     "unknown in a body": model(body("<motor/>")),
     "unknown in the world": model("<motor/>"),
@@ -82,8 +84,8 @@ IGNORED = {
     "skin": "<deformable><skin/></deformable>",
     "option": '<option timestep="1" integrator="RK4" wind="1 2 3" cone="elliptic"><flag contact="disable"/></option>',
     "compiler": '<compiler meshdir="a" convexhull="false" exactmeshinertia="true" fusestatic="true"/>',
-    "tendon": '<tendon><spatial name="t" stiffness="3" damping="1"><site site="nowhere"/></spatial></tendon>',
-    "actuator": '<actuator><adhesion body="b0" ctrlrange="0 1"/><muscle tendon="t"/></actuator>',
+    "tendon": '<tendon><fixed name="t" frictionloss="3" range="-1 1"><joint joint="j0" coef="1"/></fixed></tendon>',
+    "actuator": '<actuator><adhesion body="b0" ctrlrange="0 1"/><muscle joint="j0"/></actuator>',
 }
 
 
@@ -169,6 +171,15 @@ WRONG = {
         model(SITES, "", TENDONS.replace('joint="y"', 'joint="x"')),
         "is in this tendon twice",
     ),
+    "a tendon through a site that is not there": (
+        model(SITES, "", '<tendon><spatial name="r"><site site="s"/><site site="u"/></spatial></tendon>'),
+        "passes site 'u', which does not exist",
+    ),
+    "a tendon of one site": (
+        model(SITES, "", '<tendon><spatial name="r"><site site="s"/></spatial></tendon>'),
+        "needs two sites or more",
+    ),
+    "an actuator of an absent tendon": (model("", "", '<actuator><motor tendon="u"/></actuator>'), "no tendon 'u'"),
     "an actuator of nothing": (model("", "", "<actuator><motor/></actuator>"), "acts on one of"),
     "an actuator of an absent joint": (model("", "", '<actuator><motor joint="u"/></actuator>'), "no joint 'u'"),
     "two keyframes of a name": (model("", "", '<keyframe><key name="k"/><key name="k"/></keyframe>'), "two keyframes"),

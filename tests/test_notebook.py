@@ -129,3 +129,10 @@ def test_long_tables_say_how_many_rows_more_there_are() -> None:
     found = Tables(table("numbers", ("k", "square"), ((k, k * k) for k in range(MOST_ROWS + 5))))
     assert len(found.rows) == 1 + MOST_ROWS + 1
     assert found.rows[-1] == ["and 5 more"]
+
+
+def test_figures_show_themselves_without_pyplot(linkage: lw.Mechanism, q: np.ndarray) -> None:
+    pytest.importorskip("matplotlib")
+    swept = linkage.sweep(linkage.joint_names[0], [1.0, 1.1], q)
+    for figure in (linkage.draw_graph(), swept.picture(0.0)):
+        assert figure._repr_png_().startswith(b"\x89PNG")

@@ -109,6 +109,8 @@ def test_simulation(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "<Trajectory of 'four-bar closed by a hinge', 0 to 1 s, 101 states>"
     assert printed[1] == "True True"
+    assert printed[7:10] == ["(501, 1) True", "[0.12] [[0.008 0.008 0.008]]", "True"]
+    del printed[7:10]
     contacts = ["True", "(401, 4, 3) (401, 4)", "True True", "True", "0"]
     assert printed[2:16] == [*["True"] * 5, "(201, 3)", "True", *contacts, "(3, 64, 3)", "True"]
     del printed[9:14]

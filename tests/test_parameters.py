@@ -20,7 +20,8 @@ from linkwork.inputs import ParameterName
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import kernel, with_arrays
 from linkwork.mechanism import Mechanism
-from linkwork.model.parameters import PARAMETERS, check_rotational, six_of
+from linkwork.model.inertial_parameters import six_of
+from linkwork.model.parameters import PARAMETERS, check_rotational
 from linkwork.plans.tree import TREE
 
 pytestmark = pytest.mark.filterwarnings("ignore::linkwork.StateWarning")

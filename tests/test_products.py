@@ -144,7 +144,7 @@ def test_configurations_that_are_not_of_unit_length_have_the_same_derivatives() 
 )  # fmt: skip
 def test_every_quantity_has_products(quantity: Any) -> None:
     robot = lw.zoo.random_tree(7, bodies=4)
-    frames = [list(robot.frames)[-1]] if quantity.startswith("frame") else []
+    frames = [list(robot.frames)[-1]] if quantity.startswith(("frame", "point")) else []
     evaluator = Evaluator(robot, quantity, frames).plain()
     rng = np.random.default_rng(0)
     names = [name for name in evaluator.program.algorithm.inputs if name != "wrenches"]

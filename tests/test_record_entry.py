@@ -7,6 +7,7 @@ import gc
 import pickle
 import sys
 import tracemalloc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -87,3 +88,84 @@ def test_parameters_are_inputs_of_records(state: tuple[Any, ...]) -> None:
     plain = inverse.plain()
     for values in ({}, {"mass": 2.0 * mass}, {}):
         np.testing.assert_allclose(inverse(*state, **values).dtau_da, plain(*state, **values).dtau_da, rtol=1e-12)
+
+
+# Calls of quantities --------------------------------------------------------------------------------------
+
+
+def bias(frames: tuple[str, ...] = (), **options: Any) -> lw.Evaluator:
+    return lw.Evaluator(lw.zoo.pendulum(2), "bias_forces", frames, threads=1, **options)
+
+
+def test_wrenches_are_left_out_or_given_from_the_first_call_on(state: tuple[Any, ...]) -> None:
+    q, v, _ = state
+    frames = lw.zoo.pendulum(2).body_names
+    push = np.random.default_rng(2).normal(size=(2, 6))
+    plain = bias(frames).plain()
+    still, pushed = plain(q, v, np.zeros((2, 6))), plain(q, v, push)
+    for calls in ([(), (push,), ()], [(push,), (), (push,)], [(None,), (), (push,)]):
+        evaluator = bias(frames)
+        for rest in calls:
+            expected = pushed if rest and rest[0] is not None else still
+            for _ in range(2):
+                np.testing.assert_allclose(evaluator(q, v, *rest), expected, rtol=1e-13, atol=1e-13)
+        assert not evaluator._no_wrenches.any()
+        many = evaluator(np.stack([q, q]), v)
+        np.testing.assert_allclose(many, [still, still], rtol=1e-13, atol=1e-13)
+
+
+def test_parameters_are_those_of_the_evaluator_or_given_by_name(state: tuple[Any, ...]) -> None:
+    q, v, _ = state
+    evaluator, double = bias(parameters=["mass"]), None
+    for _ in range(2):
+        own = evaluator(q, v)
+        np.testing.assert_allclose(own, bias()(q, v), rtol=1e-13)
+        double = evaluator(q, v, mass=2.0 * np.asarray(evaluator.parameters["mass"]))
+        assert np.abs(double - own).max() > 0.1
+    held = evaluator.with_parameters(mass=2.0 * np.asarray(evaluator.parameters["mass"]))
+    for _ in range(2):
+        np.testing.assert_allclose(held(q, v), double, rtol=1e-13)
+    mass = np.asarray(evaluator.parameters["mass"])
+    with pytest.raises(lw.InputError, match="takes q, v, wrenches; 4 arguments were given"):
+        evaluator(q, v, np.zeros((0, 6)), mass)
+
+
+def test_calls_that_do_not_fit_are_explained_after_ones_that_did(state: tuple[Any, ...]) -> None:
+    q, v, _ = state
+    evaluator = bias()
+    expected = evaluator(q, v)
+    assert callable(evaluator) and "Evaluate" in type(evaluator).__call__.__doc__
+    for _ in range(2):
+        with pytest.raises(lw.InputError, match="takes q, v, wrenches; 1 arguments were given"):
+            evaluator(q)
+        with pytest.raises(lw.InputError, match="q has 3 numbers"):
+            evaluator(np.zeros(3), v)
+        with pytest.raises(lw.InputError, match="v holds NaN"):
+            evaluator(q, np.array([0.0, np.nan]))
+        with pytest.raises(lw.InputError, match="there is no argument 'size'"):
+            evaluator(q, v, size=3)
+        out = np.empty(2)
+        assert evaluator(q, v, out=out) is out and evaluator(q, v, out=None) is not out
+        np.testing.assert_array_equal(out, expected)
+        np.testing.assert_array_equal(evaluator(q.tolist(), v), expected)
+        assert evaluator(q.astype(np.float32), v.astype(np.float32)).dtype == np.float32
+
+
+def test_several_results_are_a_tuple_of_new_arrays(state: tuple[Any, ...]) -> None:
+    q, v, _ = state
+    energy = lw.Evaluator(lw.zoo.pendulum(2), "energy", threads=1)
+    one, other = energy(q, v), energy(q, v)
+    assert type(one) is type(other) is tuple and gc.is_tracked(one)
+    assert not any(np.shares_memory(x, y) for x in one for y in other)
+    copy = pickle.loads(pickle.dumps(energy))
+    np.testing.assert_array_equal(copy(q, v), energy(q, v))
+
+
+def test_an_evaluator_is_given_back_with_its_machine_code(state: tuple[Any, ...]) -> None:
+    q, v, _ = state
+    evaluator = bias()
+    evaluator(q, v)
+    known = weakref.ref(evaluator)
+    del evaluator
+    gc.collect()
+    assert known() is None

@@ -105,6 +105,19 @@ def test_a_servo_on_two_joints_keeps_its_length() -> None:
     assert_close(lw.actuator_torques(small, q[1:], v[1:], u), lw.actuator_torques(robot, q, v, u)[1:], 1e-14)
 
 
+def test_what_a_locked_follower_leaves_of_a_line_is_a_line() -> None:
+    robot = lw.zoo.pendulum(2)
+    first, second = robot.joint_names
+    line = lw.PolynomialCoupling(first, second, coefficients=(0.1, -0.5), leader_origin=0.2, follower_origin=0.3)
+    robot = robot.constrained(line)
+    held = robot.reduced({first: 0.7})
+    q = np.array([0.7, 0.9])
+    assert_close(lw.constraint_error(held, q[1:]), lw.constraint_error(robot, q), 1e-14)
+    assert_close(lw.constraint_jacobian(held, q[1:]), lw.constraint_jacobian(robot, q)[:, 1:], 1e-14)
+    back = lw.loads(held.to_text("mjcf"))  # which has no equality for any function
+    assert_close(lw.constraint_jacobian(back, q[1:]), lw.constraint_jacobian(held, q[1:]), 1e-14)
+
+
 def test_joint_placements_are_those_of_kernels() -> None:
     rng = np.random.default_rng(3)
     for joint in (

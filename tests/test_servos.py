@@ -160,12 +160,9 @@ def test_actuators_of_robots_make_mujocos_forces(path: Path) -> None:
 
 REFUSED = {
     "a <muscle>": '<muscle joint="j"/>',
-    "a <cylinder>": '<cylinder joint="j" timeconst="1"/>',
-    "a <intvelocity>": '<intvelocity joint="j" kp="5" actrange="-1 1"/>',
     "a <pid>": '<pid joint="j" kp="5"/>',
-    "dyntype 'filter'": '<general joint="j" dyntype="filter" dynprm="0.1"/>',
-    "dyntype 'filterexact'": '<position joint="j" timeconst="0.1"/>',
-    "dyntype 'integrator'": '<general joint="j" dyntype="integrator"/>',
+    "dyntype 'user'": '<general joint="j" dyntype="user" actdim="1"/>',
+    "dyntype 'muscle'": '<general joint="j" dyntype="muscle"/>',
     "gaintype 'user'": '<general joint="j" gaintype="user"/>',
     "biastype 'muscle'": '<general joint="j" biastype="muscle"/>',
     "a delay": '<position joint="j" delay="0.01" nsample="5"/>',

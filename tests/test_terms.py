@@ -60,9 +60,9 @@ def test_terms_of_no_frames_and_of_one() -> None:
         lw.terms(lw.Builder("nothing").build(), [], [])
 
 
-def test_all_terms_take_fewer_operations_than_three_of_them() -> None:
+def test_all_terms_take_fewer_operations_than_one_after_the_other() -> None:
     robot = lw.zoo.humanoid()
-    parts = ("mass_matrix", "bias_forces", "centroidal_momentum_matrix")
+    parts = ("mass_matrix", "bias_forces", "gravity_forces", "centroidal_momentum_matrix", "energy")
     single = {name: lw.Evaluator(robot, name).operation_count().total for name in parts}  # type: ignore[arg-type]
     together = lw.Evaluator(robot, "terms").operation_count().total
     assert together < 0.85 * sum(single.values())

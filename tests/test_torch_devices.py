@@ -65,6 +65,12 @@ def test_launches_compute_what_the_cpu_does(case: str, on_host: Callable[[Any], 
     s, d = ({name: y.numpy() for name, y in part.items()} for part in (seeds, along))
     pairs = [(f, g), (cpu.vjp(arrays, f, s), device.vjp(x, g, seeds))]
     pairs += [(cpu.jvp(arrays, f, d), device.jvp(x, g, along))]
+    quick = device.positional_vjp(tuple(seeds))
+    assert (quick is None) == (case in ("step", "loop, iterated"))  # configurations as results; several programs
+    if quick is not None:
+        only = {name: x[name] for name in device.given}
+        expected = device.vjp(only, device.value(only), seeds)
+        pairs += [([y.numpy() for y in expected], quick(*only.values(), *seeds.values()))]
     if case != "step":
         pairs += [(cpu.hvp(arrays, f, s, d), device.hvp(x, g, seeds, along))]
     for expected, found in pairs:

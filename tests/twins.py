@@ -79,6 +79,15 @@ class Twin:
         pin.cholesky.decompose(self.model, self.data)
         return np.array(pin.cholesky.solve(self.model, self.data, self._there(s.tau)))[self.perm]
 
+    def inverse_mass_matrix(self, s: State) -> Floats:
+        upper = np.triu(pin.computeMinverse(self.model, self.data, self._q(s)))
+        X = upper + np.triu(upper, 1).T
+        return X[np.ix_(self.perm, self.perm)]
+
+    def coriolis_matrix(self, s: State) -> Floats:
+        C = pin.computeCoriolisMatrix(self.model, self.data, self._q(s), self._there(s.v))
+        return np.array(C)[np.ix_(self.perm, self.perm)]
+
     def bias_forces(self, s: State) -> Floats:
         return np.array(pin.nonLinearEffects(self.model, self.data, self._q(s), self._there(s.v)))[self.perm]
 
@@ -87,6 +96,32 @@ class Twin:
 
     def center_of_mass(self, s: State) -> Floats:
         return np.array(pin.centerOfMass(self.model, self.data, self._q(s)))
+
+    def center_of_mass_jacobian(self, s: State) -> Floats:
+        J = pin.jacobianCenterOfMass(self.model, self.data, self._q(s))
+        return np.array(J).reshape(3, -1)[:, self.perm]
+
+    def center_of_mass_jacobian_rate(self, s: State) -> Floats:
+        """The linear rows of `dccrba`, over the mass."""
+        return self.momentum_matrix_rate(s)[3:] / pin.computeTotalMass(self.model)
+
+    def momentum_matrix(self, s: State) -> Floats:
+        A = pin.computeCentroidalMap(self.model, self.data, self._q(s))
+        return _angular_first(np.array(A).reshape(6, -1))[:, self.perm]
+
+    def momentum_matrix_rate(self, s: State) -> Floats:
+        A = pin.dccrba(self.model, self.data, self._q(s), self._there(s.v))
+        return _angular_first(np.array(A).reshape(6, -1))[:, self.perm]
+
+    def subtree_jacobian(self, s: State, joint: str) -> Floats:
+        """Of the center of mass of what a joint carries, which is then in ``data.com``."""
+        k = self.model.getJointId(joint)
+        J = pin.jacobianSubtreeCenterOfMass(self.model, self.data, self._q(s), k)
+        return np.array(J).reshape(3, -1)[:, self.perm]
+
+    def subtree_center(self, s: State, joint: str) -> Floats:
+        self.subtree_jacobian(s, joint)
+        return np.array(self.data.com[self.model.getJointId(joint)])
 
     def centroidal_momentum(self, s: State) -> Floats:
         h = pin.computeCentroidalMomentum(self.model, self.data, self._q(s), self._there(s.v))
@@ -127,6 +162,16 @@ class Twin:
         q, axes = self._q(s), REFERENCE[reference]
         found = [pin.computeFrameJacobian(self.model, self.data, q, k, axes) for k in self.frames.values()]
         return np.array([_angular_first(np.array(J).reshape(6, -1))[:, self.perm] for J in found])
+
+    def frame_jacobian_rate(self, s: State, reference: str) -> Floats:
+        pin.computeJointJacobiansTimeVariation(self.model, self.data, self._q(s), self._there(s.v))
+        axes = REFERENCE[reference]
+        found = [pin.getFrameJacobianTimeVariation(self.model, self.data, k, axes) for k in self.frames.values()]
+        return np.array([_angular_first(np.array(J).reshape(6, -1))[:, self.perm] for J in found])
+
+    def arms(self, s: State, points: Floats) -> Floats:
+        """Points of frames from the frames' origins, in the world's axes."""
+        return np.array([R @ x for R, x in zip(self.rotation(s), points, strict=True)])
 
 
 @cache

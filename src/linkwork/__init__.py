@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import (
     AssemblyError,
+    CannotSave,
     DeviceError,
     InputError,
     KernelError,
@@ -55,16 +56,30 @@ from linkwork.model.constraints import (
     Rod,
     Rolling,
     Slider,
+    TendonCoupling,
     VelocityCoupling,
     Weld,
 )
 from linkwork.model.contacts import ContactPair, ContactShape
 from linkwork.model.inertia import Inertia
+from linkwork.model.inertial_parameters import (
+    from_log_cholesky,
+    from_log_cholesky_jacobian,
+    from_pseudo_inertia,
+    is_physically_consistent,
+    log_cholesky,
+    log_cholesky_jacobian,
+    nearest_physically_consistent,
+    pseudo_inertia,
+)
 from linkwork.model.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
 from linkwork.model.parts import Actuator
 from linkwork.model.placement import Placement
+from linkwork.model.sensors import Outboard, Sensor
 from linkwork.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Sphere, Surface
+from linkwork.model.tendons import Branch, Tendon
 from linkwork.parsing import load, loads
+from linkwork.parsing.descriptions import load_description
 
 if TYPE_CHECKING:
     from linkwork import zoo
@@ -93,11 +108,21 @@ if TYPE_CHECKING:
     from linkwork.mechanism.optimized import Optimized
     from linkwork.peers.mujoco import MujocoMap, from_mujoco, mujoco_map
     from linkwork.peers.pinocchio import PinocchioMap, from_pinocchio, pinocchio_map
+    from linkwork.quantities.actuation import (
+        Activations,
+        actuator_torques,
+        gravity_compensation,
+        next_activations,
+        tendon_energy,
+        tendon_forces,
+        tendon_jacobian,
+        tendon_length,
+        tendon_velocity,
+    )
     from linkwork.quantities.counts import OperationCount
     from linkwork.quantities.evaluator import Evaluator, operation_count
     from linkwork.quantities.functions import (
         Energy,
-        actuator_torques,
         bias_forces,
         center_of_mass,
         center_of_mass_jacobian,
@@ -118,7 +143,6 @@ if TYPE_CHECKING:
         frame_jacobian_rate,
         frame_placement,
         frame_velocity,
-        gravity_compensation,
         gravity_forces,
         inverse_mass_product,
         mass_matrix,
@@ -131,6 +155,7 @@ if TYPE_CHECKING:
         point_position,
         point_velocity,
     )
+    from linkwork.quantities.sensors import Sensors, SensorValues
     from linkwork.quantities.subtrees import (
         subtree_center_of_mass,
         subtree_center_of_mass_jacobian,
@@ -149,6 +174,7 @@ if TYPE_CHECKING:
         Trajectory,
         linearize,
         rollouts,
+        sensor_data,
         simulate,
     )
 
@@ -182,9 +208,19 @@ _LAZY = {
     "linkwork.peers.mujoco": ("MujocoMap", "from_mujoco", "mujoco_map"),
     "linkwork.peers.pinocchio": ("PinocchioMap", "from_pinocchio", "pinocchio_map"),
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
+    "linkwork.quantities.actuation": (
+        "Activations",
+        "actuator_torques",
+        "gravity_compensation",
+        "next_activations",
+        "tendon_energy",
+        "tendon_forces",
+        "tendon_jacobian",
+        "tendon_length",
+        "tendon_velocity",
+    ),
     "linkwork.quantities.functions": (
         "Energy",
-        "actuator_torques",
         "bias_forces",
         "center_of_mass",
         "center_of_mass_jacobian",
@@ -205,7 +241,6 @@ _LAZY = {
         "frame_jacobian_rate",
         "frame_placement",
         "frame_velocity",
-        "gravity_compensation",
         "gravity_forces",
         "inverse_mass_product",
         "mass_matrix",
@@ -218,6 +253,7 @@ _LAZY = {
         "point_position",
         "point_velocity",
     ),
+    "linkwork.quantities.sensors": ("SensorValues", "Sensors"),
     "linkwork.quantities.subtrees": (
         "subtree_center_of_mass",
         "subtree_center_of_mass_jacobian",
@@ -236,6 +272,7 @@ _LAZY = {
         "Sweep",
         "linearize",
         "rollouts",
+        "sensor_data",
         "simulate",
     ),
 }
@@ -259,13 +296,16 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "KKT",
+    "Activations",
     "Actuation",
     "Actuator",
     "Adjoint",
     "AssemblyError",
     "Belt",
     "Box",
+    "Branch",
     "Builder",
+    "CannotSave",
     "Capsule",
     "Cardan",
     "CenterOfMass",
@@ -328,6 +368,7 @@ __all__ = [
     "OperationCount",
     "OperationalInertia",
     "Optimized",
+    "Outboard",
     "PinocchioMap",
     "Placement",
     "Planar",
@@ -343,6 +384,9 @@ __all__ = [
     "Rod",
     "Rolling",
     "RowSolution",
+    "Sensor",
+    "SensorValues",
+    "Sensors",
     "Simulation",
     "SingularConstraints",
     "SingularMassMatrix",
@@ -354,6 +398,8 @@ __all__ = [
     "Stepper",
     "Surface",
     "Sweep",
+    "Tendon",
+    "TendonCoupling",
     "Terms",
     "TopologyError",
     "Trajectory",
@@ -390,21 +436,30 @@ __all__ = [
     "frame_jacobian_rate",
     "frame_placement",
     "frame_velocity",
+    "from_log_cholesky",
+    "from_log_cholesky_jacobian",
     "from_mujoco",
     "from_pinocchio",
+    "from_pseudo_inertia",
     "gravity_compensation",
     "gravity_forces",
     "inverse_mass_matrix",
     "inverse_mass_product",
+    "is_physically_consistent",
     "kernel",
     "linearize",
     "load",
+    "load_description",
     "loads",
+    "log_cholesky",
+    "log_cholesky_jacobian",
     "mass_matrix",
     "method_costs",
     "methods_for",
     "minimal_derivatives",
     "mujoco_map",
+    "nearest_physically_consistent",
+    "next_activations",
     "operation_count",
     "passive_forces",
     "pinocchio_map",
@@ -413,7 +468,9 @@ __all__ = [
     "point_jacobian_rate",
     "point_position",
     "point_velocity",
+    "pseudo_inertia",
     "rollouts",
+    "sensor_data",
     "simulate",
     "sincos",
     "solve_contacts",
@@ -422,6 +479,11 @@ __all__ = [
     "subtree_center_of_mass_jacobian",
     "subtree_center_of_mass_jacobian_rate",
     "subtree_of",
+    "tendon_energy",
+    "tendon_forces",
+    "tendon_jacobian",
+    "tendon_length",
+    "tendon_velocity",
     "terms",
     "to_device",
     "where",

@@ -50,6 +50,23 @@ class UnsupportedFeature(ModelError):
     """The file asks for something that changes the dynamics and that linkwork does not do."""
 
 
+class CannotSave(ModelError):
+    """A format cannot say something of a mechanism that changes its dynamics; nothing was written.
+
+    Args:
+        message: What it is, where, and which other formats can say it.
+        format: The format.
+        kinds: What kinds of properties are refused: words of ``drop``, and joints, bodies, names.
+        refused: Each of them: its kind, where it is, and what it is.
+    """
+
+    def __init__(
+        self, message: str, *, format: str = "", kinds: tuple[str, ...] = (), refused: tuple[Any, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.format, self.kinds, self.refused = format, kinds, refused
+
+
 class TopologyError(ModelError):
     """Bodies and joints do not form the graph that is needed."""
 

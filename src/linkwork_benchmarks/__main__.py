@@ -15,6 +15,7 @@
 ``contact_page [FILE]``: docs/contact-benchmarks.md, from the latter's file.
 ``derivatives [--quick] [--only REGEX] [--out FILE]``: Jacobians of dynamics, beside Pinocchio's.
 ``derivatives_page [FILE]``: docs/derivatives-benchmarks.md, from the latter's file.
+``quantities [--quick] [--only REGEX] [--out FILE]``: functions of a state, beside Pinocchio's.
 ``gpu [--quick] [--only REGEX] [--out FILE]``: dynamics and steps on a GPU, with arrays of torch.
 ``gpu_page [FILE]``: docs/gpu-benchmarks.md, from the latter's file.
 ``environments [--quick] [--only REGEX] [--out FILE]``: environments of Gymnasium, beside its hopper on MuJoCo.
@@ -44,6 +45,7 @@ STUDIES = {
     "simulation": "simulation",
     "contact": "contact",
     "derivatives": "derivatives",
+    "quantities": "quantities",
     "gpu": "gpu",
     "environments": "environments",
 }

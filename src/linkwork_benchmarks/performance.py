@@ -18,6 +18,7 @@ from linkwork_benchmarks.constrained import page as constrained
 from linkwork_benchmarks.constrained.page_systems import STAND_IN
 from linkwork_benchmarks.delassus import bars as delassus
 from linkwork_benchmarks.delassus import disturbed
+from linkwork_benchmarks.quantities import page as quantities
 from linkwork_benchmarks.scenarios import BATCH
 
 PAGE = report.REPOSITORY / "docs" / "performance.md"
@@ -27,6 +28,7 @@ DETAILS = {
     "clusters": "[clusters-benchmarks.md](clusters-benchmarks.md)",
     "delassus": "[delassus-benchmarks.md](delassus-benchmarks.md)",
     "simulation": "[Motion in time](simulation-benchmarks.md)",
+    "quantities": "this page",
 }
 """Studies, and where all their numbers are."""
 
@@ -42,6 +44,7 @@ def write(results_folder: Path = report.RESULTS.parent, out: Path = PAGE) -> Pat
         _introduction(),
         _circumstances(found),
         _trees(found.get("trees")),
+        quantities.section(found.get("quantities")),
         _constrained(found.get("constrained")),
         _clusters(found.get("clusters")),
         _delassus(found.get("delassus")),
@@ -351,6 +354,8 @@ def _slower(found: Mapping[str, Results]) -> str:
     parts = []
     if "trees" in found:
         parts += _slower_trees(found["trees"]["metrics"])
+    if "quantities" in found:
+        parts += quantities.slower(found["quantities"]["metrics"])
     if "constrained" in found:
         parts += _slower_constrained(found["constrained"])
     if "clusters" in found:

@@ -23,15 +23,29 @@ Results = Mapping[str, Any]
 PACKAGES = ("linkwork", "numpy", "llvmlite", "pin", "mujoco", "example-robot-data")
 
 
+COMMIT = "LINKWORK_COMMIT"
+"""The environment variable that has the commit where the repository itself is not: on a machine that was sent a copy of
+its files. `git describe --always --abbrev=40 --dirty`, run before they are sent, writes it."""
+
+
 def circumstances() -> dict[str, Any]:
     """Machine, versions, commit and date."""
+    commit, modified = _commit()
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _git("rev-parse", "HEAD"),
-        "modified": bool(_git("status", "--porcelain", "--", "src/linkwork")),
+        "commit": commit,
+        "modified": modified,
         "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "system": platform.platform()},
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
     }
+
+
+def _commit() -> tuple[str, bool]:
+    """The commit, and whether files were changed since."""
+    told = os.environ.get(COMMIT, "")
+    if told:
+        return told.removesuffix("-dirty"), told.endswith("-dirty")
+    return _git("rev-parse", "HEAD"), bool(_git("status", "--porcelain", "--", "src/linkwork"))
 
 
 def _git(*words: str) -> str:

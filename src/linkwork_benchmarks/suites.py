@@ -42,6 +42,7 @@ SUITES: dict[str, Suite] = {
     "simulation": Suite("simulation", "motion in time, beside MuJoCo and Pinocchio"),
     "contact": Suite("contact", "contact with friction, beside Pinocchio's solvers"),
     "derivatives": Suite("derivatives", "Jacobians of dynamics, beside Pinocchio's"),
+    "quantities": Suite("quantities", "functions of a state, beside Pinocchio's"),
     "gpu": Suite("gpu", "dynamics and steps on a GPU, with arrays of torch"),
     "environments": Suite("environments", "environments of Gymnasium, beside its hopper on MuJoCo"),
 }

@@ -48,11 +48,11 @@ def circumstances(results: Mapping[str, Any], *, mujoco: bool = False) -> str:
         f"{quick}Run of {results['date'][:10]}, {results['seconds']} s, on {machine['cores']} cores of "
         f"{machine['cpu']}, Python {versions['python']}, NumPy {versions['numpy']}, llvmlite {versions['llvmlite']}, "
         f"{peers}; linkwork at {results['commit'][:10]}{' (modified)' if results['modified'] else ''}."
-        f"{_reruns(results)}"
+        f"{reruns(results)}"
     )
 
 
-def _reruns(results: Mapping[str, Any]) -> str:
+def reruns(results: Mapping[str, Any]) -> str:
     """Which scenarios were run again later, and when."""
     last: dict[str, Mapping[str, Any]] = {}
     for rerun in results.get("reruns", ()):

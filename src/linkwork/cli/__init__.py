@@ -6,7 +6,7 @@
 | program          | the program, how commands are registered, exit codes, errors      |
 | options          | every option, declared once; groups of options                    |
 | inspect_commands | info, check, count, optimize, graph, warm, cache                  |
-| run_commands     | simulate, view, bench, export                                     |
+| run_commands     | simulate, view, bench, export, convert                            |
 | completion       | what the tab key offers                                           |
 | loading          | a model from a file, with the options of a command                |
 | analysis         | the report on a mechanism: loops, mobility, warnings              |
@@ -17,6 +17,7 @@
 | simulation       | simulations                                                       |
 | benchmarks       | times of models, suites                                           |
 | c_export         | C source                                                          |
+| conversion       | models in other formats                                           |
 | cache_report     | the disk cache                                                    |
 | rendering        | reports and counts as printed                                     |
 | result_tables    | benchmark results as printed, as CSV and as LaTeX                 |

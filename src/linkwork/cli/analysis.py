@@ -27,6 +27,7 @@ from linkwork.cli.report import (
     ModelReport,
     NamedPoseReport,
     PoseReport,
+    SensorReport,
 )
 from linkwork.cli.terminal import names, plural
 from linkwork.errors import AssemblyError
@@ -52,6 +53,7 @@ READ_AS = {
     "SDF": 'angles in radians unless a pose has degrees="true", rotations as roll, pitch, yaw '
     "or quaternions (x, y, z, w)",
     "MJCF": 'angles in degrees unless <compiler angle="radian"/>, quaternions (w, x, y, z)',
+    "USD": "angles in degrees, quaternions (w, x, y, z)",
 }
 """How a format writes angles and rotations, which are radians and (x, y, z, w) in q."""
 
@@ -106,8 +108,11 @@ def analyze(
         methods=_methods(robot),
         joint_list=tuple(_joint(robot, joint) for joint in robot.joints),
         actuators=tuple(
-            ActuatorReport(a.name, a.joint, a.gear, a.gain, a.bias, dict(a.also), a.refused) for a in robot.actuators
+            ActuatorReport(a.name, a.joint or a.tendon, a.gear, a.gain, a.bias, dict(a.also), a.refused)
+            for a in robot.actuators
         ),
+        tendons=tuple(tendon.name for tendon in robot.tendons),
+        sensors=tuple(SensorReport(s.name, s.type, s.of, s.refused) for s in robot.sensors),
         poses=tuple(NamedPoseReport(name, _largest_error(robot, q), _numbers(q)) for name, q in robot.poses.items()),
         contacts=tuple(_contact(pair) for pair in robot.contacts),
         warnings=(*warnings, *_doubts(analyzed, mobility)),
@@ -177,6 +182,8 @@ def _methods(robot: Mechanism) -> tuple[MethodReport, ...]:
 
 def format_of(file: str) -> str:
     """The format of a file that has been loaded."""
+    if Path(file).suffix.lower() in (".usd", ".usda", ".usdc"):
+        return "USD"
     text = re.sub(rb"<!--.*?-->", b"", Path(file).read_bytes().replace(b"\0", b""), flags=re.DOTALL)
     root = re.search(rb"<(?:\w+:)?(robot|mujoco|sdf)\b", text)
     return FORMATS[root[1].decode()] if root else "unknown"

@@ -32,6 +32,7 @@ SUITES = (
     "simulation",
     "contact",
     "derivatives",
+    "quantities",
     "gpu",
     "environments",
 )
@@ -164,7 +165,7 @@ def help_text(*paragraphs: str, examples: dict[str, str]) -> str:
 
 # Options ---------------------------------------------------------------------------------------------
 
-_FORMATS = ".urdf, .xml or .mjcf (MuJoCo), .sdf."
+_FORMATS = ".urdf, .xml or .mjcf (MuJoCo), .sdf, .usd."
 
 File = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help=f"A model: {_FORMATS}")]
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", show_default=False, help=f"Models: {_FORMATS}")]

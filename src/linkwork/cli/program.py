@@ -26,7 +26,20 @@ INTERRUPTED = 130
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
-ORDER = ("info", "check", "count", "optimize", "graph", "view", "simulate", "bench", "export", "warm", "cache")
+ORDER = (
+    "info",
+    "check",
+    "count",
+    "optimize",
+    "graph",
+    "view",
+    "simulate",
+    "bench",
+    "export",
+    "convert",
+    "warm",
+    "cache",
+)
 """Of commands in help."""
 
 

@@ -44,7 +44,7 @@ def draw_info(console: Console, report: ModelReport, *, joints: bool = False, tr
             (a.name, ", ".join((a.joint, *a.also)), _vector((*a.gear, *a.also.values())), _force(a))
             for a in report.actuators
         ]
-        columns = (("actuator", False), ("joint", False), ("gear", False), ("force", False))
+        columns = (("actuator", False), ("joint or tendon", False), ("gear", False), ("force", False))
         table(console, "Actuators", columns, rows)
     if report.contacts and (joints or len(report.contacts) <= FEW):
         _draw_contacts(console, report)
@@ -73,6 +73,11 @@ def _draw_summary(console: Console, report: ModelReport) -> None:
     }
     if report.actuators:
         lines["actuators"] = str(len(report.actuators))
+    if report.tendons:
+        lines["tendons"] = str(len(report.tendons))
+    if report.sensors:
+        refused = sum(bool(sensor.refused) for sensor in report.sensors)
+        lines["sensors"] = f"{len(report.sensors)}{f', {refused} of them not computed' if refused else ''}"
     if report.contacts:
         lines["contacts"] = plural(len(report.contacts), "pair")
     if report.poses:

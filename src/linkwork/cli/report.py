@@ -120,6 +120,7 @@ class ActuatorReport:
 
     name: str
     joint: str
+    """Or the tendon that it pulls."""
     gear: tuple[float, ...]
     gain: tuple[float, ...]
     bias: tuple[float, ...]
@@ -127,6 +128,18 @@ class ActuatorReport:
     """Gears of further joints that it drives."""
     refused: str
     """What it is, if its force is not modeled."""
+
+
+@dataclass(frozen=True)
+class SensorReport:
+    """One sensor."""
+
+    name: str
+    type: str
+    of: str
+    """What it is on; empty for one of the whole robot."""
+    refused: str
+    """Why it is not computed; empty where it is."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +199,8 @@ class ModelReport:
     methods: tuple[MethodReport, ...]
     joint_list: tuple[JointReport, ...]
     actuators: tuple[ActuatorReport, ...]
+    tendons: tuple[str, ...]
+    sensors: tuple[SensorReport, ...]
     poses: tuple[NamedPoseReport, ...]
     contacts: tuple[ContactReport, ...]
     """Pairs of shapes that may touch."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from linkwork.cli.conversion import ConvertOptions, NewFile, convert_file
 from linkwork.cli.loading import ModelRequest, UsageError, load_model, start_configuration
 from linkwork.cli.options import (
     AssemblyOptions,
@@ -213,3 +214,21 @@ def export(file: File, *, options: ExportOptions, output: OutputOptions, load: L
     with silence_notices(output.quiet), report_errors(file):
         program = export_file(file, ModelRequest(load), options)
     print_result(output.as_json, export_json(file, program), lambda console: draw_export(console, program))
+
+
+@command(
+    "Save a model in another format.",
+    "Save a model as URDF, MJCF or SDF, loops included: what is written is read back with the same dynamics.",
+    "What the new format cannot say is named, and nothing is written; --drop leaves it out. What does not change the "
+    "dynamics, such as poses in URDF, is left out with a warning.",
+    examples={
+        "linkwork convert robot.urdf robot.xml": "to MJCF",
+        "linkwork convert cassie.xml cassie.urdf --drop actuators --drop contacts": "without what URDF has not",
+        "linkwork convert robot.xml robot.sdf --pose home": "drawn in a pose, where its loops are closed",
+    },
+)
+def convert(file: File, new: NewFile, *, options: ConvertOptions, output: OutputOptions, load: LoadOptions) -> None:
+    """Save in another format."""
+    with silence_notices(output.quiet), report_errors(file), report_os_errors(new):
+        made = convert_file(file, new, ModelRequest(load), options)
+    print_result(output.as_json, made.as_json(), made.draw)

@@ -25,6 +25,7 @@ from linkwork.model.constraints import (
     PolynomialCoupling,
     Rod,
     Rolling,
+    TendonCoupling,
 )
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_TURN, NO_TURN
@@ -72,6 +73,9 @@ def _captured(robot: Model, constraint: Constraint, q: Floats) -> Constraint:
     if isinstance(constraint, PolynomialCoupling):
         c0, *rest = constraint.coefficients
         return replace(constraint, coefficients=(c0 + float(_error(robot, constraint, q)[0]), *rest), **kept)
+    if isinstance(constraint, TendonCoupling):
+        off = float(_error(robot, constraint, q)[0])
+        return replace(constraint, follower_origin=constraint.follower_origin + off, **kept)
     if isinstance(constraint, FunctionCoupling):
         held = np.asarray(constraint.offset) + _error(robot, constraint, q)
         return replace(constraint, offset=tuple(held.tolist()), **kept)

@@ -36,7 +36,7 @@ class Stage:
     """How many numbers of each state it reads, a multiple of the lanes: ``%carry`` has them in lanes, ``%scratch`` is
     memory for them state by state."""
     parts: int
-    """How many parts it has: one after the other is run for all states of a block."""
+    """How many parts it has."""
     call: Callable[[int, Sequence[str], str], str]
     """The instruction that calls a part for one state, given the addresses of its arrays and of its numbers."""
 
@@ -164,41 +164,39 @@ def _over_blocks(body: Body, t: Type) -> str:
 
 
 def _by_state(stage: Stage, arrays: int, t: Type) -> list[str]:
-    """The second stage of each state of a block."""
+    """The second stage of each state of a block, one state after the other: what it reads stays in the first-level
+    cache, and neighboring results are written together."""
     vector = f"<{t.lanes} x i64>"
     numbers = ", ".join(f"i64 {lane}" for lane in range(t.lanes))
+    rows = [f"%s.row{k}" for k in range(arrays)]
     lines = [
         f"  store {vector} <{numbers}>, ptr %index",
         f"  call void @scatter(ptr %carry, ptr %scratch, i64 {stage.carry}, ptr %index, i64 {t.lanes}, "
         f"i64 {stage.carry})",
         f"  %all.lanes = icmp sge i64 %states, {t.lanes}",
         f"  %most.lanes = select i1 %all.lanes, i64 {t.lanes}, i64 %states",
-        "  br label %part0",
+        "  br label %stage",
+        "stage:",
+        "  br label %own",
+        "own:",
+        "  %s = phi i64 [ 0, %stage ], [ %s.next, %own ]",
+        "  %s.state = add i64 %i, %s",
+        f"  %s.at = mul i64 %s, {stage.carry}",
+        f"  %s.carry = getelementptr {t.scalar}, ptr %scratch, i64 %s.at",
     ]
-    for part in range(stage.parts):
-        s = f"%s{part}"
-        rows = [f"{s}.row{k}" for k in range(arrays)]
+    for k in sorted(stage.arrays):
         lines += [
-            f"part{part}:",
-            f"  br label %own{part}",
-            f"own{part}:",
-            f"  {s} = phi i64 [ 0, %part{part} ], [ {s}.next, %own{part} ]",
-            f"  {s}.state = add i64 %i, {s}",
-            f"  {s}.at = mul i64 {s}, {stage.carry}",
-            f"  {s}.carry = getelementptr {t.scalar}, ptr %scratch, i64 {s}.at",
+            f"  %s.at{k} = mul i64 %s.state, %stride{k}",
+            f"  {rows[k]} = getelementptr {t.scalar}, ptr %base{k}, i64 %s.at{k}",
         ]
-        for k in sorted(stage.arrays):
-            lines += [
-                f"  {s}.at{k} = mul i64 {s}.state, %stride{k}",
-                f"  {rows[k]} = getelementptr {t.scalar}, ptr %base{k}, i64 {s}.at{k}",
-            ]
-        lines += [
-            f"  {stage.call(part, rows, f'{s}.carry')}",
-            f"  {s}.next = add i64 {s}, 1",
-            f"  {s}.more = icmp slt i64 {s}.next, %most.lanes",
-            f"  br i1 {s}.more, label %own{part}, label %part{part + 1}",
-        ]
-    return [*lines, f"part{stage.parts}:"]
+    return [
+        *lines,
+        *(f"  {stage.call(part, rows, '%s.carry')}" for part in range(stage.parts)),
+        "  %s.next = add i64 %s, 1",
+        "  %s.more = icmp slt i64 %s.next, %most.lanes",
+        "  br i1 %s.more, label %own, label %written",
+        "written:",
+    ]
 
 
 def block_index(t: Type, count: str) -> list[str]:

@@ -20,6 +20,7 @@ costs as little in a straight-line program as in native code, where the conditio
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,14 +91,14 @@ def _branches(trace: Trace, order: Sequence[int]) -> list[Branch]:
         uses.update(operands(nodes[i]))
         if nodes[i][0] is SELECT:
             groups[nodes[i][1:3]].append(i)
-    place = {i: k for k, i in enumerate(order)}
+    place, by_number = {i: k for k, i in enumerate(order)}, sorted(order)
     taken: set[int] = set()
     found = []
     for (below, bound), selects in sorted(groups.items(), key=lambda group: min(group[1])):
         chosen = sorted(set(selects) - taken)
         if _work(nodes, _exclusive(nodes, chosen, uses, taken)) < WORTH:
             continue
-        chosen = _independent(nodes, chosen, order)
+        chosen = _independent(nodes, chosen, by_number)
         body = _exclusive(nodes, chosen, uses, taken)
         if _work(nodes, body) < WORTH:
             continue
@@ -114,12 +115,15 @@ def _work(nodes: Sequence[Node], body: Iterable[int]) -> int:
     return sum(SLOW.get(nodes[i][0], 1) for i in body)
 
 
-def _independent(nodes: Sequence[Node], selects: Sequence[int], order: Iterable[int]) -> list[int]:
-    """Those selects that depend on no other of them."""
+def _independent(nodes: Sequence[Node], selects: Sequence[int], by_number: Sequence[int]) -> list[int]:
+    """Those selects that depend on no other of them; operands have smaller numbers than what is computed of them."""
     first, after = set(selects), set[int]()
-    for i in sorted(order):  # operands have smaller numbers
-        if any(k in after or k in first for k in operands(nodes[i])):
+    reached = after | first
+    between = by_number[bisect_right(by_number, min(selects)) : bisect_right(by_number, max(selects))]
+    for i in between:
+        if not reached.isdisjoint(operands(nodes[i])):
             after.add(i)
+            reached.add(i)
     return [i for i in selects if i not in after]
 
 

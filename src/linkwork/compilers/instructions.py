@@ -37,6 +37,9 @@ from linkwork.compilers.language import (
 from linkwork.compilers.module import Module
 from linkwork.errors import KernelError
 
+LINE = 4
+"""Floats of a line (`kernels.panels`): in code for one state a vector."""
+
 
 @dataclass(eq=False)
 class Slot:
@@ -70,7 +73,7 @@ class Writer:
         self._names: dict[str, Any] = {}
         self._slots: dict[Any, Slot] = {}
         self._read: dict[Any, str] = {}
-        self.vectors: dict[tuple[str, ...], str] = {}
+        self._vectors: dict[tuple[str, ...], str] = {}
         """Vectors by the names of their entries, where these were taken from one (`line_functions`)."""
         stores = [n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         self._assigned = Counter(n.id for n in stores)
@@ -178,12 +181,20 @@ class Writer:
 
     # Variables --------------------------------------------------------------------------------------------------------
 
+    def _is_line(self, kind: Any) -> bool:
+        """Whether a variable is a line of four floats: a vector in code for one state, also where loops carry it."""
+        return self.unit.t.lanes == self.unit.spacing == 1 and kind == (Float,) * LINE
+
+    def _slot_types(self, kind: Any) -> list[str]:
+        """LLVM types of the memory of a variable."""
+        return [self.line_type] if self._is_line(kind) else self.unit.llvm_types(kind)
+
     def slot(self, name: Any, kind: Any) -> Slot:
         """The memory of a variable of this type."""
         key = (name, kind)
         if key not in self._slots:
             places = []
-            for t in self.unit.llvm_types(kind):
+            for t in self._slot_types(kind):
                 place = self.new("s")
                 self._head.append(f"{place} = alloca {t}")
                 places.append(place)
@@ -192,15 +203,42 @@ class Writer:
 
     def store_slot(self, slot: Slot, value: Value) -> None:
         """Put a value into memory."""
-        types = self.unit.llvm_types(slot.kind)
-        for t, part, place in zip(types, self.parts(value), slot.places, strict=True):
+        types, parts = self._slot_types(slot.kind), self.parts(value)
+        if self._is_line(slot.kind):
+            parts = [self.vector(tuple(parts))]
+        for t, part, place in zip(types, parts, slot.places, strict=True):
             self.emit(f"store {t} {part}, ptr {place}")
 
     def load_slot(self, slot: Slot) -> Value:
         """What the memory of a variable holds."""
-        types = self.unit.llvm_types(slot.kind)
+        types = self._slot_types(slot.kind)
         names = [self.made(f"load {t}, ptr {place}") for t, place in zip(types, slot.places, strict=True)]
+        if self._is_line(slot.kind):
+            names = list(self.entries(names[0]))
         return self.rebuilt(slot.kind, iter(names))
+
+    # Lines of four floats ---------------------------------------------------------------------------------------------
+
+    @property
+    def line_type(self) -> str:
+        """A vector of four floats."""
+        return f"<{LINE} x {self.unit.t.scalar}>"
+
+    def vector(self, names: tuple[str, ...]) -> str:
+        """Four floats as a vector."""
+        known = self._vectors.get(names)
+        if known is not None:
+            return known
+        vector = "poison"
+        for k, name in enumerate(names):
+            vector = self.made(f"insertelement {self.line_type} {vector}, {self.unit.t.scalar} {name}, i32 {k}")
+        return vector
+
+    def entries(self, vector: str) -> tuple[str, ...]:
+        """A vector as four floats, which are known to be its entries."""
+        names = tuple(self.made(f"extractelement {self.line_type} {vector}, i32 {k}") for k in range(LINE))
+        self._vectors[names] = vector
+        return names
 
     def bind(self, node: ast.AST, name: str, value: Value) -> None:
         """Give a variable a value."""

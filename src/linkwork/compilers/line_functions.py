@@ -11,15 +11,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from linkwork.compilers.instructions import Writer
+from linkwork.compilers.instructions import LINE, Writer
 from linkwork.compilers.language import Array, Float, Value, entries_of
 from linkwork.kernels import panels
-
-FOUR = 4
-
-
-def _type(writer: Writer) -> str:
-    return f"<{FOUR} x {writer.unit.t.scalar}>"
 
 
 def _packed(writer: Writer, node: ast.Call, value: Value) -> str:
@@ -27,38 +21,30 @@ def _packed(writer: Writer, node: ast.Call, value: Value) -> str:
     if isinstance(value, Array):
         return _loaded(writer, node, value, [0])
     names = tuple(writer.as_float(node, x) for x in entries_of(value) or ())
-    if len(names) != FOUR:
-        raise writer.error(node, f"a line has {FOUR} numbers")
-    known = writer.vectors.get(names)
-    if known is not None:
-        return known
-    vector = "poison"
-    for k, name in enumerate(names):
-        vector = writer.made(f"insertelement {_type(writer)} {vector}, {writer.unit.t.scalar} {name}, i32 {k}")
-    return vector
+    if len(names) != LINE:
+        raise writer.error(node, f"a line has {LINE} numbers")
+    return writer.vector(names)
 
 
 def _unpacked(writer: Writer, vector: str) -> Value:
     """A vector as four floats, which are known to be its entries."""
-    names = tuple(writer.made(f"extractelement {_type(writer)} {vector}, i32 {k}") for k in range(FOUR))
-    writer.vectors[names] = vector
-    return tuple(Float(name) for name in names)
+    return tuple(Float(name) for name in writer.entries(vector))
 
 
 def _spread(writer: Writer, node: ast.Call, value: Value) -> str:
     """One float four times."""
-    t, name = _type(writer), writer.as_float(node, value)
+    t, name = writer.line_type, writer.as_float(node, value)
     one = writer.made(f"insertelement {t} poison, {writer.unit.t.scalar} {name}, i32 0")
-    return writer.made(f"shufflevector {t} {one}, {t} poison, <{FOUR} x i32> zeroinitializer")
+    return writer.made(f"shufflevector {t} {one}, {t} poison, <{LINE} x i32> zeroinitializer")
 
 
 def _loaded(writer: Writer, node: ast.Call, array: Array, at: list[Value]) -> str:
     place, unit = writer.address(node, array, at), writer.unit
-    return writer.made(f"load {_type(writer)}, ptr {place}, align {unit.t.bytes}{unit.alias(array.type)}")
+    return writer.made(f"load {writer.line_type}, ptr {place}, align {unit.t.bytes}{unit.alias(array.type)}")
 
 
 def _operation(writer: Writer, name: str, x: str, y: str) -> str:
-    return writer.made(f"{name} {writer.unit.flags}{_type(writer)} {x}, {y}")
+    return writer.made(f"{name} {writer.unit.flags}{writer.line_type} {x}, {y}")
 
 
 def _line(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
@@ -74,7 +60,7 @@ def _entries(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
 def _stored(writer: Writer, node: ast.Call, x: Value, array: Array, at: list[Value]) -> Value:
     vector, unit = _packed(writer, node, x), writer.unit
     place = writer.address(node, array, at)
-    writer.emit(f"store {_type(writer)} {vector}, ptr {place}, align {unit.t.bytes}{unit.alias(array.type)}")
+    writer.emit(f"store {writer.line_type} {vector}, ptr {place}, align {unit.t.bytes}{unit.alias(array.type)}")
     return None
 
 
@@ -108,7 +94,7 @@ def _with_scaled(name: str) -> Callable[[Writer, ast.Call, list[Value]], Value]:
 
 
 def _sum_of_products(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
-    t, two = _type(writer), f"<2 x {writer.unit.t.scalar}>"
+    t, two = writer.line_type, f"<2 x {writer.unit.t.scalar}>"
     product = _operation(writer, "fmul", *(_packed(writer, node, x) for x in arguments))
     low = writer.made(f"shufflevector {t} {product}, {t} poison, <2 x i32> <i32 0, i32 1>")
     high = writer.made(f"shufflevector {t} {product}, {t} poison, <2 x i32> <i32 2, i32 3>")

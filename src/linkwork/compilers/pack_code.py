@@ -2,13 +2,11 @@
 """The second stage of a program whose matrices are packed (`packing`), as LLVM IR: vectors from memory to results.
 
 A common factor is spread over a vector as it is read, which is no instruction of its own on processors that do so with
-operands from memory. Every line of columns is a function of its own: in a batch one after the other is run for the
-states of a block, so that instructions stay in the cache of the first level.
+operands from memory. Every line of columns is a function of its own.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -28,12 +26,11 @@ STAGE = "line"
 
 def functions(packing: Packing, t: Type) -> list[str]:
     """The second stage as functions, one for each line of columns, of pointers to the outputs that it writes, and to
-    what the first stage stored; and what they call. With lanes, that is in a batch, memory for the results of the next
-    state is fetched ahead."""
+    what the first stage stored; and what they call."""
     parameters = ", ".join(f"ptr noalias %a{k}" for k in sorted(packing.arrays))
     parts, called = list[str](), set[str]()
     for line in range(count(packing)):
-        code = _Line(packing, Type(t.dtype, packing.width), ahead=t.lanes > 1)
+        code = _Line(packing, Type(t.dtype, packing.width))
         for k in sorted(packing.arrays):
             code.add([result for result in packing.results if (result.line, result.array) == (line, k)])
         called |= code.declarations
@@ -75,8 +72,8 @@ def count(packing: Packing) -> int:
 class _Line:
     """Instructions of the results of a line of columns; packs that several of them need are computed once."""
 
-    def __init__(self, packing: Packing, t: Type, ahead: bool) -> None:
-        self.packing, self.t, self.ahead = packing, t, ahead
+    def __init__(self, packing: Packing, t: Type) -> None:
+        self.packing, self.t = packing, t
         self.nodes = packing.first.graph.nodes
         self.declarations: set[str] = set()
         self.lines: list[str] = []
@@ -94,8 +91,6 @@ class _Line:
                 if result.minus != minus:
                     value = self._made(f"fneg {self.t.name} {value}")
                 self._store(f"%a{result.array}", result.place, len(result.pack), value)
-                if self.ahead:
-                    self._fetch_next(result)
 
     def _compute(self, packs: Sequence[Pack]) -> None:
         """Sums that are not known yet, several at a time: a pack that they have in common is read once for all."""
@@ -180,13 +175,6 @@ class _Line:
     def _mask(self, live: Collection[int]) -> str:
         bits = ", ".join(f"i1 {'true' if k in live else 'false'}" for k in range(self.t.lanes))
         return f"<{self.t.lanes} x i1> <{bits}>"
-
-    def _fetch_next(self, result: Result) -> None:
-        """Ask for the memory of the same result of the next state."""
-        place = result.place + math.prod(self.packing.first.shapes[result.array])
-        pointer = self._made(f"getelementptr {self.t.scalar}, ptr %a{result.array}, i64 {place}")
-        self.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.lines.append(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 1, i32 3, i32 1)")
 
     def _store(self, array: str, place: int, count: int, value: str) -> None:
         """The first ``count`` entries: by a mask where vectors are long, else in parts."""

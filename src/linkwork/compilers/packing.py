@@ -283,8 +283,11 @@ class _Search:
             by_factor[factor] = columns
             if len(columns) > 1:
                 heappush(heap, (-len(columns), factor))
-        covered = len(products) - sum(self.nodes[products[p][1]][0] not in (ADD, SUB) for p in left)
-        groups += self._alone(pack, [products[p] for p in sorted(left)])
+        alone = [products[p] for p in sorted(left)]
+        covered = len(products) - sum(self.nodes[j][0] not in (ADD, SUB) for _, j, _ in alone)
+        if groups:
+            alone = self._whole(pack, products, alone)
+        groups += self._alone(pack, alone)
         if covered < LEAST_FILL * len(groups):
             return None
         result = []
@@ -292,6 +295,16 @@ class _Search:
             other, minus = self._pack(entries)
             result.append(Term(factor, minus, other))
         return sorted(result, key=lambda term: term.minus)  # begin with a positive one
+
+    def _whole(
+        self, pack: Pack, products: Sequence[tuple[int, int, int]], alone: Sequence[tuple[int, int, int]]
+    ) -> list[tuple[int, int, int]]:
+        """What is alone, but entries none of whose products have company are not taken apart."""
+        together = Counter(column for column, _, _ in products)
+        together.subtract(column for column, _, _ in alone)
+        found = [x for x in alone if together[x[0]] > 0]
+        entries = enumerate(pack)
+        return [*found, *((c, *entry) for c, entry in entries if entry is not None and together[c] == 0)]
 
     def _alone(self, pack: Pack, products: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, list[Entry]]]:
         """What has no factor in common with others: packs of products."""

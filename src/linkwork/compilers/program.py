@@ -39,7 +39,8 @@ class Program:
     tree: Tree
     """The plan: integers and arrays of one robot."""
     units: tuple[tuple[int, int], ...]
-    """Where in q numbers of unit length start (quaternions, directions), and how many they are."""
+    """Where in q, the first input, numbers of unit length start (quaternions, directions), and how many they are;
+    none where the first input is something else, as for activations."""
     robot: str
     """Name of the robot."""
     motors: int = 0
@@ -57,7 +58,8 @@ class Program:
             tree: The plan of the robot that the algorithm reads.
         """
         motors = len(robot.actuators) or sum(j.type.nv for j in robot.joints if j.actuated)
-        return cls(algorithm, tree, unit_ranges(robot), robot.name, motors)
+        units = unit_ranges(robot) if next(iter(algorithm.inputs), "q") == "q" else ()  # those of a configuration
+        return cls(algorithm, tree, units, robot.name, motors)
 
     def input_shapes(self) -> list[tuple[int, ...]]:
         """Shapes of one state's inputs."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Entry points that make their results: a C function of inputs that returns a record of new arrays.
+"""Entry points that make their results: a C function of inputs that returns a new array, or a tuple of new arrays.
 
-Around the entry point of one state (`entry`): in Python, making four arrays and a named tuple of them takes longer than
-the Jacobians of an arm. Arrays are made by `PyArray_New` of NumPy's C interface, the record as any subclass of `tuple`
-is. A status other than `entry.DONE` is returned as it is, an integer: the caller's general path says what was wrong.
+Around the entry point of one state (`entry`): in Python, making an array takes longer than the mass matrix of an arm,
+making four and a named tuple of them longer than its Jacobians. Arrays are made by `PyArray_New` of NumPy's C
+interface, a named tuple as any subclass of `tuple` is. Where the entry point answers with another status than
+`entry.DONE`, a general path in Python takes over, which says what was wrong; without one, the result is None.
 """
 
 from __future__ import annotations
@@ -17,15 +18,20 @@ import numpy as np
 
 from linkwork.compilers import llvm
 from linkwork.compilers.cache import fetch, key
-from linkwork.compilers.entry import _FASTCALL, _NEW, DATA, MOST_ARRAYS, SHAPES, Entry, Owned, _MethodDefinition
+from linkwork.compilers.entry import _FASTCALL, _NEW, DATA, MOST_ARRAYS, Entry, Owned, _MethodDefinition
 
 PYARRAY_NEW = 93
 """Place of `PyArray_New` in the table of NumPy's C interface, which is part of its ABI."""
 
-ENTRY, SELF, INPUTS, OUTPUTS, RECORD, NEW, ARRAY, NUMBER, RANKS = range(9)
-"""Words of the table that the function reads; from `RANKS` on, the number of axes and the address of the sizes of each
+ENTRY, SELF, INPUTS, OUTPUTS, RECORD, NEW, ARRAY, NUMBER, LEAST, HELD, HELD_AT, NONE, GENERAL, RANKS = range(14)
+"""Words of the table that the function reads. `HELD` and `HELD_AT` are the number and the address of the last inputs,
+of which callers leave out `LEAST` or more. From `RANKS` on, the number of axes and the address of the sizes of each
 output."""
 
+BARE, PLAIN = 0, 1
+"""In place of a class of named tuples: the array itself, of the only output; a plain tuple."""
+
+_KEYWORDS = 0x2
 _LOCK = threading.Lock()
 _CODE: list[llvm.Code] = []
 
@@ -40,16 +46,28 @@ def _array_interface() -> int:
 
 
 def record_entry(
-    entry: Entry, record: type[tuple[Any, ...]], shapes: Sequence[tuple[int, ...]], inputs: int, dtype: np.dtype[Any]
+    entry: Entry,
+    record: type[tuple[Any, ...]] | None,
+    shapes: Sequence[tuple[int, ...]],
+    inputs: int,
+    dtype: np.dtype[Any],
+    held: Sequence[Any] = (),
+    left_out: int = 0,
+    general: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """A function of the inputs of one state: a record of results, or the status that says why there is none.
+    """A function of the inputs of one state: new arrays of results.
 
     Args:
         entry: The entry point, of inputs and outputs of one state.
-        record: Class of the result, a named tuple with a field for each output.
+        record: Class of the result, a named tuple with a field for each output; None: the array of the only output, or
+            a tuple where there are several.
         shapes: Of the outputs.
         inputs: How many inputs there are.
         dtype: Type of the outputs.
+        held: The last inputs, where calls leave them out, from the end.
+        left_out: How many of these all calls leave out.
+        general: What is called in its place, with the same arguments, where arrays or numbers are refused, or arguments
+            have names; by default the result is None.
     """
     with _LOCK:
         if not _CODE:
@@ -59,11 +77,14 @@ def record_entry(
     owned: Any = entry.__self__  # type: ignore[attr-defined]
     definition: _MethodDefinition = entry.__module__.definition  # type: ignore[attr-defined]
     sizes = [np.array(shape, dtype=np.int64) for shape in shapes]
-    words = [definition.function, id(owned), inputs, len(shapes), id(record), table[PYARRAY_NEW], id(np.ndarray)]
-    words += [dtype.num, *(word for size in sizes for word in (len(size), size.ctypes.data))]
-    made = _MethodDefinition(b"record_entry", _CODE[0].address, _FASTCALL, None)
+    objects = np.array([id(x) for x in held], dtype=np.int64)
+    kind = id(record) if record is not None else BARE if len(shapes) == 1 else PLAIN
+    words = [definition.function, id(owned), inputs, len(shapes), kind, table[PYARRAY_NEW], id(np.ndarray)]
+    words += [dtype.num, left_out, len(held), objects.ctypes.data, id(None), 0 if general is None else id(general)]
+    words += [word for size in sizes for word in (len(size), size.ctypes.data)]
+    made = _MethodDefinition(b"record_entry", _CODE[0].address, _FASTCALL | _KEYWORDS, None)
     # The module of the function, to CPython any object, keeps memory alive.
-    kept = Owned(_CODE[0], (entry, record), _CODE[0], made, sizes)
+    kept = Owned(_CODE[0], (entry, record, tuple(held), general), _CODE[0], made, [*sizes, objects])
     function: Callable[..., Any] = _NEW(ctypes.addressof(made), np.array(words, dtype=np.int64), kept)
     return function
 
@@ -75,14 +96,16 @@ def module() -> str:
         return f"  %p.{name} = getelementptr i64, ptr %table, i64 {k}\n  %{name} = load {type_}, ptr %p.{name}"
 
     return f"""
-declare ptr @PyLong_FromLong(i64)
 declare i64 @PyLong_AsLong(ptr)
 declare void @Py_DecRef(ptr)
+declare void @Py_IncRef(ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyType_GenericAlloc(ptr, i64)
+declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
-define ptr @record_entry(ptr %self, ptr %given, i64 %count) {{
+define ptr @record_entry(ptr %self, ptr %given, i64 %count, ptr %keywords) {{
 entry:
   %arrays = alloca [{MOST_ARRAYS} x ptr]
   %at = getelementptr i64, ptr %self, i64 {DATA}
@@ -95,15 +118,36 @@ entry:
 {word("new", NEW, "ptr")}
 {word("array", ARRAY, "ptr")}
 {word("number", NUMBER)}
+{word("least", LEAST)}
+{word("held", HELD)}
+{word("held.at", HELD_AT, "ptr")}
+{word("nothing", NONE, "ptr")}
+{word("general", GENERAL, "ptr")}
   %type = trunc i64 %number to i32
-  %fits = icmp eq i64 %count, %inputs
-  br i1 %fits, label %go, label %misfit
-misfit:
-  %refused = call ptr @PyLong_FromLong(i64 {SHAPES})
-  ret ptr %refused
+  %left = sub i64 %inputs, %count
+  %enough = icmp sge i64 %left, %least
+  %all = icmp sle i64 %left, %held
+  %unnamed = icmp eq ptr %keywords, null
+  %counted = and i1 %enough, %all
+  %fits = and i1 %counted, %unnamed
+  br i1 %fits, label %go, label %refused
+refused:
+  %alone = icmp eq ptr %general, null
+  br i1 %alone, label %none, label %other
+none:
+  call void @Py_IncRef(ptr %nothing)
+  ret ptr %nothing
+other:
+  %found = call ptr @PyObject_Vectorcall(ptr %general, ptr %given, i64 %count, ptr %keywords)
+  ret ptr %found
 go:
-  %bytes = mul i64 %inputs, 8
+  %bytes = mul i64 %count, 8
   call void @llvm.memcpy.p0.p0.i64(ptr %arrays, ptr %given, i64 %bytes, i1 false)
+  %rest = getelementptr ptr, ptr %arrays, i64 %count
+  %rest.bytes = mul i64 %left, 8
+  %given.held = sub i64 %held, %left
+  %held.rest = getelementptr ptr, ptr %held.at, i64 %given.held
+  call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %held.rest, i64 %rest.bytes, i1 false)
   %results = getelementptr ptr, ptr %arrays, i64 %inputs
   br label %make
 make:
@@ -125,19 +169,31 @@ made:
   %more = icmp slt i64 %k1, %outputs
   br i1 %more, label %make, label %run
 run:
-  %all = add i64 %inputs, %outputs
-  %status = call ptr %entry.function(ptr %entry.self, ptr %arrays, i64 %all)
+  %both = add i64 %inputs, %outputs
+  %status = call ptr %entry.function(ptr %entry.self, ptr %arrays, i64 %both)
   %lost = icmp eq ptr %status, null
   br i1 %lost, label %drop, label %answer
 answer:
   %value = call i64 @PyLong_AsLong(ptr %status)
-  %done = icmp eq i64 %value, 0
-  br i1 %done, label %tuple, label %drop
-tuple:
   call void @Py_DecRef(ptr %status)
-  %tuple.new = call ptr @PyType_GenericAlloc(ptr %record, i64 %outputs)
-  %none = icmp eq ptr %tuple.new, null
-  br i1 %none, label %drop, label %fill
+  %done = icmp eq i64 %value, 0
+  br i1 %done, label %solved, label %drop
+solved:
+  %kind = ptrtoint ptr %record to i64
+  switch i64 %kind, label %named [ i64 {BARE}, label %bare  i64 {PLAIN}, label %plain ]
+bare:
+  %only = load ptr, ptr %results
+  ret ptr %only
+plain:
+  %tuple.plain = call ptr @PyTuple_New(i64 %outputs)
+  br label %tuple
+named:
+  %tuple.named = call ptr @PyType_GenericAlloc(ptr %record, i64 %outputs)
+  br label %tuple
+tuple:
+  %tuple.new = phi ptr [ %tuple.plain, %plain ], [ %tuple.named, %named ]
+  %lacking = icmp eq ptr %tuple.new, null
+  br i1 %lacking, label %drop, label %fill
 fill:
   %f = phi i64 [ 0, %tuple ], [ %f1, %fill ]
   %pf = getelementptr ptr, ptr %results, i64 %f
@@ -150,7 +206,7 @@ end:
   ret ptr %tuple.new
 drop:
   %have = phi i64 [ %k, %make ], [ %outputs, %run ], [ %outputs, %answer ], [ %outputs, %tuple ]
-  %instead = phi ptr [ null, %make ], [ null, %run ], [ %status, %answer ], [ null, %tuple ]
+  %failed = phi i1 [ true, %make ], [ true, %run ], [ false, %answer ], [ true, %tuple ]
   %some = icmp sgt i64 %have, 0
   br i1 %some, label %next, label %dropped
 next:
@@ -162,6 +218,8 @@ next:
   %dmore = icmp slt i64 %d1, %have
   br i1 %dmore, label %next, label %dropped
 dropped:
-  ret ptr %instead
+  br i1 %failed, label %raised, label %refused
+raised:
+  ret ptr null
 }}
 """

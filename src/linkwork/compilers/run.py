@@ -118,6 +118,15 @@ class Runner:
 
     # The general path --------------------------------------------------------------------------
 
+    def evaluate_with(self, held: tuple[Any, ...], given: Sequence[Any]) -> list[Any]:
+        """Compute for arrays of the caller, new outputs.
+
+        Args:
+            held: What an evaluator holds, after the caller's arrays: known by its identity, never changed.
+            given: Arrays of the caller.
+        """
+        return list(self.evaluate([*given, *held], [None] * len(self.outputs)))
+
     def evaluate(self, arguments: Sequence[npt.ArrayLike], out: Sequence[Array | None]) -> list[Array]:
         """Compute for anything array-like; leading axes broadcast. Results go to ``out`` where it is given."""
         if self.checks:

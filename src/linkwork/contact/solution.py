@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.dynamics.solution import NamedRows
+from linkwork.errors import UnsupportedFeature
 from linkwork.model.model import Model
 from linkwork.model.notebook import shape_table
 from linkwork.plans.contact_lcaba import HEAD
@@ -46,6 +47,21 @@ class StepLayout:
     def slots(self) -> Mapping[str, slice]:
         """Contact points of each pair, by the name of the pair."""
         return contact_slots(self.robot)
+
+
+def box_forces(tree: Tree, boxes: Array, limits: bool) -> Array:
+    """Forces of joint limits, or of the dry friction of joints, by degree of freedom, ``(..., nv)``.
+
+    Args:
+        tree: The arrays of the robot.
+        boxes: Forces of both, as results have them.
+        limits: Which.
+    """
+    result = np.zeros((*boxes.shape[:-1], int(tree.nv)), boxes.dtype)
+    for b, (v, q) in enumerate(zip(tree.box_v.tolist(), tree.box_q.tolist(), strict=True)):
+        if (q >= 0) == limits:
+            result[..., v] += tree.box_sign[b] * boxes[..., b]
+    return result
 
 
 class BySlots(Mapping[str, Array]):
@@ -132,12 +148,7 @@ class ContactSolution:
         return NamedRows(self._layout.robot, self._layout.dt * self.multipliers)
 
     def _joint_impulses(self, limits: bool) -> Array:
-        tree, boxes = self._layout.tree, self._part("boxes")
-        result = np.zeros((*boxes.shape[:-1], self._layout.robot.nv), boxes.dtype)
-        for b, (v, q) in enumerate(zip(tree.box_v.tolist(), tree.box_q.tolist(), strict=True)):
-            if (q >= 0) == limits:
-                result[..., v] += self._layout.dt * tree.box_sign[b] * boxes[..., b]
-        return result
+        return self._layout.dt * box_forces(self._layout.tree, self._part("boxes"), limits)
 
     @property
     def limit_impulses(self) -> Array:
@@ -156,8 +167,9 @@ class ContactSolution:
 
     @property
     def iterations(self) -> Any:
-        """Iterations of the solver, of each state."""
-        return _plain(self._result[..., ITERATIONS].astype(np.int64))
+        """Iterations of the solver, of each state; on a GPU as numbers of the step's type."""
+        count = self._result[..., ITERATIONS]
+        return _plain(count.astype(np.int64) if isinstance(count, np.ndarray) else count)
 
     @property
     def converged(self) -> Any:
@@ -170,6 +182,11 @@ class ContactSolution:
 
         Zeros where the step was not solved: from such forces, steps run away.
         """
+        if not isinstance(self._result, np.ndarray):
+            raise UnsupportedFeature(
+                "forces of a step on a GPU are not looked at between steps: lw.Simulation(robot, count, "
+                "device='cuda') starts every step from the one before"
+            )
         forces = np.concatenate([self._part("forces"), self._part("boxes"), self._part("multipliers")], axis=-1)
         return np.where(np.asarray(self.converged)[..., None], forces, forces.dtype.type(0))
 

@@ -306,6 +306,8 @@ class ContactStep(ArrayEvaluator):
 
     def _check(self, result: Array) -> None:
         """Say where iterations ended too early."""
+        if not self._sees_results:
+            return
         if result.ndim == 1 and result[RESIDUAL] <= self._layout.tolerance:
             return
         residual = result[..., RESIDUAL]

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.contact.derivatives import ContactDerivatives, Point, checked_state
 from linkwork.dynamics.step_derivatives import StepDerivatives
-from linkwork.errors import InputError
-from linkwork.inputs import suggest
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.inputs import DeviceName, suggest
 from linkwork.quantities.arguments import Array
 
 
@@ -33,6 +33,20 @@ class ContactProduct:
     def inputs(self) -> tuple[str, ...]:
         """Names of the inputs to differentiate by."""
         return self._derivatives.inputs
+
+    def to(self, device: DeviceName, **options: Any) -> Self:
+        """These products are found on the CPU; anything else is an error that says where they are on a GPU.
+
+        Args:
+            device: ``"cpu"``.
+            options: As for evaluators.
+        """
+        if device == "cpu":
+            return self
+        raise UnsupportedFeature(
+            "derivatives of steps with contacts are several programs and a linear system between them: on a GPU they "
+            "are there through lw.jax.function"
+        )
 
     def _named(self, given: Mapping[str, Any], directed: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """Inputs by name that were given, and directions of such."""

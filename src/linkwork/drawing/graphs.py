@@ -23,7 +23,7 @@ from linkwork.drawing.pictures import (
     kind_of,
     write_picture,
 )
-from linkwork.model.constraints import WORLD, Coupling, LinearCombination, Pair
+from linkwork.model.constraints import WORLD, Coupling, LinearCombination, Pair, TendonCoupling
 from linkwork.model.model import Model
 from linkwork.plans.clusters import clusters_of, enabled_rows
 from linkwork.plans.constraints import constrained_tree
@@ -97,10 +97,11 @@ def ties(robot: Model) -> list[Tie]:
         if isinstance(c, Coupling):
             bodies = [robot.joint(name).child for name in c.joints]
         else:
-            bodies = list(dict.fromkeys(robot.frames[place].body for place in c.places))
+            places = [robot.frames[place].body for place in c.places]
+            bodies = list(dict.fromkeys([*places, *(robot.joint(name).child for name in c.joints)]))
         moving = [body for body in bodies if body != WORLD]
-        if len(moving) >= 2 and isinstance(c, Coupling | Pair | LinearCombination):
-            style = "coupling" if isinstance(c, Coupling) else "loop"
+        if len(moving) >= 2 and isinstance(c, Coupling | Pair | LinearCombination | TendonCoupling):
+            style = "coupling" if isinstance(c, Coupling | TendonCoupling) else "loop"
             for other in moving[1:]:
                 pair = tuple(sorted((moving[0], other), key=order.__getitem__))
                 found.setdefault((pair, style, c.enabled), []).append(c.name)

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from linkwork.errors import InputError, UnsupportedFeature
 
@@ -25,15 +27,24 @@ PASTELS = ("#ffd9a8", "#bfe3c0", "#c5d8f5", "#f3c6d8", "#e2d4f2", "#f4ecaa", "#b
 
 
 def blank(width: float, height: float) -> Figure:
-    """A figure to draw on; `UnsupportedFeature` where matplotlib is missing."""
+    """A figure to draw on, which notebooks show; `UnsupportedFeature` where matplotlib is missing."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise UnsupportedFeature("pictures need matplotlib: pip install 'linkwork[plot]'") from None
-    figure = Figure(figsize=(width, height))
+    figure: Any = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
-    return figure
+    figure._repr_png_ = partial(_png, figure)  # without, IPython shows figures only once pyplot has made one
+    made: Figure = figure
+    return made
+
+
+def _png(figure: Figure) -> bytes:
+    """A figure as a PNG file, as notebooks ask for it."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=80, bbox_inches="tight")
+    return picture.getvalue()
 
 
 def kind_of(path: str | os.PathLike[str], kinds: Sequence[str] = PICTURES) -> str:

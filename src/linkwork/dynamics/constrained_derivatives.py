@@ -195,7 +195,7 @@ class ConstrainedDerivatives(RecordEvaluator):
         P = self._given_parameters(parameters) if parameters else self._own_parameters
         if out is None and wrenches is target is None and self._cut.size:
             held = self._softness, self._weights, self._no_target, self._cut, self._negligible
-            made = self._new_record(q, v, tau, self._no_wrenches, *held, *P)
+            made = self._new_results(q, v, tau, self._no_wrenches, *held, *P)
             if type(made) is ConstrainedJacobians:
                 return self._verified(made)
         typed = self._for_type_of([q, v, tau, wrenches, target, *self._outputs(out), *parameters.values()])

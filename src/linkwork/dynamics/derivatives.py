@@ -24,15 +24,21 @@ import numpy.typing as npt
 from linkwork.compilers.program import Program
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
 from linkwork.kernels.aba_derivatives import ABA_DERIVATIVES
+from linkwork.kernels.articulated_derivatives import ARTICULATED_DERIVATIVES
 from linkwork.kernels.regressor import REGRESSOR
 from linkwork.kernels.rnea_derivatives import RNEA_DERIVATIVES
 from linkwork.model.model import Model
 from linkwork.plans.aba_derivatives import path_tree
+from linkwork.plans.articulated_derivatives import articulated_tree, products
 from linkwork.plans.tree import tree_of, without_passive_elements
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.records import RecordEvaluator
+
+FEWER = 0.5
+"""Products of articulated bodies, as a part of those of paths, for which these are the faster text. It is below one: in
+batches and in packs of straight-line programs, matrix products run faster than sweeps."""
 
 _empty = np.empty
 
@@ -76,7 +82,7 @@ class _Jacobians(RecordEvaluator):
         W = self._no_wrenches if wrenches is None else wrenches
         P = self._given_parameters(parameters) if parameters else self._own_parameters
         if out is None:
-            made = self._new_record(*inputs, W, *P)
+            made = self._new_results(*inputs, W, *P)
             if type(made) is self.record:
                 return made
         elif isinstance(out, tuple) and getattr(out[-1], "ndim", 0) == 1:  # of one state
@@ -112,6 +118,9 @@ class ForwardDerivatives(_Jacobians):
         frames = frame_names(wrenches)
 
         def program() -> Program:
+            by_paths, by_bodies = products(tree_of(robot))
+            if by_bodies < FEWER * by_paths:
+                return Program.of_robot(robot, ARTICULATED_DERIVATIVES, articulated_tree(robot, frames))
             return Program.of_robot(robot, ABA_DERIVATIVES, path_tree(robot, frames))
 
         arguments = {"robot": robot, "wrenches": frames}
@@ -138,7 +147,7 @@ class ForwardDerivatives(_Jacobians):
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         if out is None and wrenches is None and not parameters and not self._own_parameters:
-            made = self._new_record(q, v, tau, self._no_wrenches)
+            made = self._new_results(q, v, tau, self._no_wrenches)
             if type(made) is ForwardJacobians:
                 return made
         result: ForwardJacobians = self._evaluate((q, v, tau), wrenches, out, parameters)
@@ -197,7 +206,7 @@ class InverseDerivatives(_Jacobians):
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         if out is None and wrenches is None and not parameters and not self._own_parameters:
-            made = self._new_record(q, v, a, self._no_wrenches)
+            made = self._new_results(q, v, a, self._no_wrenches)
             if type(made) is InverseJacobians:
                 return made
         result: InverseJacobians = self._evaluate((q, v, a), wrenches, out, parameters)

@@ -36,6 +36,7 @@ from linkwork.inputs import count
 from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 from linkwork.plans.tree import tree_of
+from linkwork.quantities.actuation import refuse_passive_tendons
 from linkwork.quantities.functions import (
     constraint_error,
     constraint_jacobian,
@@ -76,6 +77,7 @@ class _Balance:
     """The equations of static equilibrium of a robot."""
 
     def __init__(self, robot: Model) -> None:
+        refuse_passive_tendons(robot, "static equilibrium")
         self.robot = robot
         self.rows = np.flatnonzero(which_enabled(robot))
         self.motors = driven_dofs(robot)

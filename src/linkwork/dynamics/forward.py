@@ -132,6 +132,7 @@ class ForwardDynamics(ForwardProducts):
         self._unchecked = bound
         self._regularization = self._zero_rows = self._settings = _UNSET
         self._by: SolvedBy | None = None
+        self._held_last: tuple[Any, Any, tuple[Array, ...]] = (None, None, ())
         watched = self._hard and not METHODS[method].iterates and method != "pv_early"
         # what `progress` of one state may be: a pivot, or a residual that shows no contradiction and no dead center
         self._least_pivot = LEAST_PIVOT if watched else -np.inf
@@ -317,8 +318,20 @@ class ForwardDynamics(ForwardProducts):
             )
         return solution
 
+    def _held(self) -> tuple[Array, ...]:
+        """All inputs but the state and torques, where a call gives none: the same object every time."""
+        runner, parameters, held = self._held_last
+        if runner is not self.runner or parameters is not self._own_parameters:
+            *rows, settings = self._held_inputs() if self._bound else (None,)
+            held = (self._no_wrenches, *rows, *self._own_parameters, *((settings,) if self._bound else ()))
+            self._held_last = self.runner, self._own_parameters, held
+        return held
+
     def _on_gpu(self, q: Any, v: Any, tau: Any, parameters: Sequence[Any], given: Mapping[str, Any]) -> Solution:
         """Accelerations, and forces of constraints, as arrays on a GPU that nothing here looks at."""
+        if parameters is self._own_parameters and not any(x is not None for x in given.values()):
+            found = self.runner.evaluate_with(self._held(), (q, v, tau))
+            return Solution(found[0], self._by, found[1]) if self._bound else Solution(found[0])
         W = self._no_wrenches if given["wrenches"] is None else given["wrenches"]
         if not self._bound:
             return Solution(self.runner.evaluate([q, v, tau, W, *parameters], [given["out"]])[0])

@@ -106,8 +106,8 @@ class InverseDynamics(ClusterEvaluator):
         method: Who pushes, see `METHODS`. ``"auto"``: of a robot with enabled constraints the independent joints, as by
             `cluster`, with an error for accelerations that the constraints do not allow; of another, `rnea`.
         passive: Springs and dampers of joints do their part (`passive_forces`), as in `simulate`: torques are what is
-            left for motors. Without, they are ``M a + c`` alone. Gravity compensation of MJCF files is not among them:
-            take `gravity_compensation` off as well.
+            left for motors. Without, they are ``M a + c`` alone. Gravity compensation and springs of tendons of MJCF
+            files are not among them: take `gravity_compensation` and `tendon_forces` off as well.
         wrenches: Names of the frames that external wrenches act on, as for `ForwardDynamics`.
         contacts: Contacts that bear load: all pairs of the robot (True), or those of some names. The method is
             `actuated` then.

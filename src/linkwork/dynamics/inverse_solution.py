@@ -84,7 +84,7 @@ def torque_limits(robot: Model) -> tuple[Floats, Floats]:
     They are within the joint's effort limits and, where actuators drive a joint, within what their commands can make.
     """
     lower, upper = -robot.effort_limit, robot.effort_limit
-    for name in {a.joint for a in robot.actuators}:
+    for name in {a.joint for a in robot.actuators if not a.tendon}:
         at = robot.v_slice(name)
         least, most = np.zeros(at.stop - at.start), np.zeros(at.stop - at.start)
         for actuator in (a for a in robot.actuators if a.joint == name):

@@ -13,6 +13,7 @@ from linkwork.dynamics.solution import NamedRows
 from linkwork.errors import InputError, NotFinite
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
+from linkwork.quantities.actuation import tendon_energy
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, energy, frame_placement
 
@@ -42,6 +43,8 @@ class Motion:
     """Commands of the actuators in the step that follows, ``(k, ..., actuators)``; None where there were none."""
     contact_state: Array | None = None
     """What was kept of contacts, ``(k, ..., width)``: see `Trajectory.contacts`. None without contacts."""
+    act: Array | None = None
+    """Activations of actuators, ``(k, ..., na)``; None where none has any."""
 
     @property
     def forces(self) -> NamedRows:
@@ -55,7 +58,7 @@ class Motion:
 
     @property
     def energy(self) -> dict[str, Array]:
-        """Kinetic, potential, elastic (springs of joints) and total energy, ``(k, ...)`` each, in joules.
+        """Kinetic, potential, elastic (springs of joints and tendons) and total energy, ``(k, ...)`` each, in joules.
 
         NaN where a run that blew up is beyond what floats hold; see `ended`.
         """
@@ -70,6 +73,9 @@ class Motion:
                     if joint.type.nq == joint.type.nv and stiffness.any():
                         off = self.q[..., robot.q_slice(joint.name)] - joint.rest
                         elastic = elastic + 0.5 * (off * off) @ stiffness
+                if any(tendon.stiffness for tendon in robot.tendons):
+                    stretched = lambda q, v: tendon_energy(robot, q)[..., None]  # noqa: E731
+                    elastic = elastic + _where_finite(stretched, 1, self.q, self.v)[..., 0]
             total = kinetic + potential + elastic
         return {"kinetic": kinetic, "potential": potential, "elastic": elastic, "total": total}
 

@@ -39,7 +39,7 @@ MEANINGS: Mapping[str, str] = {
     "bias": "how errors accelerate when no joint does",
     "inertia": "accelerations of frames under unit wrenches, row by row",
     "passive": "springs, dampers and stops of joints",
-    "commands": "of actuators, in the order of the model",
+    "commands": "of actuators, in the order of the model; then activations before the step, of those that have any",
     "timing": "seconds of a step; 1 where actuators act on commands, else 0",
     "q1": "configuration after the step",
     "v1": "velocities after the step",

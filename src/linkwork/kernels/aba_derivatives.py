@@ -38,7 +38,6 @@ from linkwork.kernels.common_frame import (
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.panels import (
     ZERO,
-    Four,
     entries,
     line,
     minus_scaled,
@@ -49,7 +48,7 @@ from linkwork.kernels.panels import (
 )
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.rnea_derivatives import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.scalar import Array, kernel
 from linkwork.plans.aba_derivatives import LINE, PATH_TREE
 
 FACTOR: dict[str, Shape] = {
@@ -85,7 +84,10 @@ def mass_matrix_by_depth(tree: Array, w: Array) -> None:
 
 @kernel
 def factorize_by_depth(tree: Array, w: Array) -> None:
-    """``M = L' D L`` in place, leaves first; the diagonal stays what it is, ``D`` is its inverse."""
+    """``M = L' D L`` in place, leaves first; ``D`` is the inverse of the book's.
+
+    A row is divided at the end: a number that was just written is slow to read back as a part of a line.
+    """
     for k in range(tree.nv - 1, -1, -1):
         d = tree.depth[k]
         inverse = 1.0 / w.L[k, d]
@@ -95,7 +97,8 @@ def factorize_by_depth(tree: Array, w: Array) -> None:
             x = w.L[k, s] * inverse
             for t in range(0, s + 1, LINE):
                 set_entries(minus_scaled(entries(w.L[i], t), x, entries(w.L[k], t)), w.L[i], t)
-            w.L[k, s] = x
+        for t in range(0, d + 1, LINE):
+            set_entries(scaled(inverse, entries(w.L[k], t)), w.L[k], t)
 
 
 @kernel
@@ -103,14 +106,17 @@ def invert_factor(tree: Array, w: Array) -> None:
     """``L^-1`` and ``L^-1 D^-1``, roots first."""
     for k in range(tree.nv):
         d = tree.depth[k]
-        for t in range(0, tree.ndepth, LINE):
+        path = tree.path[k]
+        for t in range(0, d, LINE):
+            x = scaled(-w.L[k, d - 1], entries(w.Linv[path[d - 1]], t))
+            for s in range(d - 2, t - 1, -1):
+                x = minus_scaled(x, w.L[k, s], entries(w.Linv[path[s]], t))
+            set_entries(x, w.Linv[k], t)
+        for t in range((d + LINE - 1) // LINE * LINE, tree.ndepth, LINE):
             set_entries(ZERO, w.Linv[k], t)
-            set_entries(ZERO, w.LinvD[k], t)
         w.Linv[k, d] = 1.0
-        for s in range(d - 1, -1, -1):
-            i = tree.path[k, s]
-            for t in range(0, s + 1, LINE):
-                set_entries(minus_scaled(entries(w.Linv[k], t), w.L[k, s], entries(w.Linv[i], t)), w.Linv[k], t)
+        for t in range(0, tree.ndepth, LINE):
+            set_entries(ZERO, w.LinvD[k], t)
         for t in range(d + 1):
             w.LinvD[k, t] = w.Linv[k, t] * w.D[tree.path[k, t]]
 
@@ -165,7 +171,6 @@ def half_solve_line(tree: Array, w: Array, l: int) -> None:
     for i in range(tree.nv):
         set_line(ZERO, w.Yq, i)
         set_line(ZERO, w.Yv, i)
-        set_line(ZERO, w.Ya, i)
     for e in range(first, last):
         k = tree.line_dof[e]
         q = entries(w.Bq[k], LINE * l)
@@ -174,6 +179,14 @@ def half_solve_line(tree: Array, w: Array, l: int) -> None:
             i = tree.path[k, t]
             set_line(plus_scaled(line(w.Yq, i), w.Linv[k, t], q), w.Yq, i)
             set_line(plus_scaled(line(w.Yv, i), w.Linv[k, t], v), w.Yv, i)
+    set_inverse_factor_line(tree, w, l)
+
+
+@kernel
+def set_inverse_factor_line(tree: Array, w: Array, l: int) -> None:
+    """``Ya = L^-T`` in the columns of line ``l``."""
+    for i in range(tree.nv):
+        set_line(ZERO, w.Ya, i)
     for c in range(LINE):
         k = LINE * l + c
         if k < tree.nv:
@@ -192,18 +205,6 @@ def store_line(n: int, X: Array, row: int, l: int, out: Array) -> None:
 
 
 @kernel
-def two_products(x: Scalar, y: Scalar, Y: Array, i: int, j: int) -> Four:
-    """``x Y_i + y Y_j`` of lines."""
-    return plus_scaled(scaled(x, line(Y, i)), y, line(Y, j))
-
-
-@kernel
-def add_two_products(x: Scalar, y: Scalar, Y: Array, i: int, j: int, X: Array, row: int) -> None:
-    """``X_row = X_row + x Y_i + y Y_j`` of lines."""
-    set_line(plus_scaled(plus_scaled(line(X, row), x, line(Y, i)), y, line(Y, j)), X, row)
-
-
-@kernel
 def solve_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
     """Row ``k`` of ``-L^-1 D^-1 Y``, in the columns of line ``l``: two steps of the path at a time.
 
@@ -211,11 +212,13 @@ def solve_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array
     """
     path = tree.path[k]
     x = w.LinvD[k]
-    set_line(two_products(-x[0], -x[1], w.Yq, path[0], path[1]), w.X, 0)
-    set_line(two_products(-x[0], -x[1], w.Yv, path[0], path[1]), w.X, 1)
-    for t in range(2, tree.reach[k, l], 2):
-        add_two_products(-x[t], -x[t + 1], w.Yq, path[t], path[t + 1], w.X, 0)
-        add_two_products(-x[t], -x[t + 1], w.Yv, path[t], path[t + 1], w.X, 1)
+    q = ZERO
+    v = ZERO
+    for t in range(0, tree.reach[k, l], 2):
+        q = minus_scaled(minus_scaled(q, x[t], line(w.Yq, path[t])), x[t + 1], line(w.Yq, path[t + 1]))
+        v = minus_scaled(minus_scaled(v, x[t], line(w.Yv, path[t])), x[t + 1], line(w.Yv, path[t + 1]))
+    set_line(q, w.X, 0)
+    set_line(v, w.X, 1)
     store_line(tree.nv, w.X, 0, l, da_dq[k])
     store_line(tree.nv, w.X, 1, l, da_dv[k])
 
@@ -225,14 +228,19 @@ def inverse_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
     """Row ``k`` of ``M^-1 = L^-1 D^-1 L^-T``, in the columns of line ``l``, and the same in column ``k``."""
     path = tree.path[k]
     x = w.LinvD[k]
-    set_line(two_products(x[0], x[1], w.Ya, path[0], path[1]), w.X, 2)
-    for t in range(2, tree.common[k, l], 2):
-        add_two_products(x[t], x[t + 1], w.Ya, path[t], path[t + 1], w.X, 2)
-    for c in range(LINE):
-        j = LINE * l + c
-        if j <= k:
-            da_dtau[k, j] = w.X[2, c]
-            da_dtau[j, k] = w.X[2, c]
+    sums = ZERO
+    for t in range(0, tree.common[k, l], 2):
+        sums = plus_scaled(plus_scaled(sums, x[t], line(w.Ya, path[t])), x[t + 1], line(w.Ya, path[t + 1]))
+    first = LINE * l
+    if first + LINE <= k:
+        set_entries(sums, da_dtau[k], first)
+        for c in range(LINE):
+            da_dtau[first + c, k] = sums[c]
+    else:
+        for c in range(LINE):
+            if first + c <= k:
+                da_dtau[k, first + c] = sums[c]
+                da_dtau[first + c, k] = sums[c]
 
 
 @kernel

@@ -102,14 +102,20 @@ def motion_columns(tree: Array, w: Array, q: Array, v: Array, frame: int) -> Non
     for j in range(6):
         w.V[0, j] = 0.0
     for i in range(1, tree.n):
-        joint_transform(tree, w, i, q)
-        if local == 1 and tree.parent[i] == 0:
-            set_identity(w.Ec[i], w.oc[i])
-        else:
-            h = tree.parent[i]
-            pose_from_parent(tree, w, i, w.Ec[h], w.oc[h], w.Ec[i], w.oc[i])
-        motion_subspace(tree, w, i)
+        body_pose(tree, w, i, q, local)
         body_velocity(tree, w, i, v)
+
+
+@kernel
+def body_pose(tree: Array, w: Array, i: int, q: Array, local: int) -> None:
+    """``Ec, oc`` of body ``i`` and ``S`` of its joint; ``local``: whether the common frame is that of a root body."""
+    joint_transform(tree, w, i, q)
+    if local == 1 and tree.parent[i] == 0:
+        set_identity(w.Ec[i], w.oc[i])
+    else:
+        h = tree.parent[i]
+        pose_from_parent(tree, w, i, w.Ec[h], w.oc[h], w.Ec[i], w.oc[i])
+    motion_subspace(tree, w, i)
 
 
 @kernel

@@ -10,7 +10,7 @@ with ``P = M^-1 J'`` and ``X`` the inverse of ``J P``, the operational-space ine
 pseudoinverse in the metric of the regularization, which gives the smallest forces. Rows are made orthogonal
 (`orthogonal_rows`), so that ``X = E' pivot E`` and ``P X = W pivot E`` lose few digits where rows are nearly dependent.
 All by the sparse factor ``M = L' D L`` (`aba_derivatives`), four columns at a time: with ``Y = L^-T dr``, related ones
-alone, ``y = pivot E (-ds + J L^-1 D^-1 Y)``, ``df = E' y`` and ``da = L^-1 D^-1 (-Y + Q y)``.
+alone, ``y = pivot E (-ds + J L^-1 D^-1 Y)``, ``df = E' y`` and ``da = L^-1 D^-1 (-Y + L^-T J' df)``.
 
 Every exact method has these derivatives: where rows are redundant, accelerations do not depend on how forces share.
 
@@ -251,33 +251,37 @@ def set_force_line(tree: Array, w: Array, least: Scalar, l: int) -> None:
 
 @kernel
 def add_force_line(tree: Array, w: Array, l: int) -> None:
-    """``Y = D^-1 (-Y + Q y)`` in the columns of line ``l``."""
+    """``Y = D^-1 (-Y + Jc' df)`` in the columns of line ``l``; given rows have fewer entries than ``Q``."""
     for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
         k = tree.line_dof[e]
         set_line(scaled(-w.D[k], line(w.Yq, k)), w.Yq, k)
         set_line(scaled(-w.D[k], line(w.Yv, k)), w.Yv, k)
     for b in range(tree.nbound):
         k = tree.bound[b]
-        q = ZERO
-        v = ZERO
-        for s in range(tree.nc):
-            q = plus_scaled(q, w.Qr[k, s], line(w.yq, s))
-            v = plus_scaled(v, w.Qr[k, s], line(w.yv, s))
-        set_line(plus_scaled(line(w.Yq, k), w.D[k], q), w.Yq, k)
-        set_line(plus_scaled(line(w.Yv, k), w.D[k], v), w.Yv, k)
+        q = line(w.Yq, k)
+        v = line(w.Yv, k)
+        for n in range(tree.dof_row_start[k], tree.dof_row_start[k] + tree.dof_row_count[k]):
+            r = tree.dof_row[n]
+            q = plus_scaled(q, w.JD[k, r], line(w.dfq, r))
+            v = plus_scaled(v, w.JD[k, r], line(w.dfv, r))
+        set_line(q, w.Yq, k)
+        set_line(v, w.Yv, k)
 
 
 @kernel
 def acceleration_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
     """Row ``k`` of ``L^-1 Y``, in the columns of line ``l``."""
-    set_line(ZERO, w.Xl, 0)
-    set_line(ZERO, w.Xl, 1)
     reach = tree.reach[k, l]
     bound = tree.bound_depth[k]
+    q = ZERO
+    v = ZERO
     for t in range(reach if reach > bound else bound):
+        x = w.Linv[k, t]
         i = tree.path[k, t]
-        set_line(plus_scaled(line(w.Xl, 0), w.Linv[k, t], line(w.Yq, i)), w.Xl, 0)
-        set_line(plus_scaled(line(w.Xl, 1), w.Linv[k, t], line(w.Yv, i)), w.Xl, 1)
+        q = plus_scaled(q, x, line(w.Yq, i))
+        v = plus_scaled(v, x, line(w.Yv, i))
+    set_line(q, w.Xl, 0)
+    set_line(v, w.Xl, 1)
     store_line(tree.nv, w.Xl, 0, l, da_dq[k])
     store_line(tree.nv, w.Xl, 1, l, da_dv[k])
 
@@ -285,11 +289,12 @@ def acceleration_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv
 @kernel
 def torque_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
     """Row ``k`` of ``M^-1 - W pivot W'``, in the columns of line ``l``, and the same in column ``k``."""
-    set_line(ZERO, w.Xl, 2)
+    x = ZERO
     for t in range(tree.common[k, l]):
-        set_line(plus_scaled(line(w.Xl, 2), w.LinvD[k, t], line(w.Ya, tree.path[k, t])), w.Xl, 2)
+        x = plus_scaled(x, w.LinvD[k, t], line(w.Ya, tree.path[k, t]))
     for r in range(tree.nc):
-        set_line(minus_scaled(line(w.Xl, 2), w.Wr[k, r], line(w.Wl, r)), w.Xl, 2)
+        x = minus_scaled(x, w.Wr[k, r], line(w.Wl, r))
+    set_line(x, w.Xl, 2)
     for c in range(LINE):
         j = LINE * l + c
         if j <= k:

@@ -43,6 +43,7 @@ from linkwork.kernels.kinematics import (
 )
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
+from linkwork.kernels.tendon_couplings import TENDON_CLOSURE, tendon_coupling_bias, tendon_coupling_rows
 from linkwork.model.joints import HELICAL, SPHERICAL
 from linkwork.plans.constraints import CONSTRAINED_TREE
 
@@ -57,7 +58,7 @@ CLOSURE: dict[str, Shape] = {
     "tape": ("ntape",),
     "tape_dtrig": ("ntape",),
     "tape_adjoint": ("ntape",),
-}
+} | TENDON_CLOSURE
 RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "tape_dot": ("ntape",), "tape_ddot": ("ntape",)}
 
 
@@ -93,6 +94,8 @@ def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
         tape_reverse(tree, w, e)
         for k in range(tree.output_inputs[e]):
             w.dphi[tree.output_term[e] + k] = w.tape_adjoint[tree.output_tape_start[e] + k]
+    if tree.ntendon_rows != 0:
+        tendon_coupling_rows(tree, w, q, error)
     for t in range(tree.ncom):
         com_rows(tree, w, t, error)
     for t in range(tree.ncombinations):
@@ -116,6 +119,8 @@ def constraint_bias(tree: Array, w: Array, q: Array, v: Array) -> None:
     tape_second_rates(tree, w, v)
     for e in range(tree.noutputs):
         w.beta[tree.output_row[e]] += w.tape_ddot[tree.output_node[e]]
+    if tree.ntendon_rows != 0:
+        tendon_coupling_bias(tree, w, v)
     for t in range(tree.ncom):
         com_bias(tree, w, t)
     for t in range(tree.ncombinations):

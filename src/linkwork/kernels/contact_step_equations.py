@@ -41,7 +41,7 @@ from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import apply_constraint_forces
 from linkwork.kernels.rnea import WRENCHES, joint_torques
 from linkwork.kernels.scalar import Array, Scalar, kernel
-from linkwork.kernels.stage import COMMANDED
+from linkwork.kernels.stage import COMMANDED, DT
 from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
 from linkwork.plans.contact_steps import CONTACT_STEPS_TREE
 
@@ -128,13 +128,15 @@ def applied_torques(
     """``applied``: torques given, and those of stops and actuators."""
     copy_numbers(tau, applied, tree.nv)
     add_stop_torques(tree, q, v, passive, applied)
-    drive_joints(tree, w, q, v, u, timing[COMMANDED], applied)
+    for k in range(tree.na):
+        w.act[k] = u[tree.nu + k]
+    drive_joints(tree, w, q, v, u, timing[DT], timing[COMMANDED], applied)
 
 
 APPLIED_TORQUES = Algorithm(
     "applied_torques",
     applied_torques,
-    {"q": ("nq",), "v": ("nv",), "tau": ("nv",), "commands": ("nu",), "passive": ("nv", 7), "timing": (2,)},
+    {"q": ("nq",), "v": ("nv",), "tau": ("nv",), "commands": ("ncommands",), "passive": ("nv", 7), "timing": (2,)},
     {"applied": ("nv",)},
     NEWTON_WORK | DRIVE_WORK,
     CONTACT_STEPS_TREE,
@@ -178,7 +180,7 @@ DRIVEN_CONTACT_EQUATIONS = Algorithm(
         "q": ("nq",),
         "v": ("nv",),
         "tau": ("nv",),
-        "commands": ("nu",),
+        "commands": ("ncommands",),
         "wrenches": WRENCHES,
         "passive": ("nv", 7),
         "regularization": ("nheld",),

@@ -19,7 +19,7 @@ Cost: that of the solver.
 
 from __future__ import annotations
 
-from linkwork.kernels.actuation import DRIVE_WORK, drive_joints
+from linkwork.kernels.actuation import DRIVE_WORK, drive_joints, load_activations, store_activations
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import maximum
 from linkwork.kernels.contact_newton import CONTACT_NEWTON
@@ -27,7 +27,7 @@ from linkwork.kernels.contact_problem import ContactProblem, ContactResult, cont
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
-from linkwork.kernels.stage import COMMANDED, Dynamics, StepInputs, stop_torque
+from linkwork.kernels.stage import COMMANDED, DT, Dynamics, StepInputs, stop_torque
 from linkwork.kernels.steps import Step, repeated
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
 from linkwork.plans.contact_steps import CONTACT_PROGRAM_TREE, CONTACT_STEPS_TREE, TOTALS
@@ -141,10 +141,10 @@ def add_totals(tree: Array, w: Array, problem: ContactProblem, result: ContactRe
 
 @kernel
 def applied_torques(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs) -> None:
-    """``applied``: torques given, those of stops that are springs, and those of actuators."""
+    """``applied``: torques given, those of stops that are springs, and of actuators with activations ``w.act``."""
     copy_numbers(inputs.tau, w.applied, tree.nv)
     add_stop_torques(tree, q, v, inputs.passive, w.applied)
-    drive_joints(tree, w, q, v, inputs.u, inputs.timing[COMMANDED], w.applied)
+    drive_joints(tree, w, q, v, inputs.u, inputs.timing[DT], inputs.timing[COMMANDED], w.applied)
 
 
 def contact_step(solver: Algorithm) -> Step:
@@ -155,7 +155,8 @@ def contact_step(solver: Algorithm) -> Step:
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         settings = inputs.R[0 : tree.nsettings]
-        size = tree.nresult - TOTALS
+        size = tree.act_start - TOTALS
+        load_activations(tree, w, flat)
         applied_torques(tree, w, q, v, inputs)
         problem, result = contact_view(
             tree, q, v, w.applied, inputs.wrenches, w.given, w.start, settings, w.qs, w.vs, flat
@@ -183,6 +184,7 @@ def contact_step(solver: Algorithm) -> Step:
                     better = needed * where(result.residual[0], w.missed[0], 1.0, 0.0)
                     choose_result(tree, better, flat, w.qs, w.vs, w.missed, size)
         add_totals(tree, w, problem, result, flat[size : size + TOTALS])
+        store_activations(tree, w, inputs.timing[DT], flat, flat)
 
     work: dict[str, Shape] = APPLIED | {
         "given": ("ngiven", 7),
@@ -208,19 +210,21 @@ def contact_step(solver: Algorithm) -> Step:
 def single_contact_step(solver: Algorithm) -> Algorithm:
     """One step with contacts. Iterations are those of the algorithm, so that straight-line programs can have them.
 
-    ``before`` is the result of the step before, with forces to start from and totals; that of the step ends with these
-    totals and its own. Where iterations do not reach the tolerance, another attempt from zero forces is the caller's.
+    ``before`` is the result of the step before, with forces to start from, totals and activations; that of the step
+    ends with these totals and its own, and with activations after it. Where iterations do not reach the tolerance,
+    another attempt from zero forces is the caller's.
     """
     solve, iterate = solver.kernel, solver.iteration
     assert iterate is not None
 
     @kernel
     def set_totals(
-        tree: Array, w: Array, problem: ContactProblem, result: ContactResult, before: Array, flat: Array
+        tree: Array, w: Array, h: Scalar, problem: ContactProblem, result: ContactResult, before: Array, flat: Array
     ) -> None:
-        size = tree.nresult - TOTALS
+        size = tree.act_start - TOTALS
         copy_numbers(before[size : size + TOTALS], flat[size : size + TOTALS], TOTALS)
         add_totals(tree, w, problem, result, flat[size : size + TOTALS])
+        store_activations(tree, w, h, before, flat)
 
     @kernel
     def first(
@@ -240,12 +244,13 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
         flat: Array,
     ) -> None:
         known = tree.solver_settings
+        load_activations(tree, w, before)
         applied_torques(tree, w, q, v, StepInputs(tau, u, wrenches, tree.joint_passive, known, timing))
         problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, before)
         keep_forces(tree, problem, result)
         problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, flat)
         solve(tree, w, problem, result)
-        set_totals(tree, w, problem, result, before, flat)
+        set_totals(tree, w, timing[DT], problem, result, before, flat)
 
     @kernel
     def iteration(
@@ -267,13 +272,13 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
         known = tree.solver_settings
         problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, flat)
         iterate(tree, w, problem, result)
-        set_totals(tree, w, problem, result, before, flat)
+        set_totals(tree, w, timing[DT], problem, result, before, flat)
 
     inputs: dict[str, Shape] = {
         "q": ("nq",),
         "v": ("nv",),
         "tau": ("nv",),
-        "commands": ("nu",),
+        "commands": ("ncommands",),
         "wrenches": WRENCHES,
         "before": ("nresult",),
         "given": ("ngiven", 7),

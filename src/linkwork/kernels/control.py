@@ -100,7 +100,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     torques with which it goes on; and before the first step, if it is due at once.
     """
     one, torques = (SINGLE_STEPS | CONTACT_STEPS)[integrator, dynamics], torque_kernel(control)
-    step, constrained, check_closure = one.text, one.dynamics.constrained, one.dynamics.coordinates.check_closure
+    step, check_closure = one.text, one.dynamics.coordinates.check_closure
     begin = begin_of(one.dynamics)
 
     @kernel
@@ -160,7 +160,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     inputs: dict[str, Shape] = one.inputs | {"timing": (6,)}
     inputs |= {"shared": (control.shared,), "own": (control.own,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "tau1": ("nv",)}
-    outputs |= {"result": ("nresult",) if constrained else (0,), "progress": (3,)}
+    outputs |= {"result": one.dynamics.result, "progress": (3,)}
     work = one.dynamics.work | one.work | {"control": ("nv",)}
     name = f"{integrator}_{dynamics}_{control.text.__name__}"
     return Algorithm(name, first, inputs, outputs, work, one.dynamics.layout, iteration, one.dynamics.folded, view)

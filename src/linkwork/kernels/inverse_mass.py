@@ -1,75 +1,63 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The inverse of the mass matrix of a tree: articulated inertias once, then two passes for each unit torque.
+"""The inverse of the mass matrix of a tree, by `inverse_mass_matrix`: its sparse factor, and the inverse of that.
 
-Featherstone, Rigid Body Dynamics Algorithms, Table 7.1, passes 2 and 3 with ``v = 0`` and without gravity; symbols as
-in `aba`. A unit torque is felt to the root, and moves all bodies; those after its own are known by symmetry.
+Featherstone, Rigid Body Dynamics Algorithms, Section 6.5: ``M = L' D L``, with ``L`` as sparse as the tree. ``L^-1`` is
+as sparse, and a number of ``M^-1 = L^-1 D^-1 L^-T`` is a sum over the ancestors that its row and its column have in
+common: few in robots with limbs, where sweeps of articulated inertias (Carpentier, Analytical inverse of the joint
+space inertia matrix, 2018) take as long for a pair of joints of different limbs as for any other. The mass matrix is
+that of `crba`, in body coordinates: in a common frame, light links far from the root would lose digits.
 
-| symbol | meaning                                            |
-|--------|----------------------------------------------------|
-| x      | unit torque                                        |
-| X      | ``M^-1``, by rows, which are columns by symmetry   |
-
-Cost: O(n nv).
+Symbols: `aba_derivatives` of the factor; X is ``M``, then ``M^-1``. Cost: O(n d^2 + n^2 c), with d the depth of the
+tree and c <= d the mean number of ancestors that two joints share.
 """
 
 from __future__ import annotations
 
-from linkwork.kernels.aba import ARTICULATED, articulate, articulated_bias_force, joint_acceleration
+from linkwork.kernels.aba_derivatives import (
+    COLUMNS,
+    FACTOR,
+    factorize_by_depth,
+    inverse_line,
+    invert_factor,
+    set_inverse_factor_line,
+)
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.joints import dof_of
-from linkwork.kernels.kinematics import ACCELERATION, POSE, joint_transforms
-from linkwork.kernels.rnea import FORCE
+from linkwork.kernels.crba import COMPOSITE, crba
+from linkwork.kernels.kinematics import POSE
 from linkwork.kernels.scalar import Array, kernel
-
-_UNIT: dict[str, Shape] = {"x": ("nv",)}
+from linkwork.plans.aba_derivatives import LINE, PATH_TREE
 
 
 @kernel
-def unit_bias_forces(tree: Array, w: Array, b: int, k: int) -> None:
-    """Pass 2 of a unit torque at degree of freedom ``k`` of joint ``b``: joints that do not carry it feel none."""
-    i = b
-    while i > 0:
-        for j in range(6):
-            w.f[i, j] = 0.0
-        i = tree.parent[i]
-    w.x[k] = 1.0
-    i = b
-    while i > 0:
-        articulated_bias_force(tree, w, i, w.x)
-        i = tree.parent[i]
-    w.x[k] = 0.0
+def rows_by_depth(tree: Array, M: Array, L: Array) -> None:
+    """Rows of ``M`` up to the diagonal, ancestors alone, in ``L``."""
+    for k in range(tree.nv):
+        for t in range(tree.depth[k] + 1):
+            L[k, t] = M[k, tree.path[k, t]]
+        for t in range(tree.depth[k] + 1, tree.ndepth):
+            L[k, t] = 0.0
 
 
 @kernel
 def inverse_mass_matrix(tree: Array, w: Array, q: Array, X: Array) -> None:
-    """``X = M^-1``: of each row what stands before the diagonal, then the rest by symmetry."""
-    joint_transforms(tree, w, q)
-    articulate(tree, w)
-    for k in range(tree.nv):
-        w.x[k] = 0.0
-        w.y[k] = 0.0
-    for b in range(1, tree.n):
-        first = tree.iv[b]
-        for k in range(first, first + dof_of(tree.kind[b])):
-            unit_bias_forces(tree, w, b, k)
-            for j in range(6):
-                w.a[0, j] = 0.0
-            for i in range(1, b + 1):
-                joint_acceleration(tree, w, i, X[k])
-            i = b
-            while i > 0:
-                for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
-                    w.y[j] = 0.0
-                i = tree.parent[i]
-    for k in range(tree.nv):
-        for j in range(k):
-            X[j, k] = X[k, j]
+    """``X = M^-1``."""
+    crba(tree, w, q, X)
+    rows_by_depth(tree, X, w.L)
+    factorize_by_depth(tree, w)
+    invert_factor(tree, w)
+    for l in range(tree.nlines):
+        set_inverse_factor_line(tree, w, l)
+        for k in range(LINE * l, tree.nv):
+            inverse_line(tree, w, l, k, X)
 
+
+_FACTOR: dict[str, Shape] = {name: FACTOR[name] for name in ("L", "D", "Linv", "LinvD")}
 
 INVERSE_MASS_MATRIX = Algorithm(
     "inverse_mass_matrix",
     inverse_mass_matrix,
     {"q": ("nq",)},
     {"X": ("nv", "nv")},
-    POSE | {"a": ACCELERATION["a"]} | FORCE | ARTICULATED | _UNIT,
+    POSE | COMPOSITE | _FACTOR | {"Ya": COLUMNS["Ya"]},
+    PATH_TREE,
 )

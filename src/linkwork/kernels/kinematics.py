@@ -16,7 +16,8 @@ accelerations (see `spatial`).
 | accel_field | the matrix of ``alpha x . + omega x (omega x .)``: accelerations of points of body i  |
 | qdd0        | zero joint accelerations                                                              |
 
-Cost: O(n) in the number of bodies; Jacobians O(n d), with d the depth of the frame.
+Cost: O(n) in the number of bodies, those that carry the frames for quantities of frames; Jacobians O(n d), with d the
+depth of the frame.
 """
 
 from __future__ import annotations
@@ -99,10 +100,16 @@ def velocities(tree: Array, w: Array, v: Array) -> None:
     set_vector((0.0, 0.0, 0.0), w.omega[0])
     set_vector((0.0, 0.0, 0.0), w.u[0])
     for i in range(1, tree.n):
-        h = tree.parent[i]
-        set_vector(add(rotate_to_child(tree, w, i, w.omega[h]), joint_angular_velocity(tree, i, v)), w.omega[i])
-        u = add(w.u[h], cross(w.omega[h], w.r[i]))
-        set_vector(add(rotate_to_child(tree, w, i, u), joint_linear_velocity(tree, i, v)), w.u[i])
+        velocity_from_parent(tree, w, i, v)
+
+
+@kernel
+def velocity_from_parent(tree: Array, w: Array, i: int, v: Array) -> None:
+    """``v_i = iXp(i) v_p(i) + S v``."""
+    h = tree.parent[i]
+    set_vector(add(rotate_to_child(tree, w, i, w.omega[h]), joint_angular_velocity(tree, i, v)), w.omega[i])
+    u = add(w.u[h], cross(w.omega[h], w.r[i]))
+    set_vector(add(rotate_to_child(tree, w, i, u), joint_linear_velocity(tree, i, v)), w.u[i])
 
 
 @kernel
@@ -160,11 +167,27 @@ def acceleration_from_parent(tree: Array, w: Array, i: int, acceleration: Array)
 @kernel
 def world_transforms(tree: Array, w: Array) -> None:
     """Root to leaves: pose of every body in the world."""
+    init_world_pose(w)
+    for i in range(1, tree.n):
+        world_transform(tree, w, i, tree.parent[i])
+
+
+@kernel
+def init_world_pose(w: Array) -> None:
+    """Pose of the world in itself."""
     set_vector((0.0, 0.0, 0.0), w.o[0])
     for j in range(3):
         for k in range(3):
             w.E[0, j, k] = 1.0 if j == k else 0.0
-    for i in range(1, tree.n):
+
+
+@kernel
+def support_transforms(tree: Array, w: Array, q: Array) -> None:
+    """Root to leaves: poses, in their parents and in the world, of the bodies that frames need."""
+    init_world_pose(w)
+    for s in range(tree.nframe_support):
+        i = tree.frame_support[s]
+        joint_transform(tree, w, i, q)
         world_transform(tree, w, i, tree.parent[i])
 
 
@@ -191,6 +214,37 @@ def pose_from_parent(tree: Array, w: Array, i: int, parent_E: Array, parent_o: A
             for j in range(3):
                 E[j, 0] = c * x[j] + s * y[j]
                 E[j, 1] = c * y[j] - s * x[j]
+
+
+@kernel
+def support_velocities(tree: Array, w: Array, q: Array, v: Array, in_world: int) -> None:
+    """The same with velocities; poses in the world where ``in_world`` is 1."""
+    init_world_pose(w)
+    set_vector((0.0, 0.0, 0.0), w.omega[0])
+    set_vector((0.0, 0.0, 0.0), w.u[0])
+    for s in range(tree.nframe_support):
+        i = tree.frame_support[s]
+        joint_transform(tree, w, i, q)
+        velocity_from_parent(tree, w, i, v)
+        if in_world == 1:
+            world_transform(tree, w, i, tree.parent[i])
+
+
+@kernel
+def support_accelerations(tree: Array, w: Array, q: Array, v: Array, acceleration: Array, in_world: int) -> None:
+    """The same with angular velocities and accelerations."""
+    init_world_pose(w)
+    init_world_velocity(w)
+    init_world_acceleration(w)
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for s in range(tree.nframe_support):
+        i = tree.frame_support[s]
+        joint_transform(tree, w, i, q)
+        body_angular_velocity(tree, w, i, v)
+        body_acceleration(tree, w, i, acceleration)
+        if in_world == 1:
+            world_transform(tree, w, i, tree.parent[i])
 
 
 @kernel
@@ -221,8 +275,7 @@ def express_in_reference(tree: Array, w: Array, f: int, angular_part: Vector, li
 @kernel
 def frame_placements(tree: Array, w: Array, q: Array, rotation: Array, position: Array) -> None:
     """Rotation and position of each frame in the world."""
-    joint_transforms(tree, w, q)
-    world_transforms(tree, w)
+    support_transforms(tree, w, q)
     for f in range(tree.nf):
         frame_transform(tree, w, f, rotation[f], position[f])
 
@@ -230,10 +283,7 @@ def frame_placements(tree: Array, w: Array, q: Array, rotation: Array, position:
 @kernel
 def frame_velocities(tree: Array, w: Array, q: Array, v: Array, velocity: Array) -> None:
     """Spatial velocity of each frame."""
-    joint_transforms(tree, w, q)
-    velocities(tree, w, v)
-    if tree.reference != LOCAL:
-        world_transforms(tree, w)
+    support_velocities(tree, w, q, v, 0 if tree.reference == LOCAL else 1)
     for f in range(tree.nf):
         b = tree.frame_body[f]
         linear_part = add(w.u[b], cross(w.omega[b], tree.frame_position[f]))
@@ -243,13 +293,7 @@ def frame_velocities(tree: Array, w: Array, q: Array, v: Array, velocity: Array)
 @kernel
 def frame_accelerations(tree: Array, w: Array, q: Array, v: Array, acceleration: Array, out: Array) -> None:
     """Angular and classical linear acceleration of each frame (gravity is not added)."""
-    joint_transforms(tree, w, q)
-    angular_velocities(tree, w, v)
-    for j in range(6):
-        w.a[0, j] = 0.0
-    accelerations(tree, w, acceleration)
-    if tree.reference != LOCAL:
-        world_transforms(tree, w)
+    support_accelerations(tree, w, q, v, acceleration, 0 if tree.reference == LOCAL else 1)
     for f in range(tree.nf):
         b = tree.frame_body[f]
         a = w.a[b]
@@ -260,8 +304,7 @@ def frame_accelerations(tree: Array, w: Array, q: Array, v: Array, acceleration:
 @kernel
 def frame_jacobians(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
     """Jacobian of each frame: a column of motion subspace for each degree of freedom between the frame and the root."""
-    joint_transforms(tree, w, q)
-    world_transforms(tree, w)
+    support_transforms(tree, w, q)
     for f in range(tree.nf):
         frame_jacobian_columns(tree, w, f, jacobian[f])
 

@@ -2,15 +2,18 @@
 """Jacobians of the center of mass and of the centroidal momentum, Jacobians of frames, and their rates.
 
 Orin, Goswami and Lee, Centroidal dynamics of a humanoid robot, 2013; Wensing and Orin, Improved computation of the
-humanoid centroidal dynamics, 2016. In the common frame, which is the world's here (symbols: `common_frame`), column j
-of the momentum matrix is ``I S_j``, with the composite inertia of body j, taken about the center of mass. A rate is the
-derivative along the motion, ``q`` moving with ``v``: with ``Sd = v x S`` of the joint's own body and the rates ``p`` of
-the first moment and ``2 tr(N) 1 - N - N'`` of the rotational inertia, ``I Sd + dI/dt S``.
+humanoid centroidal dynamics, 2016. Column j of the momentum matrix is ``I S_j``, with the composite inertia of body j,
+taken about the center of mass: in body axes first, as in `crba`, then in the world's. A rate is the derivative along
+the motion, ``q`` moving with ``v``, in the common frame, which is the world's here (symbols: `common_frame`): with
+``Sd = v x S`` of the joint's own body and the rates ``p`` of the first moment and ``2 tr(N) 1 - N - N'`` of the
+rotational inertia, ``I Sd + dI/dt S``.
 
 | symbol  | meaning                                                                     |
 |---------|-----------------------------------------------------------------------------|
 | c, cd   | center of mass, and its velocity                                            |
 | h, hd   | momentum of a unit joint velocity about the common origin, and its rate     |
+| n, f    | the same at the joint, in body axes                                         |
+| m, b    | composite mass and first moment of body i, in body axes                     |
 
 Cost: O(n); Jacobians of frames O(n d), with d the depth of the frame.
 """
@@ -25,10 +28,15 @@ from linkwork.kernels.common_frame import (
     COMMON_MOTION,
     WORLD_FRAME,
     body_inertias,
-    composite_inertias,
+    body_pose,
+    body_velocity,
     motion_columns,
+    set_identity,
 )
-from linkwork.kernels.joints import dof_of
+from linkwork.kernels.common_frame import composite_inertias as common_composite_inertias
+from linkwork.kernels.crba import COMPOSITE, composite_inertias, kronecker
+from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
+from linkwork.kernels.kinematics import POSE, WORLD_POSE, joint_transforms, world_transforms
 from linkwork.kernels.rnea_derivatives import inertia_product
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 from linkwork.kernels.spatial import (
@@ -41,12 +49,15 @@ from linkwork.kernels.spatial import (
     rotate,
     rotate_inverse,
     scale,
+    set_vector,
     sub,
     symmetric_product,
 )
+from linkwork.model.joints import HELICAL
 from linkwork.plans.tree import LOCAL, WORLD_ORIGIN
 
-MOMENTUM_COLUMNS: dict[str, Shape] = {"h": (6,), "hd": (6,), "Sd": (6,), "v0": ("nv",)}
+MOMENTUM_COLUMNS: dict[str, Shape] = {"h": (6,), "hd": (6,), "Sd": (6,)}
+MOMENTS: dict[str, Shape] = {"m": ("n",), "b": ("n", 3)}
 
 
 @kernel
@@ -54,15 +65,7 @@ def world_motion(tree: Array, w: Array, q: Array, v: Array) -> None:
     """Motion and composite inertias, in the world's frame."""
     motion_columns(tree, w, q, v, WORLD_FRAME)
     body_inertias(tree, w)
-    composite_inertias(tree, w)
-
-
-@kernel
-def world_pose(tree: Array, w: Array, q: Array) -> None:
-    """The same at rest."""
-    for k in range(tree.nv):
-        w.v0[k] = 0.0
-    world_motion(tree, w, q, w.v0)
+    common_composite_inertias(tree, w)
 
 
 class Total(NamedTuple):
@@ -126,13 +129,53 @@ def set_column(x: Vector, y: Vector, k: int, J: Array) -> None:
 @kernel
 def center_of_mass_jacobian(tree: Array, w: Array, q: Array, J: Array) -> None:
     """``J``: ``J v`` is the velocity of the center of mass, in the world."""
-    world_pose(tree, w, q)
-    total = total_mass(tree, w)
+    joint_transforms(tree, w, q)
+    world_transforms(tree, w)
+    composite_moments(tree, w)
+    total, _ = first_moment_of_all(tree, w)
     for i in range(1, tree.n):
-        for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
-            inertia_product(w, i, w.S[k], w.h)
+        kind = tree.kind[i]
+        for k in range(dof_of(kind)):
+            S_angular, S_linear = subspace_column(tree, i, k)
+            f = add(scale(w.m[i], S_linear), cross(S_angular, w.b[i]))
+            x = rotate(w.E[i], scale(1.0 / total, f))
             for j in range(3):
-                J[j, k] = total.inverse * w.h[3 + j]
+                J[j, tree.iv[i] + k] = x[j]
+
+
+@kernel
+def composite_moments(tree: Array, w: Array) -> None:
+    """Leaves to root: ``m, b`` of each body and all beyond it, in body axes."""
+    for i in range(1, tree.n):
+        w.m[i] = tree.mass[i]
+        set_vector(tree.mc[i], w.b[i])
+    for i in range(tree.n - 1, 0, -1):
+        h = tree.parent[i]
+        if h > 0:
+            set_vector(add(w.b[h], add(rotate_to_parent(tree, w, i, w.b[i]), scale(w.m[i], w.r[i]))), w.b[h])
+            w.m[h] += w.m[i]
+
+
+@kernel
+def first_moment_of_all(tree: Array, w: Array) -> tuple[Scalar, Triple]:
+    """Mass and first moment of all bodies in the world, from composite ones in body axes."""
+    total = tree.mass[0]
+    b = (tree.mc[0, 0], tree.mc[0, 1], tree.mc[0, 2])
+    for i in range(1, tree.n):
+        if tree.parent[i] == 0:
+            total = total + w.m[i]
+            b = add(b, add(rotate_to_parent(tree, w, i, w.b[i]), scale(w.m[i], w.r[i])))
+    return total, b
+
+
+@kernel
+def subspace_column(tree: Array, i: int, k: int) -> tuple[Triple, Triple]:
+    """Column ``k`` of ``S`` of joint ``i``, in body axes: angular and linear."""
+    axis = axis_of(tree.kind[i], k)
+    linear_part = (kronecker(axis, 3), kronecker(axis, 4), kronecker(axis, 5))
+    if tree.kind[i] == HELICAL:
+        linear_part = (0.0, 0.0, tree.pitch[i])
+    return (kronecker(axis, 0), kronecker(axis, 1), kronecker(axis, 2)), linear_part
 
 
 @kernel
@@ -150,12 +193,23 @@ def center_of_mass_jacobian_rate(tree: Array, w: Array, q: Array, v: Array, J: A
 @kernel
 def centroidal_momentum_matrix(tree: Array, w: Array, q: Array, A: Array) -> None:
     """``A``: ``A v`` is the angular momentum about the center of mass, and the linear momentum."""
-    world_pose(tree, w, q)
-    total = total_mass(tree, w)
+    joint_transforms(tree, w, q)
+    world_transforms(tree, w)
+    composite_inertias(tree, w)
+    total, b = first_moment_of_all(tree, w)
+    momentum_columns(tree, w, scale(1.0 / total, b), A)
+
+
+@kernel
+def momentum_columns(tree: Array, w: Array, center: Vector, A: Array) -> None:
+    """``A`` from poses in the world and composite inertias in body axes."""
     for i in range(1, tree.n):
-        for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
-            inertia_product(w, i, w.S[k], w.h)
-            set_column(sub(angular(w.h), cross(total.c, linear(w.h))), linear(w.h), k, A)
+        arm = sub(w.o[i], center)
+        for k in range(dof_of(tree.kind[i])):
+            S_angular, S_linear = subspace_column(tree, i, k)
+            n = add(symmetric_product(w.J[i], S_angular), cross(w.b[i], S_linear))
+            f = rotate(w.E[i], add(scale(w.m[i], S_linear), cross(S_angular, w.b[i])))
+            set_column(add(rotate(w.E[i], n), cross(arm, f)), f, tree.iv[i] + k, A)
 
 
 @kernel
@@ -172,9 +226,20 @@ def centroidal_momentum_matrix_rate(tree: Array, w: Array, q: Array, v: Array, A
 
 
 @kernel
+def support_motion_columns(tree: Array, w: Array, q: Array, v: Array) -> None:
+    """`motion_columns` in the world's frame, of the bodies that frames need."""
+    set_identity(w.Ec[0], w.oc[0])
+    for j in range(6):
+        w.V[0, j] = 0.0
+    for s in range(tree.nframe_support):
+        body_pose(tree, w, tree.frame_support[s], q, 0)
+        body_velocity(tree, w, tree.frame_support[s], v)
+
+
+@kernel
 def frame_jacobian_rates(tree: Array, w: Array, q: Array, v: Array, jacobian: Array) -> None:
     """``dJ/dt`` of each frame, in the axes of ``tree.reference``: the rate of the numbers of `frame_jacobians`."""
-    motion_columns(tree, w, q, v, WORLD_FRAME)
+    support_motion_columns(tree, w, q, v)
     for f in range(tree.nf):
         J = jacobian[f]
         for j in range(6):
@@ -212,8 +277,12 @@ _QV: dict[str, Shape] = {"q": ("nq",), "v": ("nv",)}
 _COLUMNS: Shape = (6, "nv")
 _POINT: Shape = (3, "nv")
 
-COM_JACOBIAN = Algorithm("center_of_mass_jacobian", center_of_mass_jacobian, _Q, {"J": _POINT}, _WORK)
+COM_JACOBIAN = Algorithm(
+    "center_of_mass_jacobian", center_of_mass_jacobian, _Q, {"J": _POINT}, POSE | WORLD_POSE | MOMENTS
+)
 COM_JACOBIAN_RATE = Algorithm("center_of_mass_jacobian_rate", center_of_mass_jacobian_rate, _QV, {"J": _POINT}, _WORK)
-MOMENTUM_MATRIX = Algorithm("momentum_matrix", centroidal_momentum_matrix, _Q, {"A": _COLUMNS}, _WORK)
+MOMENTUM_MATRIX = Algorithm(
+    "momentum_matrix", centroidal_momentum_matrix, _Q, {"A": _COLUMNS}, POSE | WORLD_POSE | COMPOSITE
+)
 MOMENTUM_MATRIX_RATE = Algorithm("momentum_matrix_rate", centroidal_momentum_matrix_rate, _QV, {"A": _COLUMNS}, _WORK)
 JACOBIAN_RATES = Algorithm("jacobian_rates", frame_jacobian_rates, _QV, {"jacobian": ("nf", 6, "nv")}, COMMON_MOTION)

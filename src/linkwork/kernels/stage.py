@@ -46,7 +46,7 @@ class StepInputs(NamedTuple):
     tau: Array
     """(nv,) torques given."""
     u: Array
-    """Commands of the actuators."""
+    """Commands of the actuators and, after them, activations before the first step."""
     wrenches: Array
     """(nf, 6) external wrenches."""
     passive: Array
@@ -84,8 +84,10 @@ def joint_forces(tree: Array, q: Array, v: Array, tau: Array, passive: Array, lo
 
 
 @kernel
-def no_actuation(tree: Array, w: Array, q: Array, v: Array, u: Array, commanded: Scalar, torque: Array) -> None:
-    """No actuators and no gravity compensation: torques stay."""
+def no_actuation(
+    tree: Array, w: Array, q: Array, v: Array, u: Array, h: Scalar, commanded: Scalar, torque: Array
+) -> None:
+    """No actuators, no gravity compensation, no tendons: torques stay."""
 
 
 @kernel
@@ -131,7 +133,8 @@ class Dynamics(NamedTuple):
     constrained: bool
     folded: Mapping[str, str]
     actuation: Callable[..., None] = no_actuation
-    """``actuation(tree, w, q, v, u, commanded, torque)``: adds torques of actuators and of gravity compensation."""
+    """``actuation(tree, w, q, v, u, h, commanded, torque)``: adds torques of actuators, tendons and gravity
+    compensation, with the activations ``w.act`` of a step of the time ``h``, and leaves rates in ``w.act_rate``."""
     coordinates: Coordinates = Coordinates()
     regularization: Shape = ("nc",)
     """The shape of `StepInputs.R`, if the mechanism is constrained."""
@@ -140,8 +143,13 @@ class Dynamics(NamedTuple):
 
     @property
     def takes_commands(self) -> bool:
-        """Whether there are commands of actuators among the inputs."""
-        return self.actuation is drive_joints
+        """Whether there are commands of actuators among the inputs, and their activations in the result."""
+        return self.actuation is not no_actuation
+
+    @property
+    def result(self) -> Shape:
+        """The shape of the result of steps."""
+        return ("nresult",) if self.constrained else ("na",) if self.takes_commands else (0,)
 
 
 def _with_actuators(dynamics: Dynamics, layout: Layout) -> Dynamics:

@@ -26,10 +26,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from linkwork.kernels.actuation import load_activations, start_activations, store_activations
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.integration import chart_rate, retract
 from linkwork.kernels.rnea import WRENCHES
-from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.stage import (
     COMMANDED,
     DRIVEN_LOOPS_1,
@@ -44,6 +45,7 @@ from linkwork.kernels.stage import (
     Dynamics,
     StepInputs,
     joint_forces,
+    no_dependent_joints,
 )
 from linkwork.kernels.tableaus import DOPRI5, RK4, Scheme
 
@@ -69,6 +71,8 @@ class End(NamedTuple):
 
 # Steps ------------------------------------------------------------------------------------------------------------
 
+_NO_ACTIVATIONS = (no_dependent_joints, no_dependent_joints)
+
 
 class Step(NamedTuple):
     """One step of an integrator, for the algorithms that repeat it."""
@@ -83,7 +87,7 @@ class Step(NamedTuple):
     def inputs(self) -> dict[str, Shape]:
         """What a step reads, but for the timing."""
         state: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "tau": ("nv",)}
-        commands: dict[str, Shape] = {"commands": ("nu",) if self.dynamics.takes_commands else (0,)}
+        commands: dict[str, Shape] = {"commands": ("ncommands",) if self.dynamics.takes_commands else (0,)}
         of_rows = self.dynamics.regularization if self.dynamics.constrained else (0,)
         regularization: dict[str, Shape] = {"regularization": of_rows}
         return state | commands | {"wrenches": WRENCHES, "passive": ("nv", 7)} | regularization
@@ -99,6 +103,7 @@ def euler(dynamics: Dynamics) -> Step:
     joints = dynamics.coordinates
     begin_step, explicit_constraints = joints.begin_step, joints.explicit_constraints
     velocity_slip, integrate, close_loops = joints.velocity_slip, joints.integrate, joints.close_loops
+    load, store = (load_activations, store_activations) if dynamics.takes_commands else _NO_ACTIVATIONS
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
@@ -106,13 +111,15 @@ def euler(dynamics: Dynamics) -> Step:
         begin_step(tree, w)
         explicit_constraints(tree, w, q)
         velocity_slip(tree, w, v, h)
+        load(tree, w, flat)
         joint_forces(tree, q, v, inputs.tau, inputs.passive, h, w.torque)
-        actuation(tree, w, q, v, inputs.u, inputs.timing[COMMANDED], w.torque)
+        actuation(tree, w, q, v, inputs.u, h, inputs.timing[COMMANDED], w.torque)
         accelerations(tree, w, q, v, w.torque, inputs, w.acc, flat)
         for k in range(tree.nv):
             w.vs[k] = v[k] + h * w.acc[k]
         integrate(tree, w, q, w.vs, h, w.qs)
         close_loops(tree, w, w.qs)
+        store(tree, w, h, flat, flat)
 
     work: dict[str, Shape] = {"torque": ("nv",), "acc": ("nv",), "vs": ("nv",), "qs": ("nq",)}
     return Step("euler", dynamics, step, work)
@@ -126,6 +133,7 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
     dependent_velocities, close_loops = joints.dependent_velocities, joints.close_loops
     closed_velocities = joints.closed_velocities
     a, b, e, n = scheme.a, scheme.b, scheme.e, len(scheme.b)
+    load, store = stage_activations(scheme) if dynamics.takes_commands else _NO_ACTIVATIONS
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
@@ -146,8 +154,9 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
                 close_loops(tree, w, w.qs)
             explicit_constraints(tree, w, w.qs)
             dependent_velocities(tree, w, w.vs)
+            load(tree, w, s, h, flat)
             joint_forces(tree, w.qs, w.vs, inputs.tau, inputs.passive, 0.0, w.torque)
-            actuation(tree, w, w.qs, w.vs, inputs.u, inputs.timing[COMMANDED], w.torque)
+            actuation(tree, w, w.qs, w.vs, inputs.u, h, inputs.timing[COMMANDED], w.torque)
             accelerations(tree, w, w.qs, w.vs, w.torque, inputs, w.As[s], flat)
             chart_rate(tree, w.qs, w.xs, w.vs, w.Xs[s])
         # x = h Σ b_t X_t,  v_1 = v + h Σ b_t A_t,  errors h Σ e_t X_t and h Σ e_t A_t
@@ -168,6 +177,7 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
         retract(tree, q, w.xs, w.qs)
         close_loops(tree, w, w.qs)
         closed_velocities(tree, w, w.vs)
+        store(tree, w, h, flat)
 
     work: dict[str, Shape] = {
         "torque": ("nv",),
@@ -178,7 +188,38 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
         "As": (n, "nv"),
         "step_error": (2, "nv"),
     }
+    if dynamics.takes_commands:
+        work["act_rates"] = (n, "na")
     return Step(scheme.name, dynamics, step, work)
+
+
+def stage_activations(scheme: Scheme) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Activations of actuators in a Runge-Kutta method: before a stage, and after the step."""
+    a, b, n = scheme.a, scheme.b, len(scheme.b)
+
+    @kernel
+    def load(tree: Array, w: Array, s: int, h: Scalar, flat: Array) -> None:
+        """``w.act``: activations of stage ``s``; rates of the stage before are kept."""
+        for k in range(tree.na):
+            if s > 0:
+                w.act_rates[s - 1, k] = w.act_rate[k]
+            x = 0.0
+            for t in range(s):
+                x = x + a[s][t] * w.act_rates[t, k]
+            w.act[k] = flat[tree.act_start + k] + h * x
+
+    @kernel
+    def store(tree: Array, w: Array, h: Scalar, flat: Array) -> None:
+        """Activations after the step, by the mean rate of its stages."""
+        for k in range(tree.na):
+            w.act_rates[n - 1, k] = w.act_rate[k]
+            x = 0.0
+            for t in range(n):
+                x = x + b[t] * w.act_rates[t, k]
+            w.act_rate[k] = x
+        store_activations(tree, w, h, flat, flat)
+
+    return load, store
 
 
 # Algorithms that repeat a step ------------------------------------------------------------------------------------
@@ -198,7 +239,16 @@ def no_solution(tree: Array, inputs: StepInputs, flat: Array) -> None:
 
 def begin_of(dynamics: Dynamics) -> Callable[..., None]:
     """The kernel that makes the result before the first step."""
-    return dynamics.begin or (zero_solution if dynamics.constrained else no_solution)
+    solution = dynamics.begin or (zero_solution if dynamics.constrained else no_solution)
+    if not dynamics.takes_commands:
+        return solution
+
+    @kernel
+    def begin(tree: Array, inputs: StepInputs, flat: Array) -> None:
+        solution(tree, inputs, flat)
+        start_activations(tree, inputs.u, flat)
+
+    return begin
 
 
 @kernel
@@ -277,7 +327,7 @@ def repeated(one: Step) -> Algorithm:
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (2,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
-    outputs |= {"result": ("nresult",) if dynamics.constrained else (0,), "progress": (2,)}
+    outputs |= {"result": dynamics.result, "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
     return Algorithm(name, first, inputs, outputs, work, dynamics.layout, iteration, dynamics.folded, steps_view)
 

@@ -18,9 +18,7 @@ Cost: O(n d), with d the depth of the tree.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.centroidal import first_moment
-from linkwork.kernels.crba import COMPOSITE, kronecker, mass_matrix
-from linkwork.kernels.joints import axis_of, dof_of
+from linkwork.kernels.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.kinematics import (
     ACCELERATION,
     MOTION,
@@ -33,11 +31,10 @@ from linkwork.kernels.kinematics import (
     joint_transforms,
     world_transforms,
 )
-from linkwork.kernels.momentum_matrix import set_column
+from linkwork.kernels.momentum_matrix import first_moment_of_all, momentum_columns
 from linkwork.kernels.rnea import FORCE, init_root, joint_torques, newton_euler_force
-from linkwork.kernels.scalar import Array, Vector, kernel
-from linkwork.kernels.spatial import add, cross, dot, rotate, scale, set_vector, sub, symmetric_product
-from linkwork.model.joints import HELICAL
+from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.spatial import dot, scale, set_vector
 
 
 @kernel
@@ -51,23 +48,6 @@ def bias_from_poses(tree: Array, w: Array, v: Array, bias: Array) -> None:
         body_acceleration(tree, w, i, w.qdd0)
         newton_euler_force(tree, w, i)
     joint_torques(tree, w, bias)
-
-
-@kernel
-def momentum_columns(tree: Array, w: Array, center: Vector, A: Array) -> None:
-    """``A`` from poses in the world and composite inertias."""
-    for i in range(1, tree.n):
-        kind = tree.kind[i]
-        arm = sub(w.o[i], center)
-        for k in range(dof_of(kind)):
-            axis = axis_of(kind, k)
-            S_angular = (kronecker(axis, 0), kronecker(axis, 1), kronecker(axis, 2))
-            S_linear = (kronecker(axis, 3), kronecker(axis, 4), kronecker(axis, 5))
-            if kind == HELICAL:
-                S_linear = (0.0, 0.0, tree.pitch[i])
-            n = add(symmetric_product(w.J[i], S_angular), cross(w.b[i], S_linear))
-            f = rotate(w.E[i], add(scale(w.m[i], S_linear), cross(S_angular, w.b[i])))
-            set_column(add(rotate(w.E[i], n), cross(arm, f)), f, tree.iv[i] + k, A)
 
 
 @kernel
@@ -93,9 +73,9 @@ def terms(
     world_transforms(tree, w)
     mass_matrix(tree, w, M)
     bias_from_poses(tree, w, v, bias)
-    total = first_moment(tree, w, center)
-    potential[0] = -dot(tree.gravity, center)
-    set_vector(scale(1.0 / total, center), center)
+    total, b = first_moment_of_all(tree, w)
+    potential[0] = -dot(tree.gravity, b)
+    set_vector(scale(1.0 / total, b), center)
     momentum_columns(tree, w, center, A)
     for j in range(6):
         h[j] = 0.0

@@ -8,7 +8,7 @@ stay), and bodies are ordered depth first; see `topology`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
@@ -16,20 +16,26 @@ import numpy.typing as npt
 
 from linkwork.errors import ModelError
 from linkwork.inputs import named_options
+from linkwork.mechanism.actuators import checked_actuator
 from linkwork.mechanism.contacts import Chosen, ContactChoice, ContactOptions, part_contacts
 from linkwork.mechanism.joint_options import JointOptions, check_options, dynamics_of, limits_of
 from linkwork.mechanism.leaves import check_leaves
 from linkwork.mechanism.mechanism import Mechanism
+from linkwork.mechanism.mounting import Part, activations_of
+from linkwork.mechanism.outboard import OutboardParts, SensorOnGraph
 from linkwork.mechanism.topology import Graph, GraphJoint, Tree
+from linkwork.model.activations import ActuatorDynamics
 from linkwork.model.arrays import Floats, VectorLike, finite_array
 from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
 from linkwork.model.contacts import ContactPair
 from linkwork.model.inertia import Inertia
-from linkwork.model.joints import Joint
+from linkwork.model.joints import Fixed, Joint
 from linkwork.model.model import Model
 from linkwork.model.parts import GRAVITY, Actuator, Frame, TreeJoint
-from linkwork.model.placement import Placement, PlacementLike, as_placement
+from linkwork.model.placement import PlacementLike, as_placement
+from linkwork.model.sensors import Sensor
 from linkwork.model.shapes import Ground, Role, Shape, Solid, Surface, as_color
+from linkwork.model.tendons import Tendon
 
 
 class Builder:
@@ -54,15 +60,19 @@ class Builder:
         self._gravity = finite_array(gravity, (3,), "gravity")
         self._inertias: dict[str, Inertia] = {}
         self._compensation: dict[str, Inertia] = {}
+        self._carried: list[tuple[str, Inertia]] = []
         self._joints: dict[str, GraphJoint] = {}
         self._frames: dict[str, Frame] = {}
         self._shapes: list[Shape] = []
         self._trusted: set[str] = set()
         self._constraints: list[Constraint] = []
         self._actuators: list[Actuator] = []
+        self._tendons: list[Tendon] = []
         self._poses: dict[str, dict[str, Floats]] = {}
+        self._activations: dict[str, dict[str, float]] = {}
         self._contacts: list[ContactPair] = []
         self._touching: list[tuple[tuple[Chosen, ...], ContactOptions]] = []
+        self._sensors: list[SensorOnGraph] = []
 
     def body(
         self, name: str, inertia: Inertia | None = None, check: bool = True, *, gravity_compensation: float = 0.0
@@ -160,7 +170,7 @@ class Builder:
     def actuator(
         self,
         name: str,
-        joint: str,
+        joint: str = "",
         gear: float | Sequence[float] = 1.0,
         limits: tuple[float, float] = (-np.inf, np.inf),
         *,
@@ -168,42 +178,62 @@ class Builder:
         bias: Sequence[float] = (0.0, 0.0, 0.0),
         force_limits: tuple[float, float] = (-np.inf, np.inf),
         also: Mapping[str, float] | Sequence[tuple[str, float]] = (),
+        tendon: str = "",
+        dynamics: ActuatorDynamics = "none",
+        time_constant: float = 1.0,
+        activation_limits: tuple[float, float] = (-np.inf, np.inf),
+        early: bool = False,
         refused: str = "",
     ) -> Builder:
-        """Add a motor or a servo on a joint; by default its torque is ``gear`` times the command.
+        """Add a motor or a servo on a joint or a tendon; by default its torque is ``gear`` times the command.
 
         Args:
             name: Its name.
-            joint: The joint that it drives.
+            joint: The joint that it drives; none if it pulls a tendon.
             gear: Torque or force on each degree of freedom of the joint per unit of force of the actuator.
             limits: Commands are clamped to these, in simulations.
             gain: Factors of the command in its force (see `Actuator`): constant, of the length, of its rate.
             bias: The part of its force that does not depend on the command: constant, of the length, of its rate.
             force_limits: Its force is clamped to these, before the gear.
             also: Further joints that it drives, with gears of their own.
+            tendon: The tendon that it pulls, in place of joints.
+            dynamics: How an activation follows the command, from which its force comes then: ``"integrator"``,
+                ``"filter"``, or ``"filterexact"``, a filter that is integrated exactly.
+            time_constant: Of the filters, in seconds.
+            activation_limits: Activations are clamped to these.
+            early: Whether its force comes from the activation after a step, not before it.
             refused: What it is, if its force is not modeled: it takes no commands.
         """
-        low, high = (float(x) for x in limits)
-        if not low <= high:
-            raise ModelError(
-                f"actuator '{name}' has command limits {low} to {high}; the first must not be greater", subject=name
-            )
-        least, most = (float(x) for x in force_limits)
-        if not least <= most:
-            raise ModelError(
-                f"actuator '{name}' has force limits {least} to {most}; the first must not be greater", subject=name
-            )
-        law = {}
-        for what, given in (("gain", gain), ("bias", bias)):
-            numbers = tuple(float(x) for x in given)
-            if len(numbers) != 3 or not np.isfinite(numbers).all():
-                raise ModelError(f"actuator '{name}': {what} is {numbers}, needs 3 finite numbers", subject=name)
-            law[what] = numbers
-        gears = tuple(float(g) for g in np.atleast_1d(np.asarray(gear)))
-        pulled = tuple((joint, float(g)) for joint, g in dict(also).items())
-        self._actuators.append(
-            Actuator(name, joint, gears, (low, high), law["gain"], law["bias"], (least, most), pulled, refused)
-        )
+        ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
+        follows = {"dynamics": dynamics, "time_constant": float(time_constant), "early": bool(early)}
+        law = {"gain": gain, "bias": bias}
+        made = checked_actuator(name, joint, gear, ranges, law, also, tendon=tendon, refused=refused, **follows)
+        self._actuators.append(made)
+        return self
+
+    def tendon(self, *tendons: Tendon) -> Builder:
+        """Add tendons; they may pass frames and joints that come later.
+
+        Args:
+            tendons: Those to add.
+        """
+        for tendon in tendons:
+            if not isinstance(tendon, Tendon):
+                raise ModelError(f"{tendon!r} is not a Tendon")
+        self._tendons += tendons
+        return self
+
+    def sensor(self, *sensors: Sensor, lenient: bool = False) -> Builder:
+        """Add sensors; the frames, bodies, joints and actuators that they name may be added later.
+
+        Args:
+            sensors: Those to add.
+            lenient: Whether one on something that is not there is kept, as one that is not computed; else an error.
+        """
+        for sensor in sensors:
+            if not isinstance(sensor, Sensor):
+                raise ModelError(f"{sensor!r} is no Sensor")
+        self._sensors += [SensorOnGraph(sensor, lenient=lenient) for sensor in sensors]
         return self
 
     def pose(self, name: str, positions: Mapping[str, npt.ArrayLike]) -> Builder:
@@ -277,7 +307,12 @@ class Builder:
         return self
 
     def add_mechanism(
-        self, other: Model, prefix: str = "", to: str = WORLD, at: PlacementLike = (0.0, 0.0, 0.0)
+        self,
+        other: Model,
+        prefix: str = "",
+        to: str = WORLD,
+        at: PlacementLike = (0.0, 0.0, 0.0),
+        by: str = WORLD,
     ) -> Builder:
         """Add a copy of a mechanism, fixed to the body ``to`` instead of the world, its names prefixed.
 
@@ -285,40 +320,47 @@ class Builder:
             other: The mechanism to copy.
             prefix: Its names become ``prefix/name``; by default they stay.
             to: The body that it is fixed to.
-            at: Placement of its world in that body's frame (three numbers, or a `Placement`).
+            at: Placement of ``by`` in that body's frame (three numbers, or a `Placement`).
+            by: The frame of ``other`` that is put there. One on a body of a floating mechanism takes the place of its
+                `Free` joint.
         """
         if not np.array_equal(other.gravity, self._gravity):
             raise ModelError(
                 f"'{other.name}' has gravity {other.gravity.tolist()}, '{self.name}' has {self._gravity.tolist()}; "
                 "use with_gravity() to make them equal"
             )
-        part = _Part(other, prefix, to, as_placement(at))
+        part = Part.of(other, prefix, to, as_placement(at), by)
+        if part.takes(WORLD) and other.base_inertia.mass:
+            self._carried.append((to, other.base_inertia.moved(part.at)))
         for joint in other.joints:
             self._copy_joint(part, joint)
         for frame in other.frames.values():
-            if frame.name != WORLD and frame.name not in other.inertias:
+            if frame.name != WORLD and frame.name not in other.inertias and part.takes(frame.body):
                 self.frame(part.named(frame.name), *part.moved(frame.body, frame.placement))
         for shape in other.shapes:
-            if not isinstance(shape.solid, Ground) or to == WORLD:  # a part on a body leaves its ground behind
+            # a part on a body leaves its ground behind
+            if (not isinstance(shape.solid, Ground) or to == WORLD) and part.takes(shape.body):
                 body, placement = part.moved(shape.body, shape.placement)
                 name, link = (part.named(given) if given else "" for given in (shape.name, shape.link))
                 self._shapes.append(replace(shape, body=body, placement=placement, name=name, link=link))
-        self.add_contacts(part_contacts(other, self._contacts, part.named, part.moved))
+        self.add_contacts(part_contacts(part.kept_pairs(), self._contacts, part.named, part.moved))
         names = Renaming(part.named, part.named, to, part.at, part.named(""))
         for constraint in other.constraints:
             if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
                 constraint = replace(constraint, bodies=other.body_names)
             self._constraints.append(constraint.renamed(names))
         for actuator in other.actuators:
-            also = tuple((part.named(joint), gear) for joint, gear in actuator.also)
-            name, driven = part.named(actuator.name), part.named(actuator.joint)
-            self._actuators.append(replace(actuator, name=name, joint=driven, also=also))
+            self._actuators.append(actuator.renamed(part.named))
+        self._tendons += (t.renamed(part.named(t.name), part.place, part.named) for t in other.tendons)
+        for sensor in other.sensors:
+            self._sensors.append(part.sensor(sensor))
         for pose, q in other.poses.items():
             known = self._poses.setdefault(pose, {})
             known.update({part.named(joint.name): q[other.q_slice(joint.name)] for joint in other.joints})
+        part.add_activations(self._activations)
         return self
 
-    def _copy_joint(self, part: _Part, joint: TreeJoint) -> None:
+    def _copy_joint(self, part: Part, joint: TreeJoint) -> None:
         """Add a joint of a mechanism, and the body that it leads to."""
         name, child = part.named(joint.name), part.named(joint.child)
         seen = part.other.frames[joint.child].placement.inverse()  # the joint, from the frame that users see
@@ -328,12 +370,15 @@ class Builder:
         if joint.child in part.other.gravity_compensation:
             self._compensation[child] = part.other.gravity_compensation[joint.child].moved(seen)
         parent, placement = part.moved(joint.parent, joint.placement)
+        if joint.name == part.released:
+            self.joint(name, Fixed(), part.to, part.named(part.frame.body), part.at, part.grip)
+            return
         copy = replace(joint, name=name, parent=parent, child=child, placement=placement)
         self._joints[name] = GraphJoint(copy, seen)
 
     def build(self) -> Mechanism:
         """Check everything and make the mechanism."""
-        graph = Graph(self._inertias, self._joints, self._frames)
+        graph = Graph(self._loaded_inertias(), self._joints, self._frames)
         graph.check_names(self._shapes, self._contacts)
         for body, inertia in self._inertias.items():
             if body not in self._trusted:
@@ -352,10 +397,25 @@ class Builder:
             constraints=(*loops, *self._constraints),
             poses={name: self._configuration(open_chain, name) for name in self._poses},
             actuators=tuple(self._actuators),
+            tendons=tuple(self._tendons),
+            activations=activations_of(self._actuators, self._activations),
             gravity_compensation=tree.merged(self._compensation),
             contacts=contacts,
+            base_inertia=tree.base_inertia + self._carried_by(WORLD),
         )
+        if self._sensors:
+            parts = OutboardParts(graph, spanning, tree)
+            made = replace(made, sensors=tuple(parts.of(sensor, made) for sensor in self._sensors))
         return self._with_contacts(made) if self._touching else made
+
+    def _carried_by(self, body: str) -> Inertia:
+        """The inertia of what mechanisms on a body had fixed to their worlds."""
+        return sum((inertia for to, inertia in self._carried if to == body), Inertia.zero())
+
+    def _loaded_inertias(self) -> dict[str, Inertia]:
+        """Inertias of bodies, with what they carry."""
+        carriers = {to for to, _ in self._carried if to in self._inertias}
+        return self._inertias | {to: self._inertias[to] + self._carried_by(to) for to in carriers}
 
     def _with_contacts(self, robot: Mechanism) -> Mechanism:
         choice = ContactChoice(robot)
@@ -383,22 +443,3 @@ class Builder:
                     raise ModelError(f"pose '{name}': joint '{joint}' has {at.stop - at.start} numbers", subject=name)
                 q[at] = values
         return q
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """A mechanism that becomes a part of another: names get a prefix, its world becomes ``at`` on the body ``to``."""
-
-    other: Model
-    prefix: str
-    to: str
-    at: Placement
-
-    def named(self, name: str) -> str:
-        return f"{self.prefix}/{name}" if self.prefix else name
-
-    def moved(self, body: str, placement: Placement) -> tuple[str, Placement]:
-        """Body and placement in the whole of a frame on a body of the part."""
-        if body == WORLD:
-            return self.to, self.at * placement
-        return self.named(body), self.other.frames[body].placement.inverse() * placement

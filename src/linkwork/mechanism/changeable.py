@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy.typing as npt
 
+from linkwork.errors import InputError
 from linkwork.inputs import named_options
 from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
+from linkwork.model.sensors import Sensor
+from linkwork.model.tendons import Tendon
 
 if TYPE_CHECKING:
     from linkwork.inputs import ParameterName
@@ -36,6 +39,17 @@ class Changeable(Model):
         from linkwork.mechanism.reduction import reduced
 
         return reduced(self, fixed, q)
+
+    def with_tendons(self, *tendons: Tendon) -> Self:
+        """A new mechanism with more tendons; this one is unchanged.
+
+        Args:
+            tendons: Those to add.
+        """
+        for tendon in tendons:
+            if not isinstance(tendon, Tendon):
+                raise InputError(f"{tendon!r} is not a Tendon")
+        return replace(self, tendons=(*self.tendons, *tendons))
 
     def scaled(self, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Self:
         """A new mechanism of another size that moves alike; this one is unchanged.
@@ -94,6 +108,17 @@ class Changeable(Model):
 
         return mirrored(self, plane)
 
+    def with_sensors(self, *sensors: Sensor) -> Self:
+        """A new mechanism with more sensors; this one is unchanged.
+
+        Args:
+            sensors: Those to add, after its own.
+        """
+        for sensor in sensors:
+            if not isinstance(sensor, Sensor):
+                raise InputError(f"{sensor!r} is no Sensor")
+        return replace(self, sensors=(*self.sensors, *sensors))
+
     def with_independent(self, *joints: str) -> Self:
         """The same with these joints as minimal coordinates of its loops; see `coordinates.Minimal`.
 
@@ -103,6 +128,39 @@ class Changeable(Model):
         from linkwork.closure.clusters import independent
 
         return independent(self, joints)
+
+    def with_actuated(self, *joints: str) -> Self:
+        """The same with these joints marked as actuated, and all others as passive; this one is unchanged.
+
+        Marks say which joints `InverseDynamics` has torques of, which `actuation` takes for motors, and what a loop is
+        cut at. For commands and their limits, add actuators: `with_actuators`.
+
+        Args:
+            joints: Names of joints; with none, all are passive.
+        """
+        from linkwork.mechanism.names import actuated
+
+        return actuated(self, joints)
+
+    def without_actuators(self, *names: str) -> Self:
+        """A new mechanism without these actuators; without any, if none is named. Marks of joints stay.
+
+        Args:
+            names: Names of actuators.
+        """
+        from linkwork.mechanism.names import without_actuators
+
+        return without_actuators(self, names)
+
+    def without_frames(self, *names: str) -> Self:
+        """A new mechanism without these frames; this one is unchanged.
+
+        Args:
+            names: Names of frames that are no bodies and that no constraint is on.
+        """
+        from linkwork.mechanism.names import without_frames
+
+        return without_frames(self, names)
 
     @property
     def parameters(self) -> Mapping[ParameterName, Floats]:
@@ -128,6 +186,28 @@ class Changeable(Model):
         for name, x in values.items():
             made = replace(made, **changed_fields(made, name, x))
         return made
+
+    @property
+    def inertial_parameters(self) -> Floats:
+        """Ten numbers of each body, ``(bodies, 10)``: m, m c (3), and xx, xy, yy, xz, yz, zz about its frame's origin.
+
+        Rows are in the order of `body_names`; flattened, they are in that of the columns of `regressor`s. The order is
+        that of Pinocchio's ``Inertia.toDynamicParameters``; see `log_cholesky` for other parametrizations.
+        """
+        from linkwork.model.parameters import own_values
+
+        return own_values(self, "inertial_parameters")
+
+    def with_inertial_parameters(self, values: npt.ArrayLike, *, check: bool = True) -> Self:
+        """A new mechanism with these inertial parameters; this one is unchanged.
+
+        Args:
+            values: As in `inertial_parameters`, ``(bodies, 10)``, or all in a row, ``(10 bodies,)``.
+            check: Whether parameters that no distribution of mass has are an error; see `is_physically_consistent`.
+        """
+        from linkwork.model.parameters import with_inertial_parameters
+
+        return with_inertial_parameters(self, values, check)
 
     @named_options()
     def with_contacts(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from linkwork.errors import InputError
 from linkwork.mechanism.builder import Builder
 from linkwork.mechanism.mechanism import Mechanism
+from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
 from linkwork.model.placement import PlacementLike, as_placement
 
@@ -38,20 +39,31 @@ def compose(
 
 
 def attach(
-    base: Model, other: Model, to: str, at: PlacementLike = (0.0, 0.0, 0.0), prefix: str | None = None
+    base: Model,
+    other: Model,
+    to: str,
+    at: PlacementLike = (0.0, 0.0, 0.0),
+    prefix: str | None = None,
+    *,
+    by: str = WORLD,
 ) -> Mechanism:
     """A new mechanism in which one is fixed to a body of another instead of the world.
+
+    ``lw.attach(arm, gripper, to="flange", by="mount")`` puts the gripper's frame ``mount`` where the arm's ``flange``
+    is. Loops across are constraints of the whole: ``.constrained(lw.Point("forearm", "gripper/lever"), at=q)``.
 
     Args:
         base: The mechanism that carries.
         other: The mechanism that is carried.
         to: Body or frame of ``base`` that it is fixed to.
-        at: Placement of its world in that frame (three numbers, or a `Placement`).
+        at: Placement of ``by`` in that frame (three numbers, or a `Placement`).
         prefix: Names of ``other`` become ``prefix/name``; by default the prefix is its own name.
+        by: The frame of ``other`` that is put there; by default its world. Where ``other`` floats, a frame on any of
+            its bodies: its `Free` joint is gone then.
     """
     frame = base.frame(to)
     here = base.frames[frame.body].placement.inverse() * frame.placement * as_placement(at)
     build = Builder(base.name, gravity=base.gravity)
     build.add_mechanism(base)
-    build.add_mechanism(other, prefix=other.name if prefix is None else prefix, to=frame.body, at=here)
+    build.add_mechanism(other, prefix=other.name if prefix is None else prefix, to=frame.body, at=here, by=by)
     return build.build()

@@ -9,7 +9,7 @@ them, so that their shapes often overlap where they are joined.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from numbers import Integral, Real
@@ -354,7 +354,7 @@ def kept_contacts(robot: Model, names: Sequence[str]) -> tuple[ContactPair, ...]
 
 
 def part_contacts(
-    part: Model,
+    pairs: Iterable[ContactPair],
     known: Sequence[ContactPair],
     named: Callable[[str], str],
     moved: Callable[[str, Placement], tuple[str, Placement]],
@@ -365,7 +365,7 @@ def part_contacts(
     touches that of the whole; where there is none, these pairs are left out.
 
     Args:
-        part: The mechanism.
+        pairs: Those of the mechanism.
         known: Pairs of the whole so far.
         named: Names in the whole.
         moved: Body and placement in the whole.
@@ -385,7 +385,7 @@ def part_contacts(
                 return same or replace(shape, name=name, placement=placement)
         return replace(shape, name=named(shape.name), body=body, placement=placement)
 
-    found = changed_shapes(part.contacts, change)
+    found = changed_shapes(pairs, change)
     return tuple(replace(pair, name=named(pair.name)) for pair in found if _NOWHERE not in pair.bodies)
 
 

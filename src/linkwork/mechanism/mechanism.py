@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.inputs import named_options
 from linkwork.mechanism.changeable import Changeable
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from linkwork.mechanism.optimization import Progress
     from linkwork.mechanism.optimized import Optimized
     from linkwork.quantities.terms import Terms
+    from linkwork.saving import Droppable, Format
     from linkwork.simulation import Sweep
     from linkwork.viewer import Viewer
 
@@ -332,6 +334,52 @@ class Mechanism(Changeable):
             progress=progress,
         )
 
+    @named_options()
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        format: Format | None = None,
+        *,
+        drop: Collection[Droppable] = (),
+        pose: str | npt.ArrayLike | None = None,
+    ) -> None:
+        """Save as a model file that `load` reads back as the same mechanism, loops included; see docs/files.md.
+
+        What the format cannot say and changes the dynamics is a `CannotSave` that names it, and nothing is written.
+        What does not change them (poses, marks of joints, some looks and names) is left out with a warning.
+
+        Args:
+            path: The file: .urdf, .xml or .mjcf (MJCF), .sdf or .world. Paths of meshes are relative to its folder.
+            format: ``"urdf"``, ``"mjcf"`` or ``"sdf"``; by default what the extension says.
+            drop: What to leave out where the format cannot say it, such as ``["actuators", "contacts"]``.
+            pose: Configuration in which SDF and MJCF draw the model: its name, or ``(nq,)``; by default the neutral
+                one. In SDF joints are at zero there, and loops must be closed there.
+        """
+        from linkwork.saving import save_model
+
+        save_model(self, path, format, drop=drop, pose=pose)
+
+    @named_options()
+    def to_text(
+        self,
+        format: Format,
+        *,
+        drop: Collection[Droppable] = (),
+        pose: str | npt.ArrayLike | None = None,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> str:
+        """The text of the model file that `save` writes; `loads` reads it back.
+
+        Args:
+            format: ``"urdf"``, ``"mjcf"`` or ``"sdf"``.
+            drop: As for `save`.
+            pose: As for `save`.
+            folder: Folder that paths of meshes are relative to; by default they are absolute.
+        """
+        from linkwork.saving import model_text
+
+        return model_text(self, format, drop=drop, pose=pose, folder=folder)
+
     def draw_graph(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """A picture of bodies, joints, loops and clusters; to a .png, .svg or .pdf if asked; see `graphs`.
 
@@ -370,6 +418,7 @@ _INSTEAD = {
     "gravity": "robot.with_gravity(...)",
     "frames": "robot.with_frame(name, body, placement)",
     "actuators": "robot.with_actuators(...)",
+    "tendons": "robot.with_tendons(...)",
     "constraints": "robot.constrained(...), unconstrained(...) or switched(...)",
     "contacts": "robot.with_contacts(...) or without_contacts(...)",
 }

@@ -32,6 +32,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Actuator, TreeJoint
 from linkwork.model.placement import Placement, as_placement
 from linkwork.model.rotations import aligning_rotation
+from linkwork.model.sensors import Sensor
 from linkwork.model.shapes import Ground, HeightField, Mesh, Shape
 
 M = TypeVar("M", bound=Model)
@@ -54,7 +55,9 @@ def mirrored(robot: M, plane: str) -> M:
         poses={name: mirrored_q(robot, q, plane) for name, q in robot.poses.items()},
         gravity_compensation={name: _inertia(i, S) for name, i in robot.gravity_compensation.items()},
         actuators=tuple(_actuator(robot, a, S) for a in robot.actuators),
+        base_inertia=_inertia(robot.base_inertia, S),
         contacts=changed_shapes(robot.contacts, lambda s: replace(s, **_shape(s, S))),
+        sensors=tuple(_sensor(sensor, S) for sensor in robot.sensors),
     )
 
 
@@ -192,5 +195,14 @@ def _constraint(robot: Model, constraint: Constraint, S: Floats) -> Constraint:
 
 
 def _actuator(robot: Model, actuator: Actuator, S: Floats) -> Actuator:
+    if actuator.tendon:
+        return actuator
     signs = _coordinate_signs(robot.joint(actuator.joint).type, S, rates=True)
     return replace(actuator, gear=tuple((np.array(actuator.gear) * signs).tolist()))
+
+
+def _sensor(sensor: Sensor, S: Floats) -> Sensor:
+    x, y, z = (float(k) for k in S * sensor.magnetic_flux)
+    part = sensor.outboard
+    outboard = None if part is None else replace(part, inertia=_inertia(part.inertia, S))
+    return replace(sensor, magnetic_flux=(x, y, z), outboard=outboard, neutral_quaternion=None)

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A mechanism under other names, and one without some of its bodies."""
+"""A mechanism under other names, without some of its parts, and with other joints marked as actuated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from linkwork.errors import InputError
+from linkwork.inputs import suggest
 from linkwork.mechanism.leaves import check_leaves
+from linkwork.mechanism.outboard import kept_sensors
+from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
 from linkwork.model.contacts import changed_shapes
 from linkwork.model.model import Model
@@ -25,7 +28,9 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
     if isinstance(names, Mapping):
         for old in names:
             if old not in known:
-                raise InputError(f"'{old}' is no body, joint, frame, constraint, actuator or shape of '{robot.name}'")
+                raise InputError(
+                    f"'{old}' is no body, joint, frame, constraint, actuator, tendon, sensor or shape of '{robot.name}'"
+                )
         given = names
         table = {old: str(given.get(old, old)) for old in known}
     else:
@@ -51,19 +56,16 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
         constraints=tuple(
             replace(c.renamed(to), name=new(c.name), gains=c.gains, time_constant=None) for c in robot.constraints
         ),
-        actuators=tuple(_renamed_actuator(a, new) for a in robot.actuators),
+        actuators=tuple(a.renamed(new) for a in robot.actuators),
+        tendons=tuple(t.renamed(new(t.name), new, new) for t in robot.tendons),
         gravity_compensation={new(body): mass for body, mass in robot.gravity_compensation.items()},
         elimination_order=tuple(new(body) for body in robot.elimination_order),
         contacts=tuple(
             replace(pair, name=new(pair.name))
             for pair in changed_shapes(robot.contacts, lambda s: replace(s, name=new(s.name), body=new(s.body)))
         ),
+        sensors=tuple(sensor.renamed(new) for sensor in robot.sensors),
     )
-
-
-def _renamed_actuator(actuator: Actuator, new: Callable[[str], str]) -> Actuator:
-    also = tuple((new(joint), gear) for joint, gear in actuator.also)
-    return replace(actuator, name=new(actuator.name), joint=new(actuator.joint), also=also)
 
 
 def _groups(robot: Model) -> dict[str, list[str]]:
@@ -73,7 +75,9 @@ def _groups(robot: Model) -> dict[str, list[str]]:
         "frames": list(robot.frames),
         "constraints": [c.name for c in robot.constraints],
         "actuators": [a.name for a in robot.actuators],
+        "tendons": [t.name for t in robot.tendons],
         "contacts": [c.name for c in robot.contacts],
+        "sensors": [s.name for s in robot.sensors],
     }
 
 
@@ -101,7 +105,10 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
     frames = {name: frame for name, frame in robot.frames.items() if frame.body not in gone}
     kept = [np.arange(robot.nq)[robot.q_slice(j.name)] for j in joints]
     in_q = np.concatenate(kept) if kept else np.zeros(0, dtype=int)
-    return replace(
+    tendons = tuple(t for t in robot.tendons if set(t.sites) <= frames.keys() and left >= t.joints.keys())
+    pulled = {"", *(t.name for t in tendons)}
+    actuators = tuple(a for a in robot.actuators if left >= {j for j, _ in a.gears} and a.tendon in pulled)
+    made = replace(
         robot,
         joints=joints,
         inertias=inertias,
@@ -109,11 +116,22 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
         shapes=tuple(s for s in robot.shapes if s.body not in gone),
         constraints=tuple(c for c in robot.constraints if _stays(c, frames, left, bool(gone))),
         poses={name: q[in_q] for name, q in robot.poses.items()},
-        actuators=tuple(a for a in robot.actuators if all(joint in left for joint, _ in a.gears)),
+        actuators=actuators,
+        tendons=tendons,
+        activations=kept_activations(robot, actuators),
         gravity_compensation={b: mass for b, mass in robot.gravity_compensation.items() if b not in gone},
         elimination_order=tuple(b for b in robot.elimination_order if b not in gone),
         contacts=tuple(c for c in robot.contacts if not gone & set(c.bodies)),
+        sensors=(),
     )
+    return replace(made, sensors=kept_sensors(robot, made))
+
+
+def kept_activations(robot: Model, actuators: Sequence[Actuator]) -> dict[str, Floats]:
+    """Activations of poses, of those actuators that are kept."""
+    names = {actuator.name for actuator in actuators}
+    rows = [k for k, a in enumerate(a for a in robot.actuators if a.has_activation) if a.name in names]
+    return {pose: act[rows] for pose, act in robot.activations.items()}
 
 
 def _stays(constraint: Constraint, frames: Mapping[str, object], joints: set[str], changed: bool) -> bool:
@@ -121,3 +139,46 @@ def _stays(constraint: Constraint, frames: Mapping[str, object], joints: set[str
     if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
         return not changed
     return all(place in frames for place in constraint.places) and all(name in joints for name in constraint.joints)
+
+
+def actuated(robot: M, joints: Iterable[str]) -> M:
+    """The mechanism with these joints alone marked as actuated; see `Mechanism.with_actuated`."""
+    chosen = set(joints)
+    for name in chosen:
+        robot.joint(name)
+    for actuator in robot.actuators:
+        left = [joint for joint, _ in actuator.gears if joint not in chosen]
+        if left:
+            raise InputError(
+                f"actuator '{actuator.name}' drives joint '{left[0]}', which would be passive: name it too, or use "
+                f"without_actuators('{actuator.name}') first"
+            )
+    return replace(robot, joints=tuple(replace(j, actuated=j.name in chosen) for j in robot.joints))
+
+
+def without_actuators(robot: M, names: Iterable[str]) -> M:
+    """The mechanism without some actuators; see `Mechanism.without_actuators`."""
+    gone, known = set(names), [a.name for a in robot.actuators]
+    for name in gone:
+        if name not in known:
+            raise InputError(f"robot '{robot.name}' has no actuator '{name}'{suggest(name, known)}")
+    kept = tuple(a for a in robot.actuators if gone and a.name not in gone)
+    made = replace(robot, actuators=kept, activations=kept_activations(robot, kept), sensors=())
+    return replace(made, sensors=kept_sensors(robot, made))
+
+
+def without_frames(robot: M, names: Iterable[str]) -> M:
+    """The mechanism without some frames; see `Mechanism.without_frames`."""
+    gone = set(names)
+    for name in gone:
+        robot.frame(name)
+        if name in (WORLD, *robot.inertias):
+            raise InputError(f"'{name}' is a body; without_bodies() takes bodies away with all that they carry")
+        held = [c.name for c in robot.constraints if name in c.places]
+        if held:
+            raise InputError(f"constraint '{held[0]}' is on frame '{name}': use unconstrained('{held[0]}') first")
+        held = [f"tendon '{t.name}' passes" for t in robot.tendons if name in t.sites]
+        held += [f"sensor '{s.name}' is on" for s in robot.sensors if name in (s.of, s.reference)]
+        if held:
+            raise InputError(f"{held[0]} frame '{name}'")
+    return replace(robot, frames={name: frame for name, frame in robot.frames.items() if name not in gone})

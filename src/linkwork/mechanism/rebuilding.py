@@ -13,6 +13,7 @@ from linkwork.mechanism.connections import ConnectionGraph
 from linkwork.mechanism.correspondence import Correspondence
 from linkwork.mechanism.leaves import check_leaves
 from linkwork.mechanism.mechanism import Mechanism
+from linkwork.mechanism.outboard import sensors_on_tree
 from linkwork.mechanism.topology import Graph, Tree, is_reversible
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
@@ -95,7 +96,7 @@ class Rebuilder:
             return None
         across = Correspondence(self.robot, made)
         poses = {name: across.configuration_at(self.robot.poses[name], at) for name, at in self._poses.items()}
-        return replace(made, poses=poses)
+        return replace(made, poses=poses, sensors=sensors_on_tree(self.robot, made))
 
     def _on_tree(self, tree: Tree, constraints: tuple[Constraint, ...]) -> Mechanism:
         check_leaves(tree.joints, tree.inertias)
@@ -108,11 +109,14 @@ class Rebuilder:
             tuple(tree.moved(shape) for shape in self._shapes),
             constraints,
             actuators=self.robot.actuators,
+            tendons=self.robot.tendons,
+            activations=self.robot.activations,
             gravity_compensation=tree.merged(
                 {name: mass.moved(self._seen[name]) for name, mass in self.robot.gravity_compensation.items()}
             ),
             # what a weld in the tree makes one body does not touch itself
             contacts=tuple(c for c in tree.moved_contacts(self._contacts) if c.first.body != c.second.body),
+            base_inertia=self.robot.base_inertia + tree.base_inertia,
         )
 
     def _body_poses(self, q: Floats) -> dict[str, Placement]:

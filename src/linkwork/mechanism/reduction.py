@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,8 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.mechanism.leaves import check_leaves
+from linkwork.mechanism.names import kept_activations
+from linkwork.mechanism.outboard import locked_sensors
 from linkwork.mechanism.topology import Tree
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
@@ -27,6 +30,7 @@ from linkwork.model.constraints import (
     JointCoupling,
     LinearCombination,
     PolynomialCoupling,
+    TendonCoupling,
     VelocityCoupling,
 )
 from linkwork.model.inertia import Inertia
@@ -34,6 +38,7 @@ from linkwork.model.joint_placement import joint_placement
 from linkwork.model.model import Model
 from linkwork.model.parts import Actuator, Frame, TreeJoint
 from linkwork.model.placement import Placement
+from linkwork.model.tendons import Tendon
 from linkwork.quantities.functions import constraint_error
 
 M = TypeVar("M", bound=Model)
@@ -44,7 +49,11 @@ HOLDS = 1e-6
 
 def reduced(robot: M, fixed: Sequence[str] | Mapping[str, npt.ArrayLike], q: npt.ArrayLike | None = None) -> M:
     """The mechanism in which some joints are locked, without their coordinates; see `Mechanism.reduced`."""
-    return replace(robot, **_Reduction(robot, _locked(robot, fixed, q)).fields())
+    reduction = _Reduction(robot, _locked(robot, fixed, q))
+    made = replace(robot, **reduction.fields())
+    return (
+        replace(made, sensors=locked_sensors(robot, reduction.tree, reduction.locked, made)) if robot.sensors else made
+    )
 
 
 def _locked(
@@ -76,7 +85,7 @@ class _Reduction:
 
     def fields(self) -> dict[str, Any]:
         """What the mechanism has without the locked joints."""
-        robot, tree = self.robot, self._tree()
+        robot, tree = self.robot, self.tree
         check_leaves(tree.joints, tree.inertias)
         kept = [
             k
@@ -85,6 +94,8 @@ class _Reduction:
             for k in range(*robot.q_slice(j.name).indices(robot.nq))
         ]
         bodies = tuple(name for name in robot.elimination_order if name in tree.inertias)
+        tendons = self._tendons()
+        actuators = self._actuators({tendon.name for tendon in tendons})
         return {
             "joints": tuple(tree.joints),
             "inertias": tree.inertias,
@@ -92,18 +103,24 @@ class _Reduction:
             "shapes": tuple(tree.moved(shape) for shape in robot.shapes),
             "constraints": self._constraints(tree),
             "poses": {name: pose[kept] for name, pose in robot.poses.items()},
-            "actuators": self._actuators(),
+            "actuators": actuators,
+            "tendons": tendons,
+            "activations": kept_activations(robot, actuators),
             "gravity_compensation": tree.merged(robot.gravity_compensation),
             "elimination_order": bodies,
             # what locked joints make one body does not touch itself
             "contacts": tuple(c for c in tree.moved_contacts(robot.contacts) if c.first.body != c.second.body),
+            "base_inertia": tree.base_inertia,
+            "sensors": (),
         }
 
-    def _tree(self) -> Tree:
+    @cached_property
+    def tree(self) -> Tree:
         """Bodies that move, with what is fixed to them."""
         home: dict[str, tuple[str, Placement]] = {WORLD: (WORLD, Placement())}
         joints: list[TreeJoint] = []
         inertias: dict[str, Inertia] = {}
+        base = self.robot.base_inertia
         for joint in self.robot.joints:
             body, place = home[joint.parent]
             here = place * joint.placement
@@ -111,7 +128,9 @@ class _Reduction:
             if joint.name in self.locked:
                 here = here * joint_placement(joint.type, self.locked[joint.name])
                 home[joint.child] = body, here
-                if body != WORLD:
+                if body == WORLD:
+                    base = base + inertia.moved(here)
+                else:
                     inertias[body] = inertias[body] + inertia.moved(here)
             else:
                 joints.append(replace(joint, parent=body, placement=here))
@@ -120,7 +139,7 @@ class _Reduction:
         for name, frame in self.robot.frames.items():
             body, place = home[frame.body]
             frames[name] = Frame(name, body, place * frame.placement)
-        return Tree(joints, inertias, frames, home)
+        return Tree(joints, inertias, frames, home, base)
 
     # Constraints -----------------------------------------------------------------------------------
 
@@ -138,6 +157,8 @@ class _Reduction:
         """The constraint of what still moves; None where nothing does."""
         if isinstance(constraint, CenterOfMass):
             return self._center_of_mass(constraint, tree)
+        if isinstance(constraint, TendonCoupling):
+            return self._tendon_coupling(constraint, tree)
         if constraint.joints:
             return self._coupling(constraint)
         on = {tree.frames[place].body for place in constraint.places}
@@ -180,6 +201,9 @@ class _Reduction:
         if isinstance(constraint, PolynomialCoupling):
             origin, coefficients = constraint.leader_origin, tuple(constraint.coefficients)
             held = value[constraint.follower] - constraint.follower_origin
+            if len(coefficients) > 1 and coefficients[1] and not any(coefficients[2:]):  # a line, which files can say
+                start, slope = coefficients[:2]
+                return JointCoupling({free[0]: -slope}, start - slope * origin - held, **options)
 
             def polynomial(q: Any) -> Any:
                 total: Any = 0.0
@@ -196,6 +220,19 @@ class _Reduction:
             return residual(*(value[name] if name in value else next(given) for name in over))
 
         return FunctionCoupling(with_constants, free, constraint.offset, **options)
+
+    def _tendon_coupling(self, constraint: TendonCoupling, tree: Tree) -> Constraint | None:
+        """The same with locked joints as constants; tendons that nothing moves keep their length."""
+        free = [name for name in constraint.joints if name not in self.locked]
+        if not free and len({tree.frames[place].body for place in constraint.places}) < 2:
+            return None
+        if len(free) == len(constraint.joints):
+            return constraint
+        locked = ", ".join(name for name in constraint.joints if name in self.locked)
+        raise InputError(
+            f"{constraint} is on locked joints {locked}: lock all of its joints or none, "
+            "or leave the constraint out first, by unconstrained()"
+        )
 
     def _check_holds(self, constraint: Constraint) -> None:
         """Raise an error for a constraint that nothing can close any more."""
@@ -218,9 +255,25 @@ class _Reduction:
 
     # Actuators -------------------------------------------------------------------------------------
 
-    def _actuators(self) -> tuple[Actuator, ...]:
+    def _tendons(self) -> tuple[Tendon, ...]:
+        """Tendons with the coordinates of locked joints as constants; fixed ones that nothing moves are left out."""
+        found = []
+        for tendon in self.robot.tendons:
+            left = {name: c for name, c in tendon.joints.items() if name not in self.locked}
+            if tendon.is_spatial or len(left) == len(tendon.joints):
+                found.append(tendon)
+            elif left:
+                held = sum(c * float(self.locked[n][0]) for n, c in tendon.joints.items() if n in self.locked)
+                found.append(replace(tendon, joints=left, offset=tendon.offset + held))
+        return tuple(found)
+
+    def _actuators(self, tendons: set[str]) -> tuple[Actuator, ...]:
         found = []
         for actuator in self.robot.actuators:
+            if actuator.tendon:
+                if actuator.tendon in tendons:
+                    found.append(actuator)
+                continue
             left = [(name, gear) for name, gear in actuator.gears if name not in self.locked]
             if len(left) == len(actuator.gears):
                 found.append(actuator)

@@ -15,14 +15,16 @@ size. Angles have no unit. Of a row of a constraint the unit is that of its erro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.inputs import above_zero
+from linkwork.mechanism.scaled_tendons import scaled_tendon, tendon_unit
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
     TURN_ROWS,
@@ -40,6 +42,7 @@ from linkwork.model.constraints import (
     PolynomialCoupling,
     Rod,
     Rolling,
+    TendonCoupling,
 )
 from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes
 from linkwork.model.inertia import Inertia
@@ -47,6 +50,7 @@ from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic
 from linkwork.model.model import Model
 from linkwork.model.parts import Actuator, Limits, TreeJoint
 from linkwork.model.placement import Placement, as_placement
+from linkwork.model.sensors import Sensor
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, HeightField, Mesh, Shape, Solid, Sphere
 
 M = TypeVar("M", bound=Model)
@@ -116,6 +120,8 @@ class Scaling:
             return np.full(constraint.rows, self.coordinate(robot, constraint.joints[0]))
         if isinstance(constraint, CenterOfMass):
             return np.full(constraint.rows, self.length)
+        if isinstance(constraint, TendonCoupling):
+            return np.array([tendon_unit(robot, constraint.follower, self)])
         if isinstance(constraint, LinearCombination):
             linear = np.any([np.asarray(m)[:, 3:] != 0 for m in constraint.matrices.values()], axis=(0, 2))
             return np.where(linear, self.length, 1.0)
@@ -160,7 +166,53 @@ def scaled(robot: M, length: float, mass: float, time: float | None) -> M:
         actuators=tuple(_actuator(robot, a, by) for a in robot.actuators),
         gravity_compensation={name: _inertia(i, by) for name, i in compensated},
         contacts=_contacts(robot.contacts, by),
+        base_inertia=_inertia(robot.base_inertia, by),
+        tendons=tuple(scaled_tendon(robot, tendon, by) for tendon in robot.tendons),
+        activations={name: act * _activation_units(robot, by) for name, act in robot.activations.items()},
+        sensors=tuple(_sensor(robot, sensor, by) for sensor in robot.sensors),
     )
+
+
+def _sensor(robot: Model, sensor: Sensor, by: Scaling) -> Sensor:
+    """Bounds have the units of values: powers of length, mass, time, and the coordinate that they are of."""
+    joint = sensor.of
+    for actuator in robot.actuators:
+        if actuator.name == sensor.of and sensor.type.startswith("actuator"):
+            joint = actuator.joint
+    own = by.coordinate(robot, joint) if joint in robot.space.indices else 1.0
+    if sensor.type.startswith("tendon") and any(t.name == sensor.of for t in robot.tendons):
+        tendon = robot.tendon(sensor.of)
+        own = by.length if tendon.is_spatial else by.coordinate(robot, next(iter(tendon.joints)))
+    of_length, of_mass, of_time, of_coordinate = SENSOR_UNITS.get(sensor.type, (0, 0, 0, 0))
+    unit = by.length**of_length * by.mass**of_mass * by.time**of_time * own**of_coordinate
+    part, volume = sensor.outboard, sensor.volume
+    return replace(
+        sensor,
+        cutoff=sensor.cutoff * unit,
+        noise=sensor.noise * unit,
+        margin=sensor.margin * own,
+        outboard=None if part is None else replace(part, inertia=_inertia(part.inertia, by)),
+        volume=None if volume is None else _solid(volume, by.length),
+    )
+
+
+SENSOR_UNITS: Mapping[str, tuple[int, int, int, int]] = MappingProxyType(
+    {
+        **dict.fromkeys(("accelerometer", "framelinacc"), (1, 0, -2, 0)),
+        **dict.fromkeys(("velocimeter", "framelinvel", "subtreelinvel"), (1, 0, -1, 0)),
+        **dict.fromkeys(("gyro", "frameangvel", "ballangvel"), (0, 0, -1, 0)),
+        "frameangacc": (0, 0, -2, 0),
+        **dict.fromkeys(("force", "touch"), (1, 1, -2, 0)),
+        **dict.fromkeys(("torque", "e_potential", "e_kinetic"), (2, 1, -2, 0)),
+        **dict.fromkeys(("framepos", "subtreecom"), (1, 0, 0, 0)),
+        "subtreeangmom": (2, 1, -1, 0),
+        **dict.fromkeys(("jointpos", "jointlimitpos", "actuatorpos", "tendonpos", "tendonlimitpos"), (0, 0, 0, 1)),
+        **dict.fromkeys(("jointvel", "jointlimitvel", "actuatorvel", "tendonvel", "tendonlimitvel"), (0, 0, -1, 1)),
+        **dict.fromkeys(("jointlimitfrc", "jointactuatorfrc", "actuatorfrc", "tendonactuatorfrc"), (2, 1, -2, -1)),
+        "clock": (0, 0, 1, 0),
+    }
+)
+"""Units of sensors: powers of length, mass, time, and of the coordinate that they are of; others have none."""
 
 
 def _contacts(contacts: Sequence[ContactPair], by: Scaling) -> tuple[ContactPair, ...]:
@@ -209,18 +261,31 @@ def _joint(joint: TreeJoint, by: Scaling) -> TreeJoint:
 
 def _actuator(robot: Model, actuator: Actuator, by: Scaling) -> Actuator:
     """Commands stay what they are; its length has the unit of the first degree of freedom that it drives."""
-    length = float(lengths_of_v(robot.joint(actuator.joint).type, by.length)[0])
+    gear = np.array(actuator.gear)
+    if actuator.tendon:
+        length = tendon_unit(robot, robot.tendon(actuator.tendon), by)
+    else:
+        units = lengths_of_v(robot.joint(actuator.joint).type, by.length)
+        length = float(units[0])
+        gear = gear * length / units
     force = by.energy / length
     law = np.array([force, force / length, force * by.time / length])
-    gear = np.array(actuator.gear) * length / lengths_of_v(robot.joint(actuator.joint).type, by.length)
+    unit = by.time if actuator.dynamics == "integrator" else 1.0  # of its activation
     return replace(
         actuator,
         gear=tuple(gear.tolist()),
+        time_constant=actuator.time_constant * by.time,
+        activation_limits=(actuator.activation_limits[0] * unit, actuator.activation_limits[1] * unit),
         also=tuple((name, x * length / by.coordinate(robot, name)) for name, x in actuator.also),
-        gain=_times(actuator.gain, law),
+        gain=_times(actuator.gain, law / unit),
         bias=_times(actuator.bias, law),
         force_limits=(actuator.force_limits[0] * force, actuator.force_limits[1] * force),
     )
+
+
+def _activation_units(robot: Model, by: Scaling) -> Floats:
+    """Integrals of commands take longer; other activations are commands."""
+    return np.array([by.time if a.dynamics == "integrator" else 1.0 for a in robot.actuators if a.has_activation])
 
 
 def _times(law: tuple[float, float, float], factors: Floats) -> tuple[float, float, float]:
@@ -291,6 +356,14 @@ def _constraint(robot: Model, constraint: Constraint, by: Scaling) -> Constraint
         over = [by.coordinate(robot, name) for name in constraint.over]
         changes["function"] = _function(constraint.function, over, row)
         changes["offset"] = (np.asarray(constraint.offset) * row).tolist()
+    elif isinstance(constraint, TendonCoupling):
+        units = [tendon_unit(robot, tendon, by) for tendon in constraint.tendons]
+        x = units[-1]
+        changes["follower"] = scaled_tendon(robot, constraint.follower, by)
+        changes["leader"] = None if constraint.leader is None else scaled_tendon(robot, constraint.leader, by)
+        changes["coefficients"] = [c * units[0] / x**k for k, c in enumerate(constraint.coefficients)]
+        changes |= {"follower_origin": constraint.follower_origin * units[0]}
+        changes |= {"leader_origin": constraint.leader_origin * x}
     elif isinstance(constraint, CenterOfMass):
         changes["at"] = _placement(as_placement(constraint.at), by.length)
     elif isinstance(constraint, LinearCombination):

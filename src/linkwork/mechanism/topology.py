@@ -147,6 +147,8 @@ class Tree:
     """All frames, each on a moving body or on the world."""
     home: Mapping[str, tuple[str, Placement]]
     """For every body of the graph: the moving body that it is part of, and where its frame is there."""
+    base_inertia: Inertia
+    """Of what is fixed to the world."""
 
     @staticmethod
     def of(graph: Graph, spanning: Spanning) -> Tree:
@@ -159,6 +161,7 @@ class Tree:
         home: dict[str, tuple[str, Placement]] = {WORLD: (WORLD, Placement())}
         joints: list[TreeJoint] = []
         inertias: dict[str, Inertia] = {}
+        base = Inertia.zero()
         frames = {WORLD: Frame(WORLD, WORLD, Placement())}
         for name, reversed_ in spanning.order:
             joint, child_at = graph.joints[name].joint, graph.joints[name].child_at
@@ -170,7 +173,9 @@ class Tree:
             if isinstance(joint.type, Fixed):
                 here = here * seen
                 home[joint.child] = (body, here)
-                if body != WORLD:
+                if body == WORLD:
+                    base = base + inertia.moved(here)
+                else:
                     inertias[body] = inertias[body] + inertia.moved(here)
                 frames[joint.child] = Frame(joint.child, body, here)
                 if name not in graph.inertias and name not in graph.frames and name != WORLD:
@@ -183,7 +188,7 @@ class Tree:
         for frame in graph.frames.values():
             body, place = home[frame.body]
             frames[frame.name] = Frame(frame.name, body, place * frame.placement)
-        return Tree(joints, inertias, frames, home)
+        return Tree(joints, inertias, frames, home, base)
 
     def moved(self, shape: Shape) -> Shape:
         """A shape on the moving body that its own body is part of.

@@ -24,9 +24,11 @@ from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
 from linkwork.model.parts import Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
+from linkwork.model.sensors import Sensor, check_sensors
 from linkwork.model.shapes import Mesh, Shape
 from linkwork.model.space import ConfigurationSpace
-from linkwork.model.validation import check_actuator, check_constraint, check_contacts
+from linkwork.model.tendons import Tendon
+from linkwork.model.validation import check_actuator, check_constraint, check_contacts, check_tendons
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +65,14 @@ class Model:
     order of minimum degree. `Mechanism.optimized` finds better ones."""
     contacts: tuple[ContactPair, ...] = ()
     """Pairs of shapes that may touch, in the order of contact points."""
+    base_inertia: Inertia = field(default_factory=Inertia.zero)
+    """Of what is fixed to the world, in its axes. It counts where `attach` puts the mechanism on a body that moves."""
+    tendons: tuple[Tendon, ...] = ()
+    """Fixed and spatial tendons, in the order of their lengths."""
+    activations: Mapping[str, Floats] = field(default_factory=dict)
+    """Activations of actuators by the name of a pose (keyframes of MJCF: ``act``), ``(na,)`` each."""
+    sensors: tuple[Sensor, ...] = ()
+    """Sensors, in the order of their values; see `Sensors`."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -96,6 +106,8 @@ class Model:
     """Degrees of freedom of the tree: numbers of v, tau and accelerations."""
     nc: int = field(init=False)
     """Rows of all constraints."""
+    na: int = field(init=False)
+    """Activations of actuators: those of the actuators that have one, in their order."""
     space: ConfigurationSpace = field(init=False, repr=False)
     """Where in q and v joints have their coordinates, and the operations on them."""
     _rows: Mapping[str, slice] = field(init=False, repr=False)
@@ -115,8 +127,12 @@ class Model:
             poses=MappingProxyType(Named(self.name, "pose", poses)),
             gravity_compensation=MappingProxyType(dict(self.gravity_compensation)),
         )
+        check_tendons(self, self.tendons)
         for actuator in self.actuators:
             check_actuator(self, actuator)
+        na = sum(a.has_activation for a in self.actuators)
+        act = {name: finite_array(x, (na,), f"activations of pose '{name}'") for name, x in self.activations.items()}
+        self._set(na=na, activations=MappingProxyType(Named(self.name, "pose with activations", act)))
         self._set(elimination_order=tuple(self.elimination_order))
         for body in self.elimination_order:
             self.inertias[body]  # raises where there is no such body
@@ -132,6 +148,7 @@ class Model:
             rows[constraint.name] = slice(nc, nc + constraint.rows)
             nc += constraint.rows
         self._set(_rows=rows, nc=nc)
+        check_sensors(self, self.sensors)
 
     def _set(self, **values: object) -> None:
         for key, value in values.items():
@@ -196,6 +213,22 @@ class Model:
             constraint: Name of the constraint.
         """
         return self._rows[constraint]
+
+    def sensor(self, name: str) -> Sensor:
+        """The sensor of that name.
+
+        Args:
+            name: Name of the sensor.
+        """
+        return Named(self.name, "sensor", {sensor.name: sensor for sensor in self.sensors})[name]
+
+    def tendon(self, name: str) -> Tendon:
+        """The tendon of that name.
+
+        Args:
+            name: Name of the tendon.
+        """
+        return Named(self.name, "tendon", {tendon.name: tendon for tendon in self.tendons})[name]
 
     def frame(self, name: str) -> Frame:
         """The frame of that name.
@@ -408,7 +441,8 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
         driven = (self.actuators, dict(self.gravity_compensation), self.elimination_order, self.contacts)
-        return type(self), (self.name, self.joints, *plain, self.constraints, dict(self.poses), *driven)
+        rest = (self.base_inertia, self.tendons, dict(self.activations), self.sensors)
+        return type(self), (self.name, self.joints, *plain, self.constraints, dict(self.poses), *driven, *rest)
 
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")

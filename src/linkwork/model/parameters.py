@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -40,12 +40,10 @@ from linkwork.inputs import not_negative, suggest
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Pair
 from linkwork.model.inertia import Inertia
+from linkwork.model.inertial_parameters import six_of, symmetric
 from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement, as_placement
-
-SIX = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
-"""The entries of a symmetric matrix in the order of inertial parameters: xx, xy, yy, xz, yz, zz."""
 
 SLACK = 1e-5
 """What rotational inertias may be beyond those of any mass, as a part of their size: files round them."""
@@ -82,18 +80,6 @@ class Parameter:
 # Bodies ---------------------------------------------------------------------------------------------------------------
 
 
-def symmetric(six: Any) -> Any:
-    """Matrices ``(..., 3, 3)`` of ``(..., 6)``: xx, xy, yy, xz, yz, zz."""
-    x = np.asarray(six)
-    return np.stack([x[..., (0, 1, 3)], x[..., (1, 2, 4)], x[..., (3, 4, 5)]], axis=-2)
-
-
-def six_of(matrices: Any) -> Any:
-    """The same the other way round."""
-    x = np.asarray(matrices)
-    return np.stack([x[..., i, j] for i, j in SIX], axis=-1)
-
-
 def _bodies(robot: Model) -> list[Inertia]:
     return [robot.inertias[name] for name in robot.body_names]
 
@@ -109,7 +95,7 @@ def _inertial_parameters(robot: Model) -> Floats:
 
 def _of_inertial_parameters(row: Floats) -> Inertia:
     mass, moment, about_origin = float(row[0]), row[1:4], symmetric(row[4:])
-    com = moment / mass if mass > 0 else np.zeros(3)
+    com = moment / mass if mass != 0 else np.zeros(3)
     return Inertia(mass, com, about_origin - mass * (com @ com * np.eye(3) - np.outer(com, com)))
 
 
@@ -392,3 +378,19 @@ def changed_fields(robot: Model, name: str, values: Any) -> dict[str, Any]:
     if kind.check is not None:
         kind.check(x, name)
     return kind.changes(robot, x)
+
+
+M = TypeVar("M", bound=Model)
+
+
+def with_inertial_parameters(robot: M, values: Any, check: bool) -> M:
+    """The mechanism with other inertial parameters; see `Mechanism.with_inertial_parameters`."""
+    x = np.asarray(values, dtype=np.float64)
+    shape = (len(robot.joints), 10)
+    x = x.reshape(shape) if x.shape == (10 * len(robot.joints),) else x
+    if check or x.shape != shape or not np.isfinite(x).all():
+        return replace(robot, **changed_fields(robot, "inertial_parameters", x))
+    for body, row in zip(robot.body_names, x, strict=True):
+        if row[0] == 0 and row[1:4].any():
+            raise InputError(f"inertial_parameters: body '{body}' has no mass and a first moment of it")
+    return replace(robot, **PARAMETERS["inertial_parameters"].changes(robot, x))

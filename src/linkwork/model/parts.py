@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from linkwork.model.activations import ActuatorDynamics
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Joint
 from linkwork.model.placement import Placement
@@ -55,13 +57,16 @@ class Actuator:
 
         force = (gain[0] + gain[1] l + gain[2] r) u + bias[0] + bias[1] l + bias[2] r
 
+    where an *activation* takes the place of the command if it has ``dynamics`` (see `ACTIVATIONS`),
+
     and ``gear`` times the force are torques on the degrees of freedom of its joint, whose coordinates times ``gear``
     are the length. A plain motor has the gain ``(1, 0, 0)`` and no bias, so that its command is its force; a position
-    servo with the stiffness ``kp`` and the damping ``kv`` the gain ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``.
+    servo with the stiffness ``kp`` and the damping ``kv`` the gain ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``. On a
+    tendon its length is ``gear`` times that of the tendon.
 
     Args:
         name: Its name.
-        joint: The joint that it drives.
+        joint: The joint that it drives; empty if it pulls a tendon.
         gear: Torque or force on each degree of freedom of the joint per unit of force.
     """
 
@@ -80,11 +85,38 @@ class Actuator:
     """Further joints that it drives, as by a tendon, with their gears; each has one degree of freedom."""
     refused: str = ""
     """What it is, if its force is not modeled (``"a <muscle>"``): it takes no commands. Empty if it is."""
+    tendon: str = ""
+    """The tendon that it pulls, with one gear; then it drives no joint by itself."""
+    dynamics: ActuatorDynamics = "none"
+    """How its activation follows the command (MJCF: ``dyntype``); without, there is no activation."""
+    time_constant: float = 1.0
+    """Of the filters, in seconds (MJCF: ``dynprm``)."""
+    activation_limits: tuple[float, float] = (-np.inf, np.inf)
+    """Activations are clamped to these."""
+    early: bool = False
+    """Whether its force comes from the activation after the step and not before it (MJCF: ``actearly``)."""
+
+    @property
+    def has_activation(self) -> bool:
+        """Whether it has a state of its own."""
+        return self.dynamics != "none"
 
     @property
     def gears(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        """All joints that it drives, with the gears of their degrees of freedom."""
+        """All joints that it drives by itself, with the gears of their degrees of freedom; none through a tendon."""
+        if self.tendon:
+            return ()
         return ((self.joint, self.gear), *((joint, (gear,)) for joint, gear in self.also))
+
+    def renamed(self, new: Callable[[str], str]) -> Actuator:
+        """The same actuator with other names of itself, its joints and its tendon.
+
+        Args:
+            new: New name of a joint, tendon or actuator.
+        """
+        also = tuple((new(joint), gear) for joint, gear in self.also)
+        joint, tendon = (new(name) if name else "" for name in (self.joint, self.tendon))
+        return replace(self, name=new(self.name), joint=joint, also=also, tendon=tendon)
 
     @property
     def has_feedback(self) -> bool:

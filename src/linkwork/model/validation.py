@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,22 +11,49 @@ import numpy as np
 from linkwork.errors import ModelError
 from linkwork.inputs import suggest
 from linkwork.model import lie
-from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Coupling, JointLock, VelocityCoupling
+from linkwork.model.activations import ACTIVATIONS
+from linkwork.model.constraints import (
+    WORLD,
+    CenterOfMass,
+    Constraint,
+    Coupling,
+    JointLock,
+    TendonCoupling,
+    VelocityCoupling,
+)
 from linkwork.model.contacts import ContactPair
 from linkwork.model.parts import Actuator
 from linkwork.model.shapes import Ground
+from linkwork.model.tendons import Tendon
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model
 
 
 def check_actuator(model: Model, actuator: Actuator) -> None:
-    """Raise `ModelError` unless it drives joints of the tree, with a gear for each degree of freedom."""
+    """Raise `ModelError` unless it drives joints of the tree, or a tendon, with a gear for each degree of freedom."""
+
+    def fail(message: str) -> ModelError:
+        return ModelError(f"actuator '{actuator.name}' {message}", subject=actuator.name)
+
+    if actuator.dynamics not in ("none", *ACTIVATIONS):
+        raise fail(f"has dynamics {actuator.dynamics!r}, needs one of none, {', '.join(ACTIVATIONS)}")
+    if actuator.has_activation and not 0 < actuator.time_constant < np.inf:
+        raise fail(f"has the time constant {actuator.time_constant}, needs a finite number > 0")
+    if not actuator.activation_limits[0] <= actuator.activation_limits[1]:
+        raise fail(f"has activation limits {actuator.activation_limits}; the first must not be greater")
+    if actuator.tendon:
+        names = [tendon.name for tendon in model.tendons]
+        if actuator.tendon not in names:
+            raise fail(f"pulls tendon '{actuator.tendon}', which does not exist{suggest(actuator.tendon, names)}")
+        if actuator.joint or actuator.also or len(actuator.gear) != 1:
+            raise fail(f"pulls tendon '{actuator.tendon}': it takes no joint, and one gear")
     for joint, gear in actuator.gears:
         if joint not in model.space.indices:
             near = suggest(joint, model.space.indices)
             raise ModelError(
-                f"actuator '{actuator.name}' drives joint '{joint}', which does not move{near}", subject=actuator.name
+                f"actuator '{actuator.name}' drives joint '{joint}', which does not move or does not exist{near}",
+                subject=actuator.name,
             )
         type = model.joint(joint).type
         if len(gear) != type.nv:
@@ -40,6 +67,33 @@ def check_actuator(model: Model, actuator: Actuator) -> None:
                 "whose configuration space is not a vector space",
                 subject=actuator.name,
             )
+
+
+def check_tendons(model: Model, tendons: Sequence[Tendon]) -> None:
+    """Raise `ModelError` unless names are unique, and the model has the joints and frames of all tendons."""
+    taken: set[str] = set()
+    for tendon in tendons:
+
+        def fail(message: str, name: str = tendon.name) -> ModelError:
+            return ModelError(f"tendon '{name}': {message}", subject=name)
+
+        if not tendon.name or tendon.name in taken:
+            raise fail("two tendons are called so; give one another name" if tendon.name else "it needs a name")
+        taken.add(tendon.name)
+        check_path(model, tendon, fail)
+
+
+def check_path(model: Model, tendon: Tendon, fail: Callable[[str], ModelError]) -> None:
+    """Raise unless the model has the joints and frames of a tendon."""
+    for site in tendon.sites:
+        if site not in model.frames:
+            raise fail(f"robot '{model.name}' has no body or frame '{site}'{suggest(site, model.frames)}")
+    for name in tendon.joints:
+        if name not in model.space.indices:
+            raise fail(f"robot '{model.name}' has no joint '{name}'{suggest(name, model.space.indices)}")
+        type = model.joint(name).type
+        if type.nq != 1 or type.nv != 1:
+            raise fail(f"joint '{name}' has {type.nv} degrees of freedom; tendons take joints with one")
 
 
 def check_contacts(model: Model, contacts: Sequence[ContactPair]) -> None:
@@ -89,6 +143,13 @@ def check_constraint(model: Model, constraint: Constraint) -> None:
             bound = constraint.rows if isinstance(constraint, JointLock) else 1
             if joint.nv != bound:
                 raise fail(f"joint '{term.joint}' has {joint.nv} coordinates, the constraint {bound}")
+    elif isinstance(constraint, TendonCoupling):
+        for tendon in constraint.tendons:
+            check_path(model, tendon, fail)
+        if not constraint.joints and len({model.frames[place].body for place in constraint.places}) == 1:
+            raise fail(
+                f"the tendons pass '{model.frames[constraint.places[0]].body}' alone, which does not stretch them"
+            )
     elif isinstance(constraint, CenterOfMass):
         for place in constraint.places:
             if place not in model.inertias:

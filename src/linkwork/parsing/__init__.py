@@ -34,6 +34,9 @@ _BY_EXTENSION: dict[str, Format | None] = {
     ".sdf": "sdf",
     ".world": "sdf",
     ".mjcf": "mjcf",
+    ".usd": "usd",
+    ".usda": "usd",
+    ".usdc": "usd",
     ".xml": None,
 }
 _BY_ROOT: dict[str, Format] = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
@@ -42,6 +45,7 @@ _OPTIONS: dict[Format, tuple[str, ...]] = {
     "urdf": ("base", "mimic", "inertias", "loops", "dependent", "contacts"),
     "sdf": ("base", "mimic", "inertias", "contacts"),
     "mjcf": ("inertias", "contacts"),
+    "usd": ("base", "mimic", "inertias", "contacts"),
 }
 """Options that have a meaning for each format."""
 
@@ -60,7 +64,7 @@ def load(
     dependent: Dependent = "error",
     contacts: Contacts = None,
 ) -> Mechanism:
-    """A mechanism from a model file: URDF, SDF or MJCF, by its extension; ``.xml`` by its root element.
+    """A mechanism from a model file: URDF, SDF, MJCF or USD, by its extension; ``.xml`` by its root element.
 
     In all formats angles of ``q`` are in radians, and quaternions in ``q`` are (x, y, z, w), however the file writes
     them; see docs/files.md.
@@ -68,8 +72,8 @@ def load(
     Args:
         path: The file. For the text of a model, see `loads`.
         base: The root link is ``"fixed"`` to the world or ``"floating"`` on a `Free` joint called ``root_joint``. By
-            default a URDF model is fixed, an SDF model floats unless a joint holds it, as does a URDF model whose file
-            names the world; an MJCF file says it itself.
+            default a URDF model is fixed, an SDF or USD model floats unless a joint holds it, as does a URDF model
+            whose file names the world; an MJCF file says it itself.
         mimic: A joint that mimics another is bound by a constraint (``"constrain"``), or left free (``"ignore"``).
         inertias: Inertias that no distribution of mass has are a warning (``"warn"``), an error (``"check"``), or taken
             silently (``"trust"``).
@@ -79,7 +83,7 @@ def load(
         dependent: URDF joints that are marked as dependent while nothing in the file ties them are an ``"error"``, or
             ``"free"``.
         contacts: Which shapes may touch (see docs/contact.md): by default those that the file pairs, which MJCF does
-            and URDF and SDF do not. True or ``"ground"``: all that are for collision touch the ground, too, a plane
+            and the others do not. True or ``"ground"``: all that are for collision touch the ground, too, a plane
             z = 0 where the file has none, and each other where the file says so (``self_collide``). ``"all"``: and
             each other, but for neighbors. False: none.
     """
@@ -113,7 +117,8 @@ def loads(
 
     Args:
         text: The document.
-        format: ``"urdf"``, ``"sdf"`` or ``"mjcf"``; by default what the root element says.
+        format: ``"urdf"``, ``"sdf"``, ``"mjcf"`` or ``"usd"`` (a text that begins with ``#usda``); by default what
+            the root element, or the first line, says.
         base: As for `load`.
         mimic: As for `load`.
         inertias: As for `load`.
@@ -137,6 +142,8 @@ def _read(document: Document, format: Format | None, settings: LoadSettings) -> 
 
 
 def _format_of(document: Document) -> Format:
+    if document.text[:5] in ("#usda", b"#usda"):
+        return "usd"
     tag = root_tag(document.text, document.name)
     if tag not in _BY_ROOT:
         roots = ", ".join(f"<{known}>" for known in _BY_ROOT)
@@ -159,3 +166,7 @@ def _reader(form: Format) -> Callable[[Document, LoadSettings], Mechanism]:
             from linkwork.parsing.mjcf import read_mjcf
 
             return read_mjcf
+        case "usd":
+            from linkwork.parsing.usd import read_usd
+
+            return read_usd

@@ -15,9 +15,11 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Joint
 from linkwork.model.parts import GRAVITY
 from linkwork.model.placement import Placement, PlacementLike
+from linkwork.model.sensors import Sensor
+from linkwork.model.tendons import Tendon
 from linkwork.parsing.appearance import LinkShape
 from linkwork.parsing.options import Inertias
-from linkwork.parsing.xml import Location, Node, located, warn
+from linkwork.parsing.xml import Location, located, warn
 
 ROOT_JOINT = "root_joint"
 
@@ -25,7 +27,7 @@ ROOT_JOINT = "root_joint"
 class LocatedBuilder:
     """A builder that knows where in the file each body, joint, frame and constraint comes from."""
 
-    def __init__(self, root: Node, name: str, inertias: Inertias, gravity: VectorLike = GRAVITY) -> None:
+    def __init__(self, root: Location, name: str, inertias: Inertias, gravity: VectorLike = GRAVITY) -> None:
         self._root = root
         self._inertias = inertias
         self._builder = Builder(name, gravity)
@@ -86,6 +88,15 @@ class LocatedBuilder:
         self._where.setdefault(name, where)
         with located(where):
             self._builder.actuator(name, joint, gear, **options)
+
+    def sensor(self, sensor: Sensor) -> None:
+        """Add a sensor; one on something that is not there is not computed."""
+        self._builder.sensor(sensor, lenient=True)
+
+    def tendon(self, where: Location, tendon: Tendon) -> None:
+        """Add a tendon."""
+        self._where.setdefault(tendon.name, where)
+        self._builder.tendon(tendon)
 
     def pose(self, name: str, positions: dict[str, Any]) -> None:
         """Name a configuration."""

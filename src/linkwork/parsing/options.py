@@ -19,7 +19,7 @@ Inertias = Literal["warn", "check", "trust"]
 """Whether inertias that no distribution of mass has are a warning, an error, or nothing."""
 Dependent = Literal["error", "free"]
 """What to do with joints that a file calls dependent without saying on what."""
-Format = Literal["urdf", "sdf", "mjcf"]
+Format = Literal["urdf", "sdf", "mjcf", "usd"]
 """The format of a model file."""
 Loops = str | PathLike[str] | Literal[False] | None
 """The file that describes loops: the one beside the model (None), this one, or none (False)."""

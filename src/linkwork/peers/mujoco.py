@@ -20,18 +20,19 @@ from linkwork.model.arrays import Floats
 from linkwork.parsing import loads
 from linkwork.parsing.mjcf import MujocoMap, mujoco_map
 from linkwork.parsing.options import Contacts, Inertias
+from linkwork.peers.mujoco_sensors import SensorWriter
 
 __all__ = ["MujocoMap", "from_mujoco", "mjcf_of", "mujoco_map"]
 
 _JOINTS = ("free", "ball", "slide", "hinge")
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-_GAINS = ("fixed", "affine", "muscle", "user")
-_BIASES = ("none", "affine", "muscle", "user")
-_DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "user")
+_GAINS = ("fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user")
+_BIASES = ("none", "affine", "muscle", "dcmotor", "so3", "user")
+_DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")
 
 
 def from_mujoco(model: Any, *, inertias: Inertias = "warn", contacts: Contacts = None) -> Mechanism:
-    """A mechanism from a model of MuJoCo, with its loops, actuators and contacts.
+    """A mechanism from a model of MuJoCo, with its loops, actuators, sensors and contacts.
 
     Args:
         model: A ``mujoco.MjModel`` or ``mujoco.MjSpec``.
@@ -41,7 +42,9 @@ def from_mujoco(model: Any, *, inertias: Inertias = "warn", contacts: Contacts =
     if hasattr(model, "to_xml"):
         model = model.copy().compile() if hasattr(model, "copy") else model.compile()
     if not hasattr(model, "body_parentid"):
-        raise InputError(f"from_mujoco takes a mujoco.MjModel or a mujoco.MjSpec, not {type(model).__name__}")
+        raise InputError(
+            f"from_mujoco takes a mujoco.MjModel or a mujoco.MjSpec, not {type(model).__name__}; lw.load reads files"
+        )
     text = mjcf_of(model)
     return loads(text, "mjcf", inertias=inertias, contacts=contacts, name="MuJoCo's model")
 
@@ -69,7 +72,8 @@ class _Writer:
         root = etree.Element("mujoco", model=self._model_name())
         etree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false", boundmass="0")
         step = repr(float(self.model.opt.timestep))
-        etree.SubElement(root, "option", gravity=_numbers(self.model.opt.gravity), timestep=step)
+        magnetic = _numbers(self.model.opt.magnetic)
+        etree.SubElement(root, "option", gravity=_numbers(self.model.opt.gravity), timestep=step, magnetic=magnetic)
         world = etree.SubElement(root, "worldbody")
         elements = {0: world}
         for k in range(1, self.model.nbody):
@@ -78,14 +82,17 @@ class _Writer:
             self._geom(elements[int(self.model.geom_bodyid[k])], k)
         for k in range(self.model.nsite):
             at = self._place(self.model.site_pos[k], self.model.site_quat[k])
-            self._add(elements[int(self.model.site_bodyid[k])], "site", "site", k, **at)
+            kind, size = _GEOMS[int(self.model.site_type[k])], _numbers(self.model.site_size[k])
+            self._add(elements[int(self.model.site_bodyid[k])], "site", "site", k, type=kind, size=size, **at)
         self._contacts(root)
         self._tendons(root)
         self._equalities(root)
         self._actuators(root)
+        SensorWriter(self.model, self._name, elements).write(root)
         keys = etree.SubElement(root, "keyframe")
         for k in range(self.model.nkey):
-            self._add(keys, "key", "key", k, qpos=_numbers(self.model.key_qpos[k]))
+            act = {"act": _numbers(self.model.key_act[k])} if self.model.na else {}
+            self._add(keys, "key", "key", k, qpos=_numbers(self.model.key_qpos[k]), **act)
         if self.left_out:
             warnings.warn(f"{', '.join(self.left_out)}: no dynamics here, left out", ModelWarning, stacklevel=4)
         return str(etree.tostring(root, pretty_print=True, encoding="unicode"))
@@ -155,6 +162,7 @@ class _Writer:
         joint.set("limited", "true" if m.jnt_limited[j] else "false")
         if m.jnt_limited[j]:
             joint.set("range", _numbers(m.jnt_range[j]))
+            joint.set("margin", repr(float(m.jnt_margin[j])))
         if kind in ("slide", "hinge"):
             joint.set("axis", _numbers(m.jnt_axis[j]))
             joint.set("ref", repr(float(m.qpos0[at])))
@@ -221,10 +229,17 @@ class _Writer:
             fixed = all(int(m.wrap_type[w]) == 1 for w in parts)
             tendon = self._add(section, "fixed" if fixed else "spatial", "tendon", k)
             for what in ("stiffness", "damping", "frictionloss", "armature"):
-                value = float(getattr(m, f"tendon_{what}")[k])
-                if value:
-                    tendon.set(what, repr(value))
+                values = [float(getattr(m, f"tendon_{what}")[k])]
+                values += np.ravel(getattr(m, f"tendon_{what}poly", np.zeros((m.ntendon, 0)))[k]).tolist()
+                if any(values):
+                    tendon.set(what, _numbers(values if any(values[1:]) else values[0]))
             tendon.set("springlength", _numbers(m.tendon_lengthspring[k]))
+            if np.any(getattr(m, "tendon_springyield", np.zeros(m.ntendon))[k]):
+                tendon.set("springyield", _numbers(m.tendon_springyield[k]))
+            if np.any(getattr(m, "tendon_actfrclimited", np.zeros(m.ntendon))[k]):
+                tendon.set("actuatorfrclimited", "true")
+                tendon.set("actuatorfrcrange", _numbers(m.tendon_actfrcrange[k]))
+            tendon.set("margin", repr(float(m.tendon_margin[k])))
             tendon.set("limited", "true" if m.tendon_limited[k] else "false")
             if m.tendon_limited[k]:
                 tendon.set("range", _numbers(m.tendon_range[k]))
@@ -298,7 +313,9 @@ class _Writer:
                 "dyntype": _DYNAMICS[int(m.actuator_dyntype[k])],
                 "dynprm": _numbers(m.actuator_dynprm[k]),
             }
-            for what in ("ctrl", "force"):
+            if m.actuator_dyntype[k]:
+                given["actearly"] = "true" if m.actuator_actearly[k] else "false"
+            for what in ("ctrl", "force", *(("act",) if m.actuator_dyntype[k] else ())):
                 limited = bool(getattr(m, f"actuator_{what}limited")[k])
                 given[f"{what}limited"] = "true" if limited else "false"
                 if limited:

@@ -61,7 +61,7 @@ def from_pinocchio(model: Any, constraint_models: Sequence[Any] = (), *, name: s
         name: Name of the mechanism; by default that of the model.
     """
     if not hasattr(model, "jointPlacements"):
-        raise InputError(f"from_pinocchio takes a pinocchio.Model, not {type(model).__name__}")
+        raise InputError(f"from_pinocchio takes a pinocchio.Model, not {type(model).__name__}; lw.load reads files")
     build = Builder(name or model.name or "robot", gravity=np.array(model.gravity.linear))
     bodies = _body_names(model)
     for k in range(1, model.njoints):

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What kernels read of actuators and of gravity compensation, beside the arrays of a tree."""
+"""What kernels read of actuators, tendons and gravity compensation, beside the arrays of a tree."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwork.model.activations import ACTIVATIONS
 from linkwork.model.model import Model
+from linkwork.model.parts import Actuator
 from linkwork.plans.clusters import CLUSTER_TREE
 from linkwork.plans.layout import Layout, Shape, ragged
 from linkwork.plans.lcaba import LCABA_TREE
+from linkwork.plans.tendons import TENDON_FLOATS, TENDON_INTEGERS, TENDON_SIZES, tendon_arrays
 from linkwork.plans.tree import TREE, Tree, build_tree, tree_of
 
 BEYOND = 1e30
@@ -18,18 +22,32 @@ BEYOND = 1e30
 
 _SIZES = (
     "nu",  # actuators
+    "na",  # activations
+    "ncommands",  # commands of all actuators and, after them, activations at the start
+    "act_start",  # where the activations begin in the result of steps: they are at its end
+    "npulling",  # actuators on tendons
     "ntransmissions",  # pairs of an actuator and a degree of freedom that it drives
     "ncompensated",  # bodies with gravity compensation
+    *TENDON_SIZES,
 )
 _INTEGERS: dict[str, Shape] = {
     "transmission_start": ("nu",),  # degrees of freedom that an actuator drives: first and count
     "transmission_count": ("nu",),
     "transmission_q": ("ntransmissions",),
     "transmission_v": ("ntransmissions",),
+    "actuator_tendon": ("nu",),  # the tendon that an actuator pulls, or -1
+    "actuator_act": ("nu",),  # its activation, or -1
+    "act_actuator": ("na",),  # the actuator of an activation,
+    "act_dynamics": ("na",),  # how it follows the command, as `ACTIVATIONS`,
+    "act_early": ("na",),  # and 1 where forces come from the activation after the step
+    **TENDON_INTEGERS,
 }
 _FLOATS: dict[str, Shape] = {
     "transmission_length": ("ntransmissions",),  # derivative of the length; zero where q is no plain number
     "transmission_gear": ("ntransmissions",),
+    "tendon_gear": ("nu",),  # of actuators on tendons
+    "act_time_constant": ("na",),
+    "act_range": ("na", 2),
     "actuator_gain": ("nu", 3),
     "actuator_bias": ("nu", 3),
     "command_range": ("nu", 2),
@@ -37,6 +55,7 @@ _FLOATS: dict[str, Shape] = {
     "actuation_range": ("nv", 2),  # of the torques of all actuators together
     "compensated_mass": ("n",),  # mass whose weight is compensated,
     "compensated_mc": ("n", 3),  # and its first moment
+    **TENDON_FLOATS,
 }
 
 
@@ -78,17 +97,26 @@ def with_actuators(mechanism: Model, tree: Tree, layout: Layout, **sizes: int) -
                 transmissions.append(_Transmission(in_q.start + k, in_v.start + k, gear if plain else 0.0, gear))
         of_actuator.append(range(first, len(transmissions)))
     mass, mc = np.zeros(tree.n), np.zeros((tree.n, 3))
+    bodies = build_tree(mechanism)[1]
     if mechanism.gravity_compensation:
-        bodies = build_tree(mechanism)[1]
         for body, compensated in mechanism.gravity_compensation.items():
             i = bodies.number[body]
             moved = compensated.moved(bodies.frames[i].inverse())
             mass[i], mc[i] = moved.mass, moved.mass * moved.com
     spans = ragged(of_actuator)
     actuators = mechanism.actuators
+    result = sizes.get("nresult", getattr(tree, "nresult", 0))
+    if "nresult" in layout.sizes:
+        sizes["nresult"] = result + mechanism.na
     return layout.build(
         tree,
         nu=len(actuators),
+        ncommands=len(actuators) + mechanism.na,
+        act_start=result,
+        npulling=sum(bool(actuator.tendon) for actuator in actuators),
+        **_activation_arrays(actuators),
+        **_pulling_arrays(mechanism),
+        **tendon_arrays(mechanism, tree, bodies),
         ncompensated=len(mechanism.gravity_compensation),
         transmission_start=spans.start,
         transmission_count=spans.count,
@@ -105,6 +133,29 @@ def with_actuators(mechanism: Model, tree: Tree, layout: Layout, **sizes: int) -
         compensated_mc=mc,
         **sizes,
     )
+
+
+def _activation_arrays(actuators: Sequence[Actuator]) -> dict[str, Any]:
+    """Which actuators have activations, and how these follow commands."""
+    own = [k for k, actuator in enumerate(actuators) if actuator.has_activation]
+    return {
+        "na": len(own),
+        "actuator_act": [own.index(k) if k in own else -1 for k in range(len(actuators))],
+        "act_actuator": own,
+        "act_dynamics": [ACTIVATIONS[actuators[k].dynamics] for k in own],
+        "act_early": [int(actuators[k].early) for k in own],
+        "act_time_constant": [actuators[k].time_constant for k in own],
+        "act_range": [_finite(actuators[k].activation_limits) for k in own],
+    }
+
+
+def _pulling_arrays(mechanism: Model) -> dict[str, Any]:
+    """Which actuators pull which tendons."""
+    number = {tendon.name: t for t, tendon in enumerate(mechanism.tendons)}
+    return {
+        "actuator_tendon": [number.get(actuator.tendon, -1) for actuator in mechanism.actuators],
+        "tendon_gear": [actuator.gear[0] if actuator.tendon else 0.0 for actuator in mechanism.actuators],
+    }
 
 
 def _finite(bounds: tuple[float, float]) -> tuple[float, float]:

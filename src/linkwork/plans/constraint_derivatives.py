@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linkwork.errors import UnsupportedFeature
+from linkwork.model.constraints import TendonCoupling
 from linkwork.model.model import Model
 from linkwork.model.pairs import MEET
 from linkwork.plans.aba_derivatives import LINE, PATH_INTEGERS, PATH_SIZES, path_fields
@@ -51,6 +53,12 @@ def derivative_tree(robot: Model, frames: Sequence[str] = (), redundant: bool = 
     ``redundant`` says whether some rows depend on others: then forces are the smallest ones. ``soft`` says whether
     rows give way.
     """
+    for constraint in robot.constraints:
+        if isinstance(constraint, TendonCoupling):
+            raise UnsupportedFeature(
+                f"Jacobians of rows are not written for {constraint}: products with them (jvp, vjp) are there",
+                subject=constraint.name,
+            )
     tree = ltl_tree(robot, frames)
     roots = np.zeros(tree.nk, dtype=np.int64)
     for p in range(tree.npairs):

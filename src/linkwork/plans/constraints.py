@@ -16,7 +16,15 @@ import numpy as np
 
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
-from linkwork.model.constraints import CenterOfMass, Coupling, FunctionCoupling, LinearCombination, Pair, Term
+from linkwork.model.constraints import (
+    CenterOfMass,
+    Coupling,
+    FunctionCoupling,
+    LinearCombination,
+    Pair,
+    TendonCoupling,
+    Term,
+)
 from linkwork.model.expressions import CODES, CONST, INPUT
 from linkwork.model.graphs import ancestors, connected
 from linkwork.model.joints import DOF, HELICAL
@@ -24,6 +32,7 @@ from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_SHIFT, MEET
 from linkwork.model.placement import Placement
 from linkwork.plans.kernel_frames import rounded, rounded_rotation
+from linkwork.plans.tendons import TENDON_ROW_FLOATS, TENDON_ROW_INTEGERS, TENDON_ROW_SIZES, tendon_segments
 from linkwork.plans.tree import (
     LOCAL,
     TREE,
@@ -50,6 +59,7 @@ CONSTRAINED_TREE = TREE.extended(
         "ncom",  # bodies of centers of mass
         "ncombinations",  # rows of linear combinations, one for each frame
         "njoint_rows",  # rows on joints of several degrees of freedom that are rows of K, one for each joint
+        *TENDON_ROW_SIZES,
         "nposes",  # poses of bodies relative to a root; the first is that of the root itself
         "needs_velocities",  # 1 if a bias needs linear velocities
         "has_gains",  # 1 if a constraint has Baumgarte gains
@@ -91,6 +101,7 @@ CONSTRAINED_TREE = TREE.extended(
         "combination_frame": ("ncombinations",),
         "combination_pose": ("ncombinations",),
         "combination_aligned": ("ncombinations",),  # 1 where its velocities are in the world's axes
+        **TENDON_ROW_INTEGERS,
         "joint_row_k": ("njoint_rows",),  # the row of K of the joint's body,
         "joint_row_parent_k": ("njoint_rows",),  # and of its parent
         "joint_row_body": ("njoint_rows",),
@@ -109,6 +120,7 @@ CONSTRAINED_TREE = TREE.extended(
         "com_mc": ("ncom", 3),
         "com_axes": ("ncom", 3, 3),  # directions of the rows, one each
         "combination": ("ncombinations", 6),
+        **TENDON_ROW_FLOATS,
         "joint_row_factor": ("njoint_rows", 6),  # factors of the joint's velocities
         "kp": ("nc",),  # Baumgarte gains of each row
         "kd": ("nc",),
@@ -171,6 +183,8 @@ class _ConstraintTables:
                 self._center(constraint, row)
             elif isinstance(constraint, LinearCombination):
                 self._combination(constraint, row)
+            elif isinstance(constraint, TendonCoupling):
+                self._tendon_coupling(constraint, row)
         self._poses()
         places, length = [at for _, at in self.frames], size_of(mechanism)
         for name in ("pair_axes", "pair_frame", "pair_closed"):
@@ -351,6 +365,35 @@ class _ConstraintTables:
             support |= set(ancestors(self.parent, body))
         self.supports.append(support - {0})
         self.needs_velocities |= not aligned
+
+    def _tendon_coupling(self, constraint: TendonCoupling, row: int) -> None:
+        segments, constants = tendon_segments(self.mechanism, constraint.tendons, self.tree, self.bodies)
+        number = len(self.columns["tendon_row"])
+        origins = np.array([constraint.follower_origin, constraint.leader_origin])
+        origins[: len(constants)] -= constants
+        self._add(tendon_row=row, tendon_row_polynomial=constraint.coefficients, tendon_row_origin=origins)
+        for name in constraint.joints:
+            term = len(self.columns["term_row"])
+            coefficients = [tendon.joints.get(name, 0.0) for tendon in constraint.tendons]
+            self._add(row_joint_row=number, row_joint_term=term)
+            self._add(row_joint_coefficient=(*coefficients, 0.0)[:2])
+            self._add(term_row=row, term_coefficients=(0.0,) * 4, term_origin=0.0)
+            self._add(term_q=self.mechanism.q_index(name), term_v=self.mechanism.v_index(name))
+        touched = sorted({body for segment in segments for body in segment.bodies})
+        k_of = {body: self._k_rows(body, row, 1) for body in touched}
+        self.columns["tendon_k"] += k_of.values()
+        for segment in segments:
+            first, second = segment.bodies
+            self._add(row_segment_row=number, row_segment_role=segment.tendon, row_segment_scale=segment.scale)
+            self._add(row_segment_first_body=first, row_segment_second_body=second)
+            self._add(row_segment_first_k=k_of[first], row_segment_second_k=k_of[second])
+            self._add(row_segment_first=segment.points[0], row_segment_second=segment.points[1])
+            self._needs_pose("row_segment_first_pose", first)
+            self._needs_pose("row_segment_second_pose", second)
+        if segments:
+            lines = [set(ancestors(self.parent, body)) for body in touched]
+            self.supports.append({body for line in lines for body in line} - lines[0].intersection(*lines[1:]))
+            self.needs_velocities = True
 
     def _needs_pose(self, column: str, body: int) -> None:
         """The constraint that is being added reads the pose of a body, whose number goes to a column."""

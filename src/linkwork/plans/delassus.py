@@ -118,7 +118,10 @@ def _without_points(tree: Tree, is_point: Mask) -> Tree:
     names = [name for name, shape in CONSTRAINED_TREE.shapes.items() if shape[0] == "npairs"]
     pairs = {name: getattr(tree, name)[~is_point] for name in names}
     starts = {name: place[pairs[name]] for name in ("pair_first_k", "pair_second_k")}
-    others = ("com_k", "combination_k", "combination_world_k", "joint_row_k", "joint_row_parent_k")
+    others = (
+        *("com_k", "combination_k", "combination_world_k", "joint_row_k", "joint_row_parent_k"),
+        *("tendon_k", "row_segment_first_k", "row_segment_second_k"),
+    )
     return CONSTRAINED_TREE.build(
         tree,
         nk_link=int(kept.sum()),

@@ -173,7 +173,8 @@ def single_joint_rows(tree: Tree) -> list[int]:
     joints: list[set[int]] = [set() for _ in range(tree.nc)]
     for v, r in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True):
         joints[r].add(v)
-    return [int(len(vs) == 1) for vs in joints]
+    on_bodies = set(tree.k_row.tolist())
+    return [int(len(vs) == 1 and r not in on_bodies) for r, vs in enumerate(joints)]
 
 
 class LinkRows(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from linkwork.model.constraints import Constraint, Coupling, Pair
+from linkwork.model.constraints import Constraint, Coupling, Pair, TendonCoupling
 from linkwork.model.graphs import common_ancestor, connected, named_ancestors
 from linkwork.model.model import Model
 
@@ -76,10 +76,11 @@ def loops_of(mechanism: Model) -> Loops:
 
 def _support(mechanism: Model, constraint: Constraint, parent: Mapping[str, str]) -> tuple[str, set[str]]:
     """The root of a constraint, and the bodies whose joints support it."""
-    if isinstance(constraint, Coupling):
-        bodies = {mechanism.joint(name).child for name in constraint.joints}
-        return common_ancestor(named_ancestors(parent, parent[body]) for body in bodies), bodies
+    coupled = {mechanism.joint(name).child for name in constraint.joints}
+    if isinstance(constraint, Coupling) or (coupled and not constraint.places):
+        return common_ancestor(named_ancestors(parent, parent[body]) for body in coupled), coupled
     places = constraint.places or mechanism.body_names
     lines = [named_ancestors(parent, mechanism.frames[place].body) for place in places]
-    root = common_ancestor(lines) if isinstance(constraint, Pair) else lines[0][-1]
-    return root, {body for line in lines for body in line} - set(named_ancestors(parent, root))
+    lines += [named_ancestors(parent, parent[body]) for body in coupled]
+    root = common_ancestor(lines) if isinstance(constraint, Pair | TendonCoupling) else lines[0][-1]
+    return root, ({body for line in lines for body in line} | coupled) - set(named_ancestors(parent, root))

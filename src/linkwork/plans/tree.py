@@ -45,6 +45,7 @@ TREE = Layout(
         "nv",
         "nf",  # frames of the kernel's inputs or outputs
         "nframes",  # these and the frames of constraints
+        "nframe_support",  # bodies between the root and the kernel's frames
         "reference",  # axes of vectors at frames: LOCAL, ALIGNED or WORLD_ORIGIN
         "nforward",  # slots of sweeps from the root, and to it
         "nbackward",
@@ -63,6 +64,7 @@ TREE = Layout(
         "backward_slot": ("n",),
         "has_offset": ("n",),  # 1 where a joint's angle has one
         "frame_body": ("nframes",),  # the body of each frame
+        "frame_support": ("nframe_support",),  # the bodies that carry one of the first nf frames, root to leaves
         "spring_v": ("nsprings",),  # where a spring's degree of freedom stands in v, and in q
         "spring_q": ("nsprings",),
         "damper_v": ("ndampers",),
@@ -157,6 +159,7 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
         backward_slot=slots.backward,
         has_offset=np.any(offset != (1.0, 0.0), axis=1),
         frame_body=[number[frame.body] for frame in chosen],
+        frame_support=_support(parent, [number[frame.body] for frame in chosen]),
         spring_v=[spring.v for spring in springs],
         spring_q=[spring.q for spring in springs],
         damper_v=[v for v, _ in dampers],
@@ -176,6 +179,17 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
         damping=[damping for _, damping in dampers],
     )
     return tree, bodies
+
+
+def _support(parent: Integers, bodies: Sequence[int]) -> list[int]:
+    """These bodies and all between them and the root, root to leaves."""
+    carrying: set[int] = set()
+    for body in bodies:
+        i = body
+        while i > 0 and i not in carrying:
+            carrying.add(i)
+            i = int(parent[i])
+    return sorted(carrying)
 
 
 class _Spring(NamedTuple):

@@ -39,14 +39,13 @@ from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.devices import OnDevices
 from linkwork.quantities.differentiable import Differentiable
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+from linkwork.quantities.results import NewResults, direct_call
 
 _LOCK = threading.RLock()
 """Around what evaluators make when they are first called."""
 
-_empty = np.empty
 
-
-class BaseEvaluator(OnDevices):
+class BaseEvaluator(OnDevices, NewResults):
     """A program for one robot, and the backend that runs it.
 
     Evaluators are pickled and copied by their arguments: a copy in another process, one of `multiprocessing` for
@@ -98,6 +97,7 @@ class BaseEvaluator(OnDevices):
         self._runner: Runner | None = None
         self._single: Self | None = None
         self._entry: Callable[..., int] = always_refused if backend.name == "cuda" else self._first_call
+        self._new_results: Callable[..., Any] = self._first_results
         self._output_shapes: Sequence[tuple[int, ...]] = ()
         self._no_wrenches = np.zeros((len(self.frames), 6), dtype=backend.dtype)
         self._own_parameters = self._parameter_inputs.held(backend.dtype)
@@ -374,19 +374,6 @@ class ArrayEvaluator(BaseEvaluator, Differentiable):
         """
         return None
 
-    def _state_not_finite(self, inputs: Sequence[npt.ArrayLike]) -> str:
-        """Words for the first state of a batch whose results are not finite; nothing for one state alone."""
-        shapes = self.runner.inputs
-        given = [np.asarray(x, dtype=np.float64) for x in inputs]
-        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, s in zip(given, shapes, strict=True)))
-        full = [np.broadcast_to(x, (*lead, *shape)) for x, shape in zip(given, shapes, strict=True)]
-        for k in np.ndindex(*lead) if lead else ():
-            try:
-                self.runner.evaluate([x[k] for x in full], [None] * len(self.runner.outputs))
-            except NotFinite:
-                return f" in state {k}"
-        return ""
-
 
 class ProgramEvaluator(ArrayEvaluator):
     """Any algorithm for one robot, ready to call: ``evaluator(q, v, ...)``.
@@ -422,6 +409,18 @@ class ProgramEvaluator(ArrayEvaluator):
 
         super().__init__(robot, quantity, program, arguments, names, threads, parameters)
 
+    def _set_backend(self, backend: Backend) -> None:
+        super()._set_backend(backend)
+        self._direct: Callable[..., Any] = self._first_direct
+
+    def _first_direct(self, *inputs: Any, **options: Any) -> Any:
+        """The first calls: the general path, until a call for one state makes an entry point."""
+        general = ProgramEvaluator.__call__.method.__get__(self)
+        if self._has_entry(inputs):
+            self._new_results, self._direct = self._direct_call(), self._direct_call(general)
+        return general(*inputs, **options)
+
+    @direct_call
     def __call__(
         self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
     ) -> Any:
@@ -433,9 +432,12 @@ class ProgramEvaluator(ArrayEvaluator):
             parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
         """
         if out is None and not parameters:
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            if not self._entry(*self._all_inputs(inputs), *results):
-                return results[0] if len(results) == 1 else tuple(results)
+            made = self._new_results(*inputs)
+            if made is not None:
+                return made
+        elif type(out) is np.ndarray and not self._own_parameters and [out.shape] == self._output_shapes:
+            if not parameters and not self._entry(*inputs, out):
+                return out
         typed = self._for_type_of([*inputs, *parameters.values(), *self._outputs(out)])
         chosen = typed._given_parameters(parameters)
         results = typed.runner.evaluate(typed._all_inputs(typed._inputs(inputs), chosen), self._outputs(out))

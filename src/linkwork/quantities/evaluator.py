@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from linkwork.errors import InputError, UnsupportedFeature
@@ -11,6 +12,7 @@ from linkwork.inputs import Quantity, Reference
 from linkwork.kernels import (
     aba,
     actuation,
+    configurations,
     constraint_derivatives,
     coriolis,
     crba,
@@ -18,7 +20,9 @@ from linkwork.kernels import (
     kinematics,
     momentum_matrix,
     passive,
+    points,
     rnea,
+    tendons,
     terms,
 )
 from linkwork.kernels import centroidal as centroid
@@ -26,6 +30,7 @@ from linkwork.kernels import constraints as loops
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
+from linkwork.plans.aba_derivatives import path_tree
 from linkwork.plans.actuation import actuation_tree
 from linkwork.plans.constraint_derivatives import error_tree, row_tree
 from linkwork.plans.constraints import constrained_tree
@@ -33,6 +38,7 @@ from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of
 from linkwork.quantities.arguments import Array, frame_names, thread_count
 from linkwork.quantities.base import BaseEvaluator, ProgramEvaluator
 from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.parameters import ParameterNames
 
 __all__ = [
@@ -62,6 +68,11 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "frame_acceleration": kinematics.ACCELERATIONS,
         "frame_jacobian": kinematics.JACOBIANS,
         "frame_jacobian_rate": momentum_matrix.JACOBIAN_RATES,
+        "point_position": points.POINT_POSITIONS,
+        "point_velocity": points.POINT_VELOCITIES,
+        "point_acceleration": points.POINT_ACCELERATIONS,
+        "point_jacobian": points.POINT_JACOBIANS,
+        "point_jacobian_rate": points.POINT_JACOBIAN_RATES,
         "center_of_mass": centroid.CENTER_OF_MASS,
         "center_of_mass_jacobian": momentum_matrix.COM_JACOBIAN,
         "center_of_mass_jacobian_rate": momentum_matrix.COM_JACOBIAN_RATE,
@@ -70,6 +81,10 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "centroidal_momentum_matrix_rate": momentum_matrix.MOMENTUM_MATRIX_RATE,
         "energy": centroid.ENERGIES,
         "terms": terms.TERMS,
+        "integrate": configurations.INTEGRATE,
+        "difference": configurations.DIFFERENCE,
+        "interpolate": configurations.INTERPOLATE,
+        "distance": configurations.DISTANCE,
         "constraint_error": loops.ERRORS,
         "constraint_jacobian": loops.CONSTRAINT_JACOBIAN,
         "constraint_bias": loops.CONSTRAINT_BIAS,
@@ -77,7 +92,12 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "constraint_derivatives": constraint_derivatives.CONSTRAINT_DERIVATIVES,
         "constraint_error_jacobian": constraint_derivatives.ERROR_JACOBIAN,
         "actuator_torques": actuation.ACTUATOR_TORQUES,
+        "activations": actuation.ACTIVATIONS,
         "gravity_compensation": actuation.GRAVITY_COMPENSATION,
+        "tendon_length": tendons.TENDON_LENGTHS,
+        "tendon_velocity": tendons.TENDON_VELOCITIES,
+        "tendon_jacobian": tendons.TENDON_JACOBIAN,
+        "tendon_forces": tendons.TENDON_FORCES,
     }
 )
 """The algorithms of quantities, by name."""
@@ -91,8 +111,9 @@ OF_ROWS = MappingProxyType({"constraint_derivatives": row_tree, "constraint_erro
 """Plans of the derivatives of constraint rows."""
 
 
-OF_ACTUATORS = ("actuator_torques", "gravity_compensation")
-"""Quantities that depend on what drives a robot."""
+OF_TENDONS = ("tendon_length", "tendon_velocity", "tendon_jacobian", "tendon_forces")
+OF_ACTUATORS = ("actuator_torques", "activations", "gravity_compensation", *OF_TENDONS)
+"""Quantities that depend on what drives a robot, and on its tendons."""
 
 
 REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALIGNED, "world": WORLD_ORIGIN})
@@ -142,6 +163,8 @@ class Evaluator(ProgramEvaluator):
         def plan(robot: Model, frames: Sequence[str]) -> Tree:
             if quantity in OF_ACTUATORS:
                 return actuation_tree(robot)
+            if quantity == "inverse_mass_matrix":
+                return path_tree(robot, frames)
             if quantity in OF_ROWS:
                 return OF_ROWS[quantity](robot)
             plan_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
@@ -149,6 +172,13 @@ class Evaluator(ProgramEvaluator):
 
         arguments = {"robot": robot, "quantity": quantity, "frames": names, "reference": reference}
         super().__init__(robot, quantity, QUANTITIES[quantity], plan, names, threads, arguments, parameters)
+
+    @property
+    def differentiated(self) -> Differentiated:
+        """What the quantity is differentiated by: configurations, also as results, in their tangent spaces."""
+        found = super().differentiated
+        results = tuple(name for name in ("q1",) if name in found.results)
+        return replace(found, curved=tuple(x for x in ("q", "p") if x in found.given), curved_results=results)
 
 
 def operation_count(evaluator: BaseEvaluator) -> OperationCount:

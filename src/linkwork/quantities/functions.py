@@ -93,41 +93,9 @@ def gravity_forces(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) 
     return result
 
 
-def actuator_torques(
-    robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, commands: npt.ArrayLike, *, out: Array | None = None
-) -> Array:
-    """Torques that the robot's actuators make of commands, ``(..., nv)``; MuJoCo's ``qfrc_actuator``.
-
-    ``commands: (..., actuators)`` are numbers for ``robot.actuators``, in their order: of a motor its force before the
-    gear, of a servo what it follows. They, the forces, and the torques of joints stay within the limits of the model.
-    An actuator whose force is not modeled is an `UnsupportedFeature`. `Evaluator(robot, "actuator_torques")` is for
-    control loops.
-
-    Args:
-        robot: The mechanism.
-        q: Configuration, ``(..., nq)``.
-        v: Joint velocities, ``(..., nv)``.
-        commands: Numbers for ``robot.actuators``, ``(..., actuators)``, in their order.
-        out: Array to write the result to; by default a new one.
-    """
-    result: Array = evaluator_of(robot, "actuator_torques")(q, v, commands, out=out)
-    return result
-
-
-def gravity_compensation(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """Torques that hold up what ``robot.gravity_compensation`` says, ``(..., nv)``; MuJoCo's ``qfrc_gravcomp``.
-
-    Args:
-        robot: The mechanism.
-        q: Configuration, ``(..., nq)``.
-        out: Array to write the result to; by default a new one.
-    """
-    result: Array = evaluator_of(robot, "gravity_compensation")(q, out=out)
-    return result
-
-
 def passive_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """Torques of the joints' springs and dampers, ``(..., nv)``: ``-k (q - rest) - d v``.
+    """Torques of the joints' springs and dampers, ``(..., nv)``: ``-k (q - rest) - d v``; those of tendons are
+    `tendon_forces`.
 
     Args:
         robot: The mechanism.

@@ -2,7 +2,7 @@
 """Points of bodies: where they are, how they move, and their Jacobians, for points that differ from call to call.
 
 A point is given in the axes of a frame; many points of a frame are a batch. What moves with the frame all the time may
-as well be a frame of its own (`Mechanism.with_frame`), which evaluators take and compile.
+as well be a frame of its own (`Mechanism.with_frame`).
 """
 
 from __future__ import annotations
@@ -11,16 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
+from linkwork.inputs import Quantity
 from linkwork.model.model import Model
-from linkwork.model.rotations import cross, rotate
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.functions import (
-    frame_acceleration,
-    frame_jacobian,
-    frame_jacobian_rate,
-    frame_placement,
-    frame_velocity,
-)
+from linkwork.quantities.functions import evaluator_of
 
 
 def point_position(robot: Model, q: npt.ArrayLike, frame: str, point: npt.ArrayLike) -> Array:
@@ -32,7 +26,7 @@ def point_position(robot: Model, q: npt.ArrayLike, frame: str, point: npt.ArrayL
         frame: Name of the frame or body that the point moves with.
         point: In the axes of the frame, ``(..., 3)``, in meters.
     """
-    return frame_placement(robot, q, frame).act(_checked(point))
+    return _of_point(robot, "point_position", frame, point, q)
 
 
 def point_velocity(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, frame: str, point: npt.ArrayLike) -> Array:
@@ -45,9 +39,7 @@ def point_velocity(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, frame: str,
         frame: Name of the frame or body that the point moves with.
         point: In the axes of the frame, ``(..., 3)``, in meters.
     """
-    x, arm = frame_velocity(robot, q, v, frame, "aligned"), _arm(robot, q, frame, point)
-    velocity: Array = x[..., 3:] + cross(x[..., :3], arm)
-    return velocity
+    return _of_point(robot, "point_velocity", frame, point, q, v)
 
 
 def point_acceleration(
@@ -63,11 +55,7 @@ def point_acceleration(
         frame: Name of the frame or body that the point moves with.
         point: In the axes of the frame, ``(..., 3)``, in meters.
     """
-    arm = _arm(robot, q, frame, point)
-    omega = frame_velocity(robot, q, v, frame, "aligned")[..., :3]
-    x = frame_acceleration(robot, q, v, a, frame, "aligned")
-    acceleration: Array = x[..., 3:] + cross(x[..., :3], arm) + cross(omega, cross(omega, arm))
-    return acceleration
+    return _of_point(robot, "point_acceleration", frame, point, q, v, a)
 
 
 def point_jacobian(robot: Model, q: npt.ArrayLike, frame: str, point: npt.ArrayLike) -> Array:
@@ -79,8 +67,7 @@ def point_jacobian(robot: Model, q: npt.ArrayLike, frame: str, point: npt.ArrayL
         frame: Name of the frame or body that the point moves with.
         point: In the axes of the frame, ``(..., 3)``, in meters.
     """
-    J = frame_jacobian(robot, q, frame, "aligned")
-    return _moved(J, _arm(robot, q, frame, point))
+    return _of_point(robot, "point_jacobian", frame, point, q)
 
 
 def point_jacobian_rate(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, frame: str, point: npt.ArrayLike) -> Array:
@@ -93,34 +80,15 @@ def point_jacobian_rate(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, frame:
         frame: Name of the frame or body that the point moves with.
         point: In the axes of the frame, ``(..., 3)``, in meters.
     """
-    arm = _arm(robot, q, frame, point)
-    omega = frame_velocity(robot, q, v, frame, "aligned")[..., :3]
-    J, rate = frame_jacobian(robot, q, frame, "aligned"), frame_jacobian_rate(robot, q, v, frame, "aligned")
-    turning = _crossed(J[..., :3, :], cross(omega, arm))
-    moved: Array = _moved(rate, arm) + turning
-    return moved
+    return _of_point(robot, "point_jacobian_rate", frame, point, q, v)
 
 
-def _checked(point: npt.ArrayLike) -> Array:
+def _of_point(robot: Model, quantity: Quantity, frame: str, point: npt.ArrayLike, *state: npt.ArrayLike) -> Array:
+    """A quantity of one point."""
+    if not isinstance(frame, str):
+        raise InputError(f"points are those of one frame, not of {frame!r}")
     found = np.asarray(point, dtype=np.float64)
     if found.shape[-1:] != (3,) or not np.isfinite(found).all():
         raise InputError(f"point has shape {found.shape}; it needs three finite numbers, in its last axis")
-    return found
-
-
-def _arm(robot: Model, q: npt.ArrayLike, frame: str, point: npt.ArrayLike) -> Array:
-    """From the frame's origin to the point, in the world's axes."""
-    if not isinstance(frame, str):
-        raise InputError(f"points are those of one frame, not of {frame!r}")
-    return rotate(frame_placement(robot, q, frame).rotation, _checked(point))
-
-
-def _crossed(columns: Array, arm: Array) -> Array:
-    """``columns x arm``, ``(..., 3, nv)``."""
-    return np.swapaxes(cross(np.swapaxes(columns, -1, -2), arm[..., None, :]), -1, -2)
-
-
-def _moved(J: Array, arm: Array) -> Array:
-    """The linear part of a Jacobian at the end of an arm."""
-    moved: Array = J[..., 3:, :] + _crossed(J[..., :3, :], arm)
-    return moved
+    result: Array = evaluator_of(robot, quantity, frame)(*state, found[..., None, :])
+    return result[..., 0, :, :] if "jacobian" in quantity else result[..., 0, :]

@@ -19,6 +19,7 @@
 | projection        | states back onto the constraint manifold                                                |
 | trajectory, files | what is returned, and how it is kept                                                    |
 | single, batches   | `simulate` and `rollouts`                                                               |
+| sensors           | sensors of a state and a solution, and along trajectories                                |
 | simulation        | `Simulation`: many robots whose states stay on their device, reset one by one            |
 | host_batch        | its robots on the CPU; `cuda_batch`: on a GPU                                            |
 | derivatives       | derivatives of a step; `contact_derivatives`: with contacts                              |
@@ -33,6 +34,7 @@ from linkwork.simulation.batches import rollouts
 from linkwork.simulation.control import Controller
 from linkwork.simulation.linearization import Linearization, linearize
 from linkwork.simulation.minimal import MinimalMotion
+from linkwork.simulation.sensors import sensor_data
 from linkwork.simulation.simulation import Records, Simulation
 from linkwork.simulation.single import simulate
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
@@ -54,5 +56,6 @@ __all__ = [
     "Trajectory",
     "linearize",
     "rollouts",
+    "sensor_data",
     "simulate",
 ]

@@ -14,9 +14,9 @@ from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, fresh_floats
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values, parameter
+from linkwork.quantities.actuation import acting_activations, actuator_torques, commands_and_activations
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.evaluator import Evaluator, check_actuators
-from linkwork.quantities.functions import actuator_torques
 
 ControlFunction = Callable[[float, Array, Array], npt.ArrayLike]
 """``controller(time, q, v)``: torques of all joints, ``(nv,)``, or commands of the robot's actuators; of a batch,
@@ -103,11 +103,18 @@ def not_finite(what: str, number: int, robot: int | None = None) -> str:
 
 
 def torques_of_actuators(
-    robot: Model, q: Array, v: Array, commands: Array, parameters: Mapping[ParameterName, Array] = MappingProxyType({})
+    robot: Model,
+    q: Array,
+    v: Array,
+    commands: Array,
+    parameters: Mapping[ParameterName, Array] = MappingProxyType({}),
+    act: Array | None = None,
+    dt: float = 0.0,
 ) -> Array:
     """Joint torques of actuators in recorded states; zero where there are no commands, or the state is not finite.
 
-    ``parameters`` are those of robots that differ, as `robot_parameters` gives them.
+    ``parameters`` are those of robots that differ, as `robot_parameters` gives them; ``act`` are activations before a
+    step of the time ``dt``.
     """
     live = np.isfinite(commands).all(axis=-1) & np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1)
     torque = np.zeros_like(v)
@@ -115,12 +122,12 @@ def torques_of_actuators(
     for name in ("actuator_gain", "actuator_bias"):
         if name in parameters:
             own[name] = np.broadcast_to(parameters[name], (*live.shape, len(robot.actuators), 3))[live]
+    used = None if act is None else acting_activations(robot, commands[live], act[live], dt)
     if own:
-        torque[live] = Evaluator(robot, "actuator_torques", parameters=list(own))(
-            q[live], v[live], commands[live], **own
-        )
+        given = commands_and_activations(robot, commands[live], used)
+        torque[live] = Evaluator(robot, "actuator_torques", parameters=list(own))(q[live], v[live], given, **own)
     else:
-        torque[live] = actuator_torques(robot, q[live], v[live], commands[live])
+        torque[live] = actuator_torques(robot, q[live], v[live], commands[live], used)
     return torque
 
 

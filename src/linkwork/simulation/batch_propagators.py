@@ -32,9 +32,9 @@ def batch_steps(
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         by, steps = (stepper, int(stop - start)) if stop - start >= 1 else (make((stop - start) * dt), 1)
-        q, v, actuation, _, contacts = state
+        q, v, actuation, _, contacts, act = state
         live, nc = finite_states(q, v), by.source.nc
-        held = by.held(actuation.commands, wrenches, contacts, q)
+        held = by.held(actuation.commands, wrenches, contacts, q, act)
         inputs = [q, v, actuation.tau, *held, *parameters, by.repeats(steps)]
         q1, v1, found, progress = step_live(by, inputs, live)
         good = progress[:, 1] == steps + 1
@@ -42,7 +42,9 @@ def batch_steps(
         q, v = np.full_like(q, np.nan), np.full_like(v, np.nan)
         q[live], v[live] = np.where(good[:, None], q1, np.nan), np.where(good[:, None], v1, np.nan)
         forces[live] = np.where(good[:, None], by.forces_of(found), np.nan)
-        return State(q, v, actuation, forces, _contacts(by, found, contacts, live)), steps
+        return State(
+            q, v, actuation, forces, _contacts(by, found, contacts, live), _activations(by, found, act, live)
+        ), steps
 
     return propagate if stepper.given is None else one_by_one(propagate)
 
@@ -62,7 +64,7 @@ def controlled_batch_steps(
     given, dt = (*controller.packed(), *parameters), stepper.dt
 
     def advance(state: State, now: int, steps: int, final: bool) -> State:
-        held = stepper.held(None, wrenches, state.contacts, state.q)[:-1]
+        held = stepper.held(None, wrenches, state.contacts, state.q, state.act)[:-1]
         timing, settings = stepper.settings(now, steps, final=final)
         inputs = [state.q, state.v, state.actuation.tau, *held, timing, *given, settings]
         live = finite_states(state.q, state.v)
@@ -77,7 +79,7 @@ def controlled_batch_steps(
         q, v, tau, forces = (np.full((len(state.q), x.shape[1]), np.nan) for x in results)
         for x, y in zip((q, v, tau, forces), results, strict=True):
             x[np.flatnonzero(live)[good]] = y[good]
-        return State(q, v, Actuation(tau), forces, _contacts(stepper, found, state.contacts, live))
+        return State(q, v, Actuation(tau), forces, _contacts(stepper, found, state.contacts, live), state.act)
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         if stop - start < 1:
@@ -98,6 +100,15 @@ def _contacts(stepper: Stepper, found: Array, before: Array | None, live: Array)
     kept = before.copy()
     kept[live] = stepper.contacts_of(found, before[live])
     return kept
+
+
+def _activations(stepper: Stepper, found: Array, before: Array | None, live: Array) -> Array | None:
+    """Activations after steps of those robots that were finite; others keep what they had."""
+    if before is None:
+        return None
+    act = before.copy()
+    act[live] = stepper.activations_of(found)
+    return act
 
 
 def finite_states(q: Array, v: Array) -> Array:

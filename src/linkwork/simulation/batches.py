@@ -19,6 +19,7 @@ from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values
 from linkwork.quantities.arguments import Array
+from linkwork.simulation.activations import initial_activations
 from linkwork.simulation.actuation import (
     Actuation,
     ControlFunction,
@@ -53,6 +54,7 @@ def rollouts(
     q: npt.ArrayLike,
     v: npt.ArrayLike | None = None,
     *,
+    act: npt.ArrayLike | None = None,
     seconds: float,
     dt: float = 1e-3,
     integrator: Integrator = "euler",
@@ -79,6 +81,7 @@ def rollouts(
         robot: The mechanism.
         q: Configurations at the start, ``(n, nq)``.
         v: Joint velocities at the start, ``(n, nv)``; by default at rest.
+        act: Activations of actuators at the start, ``(na,)`` or ``(n, na)``; by default zero.
         seconds: How long; where that is no multiple of ``dt``, the last step is shorter.
         dt: Time of one step, in seconds.
         integrator: How steps are made, see `Stepper`; not ``dopri5``.
@@ -148,6 +151,7 @@ def rollouts(
         compile=not steps.touching(robot) if compile is None else bool(compile),
         threads=threads,
         parameters=varied,
+        act=initial_activations(robot, act, len(at)),
     )
     if executor is None:
         with progress_bar(progress, schedule.end - schedule.start, robot.name) as report:
@@ -173,7 +177,7 @@ def _joined(batch: Batch, parts: list[Arrays]) -> Recorder:
 
 def _arrays(recorder: Recorder) -> Arrays:
     kept = (recorder.q, recorder.v, recorder.tau, recorder.multipliers, recorder.commands)
-    return kept if recorder.contacts is None else (*kept, recorder.contacts)
+    return (*kept, *(x for x in (recorder.contacts, recorder.act) if x is not None))
 
 
 def _trajectory(batch: Batch, recorder: Recorder) -> Trajectory:
@@ -188,6 +192,10 @@ def _trajectory(batch: Batch, recorder: Recorder) -> Trajectory:
     every: dict[str, Any] = {"record_every": batch.schedule.record, "control_every": batch.schedule.control}
     if recorder.contacts is not None:
         every["contact_pairs"] = [pair.name for pair in batch.robot.contacts]
+    if batch.steps.frames:
+        every["wrenches"] = dict(zip(batch.steps.frames, np.moveaxis(batch.wrenches, -2, 0).tolist(), strict=True))
+    if batch.parameters:
+        every["parameters"] = list(batch.parameters)
     return recorder.trajectory({**batch.steps.saved(), **every}, ended)
 
 
@@ -211,6 +219,8 @@ class Batch:
     """Whether it is a job of an executor: it then shares no stepper with other threads."""
     parameters: Mapping[ParameterName, Array] = field(default_factory=dict)
     """Parameters of all robots, or with a first axis, of each."""
+    act: Array | None = None
+    """Activations at the start; None where no actuator has any."""
 
     def rows(self, rows: slice) -> Batch:
         """Some of the robots, on one core."""
@@ -221,6 +231,7 @@ class Batch:
         return replace(
             self,
             parameters=parameters,
+            act=None if self.act is None else self.act[rows],
             q=self.q[rows],
             v=self.v[rows],
             constant=self.constant.rows(rows),
@@ -237,7 +248,7 @@ class Batch:
         recorder = Recorder(robot, self.schedule.record_times, (n,), width)
         stops, propagate, feedback = self._plan(recorder)
         contacts = None if width is None else np.zeros((n, width))
-        state = State(self.q, self.v, self.constant, np.zeros((n, robot.nc)), contacts)
+        state = State(self.q, self.v, self.constant, np.zeros((n, robot.nc)), contacts, self.act)
         run(self.schedule, stops, state, propagate, recorder, feedback=feedback, report=report)
         return recorder
 
@@ -262,7 +273,7 @@ class Batch:
         if controller is None:
             return schedule.stops(), propagate, None
         feedback = function_feedback(self.robot, controller, self.output, self.constant, len(self.q))
-        if is_compiled(controller) and not stepper.contact and not given:
+        if is_compiled(controller) and not (stepper.contact or given or self.robot.na):
             how = (controller, self.output, self.constant, wrenches, schedule, recorder)
             return schedule.outer_stops(), numba_steps(stepper, propagate, *how), feedback
         return schedule.stops(), propagate, feedback

@@ -19,6 +19,7 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_step_equations import APPLIED_TORQUES, DRIVEN_CONTACT_EQUATIONS
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.parameters import ParameterInputs
+from linkwork.simulation.activations import refuse_activations
 
 if TYPE_CHECKING:
     from linkwork.simulation.step_result import StepResult
@@ -33,6 +34,7 @@ class StepperFunction:
     """
 
     def __init__(self, stepper: Stepper) -> None:
+        refuse_activations(stepper.source, "derivatives of steps")
         self.stepper, self.robot, self.frames, self.dt = stepper, stepper.robot, stepper.frames, stepper.dt
         need_derivatives(stepper.source, stepper.dtype, stepper.given is not None)
 

@@ -35,7 +35,7 @@ class ContactInputs:
     ) -> None:
         self.robot, self.tree, self.dt = robot, tree, dt
         self.tolerance, self.iterations = tolerance, iterations
-        self.row = ContactRow(int(tree.nslots), robot.nc, int(tree.nboxes))
+        self.row = ContactRow(int(tree.nslots), robot.nc, int(tree.nboxes), int(tree.na))
         """Where rows about contacts have what."""
         self.given = GivenContacts(robot, within=_near(robot, dt)) if tree.ngiven else None
         """Contact points of pairs without kernel text."""

@@ -139,6 +139,7 @@ class _Robots:
         self.q, self.v, self.tau = (self._full(names[name], lead) for name in ("q", "v", "tau"))
         self.before = np.zeros((*lead, tree.nresult), dtype)
         _put_forces(tree, self.before, held[..., ns : ns + tree.nstart])
+        self.before[..., tree.act_start :] = names["commands"][..., tree.nu :]
         self.spare = [[np.empty((*lead, *shape), dtype) for shape in runner._step.outputs] for _ in range(2)]
         self.clock = None
         if self.torques is not None:

@@ -107,6 +107,8 @@ class ContactRow:
     nslots: int
     nc: int
     nboxes: int
+    na: int = 0
+    """Activations, which come after the totals in the result of steps."""
 
     @property
     def width(self) -> int:
@@ -133,7 +135,8 @@ class ContactRow:
         """
         first = HEAD + nv
         last = first + 7 * self.nslots + self.nc + self.nboxes
-        return np.concatenate([found[..., -TOTALS:], found[..., :SOLVER], found[..., first:last]], axis=-1)
+        end = found.shape[-1] - self.na
+        return np.concatenate([found[..., end - TOTALS : end], found[..., :SOLVER], found[..., first:last]], axis=-1)
 
     def start(self, row: Array, tolerance: float) -> Array:
         """Forces that the next step starts from, ``(..., nstart)``: none, where the step before was not solved.

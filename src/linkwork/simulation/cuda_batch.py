@@ -34,6 +34,7 @@ from linkwork.kernels.steps import single
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.contact_steps import contact_program_tree
 from linkwork.quantities.arguments import Array
+from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.control import Controller
 from linkwork.simulation.stepper import Stepper
 
@@ -78,6 +79,7 @@ class CudaBatch:
         where: int,
     ) -> None:
         robot, self.dtype = stepper.source, stepper.dtype
+        refuse_activations(robot, "simulation on a GPU")
         self.stepper, self.count, self.controller, self.control_every = stepper, count, controller, control_every
         self.device = device(where)
         self.q, self.v = self._zeros(robot.nq), self._zeros(robot.nv)
@@ -249,7 +251,8 @@ class CudaBatch:
     def _grid(self) -> Grid:
         """Blocks for all robots, but no more than the GPU holds at a time: warps take further robots themselves.
 
-        Where iterations differ, warps have more slots than lanes, if there are robots for them.
+        Where iterations differ, warps have more slots than lanes, if there are robots for them. Fewer slots than lanes
+        for few robots are slower: what takes time is the robot with the most iterations.
         """
         blocks = BLOCKS * self.device.attribute(MULTIPROCESSORS)
         most = blocks * THREADS
@@ -274,7 +277,12 @@ class CudaBatch:
 
     # Resets ----------------------------------------------------------------------------------------------------------
 
-    def reset(self, mask: Any, q: Any, v: Any, parameters: Mapping[ParameterName, Any]) -> None:
+    act = None
+    """Activations of actuators: robots that have any are refused."""
+
+    def reset(
+        self, mask: Any, q: Any, v: Any, parameters: Mapping[ParameterName, Any], act: Array | None = None
+    ) -> None:
         """Set the state of some robots, or of all, and what steps keep of the one before to zero."""
         libraries = list[Any]()
         where = (0, 0)

@@ -30,6 +30,7 @@ from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
+from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.contact_derivatives import StepperFunction
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class StepFunction(ArrayEvaluator):
     """
 
     def __init__(self, stepper: Stepper) -> None:
+        refuse_activations(stepper.source, "derivatives of steps")
         self.stepper = stepper
         super().__init__(
             stepper.robot,

@@ -20,9 +20,9 @@ FORMAT = 1
 """Of saved files."""
 KINDS = (".npz", ".parquet")
 ARRAYS = ("times", "q", "v", "tau", "multipliers")
-COMMANDS, CONTACTS = "commands", "contact_state"
-OPTIONAL = (COMMANDS, CONTACTS)
-"""Arrays that only trajectories under commands have, and those with contacts."""
+COMMANDS, CONTACTS, ACT = "commands", "contact_state", "act"
+OPTIONAL = (COMMANDS, CONTACTS, ACT)
+"""Arrays that only trajectories under commands have, those with contacts, and those of actuators with activations."""
 WORDS = b"linkwork"
 """Where a Parquet file keeps what is said about a trajectory."""
 
@@ -123,6 +123,8 @@ def _names(array: str, width: int, robot: Model | None) -> list[str]:
     if array == "multipliers":
         parts = [(c.name, c.rows) for c in robot.constraints]
         return [f"force.{name}[{k}]" for name, rows in parts for k in range(rows)]
+    if array == ACT:
+        return [f"act.{actuator.name}" for actuator in robot.actuators if actuator.has_activation]
     if array == COMMANDS:
         return [f"command.{actuator.name}" for actuator in robot.actuators]
     sizes = [(j.name, j.type.nq if array == "q" else j.type.nv) for j in robot.joints]

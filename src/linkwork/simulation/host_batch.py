@@ -55,6 +55,8 @@ class HostBatch:
         self.forces = np.zeros((count, robot.nc), dtype)
         row = stepper.contact_row
         self._contacts = None if row is None else np.zeros((count, row.width), dtype)
+        self.act: Array | None = np.zeros((count, robot.na), dtype) if robot.na else None
+        """Activations of actuators."""
         self.parameters = {name: x.astype(dtype) for name, x in parameters.items()}
         self._controls: tuple[Array, ...] = ()
         if controller is not None:
@@ -146,7 +148,7 @@ class HostBatch:
     def _step(self, steps: int, tau: Array | None, commands: Array | None, wrenches: Array | None) -> None:
         stepper, live = self.stepper, finite_states(self.q, self.v)
         torques = self.tau if tau is None else tau
-        held = stepper.held(commands, wrenches, self._contacts, self.q)
+        held = stepper.held(commands, wrenches, self._contacts, self.q, self.act)
         inputs = [self.q, self.v, torques, *held, *self.parameters.values(), stepper.repeats(steps)]
         q, v, found, progress = step_live(stepper, inputs, live)
         good = progress[:, 1] == steps + 1
@@ -157,11 +159,20 @@ class HostBatch:
             x[rows] = np.where(good[:, None], y, np.nan)
         if self._contacts is not None and len(rows):
             self._contacts[rows] = stepper.contacts_of(found, self._contacts[rows])
+        if self.act is not None and len(rows):
+            self.act[rows] = stepper.activations_of(found)
         self.steps[rows] += steps
 
     # Resets ----------------------------------------------------------------------------------------------------------
 
-    def reset(self, mask: npt.ArrayLike | None, q: Array, v: Array, parameters: Mapping[ParameterName, Array]) -> None:
+    def reset(
+        self,
+        mask: npt.ArrayLike | None,
+        q: Array,
+        v: Array,
+        parameters: Mapping[ParameterName, Array],
+        act: Array | None = None,
+    ) -> None:
         """Set the state of some robots, or of all, and what steps keep of the one before to zero; arrays have a row for
         each robot."""
         rows: Any = slice(None) if mask is None else np.asarray(mask)
@@ -171,6 +182,8 @@ class HostBatch:
             x[rows] = y[rows]
         for name, value in parameters.items():
             self.parameters[name][rows] = value[rows]
+        if self.act is not None:
+            self.act[rows] = 0.0 if act is None else act[rows]
         self.tau[rows] = 0.0
         self.forces[rows] = 0.0
         self.steps[rows] = 0

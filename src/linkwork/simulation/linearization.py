@@ -31,6 +31,7 @@ from linkwork.model.joints import Free, Planar, Spherical
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.tree import tree_of
+from linkwork.quantities.actuation import refuse_passive_tendons
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.functions import constraint_jacobian, passive_forces
@@ -147,6 +148,8 @@ def _continuous(robot: Model, q: Array, v: Array, tau: Array, passive: bool) -> 
             f"'{robot.name}' has gravity compensation, which continuous linearization does not know: give dt, or "
             "passive=False"
         )
+    if passive:
+        refuse_passive_tendons(robot, "continuous linearization")
     total = tau + passive_forces(robot, q, v) if passive else tau
     found = ForwardDynamics(robot).derivatives(q, v, total)
     da_dq, da_dv = found.da_dq.copy(), found.da_dv.copy()

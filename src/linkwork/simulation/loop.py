@@ -45,6 +45,8 @@ class State(NamedTuple):
     """Constraint forces of the step before."""
     contacts: Array | None = None
     """What is kept of contacts (`contacts`): the step that follows starts from their forces; None without contacts."""
+    act: Array | None = None
+    """Activations of actuators; None where none has any."""
 
 
 Propagate = Callable[[State, float, float], tuple[State, int]]
@@ -71,11 +73,12 @@ class Recorder:
         self.q, self.v, self.tau, self.multipliers, self.commands = (np.empty((len(times), *batch, n)) for n in widths)
         self.commands.fill(np.nan)
         self.contacts = None if contacts is None else np.zeros((len(times), *batch, contacts))
+        self.act = np.zeros((len(times), *batch, robot.na)) if robot.na else None
 
     def add(self, state: State) -> None:
         """Keep the state at the next of the times."""
         k = self.count
-        q, v, (tau, commands), multipliers, contacts = state
+        q, v, (tau, commands), multipliers, contacts, act = state
         self.q[k] = q
         self.v[k] = v
         self.tau[k] = tau
@@ -84,20 +87,24 @@ class Recorder:
             self.commands[k] = commands
         if self.contacts is not None and contacts is not None:
             self.contacts[k] = contacts
+        if self.act is not None and act is not None:
+            self.act[k] = act
         self.count = k + 1
 
     def trajectory(self, settings: dict[str, Any], ended: str = "") -> Trajectory:
         """What was kept so far; its torques are also those that actuators make of commands."""
         arrays: tuple[Array, ...] = (self.times, self.q, self.v, self.tau, self.multipliers, self.commands)
-        contacts = self.contacts
+        contacts, act = self.contacts, self.act
         if self.count < len(self.times):
             arrays = tuple(x[: self.count].copy() for x in arrays)
             contacts = None if contacts is None else contacts[: self.count].copy()
+            act = None if act is None else act[: self.count].copy()
         times, q, v, tau, multipliers, commands = arrays
         if not np.isfinite(commands).any():
-            return Trajectory(self.robot, times, q, v, tau, multipliers, settings, ended, None, contacts)
-        tau = tau + torques_of_actuators(self.robot, q, v, commands, self.parameters)
-        return Trajectory(self.robot, times, q, v, tau, multipliers, settings, ended, commands, contacts)
+            return Trajectory(self.robot, times, q, v, tau, multipliers, settings, ended, None, contacts, act)
+        dt = float(settings.get("dt", 0.0))
+        tau = tau + torques_of_actuators(self.robot, q, v, commands, self.parameters, act, dt)
+        return Trajectory(self.robot, times, q, v, tau, multipliers, settings, ended, commands, contacts, act)
 
 
 def run(

@@ -126,7 +126,7 @@ def _run_events(
     loop = import_module("linkwork.simulation.numba_loop")
     called = controller if batched else _of_batch(controller)
     runner, robot, nc = stepper.runner, stepper.robot, stepper.source.nc
-    q, v, (tau, commands), forces, _ = state
+    q, v, (tau, commands), forces, *_ = state
     width = stepper.held(None)[0].size
     accepts = (output != "commands", output != "torques" and width > 0)
     parts = min(runner.threads, max(1, len(q) // SHARE)) if batched else 1

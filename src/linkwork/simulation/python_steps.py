@@ -20,9 +20,15 @@ from linkwork.kernels.stage import Dynamics, StepInputs
 from linkwork.kernels.steps import Step, euler, runge_kutta
 from linkwork.kernels.tableaus import DOPRI5, RK4
 from linkwork.model.model import Model
-from linkwork.plans.tree import TREE, tree_of
+from linkwork.plans.actuation import ACTUATION_TREE, actuation_tree
+from linkwork.quantities.actuation import (
+    acting_activations,
+    actuator_torques,
+    gravity_compensation,
+    next_activations,
+    tendon_forces,
+)
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.functions import actuator_torques, gravity_compensation
 
 SCHEMES: dict[str, Callable[[Dynamics], Step]] = {
     "euler": euler,
@@ -50,20 +56,25 @@ class PythonStepper:
         self.robot, self.integrator = robot, integrator
         self.forward_dynamics = ForwardDynamics(robot, method, wrenches=frames)
         self._passive, self._wrenches = passive, wrenches
-        self._tree = tree_of(robot)
-        dynamics = Dynamics("python", self._accelerations, {}, TREE, False, {}, self._actuation)
+        self._tree = actuation_tree(robot)._replace(act_start=robot.nc)  # the result: constraint forces, activations
+        dynamics = Dynamics("python", self._accelerations, {}, ACTUATION_TREE, False, {}, self._actuation)
         self._step = SCHEMES[integrator](dynamics)
 
     def step(
-        self, q: Array, v: Array, tau: Array, h: float, commands: Array | None = None
-    ) -> tuple[Array, Array, Array, Array]:
-        """``q``, ``v``, constraint forces and error estimates ``(2, nv)`` after one step of the time ``h``."""
-        work = {name: np.zeros(resolve(shape, self._tree)) for name, shape in self._step.work.items()}
-        w, found = SimpleNamespace(**work), np.zeros(self.robot.nc)
+        self, q: Array, v: Array, tau: Array, h: float, commands: Array | None = None, act: Array | None = None
+    ) -> tuple[Array, Array, Array, Array, Array | None]:
+        """``q``, ``v``, constraint forces, error estimates ``(2, nv)`` and activations after one step of ``h``."""
+        shapes = self._step.work | {"act": ("na",), "act_rate": ("na",)}
+        work = {name: np.zeros(resolve(shape, self._tree)) for name, shape in shapes.items()}
+        nc = self.robot.nc
+        w, found = SimpleNamespace(**work), np.zeros(nc + self.robot.na)
+        if act is not None:
+            found[nc:] = act
         timing = np.array([h, float(commands is not None)])
         inputs = StepInputs(tau, commands, self._wrenches, self._passive, None, timing)
         self._step.text(self._tree, w, q, v, inputs, found)
-        return w.qs, w.vs, found, work.get("step_error", np.zeros((2, self.robot.nv)))
+        error = work.get("step_error", np.zeros((2, self.robot.nv)))
+        return w.qs, w.vs, found[:nc], error, found[nc:] if self.robot.na else None
 
     def _accelerations(
         self, tree: Any, w: Any, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, found: Array
@@ -71,12 +82,19 @@ class PythonStepper:
         solution = self.forward_dynamics(q, v, torque, inputs.wrenches)
         a[:] = solution.acceleration
         if solution.multipliers is not None:
-            found[:] = solution.multipliers
+            found[: self.robot.nc] = solution.multipliers
 
     def _actuation(
-        self, tree: Any, w: Any, q: Array, v: Array, commands: Array | None, commanded: float, torque: Array
+        self, tree: Any, w: Any, q: Array, v: Array, commands: Array | None, h: float, commanded: float, torque: Array
     ) -> None:
         if self.robot.gravity_compensation:
             torque += gravity_compensation(self.robot, q)
-        if commands is not None:
-            torque += actuator_torques(self.robot, q, v, commands)
+        if any(tendon.is_passive for tendon in self.robot.tendons):
+            torque += tendon_forces(self.robot, q, v)
+        if commands is None:
+            return
+        act = None
+        if self.robot.na:
+            w.act_rate[:] = next_activations(self.robot, commands, w.act, h).rate
+            act = acting_activations(self.robot, commands, w.act, h)
+        torque += actuator_torques(self.robot, q, v, commands, act)

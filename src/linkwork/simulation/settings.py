@@ -15,6 +15,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, fresh_floats
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
+from linkwork.model.tendons import without_springs
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import ControllerOutput
 from linkwork.simulation.contacts import has_contacts, limits_at_start
@@ -24,6 +25,7 @@ from linkwork.simulation.stabilization import (
     AUTO,
     passive_parameters,
     stabilized,
+    stopped_tendons,
     time_constant_of,
 )
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
@@ -178,7 +180,8 @@ class StepSettings:
         passive = passive_parameters(robot, self.passive, bool(self.limits), at)
         moved = with_implicit_armature(robot, self.dt) if self.integrator == "euler" and self.passive else robot
         if not self.passive:
-            moved = replace(moved, gravity_compensation={})
+            moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
+        moved = replace(moved, tendons=stopped_tendons(robot, moved.tendons, bool(self.limits), at))
         held = stabilized(moved, self.time_constant, self.dt)
         return PythonStepper(held, self.method, self.integrator, passive, self.frames, wrenches)
 

@@ -17,6 +17,7 @@ from linkwork.inputs import count as counted
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values
 from linkwork.quantities.arguments import Array, frame_names
+from linkwork.simulation.activations import initial_activations
 from linkwork.simulation.actuation import robot_parameters
 from linkwork.simulation.contacts import ContactHistory
 from linkwork.simulation.control import Controller, as_controller
@@ -43,6 +44,7 @@ class Robots(Protocol):
     q: Any
     v: Any
     steps: Any
+    act: Any
 
     @property
     def contacts(self) -> Any:
@@ -61,7 +63,9 @@ class Robots(Protocol):
     def advance(self, steps: int, tau: Any, commands: Any, wrenches: Any, record_every: int) -> tuple[Any, Any] | None:
         """Make steps."""
 
-    def reset(self, mask: Any, q: Any, v: Any, parameters: Mapping[ParameterName, Any]) -> None:
+    def reset(
+        self, mask: Any, q: Any, v: Any, parameters: Mapping[ParameterName, Any], act: Array | None = None
+    ) -> None:
         """Set the state of some robots."""
 
 
@@ -81,6 +85,7 @@ class Simulation:
         q: Configurations at the start and after resets, ``(nq,)`` or ``(count, nq)``; by default the assembled pose of
             the robot, or the neutral one.
         v: Joint velocities then, ``(nv,)`` or ``(count, nv)``; by default at rest.
+        act: Activations of actuators then, ``(na,)`` or ``(count, na)``; by default zero. On the CPU alone.
         dt: Time of one step, in seconds.
         integrator: How steps are made, see `Stepper`; not ``dopri5``.
         method: Coordinates of a robot with loops, see `Stepper`.
@@ -107,6 +112,7 @@ class Simulation:
         *,
         q: npt.ArrayLike | None = None,
         v: npt.ArrayLike | None = None,
+        act: npt.ArrayLike | None = None,
         dt: float = 1e-3,
         integrator: Integrator = "euler",
         method: StepMethod = "auto",
@@ -126,6 +132,7 @@ class Simulation:
         if integrator == "dopri5":
             raise InputError("integrator 'dopri5' has steps of adaptive length, robots step together: use euler or rk4")
         self._start = self._states(q, v)
+        self._start_act = initial_activations(robot, act, self.count)
         self.controller = as_controller(controller)
         if controller is not None and self.controller is None:
             raise InputError(
@@ -198,6 +205,11 @@ class Simulation:
         return self._robots.v
 
     @property
+    def act(self) -> Any:
+        """Activations of actuators, ``(count, na)``: the array that steps change; None where none has any."""
+        return self._robots.act
+
+    @property
     def steps(self) -> Any:
         """Steps of each robot since its last reset, ``(count,)``."""
         return self._robots.steps
@@ -228,6 +240,7 @@ class Simulation:
         q: Any = None,
         v: Any = None,
         parameters: Mapping[ParameterName, npt.ArrayLike] | None = None,
+        act: npt.ArrayLike | None = None,
     ) -> None:
         """Set the state of some robots: their clocks, forces of contacts, and torques held, to zero.
 
@@ -237,6 +250,7 @@ class Simulation:
                 the start.
             v: Joint velocities, likewise; by default those at the start, or at rest where ``q`` is given.
             parameters: New parameters, by name, of those that the simulation was made with: shaped as there.
+            act: Activations of actuators, ``(na,)`` or ``(count, na)``; by default those at the start.
         """
         changed: dict[ParameterName, Array] = {}
         for name, value in robot_parameters(self.robot, parameters or {}, self.count).items():
@@ -246,7 +260,8 @@ class Simulation:
             changed[name] = value
         full = self._of_robots(changed)
         state = self._start if q is None and v is None else (q, v)
-        self._robots.reset(mask, *self._given_states(*state), full)
+        begin = self._start_act if act is None else initial_activations(self.robot, act, self.count)
+        self._robots.reset(mask, *self._given_states(*state), full, begin)
 
     def _given_states(self, q: Any, v: Any) -> tuple[Any, Any]:
         if q is self._start[0]:

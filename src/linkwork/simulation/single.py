@@ -14,6 +14,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import Integrator, SimulationMethod, above_zero, count, named_options
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
+from linkwork.simulation.activations import initial_activations
 from linkwork.simulation.actuation import (
     Actuation,
     ControlFunction,
@@ -50,6 +51,7 @@ def simulate(
     q: npt.ArrayLike | None = None,
     v: npt.ArrayLike | None = None,
     *,
+    act: npt.ArrayLike | None = None,
     seconds: float,
     dt: float = 1e-3,
     integrator: Integrator = "euler",
@@ -83,6 +85,7 @@ def simulate(
         robot: The mechanism.
         q: Configuration at the start, ``(nq,)``; by default the assembled or neutral pose.
         v: Joint velocities at the start, ``(nv,)``; by default at rest.
+        act: Activations of actuators at the start, ``(na,)``, such as ``robot.activations["home"]``; by default zero.
         seconds: How long. It need not be a multiple of ``dt``: the last step is then shorter, so that the simulation
             ends when it should.
         dt: Time of one step, in seconds; the longest one of ``dopri5``.
@@ -137,7 +140,7 @@ def simulate(
             ended = run(
                 schedule,
                 events,
-                State(at, rate, constant, np.zeros(robot.nc), contacts),
+                State(at, rate, constant, np.zeros(robot.nc), contacts, initial_activations(robot, act)),
                 propagate,
                 recorder,
                 feedback=feedback,
@@ -220,7 +223,7 @@ class _Task:
             one = one_compiled_step(stepper, wrenches)
             return schedule.stops(), adaptive_steps(one, steps.dt, self.tolerance, robot), feedback
         propagate = compiled_steps(stepper, self._stepper, wrenches)
-        if function is not None and machine_code and is_compiled(function) and not stepper.contact:
+        if function is not None and machine_code and is_compiled(function) and not (stepper.contact or robot.na):
             how = (function, self.output, self.constant, wrenches, schedule, recorder)
             return schedule.outer_stops(), numba_steps(stepper, propagate, *how), feedback
         return schedule.stops(), propagate, feedback

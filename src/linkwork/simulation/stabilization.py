@@ -14,7 +14,9 @@ from linkwork.errors import InputError
 from linkwork.inputs import Auto, TimeConstant, above_zero
 from linkwork.kernels.stage import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
+from linkwork.model.tendons import Tendon
 from linkwork.plans.actuation import BEYOND
+from linkwork.quantities.actuation import tendon_jacobian
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import mass_matrix
 
@@ -31,7 +33,13 @@ def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
     That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``.
     """
     damping = np.zeros(robot.nv)
+    arms = (
+        tendon_jacobian(robot, q) if any(actuator.tendon for actuator in robot.actuators) else np.zeros((0, robot.nv))
+    )
+    pulled = {tendon.name: arm for tendon, arm in zip(robot.tendons, arms, strict=False)}
     for actuator in robot.actuators:
+        if actuator.tendon:
+            damping -= actuator.bias[2] * np.square(actuator.gear[0] * pulled[actuator.tendon])
         for joint, gear in actuator.gears:
             damping[robot.v_slice(joint)] -= actuator.bias[2] * np.square(gear)
     if not (damping > 0).any():
@@ -113,3 +121,24 @@ def passive_parameters(robot: Model, passive: bool, limits: bool, at: npt.ArrayL
             table[k, STOP_STIFFNESS] = np.where(stopped, inertia[k] / STOP_TIME**2, 0.0)
             table[k, STOP_DAMPING] = np.where(stopped, 2 * inertia[k] / STOP_TIME, 0.0)
     return table
+
+
+def stopped_tendons(robot: Model, tendons: Sequence[Tendon], limits: bool, at: npt.ArrayLike) -> tuple[Tendon, ...]:
+    """Tendons with stops at their limits, made for the inertia that their lengths move at a configuration.
+
+    Args:
+        robot: The mechanism.
+        tendons: Its tendons.
+        limits: Whether limits are stops.
+        at: The configuration.
+    """
+    if not limits or not any(tendon.is_limited for tendon in tendons):
+        return tuple(replace(tendon, stop=(0.0, 0.0)) for tendon in tendons)
+    J = tendon_jacobian(robot, at)
+    mobility = np.einsum("tv,vt->t", J, np.linalg.pinv(mass_matrix(robot, at), hermitian=True) @ J.T)
+    found = []
+    for tendon, free in zip(tendons, mobility, strict=True):
+        inertia = 1.0 / max(float(free), 1e-3 / robot.mass) if robot.mass > 0 else 1.0
+        made = (inertia / STOP_TIME**2, 2 * inertia / STOP_TIME) if tendon.is_limited else (0.0, 0.0)
+        found.append(tendon if tendon.is_limited and any(tendon.stop) else replace(tendon, stop=made))
+    return tuple(found)

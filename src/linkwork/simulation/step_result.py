@@ -43,6 +43,11 @@ class StepResult:
         return self._stepper.contacts_of(self._found)
 
     @property
+    def act(self) -> Array | None:
+        """Activations of actuators after the steps, ``(..., na)``; None where none has any."""
+        return self._stepper.activations_of(self._found)
+
+    @property
     def contacts(self) -> ContactHistory:
         """Forces, gaps and velocities of contacts in the last step by the names of pairs, and energy lost."""
         row = self.contact_state

@@ -26,16 +26,19 @@ from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTAC
 from linkwork.kernels.steps import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
+from linkwork.model.tendons import without_springs
 from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE, with_actuators
 from linkwork.plans.clusters import cluster_tree
 from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.arguments import Array, bound_call, frame_names
+from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+from linkwork.simulation.activations import with_activations
+from linkwork.simulation.bound_steps import bound_steps
 from linkwork.simulation.contact_inputs import ContactInputs
 from linkwork.simulation.contact_programs import ContactStepsRunner
 from linkwork.simulation.contacts import ContactRow, has_contacts
@@ -47,6 +50,7 @@ from linkwork.simulation.stabilization import (
     check_step_parameters,
     passive_parameters,
     stabilized,
+    stopped_tendons,
     unstabilized,
 )
 from linkwork.simulation.step_result import StepResult
@@ -86,7 +90,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
         limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
             the inertia that the joint feels at ``stops_at``, and soft enough to give way. With contacts they hold
-            exactly, unless this is ``"soft"``.
+            exactly, unless this is ``"soft"``; limits of tendons are such springs always.
         regularization: Regularization of the proximal iterations, as for `ForwardDynamics`.
         iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
         stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
@@ -142,19 +146,17 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         if (integrator, dynamics) not in STEPS:
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
-        self.passive_parameters = passive_parameters(
-            robot,
-            passive,
-            limits == "soft" or (bool(limits) and not self.contact),
-            robot.neutral() if stops_at is None else stops_at,
-        )
+        stopped = robot.neutral() if stops_at is None else stops_at
+        springs = limits == "soft" or (bool(limits) and not self.contact)
+        self.passive_parameters = passive_parameters(robot, passive, springs, stopped)
         stable = robot.unconstrained()
         if bound:
             stable = unstabilized(robot) if minimal else stabilized(robot, time_constant, self.dt)
         if integrator == "euler" and passive:
             stable = with_implicit_armature(stable, self.dt)
         if not passive:
-            stable = replace(stable, gravity_compensation={})
+            stable = replace(stable, gravity_compensation={}, tendons=without_springs(stable.tendons))
+        stable = replace(stable, tendons=stopped_tendons(robot, stable.tendons, bool(limits), stopped))
         implicit = self.dt if integrator == "euler" and passive else 0.0
         own = replace(robot if passive else without_passive_forces(robot), constraints=stable.constraints)
         inputs = ParameterInputs(own, parameters, implicit)
@@ -178,10 +180,13 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             tree, driven = lcaba_tree_of_compliances(stable, frames), ACTUATION_LCABA_TREE
         else:
             tree, driven = tree_of(stable, frames), ACTUATION_TREE
-        if not self.contact and (self.takes_commands or stable.gravity_compensation):
+        pulled = any(tendon.is_passive for tendon in stable.tendons)
+        if not self.contact and (self.takes_commands or stable.gravity_compensation or pulled):
             dynamics += "_driven"
             tree = with_actuators(stable, tree, driven)
         self.source = robot
+        self.na = int(getattr(tree, "na", 0))
+        """Activations of actuators."""
         program = Program.of_robot(stable, self._algorithm(integrator, dynamics), tree)
         arguments = {
             "robot": robot,
@@ -261,7 +266,17 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         rows = self.source.nc
         if self.contact_row is not None:
             return self.contact_row.of_result(found, self.source.nv)[..., self.contact_row.places["multipliers"]]
-        return found[..., 2 : 2 + rows] if found.shape[-1] else np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
+        if found.shape[-1] > self.na:
+            return found[..., 2 : 2 + rows]
+        return np.zeros((*found.shape[:-1], rows), dtype=found.dtype)
+
+    def activations_of(self, found: Array) -> Array | None:
+        """Activations after steps, ``(..., na)``; None where no actuator has any.
+
+        Args:
+            found: The result of the steps, as the program returns it.
+        """
+        return found[..., found.shape[-1] - self.na :] if self.na else None
 
     def contacts_of(self, found: Array, before: Array | None = None) -> Array | None:
         """What simulations keep of contacts, ``(..., width)`` (`contacts`); None without them.
@@ -283,6 +298,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         steps: int = 1,
         *,
         commands: npt.ArrayLike | None = None,
+        act: npt.ArrayLike | None = None,
         wrenches: npt.ArrayLike | None = None,
         contact_state: Array | None = None,
         **parameters: npt.ArrayLike,
@@ -296,15 +312,16 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             steps: How many steps.
             commands: Commands of the actuators, ``(..., actuators)``, which act beside the torques; without them
                 actuators do nothing.
+            act: Activations of actuators, ``(..., na)``; by default zero. The result has those after the steps.
             wrenches: External wrenches on the frames that the stepper was made with, ``(..., frames, 6)``, each
                 ``[moment, force]`` in the frame's axes; by default none.
             contact_state: `StepResult.contact_state` of the steps before, whose forces these start from (warm start).
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         if self.given is not None and steps != 1:
-            return self._one_by_one(q, v, tau, steps, commands, wrenches, contact_state, parameters)
+            return self._one_by_one(q, v, tau, steps, commands, act, wrenches, contact_state, parameters)
         P = self._given_parameters(parameters) if parameters else self._own_parameters
-        u, _, _, R, timing = self.held(commands, contacts=contact_state, q=q)
+        u, _, _, R, timing = self.held(commands, contacts=contact_state, q=q, act=act)
         if tau is None:
             tau = self._no_torques
         if wrenches is None:
@@ -330,6 +347,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         tau: npt.ArrayLike | None,
         steps: int,
         commands: npt.ArrayLike | None,
+        act: npt.ArrayLike | None,
         wrenches: npt.ArrayLike | None,
         row: Array | None,
         parameters: Mapping[str, Any],
@@ -337,8 +355,8 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         """Steps between which contact points are found."""
         made = None
         for _ in range(count(steps, "steps")):
-            made = self(q, v, tau, commands=commands, wrenches=wrenches, contact_state=row, **parameters)
-            q, v, row = made.q, made.v, self.contacts_of(made._found, row)
+            made = self(q, v, tau, commands=commands, act=act, wrenches=wrenches, contact_state=row, **parameters)
+            q, v, row, act = made.q, made.v, self.contacts_of(made._found, row), made.act
         assert made is not None
         made._progress[..., 1] += steps - 1
         return made
@@ -385,6 +403,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         tau: Array | None = None,
         *,
         commands: Array | None = None,
+        act: Array | None = None,
         wrenches: Array | None = None,
         steps: int = 1,
         out: tuple[Array, Array] | None = None,
@@ -400,60 +419,22 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             v: Joint velocities, ``(nv,)``.
             tau: Joint torques, ``(nv,)``; by default none.
             commands: Commands of the actuators, ``(actuators,)``; by default actuators do nothing.
+            act: Activations of actuators, ``(na,)``, which every call moves on; for robots that have any.
             wrenches: External wrenches, ``(frames, 6)``; by default none.
             steps: How many steps each call makes.
             out: Arrays ``(q, v)`` that every call writes; by default ``q`` and ``v`` themselves are moved on, so that
                 calls follow one another.
             parameters: Parameters of the robot that are inputs, by name; by default the robot's own.
         """
-        for name, x in (("q", q), ("v", v)):
-            if not isinstance(x, np.ndarray):
-                raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
-        lead = q.shape[: max(q.ndim - 1, 0)]
-        chosen = self._given_parameters(parameters, once=True)
-        inputs = [q, v, self._no_torques if tau is None else tau, *self.held(commands, wrenches), *chosen]
-        if self.given is not None:
-            raise InputError(f"bind: contact points of '{self.source.name}' are found between steps; call the stepper")
-        if self.contact:
-            inputs[6] = np.array(np.broadcast_to(self._R, (*lead, self._R.size)), order="C")
-        if self.integrator != "dopri5":
-            inputs.append(self.repeats(count(steps, "steps")))
-        elif steps != 1:
-            raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
-        if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
-            raise InputError("bind: out is a pair of arrays, (q, v) after the steps; without it q and v are moved on")
-        made = [np.empty((*lead, *shape), self._dtype) for shape in self.program.output_shapes()]
-        outputs = made if out is None else [*out, *made[2:]]
-        if out is None:
-            for x in (q, v):
-                if not x.flags.writeable:
-                    raise InputError("bind: q and v are moved on, and one of them is read-only; give out=(q, v)")
-        call = bound_call(self.runner, [*inputs, *outputs], (q, v) if out is None else None)
-        if self.contact:
-            return self._warm_started(call, inputs[6], outputs[2])
-        if not self.minimal:
-            return call
-
-        def checked() -> None:
-            call()
-            self.check_loops(outputs[-1])
-
-        return checked
-
-    def _warm_started(self, call: Callable[[], None], R: Array, found: Array) -> Callable[[], None]:
-        """Calls that start from the forces of the one before."""
-        row = self.contact_row
-        assert row is not None
-
-        def started() -> None:
-            call()
-            forces = row.start(row.of_result(found, self.source.nv), float(self._R[0]))
-            R[..., R.shape[-1] - forces.shape[-1] :] = forces  # nothing is given after them
-
-        return started
+        return bound_steps(self, q, v, tau, commands, act, wrenches, steps, out, parameters)
 
     def held(
-        self, commands: Any, wrenches: Any = None, contacts: Array | None = None, q: npt.ArrayLike | None = None
+        self,
+        commands: Any,
+        wrenches: Any = None,
+        contacts: Array | None = None,
+        q: npt.ArrayLike | None = None,
+        act: Any = None,
     ) -> tuple[Any, ...]:
         """Inputs of the steps that are held over many of them, from commands to the timing.
 
@@ -462,15 +443,23 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             wrenches: External wrenches on the frames that were named; by default none.
             contacts: What was kept of contacts in the step before (`contacts_of`); by default nothing.
             q: Configuration before the step, where contact points are found between steps (`given`).
+            act: Activations of actuators before the step; by default zero.
         """
         pushed = self._no_wrenches if wrenches is None else wrenches
         R = self._R
         if self.contact_inputs is not None and q is not None:
             R = self.contact_inputs.started(R, contacts, q)
         if commands is None:
-            return self._uncommanded, pushed, self._passive, R, self._timing
+            u = self._uncommanded
+            if act is not None and self.na:
+                u = with_activations(self.source, u[: u.size - self.na], act, self._dtype)
+            return u, pushed, self._passive, R, self._timing
         if not self.takes_commands:
             check_actuators(self.source)
+        if self.na:
+            commands = with_activations(self.source, commands, act, self._dtype)
+        elif act is not None and np.size(act):
+            raise InputError(f"act is given, but no actuator of '{self.source.name}' has an activation")
         return commands, pushed, self._passive, R, self._timing_commanded
 
     def repeats(self, steps: int) -> Array:

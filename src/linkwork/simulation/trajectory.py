@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
+    from linkwork.quantities.sensors import SensorValues
     from linkwork.viewer import Viewer
 
 
@@ -58,6 +60,8 @@ class Trajectory(Motion):
             how["control_every"] = kept["control_every"]
         if self.contact_state is not None and changes.get("contact") is not False:
             how["contact_state"] = self.contact_state[index]
+        if self.act is not None:
+            how["act"] = self.act[index]
         how |= {"start": float(self.times[index]), "closed": False} | changes
         return simulate(robot, self.q[index], self.v[index], seconds=seconds, **how)
 
@@ -89,6 +93,19 @@ class Trajectory(Motion):
     def contact_forces(self) -> Array | None:
         """Forces of contact points along t1, t2, n, ``(k, ..., nslots, 3)``, on second shapes; None without any."""
         return self.contacts.forces if self._has_its_contacts() else None
+
+    def sensors(self, names: str | Sequence[str] | None = None) -> SensorValues:
+        """Values of sensors at the recorded states by name, ``(k, ..., size)`` each.
+
+        Accelerations and forces are those in the step that follows a state, as MuJoCo's ``mj_step`` has them: it is
+        made once more, by semi-implicit Euler, with the torques that acted (for the last state, those given before).
+
+        Args:
+            names: Names of sensors; by default all that are computed.
+        """
+        from linkwork.simulation.sensors import trajectory_sensors
+
+        return trajectory_sensors(self, names)
 
     # Files ----------------------------------------------------------------------------------------------
 

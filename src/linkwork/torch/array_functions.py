@@ -104,6 +104,14 @@ class ArrayFunction:
         """`value` of exactly the inputs that a call must have, in their order."""
         return lambda *arrays: self.value(dict(zip(self.given, arrays, strict=True)))
 
+    def positional_vjp(self, seeded: Sequence[str]) -> Callable[..., list[Any]] | None:
+        """`vjp` of exactly the inputs that a call must have, then seeds of these results; None where it is no program.
+
+        Args:
+            seeded: Results that have seeds.
+        """
+        return None
+
     def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
         raise NotImplementedError

@@ -70,6 +70,10 @@ class _Rules(torch.autograd.Function):
     def backward(ctx: Any, *seeds: Tensor | None) -> Any:
         """Gradients by the tensors of the call."""
         saved, needed = ctx.saved_tensors, ctx.needs_input_grad[1:]
+        if ctx.call.kind == "value" and not _grad_enabled() and not _transforms_active():
+            quick = ctx.call.device_gradients(saved, seeds)
+            if quick is not None:
+                return (None, *quick)
         found = derivatives.backward(ctx.call, saved[: ctx.count], saved[ctx.count :], seeds, needed)
         return (None, *found)
 

@@ -77,6 +77,7 @@ class Call:
         self.by = tuple(name for name in arrays.by if name in names)
         """Inputs among these that are differentiated by."""
         self._positional = arrays.positional_value() if kind == "value" and names == arrays.given else None
+        self._gradients: dict[Any, Callable[..., list[Tensor]] | None] = {}
         self._one_type = not function.evaluator._backend.single_for_single
         self._own_type = torch.float64 if function.evaluator._backend.dtype == "float64" else torch.float32
 
@@ -215,6 +216,43 @@ class Call:
                 tensors = [y.detach().resolve_neg().to(dtype) for y in tensors]
                 break
         return tuple(self._compute(self.function.arrays_on(device, TYPES[dtype]), tensors))
+
+    def device_gradients(self, saved: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> list[Tensor | None] | None:
+        """Gradients of `value` by its tensors on a CUDA device, at little cost; None where it is not that simple.
+
+        Args:
+            saved: Tensors of the call, and what else was kept.
+            seeds: Gradients by its results; None: zero.
+        """
+        first, given = saved[0], [s for s in seeds if s is not None]
+        if not first.is_cuda or not given:
+            return None
+        dtype, where = first.dtype, first.get_device()
+        inputs = saved[: len(self.names)]
+        for x in (*inputs, *given):
+            if x.dtype is not dtype or x.get_device() != where or x.is_neg():
+                return None
+        key = where, dtype, tuple([s is None for s in seeds])
+        if key not in self._gradients:
+            self._gradients[key] = self._made_gradients(first, seeds)
+        run = self._gradients[key]
+        if run is None:
+            return None
+        found = dict(zip(self.by, run(*inputs, *given), strict=True))
+        made: list[Tensor | None] = []
+        for name, x in zip(self.names, inputs, strict=True):
+            g = found.get(name)
+            made.append(g if g is None or g.shape == x.shape else g.sum_to_size(x.shape))
+        return made
+
+    def _made_gradients(self, like: Tensor, seeds: Sequence[Tensor | None]) -> Callable[..., list[Tensor]] | None:
+        results = self.function.arrays.results
+        seeded = tuple(name for name, s in zip(results, seeds, strict=False) if s is not None)
+        plain = self.names == self.function.arrays.given and self.dtype([like]) == like.dtype
+        if not plain or sum(s is not None for s in seeds) != len(seeded):
+            return None
+        on_device = self.function.arrays_on(like.device, TYPES[like.dtype])
+        return on_device.positional_vjp(seeded) if len(on_device.by) == len(self.by) else None
 
     def _own_arrays(self, tensors: Sequence[Tensor]) -> Sequence[Any] | None:
         """NumPy arrays of CPU tensors of the evaluator's own type; None where some are others."""

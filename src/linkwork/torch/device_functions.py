@@ -39,8 +39,7 @@ class MapOnDevice:
         if self._launch is None:
             runner = self._evaluator.runner
             self._launch = Launch(runner, named(runner.names), self._device)
-            self._names = list(runner.names)
-        return self._launch(dict(zip(self._names, tensors, strict=True)))[0]
+        return self._launch.run(tensors)[0]
 
     @property
     def jvp(self) -> MapOnDevice:
@@ -143,6 +142,29 @@ class DeviceFunction(ArrayFunction):
         def run(*tensors: Tensor) -> Sequence[Tensor]:
             made = launch.run(tensors)
             return [made[k] if at is None else made[k][..., at] for k, at in parts]
+
+        return run
+
+    def positional_vjp(self, seeded: Sequence[str]) -> Callable[..., list[Tensor]] | None:
+        """`vjp` of exactly the inputs that a call must have, then seeds of these results; None where it is no program.
+
+        Args:
+            seeded: Results that have seeds.
+        """
+        product = self._product("vjp")
+        if isinstance(product, Stages) or self.curved_results:
+            return None
+        launch = Launch(product.runner, self._held(product, (), (), seeded), self.device)  # type: ignore[arg-type]
+        places = launch.places([*self.given, *(f"y_{name}" for name in seeded)])
+        if places is None:
+            return None
+        curved = [(self.by.index(name), self.given.index(name)) for name in self.curved if name in self.by]
+
+        def run(*tensors: Tensor) -> list[Tensor]:
+            found = launch.run([tensors[k] for k in places])
+            for k, at in curved:
+                found[k] = self.maps.gradient(tensors[at], found[k])
+            return found
 
         return run
 

@@ -126,6 +126,16 @@ class Launch:
         """
         return not self._batches and self._names == list(names)
 
+    def places(self, names: Sequence[str]) -> list[int] | None:
+        """Where among these the tensors of the program are; None where it takes others.
+
+        Args:
+            names: Of inputs.
+        """
+        if self._batches or not set(self._names) <= set(names):
+            return None
+        return [list(names).index(name) for name in self._names]
+
     def _planned(self, given: Sequence[Tensor]) -> _Plan:
         """What calls with tensors like these have in common."""
         leads = []

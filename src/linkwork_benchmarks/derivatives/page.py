@@ -108,8 +108,9 @@ def _growth(results: Results) -> str:
     text = (
         "Operations of all Jacobians. Those of inverse dynamics have an entry for each pair of a joint and an "
         "ancestor, n d in all with the depth d: on chains n², on stars a number that is linear in n. Those of "
-        "forward dynamics are full, 3 n² numbers. Each takes as many products as its row and column have ancestors "
-        "in common: on stars as many as the base has degrees of freedom, on chains up to n."
+        "forward dynamics are full, 3 n² numbers, and take a bounded number of operations each: on shallow trees as "
+        "many products as row and column have ancestors in common, on deep ones sweeps of articulated bodies. "
+        "*Branched* is a chain of half as many links with another link at each."
     )
     titles = ("family", "nv", "inverse", "inverse / nv²", "forward", "forward / number")
     return f"## Growth\n\n{text}\n\n{tables.table(titles, rows)}"

@@ -30,8 +30,9 @@ class Jacobians:
 class Growth:
     """Operations of Jacobians of mechanisms of growing size."""
 
-    family: Literal["chain", "star"]
-    sizes: tuple[int, ...] = (8, 16, 32, 64)
+    family: Literal["chain", "branched", "star"]
+    """A chain; a chain of half as many links with another at each; limbs on a floating base."""
+    sizes: tuple[int, ...] = (8, 16, 32, 64, 128)
 
     @property
     def name(self) -> str:
@@ -67,6 +68,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Feet("talos", ("leg_left_6_joint", "leg_right_6_joint")),
     Feet("go2", ("FL_calf_joint", "FR_calf_joint", "RL_calf_joint", "RR_calf_joint"), 3, compiled=True),
     Growth("chain"),
+    Growth("branched"),
     Growth("star", (2, 4, 8, 16)),
 )
 

@@ -175,12 +175,29 @@ def _feet(scenario: Feet, settings: Settings, journal: Journal) -> None:
         say(f"  {contender.name:<24}{seconds * 1e6:12.2f} µs")
 
 
+def branched_chain(size: int) -> lw.Mechanism:
+    """A chain of half as many links, each with a second link at its end: deep, and branching everywhere.
+
+    Args:
+        size: Links in all.
+    """
+    rng, build, parent = np.random.default_rng(size), lw.Builder(f"branched chain of {size}"), "world"
+    for k in range(size // 2):
+        for name in (f"branch{k}", f"link{k}"):
+            build.body(name, lw.Inertia.box(1.0, (0.1, 0.2, 0.3), com=tuple(rng.normal(size=3) / 10)))
+            build.joint(name, lw.Revolute("xyz"[k % 3]), parent, name, at=(0.1, 0.0, 0.3))
+        parent = f"link{k}"
+    return build.build()
+
+
 def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
-    make: Callable[[int], lw.Mechanism] = (
-        lw.zoo.serial_chain if scenario.family == "chain" else lambda n: lw.zoo.star_of_loops(n)
-    )
+    families: dict[str, Callable[[int], lw.Mechanism]] = {
+        "chain": lw.zoo.serial_chain,
+        "branched": branched_chain,
+        "star": lambda size: lw.zoo.star_of_loops(size),
+    }
     for size in scenario.sizes:
-        robot = make(size)
+        robot = families[scenario.family](size)
         for name, evaluator in (("inverse", InverseDerivatives(robot)), ("forward", ForwardDerivatives(robot))):
             journal.metrics[f"{scenario.name}.{name}.{robot.nv}"] = evaluator.operation_count().total
 

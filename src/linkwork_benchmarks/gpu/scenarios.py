@@ -13,6 +13,9 @@ STATES = 1 << 20
 """States of a batch."""
 
 
+Motion = Literal["free", "standing", "pushed", "dropped"]
+
+
 @dataclass(frozen=True)
 class Dynamics(NamedScenario):
     """Forward dynamics of random states, all on the GPU, number-major."""
@@ -42,6 +45,15 @@ class FirstCalls(NamedScenario):
 
 
 @dataclass(frozen=True)
+class FirstSteps(NamedScenario):
+    """Seconds from a simulation of Cassie on the ground to its first step, in the same way."""
+
+    NAME = "gpu.first_steps.{dtype}"
+
+    dtype: Precision
+
+
+@dataclass(frozen=True)
 class Overhead(NamedScenario):
     """Time that a call takes of the host, of arrays of torch."""
 
@@ -66,25 +78,47 @@ class Steps(NamedScenario):
 
     NAME = "gpu.steps.{motion}.{dtype}"
 
-    motion: Literal["free", "standing", "pushed"]
+    motion: Motion
     dtype: Precision
-    robots: int = 1 << 18
-    steps: int = 1000
+    robots: int = 1 << 20
+    steps: int = 100
+
+    @property
+    def name(self) -> str:
+        """Those of fewer robots say so."""
+        return super().name + ("" if self.robots >= 1 << 18 else f".{self.robots}")
+
+
+@dataclass(frozen=True)
+class PeerSteps(NamedScenario):
+    """Steps of MJX with Cassie's file, its contacts on, as it does them: soft loops, few iterations of its solver."""
+
+    NAME = "gpu.mjx.cassie"
+
+    worlds: int = 32_768
+    steps: int = 20
+    iterations: int = 4
 
 
 ROBOTS: tuple[tuple[str, ForwardMethod], ...] = (("talos", "aba"), ("cassie", "cluster"), ("digit", "prox_bbo"))
 TYPES: tuple[Precision, ...] = ("float32", "float64")
+MOTIONS: tuple[Motion, ...] = ("standing", "pushed", "dropped")
+"""Of Cassie on the ground."""
 
 SCENARIOS: tuple[NamedScenario, ...] = (
     *(Dynamics(robot, method, dtype) for robot, method in ROBOTS for dtype in TYPES),
     *(Dynamics(robot, method, dtype, "solution") for robot, method in ROBOTS[1:] for dtype in TYPES),
     *(Dynamics("digit", "prox_bbo", dtype, "converged") for dtype in TYPES),
     FirstCalls((("talos", "aba", "float32"), ("cassie", "cluster", "float64"), ("digit", "prox_bbo", "float64"))),
+    *(FirstSteps(dtype) for dtype in TYPES),
     Overhead(),
     *(Gradient(dtype) for dtype in TYPES),
-    Steps("free", "float32"),
-    Steps("standing", "float32", steps=200),
-    Steps("pushed", "float32", steps=200),
+    Steps("free", "float32", 1 << 18, 1000),
+    Steps("free", "float64", 1 << 18),
+    *(Steps(motion, "float32") for motion in MOTIONS),
+    *(Steps(motion, "float64", 1 << 18, 50) for motion in MOTIONS[1:]),
+    *(Steps(motion, "float32", 4096) for motion in MOTIONS),
+    PeerSteps(),
 )
 
 
@@ -92,4 +126,6 @@ def smaller(scenario: NamedScenario) -> NamedScenario:
     """For a quick look."""
     if isinstance(scenario, Dynamics | Gradient):
         return replace(scenario, states=1 << 14)
-    return replace(scenario, robots=1 << 12, steps=20) if isinstance(scenario, Steps) else scenario
+    if isinstance(scenario, Steps):
+        return replace(scenario, robots=min(scenario.robots, 1 << 18), steps=20)
+    return replace(scenario, worlds=4096) if isinstance(scenario, PeerSteps) else scenario

@@ -19,7 +19,16 @@ from typing import Any, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork_benchmarks.gpu.scenarios import Dynamics, FirstCalls, Gradient, Overhead, Steps
+from linkwork_benchmarks.gpu.scenarios import (
+    Dynamics,
+    FirstCalls,
+    FirstSteps,
+    Gradient,
+    Motion,
+    Overhead,
+    PeerSteps,
+    Steps,
+)
 from linkwork_benchmarks.robots import MODELS
 from linkwork_benchmarks.robots import load as load_example
 from linkwork_benchmarks.runner import Journal, Settings, measure_by_type, say
@@ -32,6 +41,10 @@ DISTINCT = 64
 """States that are different; a batch repeats them."""
 CORES = {"float32": 128, "float64": 64}
 """Fused multiplications and additions that a multiprocessor of compute capability 9.0 makes in a cycle."""
+COMPARED, FEW_STEPS = 256, 20
+"""Robots that are stepped on the CPU, too, and how often."""
+IN_A_ROW = 20
+"""Calls that are made before the GPU is waited for."""
 HIGHEST_CLOCK = 13
 """The driver's number of the attribute."""
 
@@ -82,19 +95,35 @@ def _on_gpu(given: Any, dtype: str, count: int) -> list[Any]:
     return [x.T.contiguous().T for x in repeated]
 
 
-def _seconds(call: Callable[[], Any], rounds: int) -> float:
-    """The least time that a call takes of the GPU."""
+def _seconds(call: Callable[[], Any], rounds: int, calls: int = 1) -> float:
+    """The least time that a call takes of the GPU, of so many in a row."""
     import torch
 
     best = np.inf
     for _ in range(rounds + 1):
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         first.record()
-        call()
+        for _ in range(calls):
+            call()
         last.record()
         last.synchronize()
-        best = min(best, first.elapsed_time(last) / 1e3)
+        best = min(best, first.elapsed_time(last) / 1e3 / calls)
     return float(best)
+
+
+def _host_microseconds(call: Callable[[], Any], calls: int, rounds: int) -> float:
+    """The least time that a call takes of the host, which does not wait for the GPU."""
+    import torch
+
+    best = np.inf
+    for _ in range(rounds + 1):
+        torch.cuda.synchronize()
+        start = perf_counter()
+        for _ in range(calls):
+            call()
+        best = min(best, (perf_counter() - start) / calls)
+    torch.cuda.synchronize()
+    return float(1e6 * best)
 
 
 def _dynamics(scenario: Dynamics, settings: Settings, journal: Journal) -> None:
@@ -171,6 +200,34 @@ def _first_calls(scenario: FirstCalls, settings: Settings, journal: Journal) -> 
                 say(f"  {robot}, {kind}: {seconds:.2f} s")
 
 
+FIRST_STEP = """
+import sys, time
+import linkwork as lw
+from linkwork_benchmarks.contact.robots import STARTS, cassie_stance, holding, states
+stance, start = cassie_stance(), STARTS["pushed"]
+q, v = states(stance, start, 256)
+lw.to_device(q).numpy()
+start_time = time.perf_counter()
+robots = lw.Simulation(
+    stance.robot, 256, device="cuda", dtype=sys.argv[1], q=q, v=v, controller=holding(stance, start)
+)
+robots.step()
+robots.q.numpy()
+print(time.perf_counter() - start_time)
+"""
+
+
+def _first_steps(scenario: FirstSteps, settings: Settings, journal: Journal) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "LINKWORK_CACHE_DIR": folder, "LINKWORK_QUIET": "1", "CUDA_CACHE_DISABLE": "1"}
+        for kind in ("cold", "cached"):
+            command = [sys.executable, "-c", FIRST_STEP, scenario.dtype]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+            seconds = float(done.stdout.split()[-1])
+            journal.metrics[f"{scenario.name}.{kind}.s"] = seconds
+            say(f"  {kind}: {seconds:.2f} s")
+
+
 def _overhead(scenario: Overhead, settings: Settings, journal: Journal) -> None:
     import torch
 
@@ -186,19 +243,13 @@ def _overhead(scenario: Overhead, settings: Settings, journal: Journal) -> None:
     x = torch.zeros(7, 3, device="cuda")
     calls["torch_add"] = lambda: x + x
     for name, call in calls.items():
-        best = np.inf
-        for _ in range(settings.rounds + 1):
-            torch.cuda.synchronize()
-            start = perf_counter()
-            for _ in range(scenario.calls):
-                call()
-            best = min(best, (perf_counter() - start) / scenario.calls)
-        journal.metrics[f"{scenario.name}.{name}.us"] = 1e6 * best
-        say(f"  {name}: {1e6 * best:.1f} µs")
-    torch.cuda.synchronize()
+        microseconds = _host_microseconds(call, scenario.calls, settings.rounds)
+        journal.metrics[f"{scenario.name}.{name}.us"] = microseconds
+        say(f"  {name}: {microseconds:.1f} µs")
 
 
 def _gradient(scenario: Gradient, settings: Settings, journal: Journal) -> None:
+    """Calls in a row, where the GPU has always something to do, and one call at a time."""
     import torch
 
     robot = robot_of("cassie")
@@ -207,39 +258,93 @@ def _gradient(scenario: Gradient, settings: Settings, journal: Journal) -> None:
     tracked = [x.detach().requires_grad_() for x in inputs]
     seed = torch.ones(scenario.states, robot.nv, dtype=inputs[0].dtype, device="cuda")
 
+    def forward() -> None:
+        function(*inputs)
+
     def both() -> None:
         torch.autograd.grad(function(*tracked)[0], tracked, seed)
 
-    forward = _seconds(lambda: function(*inputs), settings.rounds)
-    whole = _seconds(both, settings.rounds)
-    journal.metrics |= {f"{scenario.name}.forward.s": forward, f"{scenario.name}.both.s": whole}
-    say(f"  forward {1e3 * forward:.3f} ms, forward and backward {1e3 * whole:.3f} ms: {whole / forward:.2f} x")
+    for name, call in (("forward", forward), ("both", both)):
+        alone, in_row = (_seconds(call, settings.rounds, calls) for calls in (1, IN_A_ROW))
+        journal.metrics |= {f"{scenario.name}.{name}.s": in_row, f"{scenario.name}.{name}.alone.s": alone}
+        journal.metrics[f"{scenario.name}.{name}.host.us"] = _host_microseconds(call, IN_A_ROW, settings.rounds)
+    metrics = journal.metrics
+    for kind, words in ((".s", "in a row"), (".alone.s", "one at a time")):
+        one, two = (metrics[f"{scenario.name}.{name}{kind}"] for name in ("forward", "both"))
+        say(f"  {words}: forward {1e3 * one:.3f} ms, forward and backward {1e3 * two:.3f} ms: {two / one:.2f} x")
 
 
-def _steps(scenario: Steps, settings: Settings, journal: Journal) -> None:
+def _simulation(motion: Motion, count: int, **options: Any) -> lw.Simulation:
+    """Robots in states of their own (those that stand are in the same)."""
     from linkwork_benchmarks.contact.robots import STARTS, cassie_stance, holding, states
 
     stance = cassie_stance()
-    start = STARTS["dropped" if scenario.motion == "free" else scenario.motion]
-    q, v = states(stance, start, 256)
-    copies = scenario.robots // 256
-    options: dict[str, Any] = {"q": np.tile(q, (copies, 1)), "v": np.tile(v, (copies, 1))}
-    if scenario.motion == "free":
+    start = STARTS["dropped" if motion == "free" else motion]
+    if motion == "free":
         options["contact"] = False
     else:
         options["controller"] = holding(stance, start)
-    begun = perf_counter()
-    simulation = lw.Simulation(stance.robot, scenario.robots, device="cuda", dtype=scenario.dtype, **options)
-    simulation.step()
-    simulation.q.numpy()
-    journal.metrics[f"{scenario.name}.first.s"] = perf_counter() - begun
-    seconds = _seconds(lambda: simulation.step(steps=scenario.steps), 0)
-    lost = int(np.isnan(simulation.q.numpy()).any(axis=1).sum())
+    q, v = states(stance, start, count)
+    return lw.Simulation(stance.robot, count, q=q, v=v, **options)
+
+
+@cache
+def _stepped_on_cpu(motion: Motion) -> tuple[Any, Any]:
+    """Configurations after a few steps on the CPU, in double and in single precision."""
+    found = list[Any]()
+    for dtype in ("float64", "float32"):
+        robots = _simulation(motion, COMPARED, compile=False, dtype=dtype)
+        robots.step(steps=FEW_STEPS)
+        found.append(robots.q.copy())
+    return found[0], found[1]
+
+
+def _steps(scenario: Steps, settings: Settings, journal: Journal) -> None:
+    there = {"device": "cuda", "dtype": scenario.dtype}
+    few = _simulation(scenario.motion, COMPARED, **there)
+    few.step(steps=FEW_STEPS)
+    exact, single = _stepped_on_cpu(scenario.motion)
+    many = _simulation(scenario.motion, scenario.robots, **there)
+    many.step()
+    seconds = _seconds(lambda: many.step(steps=scenario.steps), 0)
+    lost = int(np.isnan(many.q.numpy()).any(axis=1).sum())
     rate = scenario.robots * scenario.steps / seconds
-    journal.metrics |= {f"{scenario.name}.steps_per_s": rate, f"{scenario.name}.lost": float(lost)}
-    say(f"  {rate / 1e6:.1f} M steps/s, {lost} robots lost")
+    journal.metrics |= {
+        f"{scenario.name}.steps_per_s": rate,
+        f"{scenario.name}.lost": float(lost),
+        f"{scenario.name}.error": float(np.abs(few.q.numpy() - exact).max()),
+        f"{scenario.name}.cpu_float32_error": float(np.abs(single - exact).max()),
+    }
+    error = journal.metrics[f"{scenario.name}.error"]
+    say(f"  {rate / 1e6:.1f} M steps/s, {lost} robots lost, error {error:.1e}")
+
+
+def _mjx(scenario: PeerSteps, settings: Settings, journal: Journal) -> None:
+    """In a process of its own: JAX takes memory that torch has."""
+    file = str(MODELS / FILES["cassie"])
+    sizes = map(str, (scenario.worlds, scenario.steps, scenario.iterations))
+    command = [sys.executable, "-m", "linkwork_benchmarks.gpu.mjx", file, *sizes]
+    environment = {**os.environ, "JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        journal.notes.append(f"{scenario.name} was left out: {last}")
+        return
+    rate, version, finite = done.stdout.split()[-3:]
+    journal.metrics[f"{scenario.name}.steps_per_s"] = float(rate)
+    journal.metrics[f"{scenario.name}.finite"] = float(finite)
+    journal.words["gpu.mjx"] = version
+    say(f"  {float(rate) / 1e6:.2f} M steps/s by MJX {version}")
 
 
 measure = measure_by_type(
-    {Dynamics: _dynamics, FirstCalls: _first_calls, Overhead: _overhead, Gradient: _gradient, Steps: _steps}
+    {
+        Dynamics: _dynamics,
+        FirstCalls: _first_calls,
+        FirstSteps: _first_steps,
+        Overhead: _overhead,
+        Gradient: _gradient,
+        Steps: _steps,
+        PeerSteps: _mjx,
+    }
 )

@@ -19,6 +19,7 @@ The result is a list of actions for the emitter:
 | `Put`     | a value is written to an output                                                            |
 | `Begin`   | what follows is run where ``below < bound``                                                |
 | `End`     | of that; values that came into registers since `Begin` are in none any more                |
+| `Cut`     | a part ends: all values that are used later are in slots                                   |
 
 A multiprocessor has few threads with so many registers each, and a thread waits where it reads a register whose load is
 on its way: 30 cycles for shared memory, 800 for an input. So loads are issued `INPUT_AHEAD` or `SLOT_AHEAD` steps
@@ -27,6 +28,9 @@ before the first use, which takes a few registers for values that are on their w
 Values that a branch (`branches.Branch`) gives are in slots: ``otherwise`` is stored there before the branch, ``then``
 in it. Values from before the branch that lose their register in it are stored before it, so that they are in their
 slots whichever way the thread went.
+
+**Parts.** The assembler takes time that grows as the square of a function's length. Long programs are cut into parts,
+each a function of its own (`device_functions`), outside of branches and where few values are alive.
 
 Cost: O(n log n) for n nodes.
 """
@@ -38,7 +42,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import accumulate, pairwise
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from linkwork.compilers.branches import Branch, scheduled
 from linkwork.compilers.cuda.slots import (
@@ -46,6 +54,7 @@ from linkwork.compilers.cuda.slots import (
     Allocation,
     Begin,
     Compute,
+    Cut,
     End,
     Load,
     Put,
@@ -72,16 +81,17 @@ class Limits:
     shared: int
 
 
-def allocate(trace: Trace, limits: Limits, at_once: bool = True) -> Allocation:
+def allocate(trace: Trace, limits: Limits, at_once: bool = True, part: int = NEVER) -> Allocation:
     """The actions of a program with values in registers, shared and local memory.
 
     Args:
         trace: The program.
         limits: How many registers and slots of shared memory there are.
         at_once: Whether outputs are written as soon as they are known; else at the end, where inputs may be outputs.
+        part: About the most steps of a part; a branch is in one part, however long.
     """
     copied = () if at_once else _copied(trace)
-    return _Allocator(trace, limits, copied).run(_events(trace, at_once, copied))
+    return _Allocator(trace, limits, copied).run(with_cuts(_events(trace, at_once, copied), part))
 
 
 def _copied(trace: Trace) -> tuple[int, ...]:
@@ -108,6 +118,7 @@ class _Event(NamedTuple):
     copies: int | None = None
     """The select whose slot gets what is read."""
     ends: Branch | None = None
+    cuts: bool = False
 
 
 def _events(trace: Trace, at_once: bool, copied: Sequence[int]) -> list[_Event]:
@@ -154,6 +165,46 @@ def _events(trace: Trace, at_once: bool, copied: Sequence[int]) -> list[_Event]:
     return events
 
 
+def with_cuts(events: list[_Event], part: int) -> list[_Event]:
+    """Events in parts of nearly the same length, cut where the fewest values are alive.
+
+    Args:
+        events: Of a program.
+        part: About the most events of a part.
+    """
+    count = -(-len(events) // part)
+    if count < 2:
+        return events
+    alive, inside = _alive(events), _parts(events)
+    step, near = len(events) / count, len(events) // (8 * count) + 1
+    allowed = np.array([k for k in range(1, len(events)) if not inside[k] and events[k - 1].begins is None])
+    cuts = set[int]()
+    for middle in (round(step * k) for k in range(1, count)):
+        closest = int(allowed[np.abs(allowed - middle).argmin()])
+        around = allowed[np.abs(allowed - closest) <= near]
+        cuts.add(int(around[alive[around].argmin()]))
+    bounds = [0, *sorted(cuts), len(events)]
+    pieces = [events[a:b] for a, b in pairwise(bounds)]
+    return [event for piece in pieces for event in (*piece, _Event((), cuts=True))][:-1]
+
+
+def _alive(events: Sequence[_Event]) -> npt.NDArray[np.int64]:
+    """How many values are computed before an event and read by it or later."""
+    change = np.zeros(len(events) + 1, dtype=np.int64)
+    born: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for now, event in enumerate(events):
+        for i in event.computes:
+            born[i] = now
+        for i in event.reads:
+            last[i] = now
+    for i, now in born.items():
+        if i in last:
+            change[now + 1] += 1
+            change[last[i] + 1] -= 1
+    return np.cumsum(change)[:-1]
+
+
 def _parts(events: Sequence[_Event]) -> list[int]:
     """The branch that each event is in: 0 for none. The event that begins a branch is before it."""
     parts, count, inside = list[int](), 0, False
@@ -163,6 +214,11 @@ def _parts(events: Sequence[_Event]) -> list[int]:
             count, inside = count + 1, True
         inside = inside and event.ends is None
     return parts
+
+
+def _is_ahead(parts: Sequence[int], cuts: Sequence[int], now: int, then: int) -> bool:
+    """Whether what a later event reads can be loaded now: it is in the same part, and in no other branch."""
+    return cuts[then] == cuts[now] and parts[now] in (0, parts[then])
 
 
 def _partners(nodes: Sequence[Node], items: Sequence[int | Branch]) -> dict[int, tuple[int, ...]]:
@@ -206,30 +262,38 @@ class _Allocator:
     def run(self, events: Sequence[_Event]) -> Allocation:
         """Allocate, event by event."""
         self.uses: dict[int, list[int]] = defaultdict(list)
+        nodes = self.nodes
+        reads = [[i for i in event.reads if nodes[i][0] is not CONST] for event in events]
+        for now, read in enumerate(reads):
+            for i in set(read):
+                self.uses[i].append(now)
+        parts, cuts = _parts(events), list(accumulate(event.cuts for event in events))
+        has_input = [any(nodes[i][0] is INPUT for i in read) for read in reads]
         for now, event in enumerate(events):
-            for i in set(event.reads):
-                if self.nodes[i][0] is not CONST:
-                    self.uses[i].append(now)
-        parts = _parts(events)
-        for now, event in enumerate(events):
-            self._load_ahead(events, parts, now)
-            self._bring(event.reads, now)
+            then = now + INPUT_AHEAD
+            if then < len(events) and has_input[then] and _is_ahead(parts, cuts, now, then):
+                self._load_ahead(reads[then], then, now, INPUT_AHEAD)
+            then = now + SLOT_AHEAD
+            if then < len(events) and not self.registers.issuperset(reads[then]) and _is_ahead(parts, cuts, now, then):
+                self._load_ahead(reads[then], then, now, SLOT_AHEAD)
+            self._bring(reads[now], now)
             if event.begins is not None:
                 self._enter(event.begins)
             elif event.ends is not None:
                 self._leave()
+            elif event.cuts:
+                self._cut(reads, events, cuts, now)
             elif event.copies is not None:
                 self._copy(event.reads[0], event.copies)
             elif event.put is not None:
                 self.actions.append(Put(event.reads[0], *event.put))
-            elif event.computes:
-                self._release(event.reads, now)
+            self._release(reads[now], now)
+            if event.computes:
                 self._make_room(len(event.computes), now, event.reads)
                 self.actions.append(Compute(event.computes))
                 for i in event.computes:
                     self._hold(i, now)
-            self._release(event.reads, now)
-            self._release(event.computes, now)
+                self._release(event.computes, now)
         return placed(self.actions, self.limits.shared)
 
     def _next_use(self, i: int, now: int) -> int:
@@ -238,19 +302,25 @@ class _Allocator:
         k = bisect_left(uses, now + 1)
         return uses[k] if k < len(uses) else NEVER
 
-    def _load_ahead(self, events: Sequence[_Event], parts: Sequence[int], now: int) -> None:
-        """Have operands of later events on their way, where registers are free or hold values for events after them."""
-        for distance in (INPUT_AHEAD, SLOT_AHEAD):
-            then = now + distance
-            if then >= len(events) or parts[now] not in (0, parts[then]):
+    def _load_ahead(self, reads: Sequence[int], then: int, now: int, distance: int) -> None:
+        """Have operands of a later event on their way, where registers are free or hold values for events after it."""
+        for i in reads:
+            if i in self.registers:
                 continue
-            for i in events[then].reads:
-                if i in self.registers or self.nodes[i][0] is CONST:
-                    continue
-                known = i in self.slots if distance == SLOT_AHEAD else self.nodes[i][0] is INPUT
-                if known and self._has_room_until(then, now):
-                    self.actions.append(Load(i, self.slots.get(i)))
-                    self._hold(i, now)
+            known = i in self.slots if distance <= SLOT_AHEAD else self.nodes[i][0] is INPUT
+            if known and self._has_room_until(then, now):
+                self.actions.append(Load(i, self.slots.get(i)))
+                self._hold(i, now)
+
+    def _cut(self, reads: Sequence[Sequence[int]], events: Sequence[_Event], cuts: Sequence[int], now: int) -> None:
+        """Let all values go, and have those on their way that the next part reads first."""
+        for i in sorted(self.registers):
+            self._evict(i)
+        self.actions.append(Cut())
+        for then in range(now + 1, min(now + INPUT_AHEAD, len(events))):
+            if cuts[then] != cuts[now] or events[then].begins is not None:
+                break
+            self._load_ahead(reads[then], then, now, then - now)
 
     def _has_room_until(self, then: int, now: int) -> bool:
         """Whether a register is free, or becomes free of a value that is used later."""
@@ -270,14 +340,13 @@ class _Allocator:
     def _bring(self, reads: Sequence[int], now: int) -> None:
         """Have all operands in registers."""
         for i in reads:
-            if self.nodes[i][0] is CONST or i in self.registers:
+            if i in self.registers:
                 continue
             self._make_room(1, now, reads)
             self.actions.append(Load(i, self.slots.get(i)))
             self._hold(i, now)
         for i in reads:
-            if i in self.registers:
-                self._hold(i, now)
+            self._hold(i, now)
 
     def _hold(self, i: int, now: int) -> None:
         self.registers.add(i)
@@ -307,7 +376,7 @@ class _Allocator:
     def _release(self, values: Sequence[int], now: int) -> None:
         """Forget values that have no further use."""
         for i in values:
-            if self.nodes[i][0] is not CONST and self._next_use(i, now) == NEVER:
+            if self._next_use(i, now) == NEVER:
                 self.registers.discard(i)
                 self.slots.pop(i, None)
 

@@ -327,6 +327,20 @@ class DeviceArray:
         strides = tuple(s // self.dtype.itemsize for s in part.strides)
         return self._part(part.shape, strides, self._offset + moved)
 
+    def reshape(self, *shape: int) -> DeviceArray:
+        """The same memory with its last axis as several, one of them -1 if its size follows from the others.
+
+        Args:
+            shape: The new shape: all axes but the last as they are, then those of the last.
+        """
+        lead, size, step = self.shape[:-1], self.shape[-1], self.strides[-1]
+        *same, missing = [*shape[: len(lead)], shape[len(lead) :]]
+        known = math.prod(n for n in missing if n >= 0)
+        full = tuple(n if n >= 0 else size // max(known, 1) for n in missing)
+        if tuple(same) != lead or math.prod(full) != size:
+            raise InputError(f"an array on a GPU of shape {self.shape} has no reshape to {shape}: its last axis alone")
+        return self._part((*lead, *full), (*self.strides[:-1], *(step * s for s in strides_of(full))), self._offset)
+
     def _part(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> DeviceArray:
         other = object.__new__(DeviceArray)
         other.__dict__.update(self.__dict__, shape=shape, strides=strides, _offset=offset)

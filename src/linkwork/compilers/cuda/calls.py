@@ -11,7 +11,7 @@ from linkwork.compilers.cuda.arrays import KNOWN, Library, View
 from linkwork.compilers.cuda.driver import CudaCode, Device
 from linkwork.compilers.cuda.layout import Rows
 from linkwork.compilers.cuda.native import NativeCode
-from linkwork.errors import InputError
+from linkwork.errors import DeviceError, InputError
 
 
 class Call:
@@ -45,6 +45,37 @@ class Call:
         self.given, self.outputs, self.launches = tuple(given), tuple(outputs), list(launches)
         self.wanted = tuple(wanted)
         self._starts = [row.pointer for row in rows]
+        first = len(rows) - len(outputs)
+        self._new = [(n, 3 * (first + n), like) for n, like in enumerate(outputs) if wanted[n]]
+
+    def again(self, given: Sequence[Any], values: Sequence[int]) -> list[Any]:
+        """Launch with arrays of the caller like those of the first call, and new outputs.
+
+        Args:
+            given: All that are the caller's.
+            values: What `relative` made of the launch.
+        """
+        full, library, where = list(values), self.library, self.where
+        for k, x in zip(self.given, given, strict=True):
+            full[3 * k] += KNOWN[type(x)].pointer(x)
+        results: list[Any] = [None] * len(self.outputs)
+        for n, k, like in self._new:
+            results[n], full[k] = library.empty(like)
+        stream, count = library.stream(where.index), self.launches[0][1]
+        try:  # where the library's current device is this one, its context is the current one
+            self.code.launch(full, count, stream, where, self.status)
+        except DeviceError:
+            with where.current():
+                self.code.launch(full, count, stream, where, self.status)
+        return [None if x is None else library.finished(x) for x in results]
+
+    @property
+    def relative(self) -> list[int]:
+        """Values of the launch with addresses of the caller's arrays relative to where these begin."""
+        values = self.launches[0][0].copy()
+        for k in self.given:
+            values[3 * k] -= self._starts[k]
+        return values
 
     def run(
         self, arguments: Sequence[Any], out: Sequence[Any], stream: int | None, views: Sequence[View | None] = ()

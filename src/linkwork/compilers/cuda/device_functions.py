@@ -8,21 +8,23 @@
 | ``%shared``| this thread's first slot in the shared memory of its block; its slots are `THREADS` numbers apart |
 
 Loads and stores of slots are volatile: the assembler leaves values where `allocation` has put them.
+
+A long program is several functions, its parts, which one of them calls in order: the assembler takes time that grows as
+the square of a function's length.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Iterator
 
-from linkwork.compilers.cuda.allocation import Limits, allocate
-from linkwork.compilers.cuda.slots import Action, Allocation, Begin, Compute, End, Load, Put, Slot, Store
-from linkwork.compilers.emit import BINARY, declarations, straight_line
+from linkwork.compilers.cuda.allocation import NEVER, Limits, allocate
+from linkwork.compilers.cuda.arithmetic import declarations, quotient, root, sincos
+from linkwork.compilers.cuda.slots import Action, Allocation, Begin, Compute, Cut, End, Load, Put, Slot, Store
+from linkwork.compilers.emit import BINARY
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.sincos import sincos_double, sincos_single
-from linkwork.compilers.trace import Trace, trace_function
-from linkwork.model.expressions import CONST, FMA, INPUT, NEG, RINT, SELECT, SIN, SQRT, operands
+from linkwork.compilers.trace import Trace
+from linkwork.model.expressions import CONST, DIV, FMA, INPUT, NEG, RINT, SELECT, SIN, SQRT, operands
 
 TRIPLE = "nvptx64-nvidia-cuda"
 GLOBAL, SHARED, LOCAL = "ptr addrspace(1)", "ptr addrspace(3)", "ptr addrspace(5)"
@@ -31,6 +33,9 @@ THREADS = 128
 MULTIPLY_ADD = 'asm "mad.wide.s32 $0, $1, $2, $3;", "=l,r,n,l"'
 """One instruction for an address. LLVM does not look into it: it would look for a shorter way to write each of
 thousands of multiples of a stride by all others, which takes ten seconds."""
+LONG, LONG_ALONE, PART = 20_000, 40_000, 8192
+"""Operations beyond which a program is cut into parts, in a kernel with others and alone in one, and about the most
+steps of a part. Between two, values go from registers to memory and back: Digit's dynamics take a fifth more time."""
 POOL = "linkwork_pool"
 """The shared memory of a block, as much as a launch asks for."""
 
@@ -75,8 +80,9 @@ def device_function(
     at_once: bool = True,
     held: Collection[int] = (),
     global_carry: bool = False,
-) -> tuple[str, int]:
-    """A program as a function of one state, and how many slots of shared memory it uses.
+    ready: Callable[[str], None] = lambda function: None,
+) -> tuple[list[str], int]:
+    """A program as a function of one state, after those that it calls; and how many slots of shared memory it uses.
 
     It returns zero, or NaN where a number that it reads or writes is not finite::
 
@@ -92,30 +98,100 @@ def device_function(
         held: Inputs that are the same for all states, and known to be finite.
         global_carry: Whether what is carried to further iterations is in global memory, so that another thread can go
             on with a state.
+        ready: Is called with the text of each part when it is written.
     """
-    allocation = allocate(trace, limits, at_once)
-    arrays = len(trace.inputs) + len(trace.outputs)
-    lines = [
-        f"%spilled = alloca [{max(allocation.local, 1)} x {t.scalar}], align {t.bytes}",
-        f"%local = addrspacecast ptr %spilled to {LOCAL}",
-        *Emitter(trace, t, allocation, held=held, global_carry=global_carry).lines(),
-    ]
-    body = "\n".join(line if line.endswith(":") else f"  {line}" for line in lines)
+    allocation, s = allocate(trace, limits, at_once, part_of(trace)), t.scalar
+    emitter = Emitter(trace, t, allocation, held=held, global_carry=global_carry)
     carry = f"{GLOBAL} %carry, i64 %carry_step" if global_carry else f"{LOCAL} %carry"
-    head = f"define internal {t.scalar} @{name}({array_parameters(arrays)}, {carry}, {SHARED} %shared) noinline"
-    return (
-        f"{head} {{\nentry:\n{body}\n  %finite = fadd {t.scalar} %read, %written\n  ret {t.scalar} %finite\n}}",
-        allocation.shared,
-    )
+    given = f"{array_parameters(len(trace.inputs) + len(trace.outputs))}, {carry}, {SHARED} %shared"
+    begin = [
+        f"%spilled = alloca [{max(allocation.local, 1)} x {s}], align {t.bytes}",
+        f"%local = addrspacecast ptr %spilled to {LOCAL}",
+    ]
+    if emitter.is_cut:
+        functions, calls = part_functions(name, emitter, given, ready)
+        lines = [*begin, *calls, f"ret {s} %{name}.written"]
+    else:
+        functions, lines = [], [*begin, *emitter.lines(), f"%sum = fadd {s} %read, %written", f"ret {s} %sum"]
+    return [*functions, function_text(f"define internal {s} @{name}({given}) noinline", lines)], allocation.shared
+
+
+def part_of(trace: Trace, is_alone: bool = False) -> int:
+    """About the most steps of a part of a program.
+
+    Args:
+        trace: The program.
+        is_alone: Whether it is the only one of its kernel, but for further iterations.
+    """
+    return PART if len(trace.reached()) > (LONG_ALONE if is_alone else LONG) else NEVER
+
+
+def part_functions(
+    name: str, emitter: Emitter, given: str, ready: Callable[[str], None] = lambda function: None
+) -> tuple[list[str], list[str]]:
+    """The parts of a program as functions, and instructions that call them in order.
+
+    These give ``%<name>.written``: zero, or NaN where a number was not finite.
+
+    Args:
+        name: Of the program.
+        emitter: Has no prefix.
+        given: What is given to each part, with types, beside ``%local``: slots of local memory.
+        ready: Is called with the text of each part when it is written.
+    """
+    t, s = emitter.t, emitter.t.scalar
+    arguments = f"{given}, {LOCAL} %local, {s}"
+    functions, calls = list[str](), [f"%{name}.total.0 = fadd {s} {t.number(0.0)}, {t.number(0.0)}"]
+    for k, lines in enumerate(emitter.parts("%total")):
+        calls.append(f"%{name}.total.{k + 1} = call {s} @{name}_{k}({arguments} %{name}.total.{k})")
+        head = f"define internal {s} @{name}_{k}({arguments} %total) noinline"
+        functions.append(function_text(head, [*lines, f"%sum = fadd {s} %read, %written", f"ret {s} %sum"]))
+        ready(functions[-1])
+    calls.append(f"%{name}.written = fadd {s} %{name}.total.{len(functions)}, {t.number(0.0)}")
+    return functions, calls
+
+
+def function_text(head: str, lines: Iterable[str]) -> str:
+    """A function of LLVM IR.
+
+    Args:
+        head: Up to its body.
+        lines: Instructions and labels.
+    """
+    body = "\n".join(line if line.endswith(":") else f"  {line}" for line in lines)
+    return f"{head} {{\nentry:\n{body}\n}}"
+
+
+def own_module(head: str, function: str) -> str:
+    """A function in a module of its own, which others can call.
+
+    Args:
+        head: Of the module.
+        function: Its text.
+    """
+    return f"{head}\n{function.replace(' internal', '', 1)}"
+
+
+def declared(function: str) -> str:
+    """The declaration of a function that is defined in another module.
+
+    Args:
+        function: Its text.
+    """
+    return re.sub(r" (noinline )?\{$", "", function.partition("\n")[0]).replace("define internal", "declare", 1)
 
 
 class Emitter:
     """The instructions of an allocated program. Names begin with ``prefix``; those of the module docstring are given.
 
+    Quotients and square roots of programs that are cut have no branches (`arithmetic`). A kernel that is one function
+    is better off with those of the assembler: without them it is one block, of which more values are spilled.
+
     With ``wide``, arrays begin at addresses ``%base<k>`` and their numbers are ``%bytes<k>`` apart, 32 bits.
 
     At the end ``%<prefix>read`` and ``%<prefix>written`` are zero, or NaN where a number was read or written that is
-    not finite. Arrays that are ``held`` by the caller are the same for all states, and known to be finite.
+    not finite; without ``looks``, only where one was written. Arrays that are ``held`` by the caller are the same for
+    all states, and known to be finite.
     """
 
     def __init__(
@@ -127,9 +203,12 @@ class Emitter:
         held: Collection[int] = (),
         global_carry: bool = False,
         wide: bool = False,
+        looks: bool = True,
     ) -> None:
         self.trace, self.t, self.allocation, self.prefix = trace, t, allocation, prefix
-        self.global_carry, self.wide = global_carry, wide
+        self.global_carry, self.wide, self.looks = global_carry, wide, looks
+        self.is_cut = any(isinstance(action, Cut) for action in allocation.actions)
+        """Whether there is more than one part."""
         self.held = frozenset(held)
         self.looked_at: set[tuple[int, int]] = set()
         """Numbers of inputs that are known to be finite where ``read`` is."""
@@ -141,10 +220,29 @@ class Emitter:
         self.text: list[str] = []
 
     def lines(self) -> list[str]:
-        """All instructions."""
-        self.read = self.written = self.t.number(0.0)
-        saved: dict[int, str] = {}
+        """All instructions of a program that is not cut."""
+        (lines,) = self.parts(self.t.number(0.0))
+        return lines
+
+    def parts(self, total: str = "%total") -> Iterator[list[str]]:
+        """Instructions of each part.
+
+        Args:
+            total: Zero, or NaN where a number was not finite in a part before.
+        """
+        parts: list[list[Action]] = [[]]
         for action in self.allocation.actions:
+            if isinstance(action, Cut):
+                parts.append([])
+            else:
+                parts[-1].append(action)
+        return (self._part(actions, total) for actions in parts)
+
+    def _part(self, actions: Iterable[Action], total: str) -> list[str]:
+        self.text, self.names, self.count = [], {}, 0
+        self.read, self.written = total, self.t.number(0.0)
+        saved: dict[int, str] = {}
+        for action in actions:
             if isinstance(action, Begin):
                 saved = dict(self.names)
                 self._begin(action)
@@ -153,8 +251,8 @@ class Emitter:
                 self._end()
             else:
                 self._emit(action)
-        for name, total in (("read", self.read), ("written", self.written)):
-            self.text.append(f"%{self.prefix}{name} = fadd {self.t.scalar} {total}, {self.t.number(0.0)}")
+        for name, sum_ in (("read", self.read), ("written", self.written)):
+            self.text.append(f"%{self.prefix}{name} = fadd {self.t.scalar} {sum_}, {self.t.number(0.0)}")
         return self.text
 
     def _noted(self, value: str, total: str) -> str:
@@ -226,7 +324,7 @@ class Emitter:
         """Note inputs that are not finite where they are first used: where they are loaded, the thread would wait."""
         for i in values:
             op, *at = self.nodes[i]
-            if op is not INPUT or self.inside or (at[0], at[1]) in self.looked_at:
+            if op is not INPUT or self.inside or not self.looks or (at[0], at[1]) in self.looked_at:
                 continue
             if at[0] < len(self.trace.inputs) and at[0] not in self.held:
                 self.looked_at.add((at[0], at[1]))
@@ -253,10 +351,14 @@ class Emitter:
         given = [self._value(k) for k in rest]
         name = self._new()
         self.names[i] = name
-        if op in BINARY:
+        if op is DIV and self.is_cut:
+            self.text += quotient(t, name, *given)
+        elif op in BINARY:
             self.text.append(f"{name} = {BINARY[op]} contract {s} {given[0]}, {given[1]}")
         elif op is NEG:
             self.text.append(f"{name} = fneg {s} {given[0]}")
+        elif op is SQRT and self.is_cut:
+            self.text += root(t, name, given[0])
         elif op is SQRT or op is RINT:
             self.text.append(f"{name} = call {s} @llvm.{op}.{t.suffix}({s} {given[0]})")
         elif op is FMA:
@@ -285,28 +387,3 @@ class Emitter:
     def _end(self) -> None:
         self.text += [f"br label %after.{self.label}", f"after.{self.label}:"]
         self.inside = False
-
-
-def sincos(t: Type, angle: str, prefix: str) -> tuple[list[str], tuple[str, str]]:
-    """Instructions for sine and cosine of one angle, by polynomials, and the names of both."""
-    lines, results = _sincos(t.dtype)
-    renamed = [re.sub(r"%(?=[vmn]\d)", f"%{prefix}", line) for line in lines]
-    opening = f"%{prefix}angle = fadd {t.scalar} {angle}, {t.number(-0.0)}"
-    sine, cosine = (result.replace("%", f"%{prefix}", 1) for result in results)
-    return [opening, *(line.replace("%angle", f"%{prefix}angle") for line in renamed)], (sine, cosine)
-
-
-@cache
-def _sincos(dtype: str) -> tuple[list[str], tuple[str, str]]:
-    t = Type(dtype, 1)
-    trace = trace_function("sincos", sincos_double if dtype == "float64" else sincos_single, ["x"])
-    results: dict[int, str] = {}
-
-    def store(k: int, j: int, value: str) -> list[str]:
-        results[k] = value
-        return []
-
-    def load(i: int, first: int) -> list[str]:
-        return [f"%v{i} = fadd {t.scalar} %angle, {t.number(-0.0)}"]
-
-    return straight_line(trace, t, load, store), (results[0], results[1])

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass
@@ -26,7 +28,7 @@ LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 NEWEST = 120
 """The newest architecture that PTX is written for; newer GPUs run code for older ones."""
 PTX_INPUT = 1
-JIT_LOG, JIT_LOG_SIZE, JIT_LEVEL = 5, 6, 7
+JIT_LOG, JIT_LOG_SIZE, JIT_LEVEL, JIT_SPLIT = 5, 6, 7, 34
 MOST_SHARED_OF_BLOCK, SHARED_OF_MULTIPROCESSOR, MULTIPROCESSORS, MAJOR, MINOR, CLOCK = 97, 81, 16, 75, 76, 13
 DYNAMIC_SHARED = 8
 PARAMETER_BUFFER, PARAMETER_SIZE, PARAMETERS_END = 1, 2, 0
@@ -212,6 +214,73 @@ def zeroed(memory: Memory, stream: int) -> None:
 # Machine code --------------------------------------------------------------------------------------------------------
 
 
+class Linker:
+    """Makes machine code of PTX texts, which are assembled one after another while further ones are written.
+
+    Args:
+        where: The GPU.
+        level: How much the assembler optimizes, 0 to 4.
+        side_by_side: Whether functions of a text are assembled at the same time, without looking at one another:
+            in a fraction of the time, for code that may be slower.
+    """
+
+    def __init__(self, where: Device, level: int = 3, side_by_side: bool = False) -> None:
+        self.device, self.side_by_side = where, side_by_side
+        self._log = ctypes.create_string_buffer(8192)
+        self._options = {JIT_LOG: ctypes.addressof(self._log), JIT_LOG_SIZE: len(self._log), JIT_LEVEL: level}
+        self._given: Any = None
+        self._state = c_void_p()
+        self._added = list[Future[None]]()
+
+    def __enter__(self) -> Linker:
+        self._pool = ThreadPoolExecutor(1)
+        with self.device.current():
+            try:
+                self._create({**self._options, JIT_SPLIT: os.cpu_count() or 1 if self.side_by_side else 1})
+            except DeviceError:  # an older driver assembles one function after another
+                self._create(self._options)
+        return self
+
+    def _create(self, options: dict[int, int]) -> None:
+        names, values = (c_int * len(options))(*options), (c_void_p * len(options))(*options.values())
+        driver().LinkCreate_v2(len(options), names, values, byref(self._state))
+        self._given = names, values  # for as long as the driver reads them
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        with self.device.current():
+            driver().LinkDestroy(self._state)
+
+    def add(self, ptx: str | Callable[[], str]) -> None:
+        """Have a text assembled.
+
+        Args:
+            ptx: The text, or what makes it.
+        """
+        self._added.append(self._pool.submit(self._add, ptx))
+
+    def _add(self, ptx: str | Callable[[], str]) -> None:
+        text = (ptx if isinstance(ptx, str) else ptx()).encode() + b"\0"
+        with self._told(), self.device.current():
+            driver().LinkAddData_v2(self._state, PTX_INPUT, text, c_size_t(len(text)), b"linkwork", 0, None, None)
+
+    def complete(self) -> bytes:
+        """The machine code of all texts."""
+        for each in self._added:
+            each.result()
+        code, size = c_void_p(), c_size_t()
+        with self._told(), self.device.current():
+            driver().LinkComplete(self._state, byref(code), byref(size))
+            return ctypes.string_at(code.value or 0, size.value)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except DeviceError as error:
+            raise DeviceError(f"{error}; the assembler says: {self._log.value.decode().strip()}") from None
+
+
 def machine_code(ptx: str, where: Device, level: int = 3) -> bytes:
     """Machine code of PTX for a GPU, made by the driver.
 
@@ -220,22 +289,9 @@ def machine_code(ptx: str, where: Device, level: int = 3) -> bytes:
         where: The GPU.
         level: How much the assembler optimizes, 0 to 4.
     """
-    cu, text = driver(), ptx.encode() + b"\0"
-    log = ctypes.create_string_buffer(8192)
-    options = (c_int * 3)(JIT_LOG, JIT_LOG_SIZE, JIT_LEVEL)
-    values = (c_void_p * 3)(ctypes.addressof(log), len(log), level)
-    state, code, size = c_void_p(), c_void_p(), c_size_t()
-    with where.current():
-        cu.LinkCreate_v2(3, options, values, byref(state))
-        try:
-            try:
-                cu.LinkAddData_v2(state, PTX_INPUT, text, c_size_t(len(text)), b"linkwork", 0, None, None)
-                cu.LinkComplete(state, byref(code), byref(size))
-            except DeviceError as error:
-                raise DeviceError(f"{error}; the assembler says: {log.value.decode().strip()}") from None
-            return ctypes.string_at(code.value or 0, size.value)
-        finally:
-            cu.LinkDestroy(state)
+    with Linker(where, level) as linker:
+        linker.add(ptx)
+        return linker.complete()
 
 
 class CudaCode:

@@ -35,10 +35,13 @@ from linkwork.compilers.cuda.allocation import Limits, allocate
 from linkwork.compilers.cuda.device_functions import (
     GLOBAL,
     LOCAL,
+    SHARED,
     THREADS,
     TRIPLE,
     Emitter,
     module_head,
+    part_functions,
+    part_of,
     thread_index,
 )
 from linkwork.compilers.entry import TINY
@@ -72,6 +75,10 @@ class Kernel:
     threads: int = THREADS
     optimization: int = 0
     """How much LLVM is to optimize before: nothing of straight-line programs."""
+    parts: tuple[str, ...] = ()
+    """Functions of it that the assembler takes less time for if they are in modules of their own."""
+    head: str = ""
+    """Of such modules."""
 
 
 def limits(dtype: str, shared_memory: int) -> Limits:
@@ -105,9 +112,20 @@ def kernel(
     t = Type(dtype, 1)
     arrays = len(trace.inputs) + len(trace.outputs)
     texts = {"body": trace, **trace.further}
-    placed = {name: allocate(text, limits, at_once=name == "body") for name, text in texts.items()}
-    emitters = {name: Emitter(text, t, placed[name], f"{name}.", held, wide=True) for name, text in texts.items()}
-    lines = {name: emitter.lines() for name, emitter in emitters.items()}
+    placed = {
+        name: allocate(each, limits, name == "body", part_of(each, is_alone=True)) for name, each in texts.items()
+    }
+    emitters, lines, functions = dict[str, Emitter](), dict[str, list[str]](), list[str]()
+    given = ", ".join(f"i64 %base{k}, i32 %bytes{k}" for k in range(arrays))
+    for name, each in texts.items():
+        emitters[name] = emitter = Emitter(each, t, placed[name], f"{name}.", held, wide=True)
+        if emitter.is_cut:
+            emitter.prefix, emitter.looks = "", False
+            parts, calls = part_functions(name, emitter, f"{given}, {LOCAL} %carry, {SHARED} %shared")
+            lines[name] = [*calls, f"%{name}.read = fadd {t.scalar} {t.number(0.0)}, {t.number(0.0)}"]
+            functions += parts
+        else:
+            lines[name] = emitter.lines()
     local = max(1, *(allocation.local for allocation in placed.values()))
     entry = [
         f"%spilled = alloca [{local} x {t.scalar}], align {t.bytes}",
@@ -141,11 +159,12 @@ def kernel(
     parameters = ", ".join(f"{GLOBAL} %b{k}, i64 %row{k}, i64 %step{k}" for k in range(arrays))
     head = f'define ptx_kernel void @{SYMBOL}({parameters}, i64 %count, {GLOBAL} %status) "nvvm.maxntid"="{THREADS}"'
     body = "\n".join(line if line.endswith(":") else f"  {line}" for line in text)
-    ir = f'{module_head(t)}\n{head} "nvvm.minctasm"="{BLOCKS}" {{\n{body}\n}}'
+    kernel = f'{head} "nvvm.minctasm"="{BLOCKS}" {{\n{body}\n}}'
+    ir = "\n".join([module_head(t), *functions, kernel])
     slots = max(allocation.shared for allocation in placed.values())
     local_bytes = (local + len(trace.carry)) * t.bytes
-    level = 3 if dtype == "float32" and local_bytes <= FEW_BYTES else 1
-    return Kernel(ir, slots * THREADS * t.bytes, local_bytes, level)
+    level = 3 if dtype == "float32" and local_bytes <= FEW_BYTES and not functions else 1
+    return Kernel(ir, slots * THREADS * t.bytes, local_bytes, level, parts=tuple(functions), head=module_head(t))
 
 
 def _iterations(trace: Trace, t: Type, lines: dict[str, list[str]]) -> list[str]:

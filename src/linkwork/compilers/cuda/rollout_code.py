@@ -10,6 +10,7 @@ from linkwork.compilers import cache as disk
 from linkwork.compilers import llvm
 from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda import ptx
+from linkwork.compilers.cuda.assembling import Assembler, uncollected
 from linkwork.compilers.cuda.device_functions import GLOBAL, THREADS, TRIPLE
 from linkwork.compilers.cuda.driver import CudaCode, Device, machine_code, packed, unpacked, version
 from linkwork.compilers.cuda.rollouts import SCALARS, RolloutProgram, rollout_kernel, rollout_limits
@@ -51,12 +52,14 @@ def rollout_code(
     key = disk.key("cuda rollout", *content, *parts)
 
     def made() -> bytes:
-        with disk.announced(f"{name} ({dtype}, {where.name})"):
+        with disk.announced(f"{name} ({dtype}, {where.name})"), uncollected():
             program = make()
-            kernel = rollout_kernel(program, dtype, rollout_limits(dtype, where.shared_memory))
             operations = sum(len(trace.reached()) for trace in (program.step, *program.step.further.values()))
-            text = ptx.assembly(kernel.ir, where.architecture)
-            cubin = machine_code(text, where, 1 if operations > LARGE else 3)
+            limits = rollout_limits(dtype, where.shared_memory)
+            large = operations > LARGE
+            with Assembler(where, 1 if large else 3, side_by_side=large) as assembler:
+                kernel = rollout_kernel(program, dtype, limits, assembler)
+                cubin = assembler.complete(kernel.ir)
             parameters = 3 * len(program.given) + 3 + len(SCALARS)
             shape = {"parameters": parameters, "numbers": program.numbers}
             return packed(cubin, threads=THREADS, shared_bytes=kernel.shared_bytes, **shape)

@@ -24,11 +24,22 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda.allocation import Limits
-from linkwork.compilers.cuda.device_functions import GLOBAL, POOL, SHARED, THREADS, device_function, module_head
+from linkwork.compilers.cuda.device_functions import (
+    GLOBAL,
+    POOL,
+    SHARED,
+    THREADS,
+    declared,
+    device_function,
+    module_head,
+    own_module,
+)
 from linkwork.compilers.cuda.ptx import BLOCKS
+from linkwork.compilers.cuda.row_functions import copy_function, fill_function
 from linkwork.compilers.cuda.warps import AGAIN, EMPTY, ITERATING, LANES, STEP, WARP_BYTES, device_warp, host_warp
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.trace import Trace
@@ -111,6 +122,7 @@ class RolloutKernel:
     """A rollout as LLVM IR, and what a launch needs to know."""
 
     ir: str
+    """The module of the kernel."""
     shared_bytes: int
     """Shared memory of a block, beside that of its warps."""
 
@@ -127,31 +139,56 @@ def rollout_limits(dtype: str, shared_memory: int) -> Limits:
     return Limits(REGISTERS[dtype], max(block // (THREADS * Type(dtype, 1).bytes), 0))
 
 
-def rollout_kernel(program: RolloutProgram, dtype: str, limits: Limits, *, host: bool = False) -> RolloutKernel:
+class Assembling(Protocol):
+    """What takes modules when they are written: `assembling.Assembler`."""
+
+    def add(self, ir: str) -> None:
+        """A module with one function."""
+
+    def end_group(self) -> None:
+        """All functions of a program are written."""
+
+
+def rollout_kernel(
+    program: RolloutProgram, dtype: str, limits: Limits, parts: Assembling | None = None, *, host: bool = False
+) -> RolloutKernel:
     """The kernel of a rollout.
 
     Args:
         program: Its traces.
         dtype: Type of numbers.
         limits: Registers and slots of shared memory of a thread.
+        parts: Takes modules of the parts of long programs; by default they are in the module of the kernel, for which
+            the assembler takes several times as long.
         host: Whether it is for this machine's processor, where a warp is one lane and a loop runs over all warps.
     """
     t = Type(dtype, 1)
     texts = {"first": program.step} | program.step.further
     if program.torques is not None:
         texts["torques"] = program.torques
-    functions, slots = list[str](), 0
+    head, functions, slots = module_head(t), list[str](), 0
     for name, trace in texts.items():
-        text, used = device_function(name, trace, t, limits, at_once=name != "iterate", global_carry=True)
-        functions.append(_with_own_strides(text, trace, program))
+        called = list[str]()
+
+        def ready(text: str, trace: Trace = trace, called: list[str] = called) -> None:
+            called.append(_with_own_strides(text, trace, program))
+            if parts is not None:
+                parts.add(own_module(head, called[-1]))
+
+        made, used = device_function(name, trace, t, limits, at_once=name != "iterate", global_carry=True, ready=ready)
         slots = max(slots, used)
-    head = module_head(t)
+        functions += [
+            *(called if parts is None else map(declared, called)),
+            _with_own_strides(made[-1], trace, program),
+        ]
+        if parts is not None:
+            parts.end_group()
     if host:
         lines = [line for line in head.splitlines() if not line.startswith(("target triple", f"@{POOL}"))]
         pool = f"@{POOL} = internal addrspace(3) global [{max(slots, 1) * THREADS} x {t.scalar}] zeroinitializer"
         head = "\n".join([*lines, pool])
-    parts = [head, *functions, _copy(t), _fill(t), _kernel(program, t, host)]
-    return RolloutKernel("\n".join(parts), slots * THREADS * t.bytes)
+    ir = "\n".join([head, *functions, copy_function(t), fill_function(t), _kernel(program, t, host)])
+    return RolloutKernel(ir, slots * THREADS * t.bytes)
 
 
 def _with_own_strides(text: str, trace: Trace, program: RolloutProgram) -> str:
@@ -159,7 +196,7 @@ def _with_own_strides(text: str, trace: Trace, program: RolloutProgram) -> str:
     names = [*(name for name, _ in trace.inputs), *(name for name, _ in trace.outputs)]
     fixed = {f"step{k}" for k, name in enumerate(names) if name in program.own} | {"carry_step"}
     head, _, body = text.partition("{\n")
-    return f"{head}{{\n" + re.sub(r"%(\w+)\b", lambda m: str(LANES) if m[1] in fixed else m[0], body)
+    return f"{head}{{\n" + re.sub(r"%(step\d+|carry_step)\b", lambda m: str(LANES) if m[1] in fixed else m[0], body)
 
 
 class _Text:
@@ -396,50 +433,3 @@ def _finish(text: _Text) -> None:
         f"store volatile i64 %flag.next, {SHARED} %flag.at",
         "br label %joined",
     )
-
-
-def _copy(t: Type) -> str:
-    """Copies numbers, and tells by NaN if one is not finite."""
-    s = t.scalar
-    arrays = f"{GLOBAL} %from, i64 %from.step, {GLOBAL} %to, i64 %to.step"
-    return f"""define internal {s} @copy({arrays}, i64 %count) noinline {{
-entry:
-  %some = icmp sgt i64 %count, 0
-  br i1 %some, label %next, label %end
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
-  %sum = phi {s} [ {t.number(0.0)}, %entry ], [ %sum.next, %next ]
-  %i = mul i64 %k, %from.step
-  %j = mul i64 %k, %to.step
-  %p = getelementptr {s}, {GLOBAL} %from, i64 %i
-  %q = getelementptr {s}, {GLOBAL} %to, i64 %j
-  %x = load volatile {s}, {GLOBAL} %p
-  store volatile {s} %x, {GLOBAL} %q
-  %zero = fmul {s} %x, {t.number(0.0)}
-  %sum.next = fadd {s} %sum, %zero
-  %k.next = add i64 %k, 1
-  %more = icmp slt i64 %k.next, %count
-  br i1 %more, label %next, label %end
-end:
-  %result = phi {s} [ {t.number(0.0)}, %entry ], [ %sum.next, %next ]
-  ret {s} %result
-}}"""
-
-
-def _fill(t: Type) -> str:
-    """Sets numbers to one value."""
-    s = t.scalar
-    return f"""define internal void @fill({GLOBAL} %to, i64 %step, i64 %count, {s} %value) noinline {{
-entry:
-  br label %next
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %next ]
-  %i = mul i64 %k, %step
-  %p = getelementptr {s}, {GLOBAL} %to, i64 %i
-  store volatile {s} %value, {GLOBAL} %p
-  %k.next = add i64 %k, 1
-  %more = icmp slt i64 %k.next, %count
-  br i1 %more, label %next, label %end
-end:
-  ret void
-}}"""

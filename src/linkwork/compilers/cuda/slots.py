@@ -61,7 +61,11 @@ class End(NamedTuple):
     """The end of a branch."""
 
 
-Action = Load | Store | Compute | Put | Begin | End
+class Cut(NamedTuple):
+    """The end of a part: no value is in a register."""
+
+
+Action = Load | Store | Compute | Put | Begin | End | Cut
 
 
 @dataclass(frozen=True)

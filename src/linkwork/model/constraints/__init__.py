@@ -4,7 +4,7 @@
 Between two frames (`pairs`): `Weld`, `Hinge`, `Slider`, `Cylindrical`, `Cardan`, `Point`, `PlaneOnPlane`,
 `PointOnLine`, `PointOnPlane`, `Rod`, `Rolling`. On joint coordinates (`couplings`, `functions`): `JointCoupling`,
 `Gear`, `Belt`, `PolynomialCoupling`, `JointLock`, `VelocityCoupling`, `FunctionCoupling`, `Follows`. On many bodies
-(`combinations`): `CenterOfMass`, `LinearCombination`.
+(`combinations`): `CenterOfMass`, `LinearCombination`. On lengths of tendons (`tendons`): `TendonCoupling`.
 """
 
 from linkwork.model.constraints.base import WORLD, Constraint, ConstraintOptions, Renaming
@@ -39,6 +39,7 @@ from linkwork.model.constraints.pairs import (
     Slider,
     Weld,
 )
+from linkwork.model.constraints.tendons import TendonCoupling
 
 __all__ = [
     "SHIFT_ROWS",
@@ -71,6 +72,7 @@ __all__ = [
     "Rod",
     "Rolling",
     "Slider",
+    "TendonCoupling",
     "Term",
     "VelocityCoupling",
     "Weld",

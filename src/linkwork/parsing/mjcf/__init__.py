@@ -2,10 +2,10 @@
 """MJCF files to mechanisms, read as MuJoCo's compiler reads them.
 
 Read: bodies and frames in all ways to write a place, joints of all four kinds with several to a body, inertials and
-inertias of primitive geoms with what <compiler> does to them, default classes, included files, equalities, fixed
-tendons in equalities, actuators on joints and fixed tendons with their gains and biases, gravity and its compensation,
-keyframes, how geoms look, and which of them may touch. What only senses is skipped. What changes the dynamics and is
-not read is an `UnsupportedFeature`. See docs/mjcf.md.
+inertias of primitive geoms with what <compiler> does to them, default classes, included files, equalities, tendons,
+actuators on joints and tendons with their gains, biases and activations, gravity and its compensation, keyframes,
+sensors, how geoms look, and which of them may touch. What changes the dynamics and is not read is an
+`UnsupportedFeature`. See docs/mjcf.md.
 
 | file           | what it knows                                                    |
 |----------------|------------------------------------------------------------------|
@@ -15,10 +15,13 @@ not read is an `UnsupportedFeature`. See docs/mjcf.md.
 | tree           | bodies and frames as they are nested; names                      |
 | joints         | joints, ``ref``, limits                                          |
 | inertia        | <inertial>, shapes of geoms                                      |
-| equalities     | equalities and the tendons in them                               |
+| tendons        | tendons, fixed and through sites                                 |
+| equalities     | equalities                                                       |
 | motors         | actuators: what they drive                                       |
 | servos         | actuators: how they make force                                   |
 | keyframes      | ``qpos0`` and keyframes                                          |
+| sensors        | sensors: what they are on                                        |
+| quaternions    | signs of quaternions, for sensors of orientation                 |
 | shapes         | geoms as they look; mesh and material assets                     |
 | height_fields  | height fields: heights in text, binary files, images             |
 | contacts       | which geoms may touch, with which friction                       |
@@ -27,25 +30,30 @@ not read is an `UnsupportedFeature`. See docs/mjcf.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.mechanism import Mechanism
 from linkwork.model.inertia import Inertia
-from linkwork.model.joints import Fixed, Free, Prismatic
+from linkwork.model.joints import Fixed, Free
 from linkwork.model.placement import Placement
+from linkwork.model.sensors import OUTBOARD
 from linkwork.parsing.contact_rules import SelfCollision, Unused, with_loaded_contacts
 from linkwork.parsing.located_builder import LocatedBuilder
 from linkwork.parsing.mjcf.contacts import ContactReader
 from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, read_document
-from linkwork.parsing.mjcf.equalities import References, read_equalities, read_tendons
-from linkwork.parsing.mjcf.inertia import read_inertias
+from linkwork.parsing.mjcf.equalities import References, read_equalities
+from linkwork.parsing.mjcf.inertia import read_inertias, size_and_place, static_inertias
 from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints
-from linkwork.parsing.mjcf.keyframes import read_poses
-from linkwork.parsing.mjcf.motors import Motors, read_motors, resolve_damping_ratios
+from linkwork.parsing.mjcf.keyframes import read_activations, read_poses
+from linkwork.parsing.mjcf.motors import Motors, read_motors, with_resolved_damping_ratios
+from linkwork.parsing.mjcf.quaternions import NeutralOrientations
+from linkwork.parsing.mjcf.sensors import SensorReader
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, read_settings
 from linkwork.parsing.mjcf.shapes import mesh_name, read_looks, read_shapes
+from linkwork.parsing.mjcf.tendons import on_frames, read_tendons, with_springs_at_rest
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
 from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
 from linkwork.parsing.options import Document, LoadSettings
@@ -73,22 +81,38 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     motors = read_motors(document, defaults, joints, tendons, settings)
     name = document.root.get("model") or Path(document.root.file).stem
     builder = LocatedBuilder(document.root, name, given.inertias, settings.gravity)
-    body_names = _add_bodies(builder, tree, joints, motors, settings, _mesh_files(document))
+    inertias = read_inertias(tree, settings, _mesh_files(document))
+    weighed = inertias
+    if settings.total_mass <= 0 and any(document.inside("sensor", *OUTBOARD)):
+        weighed = static_inertias(tree, settings, _mesh_files(document))
+        inertias |= weighed
+    body_names = _add_bodies(builder, tree, joints, motors, inertias)
     shapes = {body: read_shapes(body, looks) for body in tree.bodies}
     for body, body_name in tree.names.items():
         builder.shapes(body_name, shapes[body])
     if given.contacts is not False:
         builder.contacts(ContactReader(document, defaults, settings, tree, shapes, unused).pairs())
-    sites = _add_sites(builder, tree, settings, body_names)
+    sites, frames = _add_sites(builder, tree, settings, body_names)
+    for node, tendon in on_frames(tendons, frames):
+        builder.tendon(node, tendon)
     bodies = {name: body for body, name in tree.names.items()}
-    model = References(tree, settings, bodies, sites, joints, tendons)
+    model = References(tree, settings, bodies, sites, joints, tendons, frames)
     for node, constraint in read_equalities(document, defaults, model):
         builder.constrain(node, constraint)
     for motor in motors.kept:
         builder.actuator(motor.node, motor.name, motor.joint, motor.gear, **motor.options)
-    for name, pose in read_poses(document, tree, joints).items():
+    poses = read_poses(document, tree, joints)
+    for name, pose in poses.items():
         builder.pose(name, dict(pose))
-    return builder.finish()
+    neutral = NeutralOrientations(tree, joints, settings)
+    reader = SensorReader(document, tree, settings, builder, frames, inertias, weighed, body_names, neutral)
+    for sensor in reader.sensors():
+        builder.sensor(sensor)
+    robot = with_resolved_damping_ratios(with_springs_at_rest(builder.finish(), tendons), motors)
+    left_out = len(motors.kept) < len(list(document.inside("actuator")))
+    if not robot.na or left_out or any(actuator.refused for actuator in robot.actuators):
+        return robot  # activations of a keyframe are those of all actuators of the file
+    return replace(robot, activations=read_activations(document, poses, robot.na))
 
 
 def _refuse_sections(document: MjcfDocument) -> None:
@@ -115,12 +139,9 @@ def _add_bodies(
     tree: Tree,
     joints: dict[str, MjcfJoint],
     motors: Motors,
-    settings: Settings,
-    meshes: dict[str, str],
+    inertias: dict[Body, Inertia],
 ) -> set[str | None]:
     """Add all bodies and joints; the names of the bodies, those without mass between joints included."""
-    inertias = read_inertias(tree, settings, meshes)
-    resolve_damping_ratios(motors, lambda name: _drawn_inertia(tree, joints[name], inertias, motors))
     body_names: set[str | None] = set(tree.names.values())
     joint_names: set[str | None] = set(joints)
     for body, name in tree.without_world:
@@ -157,27 +178,12 @@ def _compensation(body: Body, joints: dict[str, MjcfJoint], tree: Tree) -> float
     return part
 
 
-def _drawn_inertia(tree: Tree, joint: MjcfJoint, inertias: dict[Body, Inertia], motors: Motors) -> float:
-    """The inertia that a hinge or slide moves in the model as it is drawn, armature included."""
-    owner = next(body for body, names in tree.joint_names.items() if joint.name in names)
-    carried = {owner}
-    for body, _ in tree.without_world:
-        if body.parent in carried:
-            carried.add(body)
-    moved = sum((inertias[body].moved(body.world) for body in tree.bodies if body in carried), Inertia.zero())
-    armature = float(motors.at(joint)["armature"])
-    if isinstance(joint.type, Prismatic):
-        return moved.mass + armature
-    axis = owner.world.rotation @ joint.type.axis  # type: ignore[attr-defined]
-    at = Placement(-(owner.world * joint.at).position)
-    return float(axis @ moved.moved(at).about_origin() @ axis) + armature
-
-
 def _add_sites(
     builder: LocatedBuilder, tree: Tree, settings: Settings, body_names: set[str | None]
-) -> dict[str, tuple[Body, Item]]:
-    """Named sites become frames; one with the name of a body is called ``name_site``."""
+) -> tuple[dict[str, tuple[Body, Item]], dict[str, str]]:
+    """Named sites become frames, whose names are returned; one with the name of a body is called ``name_site``."""
     sites: dict[str, tuple[Body, Item]] = {}
+    frames: dict[str, str] = {}
     found = [(body, item, item.node.get("name")) for body in tree.bodies for item in body.all("site")]
     taken = {*body_names, *(name for _, _, name in found)}
     for body, item, name in found:
@@ -186,6 +192,10 @@ def _add_sites(
         if name in sites:
             raise item.node.error(f"two sites are called '{name}'; the first is on line {sites[name][1].node.line}")
         sites[name] = body, item
-        frame = fresh(f"{name}_site", taken) if name in body_names else name
-        builder.frame(item.node, frame, tree.names[body], item.frame * settings.placement(item.node))
-    return sites
+        frames[name] = fresh(f"{name}_site", taken) if name in body_names else name
+        place = settings.placement(item.node)
+        if item.node.get("fromto") is not None:
+            place = size_and_place(item.node, item.node.get("type") or "sphere", settings)[1]
+        builder.frame(item.node, frames[name], tree.names[body], item.frame * place)
+    body_names.update(frames.values())
+    return sites, frames

@@ -6,7 +6,6 @@ Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how so
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,13 +19,16 @@ from linkwork.model.constraints import (
     Point,
     PolynomialCoupling,
     Renaming,
+    TendonCoupling,
     Term,
     Weld,
 )
 from linkwork.model.placement import Placement
+from linkwork.model.tendons import Tendon
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
-from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO, Settings, quaternion
+from linkwork.parsing.mjcf.settings import YES_NO, Settings, quaternion
+from linkwork.parsing.mjcf.tendons import MjcfTendon
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood, refuse_unknown
 from linkwork.parsing.xml import Node, located
@@ -36,7 +38,7 @@ _IDENTITY = (0.0, 1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class TendonCoupling(Coupling):
+class FixedTendonCoupling(Coupling):
     """Polynomials of several joints that sum to ``value``: two fixed tendons, one a polynomial of the other."""
 
     terms: tuple[Term, ...]
@@ -59,8 +61,9 @@ class References:
     bodies: Mapping[str, Body]
     sites: Mapping[str, tuple[Body, Item]]
     joints: Mapping[str, MjcfJoint]
-    tendons: Mapping[str, Tendon | None]
-    """Fixed tendons; None for spatial ones."""
+    tendons: Mapping[str, MjcfTendon]
+    frames: Mapping[str, str]
+    """Frames that sites have become."""
 
     def body(self, node: Node, attribute: str) -> Body:
         """The body that an attribute names."""
@@ -76,56 +79,6 @@ class References:
             raise node.error(f"there is no site '{name}'{suggest(name, self.sites)}")
         body, item = self.sites[name]
         return body, item.frame * self.settings.placement(item.node)
-
-
-@dataclass(frozen=True)
-class Tendon:
-    """A fixed tendon: its length is the sum of the coordinates of joints times coefficients."""
-
-    coefficients: dict[str, float]
-    range: tuple[float, float]
-    """Of its length, where it is limited."""
-    limits_force: bool
-    """Whether it bounds the force of its actuators."""
-
-
-def read_tendons(
-    document: MjcfDocument, defaults: Defaults, joints: Mapping[str, MjcfJoint], settings: Settings
-) -> dict[str, Tendon | None]:
-    """The tendons that have names; those with inertia are an `UnsupportedFeature`."""
-    tendons: dict[str, Tendon | None] = {}
-    for bare in document.inside("tendon"):
-        if bare.tag not in ("fixed", "spatial"):
-            raise not_understood(bare, "tendon")
-        node = defaults.apply(bare, "tendon")
-        refuse_unknown(node, "tendon")
-        if node.number("armature", 0.0) != 0:
-            raise node.error("a tendon with inertia ('armature') is not supported", UnsupportedFeature)
-        tendon = None
-        if node.tag == "fixed":
-            coefficients: dict[str, float] = {}
-            for part in document.children(node, "joint"):
-                joint = scalar_joint(joints, part.text("joint"), part)
-                if joint.name in coefficients:
-                    raise part.error(f"joint '{joint.name}' is in this tendon twice")
-                coefficients[joint.name] = part.number("coef")
-            bounds = _bounds(node, "limited", "range", settings)
-            forces = _bounds(node, "actuatorfrclimited", "actuatorfrcrange", settings)
-            tendon = Tendon(coefficients, bounds or (-math.inf, math.inf), forces is not None)
-        name = node.get("name")
-        if name in tendons:
-            raise node.error(f"two tendons are called '{name}'")
-        if name:
-            tendons[name] = tendon
-    return tendons
-
-
-def _bounds(node: Node, limited: str, bounds: str, settings: Settings) -> tuple[float, float] | None:
-    """A range, where it counts."""
-    given, counts = node.numbers(bounds, 2), node.choice(limited, YES_NO_AUTO, "auto")
-    if given is None or counts == "false" or (counts == "auto" and not settings.autolimits):
-        return None
-    return given[0], given[1]
 
 
 def read_equalities(document: MjcfDocument, defaults: Defaults, model: References) -> list[tuple[Node, Constraint]]:
@@ -228,22 +181,24 @@ def _polynomial(node: Node) -> tuple[float, ...]:
     return given + _IDENTITY[len(given) :]
 
 
-def _tendons(node: Node, model: References, options: dict[str, Any]) -> Constraint:
-    """With L = sum of c (q - ref) for each tendon: ``L1 = a0 + a1 L2 + a2 L2² + ...``."""
-    first = _fixed(node, "tendon1", model)
-    second = _fixed(node, "tendon2", model) if node.get("tendon2") is not None else {}
+def _tendons(node: Node, model: References, options: dict[str, Any]) -> Constraint | None:
+    """With L the length of each tendon less that as it is drawn: ``L1 = a0 + a1 L2 + a2 L2² + ...``.
+
+    Of fixed tendons ``L = sum of c (q - ref)``: where no polynomial mixes joints, they are couplings of joints.
+    """
+    used = [_tendon(node, name, model) for name in ("tendon1", "tendon2") if node.get(name) is not None]
     a0, *rising = _polynomial(node)
+    if any(tendon.is_spatial for tendon, _ in used) or (
+        len(used) > 1 and any(rising[1:]) and len(used[1][0].joints) > 1
+    ):
+        return _tendon_coupling(model, used, (a0, *rising), options)
+    first, second = dict(used[0][0].joints), dict(used[1][0].joints) if len(used) > 1 else {}
     if not second or not any(rising[1:]):
         sums = dict(first)
         for joint, c in second.items():
             sums[joint] = sums.get(joint, 0.0) - rising[0] * c
         offset = a0 + sum(c * model.joints[joint].ref for joint, c in sums.items())
         return JointCoupling(sums, offset, **options)
-    if len(second) > 1:
-        raise node.error(
-            "a polynomial of a tendon over several joints mixes their coordinates, which is not supported",
-            UnsupportedFeature,
-        )
     (leader, d), *_ = second.items()
     terms = {joint: [c, 0.0, 0.0, 0.0] for joint, c in first.items()}
     parts = terms.setdefault(leader, [0.0] * 4)
@@ -251,23 +206,33 @@ def _tendons(node: Node, model: References, options: dict[str, Any]) -> Constrai
         parts[k] -= a * d ** (k + 1)
     if not any(c for coefficients in terms.values() for c in coefficients):
         raise node.error("no joint has a coefficient other than zero")
-    return TendonCoupling(
+    return FixedTendonCoupling(
         tuple(Term(joint, (c[0], c[1], c[2], c[3]), model.joints[joint].ref) for joint, c in terms.items()),
         a0,
         **options,
     )
 
 
-def _fixed(node: Node, attribute: str, model: References) -> dict[str, float]:
+def _tendon_coupling(
+    model: References, used: list[tuple[Tendon, float]], polynomial: tuple[float, ...], options: dict[str, Any]
+) -> Constraint | None:
+    """A constraint on lengths; None where all sites are on one rigid body, so that no length changes."""
+    sites = {frame: site for site, frame in model.frames.items()}
+    carriers = {model.sites[sites[frame]][0].carrier for tendon, _ in used for frame in tendon.sites}
+    if len(carriers) == 1 and not any(tendon.joints for tendon, _ in used):
+        return None
+    (follower, length), (leader, other) = used[0], used[1] if len(used) > 1 else (None, 0.0)
+    return TendonCoupling(follower, leader, polynomial, length, other, **options)
+
+
+def _tendon(node: Node, attribute: str, model: References) -> tuple[Tendon, float]:
+    """A tendon on frames, and its length in the model as it is drawn."""
     name = node.text(attribute)
     if name not in model.tendons:
-        raise node.error(f"there is no tendon '{name}'")
-    tendon = model.tendons[name]
-    if tendon is None:
-        raise node.error(
-            f"tendon '{name}' is spatial; equalities of spatial tendons are not supported", UnsupportedFeature
-        )
-    return tendon.coefficients
+        raise node.error(f"there is no tendon '{name}'{suggest(name, model.tendons)}")
+    read = model.tendons[name]
+    length = read.drawn_length(model.joints, model.sites, model.settings, node)
+    return read.known(node).renamed(name, model.frames.__getitem__, str), length
 
 
 _READERS = {"connect": _connect, "weld": _weld, "joint": _joints, "tendon": _tendons}

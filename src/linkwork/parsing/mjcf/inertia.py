@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -31,16 +32,27 @@ _WATER = 1000.0
 
 
 def read_inertias(tree: Tree, settings: Settings, meshes: Mapping[str, str]) -> dict[Body, Inertia]:
-    """The inertia of each body; none for those that cannot move."""
+    """The inertia of each body; of those that cannot move, where it is written."""
     scaled = settings.total_mass > 0
     found: dict[Body, Inertia] = {}
     for body, name in tree.without_world:
-        needed = scaled or not body.is_static
+        written = bool(body.all("inertial")) and settings.inertia_from_geoms != "true"
+        needed = scaled or not body.is_static or written
         found[body] = _body_inertia(body, name, settings, meshes) if needed else Inertia.zero()
     total = sum(inertia.mass for inertia in found.values())
     if scaled and total > 0:
         factor = settings.total_mass / total
         found = {body: Inertia(y.mass * factor, y.com, y.rotational * factor) for body, y in found.items()}
+    return found
+
+
+def static_inertias(tree: Tree, settings: Settings, meshes: Mapping[str, str]) -> dict[Body, Inertia]:
+    """The inertias of bodies that cannot move, for sensors; without those that would have to come from meshes."""
+    found: dict[Body, Inertia] = {}
+    for body, name in tree.without_world:
+        if body.is_static:
+            with suppress(UnsupportedFeature):
+                found[body] = _body_inertia(body, name, settings, meshes)
     return found
 
 

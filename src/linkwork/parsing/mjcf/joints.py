@@ -6,6 +6,7 @@ The coordinate of a hinge or slide is MuJoCo's ``qpos``: the model as it is draw
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation, quaternion_of
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
-from linkwork.parsing.xml import Node, located
+from linkwork.parsing.xml import LARGEST, Node, located
 
 _KINDS = ("free", "ball", "slide", "hinge")
 
@@ -105,7 +106,8 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
     limited = node.choice("limited", YES_NO_AUTO, "auto")
     bounds = node.numbers("range", 2)
     if bounds is not None and (limited == "true" or (limited == "auto" and settings.autolimits)):
-        options |= {"lower": measure(bounds[0]), "upper": measure(bounds[1])}
+        lower, upper = (open_end(bound) or measure(bound) for bound in bounds)
+        options |= {"lower": lower, "upper": upper}
     return MjcfJoint(name, node, type, here, child_at, ref, options)
 
 
@@ -146,7 +148,13 @@ def _effort(node: Node, settings: Settings) -> dict[str, Any]:
     bounds = node.numbers("actuatorfrcrange", 2)
     if bounds is None or limited == "false" or (limited == "auto" and not settings.autolimits):
         return {}
-    return {"effort": max(abs(bound) for bound in bounds), "actuation": (bounds[0], bounds[1])}
+    low, high = (open_end(bound) or bound for bound in bounds)
+    return {"effort": max(abs(low), abs(high)), "actuation": (low, high)}
+
+
+def open_end(bound: float) -> float:
+    """Infinity with the sign of a bound that stands for none, as the end of a range that is open; otherwise 0."""
+    return math.copysign(math.inf, bound) if abs(bound) >= LARGEST else 0.0
 
 
 def scalar_joint(joints: Mapping[str, MjcfJoint], name: str, node: Node) -> MjcfJoint:

@@ -42,6 +42,17 @@ def read_poses(document: MjcfDocument, tree: Tree, joints: Mapping[str, MjcfJoin
     return poses
 
 
+def read_activations(document: MjcfDocument, poses: Mapping[str, Pose], na: int) -> dict[str, Floats]:
+    """Activations of actuators by keyframe, where some are written; those beyond its end are zero."""
+    found: dict[str, Floats] = {}
+    names = [name for name in poses if name != QPOS0]
+    for name, key in zip(names, document.inside("keyframe"), strict=True):
+        given = key.numbers("act", *range(na + 1))
+        if given:
+            found[name] = np.array([*given, *[0.0] * (na - len(given))])
+    return found
+
+
 def _read_key(key: Node, joints: Mapping[str, MjcfJoint], drawn: Pose) -> Pose:
     """The numbers of a keyframe; a joint beyond its end stays as it is drawn, as in MuJoCo."""
     total = sum(q.size for q in drawn.values())

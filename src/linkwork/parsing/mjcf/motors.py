@@ -1,28 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Actuators of a model: what they drive, with which gear, how they make force, and the inertia of their rotors.
 
-Kept are those on joints and on fixed tendons. Those that act on a spatial tendon, a site, a body or a slider-crank, or
-on axes of ball and free joints that do not turn with the body, are not: without them nothing of the dynamics changes.
+Kept are those on joints and on tendons. Those that act on a site, a body or a slider-crank, on a tendon that wraps
+around a geom, or on axes of ball and free joints that do not turn with the body, are not: without them nothing of the
+dynamics changes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from linkwork.errors import UnsupportedFeature
+from linkwork.inputs import suggest
+from linkwork.mechanism import Mechanism
 from linkwork.model.joints import Free
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
-from linkwork.parsing.mjcf.equalities import Tendon
-from linkwork.parsing.mjcf.joints import MjcfJoint
+from linkwork.parsing.mjcf.joints import MjcfJoint, open_end
 from linkwork.parsing.mjcf.servos import UNLIMITED, Law, Range, read_law
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
+from linkwork.parsing.mjcf.tendons import MjcfTendon
 from linkwork.parsing.mjcf.tree import fresh
 from linkwork.parsing.mjcf.vocabulary import ACTUATORS, not_understood
 from linkwork.parsing.xml import Node
+from linkwork.quantities.evaluator import Evaluator
+
+LEAST_TIME = 1e-15
+"""What MuJoCo takes a time constant of zero for."""
 
 _TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site", "body", "cranksite")
 
@@ -45,17 +54,19 @@ class Motor:
     """Of its control."""
     force_limits: Range
     """Of its force, before the gear."""
+    activation_limits: Range
+    tendon: str = ""
+    """The tendon that it pulls, in place of joints: a spatial one, or one that bounds the force of its actuators."""
 
     @property
     def options(self) -> dict[str, Any]:
         """Arguments of `Builder.actuator`."""
-        law = {"gain": self.law.affine_gain, "bias": self.law.affine_bias, "refused": self.law.refused}
-        return {"limits": self.limits, "force_limits": self.force_limits, "also": self.also, **law}
-
-    @property
-    def drives(self) -> tuple[tuple[str, float], ...]:
-        """The hinges and slides that it drives, with their gears; those of a ball or free joint left out."""
-        return ((self.joint, self.gear[0]), *self.also) if len(self.gear) == 1 else ()
+        law: dict[str, Any] = {"gain": self.law.affine_gain, "bias": self.law.affine_bias, "refused": self.law.refused}
+        if not self.law.refused and self.law.dynamics != "none":
+            law |= {"dynamics": self.law.dynamics, "time_constant": max(self.law.time_constant, LEAST_TIME)}
+            law |= {"activation_limits": self.activation_limits, "early": self.law.early}
+        limits = {"limits": self.limits, "force_limits": self.force_limits}
+        return {**limits, "also": self.also, "tendon": self.tendon, **law}
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,7 @@ def read_motors(
     document: MjcfDocument,
     defaults: Defaults,
     joints: Mapping[str, MjcfJoint],
-    tendons: Mapping[str, Tendon | None],
+    tendons: Mapping[str, MjcfTendon],
     settings: Settings,
 ) -> Motors:
     """All actuators of a model."""
@@ -111,10 +122,13 @@ def read_motors(
             motor = _on_joint(node, joints[name], law, target == "jointinparent", taken, settings)
         else:
             _refuse_rotor(node)
-            tendon = tendons.get(node.text(target)) if target == "tendon" else None
-            if tendon is not None:
-                driven.update(tendon.coefficients)
-                motor = _on_tendon(node, tendon, law, taken, settings)
+            if target == "tendon":
+                name = node.text(target)
+                if name not in tendons:
+                    raise node.error(f"there is no tendon '{name}'{suggest(name, tendons)}")
+                tendon = tendons[name].tendon
+                driven.update(() if tendon is None else tendon.joints)
+                motor = _on_tendon(node, tendons[name], law, taken, settings)
         if motor is not None:
             kept.append(motor)
     return Motors(tuple(kept), frozenset(driven), bool(elements))
@@ -146,46 +160,74 @@ def _on_joint(
         damping = (node.numbers("damping", 1, 2, 3) or (0.0,))[0] * gear[0] ** 2
     own = joint.options.get("lower", -math.inf), joint.options.get("upper", math.inf)
     limits, forces = _control_range(node, law, own, settings), _range(node, "force", settings)
-    return Motor(name, node, joint.name, gear, (), armature, damping, law, limits, forces)
+    active = _activation_range(node, law, own, settings)
+    return Motor(name, node, joint.name, gear, (), armature, damping, law, limits, forces, active)
 
 
-def _on_tendon(node: Node, tendon: Tendon, law: Law, taken: set[str | None], settings: Settings) -> Motor | None:
-    gear = (node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,))[0]
-    pulled = [(joint, gear * coefficient) for joint, coefficient in tendon.coefficients.items()]
-    if not pulled:
+def _on_tendon(node: Node, read: MjcfTendon, law: Law, taken: set[str | None], settings: Settings) -> Motor | None:
+    tendon = read.tendon
+    if tendon is None:  # it wraps around a geom
         return None
-    if tendon.limits_force:
-        law.refused = law.refused or "an actuator on a tendon with 'actuatorfrcrange'"
+    gear = (node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,))[0]
     if (node.numbers("damping", 1, 2, 3) or (0.0,))[0] != 0:
         law.refused = law.refused or "an actuator with damping on a tendon"
     name = node.get("name") or fresh(f"{node.text('tendon')}_motor", taken)
-    limits, forces = _control_range(node, law, tendon.range, settings), _range(node, "force", settings)
-    (first, own), others = pulled[0], tuple(pulled[1:])
-    return Motor(name, node, first, (own,), others, 0.0, 0.0, law, limits, forces)
+    limits, forces = _control_range(node, law, tendon.limits, settings), _range(node, "force", settings)
+    active = _activation_range(node, law, tendon.limits, settings)
+    if tendon.is_spatial or any(math.isfinite(bound) for bound in tendon.force_limits):
+        return Motor(name, node, "", (gear,), (), 0.0, 0.0, law, limits, forces, active, tendon.name)
+    (first, own), *others = ((joint, gear * coefficient) for joint, coefficient in tendon.joints.items())
+    return Motor(name, node, first, (own,), tuple(others), 0.0, 0.0, law, limits, forces, active)
 
 
-def resolve_damping_ratios(motors: Motors, inertia_at: Callable[[str], float]) -> None:
-    """Turn damping ratios of position servos into dampings; ``inertia_at`` is the inertia of a joint as drawn."""
-    for motor in motors.kept:
-        drives = motor.drives
+def with_resolved_damping_ratios(robot: Mechanism, motors: Motors) -> Mechanism:
+    """The mechanism with damping in place of damping ratios of position servos, as MuJoCo's compiler sets it.
 
-        def moved(drives: tuple[tuple[str, float], ...] = drives) -> float:
-            inverse = sum(gear**2 / inertia_at(joint) for joint, gear in drives)
-            return 1.0 / inverse if inverse > 0 else 0.0
-
-        if drives:
-            motor.law.with_damping_ratio(moved)
+    A ratio ``z`` is the damping ``2 z sqrt(kp m)`` with the inertia ``m = 1 / (J M^-1 J')`` that the actuator's length
+    moves in the model as it is drawn.
+    """
+    damped = {motor.name for motor in motors.kept if motor.law.has_damping_ratio}
+    if not damped:
+        return robot
+    q = robot.poses["qpos0"]
+    M = Evaluator(robot, "mass_matrix").plain()(q)
+    arms = Evaluator(robot, "tendon_jacobian").plain()(q) if robot.tendons else np.zeros((0, robot.nv))
+    pulled = {tendon.name: arm for tendon, arm in zip(robot.tendons, arms, strict=True)}
+    actuators = []
+    for actuator in robot.actuators:
+        if actuator.name in damped:
+            J = actuator.gear[0] * pulled[actuator.tendon] if actuator.tendon else np.zeros(robot.nv)
+            for joint, gears in actuator.gears:
+                J[robot.v_slice(joint)] += gears
+            mobility = float(J @ np.linalg.lstsq(M, J, rcond=None)[0])
+            inertia = 1.0 / mobility if mobility > 0 else 0.0
+            damping = 2.0 * actuator.bias[2] * math.sqrt(actuator.gain[0] * inertia)
+            actuator = replace(actuator, bias=(actuator.bias[0], actuator.bias[1], -damping))
+        actuators.append(actuator)
+    return replace(robot, actuators=tuple(actuators))
 
 
 def _control_range(node: Node, law: Law, target: Range, settings: Settings) -> Range:
     """The range of controls, where it counts; that of the target where it is inherited."""
     given = law.control_range
-    if law.inherited_range != 0:
-        if not all(math.isfinite(bound) for bound in target):
-            raise node.error("'inheritrange' takes the range of what the actuator drives, which has none")
-        middle, half = (target[0] + target[1]) / 2, (target[1] - target[0]) / 2 * law.inherited_range
-        given = middle - half, middle + half
+    if law.inherited_range != 0 and law.dynamics != "integrator":
+        given = _inherited_range(node, law, target)
     return _bounded(node, "ctrl", given, law.control_limited, settings) if settings.clamp_controls else UNLIMITED
+
+
+def _activation_range(node: Node, law: Law, target: Range, settings: Settings) -> Range:
+    """The range of activations, where it counts."""
+    given = law.activation_range
+    if law.inherited_range != 0 and law.dynamics == "integrator":
+        given = _inherited_range(node, law, target)
+    return _bounded(node, "act", given, law.activation_limited, settings)
+
+
+def _inherited_range(node: Node, law: Law, target: Range) -> Range:
+    if not all(math.isfinite(bound) for bound in target):
+        raise node.error("'inheritrange' takes the range of what the actuator drives, which has none")
+    middle, half = (target[0] + target[1]) / 2, (target[1] - target[0]) / 2 * law.inherited_range
+    return middle - half, middle + half
 
 
 def _range(node: Node, what: str, settings: Settings) -> Range:
@@ -205,7 +247,7 @@ def _bounded(node: Node, what: str, given: Range | None, limited: str, settings:
         return UNLIMITED
     if not low < high:
         raise node.error(f"{what}range goes from {low:g} to {high:g}")
-    return low, high
+    return open_end(low) or low, open_end(high) or high
 
 
 def _refuse_rotor(node: Node) -> None:

@@ -2,8 +2,8 @@
 """How actuators make force: gains, biases and ranges, from their elements and the default classes that they inherit.
 
 Every kind of actuator is a shortcut for <general>: it sets some of the numbers, and leaves others as a default class
-has set them. What has a state of its own, or a law that is not affine in length and rate, is not modeled, and refused
-by its name when it is commanded.
+has set them. What has a law that is not affine in length and rate, or an activation other than of integrators and
+filters, is not modeled, and refused by its name when it is commanded.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from linkwork.parsing.mjcf.settings import YES_NO_AUTO
+from linkwork.model.activations import ACTIVATIONS
+from linkwork.parsing.mjcf.settings import YES_NO, YES_NO_AUTO
 from linkwork.parsing.xml import Node
 
 _PARAMETERS = range(1, 21)
@@ -31,6 +32,11 @@ class Law:
     gain_type: str = "fixed"
     bias_type: str = "none"
     dynamics: str = "none"
+    time_constant: float = 1.0
+    """Of its activation (``dynprm``)."""
+    early: bool = False
+    activation_limited: str = "auto"
+    activation_range: Range | None = None
     control_limited: str = "auto"
     control_range: Range | None = None
     inherited_range: float = 0.0
@@ -49,10 +55,10 @@ class Law:
         """What is added."""
         return (self.bias[0], self.bias[1], self.bias[2]) if self.bias_type == "affine" else (0.0, 0.0, 0.0)
 
-    def with_damping_ratio(self, inertia: Callable[[], float]) -> None:
-        """Of a position servo a bias above zero is a damping ratio: damping by the inertia that its length moves."""
-        if self.gain_type == "fixed" and self.gain[0] == -self.bias[1] and self.bias[2] > 0:
-            self.bias[2] = -self.bias[2] * 2.0 * math.sqrt(self.gain[0] * inertia())
+    @property
+    def has_damping_ratio(self) -> bool:
+        """Whether it is a position servo with a bias above zero, which is a damping ratio."""
+        return self.gain_type == "fixed" and self.gain[0] == -self.bias[1] and self.bias[2] > 0
 
 
 def read_law(elements: Sequence[Node]) -> Law:
@@ -64,6 +70,10 @@ def read_law(elements: Sequence[Node]) -> Law:
         law.control_limited = limited or law.control_limited
         if given is not None:
             law.control_range, law.inherited_range = (given[0], given[1]), 0.0
+        law.activation_limited = node.choice("actlimited", YES_NO_AUTO, "") or law.activation_limited
+        active = node.numbers("actrange", 2)
+        if active is not None:
+            law.activation_range = active[0], active[1]
         if node.tag in _SHORTCUTS:
             if len({node.tag, law.kind, "general"}) == 3:  # one shortcut after another begins anew
                 _set(law, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="none")
@@ -78,8 +88,8 @@ def read_law(elements: Sequence[Node]) -> Law:
 
 def _not_modeled(elements: Sequence[Node], law: Law) -> str:
     """What a law has that is not modeled here."""
-    if law.dynamics != "none":
-        return f"an actuator with a state of its own (dyntype '{law.dynamics}')"
+    if law.dynamics not in ("none", *ACTIVATIONS):
+        return f"an actuator with dyntype '{law.dynamics}'"
     if law.gain_type not in ("fixed", "affine"):
         return f"an actuator with gaintype '{law.gain_type}'"
     if law.bias_type not in ("none", "affine"):
@@ -93,6 +103,8 @@ def _general(node: Node, law: Law) -> None:
     law.gain_type = node.get("gaintype") or law.gain_type
     law.bias_type = node.get("biastype") or law.bias_type
     law.dynamics = node.get("dyntype") or law.dynamics
+    law.time_constant = (node.numbers("dynprm", *_PARAMETERS) or (law.time_constant,))[0]
+    law.early = node.choice("actearly", YES_NO, "true" if law.early else "false") == "true"
     for attribute, numbers in (("gainprm", law.gain), ("biasprm", law.bias)):
         given = (node.numbers(attribute, *_PARAMETERS) or ())[:3]
         numbers[: len(given)] = given
@@ -103,6 +115,20 @@ def _motor(node: Node, law: Law) -> None:
 
 
 def _position(node: Node, law: Law) -> None:
+    inherited = law.time_constant if law.dynamics == "filterexact" else 0.0
+    time_constant = node.number("timeconst", inherited)
+    _servo(node, law)
+    if time_constant != 0:
+        law.dynamics, law.time_constant = "filterexact", time_constant
+
+
+def _integrated_velocity(node: Node, law: Law) -> None:
+    _servo(node, law)
+    law.dynamics = "integrator"
+
+
+def _servo(node: Node, law: Law) -> None:
+    """A servo of position."""
     kp, damping = node.number("kp", _fixed_gain(law)), law.bias[2]
     if node.get("kv") is not None:
         damping = -node.number("kv")
@@ -110,10 +136,19 @@ def _position(node: Node, law: Law) -> None:
         if node.get("kv") is not None:
             raise node.error("'kv' and 'dampratio' both give the damping; keep one")
         damping = node.number("dampratio")
-    part = 0.0 if node.get("ctrlrange") is not None else node.number("inheritrange", law.inherited_range)
-    time_constant = node.number("timeconst", 1.0 if law.dynamics.startswith("filter") else 0.0)
+    own = "actrange" if node.tag == "intvelocity" else "ctrlrange"
+    part = 0.0 if node.get(own) is not None else node.number("inheritrange", law.inherited_range)
     _set(law, [kp, 0.0, 0.0], [0.0, -kp, damping], bias_type="affine")
-    law.inherited_range, law.dynamics = part, "filterexact" if time_constant != 0 else "none"
+    law.inherited_range = part
+
+
+def _cylinder(node: Node, law: Law) -> None:
+    bias, time_constant = list(node.numbers("bias", 3) or law.bias), node.number("timeconst", law.time_constant)
+    area = node.number("area", law.gain[0])
+    if node.get("diameter") is not None:
+        area = math.pi / 4 * node.number("diameter") ** 2
+    _set(law, [area, 0.0, 0.0], bias, bias_type="affine")
+    law.dynamics, law.time_constant = "filter", time_constant
 
 
 def _velocity(node: Node, law: Law) -> None:
@@ -134,7 +169,7 @@ def _fixed_gain(law: Law) -> float:
 
 def _set(law: Law, gain: list[float], bias: list[float], bias_type: str) -> None:
     law.gain, law.bias, law.gain_type, law.bias_type, law.dynamics = gain, bias, "fixed", bias_type, "none"
-    law.inherited_range, law.refused = 0.0, ""
+    law.inherited_range, law.refused, law.time_constant, law.early = 0.0, "", 1.0, False
 
 
 _SHORTCUTS: dict[str, Callable[[Node, Law], None]] = {
@@ -143,4 +178,6 @@ _SHORTCUTS: dict[str, Callable[[Node, Law], None]] = {
     "position": _position,
     "velocity": _velocity,
     "damper": _damper,
+    "intvelocity": _integrated_velocity,
+    "cylinder": _cylinder,
 }

@@ -141,10 +141,10 @@ def _sort(node: Node, body: Body, frame: Placement, defaults: Defaults, childcla
         raise node.error(f"{_MAKES_MORE[node.tag]} not supported", UnsupportedFeature)
     if node.tag not in IN_BODY:
         raise not_understood(node, around)
-    if node.tag in ("camera", "light"):
+    if node.tag == "light":
         return
     kind = "joint" if node.tag == "freejoint" else node.tag
-    if node.tag in ("joint", "geom", "site"):
+    if node.tag in ("joint", "geom", "site", "camera"):
         node = defaults.apply(node, node.tag, childclass)
     if kind in ("joint", "inertial"):
         if body.parent is None:

@@ -34,6 +34,7 @@ from linkwork.model.parts import GRAVITY
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import quaternion_of
 from linkwork.parsing.appearance import MeshFinder
+from linkwork.parsing.connected import connected_parts, root_of
 from linkwork.parsing.contact_rules import SelfCollision, Unused, with_loaded_contacts
 from linkwork.parsing.located_builder import ROOT_JOINT, LocatedBuilder, mimic_constraint, unused_name
 from linkwork.parsing.options import Document, LoadSettings
@@ -310,7 +311,7 @@ class _Reader:
         base = self.settings.base
         placed: dict[str, Any] = {}
         joints = [joint for joint in self.joints.values() if joint.type is not None]
-        for part in _connected_parts(list(self.links), joints):
+        for part in connected_parts(self.links, [(j.parent, j.child) for j in joints]):
             if WORLD in part:
                 if base == "floating":
                     held = next(joint for joint in joints if WORLD in (joint.parent, joint.child))
@@ -333,10 +334,7 @@ class _Reader:
         """The canonical link, or else the first from which joints lead to all others; or else the first."""
         scope, name = self.top.canonical(self.top.node)
         ordered = [link for link in (scope.prefix + name, *self.links) if link in part]
-        children: dict[str, list[str]] = {}
-        for joint in joints:
-            children.setdefault(joint.parent, []).append(joint.child)
-        return next((link for link in _sources(ordered, children) if _reachable(link, children) >= part), ordered[0])
+        return root_of(part, ordered, [(joint.parent, joint.child) for joint in joints])
 
     def _add_frames(self, scope: Scope) -> None:
         for node in scope.node.children("frame"):
@@ -358,33 +356,3 @@ class _Reader:
 def _flag(node: Node, tag: str) -> bool:
     child = node.child(tag)
     return child is not None and bool(child.content) and child.flag()
-
-
-def _connected_parts(links: list[str], joints: list[_Joint]) -> list[set[str]]:
-    """The connected components of links and joints, in the order of their first links."""
-    neighbors: dict[str, list[str]] = {link: [] for link in links}
-    for joint in joints:
-        neighbors.setdefault(joint.parent, []).append(joint.child)
-        neighbors.setdefault(joint.child, []).append(joint.parent)
-    parts: list[set[str]] = []
-    seen: set[str] = set()
-    for link in links:
-        if link not in seen:
-            parts.append(_reachable(link, neighbors))
-            seen |= parts[-1]
-    return parts
-
-
-def _reachable(start: str, children: dict[str, list[str]]) -> set[str]:
-    found, stack = {start}, [start]
-    while stack:
-        new = [name for name in children.get(stack.pop(), ()) if name not in found]
-        found.update(new)
-        stack += new
-    return found
-
-
-def _sources(ordered: list[str], children: dict[str, list[str]]) -> list[str]:
-    """The first link, and those that no joint leads to: if one reaches all others, it is one of them."""
-    led_to = {child for led in children.values() for child in led}
-    return ordered[:1] + [link for link in ordered[1:] if link not in led_to]

@@ -82,7 +82,7 @@ def _read_joint(node: Node, name: str, links: dict[str, UrdfLink]) -> UrdfJoint:
         type = types[kind](direction)
         if isinstance(type, Helical):
             type = Helical(direction, node.need("drake:screw_thread_pitch").number("value") / (2 * math.pi))
-    options = _limits(node, kind) | _damping_and_friction(node, kind) | _independence(node)
+    options = _limits(node, kind) | _damping_and_friction(node, type.nv) | _independence(node)
     return UrdfJoint(name, node, type, ends[0], ends[1], placement_of_origin(node), options)
 
 
@@ -123,16 +123,19 @@ def _bound(limit: Node, key: str, default: float) -> float:
     return value if abs(value) < LARGEST else math.copysign(math.inf, value)
 
 
-def _damping_and_friction(joint: Node, kind: str) -> dict[str, Any]:
+def _damping_and_friction(joint: Node, freedoms: int) -> dict[str, Any]:
+    """Of ``<dynamics>``: one number for all degrees of freedom, or one for each. Armature is an addition of ours."""
     dynamics = joint.child("dynamics")
-    if dynamics is None or kind == "fixed":
+    if dynamics is None or freedoms == 0:
         return {}
-    if kind == "planar" and len(dynamics.numbers("damping", 1, 3) or ()) == 3:
-        return {"damping": dynamics.vector("damping", (0.0, 0.0, 0.0))}
-    found = {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
-    for key, value in found.items():
-        if value < 0:
-            raise dynamics.error(f"attribute '{key}' is {value}; it must be >= 0")
+    found: dict[str, Any] = {}
+    for key in ("damping", "friction", "armature"):
+        values = dynamics.numbers(key, 1, freedoms)
+        if values is None:
+            continue
+        if min(values) < 0:
+            raise dynamics.error(f"attribute '{key}' is {min(values)}; it must be >= 0")
+        found[key] = values[0] if len(values) == 1 else values
     return found
 
 

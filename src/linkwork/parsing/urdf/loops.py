@@ -8,6 +8,8 @@
 | ``<loop_joint>`` (Drake before 2016, Isaac)   | the same                                                          |
 | ``<coupling>`` (URDF+)                        | JointCoupling: ``ratio`` times the sum of the joints to the       |
 |                                               | predecessor is the sum of those to the successor                  |
+| ``<coupling type="linear">`` (ours)           | JointCoupling: joints times their factors sum to ``offset``       |
+| ``<loop>`` of other types (ours)              | Cardan, Cylindrical, PointOnLine, PointOnPlane, Rod, Rolling      |
 | ``<drake:ball_constraint>``                   | Point                                                             |
 | SDF ``<joint>`` inside ``<gazebo>``           | an additional joint, by which the graph has a loop                |
 | ``closed_loop`` of a loop file                | Weld (6d) or Point (3d)                                           |
@@ -30,7 +32,22 @@ from typing import Any
 from linkwork.errors import ModelError, TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.model.arrays import Floats
-from linkwork.model.constraints import WORLD, JointCoupling, Point, Weld, closing
+from linkwork.model.constraints import (
+    WORLD,
+    Axial,
+    Cardan,
+    Constraint,
+    Cylindrical,
+    JointCoupling,
+    Pair,
+    Point,
+    PointOnLine,
+    PointOnPlane,
+    Rod,
+    Rolling,
+    Weld,
+    closing,
+)
 from linkwork.model.joints import Fixed, Joint, Planar, Prismatic, Revolute, Spherical
 from linkwork.model.placement import Placement
 from linkwork.parsing.located_builder import LocatedBuilder, mimic_constraint
@@ -50,6 +67,15 @@ _LOOPS: dict[str, type[Joint]] = {
     "ball": Spherical,
     "fixed": Fixed,
 }
+_PAIRS: dict[str, type[Pair]] = {
+    "universal": Cardan,
+    "cylindrical": Cylindrical,
+    "point_on_line": PointOnLine,
+    "point_on_plane": PointOnPlane,
+    "rod": Rod,
+    "rolling": Rolling,
+}
+"""Loops that close by what is no joint of URDF: additions of linkwork to URDF+."""
 _CLOSING = re.compile(r"(closing_.+)_1", re.DOTALL)
 _GAZEBO_SDF = (1, 7)
 """The version of SDF that Gazebo converts URDF files to."""
@@ -124,29 +150,54 @@ def _ends(node: Node, links: Links) -> list[Node]:
 
 def _add_loop(builder: LocatedBuilder, node: Node, links: Links) -> None:
     node.refuse_other_elements(
-        {"link1", "link2", "axis"} if node.tag == "loop_joint" else {"predecessor", "successor", "axis"}
+        {"link1", "link2", "axis"} if node.tag == "loop_joint" else {"predecessor", "successor", "axis", "axis2"}
     )
     kind = node.text("type")
-    if kind not in _LOOPS:
-        raise node.error(f"loop type '{kind}' is none of {', '.join(_LOOPS)}", UnsupportedFeature)
-    first, second = _ends(node, links)
-    axis = node.child("axis")
-    direction = (1.0, 0.0, 0.0) if axis is None else axis.vector("xyz", (1.0, 0.0, 0.0))
+    if kind not in _LOOPS and kind not in _PAIRS:
+        raise node.error(f"loop type '{kind}' is none of {', '.join((*_LOOPS, *_PAIRS))}", UnsupportedFeature)
+    ends = _ends(node, links)
+    first, second = (end.text("link") for end in ends)
     with located(node):
-        type = _LOOPS[kind]
-        joint = type(direction) if issubclass(type, Revolute | Prismatic | Planar) else type()
-        places = [
-            placement(end) if end.child("origin") is None else placement_of_origin(end) for end in (first, second)
-        ]
-        constraint = closing(node.text("name"), joint, first.text("link"), second.text("link"), *places)
+        at = [placement(end) if end.child("origin") is None else placement_of_origin(end) for end in ends]
+        constraint: Constraint | None
+        if kind in _LOOPS:
+            type, direction = _LOOPS[kind], _direction(node, "axis", (1.0, 0.0, 0.0))
+            joint = type(direction) if issubclass(type, Revolute | Prismatic | Planar) else type()
+            constraint = closing(node.text("name"), joint, first, second, at[0], at[1])
+        else:
+            constraint = _pair(node, _PAIRS[kind], (first, second), at)
     if constraint is not None:
         builder.constrain(node, constraint)
 
 
+def _direction(node: Node, tag: str, default: tuple[float, float, float]) -> tuple[float, float, float]:
+    axis = node.child(tag)
+    return default if axis is None else axis.vector("xyz", default)
+
+
+def _pair(node: Node, kind: type[Pair], ends: tuple[str, str], at: list[Placement]) -> Pair:
+    """A constraint between two frames that is no joint of URDF."""
+    options: dict[str, Any] = {"name": node.text("name"), "first_at": at[0], "second_at": at[1]}
+    if issubclass(kind, Cardan):
+        options["axis"] = _direction(node, "axis", (1.0, 0.0, 0.0))
+        options["second_axis"] = _direction(node, "axis2", (0.0, 1.0, 0.0))
+    elif issubclass(kind, Axial):
+        options["axis"] = _direction(node, "axis", (1.0, 0.0, 0.0))
+    for known, size in ((Rod, "length"), (Rolling, "radius")):
+        if issubclass(kind, known):
+            options[size] = node.number(size)
+    return kind(*ends, **options)
+
+
 def _add_coupling(builder: LocatedBuilder, node: Node, links: Links, joints: Joints) -> None:
+    if node.get("type") == "linear":
+        _add_linear_coupling(builder, node, joints)
+        return
     node.refuse_other_elements({"predecessor", "successor", "ratio"})
     if (node.get("type") or "rolling") != "rolling":
-        raise node.error(f"coupling type '{node.get('type')}' is not supported; 'rolling' is", UnsupportedFeature)
+        raise node.error(
+            f"coupling type '{node.get('type')}' is not supported; 'rolling' and 'linear' are", UnsupportedFeature
+        )
     ratio = node.need("ratio").number("value")
     if ratio == 0:
         raise node.error("the ratio is 0; it must not be zero")
@@ -160,6 +211,24 @@ def _add_coupling(builder: LocatedBuilder, node: Node, links: Links, joints: Joi
             raise node.error(f"joint '{name}' of the coupling has several degrees of freedom", UnsupportedFeature)
     terms = dict.fromkeys(moving[1], 1.0) | dict.fromkeys(moving[0], -ratio)
     builder.constrain(node, JointCoupling(terms, name=node.text("name")))
+
+
+def _add_linear_coupling(builder: LocatedBuilder, node: Node, joints: Joints) -> None:
+    """Coordinates of joints times their factors sum to ``offset``."""
+    node.refuse_other_elements({"joint"})
+    factors: dict[str, float] = {}
+    for part in node.children("joint"):
+        name = part.text("name")
+        if name not in joints:
+            raise part.error(
+                f"the coupling names joint '{name}', which is no joint of this robot{suggest(name, joints)}"
+            )
+        if name in factors:
+            raise part.error(f"joint '{name}' is in this coupling twice")
+        factors[name] = part.number("factor")
+    with located(node):
+        constraint = JointCoupling(factors, node.number("offset", 0.0), name=node.text("name"))
+    builder.constrain(node, constraint)
 
 
 def _chain(referrer: Node, link: str, joints: Joints) -> list[str]:

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A model in another format, for ``linkwork convert``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import linkwork as lw
+from linkwork.cli import completion
+from linkwork.cli.loading import ModelRequest, UsageError, load_model
+from linkwork.cli.options import choice
+from linkwork.cli.report import NEUTRAL
+from linkwork.cli.terminal import printable
+from linkwork.errors import InputError, ModelWarning
+
+FORMATS = ("urdf", "mjcf", "sdf")
+"""`saving.FORMATS`, which is not imported for a list of names."""
+KINDS = (
+    *("actuators", "armature", "compliance", "constraints", "contacts", "damping", "friction", "gains", "gravity"),
+    *("gravity_compensation", "limits", "springs", "tendons"),
+)
+"""`saving.DROPPABLE`."""
+
+
+def _complete_kinds(incomplete: str) -> list[str]:
+    return [word for word in KINDS if word.startswith(incomplete)]
+
+
+NewFile = Annotated[
+    Path,
+    typer.Argument(metavar="NEW", show_default=False, help="The file to write: .urdf, .xml, .mjcf, .sdf or .world."),
+]
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """How a model is saved."""
+
+    to: Annotated[str | None, choice("to", FORMATS, "The format, where the extension of the file does not say it.")] = (
+        None
+    )
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drop",
+            metavar="KIND",
+            autocompletion=_complete_kinds,
+            show_default=False,
+            help=f"Leave this out where the format cannot say it; may be given several times: {', '.join(KINDS)}.",
+        ),
+    ] = None
+    pose: Annotated[
+        str | None,
+        typer.Option(
+            "--pose",
+            metavar="NAME",
+            autocompletion=completion.poses,
+            show_default=False,
+            help=f"The pose in which SDF and MJCF draw the model: one that the file names, or '{NEUTRAL}'. In SDF "
+            "joints are at zero there.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was written."""
+
+    file: Path
+    new: Path
+    format: str
+    warnings: Sequence[str]
+    """What was doubtful in the file, and what the new one says otherwise."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For JSON; keys are explained in docs/cli.md."""
+        return {
+            "linkwork": lw.__version__,
+            "file": str(self.file),
+            "new": str(self.new),
+            "format": self.format,
+            "warnings": list(self.warnings),
+        }
+
+    def draw(self, console: Console) -> None:
+        """Print the file, and warnings."""
+        for warning in self.warnings:
+            console.print(Text(printable(f"warning: {warning}"), "yellow"), overflow="fold")
+        console.print(Text(printable(str(self.new))), overflow="fold")
+
+
+def convert_file(file: Path, new: Path, request: ModelRequest, options: ConvertOptions) -> Conversion:
+    """Load a model and save it."""
+    from linkwork.saving import format_of
+
+    robot, raised = load_model(file, request)
+    ModelRequest(request.load, options.pose).check_pose(robot)
+    pose: Any = robot.neutral() if options.pose == NEUTRAL else options.pose
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ModelWarning)
+        try:
+            form = format_of(new, cast(Any, options.to))
+            robot.save(new, form, drop=cast(Any, tuple(options.drop or ())), pose=pose)
+        except InputError as error:
+            raise UsageError(str(error)) from None
+    return Conversion(file, new, form, [*raised, *(str(w.message) for w in caught)])

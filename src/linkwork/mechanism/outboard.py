@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sensors of mechanisms that are built, joined, cut and merged: what they are on, and what is outboard of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from linkwork.mechanism.topology import Graph, Tree
+from linkwork.model.constraints import WORLD
+from linkwork.model.inertia import Inertia
+from linkwork.model.joints import Fixed
+from linkwork.model.model import Model
+from linkwork.model.sensors import OUTBOARD, Outboard, Sensor, carried_bodies, missing_part, outboard_of
+from linkwork.model.spanning import Spanning
+
+
+@dataclass(frozen=True, eq=False)
+class SensorOnGraph:
+    """A sensor of a graph of bodies.
+
+    Args:
+        sensor: The sensor; its `outboard`, if it has one, is in the frame of ``body``.
+        body: The body of the graph that this is on.
+        lenient: Whether it is not computed, and no error, where what it is on is not there.
+    """
+
+    sensor: Sensor
+    body: str = WORLD
+    lenient: bool = False
+
+
+class OutboardParts:
+    """What is outboard of fixed joints of a graph, after these were merged.
+
+    Args:
+        graph: Bodies, joints and frames.
+        spanning: Its spanning tree.
+        tree: Its moving bodies.
+    """
+
+    def __init__(self, graph: Graph, spanning: Spanning, tree: Tree) -> None:
+        self._graph, self._tree = graph, tree
+        self._fixed: dict[str, list[str]] = {}
+        self._moving: dict[str, list[str]] = {}
+        self._named: dict[str, str] = {}
+        """Frames that have the names of fixed joints: the bodies behind these."""
+        for name, reversed_ in spanning.order:
+            joint = graph.joints[name].joint
+            start, end = (joint.child, joint.parent) if reversed_ else (joint.parent, joint.child)
+            if isinstance(joint.type, Fixed):
+                self._fixed.setdefault(start, []).append(end)
+                self._named[name] = end
+            else:
+                self._moving.setdefault(start, []).append(name)
+
+    def of(self, placed: SensorOnGraph, made: Model) -> Sensor:
+        """The sensor with what is outboard of it.
+
+        Args:
+            placed: A sensor of the graph.
+            made: The model of the graph, without sensors.
+        """
+        sensor = self._with_part(placed)
+        return _computed(made, sensor) if placed.lenient else sensor
+
+    def _with_part(self, placed: SensorOnGraph) -> Sensor:
+        sensor = placed.sensor
+        if sensor.refused or sensor.type not in OUTBOARD:
+            return sensor
+        if sensor.outboard is not None:
+            at = self._tree.home[placed.body][1]
+            return replace(sensor, outboard=replace(sensor.outboard, inertia=sensor.outboard.inertia.moved(at)))
+        body = self._body(sensor.of) if sensor.of else WORLD
+        if body not in self._tree.home:
+            return sensor  # on a frame that is not there, as the model will say
+        whole = self._tree.home[body][0] == body
+        return sensor if whole else replace(sensor, outboard=self._part(body))
+
+    def _body(self, frame: str) -> str:
+        """The body of the graph that a frame is on."""
+        if frame in self._graph.frames:
+            return self._graph.frames[frame].body
+        return frame if frame in self._graph.inertias or frame == WORLD else self._named.get(frame, frame)
+
+    def _part(self, body: str) -> Outboard:
+        """A body, what is fixed to it outboard, and the joints that start from these."""
+        bodies = [body]
+        for one in bodies:
+            bodies += self._fixed.get(one, [])
+        masses = [self._graph.inertias[one].moved(self._tree.home[one][1]) for one in bodies if one != WORLD]
+        on = set(bodies)
+        frames = [name for name, frame in self._graph.frames.items() if frame.body in on]
+        frames += [name for name, one in self._named.items() if one in on]
+        joints = tuple(name for one in bodies for name in self._moving.get(one, ()))
+        return Outboard(sum(masses, Inertia.zero()), joints, (*bodies, *frames))
+
+
+def locked_sensors(robot: Model, tree: Tree, locked: Mapping[str, object], made: Model) -> tuple[Sensor, ...]:
+    """The sensors of a robot of which joints were locked.
+
+    Args:
+        robot: The robot before.
+        tree: Its bodies after.
+        locked: Names of locked joints.
+        made: The robot after, without sensors.
+    """
+    found = []
+    for sensor in robot.sensors:
+        if sensor.type in OUTBOARD and not sensor.refused:
+            sensor = _with_locked(robot, tree, locked, sensor)
+        found.append(replace(_computed(made, sensor), neutral_quaternion=None))
+    return tuple(found)
+
+
+def _with_locked(robot: Model, tree: Tree, locked: Mapping[str, object], sensor: Sensor) -> Sensor:
+    body = robot.frames[sensor.of].body if sensor.of else WORLD
+    home, at = tree.home[body]
+    if sensor.outboard is None and home == body:
+        return sensor
+    part = outboard_of(robot, sensor)
+    inertia, joints, frames = part.inertia.moved(at), [], list(part.frames)
+    waiting = list(part.joints)
+    while waiting:
+        joint = robot.joint(waiting.pop(0))
+        if joint.name not in locked:
+            joints.append(joint.name)
+            continue
+        inertia = inertia + robot.inertias[joint.child].moved(tree.home[joint.child][1])
+        frames += [name for name, frame in robot.frames.items() if frame.body == joint.child]
+        waiting += [other.name for other in robot.joints if other.parent == joint.child]
+    return replace(sensor, outboard=Outboard(inertia, tuple(joints), tuple(frames)))
+
+
+def kept_sensors(robot: Model, made: Model) -> tuple[Sensor, ...]:
+    """The sensors of a robot of which bodies were left out: those that are on something that is still there.
+
+    Args:
+        robot: The robot before.
+        made: The robot after, without sensors.
+    """
+    found = []
+    for sensor in robot.sensors:
+        part = sensor.outboard
+        if part is not None:
+            joints = tuple(name for name in part.joints if name in made.space.indices)
+            frames = tuple(name for name in part.frames if name in made.frames)
+            sensor = replace(sensor, outboard=replace(part, joints=joints, frames=frames))
+        if not missing_part(made, sensor):
+            found.append(sensor)
+    return tuple(found)
+
+
+def sensors_on_tree(robot: Model, made: Model) -> tuple[Sensor, ...]:
+    """The sensors of a robot on another spanning tree; those that would measure something else are not computed.
+
+    Args:
+        robot: The robot before.
+        made: The robot after, without sensors.
+    """
+    found = []
+    for sensor in robot.sensors:
+        sensor = _computed(made, sensor)
+        if sensor.type in OUTBOARD and sensor.of and not sensor.refused and not _same_part(robot, made, sensor):
+            sensor = sensor.without(f"another spanning tree has other bodies outboard of '{sensor.of}'")
+        found.append(sensor)
+    return tuple(found)
+
+
+def _computed(made: Model, sensor: Sensor) -> Sensor:
+    """The sensor, or the same as one that is not computed where the model lacks what it is on."""
+    missing = missing_part(made, sensor)
+    return sensor.without(f"it {missing}") if missing else sensor
+
+
+def _same_part(robot: Model, made: Model, sensor: Sensor) -> bool:
+    """Whether the same joint carries the same bodies."""
+    before, after = (_inboard(one, sensor) for one in (robot, made))
+    parts = outboard_of(robot, sensor), outboard_of(made, sensor)
+    if before != after or (sensor.outboard is None and set(parts[0].frames) != set(parts[1].frames)):
+        return False
+    return set(carried_bodies(robot, parts[0])) == set(carried_bodies(made, parts[1]))
+
+
+def _inboard(model: Model, sensor: Sensor) -> Sequence[str]:
+    """The joint that carries the body of a sensor, and what it starts from."""
+    body = model.frames[sensor.of].body
+    return next(((joint.name, joint.parent, joint.child) for joint in model.joints if joint.child == body), ())

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Quaternions of elements with the signs that MuJoCo gives them, for sensors of orientation.
+
+A rotation has two quaternions. MuJoCo multiplies those of the file, as they are written, from the root to a body, so
+that the sign of ``framequat`` depends on them, though no motion does. Quaternions are ``x y z w`` here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwork.model.arrays import Floats
+from linkwork.model.joints import Free, Revolute
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import quaternion_of, quaternion_product
+from linkwork.parsing.mjcf.joints import MjcfJoint
+from linkwork.parsing.mjcf.settings import Settings
+from linkwork.parsing.mjcf.tree import Body, Tree
+from linkwork.parsing.xml import Node
+
+IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
+
+
+def turn(axis: Floats, angle: float) -> Floats:
+    """The quaternion of a turn about a unit axis."""
+    return np.append(np.sin(angle / 2) * axis, np.cos(angle / 2))
+
+
+def as_written(settings: Settings, node: Node) -> Floats:
+    """The orientation of an element, with the sign that its attributes have."""
+    found = quaternion_of(settings.rotation(node))
+    meant = found
+    if node.get("quat") is not None:
+        w, x, y, z = node.numbers("quat", 4) or (1.0, 0.0, 0.0, 0.0)
+        meant = np.array([x, y, z, w])
+    elif node.get("axisangle") is not None:
+        *axis, angle = node.numbers("axisangle", 4) or (0.0, 0.0, 1.0, 0.0)
+        meant = turn(np.array(axis), settings.angle(angle))
+    elif node.get("euler") is not None:
+        meant = IDENTITY
+        for letter, value in zip(settings.eulerseq, node.vector("euler", (0.0, 0.0, 0.0)), strict=True):
+            one = turn(np.eye(3)["xyz".index(letter.lower())], settings.angle(value))
+            meant = quaternion_product(meant, one) if letter.islower() else quaternion_product(one, meant)
+    elif node.get("xyaxes") is not None and found[3] < 0.5:  # its largest number is positive
+        meant = found * np.sign(found[np.abs(found).argmax()])
+    return -found if float(found @ meant) < 0 else found
+
+
+class NeutralOrientations:
+    """Orientations of bodies where joints are at zero, with MuJoCo's signs.
+
+    Args:
+        tree: The bodies.
+        joints: Their joints, by name.
+        settings: <compiler>.
+    """
+
+    def __init__(self, tree: Tree, joints: dict[str, MjcfJoint], settings: Settings) -> None:
+        self._settings = settings
+        self._of: dict[Body, Floats] = {tree.bodies[0]: IDENTITY}
+        frames = {item.node: item.frame for body in tree.bodies for item in body.all("body")}
+        for body, _ in tree.without_world:
+            moved_by = [joints[name] for name in tree.joint_names[body]]
+            if any(isinstance(joint.type, Free) for joint in moved_by):
+                self._of[body] = IDENTITY
+                continue
+            parent = self._of[body.parent or tree.bodies[0]]
+            found = quaternion_product(parent, self.placed(frames.get(body.node, Placement()), body.node))
+            for joint in moved_by:
+                if isinstance(joint.type, Revolute):
+                    found = quaternion_product(found, turn(joint.type.axis, -joint.ref))
+            self._of[body] = found
+
+    def placed(self, frame: Placement, node: Node | None) -> Floats:
+        """The orientation of an element in its body, inside a <frame>."""
+        outer = quaternion_of(frame.rotation)
+        return outer if node is None else quaternion_product(outer, as_written(self._settings, node))
+
+    def of(self, body: Body, frame: Placement, node: Node | None) -> Floats:
+        """The orientation of an element of a body, in the world.
+
+        Args:
+            body: The body.
+            frame: The <frame> that the element is in, or where it is.
+            node: The element; None where ``frame`` is all that there is.
+        """
+        return quaternion_product(self._of[body], self.placed(frame, node))

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sensors of a model: what they are on, as frames, joints and actuators of the mechanism.
+
+No sensor changes the dynamics, so none is an error: one that is not understood, or on something that is not there, is
+kept with the reason why it is not computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from linkwork.errors import LinkworkError
+from linkwork.model.arrays import Floats
+from linkwork.model.constraints import WORLD
+from linkwork.model.inertia import Inertia
+from linkwork.model.placement import Placement
+from linkwork.model.rotations import quaternion_conjugate, quaternion_product
+from linkwork.model.sensors import OUTBOARD, SENSOR_TYPES, Sensor
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Solid, Sphere
+from linkwork.parsing.located_builder import LocatedBuilder
+from linkwork.parsing.mjcf.document import MjcfDocument
+from linkwork.parsing.mjcf.inertia import SIZES, size_and_place
+from linkwork.parsing.mjcf.quaternions import NeutralOrientations
+from linkwork.parsing.mjcf.settings import Settings
+from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
+from linkwork.parsing.xml import Node
+
+NOT_COMPUTED: Mapping[str, str] = MappingProxyType(
+    {
+        "rangefinder": "rays are not cast",
+        "camprojection": "images of cameras are not computed",
+        "distance": "distances of geoms are those of ContactGeometry",
+        "normal": "distances of geoms are those of ContactGeometry",
+        "fromto": "distances of geoms are those of ContactGeometry",
+        "contact": "contacts are those of ContactSolution and ContactGeometry",
+        "tendonlimitfrc": "limits of tendons are soft stops, whose forces no solution has",
+        "tactile": "fields of forces on meshes are not computed",
+        "plugin": "plugins are not read",
+        "user": "its values are those of a program of the user",
+    }
+)
+"""Types of MuJoCo that are not computed, and why."""
+
+SITE_SIZE = (0.005, 0.005, 0.005)
+"""Sizes of a site that the file does not give."""
+
+AXES = ("framequat", "framexaxis", "frameyaxis", "framezaxis")
+"""Types whose values depend on the axes of a frame."""
+
+_DELAYS = ("delay", "interval", "nsample")
+
+
+class _NotComputed(Exception):
+    """Why a sensor is not computed."""
+
+
+@dataclass
+class SensorReader:
+    """Reads the sensors of a model.
+
+    Args:
+        document: The model.
+        tree: Its bodies.
+        settings: <compiler> and <option>.
+        builder: What frames of geoms, cameras and inertias are added to.
+        site_frames: Frames of sites, by their names in the file.
+        inertias: Of all bodies, in their frames.
+        masses: Bodies whose masses are known.
+        frame_names: Names that frames have already.
+        neutral: Orientations with the signs of the file.
+    """
+
+    document: MjcfDocument
+    tree: Tree
+    settings: Settings
+    builder: LocatedBuilder
+    site_frames: Mapping[str, str]
+    inertias: Mapping[Body, Inertia]
+    masses: Container[Body]
+    frame_names: set[str | None]
+    neutral: NeutralOrientations
+    _made: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def sensors(self) -> Iterator[Sensor]:
+        """All sensors, in the order of the file."""
+        nodes = list(self.document.inside("sensor"))
+        taken: set[str | None] = {node.get("name") for node in nodes}
+        seen: set[str] = set()
+        for node in nodes:
+            given = node.get("name")
+            name = given if given and given not in seen else fresh(f"{given or node.tag}", taken)
+            seen.add(name)
+            try:
+                yield self._sensor(node, name)
+            except (_NotComputed, LinkworkError) as why:
+                yield Sensor(name, node.tag, refused=str(why))
+
+    def _sensor(self, node: Node, name: str) -> Sensor:
+        if node.tag not in SENSOR_TYPES:
+            raise _NotComputed(NOT_COMPUTED.get(node.tag, f"a <{node.tag}> is not understood"))
+        if any(node.number(what, 0.0) != 0 for what in _DELAYS):
+            raise _NotComputed("delayed values are not kept")
+        of, options = self._object(node)
+        if node.tag in OUTBOARD:
+            self._check_masses(node)
+        options |= {what: max(node.number(what, 0.0), 0.0) for what in ("cutoff", "noise")}
+        return Sensor(name, node.tag, of, **options)
+
+    def _object(self, node: Node) -> tuple[str, dict[str, Any]]:
+        """What a sensor is on, and what its type needs beside."""
+        kind = node.tag
+        on = SENSOR_TYPES[kind].on
+        if on == "":
+            return "", {}
+        if kind.startswith("frame"):
+            return self._frames(node)
+        if on == "frame":
+            site = node.text("site")
+            if site not in self.site_frames:
+                raise _NotComputed(f"there is no site '{site}'")
+            if kind == "insidesite":
+                of = self._frame(node.text("objtype"), node.text("objname"), False)
+                return of, {"reference": self.site_frames[site], "volume": self._volume(site)}
+            options: dict[str, Any] = {}
+            if kind == "magnetometer":
+                options["magnetic_flux"] = self._magnetic_flux()
+            elif kind == "touch":
+                options["volume"] = self._volume(site)
+            return self.site_frames[site], options
+        if on == "body":
+            return self._body_name(node.text("body")), {}
+        if on == "actuator":
+            return node.text("actuator"), {}
+        if on == "tendon":
+            return self._tendon(node)
+        joint = node.text("joint")
+        if kind.startswith("jointlimit"):
+            return joint, {"margin": self._margin(joint)}
+        return joint, {}
+
+    def _check_masses(self, node: Node) -> None:
+        """Masses of bodies that cannot move may be missing: meshes are not read."""
+        site, name = node.get("site"), node.get("body") or WORLD
+        start = next(body for body, known in self.tree.names.items() if known == name)
+        if site:
+            start = next(body for body in self.tree.bodies for i in body.all("site") if i.node.get("name") == site)
+        carried = {start}
+        for body, known in self.tree.without_world:
+            if body.parent in carried or body is start:
+                carried.add(body)
+                if body.is_static and body not in self.masses:
+                    raise _NotComputed(f"the mass of '{known}', which cannot move, would have to come from a mesh")
+
+    def _tendon(self, node: Node) -> tuple[str, dict[str, Any]]:
+        name = node.text("tendon")
+        tendon = next((one for one in self.document.inside("tendon") if one.get("name") == name), None)
+        if tendon is None:
+            raise _NotComputed(f"there is no tendon '{name}'")
+        if node.tag == "tendonactuatorfrc":
+            pulling = [one for one in self.document.inside("actuator") if one.get("tendon") == name]
+            return name, {"actuators": tuple(one.text("name") for one in pulling)}
+        return name, {"margin": tendon.number("margin", 0.0)}
+
+    def _body_name(self, name: str) -> str:
+        if name != WORLD and name not in self.tree.names.values():
+            raise _NotComputed(f"there is no body '{name}'")
+        return name
+
+    def _margin(self, joint: str) -> float:
+        for body, names in self.tree.joint_names.items():
+            for name, item in zip(names, body.all("joint"), strict=True):
+                if name == joint:
+                    return item.node.number("margin", 0.0)
+        raise _NotComputed(f"there is no joint '{joint}'")
+
+    def _magnetic_flux(self) -> tuple[float, float, float]:
+        x, y, z = 0.0, -0.5, 0.0
+        for option in self.document.children(self.document.root, "option"):
+            x, y, z = option.vector("magnetic", (x, y, z))
+        return x, y, z
+
+    # Frames -----------------------------------------------------------------------------------------
+
+    def _frames(self, node: Node) -> tuple[str, dict[str, Any]]:
+        turned = node.tag in AXES
+        kind, name = node.text("objtype"), node.text("objname")
+        of = self._frame(kind, name, turned)
+        options: dict[str, Any] = {}
+        reference = node.get("refname")
+        if reference is not None:
+            options["reference"] = self._frame(node.text("reftype"), reference, True)
+        if node.tag == "framequat":
+            x, y, z, w = self._orientation(kind, name)
+            if reference is not None:
+                seen = quaternion_conjugate(self._orientation(node.text("reftype"), reference))
+                x, y, z, w = quaternion_product(seen, np.array([x, y, z, w]))
+            options["neutral_quaternion"] = float(w), float(x), float(y), float(z)
+        return of, options
+
+    def _orientation(self, kind: str, name: str) -> Floats:
+        """Where joints are at zero, with the sign that MuJoCo's product has."""
+        for body in self.tree.bodies:
+            if kind in ("body", "xbody"):
+                if self.tree.names[body] == name:
+                    inner = Placement() if kind == "xbody" or name == WORLD else self._inertial(body, True)
+                    return self.neutral.of(body, inner, None)
+                continue
+            for item in body.all(kind):
+                if item.node.get("name") == name:
+                    if item.node.get("fromto") is not None:
+                        return self.neutral.of(body, item.frame * self._item_place(kind, item), None)
+                    return self.neutral.of(body, item.frame, item.node)
+        raise _NotComputed(f"there is no {kind} '{name}'")
+
+    def _frame(self, kind: str, name: str, needs_axes: bool) -> str:
+        """The frame of an object; that of a <geom>, a <camera> and of an inertia is made where sensors need it."""
+        if kind == "xbody":
+            return self._body_name(name)
+        if kind == "site":
+            if name not in self.site_frames:
+                raise _NotComputed(f"there is no site '{name}'")
+            return self.site_frames[name]
+        if kind not in ("body", "geom", "camera"):
+            raise _NotComputed(f"objects of type '{kind}' are not understood")
+        if kind == "body" and name == WORLD:
+            return WORLD
+        body, place, item = self._place(kind, name, needs_axes)
+        if (kind, name) not in self._made:
+            made = fresh(f"{name}_inertial" if kind == "body" else f"{name}_{kind}", self.frame_names)
+            self.builder.frame(item, made, self.tree.names[body], place)
+            self._made[kind, name] = made
+        return self._made[kind, name]
+
+    def _place(self, kind: str, name: str, needs_axes: bool) -> tuple[Body, Placement, Node]:
+        if kind == "body":
+            body = next((body for body, known in self.tree.names.items() if known == name), None)
+            if body is None:
+                raise _NotComputed(f"there is no body '{name}'")
+            return body, self._inertial(body, needs_axes), body.node
+        for body in self.tree.bodies:
+            for item in body.all(kind):
+                if item.node.get("name") == name:
+                    return body, item.frame * self._item_place(kind, item), item.node
+        raise _NotComputed(f"there is no {kind} '{name}'")
+
+    def _item_place(self, kind: str, item: Item) -> Placement:
+        type = item.node.get("type") or "sphere"
+        if kind == "site":
+            return size_and_place(item.node, type, self.settings)[1]
+        if kind == "camera":
+            if (item.node.get("mode") or "fixed") != "fixed":
+                raise _NotComputed("cameras that follow something are not read")
+            return self.settings.placement(item.node)
+        if item.node.get("mesh") is not None or type in ("mesh", "sdf"):
+            raise _NotComputed("MuJoCo moves the frame of a mesh to its center, and meshes are not read")
+        return (
+            size_and_place(item.node, type, self.settings)[1] if type in SIZES else self.settings.placement(item.node)
+        )
+
+    def _inertial(self, body: Body, needs_axes: bool) -> Placement:
+        """The inertial frame of a body: its center of mass and principal axes."""
+        said, geoms, group = body.all("inertial"), body.all("geom"), self.settings.inertia_groups
+        weighs = [item for item in geoms if group[0] <= item.node.number("group", 0.0) <= group[1]]
+        if self.settings.inertia_from_geoms == "true" or not said:
+            if len(weighs) == 1:
+                return weighs[0].frame * self._item_place("geom", weighs[0])
+        elif said[0].node.get("fullinertia") is None:
+            return said[0].frame * self.settings.placement(said[0].node)
+        if needs_axes:
+            raise _NotComputed("which principal axes of inertia MuJoCo takes is not known: write 'diaginertia'")
+        return Placement(self.inertias[body].com)
+
+    # Volumes ----------------------------------------------------------------------------------------
+
+    def _volume(self, site: str) -> Solid:
+        """The volume of a site."""
+        node = next(i.node for body in self.tree.bodies for i in body.all("site") if i.node.get("name") == site)
+        type = node.get("type") or "sphere"
+        if node.get("fromto") is not None:
+            x, y, z = (*size_and_place(node, type, self.settings)[0].tolist(), *SITE_SIZE)[:3]
+        else:
+            given = node.numbers("size", 1, 2, 3) or ()
+            x, y, z = (*given, *SITE_SIZE[len(given) :])
+        if type == "sphere":
+            return Sphere(x)
+        if type == "ellipsoid":
+            return Ellipsoid((x, y, z))
+        if type == "box":
+            return Box((2 * x, 2 * y, 2 * z))
+        if type in ("capsule", "cylinder"):
+            return Cylinder(x, 2 * y, rounded=type == "capsule")
+        raise _NotComputed(f"a site that is a {type} has no volume")

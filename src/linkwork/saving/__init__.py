@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Models to files: URDF, MJCF and SDF that `load` reads back as the same mechanism, loops included.
+
+What a format cannot say is refused by name if it changes the dynamics (`errors.CannotSave`), and nothing is written;
+what does not is left out with a warning. Users call `Mechanism.save` and `Mechanism.to_text`.
+
+| file            | what it knows                                                              |
+|-----------------|----------------------------------------------------------------------------|
+| report          | what a format cannot say: refused, or left out                             |
+| layout          | frames of bodies in the file, and all else in them                         |
+| joint_numbers   | numbers that formats say once for a joint, or not at all                   |
+| equations       | constraints on joint coordinates as linear equations and polynomials       |
+| meshes, xml     | paths of meshes; elements, numbers, rotations                              |
+| urdf, ...       | URDF: links and joints, loops, shapes                                      |
+| mjcf, ...       | MJCF: bodies and joints, equalities, actuators, shapes, contacts           |
+| sdf, ...        | SDF: links and joints, loops as joints, shapes                             |
+"""
+
+from __future__ import annotations
+
+from linkwork.saving.files import format_of, model_text, save_model
+from linkwork.saving.report import DROPPABLE, FORMATS, Droppable, Format
+
+__all__ = ["DROPPABLE", "FORMATS", "Droppable", "Format", "format_of", "model_text", "save_model"]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Actuators of a model as MJCF's ``<general>``, on joints and on tendons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwork.model.joints import Free, Universal
+from linkwork.model.model import Model
+from linkwork.model.parts import Actuator
+from linkwork.saving.mjcf_tendons import LARGEST, MjcfTendons
+from linkwork.saving.report import Report
+from linkwork.saving.xml import add, number, numbers
+
+
+def write_actuators(root: Any, model: Model, tendons: MjcfTendons, report: Report) -> None:
+    """Add all actuators.
+
+    Args:
+        root: The root element.
+        model: The model.
+        tendons: Tendons of the file.
+        report: Where to refuse actuators.
+    """
+    if not model.actuators:
+        return
+    made = [(actuator, _driven(model, actuator, tendons, report)) for actuator in model.actuators]
+    section = add(root, "actuator")
+    for actuator, driven in made:
+        if driven is not None:
+            _write(section, actuator, driven)
+
+
+def _driven(model: Model, actuator: Actuator, tendons: MjcfTendons, report: Report) -> dict[str, str] | None:
+    """What an actuator drives, with which gear; None for what MJCF has not."""
+    where = f"actuator '{actuator.name}'"
+    if actuator.refused:
+        report.refuse("actuators", where, f"{actuator.refused}, whose force is not in the model")
+        return None
+    if not any(actuator.gain[1:]) and actuator.gain[0] == -actuator.bias[1] and actuator.bias[2] > 0:
+        report.refuse("actuators", where, "in MJCF the damping of a position servo below zero is a damping ratio")
+        return None
+    for what, (low, high) in (("commands", actuator.limits), ("forces", actuator.force_limits)):
+        if low == high:
+            report.refuse("actuators", where, f"in MJCF a range of {what} is not empty, as {low:g} to {high:g} is")
+            return None
+    if actuator.tendon:
+        if not tendons.has(actuator.tendon):
+            report.refuse("actuators", where, f"it pulls tendon '{actuator.tendon}', which is not in the file")
+            return None
+        return {"tendon": actuator.tendon, "gear": numbers(actuator.gear)}
+    type = model.joint(actuator.joint).type
+    if isinstance(type, Free) and any(actuator.gear[:3]):
+        report.refuse("actuators", where, "in MJCF the force of a motor on a free joint does not turn with the body")
+        return None
+    if not actuator.also and not isinstance(type, Universal):
+        return {"joint": actuator.joint, "gear": numbers(actuator.gear)}
+    if type.nv != 1 and not isinstance(type, Universal):
+        report.refuse("actuators", where, f"in MJCF no tendon passes a {type.kind_name} joint")
+        return None
+    factors = {(joint, k): g for joint, gear in actuator.gears for k, g in enumerate(gear)}
+    name, ratio = tendons.fixed(actuator.name, factors, geared=True)
+    return {"tendon": name, "gear": number(ratio)}
+
+
+def _write(section: Any, actuator: Actuator, driven: dict[str, str]) -> None:
+    affine = any(actuator.gain[1:])
+    biased = any(actuator.bias)
+    element = add(section, "general", name=actuator.name, **driven)
+    element.set("gaintype", "affine" if affine else "fixed")
+    element.set("gainprm", numbers(actuator.gain) if affine else number(actuator.gain[0]))
+    if biased:
+        element.set("biastype", "affine")
+        element.set("biasprm", numbers(actuator.bias))
+    if actuator.has_activation:
+        element.set("dyntype", actuator.dynamics)
+        element.set("dynprm", number(actuator.time_constant))
+        element.set("actearly", "true" if actuator.early else "false")
+    for what, limits in (
+        ("ctrl", actuator.limits),
+        ("force", actuator.force_limits),
+        ("act", actuator.activation_limits),
+    ):
+        if np.isfinite(limits).any():
+            element.set(f"{what}limited", "true")
+            element.set(f"{what}range", numbers(np.clip(limits, -LARGEST, LARGEST)))

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tendons of a model as MJCF has them, and the fixed ones that equalities and actuators need besides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwork.model.tendons import Tendon
+from linkwork.saving.layout import Layout
+from linkwork.saving.mjcf_names import MjcfNames
+from linkwork.saving.report import Report
+from linkwork.saving.xml import add, fresh, number, numbers
+
+LARGEST = 1e30
+"""What is written for a range that is open to one side."""
+
+_SPRINGS_AS_DRAWN = (-1.0, -1.0)
+"""Lengths of a spring that MuJoCo takes for those of the model as it is drawn."""
+
+
+class MjcfTendons:
+    """The tendons of one file.
+
+    Args:
+        root: The root element.
+        elements: Those of bodies and the world.
+        layout: The model, in the frames of the file.
+        names: Names of the file.
+        report: Where to refuse tendons.
+    """
+
+    def __init__(
+        self, root: Any, elements: Mapping[str, Any], layout: Layout, names: MjcfNames, report: Report
+    ) -> None:
+        self.root, self.elements, self.names, self.report = root, elements, names, report
+        self._known = {tendon.name: tendon for tendon in layout.model.tendons}
+        self._taken = set(self._known)
+        self._section: Any = None
+        for tendon in layout.model.tendons:
+            self._write(tendon.name, tendon)
+
+    def fixed(self, name: str, factors: Mapping[tuple[str, int], float], *, geared: bool = False) -> tuple[str, float]:
+        """A fixed tendon with these coefficients, and what they are multiplied by: one of the model, or a new one.
+
+        Args:
+            name: The name of a new one.
+            factors: By joint and coordinate.
+            geared: Whether they may be multiplied by anything but 1.
+        """
+        wanted = {joint: factor for (joint, _), factor in factors.items()}
+        for known, tendon in self._known.items():
+            if np.isfinite(tendon.force_limits).any() or tendon.offset != 0:
+                continue
+            if len(wanted) == len(factors) and list(tendon.joints) == list(wanted):
+                first = next(iter(wanted))
+                ratio = wanted[first] / tendon.joints[first] if tendon.joints[first] else 0.0
+                if (
+                    ratio
+                    and (geared or ratio == 1)
+                    and all(ratio * tendon.joints[joint] == factor for joint, factor in wanted.items())
+                ):
+                    return known, ratio
+        own = fresh(name, self._taken)
+        element = add(self._tendons(), "fixed", name=own)
+        for (joint, coordinate), factor in factors.items():
+            add(element, "joint", joint=self.names.scalar(joint, coordinate), coef=number(factor))
+        return own, 1.0
+
+    def straight(self, name: str, sites: Sequence[str]) -> str:
+        """A new spatial tendon through sites of the file; its name.
+
+        Args:
+            name: The name that is wanted.
+            sites: Their names.
+        """
+        own = fresh(name, self._taken)
+        element = add(self._tendons(), "spatial", name=own)
+        for site in sites:
+            add(element, "site", site=site)
+        return own
+
+    def of(self, tendon: Tendon) -> str:
+        """The name of a tendon that a constraint holds: one of the model that passes the same, or a new one.
+
+        Args:
+            tendon: The tendon.
+        """
+        known = self._known.get(tendon.name)
+        if known is not None and _same(known, tendon):
+            return tendon.name
+        name = fresh(tendon.name, self._taken)
+        self._known[name] = tendon
+        self._write(name, tendon)
+        return name
+
+    def _tendons(self) -> Any:
+        if self._section is None:
+            self._section = add(self.root, "tendon")
+        return self._section
+
+    def has(self, name: str) -> bool:
+        """Whether the file has a tendon of this name.
+
+        Args:
+            name: The name.
+        """
+        return self._section is not None and any(element.get("name") == name for element in self._section)
+
+    def _unsaid(self, tendon: Tendon) -> str:
+        """Why a tendon cannot be said."""
+        if tendon.offset != 0:
+            return "MJCF adds no constant to the length of a tendon"
+        if tendon.stiffness and tendon.rest == _SPRINGS_AS_DRAWN:
+            return "in MJCF a spring of the length -1 rests as the model is drawn"
+        if any(tendon.stop):
+            return "MJCF gives limits of tendons no stiffness of their own here"
+        for limits in (tendon.limits, tendon.force_limits):
+            if limits[0] == limits[1]:
+                return f"in MJCF a range is not empty, as is {limits}"
+        return ""
+
+    def _write(self, name: str, tendon: Tendon) -> None:
+        unsaid = self._unsaid(tendon)
+        if unsaid:
+            self.report.refuse("tendons", f"tendon '{name}'", unsaid)
+            return
+        element = add(self._tendons(), "spatial" if tendon.is_spatial else "fixed", name=name)
+        for joint, factor in tendon.joints.items():
+            add(element, "joint", joint=self.names.scalar(joint), coef=number(factor))
+        for k, branch in enumerate(tendon.branches):
+            if k or branch.divisor != 1:
+                add(element, "pulley", divisor=number(branch.divisor))
+            for site in branch.sites:
+                add(element, "site", site=self.names.site_of(self.elements, site))
+        for what, value in (
+            ("stiffness", tendon.stiffness),
+            ("damping", tendon.damping),
+            ("frictionloss", tendon.friction),
+        ):
+            if value != 0:
+                element.set(what, number(value))
+        if tendon.stiffness or tendon.rest != (0.0, 0.0):
+            element.set("springlength", numbers(np.clip(tendon.rest, -LARGEST, LARGEST)))
+        for limited, given, limits in (
+            ("limited", "range", tendon.limits),
+            ("actuatorfrclimited", "actuatorfrcrange", tendon.force_limits),
+        ):
+            if np.isfinite(limits).any():
+                element.set(limited, "true")
+                element.set(given, numbers(np.clip(limits, -LARGEST, LARGEST)))
+
+
+def _same(a: Tendon, b: Tendon) -> bool:
+    """Whether two tendons pass the same joints, or the same sites over the same pulleys."""
+    paths = [[(branch.sites, branch.divisor) for branch in tendon.branches] for tendon in (a, b)]
+    return a is b or (dict(a.joints) == dict(b.joints) and paths[0] == paths[1] and a.offset == b.offset)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a format cannot say of a model: refused by name if it changes the dynamics, else left out with a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from linkwork.errors import InputError
+from linkwork.inputs import suggest
+
+Format = Literal["urdf", "mjcf", "sdf"]
+"""Formats that models are saved in."""
+
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+SHOWN = {"urdf": "URDF", "mjcf": "MJCF", "sdf": "SDF"}
+"""Names of formats in messages."""
+
+Droppable = Literal[
+    "actuators",
+    "armature",
+    "compliance",
+    "constraints",
+    "contacts",
+    "damping",
+    "friction",
+    "gains",
+    "gravity",
+    "gravity_compensation",
+    "limits",
+    "springs",
+    "tendons",
+]
+"""What changes the dynamics, and may be left out on request where a format cannot say it."""
+
+DROPPABLE: tuple[Droppable, ...] = get_args(Droppable)
+
+_NAMED = 4
+"""As many names of one kind are in a message."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What a format cannot say.
+
+    Args:
+        kind: One of `DROPPABLE`, or what nothing can be saved without: bodies, joints, names.
+        where: Kind and name of the part, such as ``"joint 'knee'"``.
+        what: What cannot be said of it.
+    """
+
+    kind: str
+    where: str
+    what: str
+
+
+@dataclass
+class Report:
+    """Collects what a format cannot say of one model.
+
+    Args:
+        format: The format.
+        drop: What may be left out where it cannot be said.
+    """
+
+    format: Format
+    drop: Collection[Droppable] = ()
+    refused: list[Refusal] = field(default_factory=list)
+    left_out: list[Refusal] = field(default_factory=list)
+
+    def refuse(self, kind: str, where: str, what: str) -> None:
+        """Note what changes the dynamics.
+
+        Args:
+            kind: One of `DROPPABLE`, or ``"joints"``, ``"bodies"``, ``"names"``.
+            where: The part, with its name.
+            what: What cannot be said of it.
+        """
+        (self.left_out if kind in self.drop else self.refused).append(Refusal(kind, where, what))
+
+    def leave_out(self, kind: str, where: str, what: str) -> None:
+        """Note what does not change the dynamics.
+
+        Args:
+            kind: What it is: poses, shapes, surfaces, marks, names, frames, limits.
+            where: The part, with its name.
+            what: What cannot be said of it.
+        """
+        self.left_out.append(Refusal(kind, where, what))
+
+
+def check_drop(drop: Collection[Droppable]) -> frozenset[Droppable]:
+    """What may be left out, each a word that is known.
+
+    Args:
+        drop: As users give it.
+    """
+    if isinstance(drop, str):
+        raise InputError(f"drop is '{drop}'; it is a list of words: drop=['{drop}']")
+    for word in drop:
+        if word not in DROPPABLE:
+            raise InputError(f"drop: '{word}' is none of {', '.join(DROPPABLE)}{suggest(str(word), DROPPABLE)}")
+    return frozenset(drop)
+
+
+def described(refusals: Iterable[Refusal], able: dict[tuple[str, str], list[str]] | None = None) -> str:
+    """Refusals in words, those alike together: what, where, and which formats can say it.
+
+    Args:
+        refusals: What cannot be said.
+        able: For each kind and place, the formats that can say it; None to be silent about that.
+    """
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for refusal in refusals:
+        formats = "" if able is None else _able(able[refusal.kind, refusal.where])
+        groups.setdefault((refusal.kind, refusal.what, formats), []).append(refusal.where)
+    said = []
+    for (kind, what, formats), places in groups.items():
+        different = list(dict.fromkeys(places))
+        more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
+        drop = f", drop=['{kind}'] leaves it out" if able is not None and kind in DROPPABLE else ""
+        hint = f" ({formats}{drop})" if formats or drop else ""
+        said.append(f"{', '.join(different[:_NAMED])}{more}: {what}{hint}")
+    return "; ".join(said)
+
+
+def _able(formats: list[str]) -> str:
+    return f"{' and '.join(formats)} can say it" if formats else "no format that is written can say it"

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sensors of a state and a solution, and along trajectories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.contact.geometry import ContactGeometry
+from linkwork.contact.solution import ContactSolution, box_forces
+from linkwork.dynamics.motion import Motion
+from linkwork.dynamics.solution import Solution
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.inputs import StepMethod
+from linkwork.model.computed import computed_once
+from linkwork.model.joints import Free, Planar
+from linkwork.model.model import Model
+from linkwork.plans.contact_lcaba import HEAD
+from linkwork.quantities.actuation import acting_activations, commands_and_activations
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.sensors import Sensors, SensorValues
+from linkwork.simulation.actuation import frame_wrenches
+from linkwork.simulation.stepper import Stepper
+
+Known = Solution | ContactSolution | npt.ArrayLike | None
+"""What is known of accelerations and forces."""
+
+
+def sensor_data(
+    robot: Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike | None = None,
+    solution: Known = None,
+    *,
+    names: str | Sequence[str] | None = None,
+    commands: npt.ArrayLike | None = None,
+    act: npt.ArrayLike | None = None,
+    wrenches: Mapping[str, npt.ArrayLike] | None = None,
+    time: npt.ArrayLike | None = None,
+) -> SensorValues:
+    """Values of sensors by name, ``(..., size)`` each; ``.vector`` are all of them in a row, MuJoCo's ``sensordata``.
+
+    `Sensors` is the same to hold on to, to `bind`, to `compile`, and for torch and JAX.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``; all sensors but those of positions need them.
+        solution: What `ForwardDynamics` or `ContactStep` returned for this state, or joint accelerations ``(..., nv)``
+            alone, of a robot without constraints.
+        names: Names of sensors; by default all that are computed.
+        commands: Commands of the actuators, ``(..., actuators)``, for sensors of their forces.
+        act: Activations that these come from, ``(..., na)``, as for `actuator_torques`; by default zero.
+        wrenches: External wrenches by frame that acted, ``{"hand": [*moment, *force]}``, as in `simulate`.
+        time: Seconds, for clocks.
+    """
+    frames, acting = frame_wrenches(robot, wrenches)
+    found = _of_solution(robot, q, v, solution)
+    sensors = _made_once(robot, _names(names), frames, False if isinstance(solution, Solution) else None)
+    clock = None if time is None else np.asarray(time, dtype=np.float64)[..., None]
+    u = None if commands is None else commands_and_activations(robot, commands, act)
+    given = {"q": q, "v": v, "commands": u, "wrenches": acting if frames else None, "time": clock}
+    return _evaluated(sensors, given | found.inputs(robot, q, sensors.inputs))
+
+
+@dataclass(frozen=True)
+class Forces:
+    """Accelerations, and forces that made them. Leading axes are those of the batch."""
+
+    acceleration: Any = None
+    constraint_forces: Any = None
+    contact_forces: Any = None
+    """Along t1, t2, n of contact points, on second shapes; None without contacts."""
+    limit_forces: Any = None
+
+    @property
+    def touches(self) -> bool:
+        """Whether contacts are known."""
+        return self.contact_forces is not None
+
+    def inputs(self, robot: Model, q: npt.ArrayLike, names: Sequence[str]) -> dict[str, Any]:
+        """Inputs of `Sensors`."""
+        contacts = None
+        if "contacts" in names and self.touches:
+            contacts = contacts_in_world(robot, q, self.contact_forces)
+        return {
+            "a": self.acceleration,
+            "constraint_forces": self.constraint_forces,
+            "contacts": contacts,
+            "limit_forces": self.limit_forces,
+        }
+
+
+def trajectory_sensors(trajectory: Motion, names: str | Sequence[str] | None = None) -> SensorValues:
+    """Values of sensors at the recorded states of a trajectory; see `Trajectory.sensors`."""
+    robot, settings = trajectory._known(), trajectory.settings
+    touched = trajectory.contact_state is not None
+    if settings.get("parameters"):
+        raise UnsupportedFeature(
+            f"sensors along a trajectory are those of '{robot.name}', and its robots were simulated with "
+            f"{', '.join(settings['parameters'])} of their own; for those of one of them: "
+            "lw.sensor_data(robot.with_parameters(...), q, v, solution)"
+        )
+    q, v = trajectory.q, trajectory.v
+    frames, acting = frame_wrenches(robot, settings.get("wrenches"), q.shape[1] if q.ndim > 2 else None)
+    sensors = _made_once(robot, _names(names), frames, touched if robot.contacts else None)
+    times = trajectory.times.reshape(-1, *(1,) * (q.ndim - 1))
+    sent, act = trajectory.commands, trajectory.act
+    if sent is not None and act is not None:
+        act = acting_activations(robot, sent, act, settings["dt"])
+    u = None if sent is None else commands_and_activations(robot, sent, act)
+    given = {"q": q, "v": v, "commands": u, "wrenches": acting if frames else None}
+    given["time"] = np.broadcast_to(times, (*q.shape[:-1], 1))
+    found = Forces()
+    if {"a", "contacts", "limit_forces"} & set(sensors.inputs):
+        step = _stepper(trajectory, robot, frames)
+        found = _in_the_next_step(trajectory, step, acting if frames else None)
+        if any(tendon.is_spatial for tendon in robot.tendons):  # with the stops, springs and dampers of the steps
+            chosen = touched if robot.contacts else None
+            sensors = Sensors(replace(robot, tendons=step.robot.tendons), sensors.names, frames, chosen)
+    return _evaluated(sensors, given | found.inputs(robot, q, sensors.inputs))
+
+
+def _stepper(trajectory: Motion, robot: Model, frames: Sequence[str]) -> Stepper:
+    """Steps as those of the trajectory, by semi-implicit Euler."""
+    kept = trajectory.settings
+    same = {name: kept[name] for name in ("time_constant", "passive", "limits", "stops_at") if name in kept}
+    method: StepMethod = "minimal" if kept["method"] == "minimal" else "auto"
+    touched = trajectory.contact_state is not None
+    return Stepper(robot, "euler", kept["dt"], method=method, wrenches=frames, contact=touched, **same)
+
+
+def _in_the_next_step(trajectory: Motion, step: Stepper, acting: Array | None) -> Forces:
+    """Accelerations and forces in the steps that follow recorded states: all are made once more, in one batch."""
+    made = step(
+        trajectory.q,
+        trajectory.v,
+        trajectory.tau,  # with what actuators make of commands
+        wrenches=acting,
+        contact_state=trajectory.contact_state,
+    )
+    if trajectory.contact_state is None:
+        return Forces((made.v - trajectory.v) / step.dt, made.multipliers)
+    nv = step.source.nv
+    a = made._found[..., HEAD : HEAD + nv] + axes_accelerations(step.source, trajectory.v)
+    boxes = made.contacts._part("boxes")
+    return Forces(a, made.multipliers, made.contacts.forces, box_forces(step.program.tree, boxes, limits=True))
+
+
+def contacts_in_world(robot: Model, q: npt.ArrayLike, forces: npt.ArrayLike) -> Array:
+    """Contacts as `Sensors` take them, ``(..., nslots, 9)``: point, normal and force in the world.
+
+    Args:
+        robot: The mechanism, with contact pairs.
+        q: Configuration, ``(..., nq)``.
+        forces: Of contact points along t1, t2, n, on the second shape of each pair, ``(..., nslots, 3)``.
+    """
+    found = _geometry(robot)(q)
+    along = np.asarray(forces)
+    acting = (found.frames @ along[..., None])[..., 0]
+    there = found.exists[..., None]  # a slot without a point has no place
+    return np.concatenate(np.broadcast_arrays(found.points * there, found.normals, acting * there), axis=-1)
+
+
+def axes_accelerations(robot: Model, v: npt.ArrayLike) -> Array:
+    """What turning axes add to accelerations of free and planar joints, ``(..., nv)``.
+
+    Their velocities are in axes that turn; results of steps with contacts are in the axes of the start of a step.
+
+    Args:
+        robot: The mechanism.
+        v: Joint velocities, ``(..., nv)``.
+    """
+    rates = np.asarray(v, dtype=np.float64)
+    found = np.zeros_like(rates)
+    for joint in robot.joints:
+        k = robot.v_slice(joint.name).start
+        if isinstance(joint.type, Free):
+            found[..., k : k + 3] = -np.cross(rates[..., k + 3 : k + 6], rates[..., k : k + 3])
+        elif isinstance(joint.type, Planar):
+            found[..., k] = rates[..., k + 2] * rates[..., k + 1]
+            found[..., k + 1] = -rates[..., k + 2] * rates[..., k]
+    return found
+
+
+def _of_solution(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None, solution: Known) -> Forces:
+    if solution is None:
+        return Forces()
+    if isinstance(solution, ContactSolution):
+        if v is None:
+            raise InputError("sensors of a step with contacts need the velocity at its start, v")
+        limits = solution.limit_impulses / solution._layout.dt
+        a = solution.acceleration + axes_accelerations(robot, v)
+        return Forces(a, solution.multipliers, solution.forces, limits)
+    if isinstance(solution, Solution):
+        return Forces(solution.acceleration, solution.multipliers)
+    return Forces(np.asarray(solution, dtype=np.float64))
+
+
+def _evaluated(sensors: Sensors, given: Mapping[str, Any]) -> SensorValues:
+    why = {
+        "v": "joint velocities: give v",
+        "a": "joint accelerations: give the solution of ForwardDynamics, or of ContactStep",
+        "constraint_forces": "forces of constraints: give the solution of ForwardDynamics, or of ContactStep",
+        "commands": "commands of the actuators: give commands",
+        "contacts": "contact forces: give the solution of ContactStep",
+        "limit_forces": "forces of joint limits, which the solution of ContactStep has",
+        "time": "the time: give time",
+    }
+    for name in sensors.inputs:
+        if given[name] is None:
+            first = next(sensor for sensor in sensors.sensors if name in sensor.needs)
+            raise InputError(
+                f"sensor '{first.name}' ({first.type}) of '{sensors.robot.name}' needs {why[name]}; or choose others, "
+                "names=[...]"
+            )
+    return sensors.by_name(sensors(*(given[name] for name in sensors.inputs)))
+
+
+def _names(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else (names,) if isinstance(names, str) else tuple(names)
+
+
+@computed_once
+def _made_once(robot: Model, names: tuple[str, ...] | None, frames: tuple[str, ...], contacts: bool | None) -> Sensors:
+    return Sensors(robot, names, frames, contacts)
+
+
+@computed_once
+def _geometry(robot: Model) -> ContactGeometry:
+    return ContactGeometry(robot)
