@@ -90,6 +90,15 @@ def test_the_nearest_parameters_are_consistent_and_nearest(numbers: list[float],
     assert np.linalg.eigvalsh(N - P).min() > -1e-7 * np.abs(P).max()
 
 
+@pytest.mark.parametrize("mass, square", [(5e-324, 1.0), (1.0, 5e-324), (0.0, 1.0), (1.0, 0.0)])
+@pytest.mark.filterwarnings("error")
+def test_bodies_of_hardly_any_mass_or_size_have_an_answer(mass: float, square: float) -> None:
+    pi = lw.from_pseudo_inertia(np.diag([square, square, square, mass]))
+    assert lw.is_physically_consistent(pi)
+    pi[1] = 1.0  # a first moment that the mass cannot have
+    assert not lw.is_physically_consistent(pi)
+
+
 def test_consistent_bodies_stay_what_they_are() -> None:
     pi = bodies(4)
     assert np.array_equal(lw.nearest_physically_consistent(pi), pi)

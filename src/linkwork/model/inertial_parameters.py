@@ -130,7 +130,8 @@ def nearest_physically_consistent(
 def _spectrum(P: Floats, length: float | None) -> tuple[Floats, Floats, Floats]:
     """Scales of rows of P, and eigenvalues and vectors of P without units."""
     square, mass = np.trace(P[..., :3, :3], axis1=-2, axis2=-1), P[..., 3, 3]
-    has_size = (square > 0) & (mass > 0)
+    least = np.finfo(np.float64).tiny  # where the quotient overflows or vanishes, there is no size to speak of
+    has_size = (square > least * mass) & (mass > least * square)
     gyration = np.sqrt(np.where(has_size, square, 1.0) / np.where(has_size, mass, 1.0))
     scales = np.ones(P.shape[:-1])
     scales[..., :3] = gyration[..., None] if length is None else length
