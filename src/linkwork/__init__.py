@@ -286,7 +286,8 @@ def __getattr__(name: str) -> Any:
     if name in ("gym", "jax", "torch", "zoo"):  # the first three need Gymnasium, JAX, PyTorch
         return import_module(f"linkwork.{name}")
     if name in _MODULE_OF:
-        return getattr(import_module(_MODULE_OF[name]), name)
+        found = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)  # from now on found without a search
+        return found
     raise AttributeError(f"module 'linkwork' has no attribute '{name}'")
 
 

@@ -222,6 +222,30 @@ class Mechanism(Changeable):
 
         return random_states(self, seed, size, speed)
 
+    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
+        """Move ``q`` along the velocity ``v`` for one second, ``(..., nq)``: ``q + v`` on the joints' manifolds.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+        """
+        from linkwork.quantities.functions import evaluator_of
+
+        result: Floats = evaluator_of(self, "integrate")(q, v)
+        return result
+
+    def difference(self, q: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
+        """The velocity that leads from ``q`` to ``p`` in one second, ``(..., nv)``.
+
+        Args:
+            q: Configuration to start from, ``(..., nq)``.
+            p: Configuration to reach, ``(..., nq)``.
+        """
+        from linkwork.quantities.functions import evaluator_of
+
+        result: Floats = evaluator_of(self, "difference")(q, p)
+        return result
+
     def terms(
         self,
         q: npt.ArrayLike,

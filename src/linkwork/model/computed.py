@@ -24,20 +24,17 @@ class Computed:
     """Results of functions of one model, by function and arguments."""
 
     def __init__(self) -> None:
-        self._results: dict[tuple[Any, ...], Any] = {}
+        self.results: dict[tuple[Any, ...], Any] = {}
         self._said: set[str] = set()
         self._lock = threading.RLock()
 
     def result(self, function: Callable[..., T], arguments: tuple[Any, ...], compute: Callable[[], T]) -> T:
         """The result of a function, computed now if it was not before."""
         key = (function, arguments)
-        found = self._results.get(key, self)
-        if found is self:
-            with self._lock:
-                if key not in self._results:
-                    self._results[key] = compute()
-                found = self._results[key]
-        return cast(T, found)
+        with self._lock:
+            if key not in self.results:
+                self.results[key] = compute()
+            return cast(T, self.results[key])
 
     def first_time(self, what: str) -> bool:
         """Whether this is the first call with ``what``: for warnings that are given once."""
@@ -55,7 +52,10 @@ def computed_once(function: Callable[Concatenate[Model, P], T]) -> Callable[Conc
 
     @wraps(function)
     def kept(model: Model, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        arguments = (*args, *sorted(kwargs.items()))
+        arguments = (*args, *sorted(kwargs.items())) if kwargs else args
+        found: T | None = model.computed.results.get((function, arguments))
+        if found is not None:
+            return found
         return model.computed.result(function, arguments, lambda: function(model, *args, **kwargs))
 
     return kept

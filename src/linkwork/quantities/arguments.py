@@ -49,6 +49,8 @@ def frame_names(frames: str | Sequence[str]) -> tuple[str, ...]:
     """Names of frames as a tuple."""
     if isinstance(frames, str):
         return (frames,)
+    if type(frames) is tuple and not frames:
+        return ()
     if not isinstance(frames, Sequence) or not all(isinstance(name, str) for name in frames):
         raise InputError(f"frames are names, one or a list of them; found {frames!r}")
     return tuple(frames)
