@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -76,7 +77,7 @@ class Model:
 
     # Sizes and names ---------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def body_names(self) -> tuple[str, ...]:
         """The moving bodies, in the order of their joints."""
         return tuple(j.child for j in self.joints)
@@ -285,7 +286,7 @@ class Model:
         """Stiffness of the joints' springs, ``(nv,)``: a passive force, as `damping` is."""
         return self._gather("stiffness")
 
-    @property
+    @cached_property
     def mass(self) -> float:
         """Total mass of the moving bodies."""
         return float(sum(self.inertias[name].mass for name in self.body_names))
