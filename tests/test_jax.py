@@ -69,6 +69,18 @@ def checked(function: Any, arguments: tuple[Any, ...], order: int = 1, tolerance
 # Values -------------------------------------------------------------------------------------------------------------
 
 
+def test_calls_outside_of_jit_are_traced_once(pendulum: lw.Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[str] = []
+    source = lw.jax.Function._source
+    monkeypatch.setattr(lw.jax.Function, "_source", lambda f, *args: traced.append("once more") or source(f, *args))
+    center = lw.jax.function(lw.Evaluator(pendulum, "center_of_mass"))
+    for k in range(3):
+        center(jnp.full(2, 0.1 * k))
+    assert len(traced) == 1
+    center(jnp.zeros((4, 2)))
+    assert len(traced) == 2
+
+
 def test_values_are_those_of_the_evaluator(pendulum: lw.Mechanism, rng: np.random.Generator) -> None:
     q, v, tau = (rng.normal(size=(5, 2)) for _ in range(3))
     fd, energy = lw.ForwardDynamics(pendulum), lw.Evaluator(pendulum, "energy").compile(lanes=1)

@@ -8,6 +8,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from linkwork.contact.step import ContactStep
@@ -54,6 +55,7 @@ class Function:
         self._required = len(known.given) - isinstance(evaluator, Stepper | ContactStep)  # torques
         self._sources: dict[tuple[str, tuple[str, ...]], Source] = {}
         self._lock = threading.Lock()
+        self._jitted = jax.jit(self._evaluate, inline=True)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Results: one array, or a named tuple of several. Leading axes are batch axes and broadcast.
@@ -62,6 +64,10 @@ class Function:
             arrays: Inputs of the evaluator, in order.
             named: Further ones by name: ``wrenches``, ``commands``, ``target``, parameters of the robot.
         """
+        return self._jitted(*arrays, **named)
+
+    def _evaluate(self, *arrays: Any, **named: Any) -> Any:
+        """The call, as it is traced."""
         inputs = self._named(arrays, named)
         dtype = jnp.result_type(*inputs.values(), jnp.float32)
         if dtype not in (jnp.float32, jnp.float64):
