@@ -89,7 +89,7 @@ def set_segment(tree: Array, w: Array, s: int) -> None:
 
 
 @kernel
-def second_covector(tree: Array, w: Array, s: int) -> Triple:
+def acceleration_covector(tree: Array, w: Array, s: int) -> Triple:
     """``f2`` on the second end of a segment; the first has the opposite."""
     t = tree.row_segment_row[s]
     weight = w.tendon_weight[t, tree.row_segment_role[s]]
@@ -97,7 +97,7 @@ def second_covector(tree: Array, w: Array, s: int) -> Triple:
 
 
 @kernel
-def first_covector(tree: Array, w: Array, s: int) -> Triple:
+def velocity_covector(tree: Array, w: Array, s: int) -> Triple:
     """``f1``."""
     t = tree.row_segment_row[s]
     role = tree.row_segment_role[s]
@@ -139,8 +139,8 @@ def tendon_velocity_partials(tree: Array, w: Array, v: Array) -> None:
         w.tendon_by_xd[t, LEADER] = kd * w.tendon_weight[t, LEADER] + 2.0 * (w.tendon_curve[t] * w.tendon_xd[t, LEADER])
     clear_covectors(tree, w.Wc)
     for s in range(tree.nrow_segments):
-        f2 = second_covector(tree, w, s)
-        f1 = first_covector(tree, w, s)
+        f2 = acceleration_covector(tree, w, s)
+        f1 = velocity_covector(tree, w, s)
         i = tree.row_segment_first_body[s]
         j = tree.row_segment_second_body[s]
         add_velocity_partial(w, tree.row_segment_second_k[s], j, w.tendon_pB[s], f2, f1)
@@ -168,8 +168,8 @@ def tendon_pose_partials(tree: Array, w: Array, a: Array) -> None:
     length_partials(tree, w, a)
     clear_covectors(tree, w.Qc)
     for s in range(tree.nrow_segments):
-        f2 = second_covector(tree, w, s)
-        f1 = first_covector(tree, w, s)
+        f2 = acceleration_covector(tree, w, s)
+        f1 = velocity_covector(tree, w, s)
         f0 = position_covector(tree, w, s)
         i = tree.row_segment_first_body[s]
         j = tree.row_segment_second_body[s]
