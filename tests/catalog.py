@@ -20,7 +20,8 @@ PAIRS: tuple[type[Pair], ...] = (
 SIZES = {lw.Rod: {"length": 0.7}, lw.Rolling: {"radius": 0.3}}
 
 OTHERS = ("linear", "polynomial", "held", "lock", "lock of two", "com", "com of some", "aligned", "local", "velocities")
-NAMES = (*(kind.__name__ for kind in PAIRS), *OTHERS)
+OF_TENDONS = ("rope", "rope by rope", "rope by joints", "joints by joints")
+NAMES = (*(kind.__name__ for kind in PAIRS), *OTHERS, *OF_TENDONS)
 """The constraints of `bound`, by name."""
 
 SEEDS = range(4)
@@ -73,6 +74,23 @@ def constraints(seed: int) -> list[Constraint]:
         lw.LinearCombination(mixed, name="aligned", gains=(7.0, 8.0)),
         lw.LinearCombination(mixed, "local", name="local"),
         lw.VelocityCoupling(_factors(robot, rng), name="velocities", gains=(0.0, 9.0)),
+        *tendon_couplings(places, rng),
+    ]
+
+
+def tendon_couplings(places: list[str], rng: np.random.Generator) -> list[Constraint]:
+    """One of each of `OF_TENDONS`: tendons over pulleys through random places, and of joints."""
+    a, b, c, d, e = rng.choice(places, 5, replace=False).tolist()
+    rope = lw.Tendon("rope", path=(lw.Branch((a, b, c)), lw.Branch((c, d), 2.0)))
+    other = lw.Tendon("other", path=(lw.Branch((d, e)), lw.Branch((b, e, a), 3.0)), offset=0.1)
+    joints = lw.Tendon("joints", joints={"arm/turn": 0.7, "arm/slide": -0.4})
+    more = lw.Tendon("more", joints={"arm/slide": 1.2, "arm/turn": 0.5})
+    bend = (0.1, 0.5, 0.3, -0.2, 0.1)
+    return [
+        lw.TendonCoupling(rope, follower_origin=0.4, name="rope", time_constant=0.2),
+        lw.TendonCoupling(rope, other, bend, 0.2, 0.6, name="rope by rope", gains=(3.0, 2.0)),
+        lw.TendonCoupling(rope, joints, bend, leader_origin=0.3, name="rope by joints"),
+        lw.TendonCoupling(more, joints, bend, 0.1, -0.2, name="joints by joints", time_constant=0.3),
     ]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small mechanisms with loops to assemble: planar and spatial, on rods, with a center of mass, with gears."""
+"""Small mechanisms with loops to assemble: planar and spatial, on rods, on ropes, with a center of mass, with gears."""
 
 from __future__ import annotations
 
@@ -90,6 +90,40 @@ def geared() -> Mechanism:
         lw.PolynomialCoupling("joint2", "joint3", (0.1, 0.2, 0.3, -0.1)),
         lw.JointLock("joint4", 0.7),
     )
+
+
+def roped(kind: str) -> Mechanism:
+    """Two arms on a base that floats, whose ropes or joints follow each other; they do in the pose "assembled".
+
+    ``rope``: one over a pulley keeps its length, another holds an arm to the world. ``rope by rope``, ``rope by
+    joints``, ``joints by joints``: lengths that follow a polynomial of others.
+    """
+    build = lw.Builder(kind).body("base", BOX).joint("free", lw.Free(), "world", "base")
+    build.frame("hook", "world", (1.5, 0.2, 1.0)).frame("eye", "base", (0.1, -0.2, 0.4))
+    joints = {"left": (lw.Revolute("y"), lw.Prismatic("z"), lw.Universal()), "right": (lw.Revolute("x"),) * 2}
+    for side, at in (("left", (0.2, 0.4, 0.1)), ("right", (0.1, -0.4, 0.2))):
+        parent = "base"
+        for k, joint in enumerate(joints[side]):
+            build.body(f"{side}{k}", BOX).frame(f"{side}_eye{k}", f"{side}{k}", (0.3 - 0.3 * k, 0.2 * k, 0.3))
+            build.joint(f"{side}{k}", joint, parent, f"{side}{k}", at if k == 0 else (0.1, 0.0, 0.4))
+            parent = f"{side}{k}"
+    build.pose("assembled", {"left0": 0.3, "left1": 0.2, "left2": (0.4, -0.3), "right0": -0.4, "right1": 0.7})
+    robot, bend = build.build(), (0.0, 0.6, 0.5, -0.4, 0.3)
+    over = lw.Tendon("over", path=(lw.Branch(("eye", "left_eye0", "left_eye2")), lw.Branch(("right_eye1", "eye"), 2.0)))
+    across = lw.Tendon("across", path=(lw.Branch(("left_eye1", "right_eye0")), lw.Branch(("left_eye2", "base"), 3.0)))
+    low, high = (
+        lw.Tendon(n, joints=c) for n, c in (("low", {"left0": 0.5, "right0": -0.8}), ("high", {"right1": 1.1}))
+    )
+    couplings = {
+        "rope": [
+            lw.TendonCoupling(over, time_constant=0.2),
+            lw.TendonCoupling(lw.Tendon("up", path=("hook", "right_eye1")), gains=(3.0, 0.0)),
+        ],
+        "rope by rope": [lw.TendonCoupling(over, across, bend, leader_origin=0.4, time_constant=0.1)],
+        "rope by joints": [lw.TendonCoupling(over, low, bend, leader_origin=0.2, gains=(4.0, 1.0))],
+        "joints by joints": [lw.TendonCoupling(high, low, bend, leader_origin=-0.2, time_constant=0.3)],
+    }
+    return robot.constrained(*couplings[kind], at=robot.poses["assembled"])
 
 
 def standing() -> Mechanism:

@@ -17,7 +17,7 @@ import linkages
 import linkwork as lw
 import long_doubles
 import test_zoo
-from catalog import bound
+from catalog import OF_TENDONS, bound
 from complex_steps import by_configuration, by_vector, run
 from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives, ConstrainedJacobians
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
@@ -111,6 +111,7 @@ CASES: dict[str, Callable[[], Mechanism]] = {
     "balanced": linkages.balanced,
     "functions": with_functions,
     "all kinds": on_all_kinds,
+    **{kind: partial(linkages.roped, kind) for kind in OF_TENDONS},
     "four-bar, weld": partial(test_zoo.made, "four-bar, weld"),
     "watt, point": partial(test_zoo.made, "watt, point"),
 }
@@ -274,7 +275,7 @@ def test_backends_agree_and_operations_are_counted() -> None:
             assert_close(x, y, rel, float(np.abs(y).max()))
 
 
-@pytest.mark.parametrize("name", ["RSSR", "functions", "all kinds", "four-bar, weld"])
+@pytest.mark.parametrize("name", ["RSSR", "functions", "all kinds", "four-bar, weld", *OF_TENDONS])
 def test_text_reads_no_memory_that_it_has_not_written(name: str) -> None:
     """Work and outputs start as NaN, which would spread."""
     evaluator, s = ConstrainedDerivatives(made(name)), random_state(made(name), 4)
@@ -405,7 +406,7 @@ def test_two_welded_feet_as_pinocchio_has_them() -> None:
         assert_close(ours, other[np.ix_(perm, perm)], 1e-9)
 
 
-@pytest.mark.parametrize("name", ["floating four-bar", "RSSR", "stewart"])
+@pytest.mark.parametrize("name", ["floating four-bar", "RSSR", "stewart", "rope by rope", "joints by joints"])
 def test_derivatives_in_minimal_coordinates_keep_loops_closed(name: str) -> None:
     robot = made(name) if name in CASES else test_zoo.made(name)
     rng = np.random.default_rng(1)

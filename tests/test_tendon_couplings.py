@@ -114,17 +114,6 @@ def test_changed_copies_keep_the_rope() -> None:
     robot.draw_graph()
 
 
-def test_products_are_there_and_jacobians_are_refused() -> None:
-    robot, q, h = crane(), np.array([0.5, 0.1]), 1e-6
-    forward = lw.ForwardDynamics(robot, "ltl")
-    zero, along = np.zeros(2), np.array([0.3, -0.7])
-    with pytest.raises(lw.UnsupportedFeature, match=r"TendonCoupling 'taut'.*jvp"):
-        forward.derivatives(q, zero, zero)
-    ahead, behind = (forward.plain()(q + k * h * along, zero, zero).acceleration for k in (1, -1))
-    found = forward.jvp(q, zero, zero, dq=along, dv=zero, dtau=zero)
-    np.testing.assert_allclose(found[0], (ahead - behind) / (2 * h), rtol=1e-6, atol=1e-6)
-
-
 def test_wrong_couplings_are_refused() -> None:
     rope = lw.Tendon("rope", path=("link0", "link1"))
     with pytest.raises(lw.ModelError, match="is no Tendon"):

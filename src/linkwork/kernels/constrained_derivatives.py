@@ -79,6 +79,7 @@ from linkwork.kernels.panels import ZERO, entries, line, minus_scaled, plus_scal
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.rnea_derivatives import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel
+from linkwork.kernels.tendon_coupling_derivatives import tendon_force_derivatives
 from linkwork.plans.aba_derivatives import LINE
 from linkwork.plans.constraint_derivatives import DERIVATIVE_TREE
 
@@ -127,7 +128,7 @@ def setup_rows(tree: Array, w: Array, q: Array, v: Array, target: Array) -> None
     constraint_rows(tree, w, q, w.error)
     set_world(tree, w)
     rows_in_common_frame(tree, w)
-    velocity_partials(tree, w)
+    velocity_partials(tree, w, v)
     row_accelerations(tree, w, q, v, w.k)
     for r in range(tree.nc):
         w.k[r] = target[r] - w.k[r] - tree.kp[r] * w.error[r]
@@ -393,6 +394,7 @@ def constrained_derivatives(
     wrench_derivatives(tree, w, f, w.Bq)
     row_derivatives(tree, w, q, v, a, w.ds_dq, w.ds_dv)
     coupling_force_derivatives(tree, w, q, f, w.Bq)
+    tendon_force_derivatives(tree, w, f, w.Bq)
     invert_factor(tree, w)
     target_columns(tree, w, least)
     solve_lines(tree, w, least, outputs)

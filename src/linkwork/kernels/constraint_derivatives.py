@@ -2,8 +2,8 @@
 """Derivatives of constraint accelerations ``s = J a + dJ/dt v`` by configuration and velocity, with ``a`` held.
 
 Each row has three covectors on each of its bodies in the common frame (`pair_derivatives` for pairs of frames, below
-for centers of mass and linear combinations; `coupling_derivatives` for joints); with the columns of `common_frame`,
-joint j before the body has::
+for centers of mass and linear combinations; `tendon_coupling_derivatives` for tendons, `coupling_derivatives` for
+joints); with the columns of `common_frame`, joint j before the body has::
 
     ds/dq_j = Q . S_j + W . Psid_j + K . Psidd_j        ds/dv_j = W . S_j + K . Psid_Sd_j        J_j = K . S_j
 
@@ -58,9 +58,16 @@ from linkwork.kernels.spatial import (
     set_linear,
     set_vector,
 )
+from linkwork.kernels.tendon_coupling_derivatives import (
+    TENDON_PARTIALS,
+    add_joint_accelerations,
+    add_joint_derivatives,
+    tendon_pose_partials,
+    tendon_velocity_partials,
+)
 from linkwork.plans.constraint_derivatives import DERIVATIVE_TREE
 
-ROW_PARTIALS: dict[str, Shape] = COMMON_MOTION | PAIR_PARTIALS | JETS
+ROW_PARTIALS: dict[str, Shape] = COMMON_MOTION | PAIR_PARTIALS | JETS | TENDON_PARTIALS
 
 
 @kernel
@@ -92,7 +99,7 @@ def rows_in_common_frame(tree: Array, w: Array) -> None:
 
 
 @kernel
-def velocity_partials(tree: Array, w: Array) -> None:
+def velocity_partials(tree: Array, w: Array, v: Array) -> None:
     """``W`` of all rows of K, after `rows_in_common_frame`."""
     for p in range(tree.npairs):
         pair_velocity_partials(tree, w, p)
@@ -103,10 +110,12 @@ def velocity_partials(tree: Array, w: Array) -> None:
             point_velocity_partial(w, tree.com_k[t] + k, xd, f, tree.kd[tree.com_row[t] + k])
     for t in range(tree.ncombinations):
         combination_velocity_partial(tree, w, t)
+    if tree.ntendon_rows != 0:
+        tendon_velocity_partials(tree, w, v)
 
 
 @kernel
-def pose_partials(tree: Array, w: Array) -> None:
+def pose_partials(tree: Array, w: Array, a: Array) -> None:
     """``Q`` of all rows of K, after `velocity_partials` and `acceleration_columns`."""
     for p in range(tree.npairs):
         pair_pose_partials(tree, w, p)
@@ -121,6 +130,8 @@ def pose_partials(tree: Array, w: Array) -> None:
             point_pose_partial(w, tree.com_k[t] + k, add(xdd, scale(tree.kd[row], xd)), f, tree.kp[row])
     for t in range(tree.ncombinations):
         combination_pose_partial(tree, w, t)
+    if tree.ntendon_rows != 0:
+        tendon_pose_partials(tree, w, a)
 
 
 # Centers of mass: rows [x x f; m f] with the world's axes f, x the first moment of mass of a body
@@ -225,6 +236,7 @@ def row_accelerations(tree: Array, w: Array, q: Array, v: Array, s: Array) -> No
     tape_second_rates(tree, w, v)
     for e in range(tree.noutputs):
         s[tree.output_row[e]] += w.tape_ddot[tree.output_node[e]]
+    add_joint_accelerations(tree, w, v, s)
     for m in range(tree.nk):
         r = tree.k_row[m]
         i = tree.k_body[m]
@@ -237,7 +249,7 @@ def row_accelerations(tree: Array, w: Array, q: Array, v: Array, s: Array) -> No
 @kernel
 def row_derivatives(tree: Array, w: Array, q: Array, v: Array, a: Array, ds_dq: Array, ds_dv: Array) -> None:
     """``ds_dq`` and ``ds_dv`` of all rows, after `velocity_partials` and `acceleration_columns`."""
-    pose_partials(tree, w)
+    pose_partials(tree, w, a)
     for r in range(tree.nc):
         for k in range(tree.nv):
             ds_dq[r, k] = 0.0
@@ -252,6 +264,7 @@ def row_derivatives(tree: Array, w: Array, q: Array, v: Array, a: Array, ds_dq: 
                 ds_dv[r, k] += spatial_dot(w.Wc[m], w.S[k]) + spatial_dot(w.Kc[m], w.Psid_Sd[k])
             i = tree.parent[i]
     coupling_derivatives(tree, w, q, v, a, ds_dq, ds_dv)
+    add_joint_derivatives(tree, w, ds_dq, ds_dv)
 
 
 @kernel
@@ -262,7 +275,7 @@ def constraint_derivatives(tree: Array, w: Array, q: Array, v: Array, a: Array, 
     constraint_rows(tree, w, q, w.e)
     set_world(tree, w)
     rows_in_common_frame(tree, w)
-    velocity_partials(tree, w)
+    velocity_partials(tree, w, v)
     row_derivatives(tree, w, q, v, a, ds_dq, ds_dv)
 
 

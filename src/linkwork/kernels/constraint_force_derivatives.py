@@ -22,6 +22,8 @@ Symbols of pairs are those of `pair_derivatives`. Cost: O(d²) for each constrai
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constraint_rows import orientation_vector
 from linkwork.kernels.joints import dof_of
@@ -61,7 +63,9 @@ def apply_constraint_wrenches(tree: Array, w: Array, multipliers: Array) -> None
 def wrench_derivatives(tree: Array, w: Array, multipliers: Array, dr_dq: Array) -> None:
     """Subtract what changes of the wrenches on bodies do to torques, after `pair_frames`."""
     for p in range(tree.npairs):
-        pair_wrench_derivatives(tree, w, p, multipliers, dr_dq)
+        first = tree.frame_body[tree.pair_first[p]]
+        second = tree.frame_body[tree.pair_second[p]]
+        pair_columns(tree, w, p, first, second, multipliers, dr_dq)
     for t in range(tree.ncom):
         center_wrench_derivatives(tree, w, t, multipliers, dr_dq)
     for t in range(tree.ncombinations):
@@ -69,27 +73,33 @@ def wrench_derivatives(tree: Array, w: Array, multipliers: Array, dr_dq: Array) 
             combination_wrench_derivatives(tree, w, t, multipliers, dr_dq)
 
 
-# Pairs of frames --------------------------------------------------------------------------------------
+# Columns of what acts between two bodies --------------------------------------------------------------
 
 
-@kernel
-def pair_wrench_derivatives(tree: Array, w: Array, p: int, multipliers: Array, dr_dq: Array) -> None:
-    """The columns of all joints between the two bodies of a pair and the body where their ways to the root meet."""
-    first = tree.frame_body[tree.pair_first[p]]
-    second = tree.frame_body[tree.pair_second[p]]
-    root = common_body(tree, first, second)
-    i = second
-    while i != root:
-        for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
-            set_wrench_changes(tree, w, p, multipliers, angular(w.S[j]), linear(w.S[j]))
-            subtract_column(tree, w, first, second, root, j, dr_dq)
-        i = tree.parent[i]
-    i = first
-    while i != root:
-        for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
-            set_wrench_changes(tree, w, p, multipliers, scale(-1.0, angular(w.S[j])), scale(-1.0, linear(w.S[j])))
-            subtract_column(tree, w, first, second, root, j, dr_dq)
-        i = tree.parent[i]
+def columns_between(set_changes: Callable[..., None]) -> Callable[..., None]:
+    """A kernel that subtracts what the wrenches of something between two bodies do, a pair or a segment of a tendon.
+
+    ``set_changes(tree, w, p, multipliers, t, u)`` sets ``y1, y2`` of number ``p`` for a relative displacement.
+    """
+
+    @kernel
+    def columns(tree: Array, w: Array, p: int, first: int, second: int, multipliers: Array, dr_dq: Array) -> None:
+        """The columns of all joints between the two bodies and the body where their ways to the root meet."""
+        root = common_body(tree, first, second)
+        i = second
+        while i != root:
+            for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+                set_changes(tree, w, p, multipliers, angular(w.S[j]), linear(w.S[j]))
+                subtract_column(tree, w, first, second, root, j, dr_dq)
+            i = tree.parent[i]
+        i = first
+        while i != root:
+            for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+                set_changes(tree, w, p, multipliers, scale(-1.0, angular(w.S[j])), scale(-1.0, linear(w.S[j])))
+                subtract_column(tree, w, first, second, root, j, dr_dq)
+            i = tree.parent[i]
+
+    return columns
 
 
 @kernel
@@ -124,18 +134,40 @@ def subtract_products(tree: Array, w: Array, i: int, root: int, y: Array, j: int
 
 
 @kernel
+def clear_changes(w: Array) -> None:
+    """``y1 = y2 = 0``."""
+    for c in range(6):
+        w.y1[c] = 0.0
+        w.y2[c] = 0.0
+
+
+@kernel
+def subtract_first_change(w: Array, Dn: Vector, Df: Vector) -> None:
+    """``y1 = y1 - DF``, with ``DF = [Dn; Df]``."""
+    set_angular(sub(angular(w.y1), Dn), w.y1)
+    set_linear(sub(linear(w.y1), Df), w.y1)
+
+
+@kernel
+def add_second_change(w: Array, n: Vector, f: Vector, Dn: Vector, Df: Vector, t: Vector, u: Vector) -> None:
+    """``y2 = y2 + DF - x x* F``, with ``F = [n; f]`` and the displacement ``x = [t; u]``."""
+    xn = add(cross(t, n), cross(u, f))
+    set_angular(add(angular(w.y2), sub(Dn, xn)), w.y2)
+    set_linear(add(linear(w.y2), sub(Df, cross(t, f))), w.y2)
+
+
+# Pairs of frames --------------------------------------------------------------------------------------
+
+
+@kernel
 def set_wrench_changes(tree: Array, w: Array, p: int, multipliers: Array, t: Vector, u: Vector) -> None:
     """``y1, y2`` of a pair for a relative displacement of the second body, a rotation ``t`` and a translation ``u``."""
     rotation = tree.pair_rotation[p]
-    zero = (0.0, 0.0, 0.0)
-    set_angular(zero, w.y1)
-    set_linear(zero, w.y1)
-    set_angular(zero, w.y2)
-    set_linear(zero, w.y2)
+    clear_changes(w)
     k = 0
     if rotation != ANY_TURN:
         k = 3 if rotation == NO_TURN else (2 if rotation == ABOUT_Z else 1)
-        moment = zero
+        moment = (0.0, 0.0, 0.0)
         for r in range(k):
             row = tree.pair_row[p] + r
             moment = add(moment, scale(multipliers[row], angular(w.Kc[tree.pair_second_k[p] + r])))
@@ -186,13 +218,12 @@ def add_shift_changes(tree: Array, w: Array, p: int, start: int, multipliers: Ar
         turned = cross(w.pA[p], change)
     else:
         turned = cross(moved, f)
-    xn = add(cross(t, n), cross(u, f))  # x x* F
-    xf = cross(t, f)
-    set_angular(add(angular(w.y2), sub(turned, xn)), w.y2)
-    set_linear(add(linear(w.y2), sub(change, xf)), w.y2)
+    add_second_change(w, n, f, turned, change, t, u)
     if translation != MEET:
-        set_angular(sub(angular(w.y1), turned), w.y1)
-        set_linear(sub(linear(w.y1), change), w.y1)
+        subtract_first_change(w, turned, change)
+
+
+pair_columns = columns_between(set_wrench_changes)
 
 
 # Centers of mass and linear combinations --------------------------------------------------------------

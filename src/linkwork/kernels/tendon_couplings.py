@@ -5,7 +5,7 @@ A row is ``l - P(m)`` with the lengths ``l`` of the follower and ``m`` of the le
 joint coordinates and of distances ``|d|`` between points of bodies:
 
     rate:   l' - P'(m) m',                       |d|'  = u . d'
-    bias:   l'' - P'(m) m'' - P''(m) m'^2,        |d|'' = u . d'' + (d' . d' - |d|'^2) / |d|
+    bias:   l'' - P'(m) m'' - P''(m) m'^2,        |d|'' by `distance_second_rate`
 
 | symbol  | meaning                                                                                       |
 |---------|-----------------------------------------------------------------------------------------------|
@@ -23,7 +23,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 from linkwork.kernels.spatial import add, cross, dot, linear, rotate, rotate_inverse, scale, set_vector, sub
-from linkwork.kernels.tendon_geometry import distance_of
+from linkwork.kernels.tendon_geometry import distance_of, distance_second_rate
 
 TENDON_CLOSURE: dict[str, Shape] = {
     "tendon_x": ("ntendon_rows", 2),
@@ -129,7 +129,7 @@ def tendon_coupling_bias(tree: Array, w: Array, v: Array) -> None:
         dd = sub(end_velocity(w, j, b, to), end_velocity(w, i, a, at))
         ddd = sub(end_acceleration(w, j, b, to), end_acceleration(w, i, a, at))
         rate = dot(w.tendon_u[s], dd)
-        second = dot(w.tendon_u[s], ddd) + (dot(dd, dd) - rate * rate) / w.tendon_span[s]
+        second = distance_second_rate(w.tendon_u[s], w.tendon_span[s], dd, ddd)
         weight = tree.row_segment_scale[s] * w.tendon_weight[t, tree.row_segment_role[s]]
         w.beta[tree.tendon_row[t]] += weight * second
         w.tendon_x[t, tree.row_segment_role[s]] += tree.row_segment_scale[s] * rate

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where derivatives of constraint rows end: at the root of a loop, or at the world.
 
-A row between two bodies does not change where both move together, so that joints before the root of their loop have no
-part in its derivatives. Rows of vectors between points that are to meet do change there while these are apart.
+A row between bodies does not change where all of them move together, so that joints before the root of their loop have
+no part in its derivatives. Rows of vectors between points that are to meet do change there while these are apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
 
 import numpy as np
 
-from linkwork.errors import UnsupportedFeature
-from linkwork.model.constraints import TendonCoupling
 from linkwork.model.model import Model
 from linkwork.model.pairs import MEET
 from linkwork.plans.aba_derivatives import LINE, PATH_INTEGERS, PATH_SIZES, path_fields
@@ -53,12 +52,6 @@ def derivative_tree(robot: Model, frames: Sequence[str] = (), redundant: bool = 
     ``redundant`` says whether some rows depend on others: then forces are the smallest ones. ``soft`` says whether
     rows give way.
     """
-    for constraint in robot.constraints:
-        if isinstance(constraint, TendonCoupling):
-            raise UnsupportedFeature(
-                f"Jacobians of rows are not written for {constraint}: products with them (jvp, vjp) are there",
-                subject=constraint.name,
-            )
     tree = ltl_tree(robot, frames)
     roots = np.zeros(tree.nk, dtype=np.int64)
     for p in range(tree.npairs):
@@ -68,6 +61,10 @@ def derivative_tree(robot: Model, frames: Sequence[str] = (), redundant: bool = 
         for k in range(count):
             if k < TURN_ROWS[int(tree.pair_rotation[p])] or not meets:
                 roots[tree.pair_first_k[p] + k] = roots[tree.pair_second_k[p] + k] = root
+    for r in tree.tendon_row.tolist():
+        parts = [k for k in tree.tendon_k.tolist() if tree.k_row[k] == r]
+        bodies = [int(tree.k_body[k]) for k in parts]
+        roots[parts] = reduce(partial(_common_body, tree), bodies, bodies[0]) if bodies else 0
     starts = zip(tree.row_start.tolist(), tree.row_count.tolist(), strict=True)
     supports = [set(tree.row_dof[start : start + count].tolist()) for start, count in starts]
     bound = np.isin(np.arange(tree.nv), tree.row_dof)
