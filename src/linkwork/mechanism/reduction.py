@@ -228,11 +228,29 @@ class _Reduction:
             return None
         if len(free) == len(constraint.joints):
             return constraint
-        locked = ", ".join(name for name in constraint.joints if name in self.locked)
-        raise InputError(
-            f"{constraint} is on locked joints {locked}: lock all of its joints or none, "
-            "or leave the constraint out first, by unconstrained()"
-        )
+        options = _options(constraint)
+        follower, leader = self._partly_locked(constraint.follower), constraint.leader
+        held = leader and self._partly_locked(leader)
+        if isinstance(follower, float):
+            if not isinstance(held, Tendon) or held.is_spatial:
+                raise InputError(
+                    f"{constraint}: all joints of tendon '{constraint.follower.name}', which follows, are locked, but "
+                    "not the one that leads; leave the constraint out first, by unconstrained()"
+                )
+            nothing = {next(iter(held.joints)): 0.0}  # a length that no joint changes
+            follower = replace(constraint.follower, joints=nothing, offset=follower)
+        if isinstance(held, float):
+            at = float(np.polynomial.polynomial.polyval(held - constraint.leader_origin, constraint.coefficients))
+            return replace(constraint, follower=follower, leader=None, coefficients=(at,), **options)
+        return replace(constraint, follower=follower, leader=held, **options)
+
+    def _partly_locked(self, tendon: Tendon) -> Tendon | float:
+        """A tendon with the coordinates of locked joints as constants; its length, if it is fixed and nothing moves."""
+        left = {name: c for name, c in tendon.joints.items() if name not in self.locked}
+        if len(left) == len(tendon.joints):
+            return tendon
+        held = sum(c * float(self.locked[name][0]) for name, c in tendon.joints.items() if name in self.locked)
+        return replace(tendon, joints=left, offset=tendon.offset + held) if left else tendon.offset + held
 
     def _check_holds(self, constraint: Constraint) -> None:
         """Raise an error for a constraint that nothing can close any more."""
@@ -257,15 +275,8 @@ class _Reduction:
 
     def _tendons(self) -> tuple[Tendon, ...]:
         """Tendons with the coordinates of locked joints as constants; fixed ones that nothing moves are left out."""
-        found = []
-        for tendon in self.robot.tendons:
-            left = {name: c for name, c in tendon.joints.items() if name not in self.locked}
-            if tendon.is_spatial or len(left) == len(tendon.joints):
-                found.append(tendon)
-            elif left:
-                held = sum(c * float(self.locked[n][0]) for n, c in tendon.joints.items() if n in self.locked)
-                found.append(replace(tendon, joints=left, offset=tendon.offset + held))
-        return tuple(found)
+        found = [self._partly_locked(tendon) for tendon in self.robot.tendons]
+        return tuple(tendon for tendon in found if isinstance(tendon, Tendon))
 
     def _actuators(self, tendons: set[str]) -> tuple[Actuator, ...]:
         found = []
