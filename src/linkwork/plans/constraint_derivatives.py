@@ -8,6 +8,7 @@ part in its derivatives. Rows of vectors between points that are to meet do chan
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,27 +17,31 @@ from linkwork.model.constraints import TendonCoupling
 from linkwork.model.model import Model
 from linkwork.model.pairs import MEET
 from linkwork.plans.aba_derivatives import LINE, PATH_INTEGERS, PATH_SIZES, path_fields
-from linkwork.plans.layout import ragged
+from linkwork.plans.layout import Shape, ragged
 from linkwork.plans.ltl import LTL_TREE, ltl_tree
 from linkwork.plans.tree import Tree
 
+ROW_SIZES = (
+    "nrow_columns",  # rows, rounded up to lines
+    "nbound",
+    "redundant",  # 1 if rows may depend on others
+    "soft",  # 1 if rows give way
+)
+ROW_INTEGERS: dict[str, Shape] = {
+    "k_root": ("nk",),  # the body before which a row of K has no derivatives
+    "is_bound": ("nv",),  # 1 for degrees of freedom that support rows
+    "bound": ("nbound",),  # these
+    "dof_row_start": ("nv",),  # rows that a degree of freedom supports: first and count
+    "dof_row_count": ("nv",),
+    "dof_row": ("nsupport",),
+}
+
 DERIVATIVE_TREE = LTL_TREE.extended(
     "derivative",
-    sizes=(
-        *PATH_SIZES,
-        "nrow_columns",  # rows, rounded up to lines
-        "nbound",
-        "redundant",  # 1 if rows may depend on others
-        "soft",  # 1 if rows give way
-    ),
+    sizes=(*PATH_SIZES, *ROW_SIZES),
     integers={
         **PATH_INTEGERS,
-        "k_root": ("nk",),  # the body before which a row of K has no derivatives
-        "is_bound": ("nv",),  # 1 for degrees of freedom that support rows
-        "bound": ("nbound",),  # these
-        "dof_row_start": ("nv",),  # rows that a degree of freedom supports: first and count
-        "dof_row_count": ("nv",),
-        "dof_row": ("nsupport",),
+        **ROW_INTEGERS,
         "bound_depth": ("nv",),  # how many of a path, from the root, support rows
     },
     floats={},
@@ -53,40 +58,58 @@ def derivative_tree(robot: Model, frames: Sequence[str] = (), redundant: bool = 
     ``redundant`` says whether some rows depend on others: then forces are the smallest ones. ``soft`` says whether
     rows give way.
     """
+    check_rows(robot)
+    tree = ltl_tree(robot, frames)
+    rows = row_fields(tree, redundant, soft)
+    paths, bound = path_fields(tree, row_supports(tree)), rows["is_bound"]
+    return DERIVATIVE_TREE.build(
+        tree,
+        bound_depth=[int(bound[path[: d + 1]].sum()) for path, d in zip(paths["path"], paths["depth"], strict=True)],
+        **rows,
+        **paths,
+    )
+
+
+def check_rows(robot: Model) -> None:
+    """Raise an error where Jacobians of rows are not known."""
     for constraint in robot.constraints:
         if isinstance(constraint, TendonCoupling):
             raise UnsupportedFeature(
                 f"Jacobians of rows are not written for {constraint}: products with them (jvp, vjp) are there",
                 subject=constraint.name,
             )
-    tree = ltl_tree(robot, frames)
+
+
+def row_supports(tree: Tree) -> list[set[int]]:
+    """The degrees of freedom that support each row."""
+    starts = zip(tree.row_start.tolist(), tree.row_count.tolist(), strict=True)
+    return [set(tree.row_dof[start : start + count].tolist()) for start, count in starts]
+
+
+def row_fields(tree: Tree, redundant: bool, soft: bool) -> dict[str, Any]:
+    """The fields of rows, for a layout that has them; of an `ltl_tree`."""
     roots = np.zeros(tree.nk, dtype=np.int64)
     for p in range(tree.npairs):
-        root = _common_body(tree, int(tree.frame_body[tree.pair_first[p]]), int(tree.frame_body[tree.pair_second[p]]))
+        root = common_body(tree, int(tree.frame_body[tree.pair_first[p]]), int(tree.frame_body[tree.pair_second[p]]))
         meets = tree.pair_translation[p] == MEET
         count = int(tree.pair_second_k[p] - tree.pair_first_k[p])  # rows of the first body come first
         for k in range(count):
             if k < TURN_ROWS[int(tree.pair_rotation[p])] or not meets:
                 roots[tree.pair_first_k[p] + k] = roots[tree.pair_second_k[p] + k] = root
-    starts = zip(tree.row_start.tolist(), tree.row_count.tolist(), strict=True)
-    supports = [set(tree.row_dof[start : start + count].tolist()) for start, count in starts]
+    supports = row_supports(tree)
     bound = np.isin(np.arange(tree.nv), tree.row_dof)
     rows = ragged([r for r, support in enumerate(supports) if k in support] for k in range(tree.nv))
-    paths = path_fields(tree, supports)
-    return DERIVATIVE_TREE.build(
-        tree,
-        nrow_columns=-(-tree.nc // LINE) * LINE,
-        redundant=int(redundant),
-        soft=int(soft),
-        k_root=roots,
-        is_bound=bound,
-        bound=np.flatnonzero(bound),
-        dof_row_start=rows.start,
-        dof_row_count=rows.count,
-        dof_row=rows.entries,
-        bound_depth=[int(bound[path[: d + 1]].sum()) for path, d in zip(paths["path"], paths["depth"], strict=True)],
-        **paths,
-    )
+    return {
+        "nrow_columns": -(-tree.nc // LINE) * LINE,
+        "redundant": int(redundant),
+        "soft": int(soft),
+        "k_root": roots,
+        "is_bound": bound,
+        "bound": np.flatnonzero(bound),
+        "dof_row_start": rows.start,
+        "dof_row_count": rows.count,
+        "dof_row": rows.entries,
+    }
 
 
 def row_tree(robot: Model) -> Tree:
@@ -101,7 +124,7 @@ def error_tree(robot: Model) -> Tree:
     return tree._replace(has_gains=1, kp=np.ones(tree.nc), kd=np.zeros(tree.nc), gravity=np.zeros(3))
 
 
-def _common_body(tree: Tree, i: int, j: int) -> int:
+def common_body(tree: Tree, i: int, j: int) -> int:
     """The body where the ways of two bodies to the world meet."""
     while i != j:
         i, j = (int(tree.parent[i]), j) if i > j else (i, int(tree.parent[j]))
