@@ -2,10 +2,10 @@
 """Derivatives of constrained forward dynamics by articulated bodies, for deep trees.
 
 The same results as those of `constrained_derivatives`, in a number of operations that grows as ``n² m`` however deep
-the tree is. To a tree that moves as constraints let it, their forces f are wrenches on a few bodies, and torques at
-coupled joints. With these held to their bodies, ``da0`` of `articulated_derivatives` is the derivative of its motion;
-how wrenches change as seen from their bodies, by ``Ye`` on the *ends* e of constraints (`constraint_force_derivatives`),
-and torques by ``-B``, adds ``Pe Ye - M^-1 B`` with ``Pe = M^-1 Je'``. What rows miss then is made up by forces::
+the tree is. To the tree, forces f of constraints are wrenches on a few bodies, the *ends* of constraints, and torques
+at coupled joints. With wrenches that move with their bodies, `articulated_derivatives` has the derivative ``da0`` at
+the solution. Wrenches as seen from their bodies change by ``Ye`` (`constraint_force_derivatives`), torques by ``-B``:
+with ``Pe = M^-1 Je'`` they add ``Pe Ye - M^-1 B``. What rows miss then is made up by forces::
 
     df = E' y,    y = -pivot E (ds + J da0),    da = da0 + W y        by torques: M^-1 - W pivot W'
 
@@ -323,15 +323,6 @@ CONSTRAINED_ARTICULATED_DERIVATIVES = Algorithm(
     constrained_articulated_derivatives,
     INPUTS,
     OUTPUTS,
-    ROW_PARTIALS
-    | COMMON_INERTIA
-    | ARTICULATED
-    | SWEEPS
-    | CLOSURE
-    | RATES
-    | FORCE_PARTIALS
-    | ORTHOGONAL
-    | ROWS
-    | FREE,
+    ROW_PARTIALS | COMMON_INERTIA | ARTICULATED | SWEEPS | CLOSURE | RATES | FORCE_PARTIALS | ORTHOGONAL | ROWS | FREE,
     CONSTRAINED_ARTICULATED_TREE,
 )

@@ -13,6 +13,7 @@ so that joint k before the second body has ``S_k . y2``, before the first ``S_k 
 | symbol      | meaning                                                                  |
 |-------------|--------------------------------------------------------------------------|
 | y1, y2      | change of the wrenches on the first and the second body                  |
+| Ye          | change of the wrench on each end of constraints, by each column           |
 | turn_moment | moment of the rows about axes                                            |
 | shift_force | force of the other rows, and their moment about pB                       |
 | t, u        | rotation and translation of a displacement                               |
@@ -272,9 +273,7 @@ def wrench_changes(tree: Array, w: Array, multipliers: Array) -> None:
 
 
 @kernel
-def pair_wrench_changes(
-    tree: Array, w: Array, p: int, multipliers: Array, body: int, root: int, side: Scalar
-) -> None:
+def pair_wrench_changes(tree: Array, w: Array, p: int, multipliers: Array, body: int, root: int, side: Scalar) -> None:
     """Of a pair, by the joints from ``root`` to ``body``; ``side`` is 1 for its second body, -1 for its first."""
     i = body
     while i != root:
