@@ -331,6 +331,58 @@ def test_random_mechanisms_by_differences(seed: int) -> None:
         assert_close(J @ d.da_dq, -by_q[robot.nv :], 1e-8, scale)
 
 
+def differences(f: Callable[[float], Floats], h: float) -> Floats:
+    """``df/dt`` at zero, of fourth order."""
+    return np.asarray((8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h))
+
+
+@pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+def test_rows_that_become_independent_off_their_loops_have_derivatives_along_motions_that_keep_these_closed() -> None:
+    """Rows of rank 6 that have rank 7 nearby: off closed loops accelerations jump, and have no derivative."""
+    kinds = ("Weld", "Hinge", "Slider", "Cardan", "Point", "PlaneOnPlane", "Cylindrical")
+    robot = lw.zoo.random_loops(24, 7, 2, "rpusSf", kinds, armature=False)
+    q, rng = robot.poses["assembled"], np.random.default_rng(24)
+    v, tau = rng.normal(size=(2, robot.nv))
+    v, fd = robot.project_velocity(q, v), lw.ForwardDynamics(robot, "kkt")
+    ranks = [
+        np.linalg.matrix_rank(lw.constraint_jacobian(robot, x), 1e-7)
+        for x in (q, robot.integrate(q, 1e-3 * rng.normal(size=robot.nv)))
+    ]
+    assert ranks == [6, 7]
+    d, closed = fd.derivatives(q, v, tau), np.linalg.svd(lw.constraint_jacobian(robot, q))[2][ranks[0] :]
+    for along in rng.normal(size=(3, len(closed))) @ closed:
+
+        def state(t: float, along: Floats = along) -> tuple[Floats, Floats]:
+            x = robot.assemble(robot.integrate(q, t * along), limits=False)
+            return x, robot.project_velocity(x, v)
+
+        rates = differences(lambda t: fd(*state(t), tau).acceleration, 1e-3)
+        speeds = differences(lambda t: state(t)[1], 1e-3)
+        assert_close(d.da_dq @ along + d.da_dv @ speeds, rates, 1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+@pytest.mark.parametrize(("seed", "bodies", "loops"), [(24, 3, 1), (4, 5, 2), (16, 3, 1)])
+def test_derivatives_hold_what_rows_contradict_each_other_by(seed: int, bodies: int, loops: int) -> None:
+    """Open loops whose redundant rows miss their targets by e: the fit that minimizes ``e' R^-1 e`` turns with J."""
+    robot = lw.zoo.random_loops(seed, bodies, loops)
+    rng = np.random.default_rng(seed)
+    q, (v, tau) = robot.random(rng), rng.normal(size=(2, robot.nv))
+    fd, plan = lw.ForwardDynamics(robot, "kkt"), constrained_tree(robot)
+    d, R = fd.derivatives(q, v, tau), row_regularization(robot, REGULARIZATION)
+    missed = lw.constraint_target(robot, q, v) - lw.constraint_bias(robot, q, v)
+    missed = missed - lw.constraint_jacobian(robot, q) @ d.a
+    turned = by_configuration(robot, q, lambda x: run(CONSTRAINT_JACOBIAN, plan, x)[0].T @ (missed / R))
+    fit = d.da_dtarget @ (R[:, None] * (d.da_dtarget.T @ turned))
+
+    def accelerations(t: float) -> Floats:
+        return np.asarray(fd(np.array([robot.integrate(q, t * e) for e in np.eye(robot.nv)]), v, tau).acceleration)
+
+    rates = differences(accelerations, 3e-4).T
+    assert_close(d.da_dq + fit, rates, 1e-8)
+    assert np.abs(fit).max() > 1e-3 * np.abs(rates).max()
+
+
 @pytest.mark.skipif(not long_doubles.WIDER, reason="long doubles are doubles here")
 @pytest.mark.parametrize(("seed", "closed"), [(412, False), (47, False), (289, True)])
 def test_nearly_dependent_rows_lose_digits_by_their_condition_not_its_square(seed: int, closed: bool) -> None:

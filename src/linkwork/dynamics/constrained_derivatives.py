@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Jacobians of constrained forward dynamics: `ForwardDynamics.derivatives` of a robot that is bound.
 
-All exact methods solve one problem and have the same derivatives. One text gives them (`constrained_derivatives` of the
-kernels), at whatever state the robot is in: loops open or closed, rows redundant or not.
+All exact methods solve one problem and have the same derivatives, at whatever state the robot is in: loops open or
+closed, rows redundant or not. Shallow trees have them by paths (`constrained_derivatives` of the kernels), deep ones by
+articulated bodies (`constrained_articulated_derivatives`).
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ import numpy.typing as npt
 from linkwork.closure.mobility import loop_rounding
 from linkwork.closure.tolerances import LEAST_PIVOT, OPEN
 from linkwork.compilers.program import Program
-from linkwork.dynamics.derivatives import ForwardDerivatives
+from linkwork.dynamics.derivatives import FEWER, ForwardDerivatives
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
 from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.row_dependence import rows_depend
 from linkwork.errors import SingularConstraints, UnsupportedFeature
 from linkwork.inputs import ForwardMethod, above_zero
+from linkwork.kernels.constrained_articulated_derivatives import CONSTRAINED_ARTICULATED_DERIVATIVES
 from linkwork.kernels.constrained_derivatives import CONSTRAINED_DERIVATIVES
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
+from linkwork.plans.constrained_articulated_derivatives import constrained_articulated_tree, constrained_products
 from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
@@ -115,9 +118,7 @@ class ConstrainedDerivatives(RecordEvaluator):
         frames = frame_names(wrenches)
 
         def program() -> Program:
-            return Program.of_robot(
-                robot, CONSTRAINED_DERIVATIVES, derivative_tree(robot, frames, soft=method == "pv_soft")
-            )
+            return _program(robot, frames, redundant=True, soft=method == "pv_soft")
 
         arguments = {
             "robot": robot,
@@ -133,10 +134,11 @@ class ConstrainedDerivatives(RecordEvaluator):
 
         Without the part that finds the smallest forces where no rows depend on others.
         """
-        redundant = rows_depend(self.robot)
-        tree = derivative_tree(self.robot, self.frames, redundant=redundant, soft=self.method == "pv_soft")
-        made = Program.of_robot(self.robot, CONSTRAINED_DERIVATIVES, tree)
-        return self.program if redundant else self._parameter_inputs.program(made)
+        if rows_depend(self.robot):
+            return self.program
+        return self._parameter_inputs.program(
+            _program(self.robot, self.frames, redundant=False, soft=self.method == "pv_soft")
+        )
 
     @property
     def counted_program(self) -> Program:
@@ -221,6 +223,16 @@ class ConstrainedDerivatives(RecordEvaluator):
             self._verified(ConstrainedJacobians(*arrays[-len(ConstrainedJacobians._fields) :]))
 
         return verify
+
+
+def _program(robot: Model, frames: Sequence[str], redundant: bool, soft: bool) -> Program:
+    """The text that has fewer products, by the rule of `ForwardDerivatives`; tendons act on many bodies, by paths."""
+    tree = derivative_tree(robot, frames, redundant, soft)
+    by_paths, by_bodies = constrained_products(tree)
+    if by_bodies < FEWER * by_paths and not tree.ntendon_rows:
+        bodies = constrained_articulated_tree(robot, frames, redundant, soft)
+        return Program.of_robot(robot, CONSTRAINED_ARTICULATED_DERIVATIVES, bodies)
+    return Program.of_robot(robot, CONSTRAINED_DERIVATIVES, tree)
 
 
 def forward_derivatives(fd: Any) -> ForwardDerivatives | ConstrainedDerivatives:

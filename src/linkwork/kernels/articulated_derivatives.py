@@ -11,7 +11,7 @@ Psidd_j + sum S qdd'``, and the equations of motion are, for j and every joint i
 over the bodies beyond i: those of an articulated body with the bias force ``B Psid_j``, whose elimination is the same
 for all columns (`common_articulated`)::
 
-    qdd'_i = -Y_i . a'_p(i) - beta_i . Psid_j         a'_i = a'_p(i) + S_i qdd'_i
+    qdd'_i = -Y_i . a'_p(i) - Yb_i . Psid_j         a'_i = a'_p(i) + S_i qdd'_i
 
 To the rest of the tree, what is beyond j is the force ``c_j = -(Ia Psidd_j + Ba Psid_j + S_j x* f)`` on the parent,
 with the force f across the joint (Carpentier and Mansard 2018). So ``a'_p(j) = Lambda c_j`` to begin with, and a joint
@@ -25,10 +25,10 @@ no force across the joint. By torques: the force ``-Y_j`` on the parent.
 | cq, cv, ct | ``c_j`` by configuration, velocity and torque                                             |
 | startq, startv | ``a'`` before joint j                                                                 |
 | g, alpha | motions by a torque, of its body and where the tree branches                              |
-| Gq, Gv, Gt | ``c`` of four columns at each state; G: across a joint                                     |
+| Gq, Gv, Gt | ``c`` of four columns at each state; Gj: across a joint                                    |
 | Aq, Av   | ``a'`` of four columns at each state                                                      |
 | omega    | angular parts of ``Psid_j`` and ``S_j``, four columns                                      |
-| X        | four numbers of a row of each result                                                      |
+| Xl       | four numbers of a row of each result                                                      |
 | force    | the force of a torque on its way to the root                                              |
 
 Cost: O(n^2) for 3 n^2 numbers: for each pair of related joints 84 multiplications and additions, for each other pair
@@ -76,11 +76,11 @@ SWEEPS: dict[str, Shape] = {
     "Gq": ("nstates", 6, LINE),
     "Gv": ("nstates", 6, LINE),
     "Gt": ("nstates", 6, LINE),
-    "G": (6, LINE),
+    "Gj": (6, LINE),
     "Aq": ("nstates", 6, LINE),
     "Av": ("nstates", 6, LINE),
     "omega": (6, LINE),
-    "X": (3, LINE),
+    "Xl": (3, LINE),
     "force": (6,),
 }
 
@@ -214,15 +214,15 @@ def force_to_parent(tree: Array, w: Array, i: int, G: Array) -> None:
     s = state_of(tree, i)
     count = dof_of(tree.kind[i])
     for j in range(6):
-        set_line(line(G[s], j), w.G, j)
+        set_line(line(G[s], j), w.Gj, j)
     for n in range(count):
         k = s - 1 - n
-        u = line_dot(w.S[k], w.G)
+        u = line_dot(w.S[k], w.Gj)
         for j in range(6):
-            set_line(minus_scaled(line(w.G, j), w.Y[k, j], u), w.G, j)
+            set_line(minus_scaled(line(w.Gj, j), w.Y[k, j], u), w.Gj, j)
     P = G[state_of(tree, tree.parent[i])]
     for j in range(6):
-        set_line(plus(line(P, j), line(w.G, j)), P, j)
+        set_line(plus(line(P, j), line(w.Gj, j)), P, j)
 
 
 @kernel
@@ -245,10 +245,10 @@ def before_line(tree: Array, w: Array, l: int, da_dq: Array, da_dv: Array, da_dt
 @kernel
 def set_products(w: Array, a: Array, s: int, torques: int) -> None:
     """``a . G`` of forces at state ``s``."""
-    set_line(line_dot(a, w.Gq[s]), w.X, 0)
-    set_line(line_dot(a, w.Gv[s]), w.X, 1)
+    set_line(line_dot(a, w.Gq[s]), w.Xl, 0)
+    set_line(line_dot(a, w.Gv[s]), w.Xl, 1)
     if torques != 0:
-        set_line(line_dot(a, w.Gt[s]), w.X, 2)
+        set_line(line_dot(a, w.Gt[s]), w.Xl, 2)
 
 
 @kernel
@@ -258,7 +258,7 @@ def apart_line(tree: Array, w: Array, l: int, da_dq: Array, da_dv: Array, da_dta
         s = tree.line_relation[k, l]
         if s == 0:
             for j in range(3):
-                set_line(ZERO, w.X, j)
+                set_line(ZERO, w.Xl, j)
         if s > 0:
             set_products(w, w.alpha[k, tree.branch[s]], s, 1 if k < LINE * l else 0)
         if s >= 0:
@@ -302,14 +302,14 @@ def column_dot(a: Array, G: Array, c: int) -> Scalar:
 def store_row(tree: Array, w: Array, l: int, k: int, which: int, da_dq: Array, da_dv: Array) -> None:
     """Row ``k`` of derivatives in those columns of line ``l`` that it has this relation to."""
     if tree.line_relation[k, l] == which:
-        store_line(tree.nv, w.X, 0, l, da_dq[k])
-        store_line(tree.nv, w.X, 1, l, da_dv[k])
+        store_line(tree.nv, w.Xl, 0, l, da_dq[k])
+        store_line(tree.nv, w.Xl, 1, l, da_dv[k])
     else:
         for c in range(LINE):
             j = LINE * l + c
             if j < tree.nv and tree.relation[k, j] == which:
-                da_dq[k, j] = w.X[0, c]
-                da_dv[k, j] = w.X[1, c]
+                da_dq[k, j] = w.Xl[0, c]
+                da_dv[k, j] = w.Xl[1, c]
 
 
 @kernel
@@ -318,8 +318,8 @@ def store_symmetric(tree: Array, w: Array, l: int, k: int, which: int, da_dtau: 
     for c in range(LINE):
         j = LINE * l + c
         if j < tree.nv and tree.relation[k, j] == which:
-            da_dtau[k, j] = w.X[2, c]
-            da_dtau[j, k] = w.X[2, c]
+            da_dtau[k, j] = w.Xl[2, c]
+            da_dtau[j, k] = w.Xl[2, c]
 
 
 # What coordinates and velocities do beyond their joints ---------------------------------------------------
@@ -362,20 +362,32 @@ def beyond_line(tree: Array, w: Array, l: int, da_dq: Array, da_dv: Array) -> No
     for e in range(tree.inside_start[l], tree.inside_start[l] + tree.inside_count[l]):
         i = tree.inside_dof[e]
         p = tree.before[i]
-        b = w.beta[i]
+        b = w.Yb[i]
         q = minus_dot(ZERO, w.Y[i], w.Aq[p])
         v = minus_dot(ZERO, w.Y[i], w.Av[p])
         for j in range(3):
             q = minus_scaled(q, b[j], line(w.omega, j))
             v = minus_scaled(v, b[j], line(w.omega, 3 + j))
-        set_line(q, w.X, 0)
-        set_line(v, w.X, 1)
+        set_line(q, w.Xl, 0)
+        set_line(v, w.Xl, 1)
         store_row(tree, w, l, i, INSIDE, da_dq, da_dv)
         if tree.has_beyond[i] != 0:
             next_state(w.S[i], q, w.Aq[p], w.Aq[i + 1])
             next_state(w.S[i], v, w.Av[p], w.Av[i + 1])
             if tree.enters[i, l] != 0:
                 enter_columns(tree, w, l, i + 1)
+
+
+@kernel
+def sweep_columns(tree: Array, w: Array, da_dq: Array, da_dv: Array, da_dtau: Array) -> None:
+    """All derivatives, after `acceleration_columns` and `net_forces` at the accelerations of forward dynamics."""
+    composite_forces(tree, w)
+    column_forces(tree, w)
+    torque_motions(tree, w, da_dtau)
+    for l in range(tree.nlines):
+        before_line(tree, w, l, da_dq, da_dv, da_dtau)
+        beyond_line(tree, w, l, da_dq, da_dv)
+        apart_line(tree, w, l, da_dq, da_dv, da_dtau)
 
 
 @kernel
@@ -396,16 +408,10 @@ def articulated_derivatives(
     body_inertias(tree, w)
     articulate(tree, w)
     inverse_inertias(tree, w)
-    accelerations_by_articulated_bodies(tree, w, v, tau, wrenches, a)
+    accelerations_by_articulated_bodies(tree, w, v, tau, wrenches, ROOT_FRAMES, a)
     acceleration_columns(tree, w, v, a, ROOT_FRAMES)
     net_forces(tree, w, wrenches)
-    composite_forces(tree, w)
-    column_forces(tree, w)
-    torque_motions(tree, w, da_dtau)
-    for l in range(tree.nlines):
-        before_line(tree, w, l, da_dq, da_dv, da_dtau)
-        beyond_line(tree, w, l, da_dq, da_dv)
-        apart_line(tree, w, l, da_dq, da_dv, da_dtau)
+    sweep_columns(tree, w, da_dq, da_dv, da_dtau)
 
 
 ARTICULATED_DERIVATIVES = Algorithm(

@@ -10,7 +10,7 @@ eliminated, forces of which are those of velocities that change.
 |----------|-----------------------------------------------------------------------------------------------|
 | H, BA    | articulated inertia and ``B`` of body i, ``IA`` and ``BA``; after elimination ``Ia``, ``Ba``           |
 | Y, Dinv  | ``IA S / D`` and ``1 / D`` of each degree of freedom, ``D = S' IA S`` (+ armature)               |
-| beta     | ``BA' S / D``, on angular velocities                                                          |
+| Yb       | ``BA' S / D``, on angular velocities                                                          |
 | Lam      | Lambda, acceleration by a force of each state, the inverse of an operational-space inertia      |
 | U        | ``IA S``, ``Lambda_p Y``                                                                      |
 | states, forces | accelerations of states beyond those of ``qdd = 0``, articulated bias forces               |
@@ -21,7 +21,7 @@ States: `plans.articulated_derivatives`. Other symbols: `common_frame`. Cost: O(
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.common_frame import ROOT_FRAMES, acceleration_columns, net_forces
+from linkwork.kernels.common_frame import acceleration_columns, net_forces
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.rnea_derivatives import spatial_dot
 from linkwork.kernels.scalar import Array, kernel
@@ -31,7 +31,7 @@ ARTICULATED: dict[str, Shape] = {
     "BA": ("n", 6, 3),
     "Y": ("nv", 6),
     "Dinv": ("nv",),
-    "beta": ("nv", 3),
+    "Yb": ("nv", 3),
     "Lam": ("nstates", 6, 6),
     "U": (6,),
     "qdd0": ("nv",),
@@ -86,7 +86,7 @@ def set_cross(b: Array, H: Array, r: int, s: int) -> None:
 
 @kernel
 def eliminate_dof(tree: Array, w: Array, i: int, k: int) -> None:
-    """``Y, D, beta`` of degree of freedom ``k`` of joint ``i``; ``Ia = IA - U Y'`` and ``Ba = BA - U beta'``."""
+    """``Y, D, Yb`` of degree of freedom ``k`` of joint ``i``; ``Ia = IA - U Y'`` and ``Ba = BA - U Yb'``."""
     H, B, S, Y = w.H[i], w.BA[i], w.S[k], w.Y[k]
     for r in range(6):
         w.U[r] = spatial_dot(H[r], S)
@@ -96,7 +96,7 @@ def eliminate_dof(tree: Array, w: Array, i: int, k: int) -> None:
         Y[r] = w.U[r] * inverse
     for c in range(3):
         x = S[0] * B[0, c] + S[1] * B[1, c] + S[2] * B[2, c] + (S[3] * B[3, c] + S[4] * B[4, c] + S[5] * B[5, c])
-        w.beta[k, c] = x * inverse
+        w.Yb[k, c] = x * inverse
         for r in range(6):
             B[r, c] -= Y[r] * x
     for r in range(6):
@@ -151,11 +151,13 @@ def inverse_inertias(tree: Array, w: Array) -> None:
 
 
 @kernel
-def accelerations_by_articulated_bodies(tree: Array, w: Array, v: Array, tau: Array, wrenches: Array, a: Array) -> None:
+def accelerations_by_articulated_bodies(
+    tree: Array, w: Array, v: Array, tau: Array, wrenches: Array, frame: int, a: Array
+) -> None:
     """``a = M^-1 (tau - c)`` (Featherstone's Table 7.1), with bias forces ``c`` in the common frame."""
     for k in range(tree.nv):
         w.qdd0[k] = 0.0
-    acceleration_columns(tree, w, v, w.qdd0, ROOT_FRAMES)
+    acceleration_columns(tree, w, v, w.qdd0, frame)
     net_forces(tree, w, wrenches)
     for i in range(1, tree.n):
         for j in range(6):

@@ -87,7 +87,6 @@ ROWS: dict[str, Shape] = {
     "k": ("nc",),
     "error": ("nc",),
     "Jc": ("nc", "nv"),
-    "JD": ("nv", "nrow_columns"),
     "Wr": ("nv", "nrow_columns"),
     "T": ("nv", "nrow_columns"),
     "X": ("nc", "nrow_columns"),
@@ -102,8 +101,8 @@ ROWS: dict[str, Shape] = {
     "Wl": ("nc", LINE),
     "yr": ("nc",),
     "Xl": (3, LINE),
-    "z": ("nv",),
 }
+BY_FACTOR: dict[str, Shape] = {"JD": ("nv", "nrow_columns"), "z": ("nv",)}
 
 
 class Jacobians(NamedTuple):
@@ -153,6 +152,21 @@ def rows_by_factor(tree: Array, w: Array) -> None:
 
 
 @kernel
+def solve_rows(tree: Array, w: Array, f: Array) -> None:
+    """``y = pivot E k`` and ``f = E' y``."""
+    for s in range(tree.nc):
+        x = 0.0
+        for r in range(tree.nc):
+            x = x + w.Er[s, r] * w.k[r]
+        w.yr[s] = w.pivot[s] * x
+    for r in range(tree.nc):
+        x = 0.0
+        for s in range(tree.nc):
+            x = x + w.Er[s, r] * w.yr[s]
+        f[r] = x
+
+
+@kernel
 def solve_constrained(tree: Array, w: Array, tau: Array, a: Array, f: Array) -> None:
     """``y = pivot E (k - J M^-1 (tau - c))``, ``f = E' y``, ``a = M^-1 (tau - c) + W y``; bias forces are in ``fC``."""
     for i in range(1, tree.n):
@@ -165,16 +179,7 @@ def solve_constrained(tree: Array, w: Array, tau: Array, a: Array, f: Array) -> 
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             w.k[r] -= w.Jc[r, tree.row_dof[e]] * w.z[tree.row_dof[e]]
-    for s in range(tree.nc):
-        x = 0.0
-        for r in range(tree.nc):
-            x = x + w.Er[s, r] * w.k[r]
-        w.yr[s] = w.pivot[s] * x
-    for r in range(tree.nc):
-        x = 0.0
-        for s in range(tree.nc):
-            x = x + w.Er[s, r] * w.yr[s]
-        f[r] = x
+    solve_rows(tree, w, f)
     for k in range(tree.nv):
         x = w.z[k]
         if tree.is_bound[k] != 0:
@@ -199,6 +204,13 @@ def target_columns(tree: Array, w: Array, least: Scalar) -> None:
             for t in range(tree.depth[k]):
                 x = minus_scaled(x, w.L[k, t], entries(w.Wr[tree.path[k, t]], c))
             set_entries(x, w.Wr[k], c)
+    combine_targets(tree, w, least)
+
+
+@kernel
+def combine_targets(tree: Array, w: Array, least: Scalar) -> None:
+    """``T = W pivot E``."""
+    for k in range(tree.nv):
         for s in range(tree.nc):
             w.row[s] = w.Wr[k, s] * w.pivot[s]
         times_combinations(tree, w, least, w.row, w.T[k])
@@ -219,6 +231,12 @@ def set_force_line(tree: Array, w: Array, least: Scalar, l: int) -> None:
                 r = tree.dof_row[n]
                 set_line(plus_scaled(line(w.uq, r), w.JD[k, r], q), w.uq, r)
                 set_line(plus_scaled(line(w.uv, r), w.JD[k, r], v), w.uv, r)
+    solve_force_line(tree, w, least)
+
+
+@kernel
+def solve_force_line(tree: Array, w: Array, least: Scalar) -> None:
+    """``y = pivot E u`` and ``df = E' y`` in four columns."""
     for s in range(tree.nc):
         q = ZERO
         v = ZERO
@@ -316,12 +334,34 @@ def set_torque_line(tree: Array, w: Array, l: int, da_dtarget: Array, df_dtau: A
 
 
 @kernel
-def solve_lines(tree: Array, w: Array, least: Scalar, outputs: Jacobians) -> None:
-    """All derivatives, four columns at a time."""
+def pad_rows(tree: Array, w: Array) -> None:
+    """``ds = 0`` beyond the last column."""
     for r in range(tree.nc):
         for k in range(tree.nv, tree.ncolumns):
             w.ds_dq[r, k] = 0.0
             w.ds_dv[r, k] = 0.0
+
+
+@kernel
+def store_force_line(tree: Array, w: Array, l: int, df_dq: Array, df_dv: Array) -> None:
+    """``df`` in the columns of line ``l``."""
+    for r in range(tree.nc):
+        store_line(tree.nv, w.dfq, r, l, df_dq[r])
+        store_line(tree.nv, w.dfv, r, l, df_dv[r])
+
+
+@kernel
+def store_inverse_of_rows(tree: Array, w: Array, df_dtarget: Array) -> None:
+    """``df_dtarget = X``."""
+    for r in range(tree.nc):
+        for s in range(tree.nc):
+            df_dtarget[r, s] = w.X[r, s]
+
+
+@kernel
+def solve_lines(tree: Array, w: Array, least: Scalar, outputs: Jacobians) -> None:
+    """All derivatives, four columns at a time."""
+    pad_rows(tree, w)
     for l in range(tree.nlines):
         for b in range(tree.nbound):
             set_line(ZERO, w.Yq, tree.bound[b])
@@ -330,16 +370,12 @@ def solve_lines(tree: Array, w: Array, least: Scalar, outputs: Jacobians) -> Non
         set_force_line(tree, w, least, l)
         add_force_line(tree, w, l)
         set_torque_line(tree, w, l, outputs.da_dtarget, outputs.df_dtau)
-        for r in range(tree.nc):
-            store_line(tree.nv, w.dfq, r, l, outputs.df_dq[r])
-            store_line(tree.nv, w.dfv, r, l, outputs.df_dv[r])
+        store_force_line(tree, w, l, outputs.df_dq, outputs.df_dv)
         for k in range(tree.nv):
             acceleration_line(tree, w, l, k, outputs.da_dq, outputs.da_dv)
         for k in range(LINE * l, tree.nv):
             torque_line(tree, w, l, k, outputs.da_dtau)
-    for r in range(tree.nc):
-        for s in range(tree.nc):
-            outputs.df_dtarget[r, s] = w.X[r, s]
+    store_inverse_of_rows(tree, w, outputs.df_dtarget)
 
 
 @kernel
@@ -400,33 +436,36 @@ def constrained_derivatives(
     solve_lines(tree, w, least, outputs)
 
 
+INPUTS: dict[str, Shape] = {
+    "q": ("nq",),
+    "v": ("nv",),
+    "tau": ("nv",),
+    "wrenches": WRENCHES,
+    "softness": ("nc",),
+    "regularization": ("nc",),
+    "target": ("nc",),
+    "cut": (2,),
+    "negligible": ("nc",),
+}
+OUTPUTS: dict[str, Shape] = {
+    "da_dq": ("nv", "nv"),
+    "da_dv": ("nv", "nv"),
+    "da_dtau": ("nv", "nv"),
+    "df_dq": ("nc", "nv"),
+    "df_dv": ("nc", "nv"),
+    "df_dtau": ("nc", "nv"),
+    "da_dtarget": ("nv", "nc"),
+    "df_dtarget": ("nc", "nc"),
+    "a": ("nv",),
+    "f": ("nc",),
+    "pivot": (1,),
+}
+
 CONSTRAINED_DERIVATIVES = Algorithm(
     "constrained_derivatives",
     constrained_derivatives,
-    {
-        "q": ("nq",),
-        "v": ("nv",),
-        "tau": ("nv",),
-        "wrenches": WRENCHES,
-        "softness": ("nc",),
-        "regularization": ("nc",),
-        "target": ("nc",),
-        "cut": (2,),
-        "negligible": ("nc",),
-    },
-    {
-        "da_dq": ("nv", "nv"),
-        "da_dv": ("nv", "nv"),
-        "da_dtau": ("nv", "nv"),
-        "df_dq": ("nc", "nv"),
-        "df_dv": ("nc", "nv"),
-        "df_dtau": ("nc", "nv"),
-        "da_dtarget": ("nv", "nc"),
-        "df_dtarget": ("nc", "nc"),
-        "a": ("nv",),
-        "f": ("nc",),
-        "pivot": (1,),
-    },
+    INPUTS,
+    OUTPUTS,
     ROW_PARTIALS
     | COMMON_INERTIA
     | TORQUE_COLUMNS
@@ -436,6 +475,7 @@ CONSTRAINED_DERIVATIVES = Algorithm(
     | RATES
     | FORCE_PARTIALS
     | ORTHOGONAL
-    | ROWS,
+    | ROWS
+    | BY_FACTOR,
     DERIVATIVE_TREE,
 )

@@ -13,6 +13,7 @@ so that joint k before the second body has ``S_k . y2``, before the first ``S_k 
 | symbol      | meaning                                                                  |
 |-------------|--------------------------------------------------------------------------|
 | y1, y2      | change of the wrenches on the first and the second body                  |
+| Ye          | change of the wrench on each end of constraints, by each column           |
 | turn_moment | moment of the rows about axes                                            |
 | shift_force | force of the other rows, and their moment about pB                       |
 | t, u        | rotation and translation of a displacement                               |
@@ -67,10 +68,13 @@ def wrench_derivatives(tree: Array, w: Array, multipliers: Array, dr_dq: Array) 
         second = tree.frame_body[tree.pair_second[p]]
         pair_columns(tree, w, p, first, second, multipliers, dr_dq)
     for t in range(tree.ncom):
-        center_wrench_derivatives(tree, w, t, multipliers, dr_dq)
+        x, f = center_wrench(tree, w, t, multipliers)
+        constant_wrench_derivatives(tree, w, tree.com_body[t], x, tree.com_mass[t], (0.0, 0.0, 0.0), f, dr_dq)
     for t in range(tree.ncombinations):
         if tree.combination_aligned[t] != 0:
-            combination_wrench_derivatives(tree, w, t, multipliers, dr_dq)
+            at, n, f = combination_wrench(tree, w, t, multipliers)
+            body = tree.frame_body[tree.combination_frame[t]]
+            constant_wrench_derivatives(tree, w, body, at, 1.0, n, f, dr_dq)
 
 
 # Columns of what acts between two bodies --------------------------------------------------------------
@@ -230,40 +234,103 @@ pair_columns = columns_between(set_wrench_changes)
 
 
 @kernel
-def center_wrench_derivatives(tree: Array, w: Array, t: int, multipliers: Array, dr_dq: Array) -> None:
-    """Of one body of a center of mass, whose wrench ``[x x f; m f]`` keeps its direction f in the world."""
+def center_wrench(tree: Array, w: Array, t: int, multipliers: Array) -> tuple[Triple, Triple]:
+    """``x, f`` of one body of a center of mass, whose wrench ``[x x f; m f]`` keeps its direction f in the world."""
     body = tree.com_body[t]
     f = (0.0, 0.0, 0.0)
     for k in range(tree.com_nrows[t]):
         f = add(f, scale(multipliers[tree.com_row[t] + k], rotate(w.Ec[0], tree.com_axes[t, k])))
-    x = add(scale(tree.com_mass[t], w.oc[body]), rotate(w.Ec[body], tree.com_mc[t]))
-    constant_wrench_derivatives(tree, w, body, x, tree.com_mass[t], (0.0, 0.0, 0.0), f, dr_dq)
+    return add(scale(tree.com_mass[t], w.oc[body]), rotate(w.Ec[body], tree.com_mc[t])), f
 
 
 @kernel
-def combination_wrench_derivatives(tree: Array, w: Array, t: int, multipliers: Array, dr_dq: Array) -> None:
-    """Of one row of a linear combination, whose moment and force at a frame keep their directions in the world."""
+def combination_wrench(tree: Array, w: Array, t: int, multipliers: Array) -> tuple[Triple, Triple, Triple]:
+    """Place, moment and force of one row of a linear combination, both of which keep their directions in the world."""
     frame = tree.combination_frame[t]
     body = tree.frame_body[frame]
     c = multipliers[tree.combination_row[t]]
     x = tree.combination[t]
     n = scale(c, rotate(w.Ec[0], (x[0], x[1], x[2])))
     f = scale(c, rotate(w.Ec[0], (x[3], x[4], x[5])))
-    at = add(w.oc[body], rotate(w.Ec[body], tree.frame_position[frame]))
-    constant_wrench_derivatives(tree, w, body, at, 1.0, n, f, dr_dq)
+    return add(w.oc[body], rotate(w.Ec[body], tree.frame_position[frame])), n, f
 
 
 @kernel
 def constant_wrench_derivatives(
     tree: Array, w: Array, body: int, x: Vector, m: Scalar, n: Vector, f: Vector, dr_dq: Array
 ) -> None:
-    """Of the wrench ``[n + x x f; m f]`` with n, f constant: as seen from the body these turn the other way."""
+    """Of the wrench ``[n + x x f; m f]`` with n, f constant."""
     i = body
     while i > 0:
         for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
-            t = angular(w.S[j])
-            tf = cross(t, f)
-            set_angular(scale(-1.0, add(cross(x, tf), cross(t, n))), w.y2)
-            set_linear(scale(-m, tf), w.y2)
+            set_constant_wrench_change(w, x, m, n, f, angular(w.S[j]))
             subtract_products(tree, w, body, 0, w.y2, j, dr_dq)
         i = tree.parent[i]
+
+
+@kernel
+def set_constant_wrench_change(w: Array, x: Vector, m: Scalar, n: Vector, f: Vector, t: Vector) -> None:
+    """``y2`` of this wrench for a rotation ``t``: as seen from the body, n and f turn the other way."""
+    tf = cross(t, f)
+    set_angular(scale(-1.0, add(cross(x, tf), cross(t, n))), w.y2)
+    set_linear(scale(-m, tf), w.y2)
+
+
+# Changes of wrenches by each column ---------------------------------------------------------------------
+
+
+@kernel
+def wrench_changes(tree: Array, w: Array, multipliers: Array) -> None:
+    """``Ye``: how wrenches on the ends of constraints change by each degree of freedom, after `pair_frames`."""
+    for e in range(tree.nends):
+        for c in range(6):
+            for j in range(tree.ncolumns):
+                w.Ye[e, c, j] = 0.0
+    for p in range(tree.npairs):
+        first = tree.frame_body[tree.pair_first[p]]
+        second = tree.frame_body[tree.pair_second[p]]
+        root = common_body(tree, first, second)
+        pair_wrench_changes(tree, w, p, multipliers, second, root, 1.0)
+        pair_wrench_changes(tree, w, p, multipliers, first, root, -1.0)
+    for t in range(tree.ncom):
+        x, f = center_wrench(tree, w, t, multipliers)
+        body = tree.com_body[t]
+        constant_wrench_changes(tree, w, tree.com_end[t], body, x, tree.com_mass[t], (0.0, 0.0, 0.0), f)
+    for t in range(tree.ncombinations):
+        if tree.combination_aligned[t] != 0:
+            at, n, f = combination_wrench(tree, w, t, multipliers)
+            body = tree.frame_body[tree.combination_frame[t]]
+            constant_wrench_changes(tree, w, tree.combination_end[t], body, at, 1.0, n, f)
+
+
+@kernel
+def pair_wrench_changes(tree: Array, w: Array, p: int, multipliers: Array, body: int, root: int, side: Scalar) -> None:
+    """Of a pair, by the joints from ``root`` to ``body``; ``side`` is 1 for its second body, -1 for its first."""
+    i = body
+    while i != root:
+        for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            set_wrench_changes(tree, w, p, multipliers, scale(side, angular(w.S[j])), scale(side, linear(w.S[j])))
+            add_change(w, tree.pair_first_end[p], j, w.y1)
+            add_change(w, tree.pair_second_end[p], j, w.y2)
+        i = tree.parent[i]
+
+
+@kernel
+def constant_wrench_changes(
+    tree: Array, w: Array, e: int, body: int, x: Vector, m: Scalar, n: Vector, f: Vector
+) -> None:
+    """Of the wrench ``[n + x x f; m f]`` on end ``e`` with n, f constant, by the joints before its body."""
+    i = body
+    while i > 0:
+        for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            set_constant_wrench_change(w, x, m, n, f, angular(w.S[j]))
+            add_change(w, e, j, w.y2)
+        i = tree.parent[i]
+
+
+@kernel
+def add_change(w: Array, e: int, j: int, y: Array) -> None:
+    """Add ``y`` to the change of the wrench on end ``e`` by column ``j``; there is none on the world, -1."""
+    if e >= 0:
+        for c in range(6):
+            w.Ye[e, c, j] += y[c]

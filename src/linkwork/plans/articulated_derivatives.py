@@ -14,13 +14,14 @@ the world's; that of a body is the one after its joint. To a column ``j``, a deg
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from linkwork.model.joints import DOF
 from linkwork.model.model import Model
 from linkwork.plans.aba_derivatives import LINE
-from linkwork.plans.layout import Integers, ragged
+from linkwork.plans.layout import Integers, Shape, ragged
 from linkwork.plans.tree import LOCAL, TREE, Tree, tree_of
 
 INSIDE, BEFORE, MIXED = -1, -2, -3
@@ -29,40 +30,43 @@ INSIDE, BEFORE, MIXED = -1, -2, -3
 BODY = 250
 """Multiplications that articulated bodies take more than composite ones for a degree of freedom by itself."""
 
-ARTICULATED_TREE = TREE.extended(
-    "articulated",
-    sizes=(
-        "nstates",  # degrees of freedom and the world
-        "nlines",
-        "ncolumns",  # degrees of freedom, rounded up to lines
-        "ninside",
-        "nabove",
-        "nbranches",  # branching states on one path, at most
-    ),
-    integers={
-        "before": ("nv",),  # state before each degree of freedom
-        "entry": ("nv",),  # state before its joint
-        "has_beyond": ("nv",),  # 1 if there are degrees of freedom beyond it
-        "branch": ("nstates",),  # branching states are numbered along each path, others are -1
-        "top": ("nv",),  # the first branching state of the path to a joint, or the state before the joint
-        "enters": ("nv", "nlines"),  # 1 if the joint of a column of a line comes after this degree of freedom
-        "relation": ("nv", "ncolumns"),
-        "line_relation": ("nv", "nlines"),
-        "inside_start": ("nlines",),  # degrees of freedom inside one column of a line: first and count
-        "inside_count": ("nlines",),
-        "inside_dof": ("ninside",),
-        "above_start": ("nlines",),  # bodies before the joint of a column of a line, leaves first: first and count
-        "above_count": ("nlines",),
-        "above_body": ("nabove",),
-    },
-    floats={},
+ARTICULATED_SIZES = (
+    "nstates",  # degrees of freedom and the world
+    "nlines",
+    "ncolumns",  # degrees of freedom, rounded up to lines
+    "ninside",
+    "nabove",
+    "nbranches",  # branching states on one path, at most
 )
+ARTICULATED_INTEGERS: dict[str, Shape] = {
+    "before": ("nv",),  # state before each degree of freedom
+    "entry": ("nv",),  # state before its joint
+    "has_beyond": ("nv",),  # 1 if there are degrees of freedom beyond it
+    "branch": ("nstates",),  # branching states are numbered along each path, others are -1
+    "top": ("nv",),  # the first branching state of the path to a joint, or the state before the joint
+    "enters": ("nv", "nlines"),  # 1 if the joint of a column of a line comes after this degree of freedom
+    "relation": ("nv", "ncolumns"),
+    "line_relation": ("nv", "nlines"),
+    "inside_start": ("nlines",),  # degrees of freedom inside one column of a line: first and count
+    "inside_count": ("nlines",),
+    "inside_dof": ("ninside",),
+    "above_start": ("nlines",),  # bodies before the joint of a column of a line, leaves first: first and count
+    "above_count": ("nlines",),
+    "above_body": ("nabove",),
+}
+
+ARTICULATED_TREE = TREE.extended("articulated", sizes=ARTICULATED_SIZES, integers=ARTICULATED_INTEGERS, floats={})
 """A tree with the ways of its columns of derivatives."""
 
 
 def articulated_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
     """The arrays of a mechanism with the ways of its columns."""
     tree = tree_of(mechanism, frames, reference)
+    return ARTICULATED_TREE.build(tree, **articulated_fields(tree))
+
+
+def articulated_fields(tree: Tree) -> dict[str, Any]:
+    """The fields of the ways of columns, for a layout that has them."""
     before, entry, body = _states(tree)
     nv, meeting = tree.nv, _meeting_bodies(tree)
     nlines = -(-nv // LINE)
@@ -82,27 +86,26 @@ def articulated_tree(mechanism: Model, frames: Sequence[str] = (), reference: in
         above.append(sorted({int(body[k]) for k in np.flatnonzero((columns == BEFORE).any(axis=1))}, reverse=True))
     insides, aboves = ragged(inside), ragged(above)
     branch, top = _branches(tree, entry, body, ends)
-    return ARTICULATED_TREE.build(
-        tree,
-        nstates=nv + 1,
-        nlines=nlines,
-        ncolumns=LINE * nlines,
-        nbranches=max(int(branch.max(initial=-1)) + 1, 1),
-        before=before,
-        entry=entry,
-        has_beyond=np.isin(np.arange(1, nv + 1), before),
-        branch=branch,
-        top=top,
-        enters=enters,
-        relation=relation,
-        line_relation=line_relation,
-        inside_start=insides.start,
-        inside_count=insides.count,
-        inside_dof=insides.entries,
-        above_start=aboves.start,
-        above_count=aboves.count,
-        above_body=aboves.entries,
-    )
+    return {
+        "nstates": nv + 1,
+        "nlines": nlines,
+        "ncolumns": LINE * nlines,
+        "nbranches": max(int(branch.max(initial=-1)) + 1, 1),
+        "before": before,
+        "entry": entry,
+        "has_beyond": np.isin(np.arange(1, nv + 1), before),
+        "branch": branch,
+        "top": top,
+        "enters": enters,
+        "relation": relation,
+        "line_relation": line_relation,
+        "inside_start": insides.start,
+        "inside_count": insides.count,
+        "inside_dof": insides.entries,
+        "above_start": aboves.start,
+        "above_count": aboves.count,
+        "above_body": aboves.entries,
+    }
 
 
 def _states(tree: Tree) -> tuple[list[int], list[int], Integers]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from linkwork_benchmarks import report, tables
-from linkwork_benchmarks.derivatives.scenarios import BATCH, SCENARIOS, Feet, Growth, Jacobians
+from linkwork_benchmarks.derivatives.scenarios import BATCH, SCENARIOS, Feet, Growth, HeldGrowth, Jacobians
 from linkwork_benchmarks.report import Results
 
 PAGE = report.REPOSITORY / "docs" / "derivatives-benchmarks.md"
@@ -23,6 +23,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _times(results, "inverse", "Inverse dynamics of trees"),
         _feet(results),
         _growth(results),
+        _held_growth(results),
         tables.notes(results),
     )
     return tables.write_page(page or PAGE, sections)
@@ -114,3 +115,21 @@ def _growth(results: Results) -> str:
     )
     titles = ("family", "nv", "inverse", "inverse / nv²", "forward", "forward / number")
     return f"## Growth\n\n{text}\n\n{tables.table(titles, rows)}"
+
+
+def _held_growth(results: Results) -> str:
+    """Operations over sizes, of chains whose tip is held."""
+    metrics, rows = results["metrics"], []
+    for s in SCENARIOS:
+        if isinstance(s, HeldGrowth):
+            for nv in sorted(int(k.rsplit(".", 1)[1]) for k in metrics if k.startswith(f"{s.name}.")):
+                count, numbers = metrics[f"{s.name}.{nv}"], (nv + s.rows) * (3 * nv + s.rows)
+                shares = [f"{count / x:.1f}" for x in (nv**2 * s.rows, numbers)]
+                rows.append(["weld" if s.rows == 6 else "point", str(nv), str(s.rows), tables.whole(count), *shares])
+    text = (
+        "Operations of all Jacobians of a chain whose tip is held, by n joints and m rows. They are (n + m) (3 n + m) "
+        "numbers, and take a bounded number of operations each: short chains have products, long ones sweeps of "
+        "articulated bodies, which the rows correct by some n² m products."
+    )
+    titles = ("tip", "n", "m", "operations", "operations / n² m", "operations / number")
+    return f"## Growth with constraints\n\n{text}\n\n{tables.table(titles, rows)}"

@@ -41,6 +41,20 @@ class Growth:
 
 
 @dataclass(frozen=True)
+class HeldGrowth:
+    """Operations of Jacobians of chains of growing size whose tip is held."""
+
+    rows: Literal[3, 6]
+    """At a point (3), or welded to the world (6)."""
+    sizes: tuple[int, ...] = (8, 16, 32, 64, 128)
+
+    @property
+    def name(self) -> str:
+        """Of its results."""
+        return f"held_growth.{self.rows}"
+
+
+@dataclass(frozen=True)
 class Feet:
     """Times and operations of all Jacobians of a robot whose feet are held, beside Pinocchio's."""
 
@@ -57,7 +71,7 @@ class Feet:
         return f"constrained.{self.robot}"
 
 
-Scenario = Jacobians | Growth | Feet
+Scenario = Jacobians | Growth | HeldGrowth | Feet
 
 ROBOTS = ("talos", "simple_humanoid", "go2", "iiwa14", "ur5")
 
@@ -70,6 +84,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     Growth("chain"),
     Growth("branched"),
     Growth("star", (2, 4, 8, 16)),
+    HeldGrowth(3),
+    HeldGrowth(6),
 )
 
 

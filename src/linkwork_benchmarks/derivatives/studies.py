@@ -14,7 +14,7 @@ from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives
 from linkwork.dynamics.derivatives import ForwardDerivatives, InverseDerivatives
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import dense
-from linkwork_benchmarks.derivatives.scenarios import Feet, Growth, Jacobians
+from linkwork_benchmarks.derivatives.scenarios import Feet, Growth, HeldGrowth, Jacobians
 from linkwork_benchmarks.peers import pinocchio_model, pinocchio_q
 from linkwork_benchmarks.robots import ROBOTS, Floats, States, load, random_states
 from linkwork_benchmarks.runner import Disagreement, Journal, Settings, best_times, measure_by_type, say
@@ -202,4 +202,21 @@ def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
             journal.metrics[f"{scenario.name}.{name}.{robot.nv}"] = evaluator.operation_count().total
 
 
-measure = measure_by_type({Jacobians: _jacobians, Growth: _growth, Feet: _feet})
+def held_chain(size: int, rows: int) -> lw.Mechanism:
+    """A chain whose tip is held where a bent posture has it.
+
+    Args:
+        size: Links.
+        rows: 3 for a point, 6 for a weld.
+    """
+    chain, kind = lw.zoo.serial_chain(size), lw.Weld if rows == 6 else lw.Point
+    return chain.constrained(kind("world", chain.body_names[-1], name="tip"), at=chain.neutral() + 0.3)
+
+
+def _held_growth(scenario: HeldGrowth, settings: Settings, journal: Journal) -> None:
+    for size in scenario.sizes:
+        evaluator = ConstrainedDerivatives(held_chain(size, scenario.rows))
+        journal.metrics[f"{scenario.name}.{size}"] = evaluator.operation_count().total
+
+
+measure = measure_by_type({Jacobians: _jacobians, Growth: _growth, HeldGrowth: _held_growth, Feet: _feet})
