@@ -49,7 +49,7 @@ from linkwork.kernels.common_frame import (
     motion_columns,
     net_forces,
 )
-from linkwork.kernels.constrained_derivatives import (
+from linkwork.kernels.constrained_columns import (
     INPUTS,
     OUTPUTS,
     ROWS,

@@ -29,8 +29,6 @@ Cost: O(n d² + n² c + m n d + m² n + m³), with m rows; the results are (n + 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from linkwork.kernels.aba_derivatives import (
     COLUMNS,
     FACTOR,
@@ -51,87 +49,45 @@ from linkwork.kernels.common_frame import (
     motion_columns,
     net_forces,
 )
-from linkwork.kernels.constraint_derivatives import (
-    ROW_PARTIALS,
-    common_jacobian,
-    row_accelerations,
-    row_derivatives,
-    rows_in_common_frame,
-    set_world,
-    velocity_partials,
+from linkwork.kernels.constrained_columns import (
+    INPUTS,
+    OUTPUTS,
+    ROWS,
+    Jacobians,
+    combine_targets,
+    pad_rows,
+    set_torque_line,
+    setup_rows,
+    solve_force_line,
+    solve_rows,
+    store_force_line,
+    store_inverse_of_rows,
 )
+from linkwork.kernels.constraint_derivatives import ROW_PARTIALS, row_derivatives
 from linkwork.kernels.constraint_force_derivatives import (
     FORCE_PARTIALS,
     apply_constraint_wrenches,
     wrench_derivatives,
 )
-from linkwork.kernels.constraints import CLOSURE, RATES, constraint_rows
+from linkwork.kernels.constraints import CLOSURE, RATES
 from linkwork.kernels.coupling_derivatives import coupling_force_derivatives
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.orthogonal_rows import (
-    EXPECTED,
     ORTHOGONAL,
     inverse_of_rows,
     orthogonal_rows,
-    times_combinations,
 )
 from linkwork.kernels.panels import ZERO, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
-from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.rnea_derivatives import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
-from linkwork.kernels.scalar import Array, Scalar, any_below, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.tendon_coupling_derivatives import tendon_force_derivatives
 from linkwork.plans.aba_derivatives import LINE
 from linkwork.plans.constraint_derivatives import DERIVATIVE_TREE
 
-ROWS: dict[str, Shape] = {
-    "k": ("nc",),
-    "error": ("nc",),
-    "Jc": ("nc", "nv"),
-    "Wr": ("nv", "nrow_columns"),
-    "T": ("nv", "nrow_columns"),
-    "X": ("nc", "nrow_columns"),
-    "ds_dq": ("nc", "ncolumns"),
-    "ds_dv": ("nc", "ncolumns"),
-    "uq": ("nc", LINE),
-    "uv": ("nc", LINE),
-    "yq": ("nc", LINE),
-    "yv": ("nc", LINE),
-    "dfq": ("nc", LINE),
-    "dfv": ("nc", LINE),
-    "Wl": ("nc", LINE),
-    "yr": ("nc",),
-    "Xl": (3, LINE),
-}
 BY_FACTOR: dict[str, Shape] = {"JD": ("nv", "nrow_columns"), "z": ("nv",)}
 
 
-class Jacobians(NamedTuple):
-    """Derivatives of accelerations ``a`` and constraint forces ``f``."""
-
-    da_dq: Array
-    da_dv: Array
-    da_dtau: Array
-    df_dq: Array
-    df_dv: Array
-    df_dtau: Array
-    da_dtarget: Array
-    df_dtarget: Array
-
-
 # The solution -----------------------------------------------------------------------------------------
-
-
-@kernel
-def setup_rows(tree: Array, w: Array, q: Array, v: Array, target: Array) -> None:
-    """Rows in the common frame, ``J``, and their right-hand sides ``k``; after `acceleration_columns` with a = 0."""
-    constraint_rows(tree, w, q, w.error)
-    set_world(tree, w)
-    rows_in_common_frame(tree, w)
-    velocity_partials(tree, w, v)
-    row_accelerations(tree, w, q, v, w.k)
-    for r in range(tree.nc):
-        w.k[r] = target[r] - w.k[r] - tree.kp[r] * w.error[r]
-    common_jacobian(tree, w, w.Jc)
 
 
 @kernel
@@ -149,21 +105,6 @@ def rows_by_factor(tree: Array, w: Array) -> None:
                 w.Jc[r, tree.path[k, t]] -= w.L[k, t] * x
             w.JD[k, r] = x * w.D[k]
             w.Qr[k, r] = x
-
-
-@kernel
-def solve_rows(tree: Array, w: Array, f: Array) -> None:
-    """``y = pivot E k`` and ``f = E' y``."""
-    for s in range(tree.nc):
-        x = 0.0
-        for r in range(tree.nc):
-            x = x + w.Er[s, r] * w.k[r]
-        w.yr[s] = w.pivot[s] * x
-    for r in range(tree.nc):
-        x = 0.0
-        for s in range(tree.nc):
-            x = x + w.Er[s, r] * w.yr[s]
-        f[r] = x
 
 
 @kernel
@@ -208,15 +149,6 @@ def target_columns(tree: Array, w: Array, least: Scalar) -> None:
 
 
 @kernel
-def combine_targets(tree: Array, w: Array, least: Scalar) -> None:
-    """``T = W pivot E``."""
-    for k in range(tree.nv):
-        for s in range(tree.nc):
-            w.row[s] = w.Wr[k, s] * w.pivot[s]
-        times_combinations(tree, w, least, w.row, w.T[k])
-
-
-@kernel
 def set_force_line(tree: Array, w: Array, least: Scalar, l: int) -> None:
     """``y = pivot E (-ds + J L^-1 D^-1 Y)`` and ``df = E' y`` in the columns of line ``l``."""
     for r in range(tree.nc):
@@ -232,40 +164,6 @@ def set_force_line(tree: Array, w: Array, least: Scalar, l: int) -> None:
                 set_line(plus_scaled(line(w.uq, r), w.JD[k, r], q), w.uq, r)
                 set_line(plus_scaled(line(w.uv, r), w.JD[k, r], v), w.uv, r)
     solve_force_line(tree, w, least)
-
-
-@kernel
-def solve_force_line(tree: Array, w: Array, least: Scalar) -> None:
-    """``y = pivot E u`` and ``df = E' y`` in four columns."""
-    for s in range(tree.nc):
-        q = ZERO
-        v = ZERO
-        for r in range(s + 1):
-            q = plus_scaled(q, w.Er[s, r], line(w.uq, r))
-            v = plus_scaled(v, w.Er[s, r], line(w.uv, r))
-        set_line(scaled(w.pivot[s], q), w.yq, s)
-        set_line(scaled(w.pivot[s], v), w.yv, s)
-    if tree.redundant != 0:
-        if any_below(least, EXPECTED):  # else E is triangular
-            for s in range(tree.nc):
-                for r in range(s + 1, tree.nc):
-                    x = w.pivot[s] * w.Er[s, r]
-                    set_line(plus_scaled(line(w.yq, s), x, line(w.uq, r)), w.yq, s)
-                    set_line(plus_scaled(line(w.yv, s), x, line(w.uv, r)), w.yv, s)
-    for r in range(tree.nc):
-        q = ZERO
-        v = ZERO
-        for s in range(r, tree.nc):
-            q = plus_scaled(q, w.Er[s, r], line(w.yq, s))
-            v = plus_scaled(v, w.Er[s, r], line(w.yv, s))
-        set_line(q, w.dfq, r)
-        set_line(v, w.dfv, r)
-    if tree.redundant != 0:
-        if any_below(least, EXPECTED):
-            for r in range(tree.nc):
-                for s in range(r):
-                    set_line(plus_scaled(line(w.dfq, r), w.Er[s, r], line(w.yq, s)), w.dfq, r)
-                    set_line(plus_scaled(line(w.dfv, r), w.Er[s, r], line(w.yv, s)), w.dfv, r)
 
 
 @kernel
@@ -319,43 +217,6 @@ def torque_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
         if j <= k:
             da_dtau[k, j] = w.Xl[2, c]
             da_dtau[j, k] = w.Xl[2, c]
-
-
-@kernel
-def set_torque_line(tree: Array, w: Array, l: int, da_dtarget: Array, df_dtau: Array) -> None:
-    """``pivot W'`` in the columns of line ``l``; gives ``da_dtarget = T`` and ``df_dtau = -T'``."""
-    for r in range(tree.nc):
-        for c in range(LINE):
-            k = LINE * l + c
-            w.Wl[r, c] = w.pivot[r] * w.Wr[k, r] if k < tree.nv else 0.0
-            if k < tree.nv:
-                da_dtarget[k, r] = w.T[k, r]
-                df_dtau[r, k] = -w.T[k, r]
-
-
-@kernel
-def pad_rows(tree: Array, w: Array) -> None:
-    """``ds = 0`` beyond the last column."""
-    for r in range(tree.nc):
-        for k in range(tree.nv, tree.ncolumns):
-            w.ds_dq[r, k] = 0.0
-            w.ds_dv[r, k] = 0.0
-
-
-@kernel
-def store_force_line(tree: Array, w: Array, l: int, df_dq: Array, df_dv: Array) -> None:
-    """``df`` in the columns of line ``l``."""
-    for r in range(tree.nc):
-        store_line(tree.nv, w.dfq, r, l, df_dq[r])
-        store_line(tree.nv, w.dfv, r, l, df_dv[r])
-
-
-@kernel
-def store_inverse_of_rows(tree: Array, w: Array, df_dtarget: Array) -> None:
-    """``df_dtarget = X``."""
-    for r in range(tree.nc):
-        for s in range(tree.nc):
-            df_dtarget[r, s] = w.X[r, s]
 
 
 @kernel
@@ -435,31 +296,6 @@ def constrained_derivatives(
     target_columns(tree, w, least)
     solve_lines(tree, w, least, outputs)
 
-
-INPUTS: dict[str, Shape] = {
-    "q": ("nq",),
-    "v": ("nv",),
-    "tau": ("nv",),
-    "wrenches": WRENCHES,
-    "softness": ("nc",),
-    "regularization": ("nc",),
-    "target": ("nc",),
-    "cut": (2,),
-    "negligible": ("nc",),
-}
-OUTPUTS: dict[str, Shape] = {
-    "da_dq": ("nv", "nv"),
-    "da_dv": ("nv", "nv"),
-    "da_dtau": ("nv", "nv"),
-    "df_dq": ("nc", "nv"),
-    "df_dv": ("nc", "nv"),
-    "df_dtau": ("nc", "nv"),
-    "da_dtarget": ("nv", "nc"),
-    "df_dtarget": ("nc", "nc"),
-    "a": ("nv",),
-    "f": ("nc",),
-    "pivot": (1,),
-}
 
 CONSTRAINED_DERIVATIVES = Algorithm(
     "constrained_derivatives",
