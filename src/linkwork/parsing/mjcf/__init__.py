@@ -51,6 +51,7 @@ from linkwork.parsing.mjcf.keyframes import read_activations, read_poses
 from linkwork.parsing.mjcf.motors import Motors, read_motors, with_resolved_damping_ratios
 from linkwork.parsing.mjcf.quaternions import NeutralOrientations
 from linkwork.parsing.mjcf.sensors import SensorReader
+from linkwork.parsing.mjcf.servos import UNLIMITED
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, read_settings
 from linkwork.parsing.mjcf.shapes import mesh_name, read_looks, read_shapes
 from linkwork.parsing.mjcf.tendons import on_frames, read_tendons, with_springs_at_rest
@@ -86,7 +87,7 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     if settings.total_mass <= 0 and any(document.inside("sensor", *OUTBOARD)):
         weighed = static_inertias(tree, settings, _mesh_files(document))
         inertias |= weighed
-    body_names = _add_bodies(builder, tree, joints, motors, inertias)
+    body_names = _add_bodies(builder, tree, joints, motors, inertias, settings)
     shapes = {body: read_shapes(body, looks) for body in tree.bodies}
     for body, body_name in tree.names.items():
         builder.shapes(body_name, shapes[body])
@@ -94,7 +95,7 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
         builder.contacts(ContactReader(document, defaults, settings, tree, shapes, unused).pairs())
     sites, frames = _add_sites(builder, tree, settings, body_names)
     for node, tendon in on_frames(tendons, frames):
-        builder.tendon(node, tendon)
+        builder.tendon(node, tendon if settings.limits else replace(tendon, limits=UNLIMITED))
     bodies = {name: body for body, name in tree.names.items()}
     model = References(tree, settings, bodies, sites, joints, tendons, frames)
     for node, constraint in read_equalities(document, defaults, model):
@@ -140,6 +141,7 @@ def _add_bodies(
     joints: dict[str, MjcfJoint],
     motors: Motors,
     inertias: dict[Body, Inertia],
+    settings: Settings,
 ) -> set[str | None]:
     """Add all bodies and joints; the names of the bodies, those without mass between joints included."""
     body_names: set[str | None] = set(tree.names.values())
@@ -156,6 +158,8 @@ def _add_bodies(
                 builder.link(joint.node, child, Inertia.zero())
             at = joint.at if isinstance(joint.type, Free) else place * joint.at
             options = joint.options | motors.at(joint)
+            if not settings.limits:
+                options |= {"lower": None, "upper": None}
             builder.joint(joint.node, joint.name, joint.type, parent, child, at, joint.child_at, **options)
             parent, place = child, Placement()
         if not moved_by:
