@@ -122,7 +122,7 @@ def test_what_a_flag_switches_off(switch: str) -> None:
       <tendon><spatial name="t" stiffness="5" damping=".7" springlength=".1" range="0 3" frictionloss=".2">
         <site site="peg"/><site site="tip"/></spatial></tendon>
       <equality><joint joint1="j"/></equality>
-      <actuator><position name="m" joint="j" inheritrange="1" gear="2" armature=".3" damping=".2"/></actuator></mujoco>"""
+      <actuator><position joint="j" inheritrange="1" gear="2" armature=".3" damping=".2"/></actuator></mujoco>"""
     loaded = mujoco.MjModel.from_xml_string(text)
     read, ours = lw.loads(text), from_mujoco(loaded)
     same(ours, read)

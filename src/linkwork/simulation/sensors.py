@@ -136,7 +136,7 @@ def trajectory_sensors(trajectory: Motion, names: str | Sequence[str] | None = N
 
 
 def _stepper(trajectory: Motion, robot: Model, frames: Sequence[str]) -> Stepper:
-    """Steps as those of the trajectory, by semi-implicit Euler; without springs and dampers where these are explicit."""
+    """Steps as those of the trajectory, by semi-implicit Euler; without springs and dampers where they are explicit."""
     kept = trajectory.settings
     same = {name: kept[name] for name in ("time_constant", "passive", "limits", "stops_at") if name in kept}
     same["passive"] = kept.get("passive", True) and not _explicitly_passive(trajectory)
