@@ -234,6 +234,16 @@ def test_locked_joints_carry_what_moving_ones_carried() -> None:
         lw.Sensors(locked, "ballquat")
 
 
+def test_the_length_of_an_actuator_on_locked_joints_is_not_sensed() -> None:
+    robot = lw.zoo.pendulum(2).without_actuators()
+    first, second = robot.joint_names
+    robot = robot.with_actuators(lw.Actuator("both", second, (1.0,), also=((first, 2.0),)), second)
+    robot = robot.with_sensors(lw.Sensor("length", "actuatorpos", "both"), lw.Sensor("own", "actuatorpos", second))
+    held = robot.reduced({first: 0.5})
+    assert "is locked" in held.sensor("length").refused
+    assert_close(lw.sensor_data(held, [0.3])["own"], [0.3], 1e-15)
+
+
 def test_what_is_gone_is_not_sensed() -> None:
     robot = everything().without_bodies("fist")
     names = {sensor.name for sensor in robot.sensors}
