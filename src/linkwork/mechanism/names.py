@@ -33,6 +33,8 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
                 )
         given = names
         table = {old: str(given.get(old, old)) for old in known}
+    elif not callable(names):
+        raise InputError(f"names is {names!r}, needs new names by old ones, or a function from old to new ones")
     else:
         table = {old: str(names(old)) for old in known}
     table[WORLD] = WORLD
