@@ -83,9 +83,10 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     name = document.root.get("model") or Path(document.root.file).stem
     builder = LocatedBuilder(document.root, name, given.inertias, settings.gravity)
     inertias = read_inertias(tree, settings, _mesh_files(document))
+    static = static_inertias(tree, settings, _mesh_files(document)) if any(document.inside("sensor")) else {}
     weighed = inertias
     if settings.total_mass <= 0 and any(document.inside("sensor", *OUTBOARD)):
-        weighed = static_inertias(tree, settings, _mesh_files(document))
+        weighed = static
         inertias |= weighed
     body_names = _add_bodies(builder, tree, joints, motors, inertias, settings)
     shapes = {body: read_shapes(body, looks) for body in tree.bodies}
@@ -106,7 +107,9 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     for name, pose in poses.items():
         builder.pose(name, dict(pose))
     neutral = NeutralOrientations(tree, joints, settings)
-    reader = SensorReader(document, tree, settings, builder, frames, inertias, weighed, body_names, neutral)
+    centers = {body: inertias[body].com for body in inertias if not body.is_static}
+    centers |= {body: inertia.com for body, inertia in static.items()}
+    reader = SensorReader(document, tree, settings, builder, frames, centers, weighed, body_names, neutral)
     for sensor in reader.sensors():
         builder.sensor(sensor)
     robot = with_resolved_damping_ratios(with_springs_at_rest(builder.finish(), tendons), motors)

@@ -17,7 +17,6 @@ import numpy as np
 from linkwork.errors import LinkworkError
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
-from linkwork.model.inertia import Inertia
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import quaternion_conjugate, quaternion_product
 from linkwork.model.sensors import OUTBOARD, SENSOR_TYPES, Sensor
@@ -69,7 +68,7 @@ class SensorReader:
         settings: <compiler> and <option>.
         builder: What frames of geoms, cameras and inertias are added to.
         site_frames: Frames of sites, by their names in the file.
-        inertias: Of all bodies, in their frames.
+        centers: Centers of mass of bodies, in their frames, as far as they are known.
         masses: Bodies whose masses are known.
         frame_names: Names that frames have already.
         neutral: Orientations with the signs of the file.
@@ -80,7 +79,7 @@ class SensorReader:
     settings: Settings
     builder: LocatedBuilder
     site_frames: Mapping[str, str]
-    inertias: Mapping[Body, Inertia]
+    centers: Mapping[Body, Floats]
     masses: Container[Body]
     frame_names: set[str | None]
     neutral: NeutralOrientations
@@ -275,17 +274,23 @@ class SensorReader:
         except _NotComputed:
             if needs_axes:
                 raise
-            return Placement(self.inertias[body].com)
+            if body not in self.centers:
+                name = self.tree.names[body]
+                raise _NotComputed(
+                    f"the center of mass of '{name}', which cannot move, would have to come from a mesh"
+                ) from None
+            return Placement(self.centers[body])
         return item.frame * self._item_place(kind, item)
 
     def _inertial_element(self, body: Body) -> tuple[str, Item]:
         """The <inertial> or the only <geom> of a body, whose frame is its inertial frame."""
         said, geoms, group = body.all("inertial"), body.all("geom"), self.settings.inertia_groups
         weighs = [item for item in geoms if group[0] <= item.node.number("group", 0.0) <= group[1]]
-        if self.settings.inertia_from_geoms == "true" or not said:
+        from_geoms = self.settings.inertia_from_geoms
+        if from_geoms == "true" or (from_geoms == "auto" and not said):
             if len(weighs) == 1:
                 return "geom", weighs[0]
-        elif said[0].node.get("fullinertia") is None:
+        elif said and said[0].node.get("fullinertia") is None:
             return "inertial", said[0]
         raise _NotComputed("which principal axes of inertia MuJoCo takes is not known: write 'diaginertia'")
 
