@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from functools import cache
 
 import mujoco
@@ -112,6 +113,21 @@ def test_changed_copies_keep_the_rope() -> None:
         np.testing.assert_allclose(lw.constraint_jacobian(copy, q), J, rtol=0, atol=1e-14)
     np.testing.assert_allclose(lw.constraint_jacobian(robot.scaled(length=2.0), q), 2 * J, rtol=0, atol=1e-14)
     robot.draw_graph()
+
+
+def test_tendons_of_couplings_are_renamed_and_saved_once() -> None:
+    words = text(f"<equality>{EQUALITIES['two spatial']}</equality>")
+    robot = lw.loads(words, "mjcf", contacts=False).renamed(lambda name: f"new {name}")
+    (held,) = robot.constraints
+    assert isinstance(held, lw.TendonCoupling)
+    assert [tendon.name for tendon in held.tendons] == ["new t0", "new t1"]
+    back = lw.loads(robot.to_text("mjcf"), "mjcf", contacts=False)
+    assert [tendon.name for tendon in back.tendons] == [tendon.name for tendon in robot.tendons]
+    alone = replace(robot.without_actuators(), tendons=())  # a constraint alone has them: their springs do not act
+    back = lw.loads(alone.to_text("mjcf"), "mjcf", contacts=False)
+    q, v = back.random(0), np.ones(back.nv)
+    assert not lw.tendon_forces(back, q, v).any()
+    np.testing.assert_allclose(lw.constraint_jacobian(back, q), lw.constraint_jacobian(alone, q), atol=1e-12)
 
 
 def test_products_are_there_and_jacobians_are_refused() -> None:

@@ -47,7 +47,7 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
         for made in after:
             if not made or after.count(made) > 1:
                 raise InputError(f"two {kind} would be called '{made}'" if made else f"one of the {kind} has no name")
-    to = Renaming(new, new)
+    to = Renaming(new, new, new)
     return replace(
         robot,
         name=robot.name if name is None else name,

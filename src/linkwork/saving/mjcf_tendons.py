@@ -88,12 +88,12 @@ class MjcfTendons:
         Args:
             tendon: The tendon.
         """
-        known = self._known.get(tendon.name)
-        if known is not None and _same(known, tendon):
-            return tendon.name
+        alike = [name for name, known in self._known.items() if _same(known, tendon)]
+        if alike:
+            return tendon.name if tendon.name in alike else alike[0]
         name = fresh(tendon.name, self._taken)
-        self._known[name] = tendon
-        self._write(name, tendon)
+        self._known[name] = Tendon(name, tendon.joints, tendon.branches, offset=tendon.offset)  # springs do not act
+        self._write(name, self._known[name])
         return name
 
     def _tendons(self) -> Any:

@@ -82,6 +82,6 @@ class TendonCoupling(Constraint):
             raise self._error("a tendon passes the world's origin, which would move: name a frame there")
 
         def renamed(tendon: Tendon) -> Tendon:
-            return tendon.renamed(names.prefix + tendon.name, names.place_or_world, names.joint)
+            return tendon.renamed(names.tendon(tendon.name), names.place_or_world, names.joint)
 
         return {"follower": renamed(self.follower), "leader": None if self.leader is None else renamed(self.leader)}
