@@ -85,7 +85,8 @@ class Changeable(Model):
     def without_bodies(self, *bodies: str) -> Self:
         """A new mechanism without these bodies and all that they carry; this one is unchanged.
 
-        Frames, shapes, contacts, constraints and actuators that need what is gone are gone, too.
+        Frames, shapes, contacts, constraints and actuators that need what is gone are gone, too, and so are bodies
+        without mass that led to it alone.
 
         Args:
             bodies: Names of moving bodies.
