@@ -26,6 +26,7 @@ from linkwork.model.constraints import (
     WORLD,
     CenterOfMass,
     Constraint,
+    FixedTendonCoupling,
     FunctionCoupling,
     JointCoupling,
     LinearCombination,
@@ -196,6 +197,10 @@ class _Reduction:
             held = sum(c * value[name] for name, c in constraint.coefficients.items() if name in value)
             left = {name: constraint.coefficients[name] for name in free}
             return JointCoupling(left, constraint.offset - held, **options)
+        if isinstance(constraint, FixedTendonCoupling):
+            gone = sum(term.at(value[term.joint]) for term in constraint.terms if term.joint in value)
+            moving = tuple(term for term in constraint.terms if term.joint in free)
+            return replace(constraint, terms=moving, value=constraint.value - gone, **options)
         if isinstance(constraint, PolynomialCoupling) and constraint.follower in free:
             x = value[str(constraint.leader)] - constraint.leader_origin
             at = float(np.polynomial.polynomial.polyval(x, constraint.coefficients))
