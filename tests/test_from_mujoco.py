@@ -169,3 +169,17 @@ def test_plugins_and_flexes_are_not_passed_over() -> None:
     cloth = '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01"/>'
     with pytest.raises(lw.UnsupportedFeature, match="flexes"):
         from_mujoco(mujoco.MjModel.from_xml_string(model(cloth)))
+
+
+@pytest.mark.parametrize(
+    "target", ['site="s" gear="0 0 1 0 0 0"', 'joint="f" gear="1 0 0 0 0 0"', 'jointinparent="ball"']
+)
+def test_actuators_that_are_left_out_are_a_warning(target: str) -> None:
+    text = model(
+        '<body name="a"><freejoint name="f"/><geom size=".1"/><site name="s"/>'
+        '<body name="b"><joint name="ball" type="ball"/><geom size=".1"/></body></body>',
+        after=f'<actuator><motor name="odd" {target}/><motor name="even" joint="ball" gear="1 2 3"/></actuator>',
+    )
+    for make in (lambda: lw.loads(text), lambda: from_mujoco(mujoco.MjModel.from_xml_string(text))):
+        with pytest.warns(lw.ModelWarning, match="is left out, commands have none for it"):
+            assert [actuator.name for actuator in make().actuators] == ["even"]

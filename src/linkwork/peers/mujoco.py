@@ -28,6 +28,15 @@ _JOINTS = ("free", "ball", "slide", "hinge")
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 _GAINS = ("fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user")
 _BIASES = ("none", "affine", "muscle", "dcmotor", "so3", "user")
+_TRANSMISSIONS = (
+    ("joint", "joint"),
+    ("jointinparent", "joint"),
+    ("cranksite", "site"),
+    ("tendon", "tendon"),
+    ("site", "site"),
+    ("body", "body"),
+)
+"""What an actuator acts on: attribute and kind of element, in MuJoCo's order."""
 _OPTIONS = ("gravity", "density", "viscosity", "timestep", "magnetic", "o_margin", "o_friction")
 _DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")
 
@@ -316,13 +325,9 @@ class _Writer:
         m = self.model
         section = etree.SubElement(root, "actuator")
         for k in range(m.nu):
-            kind = int(m.actuator_trntype[k])
-            target = {0: "joint", 1: "jointinparent", 3: "tendon"}.get(kind)
-            if target is None:
-                raise UnsupportedFeature(f"actuator '{m.actuator(k).name}' drives neither a joint nor a tendon")
-            driven = self._name("tendon" if target == "tendon" else "joint", int(m.actuator_trnid[k, 0]))
+            target, kind = _TRANSMISSIONS[int(m.actuator_trntype[k])]
             given = {
-                target: driven,
+                target: self._name(kind, int(m.actuator_trnid[k, 0])),
                 "gear": _numbers(m.actuator_gear[k]),
                 "gaintype": _GAINS[int(m.actuator_gaintype[k])],
                 "gainprm": _numbers(m.actuator_gainprm[k]),

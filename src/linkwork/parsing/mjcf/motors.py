@@ -131,6 +131,9 @@ def read_motors(
                 motor = _on_tendon(node, tendons[name], law, taken, settings)
         if motor is not None:
             kept.append(motor)
+        else:
+            where = "the world's or the parent's axes" if target in ("joint", "jointinparent") else f"'{target}'"
+            warn(bare, f"an actuator that acts by {where} is not supported: it is left out, commands have none for it")
     return Motors(tuple(kept), frozenset(driven), bool(elements))
 
 
