@@ -727,7 +727,7 @@ def test_couplings_are_classes_and_copies_keep_their_kind(kind: str) -> None:
     made = COUPLINGS[kind](compliance=2.0, gains=(3.0, 4.0))
     assert type(made) is cls and str(made).startswith(f"{kind} 'turn:slide") and repr(made).startswith(f"{kind}(")
     assert isinstance(made, lw.FunctionCoupling if kind == "Follows" else lw.JointCoupling)
-    away = made.renamed(Renaming(lambda name: name, lambda name: f"arm/{name}", prefix="arm/"))
+    away = made.renamed(Renaming(lambda name: name, lambda name: f"arm/{name}", str, prefix="arm/"))
     assert away.joints == tuple(f"arm/{name}" for name in made.joints) and away.name == f"arm/{made.name}"
     for copy in (pickle.loads(pickle.dumps(made)), replace(made, enabled=False), away):
         assert type(copy) is cls and copy.gains == (3.0, 4.0) and copy.rows == 1

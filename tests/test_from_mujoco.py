@@ -102,6 +102,84 @@ def test_contacts_of_primitive_geoms() -> None:
 def test_refusals() -> None:
     with pytest.raises(lw.InputError, match="takes a mujoco"):
         from_mujoco(3)
-    text = model('<body name="b" mocap="true"/>')
-    with pytest.raises(lw.UnsupportedFeature, match="mocap"):
-        from_mujoco(mujoco.MjModel.from_xml_string(text))
+
+
+def test_a_mocap_body_stands_where_it_is_drawn() -> None:
+    robot = from_mujoco(mujoco.MjModel.from_xml_string(model('<body name="b" mocap="true" pos="1 2 3"/>')))
+    assert_close(robot.frames["b"].placement.position, [1.0, 2.0, 3.0], 1e-15)
+
+
+SWITCHES = ("gravity", "spring", "damper", "limit", "frictionloss", "equality", "constraint", "contact", "clampctrl")
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_what_a_flag_switches_off(switch: str) -> None:
+    """From a compiled model as from its text, and passive forces as MuJoCo has them."""
+    text = f"""<mujoco><compiler angle="radian"/><option><flag {switch}="disable"/></option><worldbody>
+      <geom type="plane" size="1 1 1"/><site name="peg" pos="0 0 2"/>
+      <body name="a"><joint name="j" axis="0 1 0" stiffness="2" damping="3" frictionloss=".1" range="-1 1"/>
+        <geom type="capsule" fromto="0 0 0 .3 0 .1" size=".03"/><site name="tip" pos=".3 0 0"/></body></worldbody>
+      <tendon><spatial name="t" stiffness="5" damping=".7" springlength=".1" range="0 3" frictionloss=".2">
+        <site site="peg"/><site site="tip"/></spatial></tendon>
+      <equality><joint joint1="j"/></equality>
+      <actuator><position joint="j" inheritrange="1" gear="2" armature=".3" damping=".2"/></actuator></mujoco>"""
+    loaded = mujoco.MjModel.from_xml_string(text)
+    read, ours = lw.loads(text), from_mujoco(loaded)
+    same(ours, read)
+    for one in (read, ours):
+        assert one.gravity.any() == (switch != "gravity")
+        assert (
+            np.isfinite(one.lower).all()
+            == np.isfinite(one.tendon("t").limits).all()
+            == (switch not in ("limit", "constraint"))
+        )
+        assert one.friction.any() == bool(one.tendon("t").friction) == (switch not in ("frictionloss", "constraint"))
+        assert one.constraints[0].enabled == (switch not in ("equality", "constraint"))
+        assert len(one.contacts) == (switch not in ("contact", "constraint"))
+        assert np.isfinite(one.actuators[0].limits).all() == (switch != "clampctrl")
+        state = mujoco.MjData(loaded)
+        state.qpos[:], state.qvel[:] = 0.4, 0.7
+        mujoco.mj_forward(loaded, state)
+        tau = lw.passive_forces(one, [0.4], [0.7]) + lw.tendon_forces(one, [0.4], [0.7])
+        assert_close(tau, state.qfrc_passive, 1e-12, scale=1.0)
+
+
+def test_what_holds_for_a_whole_model() -> None:
+    arm = '<body name="a"><joint name="j" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 .1" size=".03"/></body>'
+    motor = '<actuator><motor name="m" joint="j" group="2" gear="2" armature=".3" damping=".2"/></actuator>'
+    text = model(arm, motor).replace("<worldbody>", '<option actuatorgroupdisable="2"/><worldbody>')
+    robot = from_mujoco(mujoco.MjModel.from_xml_string(text))
+    assert "switched off" in robot.actuators[0].refused
+    assert_close(robot.armature, [1.2], 1e-14)
+    assert_close(robot.damping, [0.8], 1e-14)
+    for medium in ("density", "viscosity"):
+        wet = text.replace("<worldbody>", f'<option {medium}="1"/><worldbody>')
+        with pytest.raises(lw.UnsupportedFeature, match=medium):
+            from_mujoco(mujoco.MjModel.from_xml_string(wet))
+
+
+def test_plugins_and_flexes_are_not_passed_over() -> None:
+    arm = '<body name="a"><joint name="j"/><geom type="capsule" fromto="0 0 0 .3 0 .1" size=".03"/></body>'
+    driven = model(
+        arm,
+        '<extension><plugin plugin="mujoco.pid"/></extension>',
+        '<actuator><plugin name="p" joint="j" plugin="mujoco.pid"><config key="kp" value="3"/></plugin></actuator>',
+    )
+    assert from_mujoco(mujoco.MjModel.from_xml_string(driven)).actuators[0].refused == "a <plugin>"
+    cloth = '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01"/>'
+    with pytest.raises(lw.UnsupportedFeature, match="flexes"):
+        from_mujoco(mujoco.MjModel.from_xml_string(model(cloth)))
+
+
+@pytest.mark.parametrize(
+    "target", ['site="s" gear="0 0 1 0 0 0"', 'joint="f" gear="1 0 0 0 0 0"', 'jointinparent="ball"']
+)
+def test_actuators_that_are_left_out_are_a_warning(target: str) -> None:
+    text = model(
+        '<body name="a"><freejoint name="f"/><geom size=".1"/><site name="s"/>'
+        '<body name="b"><joint name="ball" type="ball"/><geom size=".1"/></body></body>',
+        after=f'<actuator><motor name="odd" {target}/><motor name="even" joint="ball" gear="1 2 3"/></actuator>',
+    )
+    for make in (lambda: lw.loads(text), lambda: from_mujoco(mujoco.MjModel.from_xml_string(text))):
+        with pytest.warns(lw.ModelWarning, match="is left out, commands have none for it"):
+            assert [actuator.name for actuator in make().actuators] == ["even"]

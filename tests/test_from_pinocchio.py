@@ -148,3 +148,14 @@ def test_refusals() -> None:
         from_pinocchio(model)
     with pytest.raises(lw.InputError, match="differ in joints"):
         pinocchio_map(lw.zoo.four_bar(), pin.Model())
+
+
+def test_vectors_of_the_wrong_size_do_not_cross() -> None:
+    model = pin.buildSampleModelManipulator()
+    across = lw.pinocchio_map(lw.from_pinocchio(model), model)
+    for move, name in ((across.to_q, "q"), (across.from_q, "q"), (across.to_v, "v"), (across.from_v, "v")):
+        for wrong in (np.zeros(5), np.zeros(7), 3.0):
+            with pytest.raises(lw.InputError, match=f"{name} has shape"):
+                move(wrong)
+    with pytest.raises(lw.InputError, match="needs a pinocchio"):
+        lw.pinocchio_map(lw.from_pinocchio(model), 3)

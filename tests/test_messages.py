@@ -118,6 +118,44 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
         "rollouts has no option 'iteration'; did you mean 'iterations', 'integrator'?",
     ),
     "robot": (lambda r: lw.mass_matrix("arm", Q), "robot is str, needs a Mechanism (from load, Builder or compose)"),
+    "robot to attach": (
+        lambda r: lw.attach(r, "hand", to="hand"),
+        "robot is str, needs a Mechanism (from load, Builder or compose)",
+    ),
+    "robots of a scene": (
+        lambda r: lw.compose([r, r]),
+        "parts is list, needs mechanisms by key: {'left': robot, 'right': robot}",
+    ),
+    "robot of a map": (
+        lambda r: lw.mujoco_map(3),
+        "robot is int, needs a Mechanism (from load, Builder or compose)",
+    ),
+    "no sensors": (
+        lambda r: lw.Sensors(r.with_sensors(lw.Sensor("spin", "gyro", "hand")), []),
+        "names of sensors is empty; by default, names=None, all are computed",
+    ),
+    "joints to lock": (
+        lambda r: r.reduced(None),
+        "fixed is None, needs a list of joints, or coordinates by joint: {'elbow': 0.0}",
+    ),
+    "where a joint is locked": (
+        lambda r: r.reduced({"shoulder": "up"}),
+        "coordinate of locked joint 'shoulder' is 'up', needs numbers",
+    ),
+    "new names": (
+        lambda r: r.renamed("left"),
+        "names is 'left', needs new names by old ones, or a function from old to new ones",
+    ),
+    "part of the way": (lambda r: r.interpolate(Q, Q, "half"), "part is 'half', needs numbers"),
+    "nan of the way": (lambda r: r.interpolate(Q, Q, np.nan), "part holds NaN or infinity"),
+    "size of a batch": (
+        lambda r: r.random_states(0, -1),
+        "size is -1, needs a whole number that is not negative, or several",
+    ),
+    "sizes of a batch": (
+        lambda r: r.random(0, (2, 0.5)),
+        "size is (2, 0.5), needs a whole number that is not negative, or several",
+    ),
 }
 
 
@@ -125,6 +163,47 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
 def test_the_error_says_what_is_wrong(arm: lw.Mechanism, call: str) -> None:
     make, message = CALLS[call]
     with pytest.raises(lw.InputError, match=f"^{re.escape(message)}$"):
+        make(arm)
+
+
+METHODS_OF_NAMES = [
+    *("without_bodies", "with_actuated", "with_independent", "without_actuators", "without_frames"),
+    *("without_contacts", "unconstrained"),
+]
+
+
+@pytest.mark.parametrize("method", METHODS_OF_NAMES)
+def test_names_in_a_list_are_to_be_given_one_by_one(arm: lw.Mechanism, method: str) -> None:
+    with pytest.raises(lw.InputError, match=re.escape(f"{method} takes names, not ['upper']: {method}(*names)")):
+        getattr(arm, method)(["upper"])
+
+
+PARTS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
+    "rest": (lambda r: lw.Tendon("t", {"shoulder": 1.0}, rest=3), "tendon 't': rest is 3, needs two numbers"),
+    "limits": (lambda r: lw.Tendon("t", {"shoulder": 1.0}, limits="no"), "tendon 't': limits is 'no', needs numbers"),
+    "joints": (
+        lambda r: lw.Tendon("t", ["shoulder"]),
+        "tendon 't': joints is ['shoulder'], needs coefficients by joint, such as {'knee': 0.5}",
+    ),
+    "gear": (
+        lambda r: r.with_actuators(lw.Actuator("m", "shoulder", 2.0)),
+        "actuator 'm' has the gear 2.0, needs a tuple of finite numbers",
+    ),
+    "gain": (
+        lambda r: r.with_actuators(lw.Actuator("m", "shoulder", (1.0,), gain=3.0)),
+        "actuator 'm' has the gain 3.0, needs three finite numbers",
+    ),
+    "range": (
+        lambda r: r.with_actuators(lw.Actuator("m", "shoulder", (1.0,), limits=(2.0, 1.0))),
+        "actuator 'm' has limits (2.0, 1.0), needs two numbers, the first not greater",
+    ),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_numbers_of_tendons_and_actuators_are_checked(arm: lw.Mechanism, part: str) -> None:
+    make, message = PARTS[part]
+    with pytest.raises(lw.ModelError, match=f"^{re.escape(message)}$"):
         make(arm)
 
 

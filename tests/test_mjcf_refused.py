@@ -46,6 +46,7 @@ UNSUPPORTED = {
     "a spring that yields": model(
         SITES, "", TENDONS.replace('name="one"', 'name="one" stiffness="1" springyield="0.1"')
     ),
+    "a spring of a joint that yields": model(body('<joint stiffness="1" springyield="0.1"/>')),
     "unknown section": model("", "<physics/>"),
     "unknown in a body": model(body("<motor/>")),
     "unknown in the world": model("<motor/>"),

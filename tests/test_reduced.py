@@ -167,3 +167,15 @@ def test_bad_calls() -> None:
         robot.reduced({first: [1.0, 2.0]})
     with pytest.raises(lw.InputError, match="both were given"):
         robot.reduced({first: 1.0}, q=robot.neutral())
+
+
+@pytest.mark.parametrize("armature", [0.0, 0.1])
+def test_a_body_goes_with_all_joints_that_move_it(armature: float) -> None:
+    """Several joints of a body in MJCF have bodies without mass between them."""
+    rod = '<geom type="capsule" fromto="0 0 0 .3 0 .1" size=".03"/>'
+    robot = lw.loads(f"""<mujoco><default><joint armature="{armature}"/></default><worldbody>
+      <body name="a"><joint name="shoulder"/>{rod}<body name="b"><joint name="x" axis="1 0 0"/><joint name="y"/>
+        <joint name="z" axis="0 1 0"/>{rod}<body name="c"><joint name="wrist"/>{rod}</body></body></body>
+      </worldbody></mujoco>""")
+    assert robot.without_bodies("b").joint_names == ("shoulder",)
+    assert robot.without_bodies("c").joint_names == ("shoulder", "x", "y", "z")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -271,6 +272,32 @@ def test_bodies_without_mass_between_joints_are_joints_of_one_body() -> None:
     back = saved(robot, "mjcf", pose=(0.4, -0.3))
     assert back.body_names == ("arm_after_first", "arm")
     assert discrepancy(robot, back, closed_states(robot, 3)) < 1e-14
+
+
+@pytest.mark.parametrize("joint", ['type="hinge" axis="0 0 1"', 'type="ball" pos=".1 .2 .3"'])
+def test_three_joints_of_one_body_stay_in_it_under_their_names(joint: str) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    text = f"""<mujoco><worldbody><body name="arm" pos="0 0 1" euler="10 20 30">
+      <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0" ref=".3"/><joint {joint}/>
+      <geom type="capsule" fromto="0 0 0 .3 0 .1" size=".03"/></body></worldbody></mujoco>"""
+    robot = lw.loads(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        written = robot.to_text("mjcf")
+    mujoco.MjModel.from_xml_string(written)  # where every moving body has mass
+    assert lw.loads(written).body_names == robot.body_names
+    assert discrepancy(robot, lw.loads(written), closed_states(robot, 3)) < 1e-14
+
+
+def test_a_body_without_mass_stays_where_a_sensor_or_a_tendon_is_on_it() -> None:
+    build = lw.Builder("two axes").body("between").body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.4, 0, 0)))
+    build.joint("first", lw.Revolute("x"), "world", "between", (0, 0, 1))
+    build.joint("second", lw.Revolute("z"), "between", "arm", (0, 0.1, 0))
+    robot = build.build()
+    sensed = saved(robot.with_sensors(lw.Sensor("eye", "framepos", "arm", reference="between")), "mjcf")
+    pulled = saved(robot.with_tendons(lw.Tendon("cable", path=("world", "between"))), "mjcf")
+    assert sensed.body_names == pulled.body_names == robot.body_names
+    assert not sensed.sensors[0].refused
 
 
 # Other libraries -----------------------------------------------------------------------------------------------------

@@ -234,6 +234,16 @@ def test_locked_joints_carry_what_moving_ones_carried() -> None:
         lw.Sensors(locked, "ballquat")
 
 
+def test_the_length_of_an_actuator_on_locked_joints_is_not_sensed() -> None:
+    robot = lw.zoo.pendulum(2).without_actuators()
+    first, second = robot.joint_names
+    robot = robot.with_actuators(lw.Actuator("both", second, (1.0,), also=((first, 2.0),)), second)
+    robot = robot.with_sensors(lw.Sensor("length", "actuatorpos", "both"), lw.Sensor("own", "actuatorpos", second))
+    held = robot.reduced({first: 0.5})
+    assert "is locked" in held.sensor("length").refused
+    assert_close(lw.sensor_data(held, [0.3])["own"], [0.3], 1e-15)
+
+
 def test_what_is_gone_is_not_sensed() -> None:
     robot = everything().without_bodies("fist")
     names = {sensor.name for sensor in robot.sensors}
@@ -285,6 +295,19 @@ def test_along_a_trajectory() -> None:
     assert values["imu"].shape == (len(run), 3)
     a = lw.ForwardDynamics(robot).plain()(run.q, run.v, np.zeros((len(run), 2)))
     assert_close(values["imu"], lw.sensor_data(robot, run.q, run.v, a)["imu"], 1e-8)
+
+
+def test_dampers_along_runge_kutta_steps_act_at_the_states() -> None:
+    """Stages of Runge-Kutta methods are explicit: nothing of a step of Euler with dampers at its end."""
+    robot = lw.zoo.pendulum(2)
+    build = lw.Builder("damped").add_mechanism(robot).frame("peg", "world", (0.5, 0, 0))
+    build.tendon(lw.Tendon("cable", path=("peg", robot.body_names[-1]), stiffness=5.0, damping=2.0))
+    build.sensor(lw.Sensor("imu", "accelerometer", robot.body_names[-1]))
+    robot = build.build().with_parameters(damping=[3.0, 5.0], stiffness=[40.0, 0.0])
+    run = lw.simulate(robot, [0.4, 0.3], [1.0, 2.0], seconds=0.02, integrator="rk4", record_every=5)
+    tau = lw.passive_forces(robot, run.q, run.v) + lw.tendon_forces(robot, run.q, run.v)
+    a = lw.ForwardDynamics(robot).plain()(run.q, run.v, tau)
+    assert_close(run.sensors()["imu"], lw.sensor_data(robot, run.q, run.v, a)["imu"], 1e-9)
 
 
 def test_a_stop_of_a_tendon_pulls_at_bodies() -> None:

@@ -66,6 +66,43 @@ def test_every_type_has_the_values_of_mujoco(compiled: bool) -> None:
         compare(sensors, sensors(*(given[name] for name in sensors.inputs)), model, data)
 
 
+@pytest.mark.parametrize(
+    "weighed",
+    [
+        '<inertial mass="1" pos=".1 0 0" diaginertia=".1 .2 .25" quat="-.39 .51 -.56 .52"/>',
+        '<geom type="box" size=".1 .2 .3" quat="-.57 .75 -.82 .76"/>',
+        '<frame quat="-.2 .3 .1 .6"><geom type="capsule" size=".1 .2" euler="170 160 150"/></frame>',
+        '<geom type="capsule" size=".1" fromto="0 0 0 .3 -.2 -.6"/>',
+    ],
+)
+def test_the_sign_of_the_orientation_of_an_inertial_frame(weighed: str) -> None:
+    text = f"""<mujoco><worldbody><body name="a" quat="-.3 .2 .8 .1"><joint/>{weighed}</body></worldbody>
+      <sensor><framequat name="q" objtype="body" objname="a"/></sensor></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.7
+    mujoco.mj_forward(model, data)
+    for robot in (lw.loads(text), lw.from_mujoco(model)):
+        assert_close(lw.sensor_data(robot, [0.7])["q"], data.sensordata, 1e-12)
+
+
+@pytest.mark.parametrize("groups", [(0, 0), (0, 5), (5, 5)])
+@pytest.mark.parametrize("scaled", ["", 'settotalmass="5"'])
+def test_the_center_of_mass_of_a_body_that_cannot_move(groups: tuple[int, int], scaled: str) -> None:
+    geoms = "".join(
+        f'<geom type="box" size=".1 .2 .3" pos=".1 {y} .3" mass="1" group="{group}"/>'
+        for y, group in zip((0.2, 0.6), groups, strict=True)
+    )
+    text = f"""<mujoco><compiler inertiagrouprange="0 3" {scaled}/><worldbody><body name="b" pos="1 2 3">{geoms}
+      <body><joint/><geom size=".1"/></body></body></worldbody>
+      <sensor><framepos name="x" objtype="body" objname="b"/></sensor></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    for robot in (lw.loads(text), lw.from_mujoco(model)):
+        assert_close(lw.sensor_data(robot, [0.0])["x"], data.sensordata, 1e-12)
+
+
 def test_a_batch_in_native_code_is_that_of_plain_text() -> None:
     model, robot = everything()
     sensors = lw.Sensors(robot)

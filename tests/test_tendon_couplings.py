@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from functools import cache
 
 import mujoco
@@ -112,6 +113,49 @@ def test_changed_copies_keep_the_rope() -> None:
         np.testing.assert_allclose(lw.constraint_jacobian(copy, q), J, rtol=0, atol=1e-14)
     np.testing.assert_allclose(lw.constraint_jacobian(robot.scaled(length=2.0), q), 2 * J, rtol=0, atol=1e-14)
     robot.draw_graph()
+
+
+def test_tendons_of_couplings_are_renamed_and_saved_once() -> None:
+    words = text(f"<equality>{EQUALITIES['two spatial']}</equality>")
+    robot = lw.loads(words, "mjcf", contacts=False).renamed(lambda name: f"new {name}")
+    (held,) = robot.constraints
+    assert isinstance(held, lw.TendonCoupling)
+    assert [tendon.name for tendon in held.tendons] == ["new t0", "new t1"]
+    back = lw.loads(robot.to_text("mjcf"), "mjcf", contacts=False)
+    assert [tendon.name for tendon in back.tendons] == [tendon.name for tendon in robot.tendons]
+    alone = replace(robot.without_actuators(), tendons=())  # a constraint alone has them: their springs do not act
+    back = lw.loads(alone.to_text("mjcf"), "mjcf", contacts=False)
+    q, v = back.random(0), np.ones(back.nv)
+    assert not lw.tendon_forces(back, q, v).any()
+    np.testing.assert_allclose(lw.constraint_jacobian(back, q), lw.constraint_jacobian(alone, q), atol=1e-12)
+
+
+POLYNOMIALS = """<mujoco><compiler angle="radian"/><worldbody><body name="a"><joint name="ja" axis="0 1 0" ref=".2"/>
+  <geom size=".1" pos=".1 0 0"/><body name="b" pos=".3 0 0"><joint name="jb" type="slide" axis="0 1 0" ref=".1"/>
+  <geom size=".1"/><body name="c" pos=".3 0 0"><joint name="jc" type="slide" axis="0 0 1"/><geom size=".1"/></body>
+  </body></body></worldbody><tendon><fixed name="t1"><joint joint="ja" coef="2"/><joint joint="jb" coef="-1"/></fixed>
+  <fixed name="t2"><joint joint="jc" coef=".7"/></fixed><fixed name="t3"><joint joint="ja" coef=".7"/></fixed>
+  <fixed name="t4"><joint joint="ja" coef=".5"/></fixed></tendon>
+  <equality><tendon name="of three" tendon1="t1" tendon2="t2" polycoef=".1 .2 .3 .4 .5"/>
+  <tendon name="of one" tendon1="t3" tendon2="t4" polycoef=".1 .2 .3 .4 .5"/></equality></mujoco>"""
+
+
+def test_polynomials_of_joints_are_scaled_locked_held_and_saved() -> None:
+    robot, q = lw.loads(POLYNOMIALS, contacts=False), np.array([0.3, 0.2, 0.5])
+    error, J = lw.constraint_error(robot, q), lw.constraint_jacobian(robot, q)
+    larger = robot.scaled(2.0, time=1.0)  # the rows are those of the hinge, which has no length
+    moved = q * [1.0, 2.0, 2.0]
+    np.testing.assert_allclose(lw.constraint_error(larger, moved), error, atol=1e-14)
+    np.testing.assert_allclose(lw.constraint_jacobian(larger, moved), J / [1.0, 2.0, 2.0], atol=1e-14)
+    held = robot.reduced({"jb": q[1]})
+    np.testing.assert_allclose(lw.constraint_error(held, q[[0, 2]]), error, atol=1e-14)
+    np.testing.assert_allclose(lw.constraint_jacobian(held, q[[0, 2]]), J[:, [0, 2]], atol=1e-14)
+    there = robot.unconstrained().constrained(*robot.constraints, at=q)
+    assert np.abs(lw.constraint_error(there, q)).max() < 1e-14
+    with pytest.warns(lw.ModelWarning, match="MJCF adds no constant to the length of a tendon"):
+        written = held.to_text("mjcf")
+    mujoco.MjModel.from_xml_string(written)
+    np.testing.assert_allclose(lw.constraint_error(lw.loads(written), q[[0, 2]]), error, atol=1e-14)
 
 
 def test_wrong_couplings_are_refused() -> None:

@@ -203,6 +203,28 @@ def named_options(*further: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
+def each_name(names: Iterable[Any], called: str) -> tuple[str, ...]:
+    """Names that a method was given one by one; an `InputError` for anything else, such as one list of them."""
+    given = tuple(names)
+    for name in given:
+        if not isinstance(name, str):
+            example = f": {called}(*names)" if isinstance(name, list | tuple | set) else ""
+            raise InputError(f"{called} takes names, not {name!r}{example}")
+    return given
+
+
+def batch_shape(size: Any) -> tuple[int, ...]:
+    """The shape of a batch, from a whole number or several."""
+    given = (size,) if isinstance(size, Integral) else size
+    try:
+        lead = tuple(int(n) if isinstance(n, Integral) else -1 for n in given)
+    except TypeError:
+        lead = (-1,)
+    if any(n < 0 for n in lead):
+        raise InputError(f"size is {size!r}, needs a whole number that is not negative, or several")
+    return lead
+
+
 def above_zero(x: Any, name: str) -> float:
     """``x`` as a number above zero."""
     if isinstance(x, bool | np.bool_) or not isinstance(x, Real) or not 0 < float(x) < np.inf:

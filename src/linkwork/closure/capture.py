@@ -18,6 +18,7 @@ from linkwork.model.constraints import (
     Cardan,
     CenterOfMass,
     Constraint,
+    FixedTendonCoupling,
     FunctionCoupling,
     JointCoupling,
     JointLock,
@@ -73,6 +74,8 @@ def _captured(robot: Model, constraint: Constraint, q: Floats) -> Constraint:
     if isinstance(constraint, PolynomialCoupling):
         c0, *rest = constraint.coefficients
         return replace(constraint, coefficients=(c0 + float(_error(robot, constraint, q)[0]), *rest), **kept)
+    if isinstance(constraint, FixedTendonCoupling):
+        return replace(constraint, value=constraint.value + float(_error(robot, constraint, q)[0]), **kept)
     if isinstance(constraint, TendonCoupling):
         off = float(_error(robot, constraint, q)[0])
         return replace(constraint, follower_origin=constraint.follower_origin + off, **kept)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from linkwork.closure.assembly import assemble
 from linkwork.closure.mobility import project_velocity
 from linkwork.errors import AssemblyError, InputError
+from linkwork.inputs import batch_shape
 from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 
@@ -34,9 +36,9 @@ def random_states(
 ) -> RandomStates:
     """Random states; see `Mechanism.random_states`."""
     rng = np.random.default_rng(seed)
-    lead = (size,) if isinstance(size, int) else tuple(size)
-    if not speed >= 0 or not np.isfinite(speed):
-        raise InputError(f"speed is {speed}, needs a number that is not negative")
+    lead = batch_shape(size)
+    if not isinstance(speed, Real) or not 0 <= speed < np.inf:
+        raise InputError(f"speed is {speed!r}, needs a number that is not negative")
     count = int(np.prod(lead, dtype=np.int64))
     q = _closed(robot, rng, count) if any(c.enabled for c in robot.constraints) else robot.random(rng, count)
     v = speed * rng.normal(size=(count, robot.nv))

@@ -344,7 +344,7 @@ class Builder:
                 name, link = (part.named(given) if given else "" for given in (shape.name, shape.link))
                 self._shapes.append(replace(shape, body=body, placement=placement, name=name, link=link))
         self.add_contacts(part_contacts(part.kept_pairs(), self._contacts, part.named, part.moved))
-        names = Renaming(part.named, part.named, to, part.at, part.named(""))
+        names = Renaming(part.named, part.named, part.named, to, part.at, part.named(""))
         for constraint in other.constraints:
             if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
                 constraint = replace(constraint, bodies=other.body_names)

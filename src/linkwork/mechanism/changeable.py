@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import named_options
+from linkwork.inputs import each_name, named_options
 from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 from linkwork.model.sensors import Sensor
@@ -85,14 +85,15 @@ class Changeable(Model):
     def without_bodies(self, *bodies: str) -> Self:
         """A new mechanism without these bodies and all that they carry; this one is unchanged.
 
-        Frames, shapes, contacts, constraints and actuators that need what is gone are gone, too.
+        Frames, shapes, contacts, constraints and actuators that need what is gone are gone, too, and so are bodies
+        without mass that led to it alone.
 
         Args:
             bodies: Names of moving bodies.
         """
         from linkwork.mechanism.names import without_bodies
 
-        return without_bodies(self, bodies)
+        return without_bodies(self, each_name(bodies, "without_bodies"))
 
     def mirrored(self, plane: Literal["xy", "xz", "yz"] = "xz") -> Self:
         """The mirror image, such as a left arm from a right one; this one is unchanged.
@@ -127,7 +128,7 @@ class Changeable(Model):
         """
         from linkwork.closure.clusters import independent
 
-        return independent(self, joints)
+        return independent(self, each_name(joints, "with_independent"))
 
     def with_actuated(self, *joints: str) -> Self:
         """The same with these joints marked as actuated, and all others as passive; this one is unchanged.
@@ -140,7 +141,7 @@ class Changeable(Model):
         """
         from linkwork.mechanism.names import actuated
 
-        return actuated(self, joints)
+        return actuated(self, each_name(joints, "with_actuated"))
 
     def without_actuators(self, *names: str) -> Self:
         """A new mechanism without these actuators; without any, if none is named. Marks of joints stay.
@@ -150,7 +151,7 @@ class Changeable(Model):
         """
         from linkwork.mechanism.names import without_actuators
 
-        return without_actuators(self, names)
+        return without_actuators(self, each_name(names, "without_actuators"))
 
     def without_frames(self, *names: str) -> Self:
         """A new mechanism without these frames; this one is unchanged.
@@ -160,7 +161,7 @@ class Changeable(Model):
         """
         from linkwork.mechanism.names import without_frames
 
-        return without_frames(self, names)
+        return without_frames(self, each_name(names, "without_frames"))
 
     @property
     def parameters(self) -> Mapping[ParameterName, Floats]:
@@ -269,4 +270,4 @@ class Changeable(Model):
         """
         from linkwork.mechanism.contacts import kept_contacts
 
-        return replace(self, contacts=kept_contacts(self, names))
+        return replace(self, contacts=kept_contacts(self, each_name(names, "without_contacts")))

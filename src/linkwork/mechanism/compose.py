@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from linkwork.errors import InputError
 from linkwork.mechanism.builder import Builder
 from linkwork.mechanism.mechanism import Mechanism
+from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model
 from linkwork.model.placement import PlacementLike, as_placement
@@ -26,8 +27,12 @@ def compose(
             origin.
         name: Name of the scene.
     """
+    if not isinstance(parts, Mapping):
+        raise InputError(f"parts is {type(parts).__name__}, needs mechanisms by key: {{'left': robot, 'right': robot}}")
     if not parts:
         raise InputError("compose needs at least one mechanism")
+    for part in parts.values():
+        check_robot(part)
     places = dict(at or {})
     for key in places:
         if key not in parts:
@@ -61,6 +66,8 @@ def attach(
         by: The frame of ``other`` that is put there; by default its world. Where ``other`` floats, a frame on any of
             its bodies: its `Free` joint is gone then.
     """
+    for robot in (base, other):
+        check_robot(robot)
     frame = base.frame(to)
     here = base.frames[frame.body].placement.inverse() * frame.placement * as_placement(at)
     build = Builder(base.name, gravity=base.gravity)

@@ -41,9 +41,9 @@ class JointOptions(TypedDict, total=False):
     damping: PerCoordinate
     """Viscous damping."""
     friction: PerCoordinate
-    """Dry friction; stored, not applied."""
+    """Dry friction, which steps with contacts apply."""
     stiffness: PerCoordinate
-    """Stiffness of a spring."""
+    """Stiffness of a spring; that of a spherical, planar or free joint is kept and does not act."""
     rest: PerCoordinate | None
     """Rest position of the spring; by default the neutral position of the joint."""
 

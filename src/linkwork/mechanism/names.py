@@ -33,6 +33,8 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
                 )
         given = names
         table = {old: str(given.get(old, old)) for old in known}
+    elif not callable(names):
+        raise InputError(f"names is {names!r}, needs new names by old ones, or a function from old to new ones")
     else:
         table = {old: str(names(old)) for old in known}
     table[WORLD] = WORLD
@@ -45,7 +47,7 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
         for made in after:
             if not made or after.count(made) > 1:
                 raise InputError(f"two {kind} would be called '{made}'" if made else f"one of the {kind} has no name")
-    to = Renaming(new, new)
+    to = Renaming(new, new, new)
     return replace(
         robot,
         name=robot.name if name is None else name,
@@ -98,6 +100,7 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
     for joint in robot.joints:  # parents come first
         if joint.parent in gone:
             gone.add(joint.child)
+    gone |= _empty_links(robot, gone)
     joints = tuple(j for j in robot.joints if j.child not in gone)
     inertias = {body: inertia for body, inertia in robot.inertias.items() if body not in gone}
     check_leaves(joints, inertias)
@@ -125,6 +128,22 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
         sensors=(),
     )
     return replace(made, sensors=kept_sensors(robot, made))
+
+
+def _empty_links(robot: Model, gone: set[str]) -> set[str]:
+    """Bodies that are nothing but links to those that are gone, such as those between several joints of one body."""
+    used = {frame.body for name, frame in robot.frames.items() if name != frame.body}
+    used |= {shape.body for shape in robot.shapes}
+    carried: dict[str, list[str]] = {}
+    for joint in robot.joints:
+        carried.setdefault(joint.parent, []).append(joint.child)
+    found: set[str] = set()
+    for joint in reversed(robot.joints):
+        body, inertia = joint.child, robot.inertias[joint.child]
+        massless = inertia.mass == 0 and not inertia.rotational.any()
+        if massless and body not in used and body in carried and gone | found >= set(carried[body]):
+            found.add(body)
+    return found
 
 
 def kept_activations(robot: Model, actuators: Sequence[Actuator]) -> dict[str, Floats]:

@@ -109,8 +109,19 @@ def locked_sensors(robot: Model, tree: Tree, locked: Mapping[str, object], made:
     for sensor in robot.sensors:
         if sensor.type in OUTBOARD and not sensor.refused:
             sensor = _with_locked(robot, tree, locked, sensor)
+        elif sensor.type == "actuatorpos" and not sensor.refused:
+            sensor = _of_moving_joints(robot, locked, sensor)
         found.append(replace(_computed(made, sensor), neutral_quaternion=None))
     return tuple(found)
+
+
+def _of_moving_joints(robot: Model, locked: Mapping[str, object], sensor: Sensor) -> Sensor:
+    """The sensor of an actuator's length, which is not computed where it is that of locked joints, too."""
+    actuator = next(a for a in robot.actuators if a.name == sensor.of)
+    held = [joint for joint, _ in actuator.gears if joint in locked]
+    return (
+        sensor.without(f"joint '{held[0]}', a part of the length of '{actuator.name}', is locked") if held else sensor
+    )
 
 
 def _with_locked(robot: Model, tree: Tree, locked: Mapping[str, object], sensor: Sensor) -> Sensor:

@@ -8,7 +8,7 @@ more is left out, if it holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -21,11 +21,12 @@ from linkwork.mechanism.leaves import check_leaves
 from linkwork.mechanism.names import kept_activations
 from linkwork.mechanism.outboard import locked_sensors
 from linkwork.mechanism.topology import Tree
-from linkwork.model.arrays import Floats
+from linkwork.model.arrays import Floats, numbers
 from linkwork.model.constraints import (
     WORLD,
     CenterOfMass,
     Constraint,
+    FixedTendonCoupling,
     FunctionCoupling,
     JointCoupling,
     LinearCombination,
@@ -60,8 +61,9 @@ def _locked(
     robot: Model, fixed: Sequence[str] | Mapping[str, npt.ArrayLike], q: npt.ArrayLike | None
 ) -> dict[str, Floats]:
     """Coordinates of the locked joints, by name."""
-    if isinstance(fixed, str):
-        raise InputError(f"fixed is '{fixed}', needs a list of joints, or coordinates by joint: {{'{fixed}': 0.0}}")
+    if isinstance(fixed, str) or not isinstance(fixed, Iterable):
+        example = fixed if isinstance(fixed, str) else "elbow"
+        raise InputError(f"fixed is {fixed!r}, needs a list of joints, or coordinates by joint: {{'{example}': 0.0}}")
     at = robot.neutral() if q is None else np.asarray(robot.normalize(q))
     if at.shape != (robot.nq,):
         raise InputError(f"q is one configuration of {robot.nq} numbers, not {at.shape}")
@@ -71,7 +73,8 @@ def _locked(
     known: dict[str, Floats] = {}
     for name in fixed:
         joint = robot.joint(name)
-        values = np.atleast_1d(np.array(given.get(name, at[robot.q_slice(name)]), dtype=np.float64))
+        own = given.get(name, at[robot.q_slice(name)])
+        values = np.atleast_1d(numbers(own, f"coordinate of locked joint '{name}'", InputError))
         if values.shape != (joint.type.nq,) or not np.isfinite(values).all():
             raise InputError(f"joint '{name}' is locked at {values.tolist()}, needs {joint.type.nq} finite numbers")
         known[name] = values
@@ -194,6 +197,10 @@ class _Reduction:
             held = sum(c * value[name] for name, c in constraint.coefficients.items() if name in value)
             left = {name: constraint.coefficients[name] for name in free}
             return JointCoupling(left, constraint.offset - held, **options)
+        if isinstance(constraint, FixedTendonCoupling):
+            gone = sum(term.at(value[term.joint]) for term in constraint.terms if term.joint in value)
+            moving = tuple(term for term in constraint.terms if term.joint in free)
+            return replace(constraint, terms=moving, value=constraint.value - gone, **options)
         if isinstance(constraint, PolynomialCoupling) and constraint.follower in free:
             x = value[str(constraint.leader)] - constraint.leader_origin
             at = float(np.polynomial.polynomial.polyval(x, constraint.coefficients))

@@ -32,6 +32,7 @@ from linkwork.model.constraints import (
     CenterOfMass,
     Constraint,
     Coupling,
+    FixedTendonCoupling,
     Follows,
     FunctionCoupling,
     Gear,
@@ -43,6 +44,7 @@ from linkwork.model.constraints import (
     Rod,
     Rolling,
     TendonCoupling,
+    Term,
 )
 from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes
 from linkwork.model.inertia import Inertia
@@ -345,6 +347,9 @@ def _constraint(robot: Model, constraint: Constraint, by: Scaling) -> Constraint
         changes["coefficients"] = [c * row[0] / x**k for k, c in enumerate(constraint.coefficients)]
         changes["follower_origin"] = constraint.follower_origin * row[0]
         changes["leader_origin"] = constraint.leader_origin * x
+    elif isinstance(constraint, FixedTendonCoupling):
+        changes["terms"] = tuple(_term(term, by.coordinate(robot, term.joint), row[0]) for term in constraint.terms)
+        changes["value"] = constraint.value * row[0]
     elif isinstance(constraint, JointLock):
         changes["position"] = (np.asarray(constraint.position) * row).tolist()
     elif isinstance(constraint, Follows):
@@ -372,6 +377,12 @@ def _constraint(robot: Model, constraint: Constraint, by: Scaling) -> Constraint
             place: np.asarray(m) * (row[:, None] / column) for place, m in constraint.matrices.items()
         }
     return replace(constraint, **changes)
+
+
+def _term(term: Term, unit: float, row: float) -> Term:
+    """The polynomial of a coordinate in another unit, with values in that of its row."""
+    c1, c2, c3, c4 = (c * row / unit ** (k + 1) for k, c in enumerate(term.coefficients))
+    return replace(term, coefficients=(c1, c2, c3, c4), origin=term.origin * unit)
 
 
 def _function(function: Callable[..., Any], over: Sequence[float], rows: Floats) -> Callable[..., Any]:

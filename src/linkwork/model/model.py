@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, ModelError
-from linkwork.model.arrays import Floats, VectorLike, finite_array
+from linkwork.inputs import each_name
+from linkwork.model.arrays import Floats, VectorLike, finite, finite_array
 from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import ContactPair
@@ -332,7 +333,8 @@ class Model:
             p: Configuration to reach, ``(..., nq)``.
             part: How far, any shape that broadcasts with the leading axes; beyond 1, farther in the same direction.
         """
-        return self.integrate(q, np.asarray(part, dtype=np.float64)[..., None] * self.difference(q, p))
+        far = finite(part, "part", InputError)
+        return self.integrate(q, far[..., None] * self.difference(q, p))
 
     def distance(self, q: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
         """How far ``p`` is from ``q``, ``(...)``: the length of their `difference`, angles and meters alike.
@@ -380,7 +382,7 @@ class Model:
         Args:
             names: Names of constraints to leave out; with none, all are.
         """
-        for name in names:
+        for name in each_name(names, "unconstrained"):
             self.row_slice(name)
         kept = tuple(c for c in self.constraints if names and c.name not in names)
         return replace(self, constraints=kept)

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.arrays import numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,23 +83,26 @@ class Tendon:
         if plain and len(plain) < len(given):
             raise self._error("path has frames and branches; give all frames of a branch in the branch")
         branches = (Branch(tuple(str(place) for place in plain)),) if plain else given
-        self._set(path=branches, joints={str(name): float(c) for name, c in dict(self.joints).items()})
+        if not isinstance(self.joints, Mapping):
+            raise self._error(f"joints is {self.joints!r}, needs coefficients by joint, such as {{'knee': 0.5}}")
+        self._set(joints={str(name): self._numbers(c, "coefficient", ()) for name, c in self.joints.items()})
+        self._set(path=branches)
         if bool(self.joints) == bool(branches):
             raise self._error("it needs either joints with coefficients, or a path")
-        self._set(offset=float(self.offset))
+        self._set(offset=self._numbers(self.offset, "offset", ()))
         if not np.isfinite([*self.joints.values(), self.offset]).all():
             raise self._error(f"coefficients are {dict(self.joints)}, offset {self.offset}; needs finite numbers")
         for what in ("stiffness", "damping", "friction"):
-            x = float(getattr(self, what))
+            x = self._numbers(getattr(self, what), what, ())
             if not 0 <= x < np.inf:
                 raise self._error(f"{what} is {x}, needs a finite number >= 0")
             self._set(**{what: x})
-        stiffness, damping = (float(x) for x in self.stop)
+        stiffness, damping = self._numbers(self.stop, "stop", (2,))
         if not (0 <= stiffness < np.inf and 0 <= damping < np.inf):
             raise self._error(f"stop is {self.stop}, needs two finite numbers >= 0")
         self._set(stop=(stiffness, damping))
         for what in ("rest", "limits", "force_limits"):
-            low, high = (float(x) for x in getattr(self, what))
+            low, high = self._numbers(getattr(self, what), what, (2,))
             if not low <= high:
                 raise self._error(f"{what} is {low} to {high}; the first must not be greater")
             self._set(**{what: (low, high)})
@@ -140,6 +144,13 @@ class Tendon:
         """
         path = tuple(Branch(tuple(place(site) for site in b.sites), b.divisor) for b in self.branches)
         return replace(self, name=name, path=path, joints={joint(n): c for n, c in self.joints.items()})
+
+    def _numbers(self, values: object, what: str, shape: tuple[int, ...]) -> Any:
+        """A number, or as many as are needed."""
+        array = numbers(values, f"tendon '{self.name}': {what}")
+        if array.shape != shape:
+            raise self._error(f"{what} is {values!r}, needs {'two numbers' if shape else 'a number'}")
+        return array.tolist()
 
     def _error(self, message: str) -> ModelError:
         return ModelError(f"tendon '{self.name}': {message}", subject=self.name)

@@ -12,6 +12,7 @@ from linkwork.errors import ModelError
 from linkwork.inputs import suggest
 from linkwork.model import lie
 from linkwork.model.activations import ACTIVATIONS
+from linkwork.model.arrays import numbers
 from linkwork.model.constraints import (
     WORLD,
     CenterOfMass,
@@ -36,12 +37,18 @@ def check_actuator(model: Model, actuator: Actuator) -> None:
     def fail(message: str) -> ModelError:
         return ModelError(f"actuator '{actuator.name}' {message}", subject=actuator.name)
 
+    for what, needed in (("gear", "a tuple of"), ("gain", "three"), ("bias", "three")):
+        given = numbers(getattr(actuator, what), f"actuator '{actuator.name}': {what}")
+        if given.ndim != 1 or (needed == "three" and given.size != 3) or not np.isfinite(given).all():
+            raise fail(f"has the {what} {getattr(actuator, what)}, needs {needed} finite numbers")
+    for what in ("limits", "force_limits", "activation_limits"):
+        given = numbers(getattr(actuator, what), f"actuator '{actuator.name}': {what}")
+        if given.shape != (2,) or not given[0] <= given[1]:
+            raise fail(f"has {what} {getattr(actuator, what)}, needs two numbers, the first not greater")
     if actuator.dynamics not in ("none", *ACTIVATIONS):
         raise fail(f"has dynamics {actuator.dynamics!r}, needs one of none, {', '.join(ACTIVATIONS)}")
     if actuator.has_activation and not 0 < actuator.time_constant < np.inf:
         raise fail(f"has the time constant {actuator.time_constant}, needs a finite number > 0")
-    if not actuator.activation_limits[0] <= actuator.activation_limits[1]:
-        raise fail(f"has activation limits {actuator.activation_limits}; the first must not be greater")
     if actuator.tendon:
         names = [tendon.name for tendon in model.tendons]
         if actuator.tendon not in names:

@@ -28,6 +28,16 @@ _JOINTS = ("free", "ball", "slide", "hinge")
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 _GAINS = ("fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user")
 _BIASES = ("none", "affine", "muscle", "dcmotor", "so3", "user")
+_TRANSMISSIONS = (
+    ("joint", "joint"),
+    ("jointinparent", "joint"),
+    ("cranksite", "site"),
+    ("tendon", "tendon"),
+    ("site", "site"),
+    ("body", "body"),
+)
+"""What an actuator acts on: attribute and kind of element, in MuJoCo's order."""
+_OPTIONS = ("gravity", "density", "viscosity", "timestep", "magnetic", "o_margin", "o_friction")
 _DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")
 
 
@@ -69,11 +79,11 @@ class _Writer:
 
     def text(self) -> str:
         """The document."""
+        if self.model.nflex:
+            raise UnsupportedFeature("the model has flexes: deformable bodies are not supported")
         root = etree.Element("mujoco", model=self._model_name())
         etree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false", boundmass="0")
-        step = repr(float(self.model.opt.timestep))
-        magnetic = _numbers(self.model.opt.magnetic)
-        etree.SubElement(root, "option", gravity=_numbers(self.model.opt.gravity), timestep=step, magnetic=magnetic)
+        self._option(root)
         world = etree.SubElement(root, "worldbody")
         elements = {0: world}
         for k in range(1, self.model.nbody):
@@ -96,6 +106,19 @@ class _Writer:
         if self.left_out:
             warnings.warn(f"{', '.join(self.left_out)}: no dynamics here, left out", ModelWarning, stacklevel=4)
         return str(etree.tostring(root, pretty_print=True, encoding="unicode"))
+
+    def _option(self, root: Any) -> None:
+        """Gravity and all else that holds everywhere, and what is switched off."""
+        import mujoco
+
+        given = self.model.opt
+        numbers = {name: _numbers(getattr(given, name)) for name in _OPTIONS}
+        groups = " ".join(str(k) for k in range(31) if int(given.disableactuator) >> k & 1)
+        option = etree.SubElement(root, "option", **numbers, **({"actuatorgroupdisable": groups} if groups else {}))
+        flag = etree.SubElement(option, "flag", override="enable" if int(given.enableflags) & 1 else "disable")
+        for name, bit in mujoco.mjtDisableBit.__members__.items():
+            if name.startswith("mjDSBL_") and int(given.disableflags) & int(bit):
+                flag.set(name.removeprefix("mjDSBL_").lower(), "disable")
 
     def _model_name(self) -> str:
         names = bytes(self.model.names)
@@ -128,10 +151,12 @@ class _Writer:
 
     def _body(self, parent: Any, k: int) -> Any:
         m = self.model
-        if m.body_mocapid[k] >= 0:
-            raise UnsupportedFeature(f"body '{m.body(k).name}' is a mocap body, which follows no dynamics")
+        if m.body_plugin[k] >= 0:
+            raise UnsupportedFeature(f"body '{m.body(k).name}' has a plugin, whose forces are not known")
         at = self._place(m.body_pos[k], m.body_quat[k])
         body = self._add(parent, "body", "body", k, **at)
+        if m.body_mocapid[k] >= 0:
+            body.set("mocap", "true")
         if m.body_gravcomp[k]:
             body.set("gravcomp", repr(float(m.body_gravcomp[k])))
         first = int(m.body_jntadr[k])
@@ -159,6 +184,8 @@ class _Writer:
         joint.set("damping", repr(float(m.dof_damping[dof])))
         joint.set("frictionloss", repr(float(m.dof_frictionloss[dof])))
         joint.set("stiffness", repr(float(m.jnt_stiffness[j])))
+        if np.any(getattr(m, "jnt_springyield", np.zeros(m.njnt))[j]):
+            joint.set("springyield", _numbers(m.jnt_springyield[j]))
         joint.set("limited", "true" if m.jnt_limited[j] else "false")
         if m.jnt_limited[j]:
             joint.set("range", _numbers(m.jnt_range[j]))
@@ -298,13 +325,9 @@ class _Writer:
         m = self.model
         section = etree.SubElement(root, "actuator")
         for k in range(m.nu):
-            kind = int(m.actuator_trntype[k])
-            target = {0: "joint", 1: "jointinparent", 3: "tendon"}.get(kind)
-            if target is None:
-                raise UnsupportedFeature(f"actuator '{m.actuator(k).name}' drives neither a joint nor a tendon")
-            driven = self._name("tendon" if target == "tendon" else "joint", int(m.actuator_trnid[k, 0]))
+            target, kind = _TRANSMISSIONS[int(m.actuator_trntype[k])]
             given = {
-                target: driven,
+                target: self._name(kind, int(m.actuator_trnid[k, 0])),
                 "gear": _numbers(m.actuator_gear[k]),
                 "gaintype": _GAINS[int(m.actuator_gaintype[k])],
                 "gainprm": _numbers(m.actuator_gainprm[k]),
@@ -312,7 +335,13 @@ class _Writer:
                 "biasprm": _numbers(m.actuator_biasprm[k]),
                 "dyntype": _DYNAMICS[int(m.actuator_dyntype[k])],
                 "dynprm": _numbers(m.actuator_dynprm[k]),
+                "group": str(int(m.actuator_group[k])),
             }
+            for what in ("armature", "damping", "delay"):  # of newer versions
+                if hasattr(m, f"actuator_{what}"):
+                    given[what] = _numbers(getattr(m, f"actuator_{what}")[k])
+            if np.any(getattr(m, "actuator_dampingpoly", np.zeros(m.nu))[k]):
+                given["damping"] += " " + _numbers(m.actuator_dampingpoly[k])
             if m.actuator_dyntype[k]:
                 given["actearly"] = "true" if m.actuator_actearly[k] else "false"
             for what in ("ctrl", "force", *(("act",) if m.actuator_dyntype[k] else ())):
@@ -320,7 +349,7 @@ class _Writer:
                 given[f"{what}limited"] = "true" if limited else "false"
                 if limited:
                     given[f"{what}range"] = _numbers(getattr(m, f"actuator_{what}range")[k])
-            self._add(section, "general", "actuator", k, **given)
+            self._add(section, "plugin" if m.actuator_plugin[k] >= 0 else "general", "actuator", k, **given)
 
 
 def _numbers(values: Any) -> str:

@@ -27,8 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.inputs import real_array
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import Floats
+from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD, Constraint, Point, Weld
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
@@ -246,9 +248,7 @@ class PinocchioMap:
         Args:
             q: Ours, ``(..., nq)``.
         """
-        ours = np.asarray(q, dtype=np.float64)
-        if ours.shape[-1:] != (self.robot.nq,):
-            raise InputError(f"q has shape {ours.shape}, needs (..., {self.robot.nq})")
+        ours = _checked(q, self.robot.nq, "q")
         parts = []
         for k in range(1, self.model.njoints):
             for part in _parts(self.model, k):
@@ -262,9 +262,7 @@ class PinocchioMap:
         Args:
             q: Pinocchio's, ``(..., model.nq)``.
         """
-        theirs = np.asarray(q, dtype=np.float64)
-        if theirs.shape[-1:] != (self.model.nq,):
-            raise InputError(f"q has shape {theirs.shape}, needs (..., {self.model.nq})")
+        theirs = _checked(q, self.model.nq, "q")
         found = _coordinates(self.model, theirs)
         parts = [found[name] for name in self.robot.joint_names]
         return np.concatenate(parts, axis=-1) if parts else theirs
@@ -275,7 +273,7 @@ class PinocchioMap:
         Args:
             v: Ours, ``(..., nv)``.
         """
-        ours = np.asarray(v, dtype=np.float64)
+        ours = _checked(v, self.robot.nv, "v")
         theirs = np.empty_like(ours)
         theirs[..., self.v_order] = ours
         return theirs
@@ -286,8 +284,14 @@ class PinocchioMap:
         Args:
             v: Pinocchio's, ``(..., nv)``.
         """
-        found: Floats = np.asarray(v, dtype=np.float64)[..., self.v_order]
-        return found
+        return _checked(v, self.robot.nv, "v")[..., self.v_order]
+
+
+def _checked(x: npt.ArrayLike, width: int, name: str) -> Floats:
+    array: Floats = real_array(x, name).astype(np.float64, copy=False)
+    if array.shape[-1:] != (width,):
+        raise InputError(f"{name} has shape {array.shape}, needs (..., {width})")
+    return array
 
 
 def pinocchio_map(robot: Mechanism, model: Any) -> PinocchioMap:
@@ -297,6 +301,9 @@ def pinocchio_map(robot: Mechanism, model: Any) -> PinocchioMap:
         robot: From `from_pinocchio`, or from the file that the model is from.
         model: A ``pinocchio.Model``.
     """
+    check_robot(robot)
+    if not hasattr(model, "njoints"):
+        raise InputError(f"model is {type(model).__name__}, needs a pinocchio.Model")
     places: dict[str, npt.NDArray[np.intp]] = {}
     for k in range(1, model.njoints):
         at = model.joints[k].idx_v

@@ -144,6 +144,8 @@ def _chosen(robot: Model, names: str | Sequence[str] | None) -> tuple[Sensor, ..
                 )
             if found.count(sensor) > 1:
                 raise InputError(f"sensor '{sensor.name}' is named twice")
+    if names is not None and not found:
+        raise InputError("names of sensors is empty; by default, names=None, all are computed")
     if not found:
         why = "; ".join(f"'{s.name}' ({s.type}): {s.refused}" for s in robot.sensors[:3])
         raise InputError(

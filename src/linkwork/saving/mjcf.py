@@ -112,12 +112,12 @@ class _Writer:
         chains: dict[str, list[TreeJoint]] = {}
         for joint in self.model.joints:
             chains[joint.child] = [*(chains.pop(joint.parent) if joint.parent in passed else ()), joint]
-            if joint.parent in passed:
-                *before, _ = chains[joint.child]
-                called = f"{joint.child}_after_{before[-1].name}"
-                if joint.parent != called:
+        for body, chain in chains.items():
+            for joint in chain[:-1]:
+                called = f"{body}_after_{joint.name}"
+                if joint.child != called:
                     what = f"a body without mass between two joints is none in MJCF: it is called '{called}'"
-                    self.report.leave_out("names", f"body '{joint.parent}'", what)
+                    self.report.leave_out("names", f"body '{joint.child}'", what)
         return list(chains.values())
 
     def _body(self, parent: Any, chain: Sequence[TreeJoint]) -> Any:
@@ -294,23 +294,27 @@ class _Writer:
 
 
 def massless_links(model: Model) -> set[str]:
-    """Bodies without mass and anything else on them, between two joints that are hinges or slides.
+    """Bodies without mass and anything else on them, after a hinge or slide, and before such a joint or a ball joint.
 
     Args:
         model: The model.
     """
     scalar = {j.child for j in model.joints if isinstance(j.type, Revolute | Prismatic | Universal)}
+    ball = {j.child for j in model.joints if isinstance(j.type, Spherical)}
     children: dict[str, list[str]] = {}
     for joint in model.joints:
         children.setdefault(joint.parent, []).append(joint.child)
     used = {frame.body for name, frame in model.frames.items() if name != frame.body}
     used |= {shape.body for shape in model.shapes} | {body for pair in model.contacts for body in pair.bodies}
-    used |= {model.frames[place].body for c in model.constraints for place in c.places}
+    places = [place for c in model.constraints for place in c.places]
+    places += [site for tendon in model.tendons for site in tendon.sites]
+    places += [name for s in model.sensors for name in (s.of, s.reference) if name in model.frames]
+    used |= {model.frames[place].body for place in places}
     found = set()
     for body in model.body_names:
         inertia, below = model.inertias[body], children.get(body, [])
         plain = inertia.mass == 0 and not inertia.rotational.any() and body not in used
-        if plain and len(below) == 1 and {body, below[0]} <= scalar:
+        if plain and len(below) == 1 and body in scalar and below[0] in scalar | ball:
             found.add(body)
     return found
 

@@ -134,6 +134,8 @@ class _Equalities:
         if leader is not None:
             shifted = shifted_polynomial((0.0, *equation.polynomial), ref(*leader) - equation.origin)
             constant, rising = constant - shifted[0], tuple(-c for c in shifted[1:])
+            if not linear:  # the same on both sides, as a tendon has joints
+                linear, rising = {leader: 1.0}, (1.0 + rising[0], *rising[1:])
         follower = next((key for key, factor in linear.items() if factor == 1 and key != leader), None)
         others = {key: factor for key, factor in linear.items() if key != follower}
         if follower is not None and leader is None and len(others) <= 1:

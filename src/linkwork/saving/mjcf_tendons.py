@@ -40,7 +40,7 @@ class MjcfTendons:
         self._taken = set(self._known)
         self._section: Any = None
         for tendon in layout.model.tendons:
-            self._write(tendon.name, tendon)
+            self._write(tendon.name, tendon, needed=tendon.is_passive or tendon.is_limited)
 
     def fixed(self, name: str, factors: Mapping[tuple[str, int], float], *, geared: bool = False) -> tuple[str, float]:
         """A fixed tendon with these coefficients, and what they are multiplied by: one of the model, or a new one.
@@ -88,12 +88,12 @@ class MjcfTendons:
         Args:
             tendon: The tendon.
         """
-        known = self._known.get(tendon.name)
-        if known is not None and _same(known, tendon):
-            return tendon.name
+        alike = [name for name, known in self._known.items() if _same(known, tendon) and self.has(name)]
+        if alike:
+            return tendon.name if tendon.name in alike else alike[0]
         name = fresh(tendon.name, self._taken)
-        self._known[name] = tendon
-        self._write(name, tendon)
+        self._known[name] = Tendon(name, tendon.joints, tendon.branches, offset=tendon.offset)  # springs do not act
+        self._write(name, self._known[name], needed=True)
         return name
 
     def _tendons(self) -> Any:
@@ -122,10 +122,12 @@ class MjcfTendons:
                 return f"in MJCF a range is not empty, as is {limits}"
         return ""
 
-    def _write(self, name: str, tendon: Tendon) -> None:
+    def _write(self, name: str, tendon: Tendon, *, needed: bool) -> None:
+        """Write a tendon; what cannot be said is left out where nothing needs it, or else refused."""
         unsaid = self._unsaid(tendon)
         if unsaid:
-            self.report.refuse("tendons", f"tendon '{name}'", unsaid)
+            note = self.report.refuse if needed else self.report.leave_out
+            note("tendons", f"tendon '{name}'", unsaid)
             return
         element = add(self._tendons(), "spatial" if tendon.is_spatial else "fixed", name=name)
         for joint, factor in tendon.joints.items():

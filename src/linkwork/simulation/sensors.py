@@ -19,9 +19,16 @@ from linkwork.inputs import StepMethod
 from linkwork.model.computed import computed_once
 from linkwork.model.joints import Free, Planar
 from linkwork.model.model import Model
+from linkwork.model.tendons import without_springs
 from linkwork.plans.contact_lcaba import HEAD
-from linkwork.quantities.actuation import acting_activations, commands_and_activations
+from linkwork.quantities.actuation import (
+    acting_activations,
+    commands_and_activations,
+    gravity_compensation,
+    tendon_forces,
+)
 from linkwork.quantities.arguments import Array
+from linkwork.quantities.functions import passive_forces
 from linkwork.quantities.sensors import Sensors, SensorValues
 from linkwork.simulation.actuation import frame_wrenches
 from linkwork.simulation.stepper import Stepper
@@ -121,25 +128,43 @@ def trajectory_sensors(trajectory: Motion, names: str | Sequence[str] | None = N
         found = _in_the_next_step(trajectory, step, acting if frames else None)
         if any(tendon.is_spatial for tendon in robot.tendons):  # with the stops, springs and dampers of the steps
             chosen = touched if robot.contacts else None
-            sensors = Sensors(replace(robot, tendons=step.robot.tendons), sensors.names, frames, chosen)
+            sprung = robot.tendons if settings.get("passive", True) else without_springs(robot.tendons)
+            pairs = zip(sprung, step.robot.tendons, strict=True)
+            tendons = tuple(replace(tendon, stop=stepped.stop) for tendon, stepped in pairs)
+            sensors = Sensors(replace(robot, tendons=tendons), sensors.names, frames, chosen)
     return _evaluated(sensors, given | found.inputs(robot, q, sensors.inputs))
 
 
 def _stepper(trajectory: Motion, robot: Model, frames: Sequence[str]) -> Stepper:
-    """Steps as those of the trajectory, by semi-implicit Euler."""
+    """Steps as those of the trajectory, by semi-implicit Euler; without springs and dampers where they are explicit."""
     kept = trajectory.settings
     same = {name: kept[name] for name in ("time_constant", "passive", "limits", "stops_at") if name in kept}
+    same["passive"] = kept.get("passive", True) and not _explicitly_passive(trajectory)
     method: StepMethod = "minimal" if kept["method"] == "minimal" else "auto"
     touched = trajectory.contact_state is not None
     return Stepper(robot, "euler", kept["dt"], method=method, wrenches=frames, contact=touched, **same)
 
 
+def _explicitly_passive(trajectory: Motion) -> bool:
+    """Whether springs and dampers acted as they were at a state: in stages of Runge-Kutta methods."""
+    return bool(trajectory.settings.get("passive", True)) and trajectory.settings["integrator"] != "euler"
+
+
+def _passive_torques(robot: Model, q: Array, v: Array) -> Array:
+    """Torques of springs and dampers of joints and tendons, and of gravity compensation, ``(..., nv)``."""
+    unstopped = replace(robot, tendons=tuple(replace(tendon, stop=(0.0, 0.0)) for tendon in robot.tendons))
+    return passive_forces(robot, q, v) + tendon_forces(unstopped, q, v) + gravity_compensation(robot, q)
+
+
 def _in_the_next_step(trajectory: Motion, step: Stepper, acting: Array | None) -> Forces:
     """Accelerations and forces in the steps that follow recorded states: all are made once more, in one batch."""
+    tau = trajectory.tau  # with what actuators make of commands
+    if _explicitly_passive(trajectory):
+        tau = tau + _passive_torques(step.source, trajectory.q, trajectory.v)
     made = step(
         trajectory.q,
         trajectory.v,
-        trajectory.tau,  # with what actuators make of commands
+        tau,
         wrenches=acting,
         contact_state=trajectory.contact_state,
     )

@@ -23,6 +23,7 @@ class Renaming:
     Args:
         place: New name of a body or frame.
         joint: New name of a joint.
+        tendon: New name of a tendon.
         world: Body that the world becomes.
         world_at: Where the world stands in the frame of that body.
         prefix: Put before the constraint's own name.
@@ -30,6 +31,7 @@ class Renaming:
 
     place: Callable[[str], str]
     joint: Callable[[str], str]
+    tendon: Callable[[str], str]
     world: str = WORLD
     world_at: Placement = field(default_factory=Placement)
     prefix: str = ""

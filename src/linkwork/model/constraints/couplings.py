@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -30,6 +30,15 @@ class Term:
     coordinate: int = 0
     """Which of the joint's coordinates."""
     holonomic: bool = True
+
+    def at(self, q: float) -> float:
+        """Its value where the coordinate is ``q``.
+
+        Args:
+            q: The coordinate.
+        """
+        x = q - self.origin
+        return sum(c * x ** (k + 1) for k, c in enumerate(self.coefficients))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +196,26 @@ class PolynomialCoupling(Coupling):
     def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
         leader = None if self.leader is None else names.joint(self.leader)
         return {"follower": names.joint(self.follower), "leader": leader}
+
+
+@dataclass(frozen=True, eq=False)
+class FixedTendonCoupling(Coupling):
+    """Polynomials of several joints that sum to a value: two fixed tendons of MJCF, one a polynomial of the other.
+
+    Args:
+        terms: The polynomials.
+        value: Their sum.
+    """
+
+    terms: tuple[Term, ...]
+    value: float = 0.0
+
+    def equations(self) -> tuple[Equation, ...]:
+        """One equation."""
+        return ((self.terms, self.value),)
+
+    def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
+        return {"terms": tuple(replace(term, joint=names.joint(term.joint)) for term in self.terms)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import ModelError
+from linkwork.model.arrays import numbers
 from linkwork.model.constraints.base import WORLD, Constraint, Renaming
 from linkwork.model.tendons import Tendon
 
@@ -39,7 +40,7 @@ class TendonCoupling(Constraint):
         for tendon in (self.follower, *(() if self.leader is None else (self.leader,))):
             if not isinstance(tendon, Tendon):
                 raise ModelError(f"TendonCoupling: {tendon!r} is no Tendon")
-        given = tuple(float(c) for c in self.coefficients)
+        given = tuple(numbers(self.coefficients, "TendonCoupling: coefficients").reshape(-1).tolist())
         if not 1 <= len(given) <= 5:
             raise ModelError(f"TendonCoupling: {len(given)} coefficients, needs 1 to 5")
         if self.leader is None:
@@ -81,6 +82,6 @@ class TendonCoupling(Constraint):
             raise self._error("a tendon passes the world's origin, which would move: name a frame there")
 
         def renamed(tendon: Tendon) -> Tendon:
-            return tendon.renamed(names.prefix + tendon.name, names.place_or_world, names.joint)
+            return tendon.renamed(names.tendon(tendon.name), names.place_or_world, names.joint)
 
         return {"follower": renamed(self.follower), "leader": None if self.leader is None else renamed(self.leader)}

@@ -51,6 +51,7 @@ from linkwork.parsing.mjcf.keyframes import read_activations, read_poses
 from linkwork.parsing.mjcf.motors import Motors, read_motors, with_resolved_damping_ratios
 from linkwork.parsing.mjcf.quaternions import NeutralOrientations
 from linkwork.parsing.mjcf.sensors import SensorReader
+from linkwork.parsing.mjcf.servos import UNLIMITED
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, read_settings
 from linkwork.parsing.mjcf.shapes import mesh_name, read_looks, read_shapes
 from linkwork.parsing.mjcf.tendons import on_frames, read_tendons, with_springs_at_rest
@@ -82,11 +83,12 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     name = document.root.get("model") or Path(document.root.file).stem
     builder = LocatedBuilder(document.root, name, given.inertias, settings.gravity)
     inertias = read_inertias(tree, settings, _mesh_files(document))
+    static = static_inertias(tree, settings, _mesh_files(document)) if any(document.inside("sensor")) else {}
     weighed = inertias
     if settings.total_mass <= 0 and any(document.inside("sensor", *OUTBOARD)):
-        weighed = static_inertias(tree, settings, _mesh_files(document))
+        weighed = static
         inertias |= weighed
-    body_names = _add_bodies(builder, tree, joints, motors, inertias)
+    body_names = _add_bodies(builder, tree, joints, motors, inertias, settings)
     shapes = {body: read_shapes(body, looks) for body in tree.bodies}
     for body, body_name in tree.names.items():
         builder.shapes(body_name, shapes[body])
@@ -94,7 +96,7 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
         builder.contacts(ContactReader(document, defaults, settings, tree, shapes, unused).pairs())
     sites, frames = _add_sites(builder, tree, settings, body_names)
     for node, tendon in on_frames(tendons, frames):
-        builder.tendon(node, tendon)
+        builder.tendon(node, tendon if settings.limits else replace(tendon, limits=UNLIMITED))
     bodies = {name: body for body, name in tree.names.items()}
     model = References(tree, settings, bodies, sites, joints, tendons, frames)
     for node, constraint in read_equalities(document, defaults, model):
@@ -105,7 +107,9 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     for name, pose in poses.items():
         builder.pose(name, dict(pose))
     neutral = NeutralOrientations(tree, joints, settings)
-    reader = SensorReader(document, tree, settings, builder, frames, inertias, weighed, body_names, neutral)
+    centers = {body: inertias[body].com for body in inertias if not body.is_static}
+    centers |= {body: inertia.com for body, inertia in static.items()}
+    reader = SensorReader(document, tree, settings, builder, frames, centers, weighed, body_names, neutral)
     for sensor in reader.sensors():
         builder.sensor(sensor)
     robot = with_resolved_damping_ratios(with_springs_at_rest(builder.finish(), tendons), motors)
@@ -140,6 +144,7 @@ def _add_bodies(
     joints: dict[str, MjcfJoint],
     motors: Motors,
     inertias: dict[Body, Inertia],
+    settings: Settings,
 ) -> set[str | None]:
     """Add all bodies and joints; the names of the bodies, those without mass between joints included."""
     body_names: set[str | None] = set(tree.names.values())
@@ -156,6 +161,8 @@ def _add_bodies(
                 builder.link(joint.node, child, Inertia.zero())
             at = joint.at if isinstance(joint.type, Free) else place * joint.at
             options = joint.options | motors.at(joint)
+            if not settings.limits:
+                options |= {"lower": None, "upper": None}
             builder.joint(joint.node, joint.name, joint.type, parent, child, at, joint.child_at, **options)
             parent, place = child, Placement()
         if not moved_by:

@@ -25,6 +25,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import real_array
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
+from linkwork.model.checks import check_robot
 from linkwork.model.joints import Free, Prismatic, Revolute, Spherical
 from linkwork.model.rotations import quaternion_conjugate, quaternion_rotate, unit
 
@@ -158,6 +159,7 @@ def mujoco_map(robot: Mechanism) -> MujocoMap:
     Args:
         robot: From `load` or `from_mujoco`.
     """
+    check_robot(robot)
     to_q, to_qpos, free = [], [], []
     for joint in robot.joints:
         in_q, in_v = robot.q_slice(joint.name), robot.v_slice(joint.name)

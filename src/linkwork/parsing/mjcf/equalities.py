@@ -14,11 +14,10 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.model.constraints import (
     Constraint,
-    Coupling,
+    FixedTendonCoupling,
     JointCoupling,
     Point,
     PolynomialCoupling,
-    Renaming,
     TendonCoupling,
     Term,
     Weld,
@@ -35,21 +34,6 @@ from linkwork.parsing.xml import Node, located
 
 _IDENTITY = (0.0, 1.0, 0.0, 0.0, 0.0)
 """MuJoCo's default polynomial."""
-
-
-@dataclass(frozen=True, eq=False)
-class FixedTendonCoupling(Coupling):
-    """Polynomials of several joints that sum to ``value``: two fixed tendons, one a polynomial of the other."""
-
-    terms: tuple[Term, ...]
-    value: float = 0.0
-
-    def equations(self) -> tuple[tuple[tuple[Term, ...], float], ...]:
-        """One."""
-        return ((self.terms, self.value),)
-
-    def _renamed_fields(self, names: Renaming) -> dict[str, Any]:
-        return {"terms": tuple(replace(term, joint=names.joint(term.joint)) for term in self.terms)}
 
 
 @dataclass(frozen=True)

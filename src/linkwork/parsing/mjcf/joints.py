@@ -21,7 +21,7 @@ from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation, quaternion_of
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
-from linkwork.parsing.xml import LARGEST, Node, located
+from linkwork.parsing.xml import LARGEST, Node, located, warn
 
 _KINDS = ("free", "ball", "slide", "hinge")
 
@@ -87,7 +87,7 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
     position = item.frame.rotation @ np.array(node.vector("pos", (0.0, 0.0, 0.0))) + item.frame.position
     here = Placement(position)
     if kind == "ball":
-        return MjcfJoint(name, node, Spherical(), here, here, 0.0, _damping_and_friction(node))
+        return MjcfJoint(name, node, Spherical(), here, here, 0.0, _damping_and_friction(node, settings))
     direction = item.frame.rotation @ np.array(node.vector("axis", (0.0, 0.0, 1.0)))
     with located(node):
         type = Revolute(direction) if kind == "hinge" else Prismatic(direction)
@@ -102,7 +102,8 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
         # that meets it with it.
         moved = axis_rotation(type.axis, ref) if kind == "hinge" else np.eye(3)
         child_at = Placement(position if kind == "hinge" else position + ref * type.axis, moved)
-    options = _damping_and_friction(node) | {"rest": measure(node.number("springref", 0.0))} | _effort(node, settings)
+    options = _damping_and_friction(node, settings) | _effort(node, settings)
+    options["rest"] = measure(node.number("springref", 0.0))
     limited = node.choice("limited", YES_NO_AUTO, "auto")
     bounds = node.numbers("range", 2)
     if bounds is not None and (limited == "true" or (limited == "auto" and settings.autolimits)):
@@ -120,7 +121,7 @@ def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoi
             "a free body whose frame is moved to its principal axes of inertia ('align', 'alignfree') is not supported",
             UnsupportedFeature,
         )
-    options = {} if node.tag == "freejoint" else _damping_and_friction(node)
+    options = {} if node.tag == "freejoint" else _damping_and_friction(node, settings)
     if options.get("armature", 0.0) != 0:
         raise node.error(
             "armature of a free joint, which is mass without weight, is not supported; use <freejoint/>, which "
@@ -130,17 +131,26 @@ def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoi
     return MjcfJoint(name, node, Free(), Placement(), Placement(), 0.0, options)
 
 
-def _damping_and_friction(node: Node) -> dict[str, Any]:
-    """What resists motion; of the polynomials of MuJoCo 4 the linear part."""
+def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
+    """What resists motion and is switched on; of the polynomials of MuJoCo 4 the linear part."""
     damper = node.numbers("springdamper", 2)
     if damper is not None and min(damper) > 0:
         raise node.error("'springdamper' needs the compiled model; write stiffness and damping", UnsupportedFeature)
-    return {
+    found = {
         "armature": node.number("armature", 0.0),
-        "friction": node.number("frictionloss", 0.0),
-        "damping": (node.numbers("damping", 1, 2, 3) or (0.0,))[0],
-        "stiffness": (node.numbers("stiffness", 1, 2, 3) or (0.0,))[0],
+        "friction": node.number("frictionloss", 0.0) if settings.friction else 0.0,
     }
+    for what, acts in (("damping", settings.dampers), ("stiffness", settings.springs)):
+        linear, *further = (node.numbers(what, 1, 2, 3) if acts else None) or (0.0,)
+        if any(further):
+            warn(node, f"{what} is a polynomial, of which the linear part alone is used")
+        found[what] = linear
+    if found["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
+        raise node.error("a spring of a joint that yields ('springyield') is not supported", UnsupportedFeature)
+    kind = node.choice("type", _KINDS, "hinge")
+    if found["stiffness"] and kind in ("ball", "free"):
+        warn(node, f"the spring of a {kind} joint is kept, but does not act: springs act on hinges and slides")
+    return found
 
 
 def _effort(node: Node, settings: Settings) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tendons import MjcfTendon
 from linkwork.parsing.mjcf.tree import fresh
 from linkwork.parsing.mjcf.vocabulary import ACTUATORS, not_understood
-from linkwork.parsing.xml import Node
+from linkwork.parsing.xml import Node, warn
 from linkwork.quantities.evaluator import Evaluator
 
 LEAST_TIME = 1e-15
@@ -131,6 +131,9 @@ def read_motors(
                 motor = _on_tendon(node, tendons[name], law, taken, settings)
         if motor is not None:
             kept.append(motor)
+        else:
+            where = "the world's or the parent's axes" if target in ("joint", "jointinparent") else f"'{target}'"
+            warn(bare, f"an actuator that acts by {where} is not supported: it is left out, commands have none for it")
     return Motors(tuple(kept), frozenset(driven), bool(elements))
 
 
@@ -157,11 +160,19 @@ def _on_joint(
     armature, damping = 0.0, 0.0
     if joint.is_scalar:
         armature = node.number("armature", 0.0) * gear[0] ** 2
-        damping = (node.numbers("damping", 1, 2, 3) or (0.0,))[0] * gear[0] ** 2
+        damping = _damping(node, settings) * gear[0] ** 2
     own = joint.options.get("lower", -math.inf), joint.options.get("upper", math.inf)
     limits, forces = _control_range(node, law, own, settings), _range(node, "force", settings)
     active = _activation_range(node, law, own, settings)
     return Motor(name, node, joint.name, gear, (), armature, damping, law, limits, forces, active)
+
+
+def _damping(node: Node, settings: Settings) -> float:
+    """Of its own damper, where it is switched on; of polynomials the linear part."""
+    linear, *further = (node.numbers("damping", 1, 2, 3) if settings.dampers else None) or (0.0,)
+    if any(further):
+        warn(node, "damping is a polynomial, of which the linear part alone is used")
+    return linear
 
 
 def _on_tendon(node: Node, read: MjcfTendon, law: Law, taken: set[str | None], settings: Settings) -> Motor | None:
@@ -169,7 +180,7 @@ def _on_tendon(node: Node, read: MjcfTendon, law: Law, taken: set[str | None], s
     if tendon is None:  # it wraps around a geom
         return None
     gear = (node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,))[0]
-    if (node.numbers("damping", 1, 2, 3) or (0.0,))[0] != 0:
+    if _damping(node, settings) != 0:
         law.refused = law.refused or "an actuator with damping on a tendon"
     name = node.get("name") or fresh(f"{node.text('tendon')}_motor", taken)
     limits, forces = _control_range(node, law, tendon.limits, settings), _range(node, "force", settings)

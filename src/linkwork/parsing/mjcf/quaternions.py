@@ -7,15 +7,16 @@ that the sign of ``framequat`` depends on them, though no motion does. Quaternio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Revolute
-from linkwork.model.placement import Placement
 from linkwork.model.rotations import quaternion_of, quaternion_product
 from linkwork.parsing.mjcf.joints import MjcfJoint
 from linkwork.parsing.mjcf.settings import Settings
-from linkwork.parsing.mjcf.tree import Body, Tree
+from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.xml import Node
 
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
@@ -58,30 +59,40 @@ class NeutralOrientations:
     def __init__(self, tree: Tree, joints: dict[str, MjcfJoint], settings: Settings) -> None:
         self._settings = settings
         self._of: dict[Body, Floats] = {tree.bodies[0]: IDENTITY}
-        frames = {item.node: item.frame for body in tree.bodies for item in body.all("body")}
+        frames = {item.node: item.around for body in tree.bodies for item in body.all("body")}
         for body, _ in tree.without_world:
             moved_by = [joints[name] for name in tree.joint_names[body]]
             if any(isinstance(joint.type, Free) for joint in moved_by):
                 self._of[body] = IDENTITY
                 continue
             parent = self._of[body.parent or tree.bodies[0]]
-            found = quaternion_product(parent, self.placed(frames.get(body.node, Placement()), body.node))
+            found = quaternion_product(parent, self._placed(frames[body.node], as_written(settings, body.node)))
             for joint in moved_by:
                 if isinstance(joint.type, Revolute):
                     found = quaternion_product(found, turn(joint.type.axis, -joint.ref))
             self._of[body] = found
 
-    def placed(self, frame: Placement, node: Node | None) -> Floats:
-        """The orientation of an element in its body, inside a <frame>."""
-        outer = quaternion_of(frame.rotation)
-        return outer if node is None else quaternion_product(outer, as_written(self._settings, node))
+    def _placed(self, around: Sequence[Node], own: Floats) -> Floats:
+        """The orientation of an element in its body, inside of <frame> elements."""
+        for frame in reversed(around):
+            own = quaternion_product(as_written(self._settings, frame), own)
+        return own
 
-    def of(self, body: Body, frame: Placement, node: Node | None) -> Floats:
+    def of_body(self, body: Body) -> Floats:
+        """The orientation of a body, in the world.
+
+        Args:
+            body: The body.
+        """
+        return self._of[body]
+
+    def of(self, body: Body, item: Item, along: Floats | None = None) -> Floats:
         """The orientation of an element of a body, in the world.
 
         Args:
             body: The body.
-            frame: The <frame> that the element is in, or where it is.
-            node: The element; None where ``frame`` is all that there is.
+            item: The element.
+            along: Its rotation inside of its <frame>, where ``fromto`` says it and no orientation.
         """
-        return quaternion_product(self._of[body], self.placed(frame, node))
+        own = as_written(self._settings, item.node) if along is None else quaternion_of(along)
+        return quaternion_product(self._of[body], self._placed(item.around, own))

@@ -17,7 +17,6 @@ import numpy as np
 from linkwork.errors import LinkworkError
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
-from linkwork.model.inertia import Inertia
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import quaternion_conjugate, quaternion_product
 from linkwork.model.sensors import OUTBOARD, SENSOR_TYPES, Sensor
@@ -69,7 +68,7 @@ class SensorReader:
         settings: <compiler> and <option>.
         builder: What frames of geoms, cameras and inertias are added to.
         site_frames: Frames of sites, by their names in the file.
-        inertias: Of all bodies, in their frames.
+        centers: Centers of mass of bodies, in their frames, as far as they are known.
         masses: Bodies whose masses are known.
         frame_names: Names that frames have already.
         neutral: Orientations with the signs of the file.
@@ -80,7 +79,7 @@ class SensorReader:
     settings: Settings
     builder: LocatedBuilder
     site_frames: Mapping[str, str]
-    inertias: Mapping[Body, Inertia]
+    centers: Mapping[Body, Floats]
     masses: Container[Body]
     frame_names: set[str | None]
     neutral: NeutralOrientations
@@ -207,15 +206,19 @@ class SensorReader:
         for body in self.tree.bodies:
             if kind in ("body", "xbody"):
                 if self.tree.names[body] == name:
-                    inner = Placement() if kind == "xbody" or name == WORLD else self._inertial(body, True)
-                    return self.neutral.of(body, inner, None)
+                    if kind == "xbody" or name == WORLD:
+                        return self.neutral.of_body(body)
+                    return self._item_orientation(body, *self._inertial_element(body))
                 continue
             for item in body.all(kind):
                 if item.node.get("name") == name:
-                    if item.node.get("fromto") is not None:
-                        return self.neutral.of(body, item.frame * self._item_place(kind, item), None)
-                    return self.neutral.of(body, item.frame, item.node)
+                    return self._item_orientation(body, kind, item)
         raise _NotComputed(f"there is no {kind} '{name}'")
+
+    def _item_orientation(self, body: Body, kind: str, item: Item) -> Floats:
+        """That of an element of a body."""
+        drawn = item.node.get("fromto") is not None
+        return self.neutral.of(body, item, self._item_place(kind, item).rotation if drawn else None)
 
     def _frame(self, kind: str, name: str, needs_axes: bool) -> str:
         """The frame of an object; that of a <geom>, a <camera> and of an inertia is made where sensors need it."""
@@ -252,6 +255,8 @@ class SensorReader:
         type = item.node.get("type") or "sphere"
         if kind == "site":
             return size_and_place(item.node, type, self.settings)[1]
+        if kind == "inertial":
+            return self.settings.placement(item.node)
         if kind == "camera":
             if (item.node.get("mode") or "fixed") != "fixed":
                 raise _NotComputed("cameras that follow something are not read")
@@ -264,16 +269,30 @@ class SensorReader:
 
     def _inertial(self, body: Body, needs_axes: bool) -> Placement:
         """The inertial frame of a body: its center of mass and principal axes."""
+        try:
+            kind, item = self._inertial_element(body)
+        except _NotComputed:
+            if needs_axes:
+                raise
+            if body not in self.centers:
+                name = self.tree.names[body]
+                raise _NotComputed(
+                    f"the center of mass of '{name}', which cannot move, would have to come from a mesh"
+                ) from None
+            return Placement(self.centers[body])
+        return item.frame * self._item_place(kind, item)
+
+    def _inertial_element(self, body: Body) -> tuple[str, Item]:
+        """The <inertial> or the only <geom> of a body, whose frame is its inertial frame."""
         said, geoms, group = body.all("inertial"), body.all("geom"), self.settings.inertia_groups
         weighs = [item for item in geoms if group[0] <= item.node.number("group", 0.0) <= group[1]]
-        if self.settings.inertia_from_geoms == "true" or not said:
+        from_geoms = self.settings.inertia_from_geoms
+        if from_geoms == "true" or (from_geoms == "auto" and not said):
             if len(weighs) == 1:
-                return weighs[0].frame * self._item_place("geom", weighs[0])
-        elif said[0].node.get("fullinertia") is None:
-            return said[0].frame * self.settings.placement(said[0].node)
-        if needs_axes:
-            raise _NotComputed("which principal axes of inertia MuJoCo takes is not known: write 'diaginertia'")
-        return Placement(self.inertias[body].com)
+                return "geom", weighs[0]
+        elif said and said[0].node.get("fullinertia") is None:
+            return "inertial", said[0]
+        raise _NotComputed("which principal axes of inertia MuJoCo takes is not known: write 'diaginertia'")
 
     # Volumes ----------------------------------------------------------------------------------------
 

@@ -40,6 +40,14 @@ class Settings:
     gravity: tuple[float, float, float]
     constraints: bool
     """Whether equalities are switched on."""
+    limits: bool
+    """Whether limits of joints and tendons are switched on."""
+    friction: bool
+    """Whether dry friction of joints and tendons is switched on."""
+    springs: bool
+    """Whether springs of joints and tendons are switched on."""
+    dampers: bool
+    """Whether dampers of joints, tendons and actuators are switched on."""
     actuation: bool
     """Whether actuators are switched on."""
     disabled_groups: tuple[float, ...]
@@ -143,7 +151,10 @@ def read_settings(document: MjcfDocument) -> Settings:
     groups = compiler.numbers("inertiagrouprange", 2) or (0.0, 5.0)
     switches = ("disable", "enable")
     override = flag.choice("override", switches, "disable") == "enable"
-    weightless = flag.choice("gravity", switches, "enable") == "disable"
+
+    def enabled(*names: str) -> bool:
+        return all(flag.choice(name, switches, "enable") == "enable" for name in names)
+
     return Settings(
         degrees=compiler.choice("angle", ("degree", "radian"), "degree") == "degree",
         eulerseq=eulerseq,
@@ -155,14 +166,18 @@ def read_settings(document: MjcfDocument) -> Settings:
         least_inertia=compiler.number("boundinertia", 0.0),
         total_mass=total_mass,
         balance=compiler.choice("balanceinertia", YES_NO, "false") == "true",
-        gravity=(0.0, 0.0, 0.0) if weightless else option.vector("gravity", (0.0, 0.0, -9.81)),
-        constraints=all(flag.choice(name, switches, "enable") == "enable" for name in ("constraint", "equality")),
-        actuation=flag.choice("actuation", switches, "enable") == "enable",
+        gravity=option.vector("gravity", (0.0, 0.0, -9.81)) if enabled("gravity") else (0.0, 0.0, 0.0),
+        constraints=enabled("constraint", "equality"),
+        limits=enabled("constraint", "limit"),
+        friction=enabled("constraint", "frictionloss"),
+        springs=enabled("spring", "passive"),
+        dampers=enabled("damper", "passive"),
+        actuation=enabled("actuation"),
         disabled_groups=option.numbers("actuatorgroupdisable", *range(32)) or (),
-        clamp_controls=flag.choice("clampctrl", switches, "enable") == "enable",
-        contacts=all(flag.choice(name, switches, "enable") == "enable" for name in ("constraint", "contact")),
+        clamp_controls=enabled("clampctrl"),
+        contacts=enabled("constraint", "contact"),
         collision=option.choice("collision", ("all", "predefined", "dynamic"), "all"),
-        filter_parents=flag.choice("filterparent", switches, "enable") == "enable",
+        filter_parents=enabled("filterparent"),
         override_friction=(option.numbers("o_friction", *range(1, 6)) or (1.0,))[0] if override else None,
         override_margin=option.number("o_margin", 0.0) if override else None,
     )

@@ -88,7 +88,7 @@ def read_tendons(
 def _read(
     document: MjcfDocument, node: Node, name: str, joints: Mapping[str, MjcfJoint], settings: Settings
 ) -> MjcfTendon:
-    options = _passive(node)
+    options = _passive(node, settings)
     lengths = node.numbers("springlength", 1, 2) or (-1.0,)
     rest = (lengths[0], lengths[-1])
     options["limits"] = bounds(node, "limited", "range", settings) or (-math.inf, math.inf)
@@ -112,11 +112,11 @@ def _read(
     return MjcfTendon(node.inheriting({"name": name}), made, springs)
 
 
-def _passive(node: Node) -> dict[str, Any]:
-    """Springs, dampers and friction."""
-    found = {"friction": node.number("frictionloss", 0.0)}
-    for what in ("stiffness", "damping"):
-        linear, *further = node.numbers(what, 1, 2, 3) or (0.0,)
+def _passive(node: Node, settings: Settings) -> dict[str, Any]:
+    """Springs, dampers and friction, where they are switched on."""
+    found = {"friction": node.number("frictionloss", 0.0) if settings.friction else 0.0}
+    for what, acts in (("stiffness", settings.springs), ("damping", settings.dampers)):
+        linear, *further = (node.numbers(what, 1, 2, 3) if acts else None) or (0.0,)
         if any(further):
             raise node.error(f"{what} of a tendon that is no constant is not supported", UnsupportedFeature)
         found[what] = linear

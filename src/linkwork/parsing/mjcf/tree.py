@@ -8,7 +8,7 @@ body that is MuJoCo's number 3, ``upper_joint`` for the joint of a body ``upper`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.constraints import WORLD
@@ -34,6 +34,8 @@ class Item:
 
     node: Node
     frame: Placement
+    around: tuple[Node, ...] = ()
+    """The <frame> elements that it is in, from the outermost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,26 +99,26 @@ def _read_section(
     document: MjcfDocument, section: Node, defaults: Defaults, settings: Settings, world: Body
 ) -> Iterator[Body]:
     """Depth first, without recursion: a file may be as deep as it likes."""
-    open_elements: list[tuple[Iterator[Node], Body, Placement, str | None]] = [
-        (document.children(section), world, Placement(), None)
+    open_elements: list[tuple[Iterator[Node], Body, Placement, tuple[Node, ...], str | None]] = [
+        (document.children(section), world, Placement(), (), None)
     ]
     while open_elements:
-        children, body, frame, childclass = open_elements[-1]
+        children, body, frame, around, childclass = open_elements[-1]
         node = next(children, None)
         if node is None:
             open_elements.pop()
         elif node.tag == "frame":
             place = _frame(node, settings)
             inside = defaults.check(node.get("childclass"), node) or childclass
-            open_elements.append((document.children(node), body, frame * place, inside))
+            open_elements.append((document.children(node), body, frame * place, (*around, node), inside))
         elif node.tag == "body":
             below = _body(node, body, frame, settings)
-            body.items.setdefault("body", []).append(Item(node, frame))
+            body.items.setdefault("body", []).append(Item(node, frame, around))
             inside = defaults.check(node.get("childclass"), node) or childclass
-            open_elements.append((document.children(node), below, Placement(), inside))
+            open_elements.append((document.children(node), below, Placement(), (), inside))
             yield below
         else:
-            _sort(node, body, frame, defaults, childclass)
+            _sort(Item(node, frame, around), body, defaults, childclass)
 
 
 def _frame(node: Node, settings: Settings) -> Placement:
@@ -134,8 +136,9 @@ def _body(node: Node, parent: Body, frame: Placement, settings: Settings) -> Bod
     return Body(node, parent, own, place, parent.world * place)
 
 
-def _sort(node: Node, body: Body, frame: Placement, defaults: Defaults, childclass: str | None) -> None:
+def _sort(item: Item, body: Body, defaults: Defaults, childclass: str | None) -> None:
     """Put an element with its body, if it matters."""
+    node = item.node
     around = "worldbody" if body.parent is None else "body"
     if node.tag in _MAKES_MORE:
         raise node.error(f"{_MAKES_MORE[node.tag]} not supported", UnsupportedFeature)
@@ -153,7 +156,7 @@ def _sort(node: Node, body: Body, frame: Placement, defaults: Defaults, childcla
     items = body.items.setdefault(kind, [])
     if kind == "inertial" and items:
         raise node.error(f"a body has one <inertial>; the first is on line {items[0].node.line}")
-    items.append(Item(node, frame))
+    items.append(replace(item, node=node))
 
 
 # Names ---------------------------------------------------------------------------------------------
