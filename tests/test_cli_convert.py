@@ -35,12 +35,14 @@ def test_what_cannot_be_said_is_named_and_can_be_dropped(model: str) -> None:
     refused = run("convert", "moon.xml", "moon.urdf")
     assert refused.exit_code == 1 and not Path("moon.urdf").exists()
     assert "URDF has no gravity" in words(refused.stderr) and "moon.xml" in words(refused.stderr)
+    assert "--drop gravity leaves it out" in words(refused.stderr)
     assert run("convert", "moon.xml", "moon.urdf", "--drop", "gravity").exit_code == 0
     assert lw.load("moon.urdf").nv == lw.load(model).nv
 
 
 WRONG = {
     "extension": (["bar.step"], 2, "extension '.step'"),
+    "no format": (["bar.step"], 2, "give --to urdf"),
     "format": (["bar.xml", "--to", "step"], 2, "none of urdf, mjcf, sdf"),
     "drop": (["bar.xml", "--drop", "motors"], 2, "'motors' is none of actuators"),
     "pose": (["bar.sdf", "--pose", "hme"], 2, "has no pose 'hme'"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from linkwork.cli.loading import ModelRequest, UsageError, load_model
 from linkwork.cli.options import choice
 from linkwork.cli.report import NEUTRAL
 from linkwork.cli.terminal import printable
-from linkwork.errors import InputError, ModelWarning
+from linkwork.errors import CannotSave, InputError, ModelWarning
 
 FORMATS = ("urdf", "mjcf", "sdf")
 """`saving.FORMATS`, which is not imported for a list of names."""
@@ -110,5 +111,14 @@ def convert_file(file: Path, new: Path, request: ModelRequest, options: ConvertO
             form = format_of(new, cast(Any, options.to))
             robot.save(new, form, drop=cast(Any, tuple(options.drop or ())), pose=pose)
         except InputError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(_as_options(str(error))) from None
+        except CannotSave as error:
+            said = _as_options(str(error))
+            raise CannotSave(said, format=error.format, kinds=error.kinds, refused=error.refused) from None
     return Conversion(file, new, form, [*raised, *(str(w.message) for w in caught)])
+
+
+def _as_options(message: str) -> str:
+    """An error of `Mechanism.save` in words of the command line."""
+    message = re.sub(r"drop=\['(\w+)'\]", r"--drop \1", message)
+    return re.sub(r"format='(\w+)'", r"--to \1", message)
