@@ -93,6 +93,6 @@ def test_graph(loop: str, tmp_path: Path) -> None:
     text = out.read_text()
     assert "<svg" in text and "coupler" in text and "closure" in text
     wrong = run("graph", loop, str(tmp_path / "graph.doc"))
-    assert wrong.exit_code == 1 and ".svg" in wrong.stderr
+    assert wrong.exit_code == 2 and ".svg" in wrong.stderr
     nowhere = run("graph", loop, str(tmp_path / "none" / "graph.svg"))
     assert nowhere.exit_code == 1 and "graph.svg" in nowhere.stderr and "Traceback" not in nowhere.output
