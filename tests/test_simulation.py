@@ -256,7 +256,7 @@ def test_files_that_are_no_whole_run_are_told_in_words(tmp_path: Path) -> None:
     (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "flipped.npz").write_bytes(whole.replace(whole[200:210], bytes(10)))
     for name in ("array.npy", "half.npz", "flipped.npz"):
-        with pytest.raises(lw.InputError, match="is no saved trajectory: (?!.*pickle)"):
+        with pytest.raises(lw.InputError, match=r"is no saved trajectory: (?!.*pickle)"):
             lw.Trajectory.load(tmp_path / name)
 
 
