@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,6 +66,8 @@ typer.completion.completion_init()  # type: ignore[attr-defined]  # else done by
 
 def main() -> None:
     """Run the command line, as the script ``linkwork`` does."""
+    sys.stdout = sys.stdout or io.StringIO()  # None where they are closed
+    sys.stderr = sys.stderr or io.StringIO()
     try:
         app(prog_name="linkwork")
     except KeyboardInterrupt:
