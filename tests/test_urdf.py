@@ -411,6 +411,21 @@ def test_a_massless_leaf_names_its_joint() -> None:
         lw.loads(text, "urdf", name="arm.urdf")
 
 
+def test_a_floating_base_without_mass_that_carries_one_body_is_a_warning() -> None:
+    """Its mass matrix is singular; with a second arm it is not."""
+    with pytest.warns(ModelWarning, match=r"'root_joint', 'shoulder' move body 'upper' by 7 .* 'base' has no mass"):
+        robot = lw.loads(ARM, "urdf", base="floating")
+    assert np.linalg.eigvalsh(lw.mass_matrix(robot, robot.random(0))).min() < 1e-12
+    link, joint = (
+        ARM[ARM.index(a) : ARM.index(b) + len(b)] for a, b in (('<link name="up', "</link>"), ("<joint", "</joint>"))
+    )
+    second = (link + joint).replace("upper", "other").replace("shoulder", "hip").replace('xyz="0 0 1"', 'xyz="1 0 0"')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        robot = lw.loads(edited(END, second), "urdf", base="floating")
+    assert np.linalg.eigvalsh(lw.mass_matrix(robot, robot.random(0))).min() > 1e-3
+
+
 def test_a_cycle_without_root_is_a_topology_error() -> None:
     with pytest.raises(TopologyError, match=r'arm.urdf:19 <joint name="back">.*cycle'):
         lw.loads(edited(END, JOINT.format("fixed", "upper", "base")), "urdf", name="arm.urdf")
