@@ -61,5 +61,6 @@ def placement(node: Node) -> Placement:
         raise node.error("both 'rpy' and 'quat_xyzw' are given; leave one of them out")
     with located(node):
         if quaternion is not None:
-            return Placement.from_quaternion(*quaternion, position=position)
+            x, y, z, w = quaternion
+            return Placement.from_quaternion(x, y, z, w, position=position)
         return Placement.rpy(*angles, position=position) if any(angles) else Placement(position)
