@@ -52,7 +52,7 @@ class _OrderedGroup(TyperGroup):
 app = typer.Typer(
     name="linkwork",
     cls=_OrderedGroup,
-    help="Inspect, simulate and benchmark models of mechanisms with closed loops: URDF, MJCF and SDF files.",
+    help="Inspect, simulate and benchmark models of mechanisms with closed loops: URDF, MJCF, SDF, USD.",
     epilog="Exit codes: 0 success, 1 a file failed, 2 wrong usage, 130 interrupted. "
     "Environment: NO_COLOR=1 for plain text, LINKWORK_QUIET=1 for no notices.",
     no_args_is_help=True,
