@@ -56,6 +56,12 @@ def test_without_a_start_it_is_the_neutral_configuration() -> None:
     np.testing.assert_array_equal(robot.assemble(), robot.assemble(robot.neutral()))
 
 
+def test_a_mechanism_without_joints_is_assembled() -> None:
+    wall = lw.Builder("wall").build()
+    assert wall.assemble().shape == (0,) and wall.assemble(np.zeros((3, 0))).shape == (3, 0)
+    assert wall.equilibrium().q.shape == (0,)
+
+
 def test_a_mechanism_without_constraints_is_assembled() -> None:
     robot = lw.zoo.pendulum(3)
     np.testing.assert_array_equal(robot.assemble([1.0, 2.0, 3.0]), [1.0, 2.0, 3.0])

@@ -118,6 +118,26 @@ REFUSED: dict[str, tuple[Callable[[], object], type[lw.LinkworkError], str]] = {
         lw.ModelError,
         "joint 'elbow': damping",
     ),
+    "the name of a joint type": (
+        lambda: start().body("lower", BOX).joint("elbow", "revolute", "upper", "lower"),  # type: ignore[arg-type]
+        lw.ModelError,
+        "joint 'elbow': 'revolute' is no joint type, such as Revolute('z')",
+    ),
+    "a class of joints": (
+        lambda: start().body("lower", BOX).joint("elbow", lw.Revolute, "upper", "lower"),  # type: ignore[arg-type]
+        lw.ModelError,
+        "joint 'elbow': <class ",
+    ),
+    "a mass for an inertia": (
+        lambda: start().body("lower", 1.0),  # type: ignore[arg-type]
+        lw.ModelError,
+        "body 'lower': 1.0 is no Inertia",
+    ),
+    "a pose without names": (
+        lambda: start().pose("home", [0.0]),  # type: ignore[arg-type]
+        lw.ModelError,
+        "pose 'home' needs coordinates by joint",
+    ),
     "an axis without direction": (lambda: lw.Revolute((0, 0, 0)), lw.ModelError, "zero length"),
     "an axis without a name": (lambda: lw.Revolute("w"), lw.ModelError, "axis 'w' is none of x, y, z"),
     "parallel axes": (lambda: lw.Universal("x", "-x"), lw.ModelError, "the two axes are parallel"),

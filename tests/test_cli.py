@@ -594,6 +594,23 @@ def test_a_reader_that_goes_away_is_no_traceback(write: Write) -> None:
     assert (process.returncode, stderr) == (141, "")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("form", [["--json"], []])
+def test_a_full_disk_is_a_message(form: list[str], write: Write) -> None:
+    command = [sys.executable, "-m", "linkwork", "info", "--quiet", *form, write(four_bar())]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "linkwork: error: standard output: No space left on device\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="preexec_fn")
+def test_closed_standard_output_is_no_traceback(write: Write) -> None:
+    command = [sys.executable, "-m", "linkwork", "info", "--quiet", write(four_bar())]
+    done = subprocess.run(command, preexec_fn=lambda: os.close(1), stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_what_takes_long_is_announced_on_standard_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

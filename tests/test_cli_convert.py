@@ -44,7 +44,7 @@ WRONG = {
     "extension": (["bar.step"], 2, "extension '.step'"),
     "no format": (["bar.step"], 2, "give --to urdf"),
     "format": (["bar.xml", "--to", "step"], 2, "none of urdf, mjcf, sdf"),
-    "drop": (["bar.xml", "--drop", "motors"], 2, "'motors' is none of actuators"),
+    "drop": (["bar.xml", "--drop", "motors"], 2, "--drop: 'motors' is none of actuators"),
     "pose": (["bar.sdf", "--pose", "hme"], 2, "has no pose 'hme'"),
     "folder": (["nowhere/bar.xml"], 1, "nowhere"),
 }

@@ -85,6 +85,22 @@ def test_wrong_methods(loop: str, tree: str) -> None:
     assert run("count", "none.urdf").exit_code == 1
 
 
+@pytest.mark.parametrize("command", ["count", "optimize", "bench", "export"])
+def test_what_does_not_move_is_a_message(command: str, tmp_path: Path) -> None:
+    wall = tmp_path / "wall.urdf"
+    wall.write_text(robot_text(link("wall"), name="wall"))
+    still = run(command, str(wall))
+    assert still.exit_code == 1 and "nothing moves in 'wall'" in words(still.stderr)
+
+
+def test_rotors_without_mass_are_counted(tmp_path: Path) -> None:
+    massless = tmp_path / "rotor.urdf"
+    dynamics = '<dynamics armature="1"/>'
+    text = robot_text('<link name="base"/><link name="arm"/>', joint("turn", "base", "arm", 0, 0), name="rotor")
+    massless.write_text(text.replace("</joint>", f"{dynamics}</joint>"))
+    assert "mass_matrix" in {one["quantity"] for one in counts(str(massless))["counts"]}
+
+
 def test_graph(loop: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / "graph.svg"
@@ -93,6 +109,6 @@ def test_graph(loop: str, tmp_path: Path) -> None:
     text = out.read_text()
     assert "<svg" in text and "coupler" in text and "closure" in text
     wrong = run("graph", loop, str(tmp_path / "graph.doc"))
-    assert wrong.exit_code == 1 and ".svg" in wrong.stderr
+    assert wrong.exit_code == 2 and ".svg" in wrong.stderr
     nowhere = run("graph", loop, str(tmp_path / "none" / "graph.svg"))
     assert nowhere.exit_code == 1 and "graph.svg" in nowhere.stderr and "Traceback" not in nowhere.output

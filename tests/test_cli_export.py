@@ -10,7 +10,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.cli.options import QUANTITIES
-from test_cli import four_bar, json_of, run, words
+from test_cli import four_bar, joint, json_of, link, robot_text, run, words
 
 
 @pytest.fixture
@@ -84,6 +84,6 @@ def test_what_cannot_be_is_a_message(model: str, case: str) -> None:
 
 def test_a_tree_has_no_constraints(tmp_path: Path) -> None:
     file = tmp_path / "tree.urdf"
-    file.write_text('<robot name="tree"><link name="base"/></robot>')
+    file.write_text(robot_text(link("base"), link("arm", x=1), joint("turn", "base", "arm", 0, 0), name="tree"))
     result = run("export", str(file), "--what", "constraint-error", "--out", str(tmp_path / "x.c"))
     assert result.exit_code == 2 and "no constraints" in words(result.stderr)

@@ -58,7 +58,8 @@ def test_failures(model: Path, tmp_path: Path) -> None:
         ((model, "--pose", "home"), 2, "no pose"),
         ((tmp_path / "none.urdf",), 1, "none.urdf"),
         ((model, "--seconds", 0.01, "--out", tmp_path / "no" / "run.npz", "-q"), 1, "cannot save"),
-        ((model, "--seconds", 0.01, "--plot", tmp_path / "run.magic", "-q"), 1, "run.magic"),
+        ((model, "--seconds", 0.01, "--plot", tmp_path / "run.magic", "-q"), 2, "run.magic"),
+        ((model, "--seconds", 0.01, "--out", tmp_path / "run.txt", "-q"), 2, "--out: "),
     ):
         found = simulate(*arguments)
         assert found.exit_code == code, (arguments, found.output)

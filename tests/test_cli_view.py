@@ -88,7 +88,7 @@ def test_a_film(model: str, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert film.read_bytes().startswith(b"GIF89a")
     wrong = run("simulate", model, "--seconds", "1000", "--video", "film.avi")
-    assert wrong.exit_code == 1 and ".gif" in wrong.stderr
+    assert wrong.exit_code == 2 and ".gif" in wrong.stderr
 
 
 def test_a_method_is_passed_on(model: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,6 +145,11 @@ def test_what_nothing_carries_hangs() -> None:
     assert found.q[0] == pytest.approx(np.pi / 2, abs=1e-9) and found.torque[0] == 0.0
 
 
+def test_a_level_pendulum_hangs_too() -> None:
+    """Its potential energy has a slope there, and no curvature."""
+    assert pendulum().equilibrium([0.0]).q[0] == pytest.approx(np.pi / 2, abs=1e-9)
+
+
 def test_a_spring_without_a_motor_carries_the_weight() -> None:
     k = 100.0
     found = pendulum(k).equilibrium([0.0])

@@ -49,6 +49,7 @@ ROWS: dict[str, Callable[[], lw.Mechanism]] = {
     "`Planar`": lambda: pair(lw.Planar("z")),
     "`Free`": lambda: pair(lw.Free()),
     "limits of position, of effort": lambda: pair(lower=-1.0, upper=1.0, effort=5.0),
+    "limits of position of a `Helical`": lambda: pair(lw.Helical("z", 0.1), lower=-1.0, upper=1.0),
     "limits of velocity": lambda: pair(velocity=1.0),
     "armature, damping, friction, springs of one degree of freedom": lambda: pair(
         armature=0.1, damping=0.1, friction=0.1, stiffness=1.0, rest=0.2

@@ -384,6 +384,14 @@ def test_a_static_model_does_not_move() -> None:
     assert lw.loads(edited(HERE, "<static>false</static>"), "sdf").nv == 7
 
 
+def test_a_static_model_keeps_its_frames_and_static_models() -> None:
+    nested = f'<model name="n"><static>1</static><pose>1 0 0 0 0 0</pose><link name="a">{ROD}</link></model>'
+    frame = '<frame name="tip" attached_to="upper"><pose>0 0 2 0 0 0</pose></frame>'
+    robot = lw.loads(edited(HERE, f"<static>1</static>{nested}{frame}"), "sdf")
+    np.testing.assert_array_equal(robot.frame("tip").placement.position, [0, 0, 3])
+    np.testing.assert_array_equal(robot.frame("n::a").placement.position, [1, 0, 0])
+
+
 def test_two_parts_float_apart() -> None:
     robot = lw.loads(edited(HERE, f'<link name="other"><pose>5 0 0 0 0 0</pose>{ROD}</link>'), "sdf")
     assert robot.joint_names == ("root_joint", "shoulder", "root_joint_1")

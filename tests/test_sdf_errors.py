@@ -13,6 +13,7 @@ from linkwork.errors import ModelError, ModelWarning, TopologyError, Unsupported
 from test_sdf import ARM, AXIS, DRAKE, GEARBOX, HERE, ROD, edited, frame, joint, mimic
 
 SCREW = f"<axis>{AXIS}</axis>"
+PITCH = "<screw_thread_pitch>0.1</screw_thread_pitch>"
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,13 @@ SCREW = f"<axis>{AXIS}</axis>"
             "velocity_decay",
             "decay",
         ),
+        (
+            "<pose>0 0 1 0 0 0</pose>",
+            '<pose degrees="yes">0 0 0 0 0 90</pose>',
+            ModelError,
+            "pose",
+            "'degrees' is 'yes', neither true nor false",
+        ),
         ("<parent>base</parent>", "<parent>bass</parent>", TopologyError, "parent", "'bass' is no link"),
         ("<parent>base</parent>", "<parent/>", ModelError, "parent", "empty"),
         ("<parent>base</parent>", "", ModelError, 'joint name="shoulder"', "needs a <parent>"),
@@ -87,6 +95,13 @@ SCREW = f"<axis>{AXIS}</axis>"
         ('type="revolute"', 'type="gearbox"', ModelError, 'joint name="shoulder"', "gearbox_reference_body"),
         (AXIS, "<xyz>0 0 0</xyz>", ModelError, "axis", "zero length"),
         (AXIS, '<xyz expressed_in="nowhere">0 0 1</xyz>', TopologyError, "axis", "'nowhere' is no link"),
+        (
+            AXIS,
+            f"{AXIS}<use_parent_model_frame>1</use_parent_model_frame>",
+            UnsupportedFeature,
+            "use_parent_model_frame",
+            "expressed_in='__model__'",
+        ),
         (AXIS, "<limit><lower>2</lower><upper>1</upper></limit>", ModelError, 'joint name="shoulder"', "above upper"),
         (AXIS, "<limit><spring/></limit>", UnsupportedFeature, "spring", "not understood"),
         (
@@ -197,6 +212,20 @@ def test_words_of_later_versions_are_refused(version: str, inside: str, says: st
 )
 def test_files_that_are_no_one_model(text: str, says: str) -> None:
     with pytest.raises(ModelError, match=re.escape(says)):
+        lw.loads(text, "sdf")
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "says"),
+    [
+        ("ball", "<axis><dynamics><damping>2</damping></dynamics></axis>", "damping.*'j' are not read"),
+        ("screw", f"<axis>{AXIS}<limit><lower>-1</lower></limit></axis>{PITCH}", "limits of screw joint 'j'"),
+        ("revolute", f"<axis>{AXIS}</axis><axis2><xyz>0 0 1</xyz></axis2>", "<axis2> is not read"),
+    ],
+)
+def test_what_a_joint_does_not_read_is_a_warning(kind: str, inside: str, says: str) -> None:
+    text = edited(HERE, joint(kind, inside))
+    with pytest.warns(ModelWarning, match=says):
         lw.loads(text, "sdf")
 
 

@@ -416,6 +416,23 @@ def test_a_file_of_an_unknown_kind_is_refused_before_anything_is_drawn(tmp_path:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_time_that_is_none_is_refused() -> None:
+    run = swinging(0.02)
+    for wrong in ("picture.png", np.nan):
+        with pytest.raises(lw.InputError, match="needs a number of seconds"):
+            run.picture(wrong)  # type: ignore[arg-type]
+        with pytest.raises(lw.InputError, match="needs a number of seconds"):
+            run.at(wrong)  # type: ignore[arg-type]
+    with pytest.raises(lw.InputError, match="no state was recorded"):
+        run.part(1, 1).at(0.0)
+
+
+def test_a_robot_of_nothing_is_not_drawn() -> None:
+    run = lw.simulate(lw.Builder("nothing").build(), seconds=0.01)
+    with pytest.raises(lw.InputError, match="'nothing' has nothing to draw"):
+        run.picture()
+
+
 def test_without_matplotlib_an_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     robot = zoo.four_bar()
     run = swinging(0.02)

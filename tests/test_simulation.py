@@ -242,6 +242,24 @@ def test_a_run_knows_its_forces_and_parts() -> None:
     assert len(figure.axes) == 4
 
 
+def test_a_saved_run_has_the_permissions_of_other_files(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.touch()
+    run = lw.simulate(zoo.pendulum(1), seconds=0.01)
+    assert run.save(tmp_path / "run.npz").stat().st_mode == other.stat().st_mode
+    assert {path.name for path in tmp_path.iterdir()} == {"other", "run.npz"}
+
+
+def test_files_that_are_no_whole_run_are_told_in_words(tmp_path: Path) -> None:
+    whole = lw.simulate(zoo.pendulum(1), seconds=0.01).save(tmp_path / "run.npz").read_bytes()
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "flipped.npz").write_bytes(whole.replace(whole[200:210], bytes(10)))
+    for name in ("array.npy", "half.npz", "flipped.npz"):
+        with pytest.raises(lw.InputError, match=r"is no saved trajectory: (?!.*pickle)"):
+            lw.Trajectory.load(tmp_path / name)
+
+
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     """Saving fails in words, the old file stays, and the run is still there."""
     script = f"""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 import linkwork as lw
@@ -209,6 +210,13 @@ def test_inertia_is_turned_by_its_origin() -> None:
     np.testing.assert_allclose(robot.inertias["upper"].rotational, np.diag([0.1, 0.25, 0.2]), atol=1e-16)
 
 
+def test_quaternions_of_urdf_1_1_are_those_of_pinocchio() -> None:
+    text = edited('<origin xyz="0 0 1" rpy="0 0 0"/>', '<origin xyz="0 0 1" quat_xyzw="0.1 -0.2 0.3 0.9"/>')
+    text = text.replace('<robot name="arm"', '<robot name="arm" version="1.1"')
+    turned = pin.buildModelFromXML(text).jointPlacements[1].rotation
+    np.testing.assert_allclose(lw.loads(text, "urdf").joint("shoulder").placement.rotation, turned, atol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("kind", "type", "nq"),
     [("continuous", Revolute, 1), ("prismatic", Prismatic, 1), ("planar", Planar, 4), ("floating", Free, 7)],
@@ -276,6 +284,7 @@ DRAKE = 'xmlns:drake="http://drake.mit.edu"'
         ('<mass value="2"/>', "<mass/>", ModelError, "'value' is missing"),
         ('<mass value="2"/>', '<mass value="2"/><mass value="3"/>', ModelError, "at most one"),
         ('xyz="0 0 0.1"', 'xyz="0 0"', ModelError, "three numbers"),
+        ('xyz="0 0 0.1"', 'quat_xyzw="0 0 0 1" xyz="0 0 0.1"', ModelError, "both 'rpy' and 'quat_xyzw'"),
         ('<axis xyz="0 0 2"/>', '<axis xyz="0 0 0"/>', ModelError, "zero length"),
         ('lower="-1"', 'lower="5"', ModelError, "above upper"),
         ('velocity="3"', 'velocity="-3"', ModelError, "must be >= 0"),
@@ -373,6 +382,13 @@ def test_transmissions_and_commands_say_which_joints_are_actuated() -> None:
     control = '<ros2_control name="c"><joint name="shoulder"><command_interface/></joint></ros2_control>'
     assert lw.loads(edited(END, control), "urdf").joint("shoulder").actuated is True
     assert lw.loads(ARM, "urdf").joint("shoulder").actuated is None
+    with pytest.warns(ModelWarning, match="'sholder' is to be driven.* did you mean 'shoulder'"):
+        lw.loads(edited(END, control.replace("shoulder", "sholder")), "urdf")
+
+
+def test_a_static_model_of_gazebo_is_a_warning() -> None:
+    with pytest.warns(ModelWarning, match="keeps this model where it is"):
+        lw.loads(edited(END, "<gazebo><static>true</static></gazebo>"), "urdf")
 
 
 def test_an_impossible_inertia_names_its_link_unless_trusted() -> None:
@@ -393,6 +409,21 @@ def test_a_massless_leaf_names_its_joint() -> None:
     )
     with pytest.raises(ModelError, match=r'arm.urdf:\d+ <joint name="shoulder">: .*undetermined'):
         lw.loads(text, "urdf", name="arm.urdf")
+
+
+def test_a_floating_base_without_mass_that_carries_one_body_is_a_warning() -> None:
+    """Its mass matrix is singular; with a second arm it is not."""
+    with pytest.warns(ModelWarning, match=r"'root_joint', 'shoulder' move body 'upper' by 7 .* 'base' has no mass"):
+        robot = lw.loads(ARM, "urdf", base="floating")
+    assert np.linalg.eigvalsh(lw.mass_matrix(robot, robot.random(0))).min() < 1e-12
+    link, joint = (
+        ARM[ARM.index(a) : ARM.index(b) + len(b)] for a, b in (('<link name="up', "</link>"), ("<joint", "</joint>"))
+    )
+    second = (link + joint).replace("upper", "other").replace("shoulder", "hip").replace('xyz="0 0 1"', 'xyz="1 0 0"')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        robot = lw.loads(edited(END, second), "urdf", base="floating")
+    assert np.linalg.eigvalsh(lw.mass_matrix(robot, robot.random(0))).min() > 1e-3
 
 
 def test_a_cycle_without_root_is_a_topology_error() -> None:

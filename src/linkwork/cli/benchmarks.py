@@ -15,7 +15,7 @@ from rich.text import Text
 import linkwork as lw
 from linkwork.cli.analysis import format_of
 from linkwork.cli.layout import heading, item
-from linkwork.cli.loading import ModelRequest, UsageError, load_model, start_configuration
+from linkwork.cli.loading import ModelRequest, UsageError, load_moving, start_configuration
 from linkwork.cli.operation_counts import known_methods
 from linkwork.cli.result_tables import ResultTable, csv_text, latex, merge_tables, tables_from_metrics
 from linkwork.cli.terminal import printable
@@ -78,7 +78,7 @@ class ModelTiming:
 
 def bench_file(file: Path, request: ModelRequest, methods: Sequence[str], quick: bool) -> ModelTiming:
     """Load a model, close its loops, and time what is computed with it."""
-    robot, _ = load_model(file, request)
+    robot = load_moving(file, request)
     chosen = known_methods(robot, methods) if methods else ()
     mjcf = file if format_of(str(file)) == "MJCF" else None
     try:

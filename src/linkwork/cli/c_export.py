@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 import linkwork as lw
-from linkwork.cli.loading import ModelRequest, UsageError, check_method, load_model
+from linkwork.cli.loading import ModelRequest, UsageError, check_method, load_moving
 from linkwork.cli.operation_counts import known_methods
 from linkwork.cli.options import ExportOptions
 from linkwork.cli.terminal import printable, slow_notice
@@ -28,7 +28,7 @@ from linkwork.simulation import Stepper
 
 def export_file(file: Path, request: ModelRequest, options: ExportOptions) -> CProgram:
     """Load a model and write the program of one of its functions."""
-    robot, _ = load_model(file, request)
+    robot = load_moving(file, request)
     default = options.name or identifier(f"{robot.name}_{options.what}")
     source = options.out if options.out is not None else Path(f"{default}.c")
     try:

@@ -121,4 +121,5 @@ def convert_file(file: Path, new: Path, request: ModelRequest, options: ConvertO
 def _as_options(message: str) -> str:
     """An error of `Mechanism.save` in words of the command line."""
     message = re.sub(r"drop=\['(\w+)'\]", r"--drop \1", message)
+    message = re.sub(r"^drop: ", "--drop: ", message)
     return re.sub(r"format='(\w+)'", r"--to \1", message)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import typer
 
 import linkwork as lw
-from linkwork.cli.loading import ModelRequest, analyze_file, load_model
+from linkwork.cli.loading import ModelRequest, UsageError, analyze_file, load_model
 from linkwork.cli.options import (
     AssemblyOptions,
     ClearCache,
@@ -151,7 +151,13 @@ def optimize(file: File, *, options: OptimizeOptions, output: OutputOptions, loa
 )
 def graph(file: File, picture: Picture, *, quiet: Quiet = False, load: LoadOptions) -> None:
     """Draw a graph."""
+    from linkwork.drawing.pictures import kind_of
+
     with silence_notices(quiet), report_errors(file):
+        try:
+            kind_of(picture)
+        except lw.InputError as error:
+            raise UsageError(str(error)) from None
         robot, _ = load_model(file, ModelRequest(load))
         with report_os_errors(picture), slow_notice(f"drawing '{robot.name}'"):
             robot.draw_graph(picture)

@@ -15,7 +15,7 @@ from linkwork.cli.analysis import analyze
 from linkwork.cli.options import AssemblyOptions, LoadOptions
 from linkwork.cli.report import NEUTRAL, ModelReport
 from linkwork.cli.terminal import plural, printable, slow_notice
-from linkwork.errors import AssemblyError, InputError, LinkworkError, ModelError, ModelWarning
+from linkwork.errors import AssemblyError, InputError, LinkworkError, ModelError, ModelWarning, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
@@ -77,6 +77,14 @@ def load_model(file: Path, request: ModelRequest) -> tuple[Mechanism, list[str]]
         if not issubclass(warning.category, ModelWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return robot, [str(w.message) for w in caught if issubclass(w.category, ModelWarning)]
+
+
+def load_moving(file: Path, request: ModelRequest) -> Mechanism:
+    """The mechanism, which must have joints: nothing is computed where nothing moves."""
+    robot, _ = load_model(file, request)
+    if robot.nv == 0:
+        raise UnsupportedFeature(f"nothing moves in '{robot.name}': it has no joints")
+    return robot
 
 
 def start_configuration(robot: Mechanism, request: ModelRequest) -> Floats:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import linkwork as lw
-from linkwork.cli.loading import ModelRequest, check_method, load_model
+from linkwork.cli.loading import ModelRequest, check_method, load_moving
 from linkwork.cli.terminal import slow_notice
 from linkwork.dynamics.delassus.batches import METHODS as DELASSUS_METHODS
 from linkwork.dynamics.iterations import EXPECTED
@@ -70,7 +70,7 @@ class Counts:
 
 def count_file(file: Path, request: ModelRequest, methods: Sequence[str] = ()) -> Counts:
     """Load a model and count; forward dynamics by the given methods, or by all that are applicable."""
-    robot, _ = load_model(file, request)
+    robot = load_moving(file, request)
     chosen = [m for m in known_methods(robot, methods) if m in methods or METHODS[m].algorithm is not None]
     notes: list[str] = []
     found: list[Count] = []
@@ -79,6 +79,8 @@ def count_file(file: Path, request: ModelRequest, methods: Sequence[str] = ()) -
         found += _rows("forward_dynamics", _forward(robot, chosen, notes), best)
         found += _rows("inverse_dynamics", _inverse(robot))
         for quantity in (*TREE_QUANTITIES, *(CONSTRAINT_QUANTITIES if robot.nc else ())):
+            if quantity in ("center_of_mass", "centroidal_momentum") and robot.mass == 0:
+                continue
             found += _rows(quantity, [("", lw.Evaluator(robot, quantity).operation_count())])
         if any(c.enabled for c in robot.constraints):
             found += _rows("delassus_matrix", _delassus(robot, notes))

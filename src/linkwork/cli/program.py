@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,7 +52,7 @@ class _OrderedGroup(TyperGroup):
 app = typer.Typer(
     name="linkwork",
     cls=_OrderedGroup,
-    help="Inspect, simulate and benchmark models of mechanisms with closed loops: URDF, MJCF and SDF files.",
+    help="Inspect, simulate and benchmark models of mechanisms with closed loops: URDF, MJCF, SDF, USD.",
     epilog="Exit codes: 0 success, 1 a file failed, 2 wrong usage, 130 interrupted. "
     "Environment: NO_COLOR=1 for plain text, LINKWORK_QUIET=1 for no notices.",
     no_args_is_help=True,
@@ -65,6 +66,8 @@ typer.completion.completion_init()  # type: ignore[attr-defined]  # else done by
 
 def main() -> None:
     """Run the command line, as the script ``linkwork`` does."""
+    sys.stdout = sys.stdout or io.StringIO()  # None where they are closed
+    sys.stderr = sys.stderr or io.StringIO()
     try:
         app(prog_name="linkwork")
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 
 import linkwork as lw
-from linkwork.cli.loading import ModelRequest, check_method, load_model, start_configuration
+from linkwork.cli.loading import ModelRequest, UsageError, check_method, load_model, start_configuration
 from linkwork.cli.options import RecordOptions, SimulationOptions
 from linkwork.cli.standing import height_of, on_own_ground, standing
 from linkwork.cli.terminal import printable, slow_notice
@@ -21,10 +21,12 @@ from linkwork.drawing.figures import VIDEOS
 from linkwork.drawing.mp4 import ffmpeg
 from linkwork.drawing.pictures import PICTURES, kind_of
 from linkwork.dynamics.methods import METHODS
+from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.simulation import Trajectory
+from linkwork.simulation.files import KINDS
 from linkwork.simulation.given_pairs import with_usable_contacts
 
 SLIGHT = 1e-3
@@ -158,11 +160,15 @@ def _finite(x: float) -> float | None:
 
 
 def check_output_paths(record: RecordOptions) -> None:
-    """Raise `InputError`, before a long simulation, for a plot or video of a kind that cannot be written here."""
-    if record.plot is not None:
-        kind_of(record.plot, PICTURES)
-    if record.video is not None and kind_of(record.video, VIDEOS) == ".mp4":
-        ffmpeg()
+    """Raise `UsageError`, before a long simulation, for a file of a kind that is not written."""
+    kinds = {"--out": (record.out, KINDS), "--plot": (record.plot, PICTURES), "--video": (record.video, VIDEOS)}
+    for option, (path, known) in kinds.items():
+        try:
+            kind = kind_of(path, known) if path is not None else ""
+        except InputError as error:
+            raise UsageError(f"{option}: {error}") from None
+        if kind == ".mp4":
+            ffmpeg()
 
 
 def simulate_file(

@@ -42,7 +42,7 @@ def show(draw: Callable[[Console], None]) -> None:
         emoji=False,
         soft_wrap=False,
     )
-    with console.capture() as page:
+    with _told_if_unwritable(), console.capture() as page:
         draw(console)
     write("".join(f"{line.rstrip()}\n" for line in page.get().splitlines()))
 
@@ -63,13 +63,23 @@ def write_json(value: Mapping[str, Any]) -> None:
 def write(text: str) -> None:
     """Write text to standard output; what its encoding cannot say is written as escapes."""
     encoding = sys.stdout.encoding or "utf-8"
-    try:
+    with _told_if_unwritable():
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
-    except BrokenPipeError:
+
+
+@contextmanager
+def _told_if_unwritable() -> Iterator[None]:
+    """Exit where the reader of standard output went away, and with a message where its disk is full."""
+    try:
+        yield
+    except OSError as error:
         # Python flushes once more at its end, and would print_error: give it somewhere to write to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(BROKEN_PIPE) from None
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(BROKEN_PIPE) from None
+        print_error(f"error: standard output: {error.strerror or error}")
+        raise typer.Exit(1) from None
 
 
 def print_error(message: str) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 import linkwork as lw
 from linkwork.cli.layout import heading, item, records
-from linkwork.cli.loading import ModelRequest, UsageError, check_method, load_model
+from linkwork.cli.loading import ModelRequest, UsageError, check_method, load_moving
 from linkwork.cli.options import OptimizeOptions
 from linkwork.cli.terminal import plural, printable
 from linkwork.dynamics.methods import METHODS
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def optimize_file(file: Path, request: ModelRequest, options: OptimizeOptions, *, progress: bool) -> Optimized:
     """Load a model and search; progress is shown on a terminal."""
-    robot, _ = load_model(file, request)
+    robot = load_moving(file, request)
     method = check_method(options.method, ["auto", *METHODS])
     with _shown(progress and sys.stderr.isatty(), robot.name) as report:
         try:

@@ -7,6 +7,7 @@ is compiled (`kernels.assembly`).
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -110,7 +111,8 @@ def assemble(
     tolerance = closed_to(robot) if tolerance is None else tolerance
     problem = _Problem(robot, q, fixed, limits)
     enough = tolerance / largest_unit(robot)
-    result = problem.given.reshape(-1, robot.nq).copy()
+    *lead, nq = problem.given.shape
+    result = problem.given.reshape(math.prod(lead), nq).copy()
     start = problem.within(result)
     gap = problem.gap()
     iterations, tries = np.zeros((2, len(result)), dtype=np.int64)
@@ -136,7 +138,6 @@ def assemble(
     open_by = problem.largest_error(result)
     if gap.max(initial=0.0) > enough:
         _warn_rounded(robot, float(open_by.max()))
-    *lead, nq = problem.given.shape
     if not lead:
         return Assembly(result[0], float(open_by[0]), int(iterations[0]), int(tries[0]))
     return Assembly(result.reshape(*lead, nq), open_by.reshape(lead), iterations.reshape(lead), tries.reshape(lead))

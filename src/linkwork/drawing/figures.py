@@ -69,6 +69,8 @@ class _Stage:
         some = {*bones.rods.flat, *bones.slides.flat, *bones.ropes.flat, *bones.marks["pin"], *bones.marks["held"]}
         self.outlines = outlines(bones, R, p)
         drawn = np.concatenate([self.points[:, sorted(some)], self.outlines.reshape(len(states), -1, 3)], axis=1)
+        if not drawn.size:
+            raise InputError(f"robot '{robot.name}' has nothing to draw: neither joints nor shapes")
         low, high = drawn.min(axis=(0, 1)), drawn.max(axis=(0, 1))
         size = max(float((high - low).max()), 1e-3)
         multipliers = np.nan_to_num(motion.multipliers[states], posinf=0, neginf=0)
@@ -227,7 +229,7 @@ def draw_state(
         kind_of(path)
     figure = blank(*SIZE)
     motion = finite_part(motion, index, IMMENSE)
-    k = len(motion) - 1 if time is None else int(np.abs(motion.times - time).argmin())
+    k = len(motion) - 1 if time is None else motion._nearest(time)
     _Stage(figure, motion, np.array([k]), view).show(0)
     if path is not None:
         write_picture(figure, path)

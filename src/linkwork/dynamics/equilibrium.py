@@ -185,13 +185,16 @@ def _settling_step(balance: _Balance, start: Floats, q: Floats) -> Floats:
     wanted[springs] -= pushed[m:]
     give = (now - before - pushed[m:]) / balance.stiffness
     # What nothing can carry falls, in the motions `idle` that move neither motors nor springs: a step of Newton's
-    # method toward less potential energy, whose slope there is `left` and whose curvature is H.
+    # method toward less potential energy, whose slope there is `left` and whose curvature is H; a full stride where
+    # there is a slope alone, as of a pendulum that is held level.
     idle = freedom @ null_space(able.T)
     left = idle.T @ wanted
     H = idle.T @ balance.slope(q, _least(J.T, wanted)) @ idle
     curvature, modes = np.linalg.eigh(0.5 * (H + H.T))
-    felt = np.abs(curvature) > INDIFFERENT * float(np.abs(unsprung).max(initial=0.0))
-    fall = _no_longer(-modes @ np.where(felt, modes.T @ left / np.where(felt, np.abs(curvature), 1.0), 0.0))
+    least, slope = INDIFFERENT * float(np.abs(unsprung).max(initial=0.0)), modes.T @ left
+    curved = np.abs(curvature) > least
+    straight = np.where(np.abs(slope) > least, STRIDE * np.sign(slope), 0.0)
+    fall = _no_longer(-modes @ np.where(curved, slope / np.where(curved, np.abs(curvature), 1.0), straight))
     # The nearest pose to the start with closed loops, springs that give so far, and what falls where it falls.
     A = np.concatenate([J, np.eye(robot.nv)[springs], idle.T])
     away = robot.difference(start, q)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -124,8 +125,16 @@ class Motion:
         Args:
             time: Seconds.
         """
-        k = int(np.abs(self.times - time).argmin())
+        k = self._nearest(time)
         return self.q[k], self.v[k]
+
+    def _nearest(self, time: float) -> int:
+        """Which recorded state is the nearest to a time."""
+        if not isinstance(time, Real) or not np.isfinite(float(time)):
+            raise InputError(f"time is {time!r}, needs a number of seconds")
+        if not len(self.times):
+            raise InputError("no state was recorded")
+        return int(np.abs(self.times - float(time)).argmin())
 
     def _known(self) -> Model:
         if self.robot is None:

@@ -90,6 +90,10 @@ class Builder:
             raise ModelError(f"a body cannot be called '{name}'", subject=name)
         if name in self._inertias:
             raise ModelError(f"two bodies are called '{name}'", subject=name)
+        if not isinstance(inertia, Inertia | None):
+            raise ModelError(
+                f"body '{name}': {inertia!r} is no Inertia, such as Inertia.sphere(1.0, 0.1)", subject=name
+            )
         self._inertias[name] = Inertia.zero() if inertia is None else inertia
         if not check:
             self._trusted.add(name)
@@ -140,6 +144,10 @@ class Builder:
             raise ModelError("a joint needs a name")
         if name in self._joints:
             raise ModelError(f"two joints are called '{name}'", subject=name)
+        if not isinstance(type, Joint):
+            raise ModelError(
+                f"joint '{name}': {type!r} is no joint type, such as Revolute('z') or Free()", subject=name
+            )
         check_options(name, options)
         joint = TreeJoint(
             name,
@@ -243,6 +251,8 @@ class Builder:
             name: Its name.
             positions: Coordinates by joint; joints left out are at their neutral position.
         """
+        if not isinstance(positions, Mapping):
+            raise ModelError(f"pose '{name}' needs coordinates by joint, such as {{'knee': 0.5}}", subject=name)
         self._poses[name] = {joint: np.array(q, dtype=np.float64).reshape(-1) for joint, q in dict(positions).items()}
         return self
 

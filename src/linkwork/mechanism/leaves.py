@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether the inertia of every leaf of a tree determines its acceleration."""
+"""Whether the inertias of a tree determine the accelerations of its leaves, and of bodies without mass."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -28,6 +29,31 @@ def check_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -
                 "its acceleration would be undetermined. Give the body an inertia, the joint an armature, or fix it",
                 subject=joint.name,
             )
+
+
+def moved_too_freely(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> tuple[str, str] | None:
+    """A body without mass whose acceleration is undetermined, and why; None where there is none.
+
+    It is one of those between joints that move one other body by more than six degrees of freedom, such as a floating
+    base without mass that carries one arm: the mass matrix is singular, and constraints alone can hold it.
+    """
+    carried = Counter(joint.parent for joint in joints)
+    leading = {joint.child: joint for joint in joints}
+    for joint in joints:
+        chain, freedoms = [joint], int((joint.armature == 0).sum())
+        while freedoms <= 6 and (above := leading.get(chain[-1].parent)) is not None:
+            inertia = inertias[above.child]
+            if carried[above.child] > 1 or inertia.mass > 0 or inertia.rotational.any():
+                break
+            chain.append(above)
+            freedoms += int((above.armature == 0).sum())
+        if freedoms > 6:
+            names, body = ", ".join(repr(one.name) for one in reversed(chain)), chain[-1].child
+            return body, (
+                f"joints {names} move body '{joint.child}' by {freedoms} degrees of freedom, and body '{body}' has no "
+                "mass: its acceleration is undetermined unless constraints hold it. Give the body an inertia, or fix it"
+            )
+    return None
 
 
 def _least_inertia(type: Joint, inertia: Inertia) -> float:

@@ -47,7 +47,7 @@ class Optimized:
     @property
     def saved(self) -> float:
         """The part of operations that is saved, from 0 to 1."""
-        return 1.0 - self.after.operations / self.before.operations
+        return 1.0 - self.after.operations / self.before.operations if self.before.operations else 0.0
 
     @cached_property
     def _across(self) -> tuple[Correspondence, Correspondence]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from linkwork.errors import ModelError, UnsupportedFeature
 from linkwork.mechanism import Builder, Mechanism
+from linkwork.mechanism.leaves import moved_too_freely
 from linkwork.model.arrays import VectorLike
 from linkwork.model.constraints import Constraint, Coupling, JointCoupling, JointLock
 from linkwork.model.contacts import ContactPair
@@ -111,6 +112,9 @@ class LocatedBuilder:
             raise self.where(e.subject).error(f"{e}{hint}", type(e)) from e
         if self._inertias == "warn":
             self._warn_of_inertias(robot)
+            undetermined = moved_too_freely(robot.joints, robot.inertias)
+            if undetermined is not None:
+                warn(self.where(undetermined[0]), undetermined[1])
         return robot
 
     def _warn_of_inertias(self, robot: Mechanism) -> None:

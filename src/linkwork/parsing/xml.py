@@ -216,6 +216,14 @@ class Node:
             raise self.error(f"attribute '{attribute}' is '{_short(value)}'; it is one of {', '.join(known)}")
         return default if value is None else value
 
+    def is_set(self, attribute: str) -> bool:
+        """An attribute as a truth value; false where it is missing or empty."""
+        text = self.get(attribute) or "false"
+        value = _FLAGS.get(text.strip().lower())
+        if value is None:
+            raise self.error(f"attribute '{attribute}' is '{_short(text)}', neither true nor false")
+        return value
+
     def vector(self, attribute: str, default: tuple[float, float, float]) -> tuple[float, float, float]:
         """An attribute as three numbers."""
         text = self.get(attribute)

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,10 @@ Arrays = Mapping[str, Array]
 def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Path:
     """Write a trajectory; an older file is replaced only when the new one is whole."""
     place = Path(path)
-    if place.suffix not in KINDS:
+    if place.suffix.lower() not in KINDS:
         place = place.with_name(place.name + KINDS[0])
     words = {"format": FORMAT, **words}
-    if place.suffix == ".parquet":
+    if place.suffix.lower() == ".parquet":
         parquet = _parquet()  # or it is missed before a file is begun
         table = _table(words, arrays, robot)
         return _whole(place, lambda file: parquet.write_table(table, file, compression="zstd"))
@@ -46,13 +47,15 @@ def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, r
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
     """What is said about a trajectory, and its arrays."""
     try:
-        if Path(path).suffix == ".parquet":
+        if Path(path).suffix.lower() == ".parquet":
             words, arrays = _from_table(_parquet().read_table(os.fspath(path)))
+        elif Path(path).exists() and not zipfile.is_zipfile(path):
+            raise ValueError("it is not a whole .npz file")
         else:
             with np.load(path, allow_pickle=False) as kept:
                 words = json.loads(str(kept["about"]))
                 arrays = {name: kept[name] for name in (*ARRAYS, *OPTIONAL) if name in kept or name in ARRAYS}
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} is no saved trajectory: {error}") from None
     if words["format"] > FORMAT:
         raise InputError(f"{path} was saved by a later version of linkwork")
@@ -60,18 +63,16 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
 
 
 def _whole(place: Path, put: Callable[[Any], object]) -> Path:
-    temporary = None
+    temporary = place.with_name(f"{place.name}.{os.urandom(8).hex()}.part")
     try:
-        with tempfile.NamedTemporaryFile(dir=place.parent, suffix=".part", delete=False) as file:
-            temporary = file.name
+        with temporary.open("xb") as file:  # with the permissions of the umask
             put(file)
-        os.replace(temporary, place)
+        temporary.replace(place)
     except OSError as error:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
-        raise LinkworkError(
-            f"cannot save the trajectory to {place}: {error.strerror or error}; it is still here"
-        ) from None
+        raise LinkworkError(f"cannot save the trajectory to {place}: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):  # it was moved, or never made
+            temporary.unlink()
     return place
 
 

@@ -69,6 +69,9 @@ def read_sdf(document: Document, settings: LoadSettings) -> Mechanism:
     model, gravity = _only_model(sdf)
     for node in (model, *model.descendants("model")):
         _refuse_unknown(node)
+    for node in model.descendants("use_parent_model_frame"):
+        if version >= (1, 7) and node.flag():
+            raise node.error("SDF 1.7 and later have <xyz expressed_in='__model__'> for it", UnsupportedFeature)
     builder = LocatedBuilder(model, model.text("name"), settings.inertias, gravity)
     reader = _Reader(read_scope(model, version), builder, settings)
     robot = reader.read()
@@ -149,7 +152,7 @@ class _Reader:
         """The mechanism."""
         static = _flag(self.top.node, "static")
         for scope in self.top.walk():
-            if scope is not self.top and _flag(scope.node, "static"):
+            if not static and _flag(scope.node, "static"):
                 raise scope.node.need("static").error(
                     "a static model inside one that moves is not supported; fix its links by joints", UnsupportedFeature
                 )
@@ -159,6 +162,8 @@ class _Reader:
         if static:
             for name in self.links:
                 self._to_world(name, f"{name}_static", Fixed())
+            for scope in self.top.walk():
+                self._add_frames(scope)
             return self.builder.finish()
         for scope in self.top.walk():
             for node in scope.node.children("joint"):

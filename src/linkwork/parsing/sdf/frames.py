@@ -237,6 +237,6 @@ def read_pose(node: Node, version: Version) -> Placement:
     if form != "euler_rpy":
         raise pose.error(f"rotation_format '{form}' is neither 'euler_rpy' nor 'quat_xyzw'", UnsupportedFeature)
     x, y, z, roll, pitch, yaw = pose.values(6)
-    unit = math.radians(1.0) if (pose.get("degrees") or "false").lower() in ("true", "1") else 1.0
+    unit = math.radians(1.0) if pose.is_set("degrees") else 1.0
     with located(pose):
         return Placement.rpy(roll * unit, pitch * unit, yaw * unit, position=(x, y, z))

@@ -25,7 +25,7 @@ import numpy as np
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Fixed, Helical, Joint, Prismatic, Revolute, Spherical, Universal
-from linkwork.parsing.xml import Node, located
+from linkwork.parsing.xml import Node, located, warn
 
 Version = tuple[int, int]
 Axes = Callable[[Node, str], Floats]
@@ -80,14 +80,21 @@ def read_joint(node: Node, name: str, version: Version, axes: Axes) -> JointElem
     if kind == "fixed":
         return JointElement(Fixed(), options)
     if kind == "ball":
+        for axis in node.children("axis", "axis2"):
+            if any(_numbers(axis, limited=False)[key] for key in ("damping", "friction", "stiffness")):
+                warn(axis, f"damping, friction and springs of ball joint '{name}' are not read: it has no axes")
         return JointElement(Spherical(), options)
     nodes = [node.need("axis")]
     if kind in ("universal", "revolute2"):
         nodes.append(node.need("axis2"))
+    elif node.child("axis2") is not None:
+        warn(node.need("axis2"), f"joint '{name}' is {kind}, and has one axis: <axis2> is not read")
     directions = [axis_direction(axis, version, axes) for axis in nodes]
     with located(nodes[0]):
         type = _type(node, kind, directions)
     numbers = [_numbers(axis, limited=kind not in ("screw", "continuous")) for axis in nodes]
+    if kind == "screw" and np.isfinite([_numbers(nodes[0], limited=True)[key] for key in ("lower", "upper")]).any():
+        warn(nodes[0], f"limits of screw joint '{name}' are not read: the standard does not say in which unit they are")
     options |= {key: [of_axis[key] for of_axis in numbers] for key in numbers[0]}
     options |= _rotor(node)
     mimics = [m for k, axis in enumerate(nodes) for m in _mimics(axis, (name, k))]

@@ -32,7 +32,7 @@ def _inertia(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
         if not quiet:
             warn(link, f"link '{name}' has no <inertial>: by the standard it has 1 kg and 1 kg m² about each axis")
         return Inertia(1.0, rotational=np.eye(3))
-    if (inertial.get("auto") or "").lower() in ("true", "1"):
+    if inertial.is_set("auto"):
         raise inertial.error("the inertia is to be computed from shapes (auto); write it out", UnsupportedFeature)
     inertial.refuse_other_elements({"pose", "mass", "inertia", "density"})
     mass = inertial.value_of("mass", 1.0)

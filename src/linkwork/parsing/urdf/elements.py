@@ -54,7 +54,13 @@ def placement_of_origin(node: Node) -> Placement:
 
 
 def placement(node: Node) -> Placement:
-    """The placement by ``xyz`` and ``rpy`` of an element."""
+    """The placement by ``xyz``, and ``rpy`` or (URDF 1.1) ``quat_xyzw``, of an element."""
     position, angles = node.vector("xyz", (0, 0, 0)), node.vector("rpy", (0, 0, 0))
+    quaternion = node.numbers("quat_xyzw", 4)
+    if quaternion is not None and node.get("rpy") is not None:
+        raise node.error("both 'rpy' and 'quat_xyzw' are given; leave one of them out")
     with located(node):
+        if quaternion is not None:
+            x, y, z, w = quaternion
+            return Placement.from_quaternion(x, y, z, w, position=position)
         return Placement.rpy(*angles, position=position) if any(angles) else Placement(position)

@@ -14,7 +14,7 @@ from linkwork.model.joints import Fixed, Free, Helical, Joint, Planar, Prismatic
 from linkwork.parsing.urdf.elements import UrdfJoint, UrdfLink, placement_of_origin
 from linkwork.parsing.urdf.loops import gazebo_springs
 from linkwork.parsing.urdf.vocabulary import not_ignored, refuse_unknown
-from linkwork.parsing.xml import LARGEST, Node, located
+from linkwork.parsing.xml import LARGEST, Node, located, warn
 
 _JOINTS: dict[str, Callable[[tuple[float, float, float]], Joint]] = {
     "revolute": Revolute,
@@ -51,9 +51,12 @@ def read_joints(robot: Node, links: dict[str, UrdfLink]) -> dict[str, UrdfJoint]
                 UnsupportedFeature,
             )
         joints[name].options["armature"] = armature
-    for name in _actuated(robot):
+    for name, node in _actuated(robot).items():
         if name in joints:
             joints[name].options["actuated"] = True
+        else:
+            near = suggest(name, joints)
+            warn(node, f"joint '{name}' is to be driven, and there is no such joint in this robot{near}")
     for name, spring in gazebo_springs(robot).items():
         if name in joints and joints[name].type.nv == 1:
             joints[name].options.update(spring)
@@ -139,12 +142,12 @@ def _damping_and_friction(joint: Node, freedoms: int) -> dict[str, Any]:
     return found
 
 
-def _actuated(robot: Node) -> set[str]:
-    """The joints that a transmission or a command of ros2_control moves."""
-    found = {node.get("name") for t in robot.children("transmission") for node in t.children("joint")}
+def _actuated(robot: Node) -> dict[str, Node]:
+    """The joints that a transmission or a command of ros2_control moves, and where it says so."""
+    nodes = [node for transmission in robot.children("transmission") for node in transmission.children("joint")]
     for control in robot.children("ros2_control"):
-        found |= {node.get("name") for node in control.children("joint") if any(node.children("command_interface"))}
-    return {name for name in found if name}
+        nodes += [node for node in control.children("joint") if any(node.children("command_interface"))]
+    return {name: node for node in nodes if (name := node.get("name"))}
 
 
 def _armatures(robot: Node) -> dict[str, tuple[float, Node]]:

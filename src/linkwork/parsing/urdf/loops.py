@@ -282,6 +282,8 @@ def _read_gazebo(builder: LocatedBuilder, robot: Node, graph: UrdfGraph, with_jo
                 off = (node.get("value") or node.content).strip().lower() in ("true", "1")
                 if off is (node.tag == "turnGravityOff"):
                     warn(node, f"Gazebo lets '{gazebo.get('reference')}' float without gravity; here it falls")
+            if node.tag == "static" and node.content.lower() in ("true", "1"):
+                warn(node, "Gazebo keeps this model where it is; here its joints move")
 
 
 def _zero_configuration(graph: UrdfGraph) -> dict[str, Placement]:
