@@ -395,3 +395,13 @@ def test_errors_say_what_is_needed() -> None:
         fd.vjp.compile(max_operations=20)
     with pytest.raises(InputError, match="takes q, v, tau, y, dq, dv, dtau; dtau was not given"):
         fd.hvp(q, q, q, q, q, q)
+
+
+@pytest.mark.parametrize("method", ["kkt", "pv_early", "prox_bbo"])
+def test_rows_that_are_all_disabled_change_no_product(method: Any) -> None:
+    tree = lw.zoo.pendulum(3)
+    robot = tree.constrained(lw.Rod("world", tree.body_names[-1], length=0.7, enabled=False))
+    q, v, tau, y = np.random.default_rng(0).normal(size=(4, 3))
+    gradient = lw.ForwardDynamics(robot, method).vjp(q, v, tau, y)
+    for found, expected in zip(gradient, lw.ForwardDynamics(tree).vjp(q, v, tau, y), strict=True):
+        assert_close(found, expected, 1e-11)
