@@ -223,6 +223,11 @@ def test_axes_without_weight_are_free() -> None:
     assert np.array_equal(found.errors["center_of_mass"][2:], [0.0])
 
 
+def test_a_batch_without_states_has_as_many_results() -> None:
+    found = four_bar().inverse_kinematics(lw.FrameTask("rocker", position=np.zeros((2, 0, 3))))
+    assert found.q.shape == (2, 0, 3) and found.errors["rocker"].shape == (2, 0, 3) and found.converged.shape == (2, 0)
+
+
 def test_what_is_out_of_reach_is_said() -> None:
     robot = four_bar(lower=-0.5, upper=0.5)
     far = lw.FrameTask("rocker", position=(0.0, 0.0, 5.0))

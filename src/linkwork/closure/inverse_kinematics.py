@@ -318,9 +318,9 @@ class _Problem:
                 message,
             )
         return InverseKinematicsSolution(
-            q.reshape(*lead, -1),
+            q.reshape(*lead, q.shape[-1]),
             converged.reshape(lead),
-            {name: x.reshape(*lead, -1) for name, x in each.items()},
+            {name: x.reshape(*lead, x.shape[-1]) for name, x in each.items()},
             gap.reshape(lead),
             iterations.reshape(lead),
             tries.reshape(lead),
