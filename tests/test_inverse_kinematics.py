@@ -199,6 +199,17 @@ def test_posture_is_the_nearest_of_all_that_meet_the_targets() -> None:
         assert np.abs(left).max() < 1e-5  # a step of 1e-7 is where it ends, by the curvature of rows and weights
 
 
+@pytest.mark.parametrize("robot", [lw.zoo.pendulum(2), lw.zoo.four_bar()], ids=lambda robot: robot.name)
+def test_a_posture_alone_is_the_nearest_with_loops_closed(robot: Mechanism) -> None:
+    q = np.full(robot.nq, 0.3)
+    found = robot.inverse_kinematics(lw.PostureTask(q))
+    assert found.converged and np.abs(lw.constraint_error(robot, found.q)).max(initial=0.0) < 1e-9
+    rows = lw.constraint_jacobian(robot, found.q)
+    gradient = (found.q - q) / joint_units(robot) ** 2
+    left = gradient - rows.T @ np.linalg.lstsq(rows.T, gradient, rcond=1e-8)[0] if robot.nc else gradient
+    assert np.abs(left).max() < 1e-5
+
+
 def test_weights_share_what_cannot_be_met_and_loops_stay_closed() -> None:
     robot = lw.zoo.stewart()
     q = robot.poses["assembled"]

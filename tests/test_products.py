@@ -405,3 +405,33 @@ def test_rows_that_are_all_disabled_change_no_product(method: Any) -> None:
     gradient = lw.ForwardDynamics(robot, method).vjp(q, v, tau, y)
     for found, expected in zip(gradient, lw.ForwardDynamics(tree).vjp(q, v, tau, y), strict=True):
         assert_close(found, expected, 1e-11)
+
+
+@pytest.mark.parametrize("method", ["auto", "ltl"])
+def test_results_may_be_written_to_arrays_that_are_read(method: Any) -> None:
+    robot = lw.zoo.four_bar()
+    q, v, tau = closed(robot)
+    fd, y = lw.ForwardDynamics(robot, method), np.ones(robot.nv)
+    expected = fd.vjp(q, v, tau, y)
+    speeds, seeds = v.copy(), y.copy()
+    found = fd.vjp(q, speeds, tau, seeds, out=(np.empty(3), seeds, speeds))
+    assert found[1] is seeds and found[2] is speeds
+    for x, z in zip(found, expected, strict=True):
+        assert np.array_equal(x, z)
+
+
+@pytest.mark.parametrize("method", ["auto", "ltl"])
+def test_wrong_seeds_and_outputs_of_loops_are_named(method: Any) -> None:
+    robot = lw.zoo.four_bar()
+    q, v, tau = closed(robot)
+    fd, y = lw.ForwardDynamics(robot, method), np.ones(robot.nv)
+    for options, words in (
+        ({"forces": np.ones(4)}, "y_forces has .*4"),
+        ({"forces": np.full(5, np.nan)}, "y_forces holds NaN"),
+        ({"out": (np.empty(3), np.empty(3), np.empty(4))}, r"out for tau has shape \(4,\), needs \(3,\)"),
+        ({"out": (np.empty(3), np.empty(3), np.empty(3, int))}, "out for tau has dtype int64"),
+    ):
+        with pytest.raises(InputError, match=words):
+            fd.vjp(q, v, tau, y, **options)
+    with pytest.raises(InputError, match="out for forces has dtype int64"):
+        fd.jvp(q, v, tau, y, y, y, out=(np.empty(3), np.empty(5, int)))

@@ -167,15 +167,16 @@ class Stages(Product):
             return self._by_jacobians(arrays, given, out)
         typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else _listed(out))])
         inputs = typed._by_name(arrays, given)
+        inputs |= {name: typed._checked(name, inputs[name]) for name in typed._zeros}
         if solution is None:
             solution = typed._holder(*(inputs[name] for name in self._known.given), **self._options(given))
         if typed._has_jacobians and not np.all(solution.converged):
             return self._by_jacobians(arrays, given, out)
         first, forces = self.evaluator.solved(solution)
         inputs |= zip(self.implicit.solution, (first, np.ascontiguousarray(forces)), strict=True)
-        inputs[self.implicit.solution[1]] = typed._system(inputs, [None, None]).unique(forces)
+        inputs[self.implicit.solution[1]] = typed._system(inputs).unique(forces)
         try:
-            return self._packed(typed._evaluated(inputs, self._given_out(out)))
+            return self._packed(self._written(typed._evaluated(inputs), out))
         except Unsolved:  # near a singular configuration
             return self._by_jacobians(arrays, given, out)
 
@@ -204,8 +205,8 @@ class Stages(Product):
             raise InputError(f"{self.quantity} writes {names}: out needs as many arrays; found {len(outputs)}")
         return outputs
 
-    def _evaluated(self, inputs: dict[str, Any], out: Sequence[Any]) -> list[Array]:
-        """The stages after the function."""
+    def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
+        """Results of the stages after the function."""
         raise NotImplementedError
 
     def _of_system(self, inputs: Mapping[str, Any], force: Any, rows: Any, stiffness: float = 1.0) -> list[Any]:
@@ -225,12 +226,12 @@ class Stages(Product):
         R, settings = self._held_of_solver
         return Weights.of_inputs(R, settings, self.robot.nv)
 
-    def _system(self, inputs: Mapping[str, Any], out: Sequence[Any]) -> LinearSystem:
-        """The linear system; solutions ``x`` and results are written to ``out``, if it has arrays."""
+    def _system(self, inputs: Mapping[str, Any]) -> LinearSystem:
+        """The linear system."""
         none = np.zeros(self.robot.nc, self._dtype)
 
         def solve(force: Any, rows: Any) -> tuple[Array, Array]:
-            x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), out)
+            x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), [None, None])
             return x, result
 
         def balance(w: Any, stiffness: float) -> Array:
