@@ -435,3 +435,18 @@ def test_wrong_seeds_and_outputs_of_loops_are_named(method: Any) -> None:
             fd.vjp(q, v, tau, y, **options)
     with pytest.raises(InputError, match="out for forces has dtype int64"):
         fd.jvp(q, v, tau, y, y, y, out=(np.empty(3), np.empty(5, int)))
+
+
+@pytest.mark.parametrize("method", ["auto", "ltl"])
+def test_bound_products_broadcast_and_check_arrays_when_they_are_bound(method: Any) -> None:
+    robot = lw.zoo.four_bar()
+    q, v, tau = closed(robot)
+    fd, y = lw.ForwardDynamics(robot, method), np.random.default_rng(0).normal(size=(2, 3))
+    out = np.empty((3, 2, 3))
+    fd.vjp.bind(q, v, tau, y, out=tuple(out))()
+    for found, expected in zip(out, fd.vjp(q, v, tau, y), strict=True):
+        assert_close(found, expected, 1e-12)
+    with pytest.raises(InputError, match="y_acceleration has shape"):
+        fd.vjp.bind(q, v, tau, y[0, :2].copy(), out=tuple(out))
+    with pytest.raises(InputError, match=r"out for tau has shape \(4,\)"):
+        fd.vjp.bind(q, v, tau, y[0], out=(np.empty(3), np.empty(3), np.empty(4)))

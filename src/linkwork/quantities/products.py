@@ -210,12 +210,17 @@ class Product(ArrayEvaluator):
 
     def _checked(self, name: str, x: Any) -> Array:
         """A seed or a direction as an array of finite numbers."""
+        array = self._shaped(name, x)
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} holds NaN or infinity")
+        return array
+
+    def _shaped(self, name: str, x: Any) -> Array:
+        """A seed or a direction as an array."""
         array, shape = np.asarray(real_array(x, name), self._dtype), self._zeros[name].shape
         if array.shape[max(0, array.ndim - len(shape)) :] != shape:
             needs = ", ".join(map(str, shape))
             raise InputError(f"{name} has shape {array.shape}, robot '{self.robot.name}' needs (..., {needs})")
-        if not np.isfinite(array).all():
-            raise InputError(f"{name} holds NaN or infinity")
         return array
 
     def _written(self, results: Sequence[Array], out: Any) -> list[Array]:
