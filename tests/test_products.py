@@ -450,3 +450,20 @@ def test_bound_products_broadcast_and_check_arrays_when_they_are_bound(method: A
         fd.vjp.bind(q, v, tau, y[0, :2].copy(), out=tuple(out))
     with pytest.raises(InputError, match=r"out for tau has shape \(4,\)"):
         fd.vjp.bind(q, v, tau, y[0], out=(np.empty(3), np.empty(3), np.empty(4)))
+
+
+def test_products_by_jacobians_are_checked_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = lw.zoo.pendulum(2)
+    product = lw.ForwardDynamics(robot).vjp
+    q, v, tau, y = np.random.default_rng(0).normal(size=(4, 2))
+    expected = product(q, v, tau, y)
+    monkeypatch.setattr(product, "_excess", ProgramTooLarge("too large"))
+    for found, wanted in zip(product(q, v, tau, y), expected, strict=True):
+        assert_close(found, wanted, 1e-12)
+    assert product(*(x.astype(np.float32) for x in (q, v, tau, y)))[0].dtype == np.float32
+    with pytest.raises(InputError, match="y was not given"):
+        product(q, v, tau)
+    with pytest.raises(InputError, match="'foo' was given"):
+        product(q, v, tau, y, foo=y)
+    with pytest.raises(InputError, match="out for tau has shape"):
+        product(q, v, tau, y, out=(np.empty(2), np.empty(2), np.empty(3)))

@@ -303,7 +303,9 @@ class Product(ArrayEvaluator):
         lost = [pair for pair, block in blocks.items() if block is None]
         if self._excess is not None and lost:
             raise self._excess
-        return self._packed(self._written(self._multiplied(blocks, further), out))
+        types = [np.asarray(x).dtype for x in (*arrays, *given.values(), *blocks.values()) if x is not None]
+        found = [x.astype(np.result_type(*types), copy=False) for x in self._multiplied(blocks, further)]
+        return self._packed(self._written(found, out))
 
     def _multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
         """Products of Jacobians, by results and inputs, with directions or seeds."""
