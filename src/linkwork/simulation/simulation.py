@@ -211,7 +211,7 @@ class Simulation:
         return self._robots.v
 
     @property
-    def parameters(self) -> Mapping[Any, Any]:
+    def parameters(self) -> Any:
         """Parameters of the robots by name, as steps read them, with a row for each: on a GPU ``(count, numbers)``."""
         return self._robots.parameters
 
