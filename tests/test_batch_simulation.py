@@ -89,6 +89,7 @@ def test_robots_have_parameters_of_their_own_which_resets_change() -> None:
         np.testing.assert_allclose(sim.q[k], expected.q, rtol=0, atol=1e-14)
     heavy = sim.q[2].copy()
     sim.reset([True, False, False], parameters={"mass": masses[2]})
+    np.testing.assert_array_equal(sim.parameters["mass"], masses[[2, 1, 2]])
     sim.step(tau=tau, steps=20)
     np.testing.assert_array_equal(sim.q[0], heavy)
 

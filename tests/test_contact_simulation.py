@@ -231,6 +231,16 @@ def test_rollouts_are_simulations_of_each_robot() -> None:
     np.testing.assert_array_equal(alone.q, many.q[:, 3:8])
 
 
+def test_a_batch_without_robots_has_contacts_of_none(tmp_path: Path) -> None:
+    box = zoo.sliding_box()
+    none = np.zeros((0, box.nq)), np.zeros((0, box.nv))
+    assert lw.ContactStep(box)(*none).impulses["ground:box0"].shape == (0, 4, 3)
+    run = lw.rollouts(box, *none, seconds=0.002)
+    assert run.contacts["ground:box0"].forces.shape == (2, 0, 4, 3)
+    pytest.importorskip("pyarrow")
+    assert lw.Trajectory.load(run.save(tmp_path / "none.parquet"), box).q.shape == (2, 0, box.nq)
+
+
 def test_a_stepper_makes_the_steps_of_a_simulation() -> None:
     scene, q, v = moving()
     whole = lw.simulate(scene, q, v, seconds=0.02)

@@ -217,3 +217,8 @@ def test_a_speck_in_the_air_has_none_either() -> None:
     speck = lw.Builder("speck").body("speck", lw.Inertia.sphere(1e-9, 1e-4)).joint("base", lw.Free(), "world", "speck")
     with pytest.raises(lw.NotConverged, match="joint 'base' lacks"):
         speck.build().equilibrium()
+
+
+def test_a_batch_of_configurations_is_an_error_in_words() -> None:
+    with pytest.raises(lw.InputError, match=r"q has shape \(2, 3\), needs \(3,\): one state"):
+        lw.zoo.four_bar().equilibrium(np.zeros((2, 3)))

@@ -218,6 +218,23 @@ def test_a_step_in_time(tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_gradients_and_jacobians(tmp_path: Path) -> None:
+    robot = zoo.four_bar()
+    q, v, tau = closed_state(robot)
+    y, seeds = np.ones(robot.nv), np.zeros(robot.nc)
+    fd, stepper = lw.ForwardDynamics(robot, "cluster"), Stepper(robot, "rk4", 1e-2)
+    program = lw.export_c(fd.vjp, tmp_path / "gradient.c")
+    assert list(program.outputs) == ["by_q", "by_v", "by_tau"]
+    for found, wanted in zip(built(program)(q, v, tau, y, seeds), fd.vjp(q, v, tau, y), strict=True):
+        assert_close(found, wanted, RELATIVE)
+    rates = built(lw.export_c(stepper.jvp, tmp_path / "rates.c"))(q, v, tau, y, y, y)
+    for found, wanted in zip(rates, stepper.jvp(q, v, tau, y, y, y), strict=True):
+        assert_close(found, wanted, 1e-10)
+    jacobians = built(lw.export_c(fd.derivatives, tmp_path / "jacobians.c"))(q, v, tau)
+    assert_close(jacobians[0], fd.derivatives(q, v, tau).da_dq.ravel(), 1e-10)
+
+
+@needs_compiler
 def test_a_step_of_servos_and_their_torques(tmp_path: Path) -> None:
     build = lw.Builder("servo")
     build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0)), gravity_compensation=0.5)
@@ -349,6 +366,10 @@ def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
         lw.export_c(tree, to)  # type: ignore[arg-type]
     with pytest.raises(lw.UnsupportedFeature, match="kkt"):
         lw.export_c(lw.ForwardDynamics(loop, "kkt"), to)
+    with pytest.raises(lw.UnsupportedFeature, match="vjp of forward_dynamics by a method that iterates"):
+        lw.export_c(lw.ForwardDynamics(loop).vjp, to)
+    with pytest.raises(lw.UnsupportedFeature, match="export the jvp instead"):
+        lw.export_c(lw.Stepper(tree).derivatives, to)
     with pytest.raises(lw.InputError, match="float16"):
         lw.export_c(lw.ForwardDynamics(tree), to, dtype="float16")
     with pytest.raises(lw.InputError, match=r"does not end in \.c"):

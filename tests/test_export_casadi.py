@@ -35,6 +35,10 @@ def tree_case(quantity: str) -> Case:
         wrenches = rng.normal(size=(2, 6))
         inverse = lw.InverseDynamics(robot, wrenches=frames)
         return robot, inverse, [q, v, x, wrenches], [inverse(q, v, x, wrenches)]
+    if quantity == "step":
+        stepper = lw.Stepper(robot, "rk4", 1e-2)
+        after = stepper(q, v, x)
+        return robot, stepper, [q, v, x], [after.q, after.v]
     named = lw.Evaluator(robot, quantity, frames if quantity.startswith(("frame", "point")) else ())  # type: ignore[arg-type]
     given = [q, v] if quantity == "energy" else [q]
     found = named(*given)
@@ -59,7 +63,7 @@ def loop_case(which: str) -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     **{
         name: (lambda name=name: tree_case(name))
-        for name in ("forward_dynamics", "inverse_dynamics", "mass_matrix", "frame_jacobian", "energy")
+        for name in ("forward_dynamics", "inverse_dynamics", "step", "mass_matrix", "frame_jacobian", "energy")
     },
     **{name: (lambda name=name: loop_case(name)) for name in ("prox_bbo", "cluster", "minimal")},
 }
@@ -161,6 +165,11 @@ def test_iterations_without_derivatives_are_refused(tmp_path: Path) -> None:
     robot = zoo.boxes(1)
     with pytest.raises(lw.UnsupportedFeature, match="derivatives=False"):
         lw.export_casadi(lw.ContactStep(robot), tmp_path / "f.c")
+
+
+def test_products_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(lw.UnsupportedFeature, match="fwd1 and adj1"):
+        lw.export_casadi(lw.ForwardDynamics(zoo.pendulum()).vjp, tmp_path / "f.c")
 
 
 def test_column_groups_share_no_row() -> None:

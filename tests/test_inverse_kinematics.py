@@ -199,6 +199,17 @@ def test_posture_is_the_nearest_of_all_that_meet_the_targets() -> None:
         assert np.abs(left).max() < 1e-5  # a step of 1e-7 is where it ends, by the curvature of rows and weights
 
 
+@pytest.mark.parametrize("robot", [lw.zoo.pendulum(2), lw.zoo.four_bar()], ids=lambda robot: robot.name)
+def test_a_posture_alone_is_the_nearest_with_loops_closed(robot: Mechanism) -> None:
+    q = np.full(robot.nq, 0.3)
+    found = robot.inverse_kinematics(lw.PostureTask(q))
+    assert found.converged and np.abs(lw.constraint_error(robot, found.q)).max(initial=0.0) < 1e-9
+    rows = lw.constraint_jacobian(robot, found.q)
+    gradient = (found.q - q) / joint_units(robot) ** 2
+    left = gradient - rows.T @ np.linalg.lstsq(rows.T, gradient, rcond=1e-8)[0] if robot.nc else gradient
+    assert np.abs(left).max() < 1e-5
+
+
 def test_weights_share_what_cannot_be_met_and_loops_stay_closed() -> None:
     robot = lw.zoo.stewart()
     q = robot.poses["assembled"]
@@ -221,6 +232,11 @@ def test_axes_without_weight_are_free() -> None:
     found = robot.inverse_kinematics(lw.CenterOfMassTask(aim, weight=(1, 1, 0)), q=q)
     assert found.converged and np.abs(lw.center_of_mass(robot, found.q) - aim)[:2].max() < 1e-8
     assert np.array_equal(found.errors["center_of_mass"][2:], [0.0])
+
+
+def test_a_batch_without_states_has_as_many_results() -> None:
+    found = four_bar().inverse_kinematics(lw.FrameTask("rocker", position=np.zeros((2, 0, 3))))
+    assert found.q.shape == (2, 0, 3) and found.errors["rocker"].shape == (2, 0, 3) and found.converged.shape == (2, 0)
 
 
 def test_what_is_out_of_reach_is_said() -> None:

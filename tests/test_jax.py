@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -302,6 +304,8 @@ def test_arguments_that_do_not_fit(pendulum: lw.Mechanism) -> None:
         f(z, z)
     with pytest.raises(lw.InputError, match=r"q has shape \(3,\), needs 2 numbers"):
         f(np.zeros(3), z, z)
+    with pytest.raises(lw.InputError, match="q is a list, needs an array"):
+        f([0.0, 0.0], z, z)
     with pytest.raises(lw.InputError, match="no argument 'mass'"):
         f(z, z, z, mass=z)
     with pytest.raises(lw.InputError, match="do not broadcast"):
@@ -314,6 +318,14 @@ def test_arguments_that_do_not_fit(pendulum: lw.Mechanism) -> None:
         lw.jax.function(fd.plain())(z, z, z)
     with pytest.raises(lw.UnsupportedFeature, match="kkt"):
         lw.jax.function(lw.ForwardDynamics(lw.zoo.four_bar(), "kkt"))
+
+
+def test_functions_are_remade_where_they_are_copied_or_sent(pendulum: lw.Mechanism) -> None:
+    f = lw.jax.function(lw.ForwardDynamics(pendulum), by="tau", on_error="nan")
+    x = jnp.full(pendulum.nv, 0.3)
+    for made in (pickle.loads(pickle.dumps(f)), copy.deepcopy(f)):
+        assert made.by == ("tau",) and made.on_error == "nan"
+        assert jnp.array_equal(made(x, x, x), f(x, x, x))
 
 
 def test_third_derivatives_are_refused(pendulum: lw.Mechanism) -> None:

@@ -341,6 +341,7 @@ def test_mistakes_are_told() -> None:
         ("mass has 3 numbers", lambda: forward(q, v, tau, mass=[1.0, 2.0, 3.0])),
         ("mass must be >= 0; row 1 is nan", lambda: forward(q, v, tau, mass=[1.0, np.nan])),
         ("no argument 'com'", lambda: forward(q, v, tau, com=np.zeros((2, 3)))),
+        ("no argument 'smoothing'$", lambda: lw.ForwardDynamics(forward.robot)(q, v, tau, smoothing=0.1)),
         ("no distribution of mass", lambda: forward.with_parameters(inertia=[[1.0, 0, 1, 0, 0, 3]] * 2)),
         ("needs \\(2,\\)", lambda: robot.with_parameters(mass=[1.0])),
         (

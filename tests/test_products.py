@@ -395,3 +395,75 @@ def test_errors_say_what_is_needed() -> None:
         fd.vjp.compile(max_operations=20)
     with pytest.raises(InputError, match="takes q, v, tau, y, dq, dv, dtau; dtau was not given"):
         fd.hvp(q, q, q, q, q, q)
+
+
+@pytest.mark.parametrize("method", ["kkt", "pv_early", "prox_bbo"])
+def test_rows_that_are_all_disabled_change_no_product(method: Any) -> None:
+    tree = lw.zoo.pendulum(3)
+    robot = tree.constrained(lw.Rod("world", tree.body_names[-1], length=0.7, enabled=False))
+    q, v, tau, y = np.random.default_rng(0).normal(size=(4, 3))
+    gradient = lw.ForwardDynamics(robot, method).vjp(q, v, tau, y)
+    for found, expected in zip(gradient, lw.ForwardDynamics(tree).vjp(q, v, tau, y), strict=True):
+        assert_close(found, expected, 1e-11)
+
+
+@pytest.mark.parametrize("method", ["auto", "ltl"])
+def test_results_may_be_written_to_arrays_that_are_read(method: Any) -> None:
+    robot = lw.zoo.four_bar()
+    q, v, tau = closed(robot)
+    fd, y = lw.ForwardDynamics(robot, method), np.ones(robot.nv)
+    expected = fd.vjp(q, v, tau, y)
+    speeds, seeds = v.copy(), y.copy()
+    found = fd.vjp(q, speeds, tau, seeds, out=(np.empty(3), seeds, speeds))
+    assert found[1] is seeds and found[2] is speeds
+    for x, z in zip(found, expected, strict=True):
+        assert np.array_equal(x, z)
+
+
+@pytest.mark.parametrize("method", ["auto", "ltl"])
+def test_wrong_seeds_and_outputs_of_loops_are_named(method: Any) -> None:
+    robot = lw.zoo.four_bar()
+    q, v, tau = closed(robot)
+    fd, y = lw.ForwardDynamics(robot, method), np.ones(robot.nv)
+    for options, words in (
+        ({"forces": np.ones(4)}, "y_forces has .*4"),
+        ({"forces": np.full(5, np.nan)}, "y_forces holds NaN"),
+        ({"out": (np.empty(3), np.empty(3), np.empty(4))}, r"out for tau has shape \(4,\), needs \(3,\)"),
+        ({"out": (np.empty(3), np.empty(3), np.empty(3, int))}, "out for tau has dtype int64"),
+    ):
+        with pytest.raises(InputError, match=words):
+            fd.vjp(q, v, tau, y, **options)
+    with pytest.raises(InputError, match="out for forces has dtype int64"):
+        fd.jvp(q, v, tau, y, y, y, out=(np.empty(3), np.empty(5, int)))
+
+
+@pytest.mark.parametrize("method", ["auto", "ltl"])
+def test_bound_products_broadcast_and_check_arrays_when_they_are_bound(method: Any) -> None:
+    robot = lw.zoo.four_bar()
+    q, v, tau = closed(robot)
+    fd, y = lw.ForwardDynamics(robot, method), np.random.default_rng(0).normal(size=(2, 3))
+    out = np.empty((3, 2, 3))
+    fd.vjp.bind(q, v, tau, y, out=tuple(out))()
+    for found, expected in zip(out, fd.vjp(q, v, tau, y), strict=True):
+        assert_close(found, expected, 1e-12)
+    with pytest.raises(InputError, match="y_acceleration has shape"):
+        fd.vjp.bind(q, v, tau, y[0, :2].copy(), out=tuple(out))
+    with pytest.raises(InputError, match=r"out for tau has shape \(4,\)"):
+        fd.vjp.bind(q, v, tau, y[0], out=(np.empty(3), np.empty(3), np.empty(4)))
+
+
+def test_products_by_jacobians_are_checked_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = lw.zoo.pendulum(2)
+    product = lw.ForwardDynamics(robot).vjp
+    q, v, tau, y = np.random.default_rng(0).normal(size=(4, 2))
+    expected = product(q, v, tau, y)
+    monkeypatch.setattr(product, "_excess", ProgramTooLarge("too large"))
+    for found, wanted in zip(product(q, v, tau, y), expected, strict=True):
+        assert_close(found, wanted, 1e-12)
+    assert product(*(x.astype(np.float32) for x in (q, v, tau, y)))[0].dtype == np.float32
+    with pytest.raises(InputError, match="y was not given"):
+        product(q, v, tau)
+    with pytest.raises(InputError, match="'foo' was given"):
+        product(q, v, tau, y, foo=y)
+    with pytest.raises(InputError, match="out for tau has shape"):
+        product(q, v, tau, y, out=(np.empty(2), np.empty(2), np.empty(3)))

@@ -95,7 +95,8 @@ def inverse_kinematics(
     problem = _Problem(robot, tasks, fixed, limits, above_zero(tolerance, "tolerance"))
     start, targets, posture = problem.arrays(q)
     lead = start.shape[:-1]
-    start, targets, posture = (x.reshape(-1, *x.shape[len(lead) :]) for x in (start, targets, posture))
+    states = int(np.prod(lead, dtype=np.int64))
+    start, targets, posture = (x.reshape(states, *x.shape[len(lead) :]) for x in (start, targets, posture))
     best, errors, iterations = problem.descend(start, targets, posture, count(max_iterations, "max_iterations"))
     quality = problem.quality(errors)
     tries = np.ones(len(best), dtype=np.int64)
@@ -163,7 +164,7 @@ class _Problem:
         closed = max(CLOSED_BY_PROJECTION, min(ROUNDED, OPEN * loop_rounding(robot)) if loops.any() else 0.0)
         targets = [target for task in self.tasks for target in task.targets]
         units = np.concatenate([units, *([[1.0 if t.kind == ORIENTATION else length] * 3 for t in targets])])
-        weights = np.concatenate([loops, *[target.weight for target in targets]])
+        weights = np.concatenate([loops.astype(np.float64), *[target.weight for target in targets]])
         largest = weights[robot.nc :].max(initial=0.0)
         if self.tasks and not largest:
             raise InputError("all weights of targets are 0: give one of them a weight")
@@ -318,9 +319,9 @@ class _Problem:
                 message,
             )
         return InverseKinematicsSolution(
-            q.reshape(*lead, -1),
+            q.reshape(*lead, q.shape[-1]),
             converged.reshape(lead),
-            {name: x.reshape(*lead, -1) for name, x in each.items()},
+            {name: x.reshape(*lead, x.shape[-1]) for name, x in each.items()},
             gap.reshape(lead),
             iterations.reshape(lead),
             tries.reshape(lead),

@@ -146,7 +146,7 @@ class Runner:
         results: list[Array] = []
         for name, given, shape in zip(self.program.algorithm.outputs, out, self.outputs, strict=True):
             if given is not None:
-                self._check_out(name, given, (*lead, *shape))
+                check_out(name, given, (*lead, *shape), self.dtype)
                 if any(other is not None and np.may_share_memory(given, other) for other in out[: len(results)]):
                     raise InputError(f"out for {name} shares memory with another output")
             usable = type(given) is np.ndarray and given.flags.carray
@@ -206,16 +206,6 @@ class Runner:
         else:
             x = x.reshape(shape)
         return np.require(x, requirements=["C", "A"])
-
-    def _check_out(self, name: str, given: Any, shape: tuple[int, ...]) -> None:
-        if not isinstance(given, np.ndarray):
-            raise InputError(f"out for {name} is {type(given).__name__}, needs a NumPy array")
-        if given.shape != shape:
-            raise InputError(f"out for {name} has shape {given.shape}, needs {shape}")
-        if given.dtype != self.dtype:
-            raise InputError(f"out for {name} has dtype {given.dtype}, needs {self.dtype}")
-        if not given.flags.writeable:
-            raise InputError(f"out for {name} is read-only")
 
     def run_threaded(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> int:
         """In parts, which threads take as they become free: this one, and others of the pool."""
@@ -287,3 +277,22 @@ def thread_pool(threads: int) -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=thread_pool.cache_clear)  # threads do not survive a fork
+
+
+def check_out(name: str, given: Any, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
+    """An `InputError` unless results of this shape and type can be written to an array.
+
+    Args:
+        name: What is written.
+        given: The array.
+        shape: Shape that it needs.
+        dtype: Type of its numbers.
+    """
+    if not isinstance(given, np.ndarray):
+        raise InputError(f"out for {name} is {type(given).__name__}, needs a NumPy array")
+    if given.shape != shape:
+        raise InputError(f"out for {name} has shape {given.shape}, needs {shape}")
+    if given.dtype != dtype:
+        raise InputError(f"out for {name} has dtype {given.dtype}, needs {dtype}")
+    if not given.flags.writeable:
+        raise InputError(f"out for {name} is read-only")

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from linkwork.closure.assembly import assemble, which_enabled
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
-from linkwork.errors import NotConverged
+from linkwork.errors import InputError, NotConverged
 from linkwork.inputs import count
 from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
@@ -138,6 +138,8 @@ def equilibrium(robot: Model, q: npt.ArrayLike | None = None, *, max_iterations:
     """
     balance = _Balance(robot)
     start = assemble(robot, q, limits=False).q
+    if start.ndim != 1:
+        raise InputError(f"equilibrium: q has shape {start.shape}, needs ({robot.nq},): one state")
     at = start
     most = count(max_iterations, "max_iterations")
     for _ in range(most):

@@ -90,7 +90,9 @@ class ForwardProducts(ArrayEvaluator):
         if "solver" not in self._products:
             make: Any = type(self)
             parameters = self._parameter_inputs.recipe
-            made = make(self.robot, regularization=self.regularization, wrenches=self.frames, parameters=parameters)
+            enabled = any(c.enabled for c in self.robot.constraints)
+            by = "auto" if enabled else "prox_ltl"  # of rows that are all disabled, "auto" takes none
+            made = make(self.robot, by, regularization=self.regularization, wrenches=self.frames, parameters=parameters)
             self._products["solver"] = made
         found: Self = self._products["solver"]
         return found

@@ -17,7 +17,6 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.dynamics.implicit_products import DUALS
 from linkwork.dynamics.stages import Stages
-from linkwork.inputs import real_array
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
 
@@ -33,13 +32,9 @@ class StagedJacobianVectorProduct(Stages, JacobianVectorProduct):
     def _planned(self) -> Program:
         return self.implicit.forward_program(self.inputs)
 
-    def _evaluated(self, inputs: dict[str, Any], out: Sequence[Any]) -> list[Array]:
+    def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
         force, rows = self.runner.evaluate([inputs[name] for name in self.program.algorithm.inputs], [None, None])
-        x, w = self._system(inputs, [out[0], None]).solution(force, rows, seeds=False)
-        if out[1] is not None:
-            out[1][...] = w
-            w = out[1]
-        return [x, w]
+        return list(self._system(inputs).solution(force, rows, seeds=False))
 
     def _bound(self, named: dict[str, Any], out: Sequence[Array], lead: tuple[int, ...]) -> list[Callable[[], None]]:
         right = [np.empty((*lead, *shape), self._dtype) for shape in self.runner.outputs]
@@ -67,21 +62,12 @@ class StagedVectorJacobianProduct(Stages, VectorJacobianProduct):
     def _seeds(self) -> list[str]:
         return [f"y_{name}" for name in self._known.results]
 
-    def _evaluated(self, inputs: dict[str, Any], out: Sequence[Any]) -> list[Array]:
-        given = dict(zip(self.inputs, out, strict=True))
+    def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
         y, y_forces = (inputs[name] for name in self._seeds)
-        rows = -np.asarray(real_array(y_forces, "forces"), self._dtype)
-        p, w = self._system(inputs, [given.get("tau"), None]).solution(y, rows, seeds=True)
+        p, w = self._system(inputs).solution(y, -y_forces, seeds=True)
         inputs |= zip(DUALS.values(), (p, w), strict=True)
-        moving = list(self.program.algorithm.outputs)
-        found = {}
-        if moving:
-            arrays = [inputs[name] for name in self.program.algorithm.inputs]
-            found = dict(zip(moving, self.runner.evaluate(arrays, [given[name] for name in moving]), strict=True))
+        found = _named_outputs(self.runner, inputs) if self.program.algorithm.outputs else {}
         found |= {"tau": p, "target": -w}
-        if given.get("target") is not None:
-            given["target"][...] = found["target"]
-            found["target"] = given["target"]
         return [found[name] for name in self.inputs]
 
     def _bound(self, named: dict[str, Any], out: Sequence[Array], lead: tuple[int, ...]) -> list[Callable[[], None]]:
@@ -133,11 +119,10 @@ class StagedHessianVectorProduct(Stages, HessianVectorProduct):
             self._sweep_runners[kind] = runner_for(make(self.inputs), self._backend)
         return _named_outputs(self._sweep_runners[kind], inputs)
 
-    def _evaluated(self, inputs: dict[str, Any], out: Sequence[Any]) -> list[Array]:
+    def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
         y, y_forces = (inputs[f"y_{name}"] for name in self._known.results)
-        rows = -np.asarray(real_array(y_forces, "forces"), self._dtype)
-        system = self._system(inputs, [None, None])
-        inputs |= zip(DUALS.values(), system.solution(y, rows, seeds=True), strict=True)
+        system = self._system(inputs)
+        inputs |= zip(DUALS.values(), system.solution(y, -y_forces, seeds=True), strict=True)
         sides = self._sweep("forward", inputs)
         rates = system.solution(sides["force"], sides["rows"], seeds=False)
         inputs |= zip((f"d{name}" for name in self.implicit.solution), rates, strict=True)
@@ -148,12 +133,7 @@ class StagedHessianVectorProduct(Stages, HessianVectorProduct):
             for name, x in self._sweep("reverse", inputs | dict(zip(DUALS.values(), (dp, dw), strict=True))).items():
                 found[name] = found[name] + x
         found |= {"tau": dp, "target": -dw}
-        results = [found[name] for name in self.inputs]
-        for k, array in enumerate(out):
-            if array is not None:
-                array[...] = results[k]
-                results[k] = array
-        return results
+        return [found[name] for name in self.inputs]
 
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``: for control loops.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
-from linkwork.compilers.run import Runner
+from linkwork.compilers.run import Runner, check_out
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.linear_solve import solve_program
@@ -24,6 +24,7 @@ from linkwork.dynamics.linear_system import LinearSystem, Unsolved, Weights
 from linkwork.dynamics.row_dependence import row_dependence, rows_redundant
 from linkwork.dynamics.solution import HEAD
 from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.products import Product
@@ -167,15 +168,16 @@ class Stages(Product):
             return self._by_jacobians(arrays, given, out)
         typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else _listed(out))])
         inputs = typed._by_name(arrays, given)
+        inputs |= {name: typed._checked(name, inputs[name]) for name in typed._zeros}
         if solution is None:
             solution = typed._holder(*(inputs[name] for name in self._known.given), **self._options(given))
         if typed._has_jacobians and not np.all(solution.converged):
             return self._by_jacobians(arrays, given, out)
         first, forces = self.evaluator.solved(solution)
         inputs |= zip(self.implicit.solution, (first, np.ascontiguousarray(forces)), strict=True)
-        inputs[self.implicit.solution[1]] = typed._system(inputs, [None, None]).unique(forces)
+        inputs[self.implicit.solution[1]] = typed._system(inputs).unique(forces)
         try:
-            return self._packed(typed._evaluated(inputs, self._given_out(out)))
+            return self._packed(self._written(typed._evaluated(inputs), out))
         except Unsolved:  # near a singular configuration
             return self._by_jacobians(arrays, given, out)
 
@@ -204,8 +206,8 @@ class Stages(Product):
             raise InputError(f"{self.quantity} writes {names}: out needs as many arrays; found {len(outputs)}")
         return outputs
 
-    def _evaluated(self, inputs: dict[str, Any], out: Sequence[Any]) -> list[Array]:
-        """The stages after the function."""
+    def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
+        """Results of the stages after the function."""
         raise NotImplementedError
 
     def _of_system(self, inputs: Mapping[str, Any], force: Any, rows: Any, stiffness: float = 1.0) -> list[Any]:
@@ -225,12 +227,12 @@ class Stages(Product):
         R, settings = self._held_of_solver
         return Weights.of_inputs(R, settings, self.robot.nv)
 
-    def _system(self, inputs: Mapping[str, Any], out: Sequence[Any]) -> LinearSystem:
-        """The linear system; solutions ``x`` and results are written to ``out``, if it has arrays."""
+    def _system(self, inputs: Mapping[str, Any]) -> LinearSystem:
+        """The linear system."""
         none = np.zeros(self.robot.nc, self._dtype)
 
         def solve(force: Any, rows: Any) -> tuple[Array, Array]:
-            x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), out)
+            x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), [None, None])
             return x, result
 
         def balance(w: Any, stiffness: float) -> Array:
@@ -252,20 +254,22 @@ class Stages(Product):
         """
         outputs, known = self._given_out(out), self._known
         named = self._by_name(inputs, given)
-        lead = np.shape(inputs[0])[:-1]
         source = self.evaluator.differentiated_program
+        at, lead = self._batch_axes(named, source)
+        for (name, shape), array in zip(self._result_shapes(source).items(), outputs, strict=True):
+            check_out(name, array, (*lead, *shape), self._dtype)
         shapes = dict(zip(source.algorithm.outputs, source.output_shapes(), strict=True))
-        first, result = (np.empty((*lead, *shape), self._dtype) for shape in shapes.values())
+        first, result = (np.empty((*at, *shape), self._dtype) for shape in shapes.values())
         state = [named[name] for name in (*known.given, *(name for name in known.optional if name == "wrenches"))]
         options = self._options(given)
         if "target" in options:
             raise UnsupportedFeature(f"{self.quantity} is bound without targets: call it")
         parameters = {name: x for name, x in options.items() if name != "wrenches"}
         steps = [self._holder.bind(*state, out=(first, result), **parameters)]
-        forces = np.empty((*lead, self.robot.nc), self._dtype)
+        forces = np.empty((*at, self.robot.nc), self._dtype)
         steps.append(lambda: np.copyto(forces, result[..., HEAD : HEAD + self.robot.nc]))
         named |= zip(self.implicit.solution, (first, forces), strict=True)
-        system = self._bound_system(named, lead, np.empty((*lead, self.robot.nv), self._dtype))
+        system = self._bound_system(named, at, np.empty((*at, self.robot.nv), self._dtype))
         steps.append(lambda: np.copyto(forces, system.unique(forces)))
         steps += self._bound(named, outputs, lead)
 
@@ -274,6 +278,17 @@ class Stages(Product):
                 step()
 
         return run
+
+    def _batch_axes(self, named: Mapping[str, Any], source: Program) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Batch axes of the inputs of the function, and of these with seeds and directions."""
+        shapes = {name: resolve(shape, source.tree) for name, shape in source.algorithm.inputs.items()}
+        state = [np.shape(named[name])[: np.ndim(named[name]) - len(shape)] for name, shape in shapes.items()]
+        further = [np.shape(self._shaped(name, named[name]))[: -zero.ndim] for name, zero in self._zeros.items()]
+        try:
+            return np.broadcast_shapes(*state), np.broadcast_shapes(*state, *further)
+        except ValueError:
+            each = ", ".join(str(axes) for axes in dict.fromkeys([*state, *further]) if axes)
+            raise InputError(f"bind: batch axes do not broadcast: {each}") from None
 
     def _bound(self, named: dict[str, Any], out: Sequence[Array], lead: tuple[int, ...]) -> list[Callable[[], None]]:
         """Bound stages after the function."""

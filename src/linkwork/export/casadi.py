@@ -22,6 +22,7 @@ from linkwork.export.patterns import Pattern
 from linkwork.export.writing import exportable, identifier, iterations_of, straight_program, write_text
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.products import Product
 from linkwork.simulation import Stepper
 
 NOTES = (
@@ -80,6 +81,10 @@ def export_casadi(
         max_operations: The most operations that a program may have.
     """
     exportable(evaluator)
+    if isinstance(evaluator, Product):
+        raise UnsupportedFeature(
+            f"{evaluator.quantity} is what CasADi makes of the function: export that, whose fwd1 and adj1 are products"
+        )
     source = Path(path)
     if source.suffix != ".c":
         raise InputError(f"{source} does not end in .c")

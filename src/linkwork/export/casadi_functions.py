@@ -92,8 +92,9 @@ def arrays_of(
     for name, symbols in traced.outputs:
         there = None if traced.further else [traced.graph.value(s.i) != 0.0 for s in symbols]
         if name == "result":
-            if tree.nc:
-                outputs.append(_array("multipliers", (tree.nc,), there, name, FORCES, len(symbols)))
+            nc = getattr(tree, "nc", 0)  # plans of trees have no rows
+            if nc:
+                outputs.append(_array("multipliers", (nc,), there, name, FORCES, len(symbols)))
         elif symbols and name not in OMITTED:
             outputs.append(_array(name, resolve(algorithm.outputs[name], tree), there))
     return inputs, tuple(outputs)

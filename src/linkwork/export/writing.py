@@ -15,10 +15,12 @@ import numpy as np
 from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace
+from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.dynamics.inverse import InverseDynamics
 from linkwork.dynamics.iterations import iteration_settings, row_regularization
+from linkwork.dynamics.stages import Stages
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
@@ -27,7 +29,10 @@ from linkwork.plans.lcaba import any_regularization, has_closed_forms
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.evaluator import check_actuators
+from linkwork.quantities.jacobian_columns import JacobianColumns
+from linkwork.quantities.products import Product
 from linkwork.simulation import Stepper
+from linkwork.simulation.derivatives import StepFunction
 
 NUMBERS: Mapping[str, str] = {"float64": "double", "float32": "float"}
 
@@ -103,6 +108,13 @@ def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
     method = getattr(evaluator, "method", "")
     if isinstance(evaluator, ForwardDynamics) and method == "kkt":
         raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is nothing to export; use another method")
+    if isinstance(evaluator, Stages):
+        raise UnsupportedFeature(
+            f"{evaluator.quantity} by a method that iterates is several programs: take one that does not, 'ltl' or "
+            "'cluster' for instance, or export_casadi of the function, which writes its derivatives too"
+        )
+    if isinstance(evaluator, JacobianColumns):
+        raise UnsupportedFeature(f"{evaluator.quantity} are products with unit directions: export the jvp instead")
     if method == "pv_early" and dtype != "float64":
         raise UnsupportedFeature("pv_early tells rows that feel a joint a little from those that do not: float64 only")
 
@@ -144,6 +156,9 @@ def _text(
     evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
 ) -> tuple[CText, OperationCount]:
     straight, known = straight_program(evaluator, evaluator.exported_program, arguments, limit)
+    read = dict(straight.inputs)  # gradients are called after the inputs that they are by
+    written = [(f"by_{array}" if array in read else array, symbols) for array, symbols in straight.outputs]
+    straight = replace(straight, outputs=tuple(written))
     given = [array for array, _ in straight.inputs if array not in known]
     counted = OperationCount.of_trace(straight)
     return CText(name, straight, number, given, iterations_of(straight, known, number)), counted
@@ -171,6 +186,12 @@ def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[
     match evaluator:
         case ForwardDynamics():
             result = dict(zip(names[4:], evaluator._inputs((None, None, None, None))[4:], strict=True))
+        case ConstrainedDerivatives():
+            result = dict(zip(names[4:], evaluator._held_inputs(), strict=True))
+        case Product():
+            result = _held(evaluator.evaluator, arguments)
+        case StepFunction():
+            result = _held(evaluator.stepper, arguments)
         case InverseDynamics():
             result = dict(zip(names[4:], evaluator._settings, strict=True))
         case ImpactDynamics():

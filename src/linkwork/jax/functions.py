@@ -45,6 +45,7 @@ class Function:
         self.evaluator, self.on_error = evaluator, on_error
         known = _known(evaluator)
         self.given, self.optional = known.given, known.optional
+        by = (by,) if isinstance(by, str) else by
         for name in by or ():
             if name not in known.inputs:
                 raise InputError(
@@ -90,6 +91,9 @@ class Function:
             if name in found:
                 raise InputError(f"{what}: {name} was given twice")
             found[name] = x
+        for name, x in found.items():
+            if isinstance(x, list | tuple | dict):
+                raise InputError(f"{what}: {name} is a {type(x).__name__}, needs an array: jnp.asarray({name})")
         found = {name: found[name] for name in (*self.given, *self.optional) if found.get(name) is not None}
         missing = [name for name in self.given[: self._required] if name not in found]
         if missing:
@@ -104,6 +108,9 @@ class Function:
                 kind = _kind(self.evaluator)
                 self._sources[dtype, names] = kind(typed(self.evaluator, dtype), names, by, self.on_error)
             return self._sources[dtype, names]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Function, (self.evaluator, self.by, self.on_error)
 
     def __repr__(self) -> str:
         return f"<JAX function of {self.evaluator!r}>"

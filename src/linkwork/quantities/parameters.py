@@ -16,7 +16,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, on_gpu, real_array, suggest
 from linkwork.kernels.parametrized import parameter_start, parametrized
 from linkwork.model.model import Model
-from linkwork.model.parameters import own_values, parameter
+from linkwork.model.parameters import PARAMETERS, own_values, parameter
 from linkwork.plans.parameters import INERTIAL, NEEDED, Chosen, parametrized_tree
 
 Array = npt.NDArray[Any]
@@ -111,6 +111,8 @@ class ParameterInputs:
         if self.names:
             near = suggest(name, self.names) or f"; it takes {', '.join(self.names)}"
             return f"there is no argument '{name}'{near}"
+        if name not in PARAMETERS:
+            return f"there is no argument '{name}'{suggest(name, PARAMETERS)}"
         return f"there is no argument '{name}'; parameters of the robot are arguments if they are named: " + (
             f"parameters=['{name}']"
         )

@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from linkwork.compilers.derived_programs import derived
 from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.run import check_out
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
-from linkwork.inputs import Lanes, Precision
+from linkwork.inputs import Lanes, Precision, real_array
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.base import ArrayEvaluator
@@ -175,7 +176,8 @@ class Product(ArrayEvaluator):
 
     def _arranged(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> list[Any]:
         """All inputs of the program: those of the evaluator, then seeds and directions."""
-        self.runner  # noqa: B018  held inputs are made with it
+        if self._excess is None:
+            self.runner  # noqa: B018  held inputs are made with it
         known, given = self._known, dict(given)
         state, rest = list(arrays[: len(known.given)]), list(arrays[len(known.given) :])
         if len(state) < len(known.given):
@@ -205,6 +207,39 @@ class Product(ArrayEvaluator):
 
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         return self._arranged(given, {})
+
+    def _checked(self, name: str, x: Any) -> Array:
+        """A seed or a direction as an array of finite numbers."""
+        array = self._shaped(name, x)
+        if not np.isfinite(array).all():
+            raise InputError(f"{name} holds NaN or infinity")
+        return array
+
+    def _shaped(self, name: str, x: Any) -> Array:
+        """A seed or a direction as an array."""
+        array, shape = np.asarray(real_array(x, name), self._dtype), self._zeros[name].shape
+        if array.shape[max(0, array.ndim - len(shape)) :] != shape:
+            needs = ", ".join(map(str, shape))
+            raise InputError(f"{name} has shape {array.shape}, robot '{self.robot.name}' needs (..., {needs})")
+        return array
+
+    def _written(self, results: Sequence[Array], out: Any) -> list[Array]:
+        """Results, in the arrays that a call gave for them."""
+        if out is None:
+            return list(results)
+        given = list(out) if isinstance(out, tuple | list) else [out]
+        names = list(self._result_shapes(self.evaluator.differentiated_program))
+        if len(given) != len(names):
+            raise InputError(f"{self.quantity} writes {', '.join(names)}: out needs as many arrays; found {len(given)}")
+        for k, (name, x) in enumerate(zip(names, results, strict=True)):
+            if given[k] is None:
+                given[k] = x
+            check_out(name, given[k], x.shape, x.dtype)
+            if any(np.may_share_memory(given[k], other) for other in given[:k]):
+                raise InputError(f"out for {name} shares memory with another output")
+        for array, x in zip(given, results, strict=True):
+            array[...] = x
+        return given
 
     def _may_be_left_out(self, name: str) -> bool:
         known = self._known
@@ -255,8 +290,9 @@ class Product(ArrayEvaluator):
 
     def _by_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Any) -> Any:
         """The product with the Jacobians of `derivatives`, which native code computes for robots of any size."""
-        known = self._known
-        state, rest = arrays[: len(known.given)], list(arrays[len(known.given) :])
+        known, state = self._known, arrays[: len(self._known.given)]
+        arranged = self._arranged(arrays, given)[-len(self._zeros) :]
+        further = {name: self._checked(name, x) for name, x in zip(self._zeros, arranged, strict=True)}
         options = {name: x for name, x in given.items() if name in known.optional and x is not None}
         jacobians = cast(Any, self.evaluator).derivatives(*state, **options)
         blocks = {
@@ -267,17 +303,11 @@ class Product(ArrayEvaluator):
         lost = [pair for pair, block in blocks.items() if block is None]
         if self._excess is not None and lost:
             raise self._excess
-        found = self._multiplied(blocks, rest, given)
-        if out is None:
-            return self._packed(found)
-        outputs = list(out) if isinstance(out, tuple | list) else [out]
-        for made, to in zip(found, outputs, strict=True):
-            to[...] = made
-        return self._packed(outputs)
+        types = [np.asarray(x).dtype for x in (*arrays, *given.values(), *blocks.values()) if x is not None]
+        found = [x.astype(np.result_type(*types), copy=False) for x in self._multiplied(blocks, further)]
+        return self._packed(self._written(found, out))
 
-    def _multiplied(
-        self, blocks: Mapping[tuple[str, str], Any], rest: Sequence[Any], given: Mapping[str, Any]
-    ) -> list[Array]:
+    def _multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
         """Products of Jacobians, by results and inputs, with directions or seeds."""
         raise NotImplementedError
 
@@ -327,15 +357,10 @@ class JacobianVectorProduct(Product):
             return results[0]
         return Rates([f"d{SHORT.get(name, name)}" for name in self._known.results], results)
 
-    def _multiplied(
-        self, blocks: Mapping[tuple[str, str], Any], rest: Sequence[Any], given: Mapping[str, Any]
-    ) -> list[Array]:
-        directions = dict(zip(self.inputs, rest, strict=False))
-        directions |= {name: given[f"d{name}"] for name in self.inputs if given.get(f"d{name}") is not None}
+    def _multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
         found: dict[str, Any] = {}
         for (result, name), block in blocks.items():
-            if name in directions:
-                found[result] = found.get(result, 0.0) + np.einsum("...ij,...j->...i", block, directions[name])
+            found[result] = found.get(result, 0.0) + np.einsum("...ij,...j->...i", block, further[f"d{name}"])
         return list(found.values())
 
 
@@ -350,15 +375,10 @@ class VectorJacobianProduct(Product):
     kind = "vjp"
     seeded = True
 
-    def _multiplied(
-        self, blocks: Mapping[tuple[str, str], Any], rest: Sequence[Any], given: Mapping[str, Any]
-    ) -> list[Array]:
-        seeds = dict(zip(self._known.results, rest, strict=False))
-        seeds |= {name: given[name] for name in self._known.results if given.get(name) is not None}
+    def _multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
         found: dict[str, Any] = {}
         for (result, name), block in blocks.items():
-            if result in seeds:
-                found[name] = found.get(name, 0.0) + np.einsum("...i,...ij->...j", seeds[result], block)
+            found[name] = found.get(name, 0.0) + np.einsum("...i,...ij->...j", further[f"y_{result}"], block)
         return list(found.values())
 
 

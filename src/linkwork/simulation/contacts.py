@@ -238,7 +238,7 @@ class ContactHistory(Mapping[str, ContactSeries]):
 
     def _vectors(self, name: str) -> Array:
         part = self._part(name)
-        return part.reshape(*part.shape[:-1], -1, 3)
+        return part.reshape(*part.shape[:-1], part.shape[-1] // 3, 3)
 
     @property
     def forces(self) -> Array:

@@ -97,7 +97,8 @@ def _table(words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Any:
     if batch:
         columns["robot"] = np.tile(np.arange(many), len(arrays["times"]))
     for name in list(arrays)[1:]:
-        flat = arrays[name].reshape(len(arrays["times"]) * many, -1)
+        numbers = int(np.prod(arrays[name].shape[1 + len(batch) :], dtype=np.int64))
+        flat = arrays[name].reshape(len(columns["time"]), numbers)
         columns |= {called: flat[:, k] for k, called in enumerate(_names(name, flat.shape[1], robot))}
     shapes = {name: array.shape for name, array in arrays.items()}
     return pyarrow.table(columns).replace_schema_metadata({WORDS: json.dumps({**words, "shapes": shapes}).encode()})

@@ -45,6 +45,7 @@ class Robots(Protocol):
     v: Any
     steps: Any
     act: Any
+    parameters: Any
 
     @property
     def contacts(self) -> Any:
@@ -140,17 +141,22 @@ class Simulation:
             )
         if self.controller is not None:
             self.controller.check(robot, self.count)
-        self.parameters = self._of_robots(robot_parameters(robot, parameters or {}, self.count))
-        """Parameters of all robots, with a row for each."""
+        given = self._of_robots(robot_parameters(robot, parameters or {}, self.count))
         frames = frame_names(wrenches)
         steps = StepSettings.of(integrator, self.dt, method, frames, None, options).started_at(robot, self._start[0])
-        steps = replace(steps, parameters=tuple(self.parameters))
+        steps = replace(steps, parameters=tuple(given))
         self.frames = frames
-        self._robots = self._on_device(steps, counted(control_every, "control_every"), dtype, compile, threads)
+        self._robots = self._on_device(steps, given, counted(control_every, "control_every"), dtype, compile, threads)
         self.reset()
 
     def _on_device(
-        self, steps: StepSettings, every: int, dtype: Precision | None, compile: bool | None, threads: int | None
+        self,
+        steps: StepSettings,
+        parameters: Mapping[ParameterName, Array],
+        every: int,
+        dtype: Precision | None,
+        compile: bool | None,
+        threads: int | None,
     ) -> Robots:
         options = {**dict(steps.options), "threads": threads}
         stepper = replace(steps, options=tuple(options.items())).stepper(self.robot)
@@ -159,7 +165,7 @@ class Simulation:
             program = not stepper.contact if compile is None else bool(compile)
             kind: Precision = "float64" if dtype is None else dtype
             self.stepper = stepper = stepper.compile(dtype=kind) if program else stepper.native(kind)
-            return HostBatch(stepper, self.count, self.controller, every, self.parameters)
+            return HostBatch(stepper, self.count, self.controller, every, parameters)
         if not re.fullmatch(r"cuda(:\d+)?", self.device):
             raise InputError(f"device is {self.device!r}, needs 'cpu' or 'cuda'")
         from linkwork.simulation.cuda_batch import CudaBatch
@@ -173,7 +179,7 @@ class Simulation:
                 "out (robot.without_contacts), or use device='cpu'"
             )
         kind = "float32" if dtype is None else dtype
-        return CudaBatch(stepper.native(kind), self.count, self.controller, every, self.parameters, where)
+        return CudaBatch(stepper.native(kind), self.count, self.controller, every, parameters, where)
 
     def _states(self, q: npt.ArrayLike | None, v: npt.ArrayLike | None) -> tuple[Array, Array]:
         """Configurations and velocities, a row for each robot."""
@@ -203,6 +209,11 @@ class Simulation:
     def v(self) -> Any:
         """Joint velocities, ``(count, nv)``: the array that steps change."""
         return self._robots.v
+
+    @property
+    def parameters(self) -> Any:
+        """Parameters of the robots by name, as steps read them, with a row for each: on a GPU ``(count, numbers)``."""
+        return self._robots.parameters
 
     @property
     def act(self) -> Any:
