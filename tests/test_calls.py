@@ -134,6 +134,13 @@ def test_a_bound_call_allocates_nothing(case: Case, backend: str, batch: tuple[i
     _, out = targets(case, results(evaluator, arguments))
     step = evaluator.bind(*arguments, out=out)  # type: ignore[arg-type]
     step()
+    # Asking for the traced memory makes a tuple and two numbers, some 150 bytes; an array is more than that. Other
+    # threads of the process may allocate meanwhile, of which one attempt in five at least is free.
+    assert any(kept < 200 and most < 400 for kept, most in (memory_of_calls(step) for _ in range(5)))
+
+
+def memory_of_calls(step: Callable[[], object]) -> tuple[int, int]:
+    """Bytes that a thousand calls keep, and the most that they have in between."""
     tracemalloc.start()
     try:
         for _ in itertools.repeat(None, 3):
@@ -145,9 +152,7 @@ def test_a_bound_call_allocates_nothing(case: Case, backend: str, batch: tuple[i
         after, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # Asking for the traced memory makes a tuple and two numbers, some 150 bytes; an array is more than that.
-    assert after - before < 200
-    assert peak - before < 400
+    return after - before, peak - before
 
 
 @each_backend
