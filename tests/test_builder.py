@@ -249,3 +249,11 @@ def test_joints_may_be_given_in_any_order() -> None:
 def test_an_unknown_option_of_a_joint_names_the_one_that_was_meant() -> None:
     with pytest.raises(TypeError, match="joint 'elbow': unknown option 'dampnig'; did you mean 'damping'"):
         start().joint("elbow", lw.Revolute(), "upper", "lower", dampnig=1.0)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("kind", ["Tendon", "Sensor"])
+def test_parts_of_another_kind_are_refused_with_an_example(kind: str) -> None:
+    build, robot = lw.Builder("arm"), lw.zoo.pendulum()
+    for add in (build.tendon, robot.with_tendons) if kind == "Tendon" else (build.sensor, robot.with_sensors):
+        with pytest.raises((lw.ModelError, lw.InputError), match=rf"'spin' is not a {kind}, such as {kind}\("):
+            add("spin")  # type: ignore[operator]

@@ -26,6 +26,7 @@ from linkwork.mechanism.outboard import OutboardParts, SensorOnGraph
 from linkwork.mechanism.topology import Graph, GraphJoint, Tree
 from linkwork.model.activations import ActuatorDynamics
 from linkwork.model.arrays import Floats, VectorLike, finite_array
+from linkwork.model.checks import A_SENSOR, A_TENDON, check_all
 from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
 from linkwork.model.contacts import ContactPair
 from linkwork.model.inertia import Inertia
@@ -169,9 +170,7 @@ class Builder:
         Args:
             constraints: Those to add.
         """
-        for constraint in constraints:
-            if not isinstance(constraint, Constraint):
-                raise ModelError(f"{constraint!r} is not a constraint, such as Weld or Gear")
+        check_all(constraints, Constraint, "a constraint, such as Weld or Gear", ModelError)
         self._constraints += constraints
         return self
 
@@ -225,9 +224,7 @@ class Builder:
         Args:
             tendons: Those to add.
         """
-        for tendon in tendons:
-            if not isinstance(tendon, Tendon):
-                raise ModelError(f"{tendon!r} is not a Tendon")
+        check_all(tendons, Tendon, A_TENDON, ModelError)
         self._tendons += tendons
         return self
 
@@ -238,9 +235,7 @@ class Builder:
             sensors: Those to add.
             lenient: Whether one on something that is not there is kept, as one that is not computed; else an error.
         """
-        for sensor in sensors:
-            if not isinstance(sensor, Sensor):
-                raise ModelError(f"{sensor!r} is no Sensor")
+        check_all(sensors, Sensor, A_SENSOR, ModelError)
         self._sensors += [SensorOnGraph(sensor, lenient=lenient) for sensor in sensors]
         return self
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy.typing as npt
 
-from linkwork.errors import InputError
 from linkwork.inputs import each_name, named_options
 from linkwork.model.arrays import Floats
+from linkwork.model.checks import A_SENSOR, A_TENDON, check_all
 from linkwork.model.model import Model
 from linkwork.model.sensors import Sensor
 from linkwork.model.tendons import Tendon
@@ -46,9 +46,7 @@ class Changeable(Model):
         Args:
             tendons: Those to add.
         """
-        for tendon in tendons:
-            if not isinstance(tendon, Tendon):
-                raise InputError(f"{tendon!r} is not a Tendon")
+        check_all(tendons, Tendon, A_TENDON)
         return replace(self, tendons=(*self.tendons, *tendons))
 
     def scaled(self, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Self:
@@ -115,9 +113,7 @@ class Changeable(Model):
         Args:
             sensors: Those to add, after its own.
         """
-        for sensor in sensors:
-            if not isinstance(sensor, Sensor):
-                raise InputError(f"{sensor!r} is no Sensor")
+        check_all(sensors, Sensor, A_SENSOR)
         return replace(self, sensors=(*self.sensors, *sensors))
 
     def with_independent(self, *joints: str) -> Self:
