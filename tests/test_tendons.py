@@ -212,7 +212,10 @@ BODY = """<worldbody><site name="w0"/><geom name="g" size=".1"/><body name="a"><
 
 def test_a_tendon_that_wraps_is_left_out_with_a_warning_unless_it_would_act() -> None:
     pulled = '<actuator><motor tendon="t"/><motor name="own" joint="j"/></actuator>'
-    with pytest.warns(lw.ModelWarning, match="tendon 't' wraps around a geom"):
+    with (
+        pytest.warns(lw.ModelWarning, match="tendon 't' wraps around a geom"),
+        pytest.warns(lw.ModelWarning, match="an actuator on a tendon that wraps around a geom is not supported"),
+    ):
         robot = lw.loads(f"<mujoco>{BODY}{WRAPPED.format('')}{pulled}</mujoco>", "mjcf")
     assert not robot.tendons and [a.name for a in robot.actuators] == ["own"]
     spring = WRAPPED.format(' stiffness="3"')

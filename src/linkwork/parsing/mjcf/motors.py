@@ -34,6 +34,15 @@ LEAST_TIME = 1e-15
 """What MuJoCo takes a time constant of zero for."""
 
 _TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site", "body", "cranksite")
+_LEFT_OUT = {
+    "joint": "on a ball or free joint in axes that are not the body's",
+    "jointinparent": "on a ball or free joint in axes that are not the body's",
+    "tendon": "on a tendon that wraps around a geom",
+    "site": "on a site",
+    "body": "on a body",
+    "cranksite": "by a slider-crank",
+}
+"""What actuators are left out, by their transmissions."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +141,7 @@ def read_motors(
         if motor is not None:
             kept.append(motor)
         else:
-            where = "the world's or the parent's axes" if target in ("joint", "jointinparent") else f"'{target}'"
-            warn(bare, f"an actuator that acts by {where} is not supported: it is left out, commands have none for it")
+            warn(bare, f"an actuator {_LEFT_OUT[target]} is not supported: it is left out, commands have none for it")
     return Motors(tuple(kept), frozenset(driven), bool(elements))
 
 
