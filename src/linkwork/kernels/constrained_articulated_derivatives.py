@@ -67,6 +67,7 @@ from linkwork.kernels.constraint_derivatives import ROW_PARTIALS, row_derivative
 from linkwork.kernels.constraint_force_derivatives import FORCE_PARTIALS, apply_constraint_wrenches, wrench_changes
 from linkwork.kernels.constraints import CLOSURE, RATES
 from linkwork.kernels.coupling_derivatives import coupling_force_derivatives
+from linkwork.kernels.dependent_rows import DEPENDENT_ROWS, turn_fit, turn_forces
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.orthogonal_rows import ORTHOGONAL, inverse_of_rows, orthogonal_rows
 from linkwork.kernels.panels import (
@@ -315,7 +316,9 @@ def constrained_articulated_derivatives(
     row_derivatives(tree, w, q, v, a, w.ds_dq, w.ds_dv)
     pad_rows(tree, w)
     coupling_force_derivatives(tree, w, q, f, w.Bc)
+    turn_fit(tree, w, q, regularization, least)
     solve_lines(tree, w, least, outputs)
+    turn_forces(tree, w, q, regularization, least, f, df_dq)
 
 
 CONSTRAINED_ARTICULATED_DERIVATIVES = Algorithm(
@@ -323,6 +326,16 @@ CONSTRAINED_ARTICULATED_DERIVATIVES = Algorithm(
     constrained_articulated_derivatives,
     INPUTS,
     OUTPUTS,
-    ROW_PARTIALS | COMMON_INERTIA | ARTICULATED | SWEEPS | CLOSURE | RATES | FORCE_PARTIALS | ORTHOGONAL | ROWS | FREE,
+    ROW_PARTIALS
+    | COMMON_INERTIA
+    | ARTICULATED
+    | SWEEPS
+    | CLOSURE
+    | RATES
+    | FORCE_PARTIALS
+    | ORTHOGONAL
+    | ROWS
+    | FREE
+    | DEPENDENT_ROWS,
     CONSTRAINED_ARTICULATED_TREE,
 )

@@ -71,6 +71,7 @@ from linkwork.kernels.constraint_force_derivatives import (
 )
 from linkwork.kernels.constraints import CLOSURE, RATES
 from linkwork.kernels.coupling_derivatives import coupling_force_derivatives
+from linkwork.kernels.dependent_rows import DEPENDENT_ROWS, turn_fit, turn_forces
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.orthogonal_rows import (
     ORTHOGONAL,
@@ -222,7 +223,6 @@ def torque_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
 @kernel
 def solve_lines(tree: Array, w: Array, least: Scalar, outputs: Jacobians) -> None:
     """All derivatives, four columns at a time."""
-    pad_rows(tree, w)
     for l in range(tree.nlines):
         for b in range(tree.nbound):
             set_line(ZERO, w.Yq, tree.bound[b])
@@ -290,11 +290,14 @@ def constrained_derivatives(
     torque_derivatives(tree, w, w.Bq, w.Bv)
     wrench_derivatives(tree, w, f, w.Bq)
     row_derivatives(tree, w, q, v, a, w.ds_dq, w.ds_dv)
+    pad_rows(tree, w)
     coupling_force_derivatives(tree, w, q, f, w.Bq)
     tendon_force_derivatives(tree, w, f, w.Bq)
     invert_factor(tree, w)
     target_columns(tree, w, least)
+    turn_fit(tree, w, q, regularization, least)
     solve_lines(tree, w, least, outputs)
+    turn_forces(tree, w, q, regularization, least, f, df_dq)
 
 
 CONSTRAINED_DERIVATIVES = Algorithm(
@@ -312,6 +315,7 @@ CONSTRAINED_DERIVATIVES = Algorithm(
     | FORCE_PARTIALS
     | ORTHOGONAL
     | ROWS
-    | BY_FACTOR,
+    | BY_FACTOR
+    | DEPENDENT_ROWS,
     DERIVATIVE_TREE,
 )
