@@ -17,7 +17,7 @@ cancel, which move no joint: ``N' (N R N')^-1 N dJ y``, where ``N`` are the null
 | y      | ``T R f``: accelerations that rows have where R f is their target                   |
 | xn     | four columns of ``(N R N')^-1 N dJ y``                                              |
 
-Other symbols: `orthogonal_rows`, `constrained_derivatives`. Cost: O(n m n + n m²), with n degrees of freedom and m rows.
+Other symbols: `orthogonal_rows`, `constrained_derivatives`. Cost: O(n² m + n m²), with m rows.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def set_contradiction(tree: Array, w: Array) -> None:
 
 @kernel
 def force_transport(tree: Array, w: Array, dr_dq: Array) -> None:
-    """``S_k . (S_j x* fC)`` of joints k before j: forces on bodies move with these, motion subspaces before j do not."""
+    """Add ``S_k . (S_j x* fC)`` of joints k before j: forces move with their bodies, S of joints before j does not."""
     for i in range(1, tree.n):
         f = w.fC[i]
         for j in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
