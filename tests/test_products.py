@@ -188,7 +188,7 @@ def test_products_with_constraints_are_those_of_complex_steps_through_iterations
     expected, forces = stepped(fd, (q, v, tau), d)
     rate, force_rate = fd.jvp(q, v, tau, *d)
     assert_close(rate, expected, EXACT)
-    if free:  # of redundant rows' forces, the smallest rates that do
+    if free:  # forces of redundant rows are those of iterations, which cancel in part
         assert_close(force_rate, forces, 1e-8)
     y, y_forces = rng.normal(size=robot.nv), rng.normal(size=robot.nc)
     assert_transposed([y], [rate], fd.vjp(q, v, tau, y), d)
@@ -228,6 +228,10 @@ def test_second_derivatives_of_methods_that_iterate_are_rates_of_gradients(name:
     rng = np.random.default_rng(3)
     y, y_forces = rng.normal(size=robot.nv), rng.normal(size=robot.nc)
     fd = lw.ForwardDynamics(robot, "prox_bbo").plain()
+    if not independent(robot, q):
+        with pytest.raises(lw.UnsupportedFeature, match="leave out seeds of forces and assemble q"):
+            fd.hvp(q, v, tau, y, y_forces, *d)
+        y_forces = 0.0 * y_forces
 
     def gradient(t: float) -> Floats:
         at = robot.integrate(q, t * d[0]), v + t * d[1], tau + t * d[2]
@@ -239,6 +243,31 @@ def test_second_derivatives_of_methods_that_iterate_are_rates_of_gradients(name:
     out = tuple(np.empty(robot.nv) for _ in found)
     fd.hvp.bind(q, v, tau, y, *d, forces=y_forces, out=out)()
     np.testing.assert_array_equal(np.concatenate(out), np.concatenate(found))
+
+
+@pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+@pytest.mark.parametrize("method", ["prox_bbo", "lcaba"])
+@pytest.mark.parametrize("name", ["floating four-bar", "random loops 24", "random loops 4"])
+def test_products_of_open_loops_with_redundant_rows_are_those_of_jacobians(name: str, method: Any) -> None:
+    """Rows contradict each other, or are moved by a floating base while points that are to meet are apart."""
+    sizes = {"random loops 24": (24, 3, 1), "random loops 4": (4, 5, 2)}
+    robot = lw.zoo.random_loops(*sizes[name]) if name in sizes else linkages.made(name)
+    rng = np.random.default_rng(7)
+    q, (v, tau, y, *d) = robot.random(rng), rng.normal(size=(6, robot.nv))
+    y_forces = rng.normal(size=robot.nc)
+    fd = lw.ForwardDynamics(robot, method).plain()
+    J = fd.derivatives(q, v, tau)
+    assert J.pivot[0] == 0.0
+    rate, force_rate = fd.jvp(q, v, tau, *d)
+    off = 1e-7 if method == "prox_bbo" else 1e-8  # rounding over the regularization, which prox_bbo does not refine
+    assert_close(rate, J.da_dq @ d[0] + J.da_dv @ d[1] + J.da_dtau @ d[2], off)
+    assert_close(force_rate, J.df_dq @ d[0] + J.df_dv @ d[1] + J.df_dtau @ d[2], off)
+    for part, by in zip(fd.vjp(q, v, tau, y, forces=y_forces), ("q", "v", "tau"), strict=True):
+        expected = y @ getattr(J, f"da_d{by}") + y_forces @ getattr(J, f"df_d{by}")
+        assert_close(part, expected, off)
+    bound = np.empty(robot.nv), np.empty(robot.nc)
+    fd.jvp.bind(q, v, tau, *d, out=bound)()
+    np.testing.assert_array_equal(bound[0], rate)
 
 
 def test_redundant_rows_leave_derivatives_of_accelerations_unique() -> None:

@@ -111,6 +111,16 @@ class Implicit:
         space = TangentSpace(self.residual.tree)
         return programs.jvp(gradient, whole(gradient), moving, space, limit)
 
+    def row_products(self, limit: int) -> Trace:
+        """``J' h`` and ``J y``: further inputs ``h`` and ``y``, outputs ``torques`` and ``velocities``."""
+        sweeps = Sweeps(self.residual.trace(limit), TangentSpace(self.residual.tree))
+        first, forces = self.solution
+        h, y = (sweeps.input(name, self.shapes[of][0]) for name, of in zip(HELD, (forces, first), strict=True))
+        torques = sweeps.forward(whole(sweeps.traced), {forces: h})["tau"]
+        velocities = sweeps.forward(whole(sweeps.traced), {first: y})["rows"]
+        made = {"torques": [-x for x in torques], "velocities": velocities}
+        return sweeps.trace("row_products", made, limit)
+
     # Programs of their own -------------------------------------------------------------------------------------
 
     def forward_program(self, by: Sequence[str]) -> Program:
@@ -132,6 +142,39 @@ class Implicit:
         inputs = {**self.shapes, **duals, **{f"d{name}": shape for name, shape in widths.items()}}
         return self._derived("hvp", by, inputs, widths, lambda limit: self.second(by, limit))
 
+    def row_forward_program(self, by: Sequence[str]) -> Program:
+        """The tangent of `row_products`, ``h`` and ``y`` held: how torques and velocities of rows turn."""
+        moving = self.moving(by)
+        inputs = {**self.shapes, **self._held, **{f"d{name}": self.width(name) for name in moving}}
+
+        def make(limit: int) -> Trace:
+            products = self.row_products(limit)
+            return programs.jvp(products, whole(products), moving, TangentSpace(self.residual.tree), limit)
+
+        return self._derived("rows_jvp", by, inputs, self._row_outputs, make)
+
+    def row_reverse_program(self, by: Sequence[str]) -> Program:
+        """The adjoint of `row_products`: further inputs ``y_torques`` and ``y_velocities``."""
+        moving = self.moving(by)
+        inputs = {**self.shapes, **self._held, **{f"y_{name}": shape for name, shape in self._row_outputs.items()}}
+        outputs = {name: self.width(name) for name in moving}
+
+        def make(limit: int) -> Trace:
+            products = self.row_products(limit)
+            return programs.vjp(products, whole(products), moving, TangentSpace(self.residual.tree), limit)
+
+        return self._derived("rows_vjp", by, inputs, outputs, make)
+
+    @property
+    def _held(self) -> Shapes:
+        first, forces = self.solution
+        return dict(zip(HELD, (self.shapes[forces], self.shapes[first]), strict=True))
+
+    @property
+    def _row_outputs(self) -> Shapes:
+        first, forces = self.solution
+        return {"torques": self.shapes[first], "velocities": self.shapes[forces]}
+
     def _derived(
         self,
         kind: str,
@@ -146,6 +189,8 @@ class Implicit:
 
 RIGHT_SIDES: Mapping[str, str] = {"tau": "force", "rows": "rows"}
 """Outputs of residuals, and the right-hand sides of the linear system that they change."""
+HELD = ("h", "y")
+"""Inputs of `Implicit.row_products`: forces of rows, and a motion (`kernels.dependent_rows`)."""
 DUALS: Mapping[str, str] = {"tau": "p", "rows": "w"}
 """Outputs of residuals, and the solutions that they are multiplied with."""
 

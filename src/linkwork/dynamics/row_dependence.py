@@ -14,6 +14,7 @@ from linkwork.errors import NotFinite
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
+from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import quantity, scales_of
 
 INDEPENDENT = 1e-3
@@ -26,14 +27,16 @@ class RowDependence(NamedTuple):
     """How rows of a robot depend on each other."""
 
     idle: npt.NDArray[np.bool_]
-    """Rows that no joint moves, ``(nc,)``: their forces do nothing. Loops in a plane have such rows."""
+    """Rows that no joint moves, ``(nc,)``, loops open or closed: their forces do nothing. Loops in a plane on a fixed
+    base have such rows."""
     least: float
     """The least singular value of the others, each scaled to length one; zero where it is not known."""
 
 
 @computed_once
 def row_dependence(robot: Model) -> RowDependence:
-    """How rows depend on each other, at configurations in which loops are closed.
+    """How rows depend on each other, at configurations in which loops are closed; those that no joint moves, at an open
+    one too.
 
     Args:
         robot: The mechanism.
@@ -41,18 +44,26 @@ def row_dependence(robot: Model) -> RowDependence:
     rows, none = enabled_rows(robot), np.zeros(robot.nc, dtype=bool)
     jacobian, scales = quantity(robot, "constraint_jacobian"), scales_of(robot)
     poses = [q for q, _ in nearby(robot)[:CONFIGURATIONS]] or [next(iter(robot.poses.values()), robot.neutral())]
-    found = []
-    for q in poses:
+
+    def unitless(q: Array) -> Array | None:
         try:
-            J = jacobian(q) / np.sqrt(np.outer(scales.rows, scales.joints))
+            J: Array = jacobian(q) / np.sqrt(np.outer(scales.rows, scales.joints))
         except (ArithmeticError, ValueError, NotFinite):  # a function of joints has no value here
-            return RowDependence(none, 0.0)
-        found.append(J[rows])
+            return None
+        return J[rows]
+
+    made = [unitless(q) for q in poses]
+    found = [J for J in made if J is not None]
+    if len(found) < len(made):
+        return RowDependence(none, 0.0)
     lengths = np.array([np.linalg.norm(J, axis=1) for J in found])
     moved = lengths.max(axis=0, initial=0.0) > RANK
+    opened = unitless(robot.random(np.random.default_rng(0)))
+    if opened is not None:
+        moved |= np.linalg.norm(opened, axis=1) > RANK
     idle = none.copy()
     idle[np.asarray(rows, np.int64)[~moved]] = True
-    if moved.sum() > robot.nv or not (lengths[:, moved] > 0).all():
+    if moved.sum() > robot.nv or not (lengths[:, moved] > RANK).all():
         return RowDependence(idle, 0.0)
     scaled = [J[moved] / length[moved, None] for J, length in zip(found, lengths, strict=True)]
     values = [np.linalg.svd(J, compute_uv=False).min(initial=1.0) for J in scaled]

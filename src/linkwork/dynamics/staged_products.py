@@ -16,7 +16,8 @@ from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.dynamics.implicit_products import DUALS
-from linkwork.dynamics.stages import Stages
+from linkwork.dynamics.stages import Stages, named_outputs
+from linkwork.errors import UnsupportedFeature
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
 
@@ -34,7 +35,10 @@ class StagedJacobianVectorProduct(Stages, JacobianVectorProduct):
 
     def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
         force, rows = self.runner.evaluate([inputs[name] for name in self.program.algorithm.inputs], [None, None])
-        return list(self._system(inputs).solution(force, rows, seeds=False))
+        turned = self._turned(inputs, forces=True)
+        if turned is None:
+            return list(self._system(inputs).solution(force, rows, seeds=False))
+        return list(turned.rates(force, rows, lambda: self._of_rows("forward", {**inputs, **turned.held})))
 
     def _bound(self, named: dict[str, Any], out: Sequence[Array], lead: tuple[int, ...]) -> list[Callable[[], None]]:
         right = [np.empty((*lead, *shape), self._dtype) for shape in self.runner.outputs]
@@ -66,7 +70,16 @@ class StagedVectorJacobianProduct(Stages, VectorJacobianProduct):
         y, y_forces = (inputs[name] for name in self._seeds)
         p, w = self._system(inputs).solution(y, -y_forces, seeds=True)
         inputs |= zip(DUALS.values(), (p, w), strict=True)
-        found = _named_outputs(self.runner, inputs) if self.program.algorithm.outputs else {}
+        found = named_outputs(self.runner, inputs) if self.program.algorithm.outputs else {}
+        turned = self._turned(inputs, forces=bool(np.any(y_forces))) if found else None
+        if turned is not None:
+
+            def reverse(torques: Any, velocities: Any) -> dict[str, Array]:
+                seeds = {"y_torques": torques, "y_velocities": velocities}
+                return self._of_rows("reverse", {**inputs, **turned.held, **seeds})
+
+            for name, x in turned.gradients(w, y_forces, reverse).items():
+                found[name] = found[name] + x
         found |= {"tau": p, "target": -w}
         return [found[name] for name in self.inputs]
 
@@ -117,16 +130,23 @@ class StagedHessianVectorProduct(Stages, HessianVectorProduct):
         if kind not in self._sweep_runners:
             make = {"forward": self.implicit.forward_program, "reverse": self.implicit.reverse_program}[kind]
             self._sweep_runners[kind] = runner_for(make(self.inputs), self._backend)
-        return _named_outputs(self._sweep_runners[kind], inputs)
+        return named_outputs(self._sweep_runners[kind], inputs)
 
     def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
         y, y_forces = (inputs[f"y_{name}"] for name in self._known.results)
+        turned = self._turned(inputs, forces=bool(np.any(y_forces)))
+        if turned is not None and not turned.nothing:
+            raise UnsupportedFeature(
+                f"rows of the constraints of '{self.robot.name}' depend on each other: second derivatives are known "
+                "there of accelerations on closed loops, not of constraint forces or where loops are open; leave out "
+                "seeds of forces and assemble q, or take differences of vjp"
+            )
         system = self._system(inputs)
         inputs |= zip(DUALS.values(), system.solution(y, -y_forces, seeds=True), strict=True)
         sides = self._sweep("forward", inputs)
         rates = system.solution(sides["force"], sides["rows"], seeds=False)
         inputs |= zip((f"d{name}" for name in self.implicit.solution), rates, strict=True)
-        found = _named_outputs(self.runner, inputs)
+        found = named_outputs(self.runner, inputs)
         force, rows = (found[name] for name in self.implicit.solution)
         dp, dw = system.solution(force, -rows, seeds=True)
         if self.implicit.moving(self.inputs):
@@ -161,10 +181,3 @@ STAGED: Mapping[type[Any], type[Any]] = {
 def staged(evaluator: Any, kind: type[Any]) -> Any:
     """The product of an evaluator that iterates."""
     return STAGED[kind](evaluator)
-
-
-def _named_outputs(runner: Runner, inputs: Mapping[str, Any]) -> dict[str, Array]:
-    """Outputs of a program by name, of inputs by name."""
-    algorithm = runner.program.algorithm
-    found = runner.evaluate([inputs[name] for name in algorithm.inputs], [None] * len(algorithm.outputs))
-    return dict(zip(algorithm.outputs, found, strict=True))

@@ -22,7 +22,8 @@ from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.linear_solve import solve_program
 from linkwork.dynamics.linear_system import LinearSystem, Unsolved, Weights
 from linkwork.dynamics.row_dependence import row_dependence, rows_redundant
-from linkwork.dynamics.solution import HEAD
+from linkwork.dynamics.solution import HEAD, ResultLayout
+from linkwork.dynamics.turned_rows import TurnedRows
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array, bound_call
@@ -31,6 +32,10 @@ from linkwork.quantities.products import Product
 
 if TYPE_CHECKING:
     from linkwork.dynamics.forward import ForwardDynamics
+
+
+MISSED = "missed"
+"""What rows of the solution miss, among the inputs of stages."""
 
 
 class Stages(Product):
@@ -70,6 +75,7 @@ class Stages(Product):
         super()._set_backend(backend)
         self._solve_runner: Runner | None = None
         self._transpose_runner: Runner | None = None
+        self._row_runners: dict[str, Runner] = {}
 
     @property
     def redundant(self) -> bool:
@@ -176,6 +182,7 @@ class Stages(Product):
         first, forces = self.evaluator.solved(solution)
         inputs |= zip(self.implicit.solution, (first, np.ascontiguousarray(forces)), strict=True)
         inputs[self.implicit.solution[1]] = typed._system(inputs).unique(forces)
+        inputs[MISSED] = solution._result[..., ResultLayout(self.robot.nc).residuals]
         try:
             return self._packed(self._written(typed._evaluated(inputs), out))
         except Unsolved:  # near a singular configuration
@@ -244,6 +251,20 @@ class Stages(Product):
         idle = row_dependence(self.robot).idle
         return LinearSystem(solve, balance, self._weights, self.redundant, idle, self._has_jacobians)
 
+    def _turned(self, inputs: Mapping[str, Any], forces: bool) -> TurnedRows | None:
+        """What turns with rows that depend on others; None where none do."""
+        if not rows_redundant(self.robot):
+            return None
+        a, f = (inputs[name] for name in self.implicit.solution)
+        return TurnedRows.of_solution(self._system(inputs), a, f, inputs[MISSED], forces and self.projects)
+
+    def _of_rows(self, kind: str, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """Outputs by name of the tangent (``"forward"``) or adjoint (``"reverse"``) of `Implicit.row_products`."""
+        if kind not in self._row_runners:
+            make = {"forward": self.implicit.row_forward_program, "reverse": self.implicit.row_reverse_program}[kind]
+            self._row_runners[kind] = runner_for(make(self.inputs), self._backend)
+        return named_outputs(self._row_runners[kind], inputs)
+
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``: for control loops.
 
@@ -252,6 +273,12 @@ class Stages(Product):
             out: Array that every call writes, or a tuple of as many as there are results.
             given: Arrays by name, as for a call.
         """
+        if rows_redundant(self.robot):
+
+            def call() -> None:
+                self(*inputs, out=out, **given)
+
+            return call
         outputs, known = self._given_out(out), self._known
         named = self._by_name(inputs, given)
         source = self.evaluator.differentiated_program
@@ -322,6 +349,18 @@ class Stages(Product):
             return found[..., HEAD : HEAD + nc].copy()
 
         return LinearSystem(solve, balance, self._weights, self.redundant, row_dependence(self.robot).idle)
+
+
+def named_outputs(runner: Runner, inputs: Mapping[str, Any]) -> dict[str, Array]:
+    """Outputs of a program by name, of inputs by name.
+
+    Args:
+        runner: What runs the program.
+        inputs: Its inputs, among others.
+    """
+    algorithm = runner.program.algorithm
+    found = runner.evaluate([inputs[name] for name in algorithm.inputs], [None] * len(algorithm.outputs))
+    return dict(zip(algorithm.outputs, found, strict=True))
 
 
 def _listed(out: Any) -> list[Any]:
