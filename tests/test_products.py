@@ -392,7 +392,7 @@ def test_a_solution_at_hand_is_not_computed_again(monkeypatch: pytest.MonkeyPatc
     expected, solution = fd.vjp(q, v, tau, y), fd(q, v, tau)
     monkeypatch.setattr(lw.ForwardDynamics, "__call__", lambda *_, **__: pytest.fail("computed again"))
     for one, other in zip(fd.vjp(q, v, tau, y, solution=solution), expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+        assert_close(one, other, 1e-12)  # products end iterations later
 
 
 def test_products_cost_little_more_than_twice_the_function() -> None:
@@ -496,3 +496,116 @@ def test_products_by_jacobians_are_checked_as_others(monkeypatch: pytest.MonkeyP
         product(q, v, tau, y, foo=y)
     with pytest.raises(InputError, match="out for tau has shape"):
         product(q, v, tau, y, out=(np.empty(2), np.empty(2), np.empty(3)))
+
+
+# Nearly dependent rows -----------------------------------------------------------------------------------------
+
+
+def random_loops_state(seed: int) -> tuple[Mechanism, Floats, Floats, Floats, Floats, Floats]:
+    """A mechanism on closed loops that move closed, torques, and seeds of accelerations and forces."""
+    robot = lw.zoo.random_loops(seed, bodies=2 + seed % 4, loops=1 + seed % 2)
+    q, rng = robot.poses["assembled"], np.random.default_rng(seed)
+    v, tau, y = rng.normal(size=(3, robot.nv))
+    return robot, q, robot.project_velocity(q, v), tau, y, rng.normal(size=robot.nc)
+
+
+def assert_jacobians(robot: Mechanism, state: Any, seeds: Any, d: Any, rates: Any, gradient: Any) -> None:
+    """Products are transposes of each other, and those of Jacobians: rounding, times a condition of up to 1000."""
+    J = lw.ForwardDynamics(robot, "prox_ltl").derivatives(*state)
+    blocks = (J.da_dq, J.da_dv, J.da_dtau), (J.df_dq, J.df_dv, J.df_dtau)
+    assert_transposed(seeds, rates, gradient, d)
+    for rate, row in zip(rates, blocks, strict=True):
+        assert_close(rate, sum(block @ x for block, x in zip(row, d, strict=True)), DOT)
+    for part, of_a, of_f in zip(gradient, *blocks, strict=True):
+        assert_close(part, seeds[0] @ of_a + seeds[1] @ of_f, DOT)
+
+
+@pytest.mark.parametrize(
+    ("seed", "method"),
+    [(67, "lcaba"), (102, "prox_bbo"), (173, "lcaba"), (357, "prox_bbo"), (228, "prox_bbo"), (75, "prox_bbo")],
+)
+def test_products_of_nearly_dependent_rows_are_those_of_jacobians(seed: int, method: Any) -> None:
+    """Rows of condition 38 to 600, whose residuals are small before their forces are exact; centers of mass."""
+    robot, q, v, tau, y, y_forces = random_loops_state(seed)
+    fd, d = lw.ForwardDynamics(robot, method).plain(), closed_directions(robot, q, v)
+    rates, gradient = fd.jvp(q, v, tau, *d), fd.vjp(q, v, tau, y, forces=y_forces)
+    assert_jacobians(robot, (q, v, tau), (y, y_forces), d, rates, gradient)
+    out = tuple(np.empty(robot.nv) for _ in gradient)
+    fd.vjp.bind(q, v, tau, y, forces=y_forces, out=out)()
+    for found, expected in zip(out, gradient, strict=True):
+        assert_close(found, expected, DOT)
+
+
+def test_states_of_a_batch_that_are_not_exact_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot, q, v, tau, y, y_forces = random_loops_state(343)
+    well = robot.integrate(q, 0.3 * np.random.default_rng(1).normal(size=robot.nv))
+    many = np.array([[well, q, well], [well, well, q]])
+    fd = lw.ForwardDynamics(robot, "prox_bbo").plain()
+    redone: list[Any] = []
+    jacobians = type(fd.vjp)._products_by_jacobians
+    monkeypatch.setattr(
+        type(fd.vjp), "_products_by_jacobians", lambda self, *given: redone.append(given) or jacobians(self, *given)
+    )
+    found = fd.vjp(many, v, tau, y, forces=np.broadcast_to(y_forces, (2, 1, robot.nc)))
+    assert len(redone) == 1 and redone[0][0][0].shape == (2, robot.nq)
+    for state, at in ((q, (0, 1)), (q, (1, 2)), (well, (1, 0))):
+        for part, expected in zip(found, fd.vjp(state, v, tau, y, forces=y_forces), strict=True):
+            assert part.shape == (2, 3, robot.nv)
+            assert_close(part[at], expected, 1e-13)
+
+
+@pytest.mark.parametrize("seed", [67, 102])
+def test_products_without_jacobians_iterate_on(seed: int) -> None:
+    """There are none by wrenches: more iterations have the digits."""
+    robot, q, v, tau, y, y_forces = random_loops_state(seed)
+    W = np.random.default_rng(0).normal(size=(1, 6))
+    fd = lw.ForwardDynamics(robot, "lcaba", wrenches=[robot.body_names[-1]]).plain()
+    J = fd.derivatives(q, v, tau, W)
+    gradient = fd.vjp(q, v, tau, y, forces=y_forces, wrenches=W)
+    for part, of_a, of_f in zip(gradient, (J.da_dq, J.da_dv, J.da_dtau), (J.df_dq, J.df_dv, J.df_dtau), strict=False):
+        assert_close(part, y @ of_a + y_forces @ of_f, DOT)
+
+
+# Few states ----------------------------------------------------------------------------------------------------
+
+
+def test_one_state_takes_jacobians_and_no_program_is_made() -> None:
+    robot = lw.zoo.four_bar()
+    q, v, tau = closed(robot)
+    rng = np.random.default_rng(0)
+    y, y_forces, target = rng.normal(size=robot.nv), rng.normal(size=robot.nc), rng.normal(size=robot.nc)
+    d, fd = directions(robot), lw.ForwardDynamics(robot, "prox_bbo")
+    stages = fd.plain()  # plain text is run as it is
+    vjp, jvp = fd.vjp.by("tau", "q", "target"), fd.jvp.by("q", "v", "tau", "target")
+    given = {"target": target, "forces": y_forces}
+    gradient = vjp(q, v, tau, y, **given)
+    rates = jvp(q, v, tau, *d, target=target, dtarget=y_forces)
+    assert vjp._runner is None and jvp._runner is None
+    for found, expected in zip(gradient, stages.vjp.by("tau", "q", "target")(q, v, tau, y, **given), strict=True):
+        assert_close(found, expected, 1e-12)
+    expected = stages.jvp.by("q", "v", "tau", "target")(q, v, tau, *d, target=target, dtarget=y_forces)
+    assert_close(rates.da, expected.da, 1e-12)
+    assert_close(rates.df, expected.df, 1e-12)
+    out = (np.empty(3), y, np.empty(5))
+    assert vjp(q, v, tau, y, out=out, solution=fd(q, v, tau, target=target), **given)[1] is y
+    for found, expected in zip(out, gradient, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_one_state_by_jacobians_is_checked_as_a_batch_is() -> None:
+    robot = lw.zoo.four_bar()
+    q, v, tau = closed(robot)
+    y = np.ones(robot.nv)
+    with pytest.warns(lw.StateWarning, match="open"):
+        lw.ForwardDynamics(robot).vjp(q + 0.1, v, tau, y)
+    vjp = lw.ForwardDynamics(robot).vjp
+    for arguments, words in (
+        ((q[:2], v, tau, y), "q has 2 numbers"),
+        ((q, np.full(3, np.nan), tau, y), "v holds NaN"),
+        ((q, v, tau, y[:2]), "y_acceleration has shape"),
+        ((q, v, tau, np.full(3, np.inf)), "y_acceleration holds NaN or infinity"),
+        ((q, v, tau), "y was not given"),
+    ):
+        with pytest.raises(InputError, match=words):
+            vjp(*arguments)
+    assert vjp(*(list(x) for x in (q, v, tau, y)))[0].dtype == np.float64

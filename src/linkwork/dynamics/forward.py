@@ -198,6 +198,14 @@ class ForwardDynamics(ForwardProducts):
             self._fallback = other
         return self._fallback
 
+    def _with_settings(self, change: Callable[[Array], Array]) -> Self:
+        """The same with other settings of its iterations; `Solution.converged` says what it does of this one."""
+        other = self._on(self._backend)
+        other._prepare_inputs()
+        other._settings = change(other._settings)
+        other._runner, other._output_shapes = self.runner, self.runner.outputs
+        return other
+
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
         self._per_row: Self | None = None

@@ -25,20 +25,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.dynamics.solution import HEAD, PROGRESS
+from linkwork.dynamics.solution import HEAD, ITERATIONS, PROGRESS
 from linkwork.kernels.constrained import DISABLED
 from linkwork.quantities.arguments import Array
+
+Doubts = list[npt.NDArray[np.bool_]]
+"""Of which states results are not exact, each ``(...)``: one of them is enough."""
 
 CONTRADICTORY = 1e-6
 """What rows may miss of right-hand sides, as a part of all of these: rounding errors that ``w`` makes of more count."""
 
 
-SOFT = 1e-4
+SOFT = 3e-5
 """Stiffness of the rows, relative to R^-1, that leaves little of rounding."""
 
 
-class Unsolved(Exception):
-    """Iterations ended before rows had their right-hand sides: rows are too near to dependent ones."""
+EXACT = 3e-12
+"""What iterations may leave of the error of forces, relative to these."""
+
+CREEPING = 1e-3
+"""Forces that change by more than this part of themselves in the last iteration are those of rows that contradict each
+other: iterations ended as nothing else changed."""
 
 
 class Weights(NamedTuple):
@@ -52,6 +59,12 @@ class Weights(NamedTuple):
     """Inertia that each row feels, ``(nc,)``."""
     tolerance: float
     """The relative residual at which iterations end."""
+    of_forces: Array
+    """Weights of squared forces in a sum that has no units of rows, ``(nc,)``: inverse inertias."""
+    of_changes: Array
+    """The same of what rows miss, which is the last change of forces times R."""
+    most_changed: Array
+    """By the number of iterations, the square of the part of themselves by which the last may change forces."""
 
     @classmethod
     def of_inputs(cls, regularization: Array, settings: Array, nv: int) -> Weights:
@@ -64,7 +77,33 @@ class Weights(NamedTuple):
         """
         rows = len(settings) - len(regularization)
         _, mobility, row_inertia = np.split(settings, [rows - nv, rows])
-        return cls(regularization, mobility, row_inertia, float(settings[0]))
+        on = row_inertia > 0
+        of_forces = np.where(on, 1.0 / np.where(on, row_inertia, 1.0), 0.0)
+        of_changes = of_forces / np.where(on, regularization, 1.0).astype(np.float64) ** 2
+        tolerance, k = float(settings[0]), np.maximum(np.arange(int(settings[1]) + 1), 2)
+        most_changed = max(EXACT, 10 * tolerance) ** (2.0 * (k - 1) / k)
+        return cls(regularization, mobility, row_inertia, tolerance, of_forces, of_changes, most_changed)
+
+    def doubtful(self, result: Array, unique: Array, projected: bool) -> npt.NDArray[np.bool_]:
+        """Whether iterations ended before forces were exact, of each state.
+
+        The last of k iterations changed forces by a part t of themselves, each by rho of the change before. With ``t =
+        rho^(k-1)``, what is left is ``rho t = t^(k/(k-1))``: an error that a residual of rows does not show where these
+        are nearly dependent. Changes of forces that cancel, which projections took off, do not count.
+
+        Args:
+            result: What iterations left (`solution.ResultLayout`).
+            unique: Forces without what cancels, ``(..., nc)``.
+            projected: Whether these are others than in the result.
+        """
+        nc = len(self.regularization)
+        w, missed = result[..., HEAD : HEAD + nc], result[..., HEAD + nc : HEAD + 2 * nc]
+        size, change = np.square(unique) @ self.of_forces, np.square(missed) @ self.of_changes
+        if projected:
+            change = np.maximum(np.sqrt(change) - np.sqrt(np.square(w - unique) @ self.of_forces), 0.0) ** 2
+        most = self.most_changed[result[..., ITERATIONS].astype(np.intp)]
+        found: Any = (change > most * size) & (change < CREEPING**2 * size) | (result[..., PROGRESS] > self.tolerance)
+        return np.asarray(found)
 
 
 class LinearSystem(NamedTuple):
@@ -79,8 +118,8 @@ class LinearSystem(NamedTuple):
     """Whether rows depend on others at all configurations."""
     idle: npt.NDArray[np.bool_]
     """Rows that nothing moves, ``(nc,)``: their forces are zero."""
-    strict: bool = False
-    """Whether iterations that do not end well are an exception, `Unsolved`."""
+    doubts: Doubts | None = None
+    """Where it is noted of which states iterations left more than rounding; None: nowhere."""
 
     def solution(self, force: Any, rows: Any, seeds: bool) -> tuple[Array, Array]:
         """``x`` and the smallest ``w``.
@@ -94,13 +133,14 @@ class LinearSystem(NamedTuple):
         if seeds:
             rows = self.consistent(rows) if redundant else self._without_idle(rows)
         x, result = self.solve(force, rows)
-        if self._missed(force, rows, result) > CONTRADICTORY:
+        if self._contradictory(force, rows, result):
             redundant = True
             x, result = self.solve(force, self.consistent(rows))
-        if self.strict and not (result[..., PROGRESS] <= self.weights.tolerance).all():
-            raise Unsolved("iterations ended before rows had their right-hand sides")
         w = np.ascontiguousarray(result[..., HEAD : HEAD + nc])
-        return x, self.smallest(w) if redundant else self._without_idle(w)
+        unique = self.smallest(w) if redundant else self._without_idle(w)
+        if self.doubts is not None:
+            self.doubts.append(self.weights.doubtful(result, unique, unique is not w))
+        return x, unique
 
     def unique(self, w: Any) -> Any:
         """Forces without what cancels: those of redundant rows are the smallest.
@@ -136,9 +176,9 @@ class LinearSystem(NamedTuple):
         found = self.smallest(np.where(on, rows / np.where(on, R, 1.0), 0.0).astype(R.dtype))
         return np.where(on, R * found, 0.0).astype(R.dtype)
 
-    def _missed(self, force: Any, rows: Any, result: Array) -> float:
-        """What rows miss, as a part of the right-hand sides: the most of all states."""
+    def _contradictory(self, force: Any, rows: Any, result: Array) -> bool:
+        """Whether rows miss more of the right-hand sides than rounding, of any state."""
         nc, mobility, row_inertia = len(self.weights.regularization), self.weights.mobility, self.weights.row_inertia
-        scale = (mobility * np.square(force)).sum(axis=-1) + (row_inertia * np.square(rows)).sum(axis=-1)
-        missed = (row_inertia * np.square(result[..., HEAD + nc : HEAD + 2 * nc])).max(axis=-1, initial=0.0)
-        return float(np.sqrt(np.max(missed / np.where(scale > 0, scale, 1.0), initial=0.0)))
+        scale = np.square(force) @ mobility + np.square(rows) @ row_inertia
+        missed = np.square(result[..., HEAD + nc : HEAD + 2 * nc]) @ row_inertia
+        return bool((missed > CONTRADICTORY**2 * scale).any())

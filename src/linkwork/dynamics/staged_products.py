@@ -16,7 +16,7 @@ from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.dynamics.implicit_products import DUALS
-from linkwork.dynamics.stages import Stages, named_outputs
+from linkwork.dynamics.stages import Stages, evaluated, named_outputs
 from linkwork.errors import UnsupportedFeature
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
@@ -34,7 +34,7 @@ class StagedJacobianVectorProduct(Stages, JacobianVectorProduct):
         return self.implicit.forward_program(self.inputs)
 
     def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
-        force, rows = self.runner.evaluate([inputs[name] for name in self.program.algorithm.inputs], [None, None])
+        force, rows = evaluated(self.runner, [inputs[name] for name in self.runner.names])
         turned = self._turned(inputs, forces=True)
         if turned is None:
             return list(self._system(inputs).solution(force, rows, seeds=False))

@@ -6,8 +6,10 @@ See `implicit_products` for the equations. Each stage is a program of its own, c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,12 +22,14 @@ from linkwork.compilers.run import Runner, check_out
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.linear_solve import solve_program
-from linkwork.dynamics.linear_system import LinearSystem, Unsolved, Weights
+from linkwork.dynamics.linear_system import Doubts, LinearSystem, Weights
+from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.row_dependence import row_dependence, rows_redundant
 from linkwork.dynamics.solution import HEAD, ResultLayout
 from linkwork.dynamics.turned_rows import TurnedRows
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.algorithm import resolve
+from linkwork.model.constraints import CenterOfMass
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.products import Product
@@ -36,6 +40,21 @@ if TYPE_CHECKING:
 
 MISSED = "missed"
 """What rows of the solution miss, among the inputs of stages."""
+DOUBTS = "doubts"
+"""`LinearSystem.doubts`, among the inputs of stages."""
+MANY_NUMBERS = 8_000
+"""Numbers in Jacobians that take about as long as what happens between stages, of one state; in lanes, the states of a
+register take `SLOWER_IN_LANES` times as long as one."""
+LANES, SLOWER_IN_LANES = 8, 3
+BOUND = 4
+"""How many times less time happens between stages in bound calls."""
+ONE_AXIS = ("forces", "target", "dtarget")
+"""Arguments by name that have one axis: vectors."""
+CLOSED = 1e-12
+"""What loops may be open by, in m or rad, where redundant rows are those of closed ones."""
+LATER, LAST = 0.05, 1e-3
+"""Parts of the tolerance at which iterations end in products: derivatives have the error of the solution, or more where
+rows are nearly dependent. Well-conditioned rows are below the first at once; the second is for states in doubt."""
 
 
 class Stages(Product):
@@ -51,6 +70,8 @@ class Stages(Product):
     """Linear systems that are solved."""
     projects: bool = True
     """Whether forces that cancel, of redundant rows, are taken off."""
+    ending: float
+    """The part of the tolerance at which iterations end."""
 
     def _check_gpu(self, dtype: str) -> None:
         method = self.evaluator.method
@@ -76,6 +97,11 @@ class Stages(Product):
         self._solve_runner: Runner | None = None
         self._transpose_runner: Runner | None = None
         self._row_runners: dict[str, Runner] = {}
+        self._exact_function: Any = None
+        self._with_more_iterations: Self | None = None
+        self._native_jacobians: Any = None
+        self._alike: bool | None = None
+        self._has_held = False
 
     @property
     def redundant(self) -> bool:
@@ -113,14 +139,28 @@ class Stages(Product):
 
     def _prepare_inputs(self) -> None:
         super()._prepare_inputs()
+        if "ending" not in self.__dict__:  # of redundant rows, each iteration adds to forces that cancel
+            self.ending = 1.0 if rows_redundant(self.robot) else LATER
         solver = self.solver
         if solver.dtype != self._dtype:
             solver = solver.native(self._dtype.name)  # type: ignore[arg-type]
         R, _, _, settings = solver._held_inputs()
-        self._held_of_solver = R, settings
+        self._weights = Weights.of_inputs(R, settings, self.robot.nv)
+        if rows_redundant(self.robot) and not self.projects:  # forces have changes that cancel
+            self._weights = self._weights._replace(of_changes=0.0 * self._weights.of_changes)
+        self._held_of_solver = R, self._ending_later(settings)
         source = self.evaluator.differentiated_program
         self._input_names = [*source.algorithm.inputs, *self._further_inputs(source)]
         self._result_names = list(self._result_shapes(source))
+
+    def _ending_later(self, settings: Array) -> Array:
+        """Settings of iterations that end at a part of the tolerance.
+
+        Not in single precision, where rounding is above it.
+        """
+        changed = settings.copy()
+        changed[0] *= self.ending if self._dtype == np.float64 else 1.0
+        return changed
 
     def compile(self, *arguments: Any, **keywords: Any) -> Self:
         """The same with its programs compiled now; see `Evaluator.compile`.
@@ -170,23 +210,152 @@ class Stages(Product):
         """
         if not self._sees_results:
             self._check_gpu(self._dtype.name)
+        if self._few(arrays, given, out):
+            return self._of_few(arrays, given, out)
         if self._too_large() is not None:
             return self._by_jacobians(arrays, given, out)
         typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else _listed(out))])
-        inputs = typed._by_name(arrays, given)
-        inputs |= {name: typed._checked(name, inputs[name]) for name in typed._zeros}
+        return self._packed(self._written(typed._results(arrays, given, solution), out))
+
+    def _results(self, arrays: Sequence[Any], given: Mapping[str, Any], solution: Any = None) -> list[Array]:
+        """Results of all stages, each a new array."""
+        inputs = self._by_name(arrays, given)
+        inputs |= {name: self._checked(name, inputs[name]) for name in self._zeros}
         if solution is None:
-            solution = typed._holder(*(inputs[name] for name in self._known.given), **self._options(given))
-        if typed._has_jacobians and not np.all(solution.converged):
-            return self._by_jacobians(arrays, given, out)
+            solution = self._function(*(inputs[name] for name in self._known.given), **self._options(given))
         first, forces = self.evaluator.solved(solution)
         inputs |= zip(self.implicit.solution, (first, np.ascontiguousarray(forces)), strict=True)
-        inputs[self.implicit.solution[1]] = typed._system(inputs).unique(forces)
+        inputs[DOUBTS] = doubts = self._first_doubts()
+        inputs[self.implicit.solution[1]] = self._unique(inputs, solution._result, self._system(inputs))
         inputs[MISSED] = solution._result[..., ResultLayout(self.robot.nc).residuals]
-        try:
-            return self._packed(self._written(typed._evaluated(inputs), out))
-        except Unsolved:  # near a singular configuration
-            return self._by_jacobians(arrays, given, out)
+        results = self._evaluated(inputs)
+        if doubts is None or not _any(doubts):
+            return results
+        return self._mended(results, doubts, arrays, given, solution._result)
+
+    def _few(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Any) -> bool:
+        """Whether states are so few that Jacobians take less time than several calls."""
+        if self._alike is None:
+            fd = self.evaluator
+            known = self._has_jacobians and self.solver is fd and not rows_redundant(self.robot)
+            self._alike = known and not (fd.strict or METHODS[fd.method].closed or fd.backend == "plain")
+        if not self._alike or self._numbers > MANY_NUMBERS or any(name not in ONE_AXIS for name in given):
+            return False
+        leads = {np.shape(x)[:-1] for x in (*arrays, *given.values())}
+        if leads != {()}:
+            try:
+                states = math.prod(np.broadcast_shapes(*leads))
+            except ValueError:
+                return False
+            if states > 1 and self._numbers * (1 + (states - 1) // LANES) > MANY_NUMBERS // SLOWER_IN_LANES:
+                return False
+        return self._for_type_of([*arrays, *given.values(), *(() if out is None else _listed(out))]) is self
+
+    @property
+    def _numbers(self) -> int:
+        """How many numbers Jacobians have."""
+        nv, nc = self.robot.nv, self.robot.nc
+        return (nv + nc) * (3 * nv + nc)
+
+    def _of_few(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Any) -> Any:
+        """The product of few states, by Jacobians."""
+        found = self._by_jacobians(arrays, given, out)
+        holder: Any = self._holder
+        if holder._unchecked:
+            holder._check_state(arrays[0], arrays[1], found[0])
+        return found
+
+    def _make_held(self) -> None:
+        if not self._has_held:
+            self._prepare_inputs()
+            self._has_held = True
+
+    @property
+    def _jacobians(self) -> Any:
+        if self._native_jacobians is None:
+            fd = self.evaluator  # no straight-line program is made for a few states
+            alike = fd._on(replace(fd._backend, name="native")) if fd.backend == "specialized" else fd
+            self._native_jacobians = alike.derivatives
+        return self._native_jacobians
+
+    @property
+    def _function(self) -> Any:
+        """The function, whose iterations end later: derivatives are taken at its solution."""
+        if self._exact_function is None:
+            holder: Any = self._holder
+            iterates = self.solver is self.evaluator
+            self._exact_function = holder._with_settings(self._ending_later) if iterates else holder
+        return self._exact_function
+
+    def _first_doubts(self) -> Doubts | None:
+        """What is known of all states before anything is computed; None where nothing can be done about it."""
+        if self._dtype != np.float64 or self.solver.max_iterations < MAX_ITERATIONS:  # fewer where time counts
+            return None
+        return [np.array(self._loses_digits)] if self.ending > LAST or self._has_jacobians else None
+
+    @property
+    def _loses_digits(self) -> bool:
+        """Whether rows hold several bodies at once: in `prox_bbo` they end at one, and rounding is divided by R."""
+        held = any(c.enabled and isinstance(c, CenterOfMass) for c in self.robot.constraints)
+        return held and self._has_jacobians and self.solver.method == "prox_bbo"
+
+    @property
+    def _iterating_on(self) -> Self:
+        """The same whose iterations end at `LAST` of the tolerance."""
+        if self._with_more_iterations is None:
+            other = self._on(self._backend)
+            other.projects, other.ending = self.projects, LAST
+            other._prepare_inputs()
+            other._runner, other._output_shapes = self.runner, self.runner.outputs
+            other._solve_runner, other._transpose_runner = self._solve_runner, self._transpose_runner
+            other._row_runners = self._row_runners
+            self._with_more_iterations = other
+        return self._with_more_iterations
+
+    def _unique(self, inputs: Mapping[str, Any], result: Array, system: LinearSystem) -> Any:
+        """Forces of the function without what cancels; states are noted of which iterations left too much."""
+        forces, doubts = inputs[self.implicit.solution[1]], inputs[DOUBTS]
+        unique = system.unique(forces)
+        if doubts is not None and self.solver is self.evaluator:
+            doubts.append(self._weights.doubtful(result, unique, unique is not forces))
+        return unique
+
+    def _mended(
+        self, results: Sequence[Array], doubts: Doubts, arrays: Sequence[Any], given: Mapping[str, Any], solved: Array
+    ) -> list[Array]:
+        """Results, with those of doubtful states computed again: with more iterations, or by Jacobians.
+
+        Of large robots Jacobians take long, and where redundant rows are open they find other rows to be dependent.
+
+        Args:
+            results: Results of the stages, written to.
+            doubts: Of which states they are not exact.
+            arrays: As given to a call.
+            given: As given to a call.
+            solved: What the function left (`ResultLayout`).
+        """
+        closed = not rows_redundant(self.robot) or solved[..., ResultLayout(self.robot.nc).gap].max() < CLOSED
+        small = self._has_jacobians and closed and self._numbers <= MANY_NUMBERS
+        by_jacobians = small or self._loses_digits or self.ending == LAST
+        again = self._products_by_jacobians if by_jacobians else self._iterating_on._results
+        lead = results[0].shape[:-1]
+        doubtful = np.zeros(lead, bool)
+        for doubt in doubts:
+            doubtful |= doubt
+        if doubtful.all():
+            return again(arrays, given)
+        source = self.evaluator.differentiated_program
+        inner = {name: len(shape) for name, shape in source.algorithm.inputs.items()}
+
+        def chosen(x: Any, axes: int = 1) -> Array:
+            array = np.asarray(x)
+            return np.broadcast_to(array, (*lead, *array.shape[array.ndim - axes :]))[doubtful]
+
+        named = {name: chosen(x, inner.get(name, 1)) for name, x in given.items() if x is not None}
+        made = again([chosen(x) for x in arrays], named)
+        for x, part in zip(results, made, strict=True):
+            x[doubtful] = part
+        return list(results)
 
     def _by_name(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """All inputs, seeds and directions, by name."""
@@ -229,27 +398,21 @@ class Stages(Product):
         given = {**inputs, f"d{self.implicit.solution[1]}": w}
         return [given[name] for name in self.transpose_runner.names]
 
-    @property
-    def _weights(self) -> Weights:
-        R, settings = self._held_of_solver
-        return Weights.of_inputs(R, settings, self.robot.nv)
-
     def _system(self, inputs: Mapping[str, Any]) -> LinearSystem:
         """The linear system."""
         none = np.zeros(self.robot.nc, self._dtype)
 
         def solve(force: Any, rows: Any) -> tuple[Array, Array]:
-            x, result = self.solve_runner.evaluate(self._of_system(inputs, force, rows), [None, None])
+            x, result = evaluated(self.solve_runner, self._of_system(inputs, force, rows))
             return x, result
 
         def balance(w: Any, stiffness: float) -> Array:
-            force, _ = self.transpose_runner.evaluate(self._of_transpose(inputs, -w), [None, None])
-            arrays = self._of_system(inputs, force, none, stiffness)
-            _, result = self.solve_runner.evaluate(arrays, [None, None])
+            force, _ = evaluated(self.transpose_runner, self._of_transpose(inputs, -w))
+            _, result = evaluated(self.solve_runner, self._of_system(inputs, force, none, stiffness))
             return np.ascontiguousarray(result[..., HEAD : HEAD + self.robot.nc])
 
         idle = row_dependence(self.robot).idle
-        return LinearSystem(solve, balance, self._weights, self.redundant, idle, self._has_jacobians)
+        return LinearSystem(solve, balance, self._weights, self.redundant, idle, inputs[DOUBTS])
 
     def _turned(self, inputs: Mapping[str, Any], forces: bool) -> TurnedRows | None:
         """What turns with rows that depend on others; None where none do."""
@@ -285,6 +448,8 @@ class Stages(Product):
         at, lead = self._batch_axes(named, source)
         for (name, shape), array in zip(self._result_shapes(source).items(), outputs, strict=True):
             check_out(name, array, (*lead, *shape), self._dtype)
+        if not lead and self._few(inputs, given, None) and BOUND * self._numbers <= MANY_NUMBERS:
+            return self._bound_jacobians(inputs, given, outputs)
         shapes = dict(zip(source.algorithm.outputs, source.output_shapes(), strict=True))
         first, result = (np.empty((*at, *shape), self._dtype) for shape in shapes.values())
         state = [named[name] for name in (*known.given, *(name for name in known.optional if name == "wrenches"))]
@@ -292,17 +457,41 @@ class Stages(Product):
         if "target" in options:
             raise UnsupportedFeature(f"{self.quantity} is bound without targets: call it")
         parameters = {name: x for name, x in options.items() if name != "wrenches"}
-        steps = [self._holder.bind(*state, out=(first, result), **parameters)]
+        steps = [self._function.bind(*state, out=(first, result), **parameters)]
         forces = np.empty((*at, self.robot.nc), self._dtype)
+        named[DOUBTS] = doubts = self._first_doubts()
         steps.append(lambda: np.copyto(forces, result[..., HEAD : HEAD + self.robot.nc]))
         named |= zip(self.implicit.solution, (first, forces), strict=True)
         system = self._bound_system(named, at, np.empty((*at, self.robot.nv), self._dtype))
-        steps.append(lambda: np.copyto(forces, system.unique(forces)))
+        steps.append(lambda: np.copyto(forces, self._unique(named, result, system)))
         steps += self._bound(named, outputs, lead)
 
         def run() -> None:
+            if doubts is not None:
+                del doubts[1:]
             for step in steps:
                 step()
+            if doubts is not None and _any(doubts):
+                for x, found in zip(outputs, self._mended(outputs, doubts, inputs, given, result), strict=True):
+                    x[...] = found
+
+        return run
+
+    def _bound_jacobians(
+        self, arrays: Sequence[Array], given: Mapping[str, Array], outputs: Sequence[Array]
+    ) -> Callable[[], None]:
+        """A bound call of one state, by Jacobians."""
+        made = self._jacobians
+        blocks = [np.empty(shape, self._dtype) for shape in made.runner.outputs]
+        step = made.bind(*arrays[: len(self._known.given)], out=blocks)
+        further = self._further(arrays, given)
+        named = self._blocks(made.record(*blocks), further)
+
+        def run() -> None:
+            step()
+            found = self._multiplied(named, {name: self._checked(name, x) for name, x in further.items()})
+            for x, part in zip(outputs, found, strict=True):
+                x[...] = part
 
         return run
 
@@ -348,7 +537,8 @@ class Stages(Product):
                 step()
             return found[..., HEAD : HEAD + nc].copy()
 
-        return LinearSystem(solve, balance, self._weights, self.redundant, row_dependence(self.robot).idle)
+        idle = row_dependence(self.robot).idle
+        return LinearSystem(solve, balance, self._weights, self.redundant, idle, inputs[DOUBTS])
 
 
 def named_outputs(runner: Runner, inputs: Mapping[str, Any]) -> dict[str, Array]:
@@ -358,9 +548,27 @@ def named_outputs(runner: Runner, inputs: Mapping[str, Any]) -> dict[str, Array]
         runner: What runs the program.
         inputs: Its inputs, among others.
     """
-    algorithm = runner.program.algorithm
-    found = runner.evaluate([inputs[name] for name in algorithm.inputs], [None] * len(algorithm.outputs))
-    return dict(zip(algorithm.outputs, found, strict=True))
+    found = evaluated(runner, [inputs[name] for name in runner.names])
+    return dict(zip(runner.program.algorithm.outputs, found, strict=True))
+
+
+def evaluated(runner: Runner, inputs: Sequence[Any]) -> list[Array]:
+    """New outputs of a program; of one state at once, where its arrays fit as they are.
+
+    Args:
+        runner: What runs the program.
+        inputs: Its inputs.
+    """
+    if all(np.ndim(x) == len(shape) for x, shape in zip(inputs, runner.inputs, strict=True)):
+        results = [np.empty(shape, runner.dtype) for shape in runner.outputs]
+        if not runner.entry(*inputs, *results):
+            return results
+    return runner.evaluate(inputs, [None] * len(runner.outputs))
+
+
+def _any(doubts: Doubts) -> bool:
+    """Whether there is doubt about a state."""
+    return any(doubt.any() for doubt in doubts)
 
 
 def _listed(out: Any) -> list[Any]:

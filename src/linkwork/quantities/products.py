@@ -174,10 +174,14 @@ class Product(ArrayEvaluator):
         shapes = self._further_inputs(self.evaluator.differentiated_program)
         self._zeros = {name: np.zeros(shape, self._dtype) for name, shape in shapes.items()}
 
+    def _make_held(self) -> None:
+        """Make the inputs that the evaluator holds, where they are not made yet."""
+        if self._excess is None:
+            self.runner  # noqa: B018  makes them
+
     def _arranged(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> list[Any]:
         """All inputs of the program: those of the evaluator, then seeds and directions."""
-        if self._excess is None:
-            self.runner  # noqa: B018  held inputs are made with it
+        self._make_held()
         known, given = self._known, dict(given)
         state, rest = list(arrays[: len(known.given)]), list(arrays[len(known.given) :])
         if len(state) < len(known.given):
@@ -290,22 +294,42 @@ class Product(ArrayEvaluator):
 
     def _by_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Any) -> Any:
         """The product with the Jacobians of `derivatives`, which native code computes for robots of any size."""
+        return self._packed(self._written(self._products_by_jacobians(arrays, given), out))
+
+    @property
+    def _jacobians(self) -> Any:
+        """What computes the Jacobians."""
+        return cast(Any, self.evaluator).derivatives
+
+    def _products_by_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> list[Array]:
+        """Results, each a new array, by Jacobians."""
         known, state = self._known, arrays[: len(self._known.given)]
-        arranged = self._arranged(arrays, given)[-len(self._zeros) :]
-        further = {name: self._checked(name, x) for name, x in zip(self._zeros, arranged, strict=True)}
+        further = self._further(arrays, given)
         options = {name: x for name, x in given.items() if name in known.optional and x is not None}
-        jacobians = cast(Any, self.evaluator).derivatives(*state, **options)
-        blocks = {
-            (result, name): getattr(jacobians, f"d{SHORT.get(result, result)}_d{name}", None)
-            for result in known.results
-            for name in self.inputs
-        }
-        lost = [pair for pair, block in blocks.items() if block is None]
-        if self._excess is not None and lost:
+        jacobians = self._jacobians(*state, **options)
+        blocks = self._blocks(jacobians, further)
+        if self._excess is not None and any(block is None for block in blocks.values()):
             raise self._excess
+        found = self._multiplied(blocks, {name: self._checked(name, x) for name, x in further.items()})
+        if all(getattr(x, "dtype", None) == np.float64 for x in arrays):
+            return found
         types = [np.asarray(x).dtype for x in (*arrays, *given.values(), *blocks.values()) if x is not None]
-        found = [x.astype(np.result_type(*types), copy=False) for x in self._multiplied(blocks, further)]
-        return self._packed(self._written(found, out))
+        return [x.astype(np.result_type(*types), copy=False) for x in found]
+
+    def _further(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """Seeds and directions that were given, by name."""
+        arranged = self._arranged(arrays, given)[-len(self._zeros) :]
+        named = zip(self._zeros, arranged, strict=True)
+        return {name: x for name, x in named if x is not self._zeros[name]}
+
+    def _blocks(self, jacobians: Any, further: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+        """Jacobians by results and inputs, where seeds or directions are not zero; None where there is none."""
+        return {
+            (result, name): getattr(jacobians, f"d{SHORT.get(result, result)}_d{name}", None)
+            for result in self._known.results
+            for name in self.inputs
+            if (f"y_{result}" if self.seeded else f"d{name}") in further
+        }
 
     def _multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
         """Products of Jacobians, by results and inputs, with directions or seeds."""
@@ -360,7 +384,8 @@ class JacobianVectorProduct(Product):
     def _multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
         found: dict[str, Any] = {}
         for (result, name), block in blocks.items():
-            found[result] = found.get(result, 0.0) + np.einsum("...ij,...j->...i", block, further[f"d{name}"])
+            part = _times(block, further[f"d{name}"])
+            found[result] = found[result] + part if result in found else part
         return list(found.values())
 
 
@@ -378,7 +403,8 @@ class VectorJacobianProduct(Product):
     def _multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
         found: dict[str, Any] = {}
         for (result, name), block in blocks.items():
-            found[name] = found.get(name, 0.0) + np.einsum("...i,...ij->...j", further[f"y_{result}"], block)
+            part = _left_times(further[f"y_{result}"], block)
+            found[name] = found[name] + part if name in found else part
         return list(found.values())
 
 
@@ -393,3 +419,15 @@ class HessianVectorProduct(Product):
     kind = "hvp"
     seeded = True
     directed = True
+
+
+def _times(block: Array, d: Array) -> Array:
+    """A matrix times a vector, of every state."""
+    found: Array = block @ d if d.ndim == 1 else (block @ d[..., None])[..., 0]
+    return found
+
+
+def _left_times(y: Array, block: Array) -> Array:
+    """A vector times a matrix, of every state."""
+    found: Array = y @ block if y.ndim == 1 else (y[..., None, :] @ block)[..., 0, :]
+    return found
