@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwork as lw
+import long_doubles
+from dual_numbers import directional
 from linkwork import zoo
+from linkwork.inputs import ParameterName
+from linkwork.kernels.steps import single
 from states import assert_close
 
 INTEGRATORS = ("euler", "rk4", "dopri5")
@@ -70,6 +75,116 @@ def test_products_agree_with_each_other_and_with_the_jacobian(kind: Any) -> None
     assert abs(ahead - back) < 1e-11 * max(abs(ahead), 1.0)
     found = stepper.derivatives(q, v, tau)
     assert_close(np.concatenate(rates), np.concatenate([found.A, found.B], axis=-1) @ d.ravel(), 1e-11)
+
+
+# Loops: one proximal iteration ---------------------------------------------------------------------------------
+
+OF_LOOPS: tuple[ParameterName, ...] = (
+    "mass",
+    "com",
+    "inertia",
+    "armature",
+    "damping",
+    "stiffness",
+    "gravity",
+    "joint_position",
+    "anchor_position",
+    "gains",
+)
+
+
+def parameters_and_directions(stepper: lw.Stepper) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Values of the parameters of a stepper, and a direction of each in which they keep their signs."""
+    rng = np.random.default_rng(6)
+    values = {name: np.array(x) for name, x in stepper.parameters.items()}
+    for name, least in (("armature", 0.1), ("damping", 1.0), ("stiffness", 10.0)):
+        if name in values:
+            values[name] = np.full(values[name].shape, least)
+    along = {name: 0.2 * np.maximum(np.abs(x), 0.1) * rng.normal(size=x.shape) for name, x in values.items()}
+    return values, along
+
+
+def slope(f: Any, h: float) -> Any:
+    """``f'(0)`` by central differences of fourth order."""
+    return (8 * (f(h) - f(-h)) - f(2 * h) + f(-2 * h)) / (12 * h)
+
+
+def three_cranks() -> lw.Mechanism:
+    """A bar on three parallel cranks: while loops are closed, one row is redundant; where they are open, it is not."""
+    rod = lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0))
+    build = lw.Builder("three cranks")
+    for k in range(3):
+        build.body(f"crank{k}", rod).joint(f"crank{k}", lw.Revolute("y"), "world", f"crank{k}", (float(k), 0, 0))
+    build.body("bar", lw.Inertia.rod(2.0, (0, 0, 0), (2.0, 0, 0)))
+    build.joint("bar", lw.Revolute("y"), "crank0", "bar", (0.5, 0, 0))
+    for k in (1, 2):
+        ends = (float(k), 0, 0), (0.5, 0, 0)
+        build.joint(f"pin{k}", lw.Revolute("y"), "bar", f"crank{k}", *ends, cut=True)
+    return build.build()
+
+
+def open_state(robot: lw.Mechanism, gap: float) -> tuple[Any, Any, Any]:
+    """A state whose loops are open by a gap, in position and in velocity; all joints are hinges."""
+    rng = np.random.default_rng(5)
+    q = robot.assemble(robot.neutral() + 0.2)
+    v, tau = rng.normal(size=(2, robot.nv))
+    apart = gap * rng.normal(size=(2, robot.nv))
+    return q + apart[0], robot.project_velocity(q, v) + apart[1], tau
+
+
+LONG_DOUBLES = pytest.mark.skipif(not long_doubles.WIDER, reason="long doubles have no more digits than doubles here")
+
+
+@LONG_DOUBLES
+@pytest.mark.parametrize("gap", [0.0, 1e-4])
+@pytest.mark.parametrize(("make", "digits"), [(zoo.four_bar, 1e-9), (three_cranks, 1e-7)])
+def test_euler_steps_with_loops_have_the_derivatives_of_their_single_iteration(
+    make: Any, digits: float, gap: float
+) -> None:
+    """Off closed loops further iterations lead elsewhere: rows that were redundant are nearly so, and become stiff.
+
+    Such rows contradict each other by rounding errors at least, 1e-16 of what they are, and forces by 1e-8: so far
+    their derivatives are determined in double precision.
+
+    The text of the step runs on long doubles: rounding errors of one iteration are 1e-16 / 1e-8, the regularization.
+    """
+    robot = make()
+    q, v, tau = open_state(robot, gap)
+    names = OF_LOOPS if gap else OF_LOOPS[:-1]  # gains have something to pull at
+    stepper = lw.Stepper(robot, parameters=names).plain()
+    values, along = parameters_and_directions(stepper)
+    planned = stepper._make_program()
+    assert "lcaba1" in planned.algorithm.name
+    program = stepper._parameter_inputs.program(replace(planned, algorithm=single(planned.algorithm)))
+    inputs = dict(zip(program.algorithm.inputs, stepper._function._inputs_with([q, v, tau], values), strict=True))
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=(2, robot.nv))
+    directions = {name: rng.normal(size=robot.nv) for name in ("q", "v", "tau")} | along
+    gradient = dict(zip(stepper.vjp.inputs, stepper.vjp(q, v, tau, *y, **values), strict=True))
+    for name, d in directions.items():
+        each = [d if k == name else np.zeros(np.shape(x)) for k, x in inputs.items()]
+        wanted = np.concatenate(directional(program, list(inputs.values()), each, np.longdouble)[:2])
+        further = {f"d{name}": d} if name in along else {}
+        rates = np.concatenate(stepper.jvp(q, v, tau, *each[:3], **values, **further))
+        assert_close(rates, wanted, digits)
+        assert_close((gradient[name] * d).sum(), y.ravel() @ rates, 1e-2 * digits, scale=float(np.abs(rates).max()))
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-4])
+def test_steps_in_three_iterations_have_derivatives_by_parameters_that_differences_confirm(gap: float) -> None:
+    robot = zoo.four_bar()
+    q, v, tau = open_state(robot, gap)
+    names = OF_LOOPS if gap else OF_LOOPS[:-1]
+    stepper = lw.Stepper(robot, iterations=3, parameters=names).plain()
+    values, along = parameters_and_directions(stepper)
+    for name in names:
+
+        def after(s: float, name: str = name) -> Any:
+            made = stepper(q, v, tau, **{**values, name: values[name] + s * along[name]})
+            return np.concatenate([made.q, made.v])
+
+        rates = np.concatenate(stepper.jvp(q, v, tau, *np.zeros((3, robot.nv)), **values, **{f"d{name}": along[name]}))
+        assert_close(rates, slope(after, 2e-3), 1e-8)
 
 
 SERVO = """
@@ -184,6 +299,26 @@ def test_gradients_by_masses_of_links() -> None:
         h[..., k] = 1e-6
         sides = [adjoint(q, v, tau, mass=masses + s * h).q[-1].sum() for s in (1, -1)]
         assert abs(found[k] - (sides[0] - sides[1]) / 2e-6) < 1e-8 * np.abs(found).max()
+
+
+def test_gradients_of_fifty_euler_steps_of_a_four_bar_by_parameters() -> None:
+    robot, q, v, _ = loop_state()
+    names: tuple[ParameterName, ...] = ("mass", "com", "joint_position", "anchor_position")
+    stepper, converged = (lw.Stepper(robot, iterations=k, parameters=names).plain() for k in (1, 3))
+    values, along = parameters_and_directions(stepper)
+    rng = np.random.default_rng(8)
+    tau, y = rng.normal(size=(50, robot.nv)), rng.normal(size=(2, robot.nv))
+    found = lw.Adjoint(stepper)(q, v, tau, **values).gradient(*y).parameters
+    differences = lw.Adjoint(converged)
+    for name in names:
+
+        def value(s: float, name: str = name) -> float:
+            given = {**values, name: values[name] + s * along[name]}
+            made = differences(q, v, tau, record_every=50, **given)
+            return float(y[0] @ made.q[-1] + y[1] @ made.v[-1])
+
+        wanted = slope(value, 1e-3)
+        assert abs((found[name] * along[name]).sum() - wanted) < 1e-6 * abs(wanted)
 
 
 def test_what_rollouts_refuse() -> None:

@@ -25,7 +25,7 @@ from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, 
 from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator
-from linkwork.kernels.steps import STEPS, single
+from linkwork.kernels.steps import DIFFERENTIATED, single
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions
@@ -165,15 +165,14 @@ class DifferentiableSteps:
     def single_step_program(self) -> Program:
         """One step as a straight line, without the loop that repeats it: what derivatives are taken of.
 
-        With constraint forces in three iterations: those of one have eight digits, and derivatives fewer.
+        With constraint forces refined where they are those of a single iteration, which has eight digits, and whose
+        derivatives have fewer.
         """
         program = self._make_program()
         algorithm = program.algorithm
         if self.integrator == "dopri5":
             return program
-        if "lcaba1" in algorithm.name:
-            algorithm = STEPS[self.integrator, algorithm.name.removeprefix("euler_").replace("lcaba1", "lcaba3")]
-        return replace(program, algorithm=single(algorithm))
+        return replace(program, algorithm=single(DIFFERENTIATED.get(algorithm.name, algorithm)))
 
     @property
     def _function(self) -> StepFunction:
