@@ -187,6 +187,59 @@ def test_steps_in_three_iterations_have_derivatives_by_parameters_that_differenc
         assert_close(rates, slope(after, 2e-3), 1e-8)
 
 
+# Second derivatives ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("kind", ["tree", "minimal", "auto"])
+def test_second_derivatives_of_steps_are_rates_of_gradients(integrator: Any, kind: Any) -> None:
+    robot, q, v, tau = tree_state() if kind == "tree" else loop_state()
+    stepper = lw.Stepper(robot, integrator, dt=1e-2, method="minimal" if kind == "minimal" else "auto").plain()
+    rng = np.random.default_rng(12)
+    y, d = rng.normal(size=(2, robot.nv)), rng.normal(size=(3, robot.nv))
+
+    def gradient(s: float) -> Any:
+        return np.concatenate(stepper.vjp(robot.integrate(q, s * d[0]), v + s * d[1], tau + s * d[2], *y))
+
+    found = stepper.hvp(q, v, tau, *y, *d)
+    assert [x.shape for x in found] == [(robot.nv,)] * 3
+    assert_close(np.concatenate(found), slope(gradient, 1e-4), 1e-8)
+
+
+def test_second_derivatives_of_steps_are_symmetric_where_coordinates_are_numbers() -> None:
+    """By the state, torques and masses together; of loops, in the state that iterations of a step converge to."""
+    robot, q, v, tau = loop_state()
+    for integrator in ("euler", "rk4"):
+        stepper = lw.Stepper(robot, integrator, dt=1e-2, parameters=["mass"]).plain()  # type: ignore[arg-type]
+        rng = np.random.default_rng(13)
+        y, d, e = rng.normal(size=(2, robot.nv)), rng.normal(size=(3, robot.nv)), rng.normal(size=(3, robot.nv))
+        dmass, emass = rng.normal(size=(2, *stepper.parameters["mass"].shape))
+        along_d = np.concatenate(stepper.hvp(q, v, tau, *y, *d, dmass=dmass))
+        along_e = np.concatenate(stepper.hvp(q, v, tau, *y, *e, dmass=emass))
+        left, right = np.append(e.ravel(), emass) @ along_d, np.append(d.ravel(), dmass) @ along_e
+        assert abs(left - right) < 1e-10 * np.abs(along_d).max()
+
+
+def test_second_derivatives_of_steps_compile_and_take_batches() -> None:
+    robot = zoo.pendulum(2)
+    stepper = lw.Stepper(robot, dt=1e-2)
+    q, v, tau, y_q, y_v, *d = np.random.default_rng(14).normal(size=(8, 3, 2))
+    found = stepper.hvp(q, v, tau, y_q, y_v, *d)
+    for k in range(3):
+        alone = stepper.plain().hvp(q[k], v[k], tau[k], y_q[k], y_v[k], *(x[k] for x in d))
+        for x, one in zip(found, alone, strict=True):
+            assert_close(x[k], one, 1e-12, scale=1e-3)
+    (by_tau,) = stepper.hvp.by("q", "tau").by("tau")(q, v, tau, y_q, y_v, d[2])
+    assert by_tau.shape == (3, 2) and np.abs(by_tau).max() == 0.0  # accelerations are affine in torques
+
+
+def test_what_second_derivatives_of_steps_refuse() -> None:
+    with pytest.raises(lw.UnsupportedFeature, match="with contacts have no second derivatives"):
+        _ = lw.Stepper(zoo.sliding_box(), dt=1e-2).hvp
+    with pytest.raises(lw.ProgramTooLarge):
+        lw.Stepper(zoo.pendulum(2)).hvp.compile(max_operations=20)
+
+
 SERVO = """
 <mujoco><compiler angle="radian"/><worldbody><body><joint name="a" axis="0 1 0" range="-0.5 0.2" limited="true"
 stiffness="3" damping="0.2"/><geom size=".05" pos="0 0 -.3" mass="1"/></body></worldbody>

@@ -23,13 +23,13 @@ from linkwork.compilers.program import Program
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Integrator
 from linkwork.kernels.steps import DIFFERENTIATED, single
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions
-from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
+from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.contact_derivatives import StepperFunction
 
@@ -199,6 +199,15 @@ class DifferentiableSteps:
         """Products with its transpose: ``stepper.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv, dtau)``, and more where
         there are actuators or frames with wrenches (``stepper.vjp.inputs``)."""
         return ContactStepVjp(self._contacts) if self.contact else self._function.vjp
+
+    @property
+    def hvp(self) -> HessianVectorProduct:
+        """The derivative of `vjp` along a direction, the seeds held: ``stepper.hvp(q, v, tau, y_q1, y_v1, dq, dv,
+        dtau)`` gives a tuple as `vjp` does. Steps with contacts have no second derivatives."""
+        if self.contact:
+            robot = cast("Stepper", self).source
+            raise UnsupportedFeature(f"steps of '{robot.name}' with contacts have no second derivatives")
+        return self._function.hvp
 
     @property
     def derivatives(self) -> StepJacobian | ContactStepJacobian:
