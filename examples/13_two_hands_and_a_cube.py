@@ -87,5 +87,5 @@ print(f"{(slide / press).max():.2f} of it; points of the soles press with {least
 assert abs(height[-1] - height[0] - LIFT) < 2e-3 and press.min() > 0 and (slide < FRICTION * press).all() and least > 0
 
 Path("out").mkdir(exist_ok=True)
-run.picture(1.5, "out/two_hands_and_a_cube.png")
+run.picture("out/two_hands_and_a_cube.png", time=1.5)
 print("out/two_hands_and_a_cube.png shows it")

@@ -72,5 +72,5 @@ print(f"motors off: after 0.3 s the pelvis has fallen by {1e3 * (q[2] - limp.q[-
 
 Path("out").mkdir(exist_ok=True)
 pushed.plot("out/cassie_pushed.png")
-pushed.picture(0.2, "out/cassie_contact_forces.png")
+pushed.picture("out/cassie_contact_forces.png", time=0.2)
 print("out/cassie_pushed.png has the forces of both feet, out/cassie_contact_forces.png those of one moment")

@@ -46,6 +46,6 @@ print(f"with friction 0.15 it falls: {energy[0] - energy[-1]:.4f} J less, contac
 print(f"  {lost['friction'][-1]:.4f} J of it by friction")
 
 Path("out").mkdir(exist_ok=True)
-run.picture(path="out/card_house.png")
+run.picture("out/card_house.png")
 fall.plot("out/card_house_falls.png")
 print("out/card_house.png has the forces between cards, out/card_house_falls.png the fall")

@@ -46,6 +46,6 @@ print(f"with friction 0.03 it falls by {1e3 * (q[cube][2] - fall.q[-1][cube][2])
 print(f"  half of g t² is {1e3 * 0.5 * 9.81 * 0.04:.0f} mm; friction took {lost['friction'][-1]:.4f} J")
 
 Path("out").mkdir(exist_ok=True)
-quiet.picture(path="out/hand_and_cube.png")
+quiet.picture("out/hand_and_cube.png")
 fall.plot("out/hand_and_cube_falls.png")
 print("out/hand_and_cube.png has the forces of the fingers, out/hand_and_cube_falls.png the fall")

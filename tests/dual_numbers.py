@@ -57,13 +57,18 @@ class Dual:
 
     def sincos(self) -> tuple[Dual, Dual]:
         """Sine and cosine."""
-        s, c = math.sin(self.value), math.cos(self.value)
+        of = math if isinstance(self.value, float) else np
+        s, c = of.sin(self.value), of.cos(self.value)
         return Dual(s, c * self.rate), Dual(c, -s * self.rate)
 
     def sqrt(self) -> Dual:
         """Square root."""
-        root = math.sqrt(self.value)
+        root = math.sqrt(self.value) if isinstance(self.value, float) else np.sqrt(self.value)
         return Dual(root, 0.5 * self.rate / root)
+
+    def where(self, below: Any, bound: Any, then: Any, otherwise: Any) -> Any:
+        """One of two numbers."""
+        return then if dual(below).value < dual(bound).value else otherwise
 
 
 def dual(x: Any) -> Dual:
@@ -77,14 +82,16 @@ def coordinate_rates(robot: Mechanism, q: Floats, v: Floats) -> Floats:
     return np.asarray((45.0 * near - 9.0 * far + farther) / (60.0 * STEP))
 
 
-def directional(program: Program, inputs: Sequence[Floats], rates: Sequence[Floats]) -> list[Floats]:
-    """Rates of all outputs of a program's plain text, where its inputs have these rates."""
+def directional(
+    program: Program, inputs: Sequence[Floats], rates: Sequence[Floats], number: type[Any] = float
+) -> list[Floats]:
+    """Rates of all outputs of a program's plain text, where its inputs have these rates, computed with ``number``."""
     tree, algorithm = program.tree, program.algorithm
     given = []
     for x, rate in zip(inputs, rates, strict=True):
         array = np.empty(np.shape(x), dtype=object)
         for k in np.ndindex(array.shape):
-            array[k] = Dual(float(x[k]), float(rate[k]))
+            array[k] = Dual(number(x[k]), number(rate[k]))
         given.append(array)
     work = algorithm.work_type(*(np.empty(resolve(shape, tree), dtype=object) for shape in algorithm.work.values()))
     outputs = [np.empty(shape, dtype=object) for shape in program.output_shapes()]

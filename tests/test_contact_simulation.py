@@ -417,7 +417,7 @@ def test_trajectories_with_contacts_can_be_plotted_and_drawn(tmp_path: Path) -> 
     scene, q, v = moving()
     many = lw.rollouts(scene, np.tile(q, (3, 1)), np.tile(v, (3, 1)), seconds=0.01, record_every=2)
     many.plot(tmp_path / "run.png")
-    many.picture(path=tmp_path / "last.png", index=2)
+    many.picture(tmp_path / "last.png", index=2)
     assert (tmp_path / "run.png").stat().st_size and (tmp_path / "last.png").stat().st_size
 
 

@@ -203,6 +203,20 @@ def test_derivatives_by_parameters_and_wrenches(pendulum: lw.Mechanism, rng: np.
     checked(accelerations, (x[0], W, mass, gravity))
 
 
+def test_parameters_of_no_robot_are_refused_where_their_numbers_are_known(pendulum: lw.Mechanism) -> None:
+    """As by NumPy calls, with the same words; of what is traced, numbers are not known."""
+    fd = lw.ForwardDynamics(pendulum, parameters=["mass", "gravity"]).compile(lanes=1)
+    f, x = lw.jax.function(fd), np.zeros(2)
+    negative = jnp.asarray(fd.parameters["mass"]).at[1].set(-1.0)
+    for call in (fd, f, lambda q, *rest, mass: jax.jit(lambda q: f(q, *rest, mass=mass))(q)):
+        with pytest.raises(lw.InputError, match="mass must be >= 0; row 1 is -1"):
+            call(x, x, x, mass=negative)
+    assert np.isfinite(f(x, x, x, mass=None, gravity=jnp.zeros(3))).all()
+    assert np.isfinite(jax.jit(f)(x, x, x, mass=negative)).all()
+    with pytest.raises(lw.InputError, match="mass has shape"):
+        f(x, x, x, mass=-jnp.ones(5))
+
+
 def test_derivatives_of_a_step_with_contacts() -> None:
     """A sphere that rolls, pressed into the ground a little: at a gap of zero, derivatives jump."""
     robot = lw.zoo.rolling_sphere()

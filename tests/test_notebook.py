@@ -134,5 +134,5 @@ def test_long_tables_say_how_many_rows_more_there_are() -> None:
 def test_figures_show_themselves_without_pyplot(linkage: lw.Mechanism, q: np.ndarray) -> None:
     pytest.importorskip("matplotlib")
     swept = linkage.sweep(linkage.joint_names[0], [1.0, 1.1], q)
-    for figure in (linkage.draw_graph(), swept.picture(0.0)):
+    for figure in (linkage.draw_graph(), swept.picture(time=0.0)):
         assert figure._repr_png_().startswith(b"\x89PNG")

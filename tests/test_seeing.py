@@ -255,14 +255,14 @@ def test_the_arrow_of_what_may_slide_is_upright(table: lw.Constraint) -> None:
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_a_state_is_drawn_to_a_file(ending: str, tmp_path: Path) -> None:
     run = swinging(0.02)
-    run.picture(0.01, tmp_path / f"state.{ending}")
+    run.picture(tmp_path / f"state.{ending}", 0.01)
     begin = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
     assert (tmp_path / f"state.{ending}").read_bytes().startswith(begin)
 
 
 def test_a_picture_is_of_the_state_nearest_to_its_time() -> None:
     run = swinging()
-    titles = [run.picture(time).texts[0].get_text() for time in (0.0, 0.104, None)]
+    titles = [run.picture(time=time).texts[0].get_text() for time in (0.0, 0.104, None)]
     assert [title.split("t = ")[1] for title in titles] == ["0.000 s", "0.100 s", "0.200 s"]
 
 
@@ -408,7 +408,7 @@ def test_a_file_of_an_unknown_kind_is_refused_before_anything_is_drawn(tmp_path:
     robot = zoo.four_bar()
     run = swinging(0.02)
     path = tmp_path / "picture.magic"
-    for attempt in (robot.draw_graph, run.plot, run.save_video, lambda p: run.picture(0.0, p)):
+    for attempt in (robot.draw_graph, run.plot, run.save_video, run.picture):
         with pytest.raises(lw.InputError, match=r"picture\.magic ends in '\.magic'; what can be written is \.\w+, "):
             attempt(path)
     with pytest.raises(lw.InputError, match=r"ends in '\.svg'; what can be written is \.gif, \.png, \.apng"):
@@ -420,11 +420,19 @@ def test_a_time_that_is_none_is_refused() -> None:
     run = swinging(0.02)
     for wrong in ("picture.png", np.nan):
         with pytest.raises(lw.InputError, match="needs a number of seconds"):
-            run.picture(wrong)  # type: ignore[arg-type]
+            run.picture(time=wrong)  # type: ignore[arg-type]
         with pytest.raises(lw.InputError, match="needs a number of seconds"):
             run.at(wrong)  # type: ignore[arg-type]
     with pytest.raises(lw.InputError, match="no state was recorded"):
         run.part(1, 1).at(0.0)
+
+
+def test_a_picture_takes_its_file_first_as_plots_and_videos_do() -> None:
+    run = swinging(0.02)
+    with pytest.raises(lw.InputError, match=r"path is 0\.01, needs a file; .*: picture\('a\.png', time=0\.01\)"):
+        run.picture(0.01, Path("a.png"))  # type: ignore[arg-type]
+    with pytest.raises(lw.InputError, match=r"picture\(time=0\)"):
+        run.picture(np.int64(0))  # type: ignore[arg-type]
 
 
 def test_a_robot_of_nothing_is_not_drawn() -> None:
@@ -546,5 +554,5 @@ def test_a_robot_that_flew_away_is_drawn_as_long_as_it_can_be_seen(tmp_path: Pat
     robot = build.build()
     run = lw.simulate(robot, None, np.array([1e3, 0, 0, 1e3, 2e3, 0, 1e3]), seconds=5, dt=0.1)
     assert run.ended and np.abs(run.q[-1]).max() > 1e50
-    run.picture(path=tmp_path / "last.png")
+    run.picture(tmp_path / "last.png")
     assert run.save_video(tmp_path / "run.gif").stat().st_size > 1000

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import linkwork as lw
+import long_doubles
+from dual_numbers import directional
 from linkwork import zoo
+from linkwork.inputs import ParameterName
+from linkwork.kernels.steps import single
 from states import assert_close
 
 INTEGRATORS = ("euler", "rk4", "dopri5")
@@ -70,6 +75,169 @@ def test_products_agree_with_each_other_and_with_the_jacobian(kind: Any) -> None
     assert abs(ahead - back) < 1e-11 * max(abs(ahead), 1.0)
     found = stepper.derivatives(q, v, tau)
     assert_close(np.concatenate(rates), np.concatenate([found.A, found.B], axis=-1) @ d.ravel(), 1e-11)
+
+
+# Loops: one proximal iteration ---------------------------------------------------------------------------------
+
+OF_LOOPS: tuple[ParameterName, ...] = (
+    "mass",
+    "com",
+    "inertia",
+    "armature",
+    "damping",
+    "stiffness",
+    "gravity",
+    "joint_position",
+    "anchor_position",
+    "gains",
+)
+
+
+def parameters_and_directions(stepper: lw.Stepper) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Values of the parameters of a stepper, and a direction of each in which they keep their signs."""
+    rng = np.random.default_rng(6)
+    values = {name: np.array(x) for name, x in stepper.parameters.items()}
+    for name, least in (("armature", 0.1), ("damping", 1.0), ("stiffness", 10.0)):
+        if name in values:
+            values[name] = np.full(values[name].shape, least)
+    along = {name: 0.2 * np.maximum(np.abs(x), 0.1) * rng.normal(size=x.shape) for name, x in values.items()}
+    return values, along
+
+
+def slope(f: Any, h: float) -> Any:
+    """``f'(0)`` by central differences of fourth order."""
+    return (8 * (f(h) - f(-h)) - f(2 * h) + f(-2 * h)) / (12 * h)
+
+
+def three_cranks() -> lw.Mechanism:
+    """A bar on three parallel cranks: while loops are closed, one row is redundant; where they are open, it is not."""
+    rod = lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0))
+    build = lw.Builder("three cranks")
+    for k in range(3):
+        build.body(f"crank{k}", rod).joint(f"crank{k}", lw.Revolute("y"), "world", f"crank{k}", (float(k), 0, 0))
+    build.body("bar", lw.Inertia.rod(2.0, (0, 0, 0), (2.0, 0, 0)))
+    build.joint("bar", lw.Revolute("y"), "crank0", "bar", (0.5, 0, 0))
+    for k in (1, 2):
+        ends = (float(k), 0, 0), (0.5, 0, 0)
+        build.joint(f"pin{k}", lw.Revolute("y"), "bar", f"crank{k}", *ends, cut=True)
+    return build.build()
+
+
+def open_state(robot: lw.Mechanism, gap: float) -> tuple[Any, Any, Any]:
+    """A state whose loops are open by a gap, in position and in velocity; all joints are hinges."""
+    rng = np.random.default_rng(5)
+    q = robot.assemble(robot.neutral() + 0.2)
+    v, tau = rng.normal(size=(2, robot.nv))
+    apart = gap * rng.normal(size=(2, robot.nv))
+    return q + apart[0], robot.project_velocity(q, v) + apart[1], tau
+
+
+LONG_DOUBLES = pytest.mark.skipif(not long_doubles.WIDER, reason="long doubles have no more digits than doubles here")
+
+
+@LONG_DOUBLES
+@pytest.mark.parametrize("gap", [0.0, 1e-4])
+@pytest.mark.parametrize(("make", "digits"), [(zoo.four_bar, 1e-9), (three_cranks, 1e-7)])
+def test_euler_steps_with_loops_have_the_derivatives_of_their_single_iteration(
+    make: Any, digits: float, gap: float
+) -> None:
+    """Off closed loops further iterations lead elsewhere: rows that were redundant are nearly so, and become stiff.
+
+    Such rows contradict each other by rounding errors at least, 1e-16 of what they are, and forces by 1e-8: so far
+    their derivatives are determined in double precision.
+
+    The text of the step runs on long doubles: rounding errors of one iteration are 1e-16 / 1e-8, the regularization.
+    """
+    robot = make()
+    q, v, tau = open_state(robot, gap)
+    names = OF_LOOPS if gap else OF_LOOPS[:-1]  # gains have something to pull at
+    stepper = lw.Stepper(robot, parameters=names).plain()
+    values, along = parameters_and_directions(stepper)
+    planned = stepper._make_program()
+    assert "lcaba1" in planned.algorithm.name
+    program = stepper._parameter_inputs.program(replace(planned, algorithm=single(planned.algorithm)))
+    inputs = dict(zip(program.algorithm.inputs, stepper._function._inputs_with([q, v, tau], values), strict=True))
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=(2, robot.nv))
+    directions = {name: rng.normal(size=robot.nv) for name in ("q", "v", "tau")} | along
+    gradient = dict(zip(stepper.vjp.inputs, stepper.vjp(q, v, tau, *y, **values), strict=True))
+    for name, d in directions.items():
+        each = [d if k == name else np.zeros(np.shape(x)) for k, x in inputs.items()]
+        wanted = np.concatenate(directional(program, list(inputs.values()), each, np.longdouble)[:2])
+        further = {f"d{name}": d} if name in along else {}
+        rates = np.concatenate(stepper.jvp(q, v, tau, *each[:3], **values, **further))
+        assert_close(rates, wanted, digits)
+        assert_close((gradient[name] * d).sum(), y.ravel() @ rates, 1e-2 * digits, scale=float(np.abs(rates).max()))
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-4])
+def test_steps_in_three_iterations_have_derivatives_by_parameters_that_differences_confirm(gap: float) -> None:
+    robot = zoo.four_bar()
+    q, v, tau = open_state(robot, gap)
+    names = OF_LOOPS if gap else OF_LOOPS[:-1]
+    stepper = lw.Stepper(robot, iterations=3, parameters=names).plain()
+    values, along = parameters_and_directions(stepper)
+    for name in names:
+
+        def after(s: float, name: str = name) -> Any:
+            made = stepper(q, v, tau, **{**values, name: values[name] + s * along[name]})
+            return np.concatenate([made.q, made.v])
+
+        rates = np.concatenate(stepper.jvp(q, v, tau, *np.zeros((3, robot.nv)), **values, **{f"d{name}": along[name]}))
+        assert_close(rates, slope(after, 2e-3), 1e-8)
+
+
+# Second derivatives ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("kind", ["tree", "minimal", "auto"])
+def test_second_derivatives_of_steps_are_rates_of_gradients(integrator: Any, kind: Any) -> None:
+    robot, q, v, tau = tree_state() if kind == "tree" else loop_state()
+    stepper = lw.Stepper(robot, integrator, dt=1e-2, method="minimal" if kind == "minimal" else "auto").plain()
+    rng = np.random.default_rng(12)
+    y, d = rng.normal(size=(2, robot.nv)), rng.normal(size=(3, robot.nv))
+
+    def gradient(s: float) -> Any:
+        return np.concatenate(stepper.vjp(robot.integrate(q, s * d[0]), v + s * d[1], tau + s * d[2], *y))
+
+    found = stepper.hvp(q, v, tau, *y, *d)
+    assert [x.shape for x in found] == [(robot.nv,)] * 3
+    assert_close(np.concatenate(found), slope(gradient, 1e-4), 1e-8)
+
+
+def test_second_derivatives_of_steps_are_symmetric_where_coordinates_are_numbers() -> None:
+    """By the state, torques and masses together; of loops, in the state that iterations of a step converge to."""
+    robot, q, v, tau = loop_state()
+    for integrator in ("euler", "rk4"):
+        stepper = lw.Stepper(robot, integrator, dt=1e-2, parameters=["mass"]).plain()  # type: ignore[arg-type]
+        rng = np.random.default_rng(13)
+        y, d, e = rng.normal(size=(2, robot.nv)), rng.normal(size=(3, robot.nv)), rng.normal(size=(3, robot.nv))
+        dmass, emass = rng.normal(size=(2, *stepper.parameters["mass"].shape))
+        along_d = np.concatenate(stepper.hvp(q, v, tau, *y, *d, dmass=dmass))
+        along_e = np.concatenate(stepper.hvp(q, v, tau, *y, *e, dmass=emass))
+        left, right = np.append(e.ravel(), emass) @ along_d, np.append(d.ravel(), dmass) @ along_e
+        assert abs(left - right) < 1e-10 * np.abs(along_d).max()
+
+
+def test_second_derivatives_of_steps_compile_and_take_batches() -> None:
+    robot = zoo.pendulum(2)
+    stepper = lw.Stepper(robot, dt=1e-2)
+    q, v, tau, y_q, y_v, *d = np.random.default_rng(14).normal(size=(8, 3, 2))
+    found = stepper.hvp(q, v, tau, y_q, y_v, *d)
+    for k in range(3):
+        alone = stepper.plain().hvp(q[k], v[k], tau[k], y_q[k], y_v[k], *(x[k] for x in d))
+        for x, one in zip(found, alone, strict=True):
+            assert_close(x[k], one, 1e-12, scale=1e-3)
+    (by_tau,) = stepper.hvp.by("q", "tau").by("tau")(q, v, tau, y_q, y_v, d[2])
+    assert by_tau.shape == (3, 2) and np.abs(by_tau).max() == 0.0  # accelerations are affine in torques
+
+
+def test_what_second_derivatives_of_steps_refuse() -> None:
+    with pytest.raises(lw.UnsupportedFeature, match="with contacts have no second derivatives"):
+        _ = lw.Stepper(zoo.sliding_box(), dt=1e-2).hvp
+    with pytest.raises(lw.ProgramTooLarge):
+        lw.Stepper(zoo.pendulum(2)).hvp.compile(max_operations=20)
 
 
 SERVO = """
@@ -184,6 +352,50 @@ def test_gradients_by_masses_of_links() -> None:
         h[..., k] = 1e-6
         sides = [adjoint(q, v, tau, mass=masses + s * h).q[-1].sum() for s in (1, -1)]
         assert abs(found[k] - (sides[0] - sides[1]) / 2e-6) < 1e-8 * np.abs(found).max()
+
+
+def test_gradients_of_fifty_euler_steps_of_a_four_bar_by_parameters() -> None:
+    robot, q, v, _ = loop_state()
+    names: tuple[ParameterName, ...] = ("mass", "com", "joint_position", "anchor_position")
+    stepper, converged = (lw.Stepper(robot, iterations=k, parameters=names).plain() for k in (1, 3))
+    values, along = parameters_and_directions(stepper)
+    rng = np.random.default_rng(8)
+    tau, y = rng.normal(size=(50, robot.nv)), rng.normal(size=(2, robot.nv))
+    found = lw.Adjoint(stepper)(q, v, tau, **values).gradient(*y).parameters
+    differences = lw.Adjoint(converged)
+    for name in names:
+
+        def value(s: float, name: str = name) -> float:
+            given = {**values, name: values[name] + s * along[name]}
+            made = differences(q, v, tau, record_every=50, **given)
+            return float(y[0] @ made.q[-1] + y[1] @ made.v[-1])
+
+        wanted = slope(value, 1e-3)
+        assert abs((found[name] * along[name]).sum() - wanted) < 1e-6 * abs(wanted)
+
+
+def test_gradients_of_fifty_euler_steps_where_rows_are_redundant_on_closed_loops() -> None:
+    """Steps open loops by a little, where one iteration and three are not the same.
+
+    Rounding errors of one iteration, 1e-8 of the forces, are divided by the step of the differences.
+    """
+    robot = three_cranks()
+    q, v, _ = open_state(robot, 0.0)
+    names: tuple[ParameterName, ...] = ("mass", "com")
+    adjoint = lw.Adjoint(lw.Stepper(robot, parameters=names).plain())
+    values, along = parameters_and_directions(adjoint.stepper)
+    rng = np.random.default_rng(8)
+    tau, y = rng.normal(size=(50, robot.nv)), rng.normal(size=(2, robot.nv))
+    found = adjoint(q, v, tau, **values).gradient(*y).parameters
+    for name in names:
+
+        def value(s: float, name: str = name) -> float:
+            given = {**values, name: values[name] + s * along[name]}
+            made = adjoint(q, v, tau, record_every=50, **given)
+            return float(y[0] @ made.q[-1] + y[1] @ made.v[-1])
+
+        wanted = slope(value, 1e-2)
+        assert abs((found[name] * along[name]).sum() - wanted) < 1e-4 * abs(wanted)  # of three iterations: 4e-3, 5e-2
 
 
 def test_what_rollouts_refuse() -> None:

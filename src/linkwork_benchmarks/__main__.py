@@ -2,7 +2,7 @@
 """Benchmarks from the command line, ``python -m linkwork_benchmarks COMMAND``.
 
 ``[run] [--quick] [--only REGEX] [--out FILE]``: trees, beside Pinocchio and MuJoCo.
-``table [FILE]``, ``readme [FILE]``: their tables, printed or put into README.md.
+``table [FILE]``: their tables, printed.
 ``constrained [--quick] [--only REGEX] [--out FILE]``: constrained dynamics, as the papers do.
 ``page [FILE]``: docs/benchmarks.md, its plots and a table in README.md, from the latter's file.
 ``clusters [--quick] [--only REGEX] [--out FILE]``: gears and belts, as **clusters** does.
@@ -10,7 +10,7 @@
 ``delassus [--quick] [--only REGEX] [--out FILE]``: the Delassus operator, as the papers do.
 ``delassus_page [FILE]``: docs/delassus-benchmarks.md and its plots, from the latter's file.
 ``simulation [--quick] [--only REGEX] [--out FILE]``: motion in time.
-``simulation_page [FILE]``: docs/simulation-benchmarks.md and a table in README.md, from the latter's file.
+``simulation_page [FILE]``: docs/simulation-benchmarks.md, from the latter's file.
 ``contact [--quick] [--only REGEX] [--out FILE]``: contact with friction, beside Pinocchio's solvers.
 ``contact_page [FILE]``: docs/contact-benchmarks.md, from the latter's file.
 ``derivatives [--quick] [--only REGEX] [--out FILE]``: Jacobians of dynamics, beside Pinocchio's.
@@ -21,7 +21,7 @@
 ``environments [--quick] [--only REGEX] [--out FILE]``: environments of Gymnasium, beside its hopper on MuJoCo.
 ``performance``: docs/performance.md, from the files of all studies.
 ``papers``: docs/papers.md, what the papers print and what is found here, from the same files.
-``pages``: all of these pages, and the tables in README.md.
+``pages``: all of these pages, and the table in README.md.
 
 A study with ``--update`` puts what it finds into its result file, where the rest stays: with ``--only``, scenarios are
 run again alone.
@@ -82,13 +82,12 @@ def write_page(name: str, file: Path | None, out: Path | None) -> None:
 
 
 def write_all_pages() -> None:
-    """Write every page that is made from result files, and the tables of README.md."""
+    """Write every page that is made from result files, and the table of README.md."""
     from linkwork_benchmarks import performance
     from linkwork_benchmarks.papers import page
 
     for name in PAGES.values():
         write_page(name, None, None)
-    report.rewrite_readme(report.tables(report.read(report.RESULTS)))
     print(f"wrote {performance.write()}\nwrote {page.write()}")
 
 
@@ -97,9 +96,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m linkwork_benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = (*STUDIES, *PAGES, "table", "readme", "performance", "papers", "pages")
+    commands = (*STUDIES, *PAGES, "table", "performance", "papers", "pages")
     parser.add_argument("command", nargs="?", default="run", choices=commands)
-    parser.add_argument("file", nargs="?", type=Path, help="result file for table, readme and pages")
+    parser.add_argument("file", nargs="?", type=Path, help="result file for table and pages")
     parser.add_argument("--only", metavar="REGEX", help="scenarios whose name matches")
     parser.add_argument("--quick", action="store_true", help="fewer, shorter rounds")
     parser.add_argument("--update", action="store_true", help="put what was found into the result file, keep the rest")
@@ -109,9 +108,6 @@ def main() -> None:
         match options.command:
             case "table":
                 print(report.tables(report.read(options.file or report.RESULTS)))
-            case "readme":
-                report.rewrite_readme(report.tables(report.read(options.file or report.RESULTS)))
-                print(f"rewrote the tables of {report.README} from {options.file or report.RESULTS}")
             case "performance":
                 from linkwork_benchmarks import performance
 

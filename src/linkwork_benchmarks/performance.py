@@ -23,7 +23,7 @@ from linkwork_benchmarks.scenarios import BATCH
 
 PAGE = report.REPOSITORY / "docs" / "performance.md"
 DETAILS = {
-    "trees": "this page and the README",
+    "trees": "this page",
     "constrained": "[benchmarks.md](benchmarks.md)",
     "clusters": "[clusters-benchmarks.md](clusters-benchmarks.md)",
     "delassus": "[delassus-benchmarks.md](delassus-benchmarks.md)",

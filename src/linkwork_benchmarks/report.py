@@ -101,7 +101,7 @@ OURS = ("native", "specialized")
 
 
 def tables(results: dict[str, Any]) -> str:
-    """The Markdown of README: forward dynamics of every robot, other quantities, and what compiling costs."""
+    """Markdown: forward dynamics of every robot, other quantities, and what compiling costs."""
     metrics: dict[str, float] = dict(results["metrics"])
     on_gpu = gpu_metric("gpu.talos.aba.acceleration.float64.us")
     if on_gpu is not None:
@@ -205,7 +205,7 @@ def _where(results: dict[str, Any]) -> str:
     )
 
 
-def rewrite_readme(what: str, name: str = "benchmarks", readme: Path = README) -> None:
+def rewrite_readme(what: str, name: str, readme: Path = README) -> None:
     """Put text between the markers of a README."""
     start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
     before, opened, rest = readme.read_text(encoding="utf-8").partition(start)

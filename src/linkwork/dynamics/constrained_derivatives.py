@@ -50,8 +50,8 @@ class ConstrainedJacobians(NamedTuple):
     """Derivatives of constrained forward dynamics. Leading axes are those of the batch.
 
     Derivatives by ``q`` are in the tangent space at q. The gains of constraints are part of them: a target depends on
-    the state through these. Of rows that depend on others, forces change by the smallest numbers that keep the
-    constraints: accelerations are those of every method, forces those of the proximal ones.
+    the state through these. Of rows that depend on others, accelerations are the fit of every method, and forces the
+    smallest that do (`kernels.dependent_rows`), on open loops too.
     """
 
     da_dq: Array

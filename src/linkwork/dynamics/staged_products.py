@@ -30,15 +30,21 @@ class StagedJacobianVectorProduct(Stages, JacobianVectorProduct):
         by: Names of the inputs to differentiate by.
     """
 
+    projections = 3
+
     def _planned(self) -> Program:
         return self.implicit.forward_program(self.inputs)
+
+    @property
+    def _row_program(self) -> Program:
+        return self.implicit.row_forward_program(self.inputs)
 
     def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
         force, rows = evaluated(self.runner, [inputs[name] for name in self.runner.names])
         turned = self._turned(inputs, forces=True)
         if turned is None:
             return list(self._system(inputs).solution(force, rows, seeds=False))
-        return list(turned.rates(force, rows, lambda: self._of_rows("forward", {**inputs, **turned.held})))
+        return list(turned.rates(force, rows, lambda: self._of_rows(self._row_program, {**inputs, **turned.held})))
 
     def _bound(self, named: dict[str, Any], out: Sequence[Array], lead: tuple[int, ...]) -> list[Callable[[], None]]:
         right = [np.empty((*lead, *shape), self._dtype) for shape in self.runner.outputs]
@@ -59,8 +65,14 @@ class StagedVectorJacobianProduct(Stages, VectorJacobianProduct):
         by: Names of the inputs to differentiate by.
     """
 
+    projections = 4
+
     def _planned(self) -> Program:
         return self.implicit.reverse_program(self.inputs)
+
+    @property
+    def _row_program(self) -> Program:
+        return self.implicit.row_reverse_program(self.inputs)
 
     @property
     def _seeds(self) -> list[str]:
@@ -76,7 +88,7 @@ class StagedVectorJacobianProduct(Stages, VectorJacobianProduct):
 
             def reverse(torques: Any, velocities: Any) -> dict[str, Array]:
                 seeds = {"y_torques": torques, "y_velocities": velocities}
-                return self._of_rows("reverse", {**inputs, **turned.held, **seeds})
+                return self._of_rows(self._row_program, {**inputs, **turned.held, **seeds})
 
             for name, x in turned.gradients(w, y_forces, reverse).items():
                 found[name] = found[name] + x
@@ -114,6 +126,7 @@ class StagedHessianVectorProduct(Stages, HessianVectorProduct):
     """
 
     systems = 3
+    projections = 6
 
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)

@@ -68,6 +68,8 @@ class Stages(Product):
     evaluator: Any
     systems: ClassVar[int] = 1
     """Linear systems that are solved."""
+    projections: ClassVar[int] = 1
+    """How often forces or rows are projected, of redundant rows: two linear systems each."""
     projects: bool = True
     """Whether forces that cancel, of redundant rows, are taken off."""
     ending: float
@@ -96,7 +98,7 @@ class Stages(Product):
         super()._set_backend(backend)
         self._solve_runner: Runner | None = None
         self._transpose_runner: Runner | None = None
-        self._row_runners: dict[str, Runner] = {}
+        self._row_runner: Runner | None = None
         self._exact_function: Any = None
         self._with_more_iterations: Self | None = None
         self._native_jacobians: Any = None
@@ -175,20 +177,27 @@ class Stages(Product):
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of all stages, the function included: of its first iteration and the first of
-        each linear system, and of a further one of all. Of redundant rows, forces and solutions are projected."""
+        each linear system, and of a further one of all. Of redundant rows, forces and solutions are projected; where
+        these contradict each other, one more system is solved."""
         function = self.evaluator.operation_count()
         solve = OperationCount.of_trace(solve_program(self.solver.program).trace(10**9))
-        projections = 2 * (1 + self.systems) if self.redundant else 0
-        solves = self.systems + projections
+        projections = 2 * self.projections if self.redundant else 0
+        rows = [program for program in [self._row_program] if program is not None and self.redundant]
+        solves = self.systems + projections + len(rows)
         total: dict[str, int] = {}
         for part, times in ((function, 1), (solve, solves), (super().operation_count(), 1)):
             for name, count in part.items():
                 total[name] = total.get(name, 0) + times * count
-        for program in (*self._further_programs(), *[self._transpose_program] * projections):
+        for program in (*self._further_programs(), *[self._transpose_program] * projections, *rows):
             for name, count in program.trace(10**9).operation_count().items():
                 total[name] = total.get(name, 0) + count
         iteration, refinement = solves * solve.iteration, solves * solve.refinement
         return OperationCount(total, function.iteration + iteration, function.refinement + refinement)
+
+    @property
+    def _row_program(self) -> Program | None:
+        """The program of how rows turn that depend on others; None where there is none."""
+        return None
 
     def _further_programs(self) -> Sequence[Program]:
         """Programs besides the function, the linear system and this one."""
@@ -308,7 +317,7 @@ class Stages(Product):
             other._prepare_inputs()
             other._runner, other._output_shapes = self.runner, self.runner.outputs
             other._solve_runner, other._transpose_runner = self._solve_runner, self._transpose_runner
-            other._row_runners = self._row_runners
+            other._row_runner = self._row_runner
             self._with_more_iterations = other
         return self._with_more_iterations
 
@@ -421,12 +430,11 @@ class Stages(Product):
         a, f = (inputs[name] for name in self.implicit.solution)
         return TurnedRows.of_solution(self._system(inputs), a, f, inputs[MISSED], forces and self.projects)
 
-    def _of_rows(self, kind: str, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        """Outputs by name of the tangent (``"forward"``) or adjoint (``"reverse"``) of `Implicit.row_products`."""
-        if kind not in self._row_runners:
-            make = {"forward": self.implicit.row_forward_program, "reverse": self.implicit.row_reverse_program}[kind]
-            self._row_runners[kind] = runner_for(make(self.inputs), self._backend)
-        return named_outputs(self._row_runners[kind], inputs)
+    def _of_rows(self, program: Program, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """Outputs by name of the program of `Implicit.row_products` that the product has."""
+        if self._row_runner is None:
+            self._row_runner = runner_for(program, self._backend)
+        return named_outputs(self._row_runner, inputs)
 
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``: for control loops.

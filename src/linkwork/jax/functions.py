@@ -63,8 +63,13 @@ class Function:
 
         Args:
             arrays: Inputs of the evaluator, in order.
-            named: Further ones by name: ``wrenches``, ``commands``, ``target``, parameters of the robot.
+            named: Further ones by name: ``wrenches``, ``commands``, ``target``, parameters of the robot. Signs of
+                parameters are checked where they are arrays; what JAX traces has no numbers yet.
         """
+        known = {name: x for name, x in named.items() if not isinstance(x, jax.core.Tracer)}
+        self.evaluator._parameter_inputs.check(
+            {name: known[name] for name in self.evaluator.parameters if name in known}
+        )
         return self._jitted(*arrays, **named)
 
     def _evaluate(self, *arrays: Any, **named: Any) -> Any:

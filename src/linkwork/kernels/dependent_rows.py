@@ -128,6 +128,16 @@ def turn_fit(tree: Array, w: Array, q: Array, R: Array, least: Scalar) -> None:
 
 
 @kernel
+def set_motion(tree: Array, w: Array, R: Array, f: Array) -> None:
+    """``y = T R f``."""
+    for k in range(tree.nv):
+        x = 0.0
+        for r in range(tree.nc):
+            x = x + w.T[k, r] * (enabled(R[r]) * f[r])
+        w.y[k] = x
+
+
+@kernel
 def row_velocity_derivatives(tree: Array, w: Array, q: Array) -> None:
     """``ds_dq = d(J y)/dq``, with y held: rows where nothing moves and joints accelerate by ``y``."""
     for i in range(tree.n):
@@ -173,11 +183,7 @@ def turn_forces(tree: Array, w: Array, q: Array, R: Array, least: Scalar, f: Arr
     ``ds_dq`` are lost."""
     if tree.redundant != 0 and tree.soft == 0:
         if any_below(least, EXPECTED):
-            for k in range(tree.nv):
-                x = 0.0
-                for r in range(tree.nc):
-                    x = x + w.T[k, r] * (enabled(R[r]) * f[r])
-                w.y[k] = x
+            set_motion(tree, w, R, f)
             row_velocity_derivatives(tree, w, q)
             for l in range(tree.nlines):
                 null_line(tree, w, LINE * l)

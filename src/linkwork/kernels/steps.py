@@ -36,11 +36,13 @@ from linkwork.kernels.stage import (
     DRIVEN_LOOPS_1,
     DRIVEN_LOOPS_3,
     DRIVEN_MINIMAL,
+    DRIVEN_REFINED_LOOPS_1,
     DRIVEN_TREES,
     DT,
     LOOPS_1,
     LOOPS_3,
     MINIMAL,
+    REFINED_LOOPS_1,
     TREES,
     Dynamics,
     StepInputs,
@@ -428,3 +430,9 @@ STEPS: dict[tuple[str, str], Algorithm] = {
     },
 }
 """Algorithms of steps, by integrator and dynamics."""
+
+DIFFERENTIATED: dict[str, Algorithm] = {
+    STEPS["euler", plain.name].name: repeated(euler(refined))
+    for plain, refined in ((LOOPS_1, REFINED_LOOPS_1), (DRIVEN_LOOPS_1, DRIVEN_REFINED_LOOPS_1))
+}
+"""The same steps with more digits, by names of algorithms that have too few for derivatives to be taken of."""

@@ -89,7 +89,15 @@ class ParameterInputs:
         return arrays
 
     def given(self, held: Sequence[Array], parameters: Mapping[str, Any], *, once: bool = False) -> tuple[Any, ...]:
-        """What is given by name, checked, and what is held where it is not.
+        """What is given by name, checked (`check`), and what is held where it is not."""
+        self.check(parameters, once=once)
+        if not parameters:
+            return tuple(held)
+        found = (parameters.get(name) for name in self.names)
+        return tuple(own if x is None else x for x, own in zip(found, held, strict=True))
+
+    def check(self, parameters: Mapping[str, Any], *, once: bool = False) -> None:
+        """Raise where values by name are those of no robot: by their signs, if they are not on a GPU.
 
         Checks take longer than forward dynamics where they are about inertias: where values are given ``once`` for
         many calls, these are made too.
@@ -102,10 +110,6 @@ class ParameterInputs:
                 array, shape = real_array(x, name), self.shapes[name]
                 if array.shape[array.ndim - len(shape) :] == shape:  # else the runner has something to say
                     check(array, name)
-        if not parameters:
-            return tuple(held)
-        found = (parameters.get(name) for name in self.names)
-        return tuple(own if x is None else x for x, own in zip(found, held, strict=True))
 
     def _unknown(self, name: str) -> str:
         if self.names:

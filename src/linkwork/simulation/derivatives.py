@@ -23,13 +23,13 @@ from linkwork.compilers.program import Program
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Integrator
-from linkwork.kernels.steps import STEPS, single
+from linkwork.kernels.steps import DIFFERENTIATED, single
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions
-from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
+from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.contact_derivatives import StepperFunction
 
@@ -165,15 +165,14 @@ class DifferentiableSteps:
     def single_step_program(self) -> Program:
         """One step as a straight line, without the loop that repeats it: what derivatives are taken of.
 
-        With constraint forces in three iterations: those of one have eight digits, and derivatives fewer.
+        With constraint forces refined where they are those of a single iteration, which has eight digits, and whose
+        derivatives have fewer.
         """
         program = self._make_program()
         algorithm = program.algorithm
         if self.integrator == "dopri5":
             return program
-        if "lcaba1" in algorithm.name:
-            algorithm = STEPS[self.integrator, algorithm.name.removeprefix("euler_").replace("lcaba1", "lcaba3")]
-        return replace(program, algorithm=single(algorithm))
+        return replace(program, algorithm=single(DIFFERENTIATED.get(algorithm.name, algorithm)))
 
     @property
     def _function(self) -> StepFunction:
@@ -200,6 +199,15 @@ class DifferentiableSteps:
         """Products with its transpose: ``stepper.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv, dtau)``, and more where
         there are actuators or frames with wrenches (``stepper.vjp.inputs``)."""
         return ContactStepVjp(self._contacts) if self.contact else self._function.vjp
+
+    @property
+    def hvp(self) -> HessianVectorProduct:
+        """The derivative of `vjp` along a direction, the seeds held: ``stepper.hvp(q, v, tau, y_q1, y_v1, dq, dv,
+        dtau)`` gives a tuple as `vjp` does. Steps with contacts have no second derivatives."""
+        if self.contact:
+            robot = cast("Stepper", self).source
+            raise UnsupportedFeature(f"steps of '{robot.name}' with contacts have no second derivatives")
+        return self._function.hvp
 
     @property
     def derivatives(self) -> StepJacobian | ContactStepJacobian:

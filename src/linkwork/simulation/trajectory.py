@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,22 +155,25 @@ class Trajectory(Motion):
 
     def picture(
         self,
-        time: float | None = None,
         path: str | os.PathLike[str] | None = None,
+        time: float | None = None,
         *,
         view: tuple[float, float] | None = None,
         index: int = 0,
     ) -> Figure:
-        """The robot as a stick figure at the recorded state nearest to a time.
+        """The robot as a stick figure at the recorded state nearest to a time; to a file if asked.
 
         Args:
-            time: Seconds; by default the last state's.
             path: File to write; by default none.
+            time: Seconds; by default the last state's.
             view: Elevation and azimuth of the eye, in degrees.
             index: Which robot, of rollouts.
         """
         from linkwork.drawing.figures import draw_state
 
+        if isinstance(path, Real):
+            to = "" if time is None else f"{str(time)!r}, "
+            raise InputError(f"path is {path:g}, needs a file; the time comes after it: picture({to}time={path:g})")
         return draw_state(self, time, path, view, index)
 
     def animate(

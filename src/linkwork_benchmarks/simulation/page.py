@@ -71,29 +71,6 @@ def _measured(results: Results, kind: type) -> list[Any]:
     return [s for s in SCENARIOS if isinstance(s, kind) and any(k.startswith(f"{s.name}.") for k in results["metrics"])]
 
 
-def summary(results: Results) -> str:
-    """A table for README.md: steps of whole robots, beside MuJoCo's."""
-    backends = ("native", "specialized", "batch")
-    rows, on_gpu = [], report.gpu_metric("gpu.steps.free.float32.steps_per_s")
-    for s in _measured(results, Speed):
-        theirs = min(_get(results, s.name, f"us.{backend}") or 0.0 for backend in ("mj_step", "mujoco.rollout"))
-        cells = [tables.time(_get(results, s.name, f"us.{backend}")) for backend in backends]
-        rate, ratio = (_get(results, s.name, key) or 0.0 for key in ("steps_a_second", "ratio"))
-        row = [s.system, tables.time(theirs), *cells, f"{ratio:.1f}×", tables.whole(round(rate, -3))]
-        if on_gpu is not None:
-            row.append(tables.whole(round(on_gpu, -6)) if s.system == "Cassie" else "–")
-        rows.append(row)
-    titles = (
-        "robot with its loops",
-        "MuJoCo, contacts off",
-        *backends,
-        "batch beside MuJoCo",
-        "steps a second, one core",
-        *(["one GPU, float32"] if on_gpu is not None else []),
-    )
-    return tables.table(titles, rows)
-
-
 def _speed(results: Results) -> str:
     rows = []
     for s in _measured(results, Speed):
