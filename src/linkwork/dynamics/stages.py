@@ -48,7 +48,7 @@ register take `SLOWER_IN_LANES` times as long as one."""
 LANES, SLOWER_IN_LANES = 8, 3
 BOUND = 4
 """How many times less time happens between stages in bound calls."""
-ONE_AXIS = ("forces", "target", "dtarget")
+ONE_AXIS = ("acceleration", "forces", "target", "dq", "dv", "dtau", "dtarget")
 """Arguments by name that have one axis: vectors."""
 CLOSED = 1e-12
 """What loops may be open by, in m or rad, where redundant rows are those of closed ones."""
