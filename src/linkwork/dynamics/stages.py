@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.closure.tolerances import ROUNDED
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner, check_out
@@ -21,7 +22,7 @@ from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.linear_solve import solve_program
 from linkwork.dynamics.linear_system import LinearSystem, Unsolved, Weights
-from linkwork.dynamics.row_dependence import row_dependence, rows_redundant
+from linkwork.dynamics.row_dependence import row_dependence, rows_redundant, rows_redundant_open
 from linkwork.dynamics.solution import HEAD, ResultLayout
 from linkwork.dynamics.turned_rows import TurnedRows
 from linkwork.errors import InputError, UnsupportedFeature
@@ -29,13 +30,14 @@ from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.products import Product
+from linkwork.quantities.scales import scales_of
 
 if TYPE_CHECKING:
     from linkwork.dynamics.forward import ForwardDynamics
 
 
-MISSED = "missed"
-"""What rows of the solution miss, among the inputs of stages."""
+MISSED, OPENED = "missed", "opened"
+"""Among the inputs of stages: what rows of the solution miss, and whether loops are open where that counts."""
 
 
 class Stages(Product):
@@ -190,6 +192,7 @@ class Stages(Product):
             return self._by_jacobians(arrays, given, out)
         first, forces = self.evaluator.solved(solution)
         inputs |= zip(self.implicit.solution, (first, np.ascontiguousarray(forces)), strict=True)
+        inputs[OPENED] = self._opened(solution._result)
         inputs[self.implicit.solution[1]] = typed._system(inputs).unique(forces)
         inputs[MISSED] = solution._result[..., ResultLayout(self.robot.nc).residuals]
         try:
@@ -257,12 +260,21 @@ class Stages(Product):
             _, result = self.solve_runner.evaluate(arrays, [None, None])
             return np.ascontiguousarray(result[..., HEAD : HEAD + self.robot.nc])
 
-        idle = row_dependence(self.robot).idle
-        return LinearSystem(solve, balance, self._weights, self.redundant, idle, self._has_jacobians)
+        found, opened = row_dependence(self.robot), inputs[OPENED]
+        redundant = self.redundant or (opened and self.projects)
+        idle = found.idle_open if opened else found.idle
+        return LinearSystem(solve, balance, self._weights, redundant, idle, self._has_jacobians)
+
+    def _opened(self, result: Array) -> bool:
+        """Whether loops of some state are open, of a robot whose rows are redundant there and not on closed ones."""
+        if not rows_redundant_open(self.robot):
+            return False
+        gap = result[..., ResultLayout(self.robot.nc).gap]
+        return bool(np.max(gap, initial=0.0) > ROUNDED * min(1.0, scales_of(self.robot).length))
 
     def _turned(self, inputs: Mapping[str, Any], forces: bool) -> TurnedRows | None:
         """What turns with rows that depend on others; None where none do."""
-        if not rows_redundant(self.robot):
+        if not (rows_redundant(self.robot) or inputs[OPENED]):
             return None
         a, f = (inputs[name] for name in self.implicit.solution)
         return TurnedRows.of_solution(self._system(inputs), a, f, inputs[MISSED], forces and self.projects)
@@ -309,7 +321,11 @@ class Stages(Product):
         steps += self._bound(named, outputs, lead)
 
         def run() -> None:
-            for step in steps:
+            steps[0]()
+            if self._opened(result):
+                self(*inputs, out=out, **given)
+                return
+            for step in steps[1:]:
                 step()
 
         return run
