@@ -185,7 +185,8 @@ def turned(p: Problem, T: Floats) -> tuple[Floats, Floats]:
     h, y = weight * (apart @ missed), T @ (R * p.found.f)
     torques = by_configuration(robot, q, lambda x: run(CONSTRAINT_JACOBIAN, plan, x)[0].T @ h)
     rows = by_configuration(robot, q, lambda x: run(CONSTRAINT_JACOBIAN, plan, x)[0] @ y)
-    return R[:, None] * (T.T @ torques), weight[:, None] * (apart @ rows)
+    idle = np.abs(lw.constraint_jacobian(robot, q)).max(axis=1) < 1e-12  # rows that nothing moves have no forces
+    return R[:, None] * (T.T @ torques), np.where(idle, 0.0, weight)[:, None] * (apart @ rows)
 
 
 each_case = pytest.mark.parametrize("name", CASES)

@@ -130,8 +130,7 @@ class LinearSystem(NamedTuple):
             seeds: Whether rows are any numbers: those that are redundant contradict each other, then.
         """
         redundant, nc = self.redundant, len(self.weights.regularization)
-        if seeds:
-            rows = self.consistent(rows) if redundant else self._without_idle(rows)
+        rows = self.consistent(rows) if seeds and redundant else self._without_idle(rows)
         x, result = self.solve(force, rows)
         if self._contradictory(force, rows, result):
             redundant = True

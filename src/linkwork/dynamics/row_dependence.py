@@ -27,16 +27,17 @@ class RowDependence(NamedTuple):
     """How rows of a robot depend on each other."""
 
     idle: npt.NDArray[np.bool_]
-    """Rows that no joint moves, ``(nc,)``, loops open or closed: their forces do nothing. Loops in a plane on a fixed
-    base have such rows."""
+    """Rows that no joint moves on closed loops, ``(nc,)``: their forces do nothing. Loops in a plane have such rows."""
+    idle_open: npt.NDArray[np.bool_]
+    """Those of them that no joint moves on open loops either. Points that are to meet in a plane are moved across it,
+    where they are apart, by joints that turn both: those of a floating base, for instance."""
     least: float
     """The least singular value of the others, each scaled to length one; zero where it is not known."""
 
 
 @computed_once
 def row_dependence(robot: Model) -> RowDependence:
-    """How rows depend on each other, at configurations in which loops are closed; those that no joint moves, at an open
-    one too.
+    """How rows depend on each other, at configurations in which loops are closed, and which no joint moves.
 
     Args:
         robot: The mechanism.
@@ -55,19 +56,19 @@ def row_dependence(robot: Model) -> RowDependence:
     made = [unitless(q) for q in poses]
     found = [J for J in made if J is not None]
     if len(found) < len(made):
-        return RowDependence(none, 0.0)
+        return RowDependence(none, none, 0.0)
     lengths = np.array([np.linalg.norm(J, axis=1) for J in found])
     moved = lengths.max(axis=0, initial=0.0) > RANK
-    opened = unitless(robot.random(np.random.default_rng(0)))
-    if opened is not None:
-        moved |= np.linalg.norm(opened, axis=1) > RANK
-    idle = none.copy()
+    idle, idle_open = none.copy(), none.copy()
     idle[np.asarray(rows, np.int64)[~moved]] = True
-    if moved.sum() > robot.nv or not (lengths[:, moved] > RANK).all():
-        return RowDependence(idle, 0.0)
+    opened = unitless(robot.random(np.random.default_rng(0))) if idle.any() else None
+    if opened is not None:
+        idle_open[np.asarray(rows, np.int64)[~moved & (np.linalg.norm(opened, axis=1) <= RANK)]] = True
+    if moved.sum() > robot.nv or not (lengths[:, moved] > 0).all():
+        return RowDependence(idle, idle_open, 0.0)
     scaled = [J[moved] / length[moved, None] for J, length in zip(found, lengths, strict=True)]
     values = [np.linalg.svd(J, compute_uv=False).min(initial=1.0) for J in scaled]
-    return RowDependence(idle, float(min(values, default=1.0)))
+    return RowDependence(idle, idle_open, float(min(values, default=1.0)))
 
 
 def rows_depend(robot: Model) -> bool:
@@ -87,3 +88,13 @@ def rows_redundant(robot: Model) -> bool:
         robot: The mechanism.
     """
     return row_dependence(robot).least < CLUSTER_RANK
+
+
+def rows_redundant_open(robot: Model) -> bool:
+    """Whether rows that nothing moves on closed loops are moved on open ones, where they may depend on others.
+
+    Args:
+        robot: The mechanism.
+    """
+    found = row_dependence(robot)
+    return bool((found.idle != found.idle_open).any())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.closure.tolerances import ROUNDED
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner, check_out
@@ -24,7 +25,7 @@ from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.linear_solve import solve_program
 from linkwork.dynamics.linear_system import Doubts, LinearSystem, Weights
 from linkwork.dynamics.methods import METHODS
-from linkwork.dynamics.row_dependence import row_dependence, rows_redundant
+from linkwork.dynamics.row_dependence import row_dependence, rows_redundant, rows_redundant_open
 from linkwork.dynamics.solution import HEAD, ResultLayout
 from linkwork.dynamics.turned_rows import TurnedRows
 from linkwork.errors import InputError, UnsupportedFeature
@@ -33,13 +34,14 @@ from linkwork.model.constraints import CenterOfMass
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.products import Product
+from linkwork.quantities.scales import scales_of
 
 if TYPE_CHECKING:
     from linkwork.dynamics.forward import ForwardDynamics
 
 
-MISSED = "missed"
-"""What rows of the solution miss, among the inputs of stages."""
+MISSED, OPENED = "missed", "opened"
+"""Among the inputs of stages: what rows of the solution miss, and whether loops are open where that counts."""
 DOUBTS = "doubts"
 """`LinearSystem.doubts`, among the inputs of stages."""
 MANY_NUMBERS = 8_000
@@ -110,6 +112,11 @@ class Stages(Product):
         """Whether rows of the robot depend on others, so that forces are not unique, and are projected."""
         return self.projects and rows_redundant(self.robot)
 
+    @property
+    def _may_depend(self) -> bool:
+        """Whether rows of the robot depend on others, or do so where loops are open."""
+        return rows_redundant(self.robot) or rows_redundant_open(self.robot)
+
     def without_projections(self) -> Self:
         """The same where accelerations count and forces do not: redundant rows are not projected.
 
@@ -142,13 +149,13 @@ class Stages(Product):
     def _prepare_inputs(self) -> None:
         super()._prepare_inputs()
         if "ending" not in self.__dict__:  # of redundant rows, each iteration adds to forces that cancel
-            self.ending = 1.0 if rows_redundant(self.robot) else LATER
+            self.ending = 1.0 if self._may_depend else LATER
         solver = self.solver
         if solver.dtype != self._dtype:
             solver = solver.native(self._dtype.name)  # type: ignore[arg-type]
         R, _, _, settings = solver._held_inputs()
         self._weights = Weights.of_inputs(R, settings, self.robot.nv)
-        if rows_redundant(self.robot) and not self.projects:  # forces have changes that cancel
+        if self._may_depend and not self.projects:  # forces have changes that cancel
             self._weights = self._weights._replace(of_changes=0.0 * self._weights.of_changes)
         self._held_of_solver = R, self._ending_later(settings)
         source = self.evaluator.differentiated_program
@@ -235,6 +242,7 @@ class Stages(Product):
         first, forces = self.evaluator.solved(solution)
         inputs |= zip(self.implicit.solution, (first, np.ascontiguousarray(forces)), strict=True)
         inputs[DOUBTS] = doubts = self._first_doubts()
+        inputs[OPENED] = self._opened(solution._result)
         inputs[self.implicit.solution[1]] = self._unique(inputs, solution._result, self._system(inputs))
         inputs[MISSED] = solution._result[..., ResultLayout(self.robot.nc).residuals]
         results = self._evaluated(inputs)
@@ -246,7 +254,7 @@ class Stages(Product):
         """Whether states are so few that Jacobians take less time than several calls."""
         if self._alike is None:
             fd = self.evaluator
-            known = self._has_jacobians and self.solver is fd and not rows_redundant(self.robot)
+            known = self._has_jacobians and self.solver is fd and not self._may_depend
             self._alike = known and not (fd.strict or METHODS[fd.method].closed or fd.backend == "plain")
         if not self._alike or self._numbers > MANY_NUMBERS or any(name not in ONE_AXIS for name in given):
             return False
@@ -343,7 +351,7 @@ class Stages(Product):
             given: As given to a call.
             solved: What the function left (`ResultLayout`).
         """
-        closed = not rows_redundant(self.robot) or solved[..., ResultLayout(self.robot.nc).gap].max() < CLOSED
+        closed = not self._may_depend or solved[..., ResultLayout(self.robot.nc).gap].max() < CLOSED
         small = self._has_jacobians and closed and self._numbers <= MANY_NUMBERS
         by_jacobians = small or self._loses_digits or self.ending == LAST
         again = self._products_by_jacobians if by_jacobians else self._iterating_on._results
@@ -420,12 +428,21 @@ class Stages(Product):
             _, result = evaluated(self.solve_runner, self._of_system(inputs, force, none, stiffness))
             return np.ascontiguousarray(result[..., HEAD : HEAD + self.robot.nc])
 
-        idle = row_dependence(self.robot).idle
-        return LinearSystem(solve, balance, self._weights, self.redundant, idle, inputs[DOUBTS])
+        found, opened = row_dependence(self.robot), inputs[OPENED]
+        redundant = self.redundant or (opened and self.projects)
+        idle = found.idle_open if opened else found.idle
+        return LinearSystem(solve, balance, self._weights, redundant, idle, inputs[DOUBTS])
+
+    def _opened(self, result: Array) -> bool:
+        """Whether loops of some state are open, of a robot whose rows are redundant there and not on closed ones."""
+        if not rows_redundant_open(self.robot):
+            return False
+        gap = result[..., ResultLayout(self.robot.nc).gap]
+        return bool(np.max(gap, initial=0.0) > ROUNDED * min(1.0, scales_of(self.robot).length))
 
     def _turned(self, inputs: Mapping[str, Any], forces: bool) -> TurnedRows | None:
         """What turns with rows that depend on others; None where none do."""
-        if not rows_redundant(self.robot):
+        if not (rows_redundant(self.robot) or inputs[OPENED]):
             return None
         a, f = (inputs[name] for name in self.implicit.solution)
         return TurnedRows.of_solution(self._system(inputs), a, f, inputs[MISSED], forces and self.projects)
@@ -477,7 +494,11 @@ class Stages(Product):
         def run() -> None:
             if doubts is not None:
                 del doubts[1:]
-            for step in steps:
+            steps[0]()
+            if self._opened(result):
+                self(*inputs, out=out, **given)
+                return
+            for step in steps[1:]:
                 step()
             if doubts is not None and _any(doubts):
                 for x, found in zip(outputs, self._mended(outputs, doubts, inputs, given, result), strict=True):

@@ -318,7 +318,7 @@ def constrained_articulated_derivatives(
     coupling_force_derivatives(tree, w, q, f, w.Bc)
     turn_fit(tree, w, q, regularization, least)
     solve_lines(tree, w, least, outputs)
-    turn_forces(tree, w, q, regularization, least, f, df_dq)
+    turn_forces(tree, w, q, regularization, negligible, least, f, df_dq)
 
 
 CONSTRAINED_ARTICULATED_DERIVATIVES = Algorithm(

@@ -298,7 +298,7 @@ def constrained_derivatives(
     target_columns(tree, w, least)
     turn_fit(tree, w, q, regularization, least)
     solve_lines(tree, w, least, outputs)
-    turn_forces(tree, w, q, regularization, least, f, df_dq)
+    turn_forces(tree, w, q, regularization, negligible, least, f, df_dq)
 
 
 CONSTRAINED_DERIVATIVES = Algorithm(
