@@ -54,7 +54,7 @@ ONE_AXIS = ("acceleration", "forces", "target", "dq", "dv", "dtau", "dtarget")
 """Arguments by name that have one axis: vectors."""
 CLOSED = 1e-12
 """What loops may be open by, in m or rad, where redundant rows are those of closed ones."""
-LATER, LAST = 0.05, 1e-3
+LATER, LAST = 0.01, 1e-3
 """Parts of the tolerance at which iterations end in products: derivatives have the error of the solution, or more where
 rows are nearly dependent. Well-conditioned rows are below the first at once; the second is for states in doubt."""
 
@@ -149,7 +149,7 @@ class Stages(Product):
     def _prepare_inputs(self) -> None:
         super()._prepare_inputs()
         if "ending" not in self.__dict__:  # of redundant rows, each iteration adds to forces that cancel
-            self.ending = 1.0 if self._may_depend else LATER
+            self.ending = 1.0 if rows_redundant(self.robot) else LATER
         solver = self.solver
         if solver.dtype != self._dtype:
             solver = solver.native(self._dtype.name)  # type: ignore[arg-type]
