@@ -409,6 +409,21 @@ def test_open_loops_whose_rows_contradict_each_other_have_derivatives(seed: int,
     assert_close(d.df_dq, forces, 1e-9)
 
 
+@pytest.mark.parametrize("gap", [1e-9, 1e-7])
+def test_loops_that_are_open_by_little_have_nearly_the_derivatives_of_closed_ones(gap: float) -> None:
+    """Simulated states are; rows across the plane of a loop are moved by a floating base as far as points are apart."""
+    robot = made("floating four-bar")
+    q = robot.assemble(robot.neutral())
+    rng = np.random.default_rng(0)
+    v, tau, along = rng.normal(size=(3, robot.nv))
+    v, fd = robot.project_velocity(q, v), lw.ForwardDynamics(robot, "kkt")
+    closed, off = fd.derivatives(q, v, tau), robot.integrate(q, gap * along)
+    found = fd.derivatives(off, v, tau)
+    assert_close(found.a, fd(off, v, tau).acceleration, 1e-12)
+    assert_close(found.da_dq, closed.da_dq, 1e3 * gap)
+    assert_close(found.df_dq, closed.df_dq, 1e3 * gap)
+
+
 @pytest.mark.skipif(not long_doubles.WIDER, reason="long doubles are doubles here")
 @pytest.mark.parametrize(("seed", "closed"), [(412, False), (47, False), (289, True)])
 def test_nearly_dependent_rows_lose_digits_by_their_condition_not_its_square(seed: int, closed: bool) -> None:

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.closure.assembly import which_enabled, which_holonomic
 from linkwork.closure.mobility import loop_rounding
-from linkwork.closure.tolerances import LEAST_PIVOT, OPEN
+from linkwork.closure.tolerances import LEAST_PIVOT, OPEN, ROUNDED
 from linkwork.compilers.program import Program
 from linkwork.dynamics.derivatives import FEWER, ForwardDerivatives
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
@@ -32,7 +33,7 @@ from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.records import RecordEvaluator
-from linkwork.quantities.scales import scales_of
+from linkwork.quantities.scales import scales_of, typical_row_units
 
 DEPENDENT = 1e-11
 """Rows whose pivot is a smaller part of their diagonal entry depend on rows before them."""
@@ -114,7 +115,8 @@ class ConstrainedDerivatives(RecordEvaluator):
             )
         self.method = method
         self.regularization = above_zero(regularization, "regularization")
-        self._softness = self._weights = self._no_target = self._cut = self._negligible = _UNSET
+        self._softness = self._weights = self._no_target = self._cut = _UNSET
+        self._row_scale = self._row_units = _UNSET
         frames = frame_names(wrenches)
 
         def program() -> Program:
@@ -153,15 +155,18 @@ class ConstrainedDerivatives(RecordEvaluator):
         self._no_target = np.zeros(robot.nc, dtype=dtype)
         rounded = (OPEN * loop_rounding(robot)) ** 2
         least = DEPENDENT if dtype == "float64" else SINGLE_DEPENDENT
-        self._cut = np.array([max(least, rounded), (GROWTH * float(np.finfo(dtype).eps)) ** 2], dtype=dtype)
-        self._negligible = (max(NEGLIGIBLE, rounded) * scales_of(robot).rows).astype(dtype)
+        noise = (GROWTH * float(np.finfo(dtype).eps)) ** 2
+        self._cut = np.array([max(least, rounded), noise, max(NEGLIGIBLE, rounded), OPEN, ROUNDED], dtype=dtype)
+        self._row_scale = scales_of(robot).rows.astype(dtype)
+        closing = which_enabled(robot) & which_holonomic(robot)
+        self._row_units = np.where(closing, 1 / typical_row_units(robot), 0.0).astype(dtype)
 
     def _held_inputs(self, target: npt.ArrayLike | None = None) -> tuple[Any, ...]:
         """Inputs that a call need not give: softness, regularization, target and what counts as dependent."""
         if not self._cut.size:
             self._prepare_inputs()
         target = self._no_target if target is None else target
-        return self._softness, self._weights, target, self._cut, self._negligible
+        return self._softness, self._weights, target, self._cut, self._row_scale, self._row_units
 
     def _set_backend(self, backend: Any) -> None:
         super()._set_backend(backend)
@@ -196,7 +201,7 @@ class ConstrainedDerivatives(RecordEvaluator):
         """
         P = self._given_parameters(parameters) if parameters else self._own_parameters
         if out is None and wrenches is target is None and self._cut.size:
-            held = self._softness, self._weights, self._no_target, self._cut, self._negligible
+            held = self._held_inputs()
             made = self._new_results(q, v, tau, self._no_wrenches, *held, *P)
             if type(made) is ConstrainedJacobians:
                 return self._verified(made)

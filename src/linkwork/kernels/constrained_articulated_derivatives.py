@@ -277,7 +277,8 @@ def constrained_articulated_derivatives(
     regularization: Array,
     target: Array,
     cut: Array,
-    negligible: Array,
+    row_scale: Array,
+    row_units: Array,
     da_dq: Array,
     da_dv: Array,
     da_dtau: Array,
@@ -299,7 +300,7 @@ def constrained_articulated_derivatives(
     accelerations_by_articulated_bodies(tree, w, v, tau, wrenches, ONE_FRAME, a)
     setup_rows(tree, w, q, v, target)
     set_row_columns(tree, w)
-    least = orthogonal_rows(tree, w, softness, regularization, cut, negligible)
+    least = orthogonal_rows(tree, w, softness, regularization, cut, row_scale, row_units)
     pivot[0] = least
     inverse_of_rows(tree, w, least, w.X)
     for c in range(0, tree.nrow_columns, LINE):
@@ -318,7 +319,7 @@ def constrained_articulated_derivatives(
     coupling_force_derivatives(tree, w, q, f, w.Bc)
     turn_fit(tree, w, q, regularization, least)
     solve_lines(tree, w, least, outputs)
-    turn_forces(tree, w, q, regularization, negligible, least, f, df_dq)
+    turn_forces(tree, w, q, regularization, least, f, df_dq)
 
 
 CONSTRAINED_ARTICULATED_DERIVATIVES = Algorithm(

@@ -20,7 +20,7 @@ from linkwork.kernels.constraint_derivatives import (
     velocity_partials,
 )
 from linkwork.kernels.constraints import constraint_rows
-from linkwork.kernels.orthogonal_rows import EXPECTED, times_combinations
+from linkwork.kernels.orthogonal_rows import CUTS, EXPECTED, times_combinations
 from linkwork.kernels.panels import ZERO, line, plus_scaled, scaled, set_line
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel
@@ -53,8 +53,9 @@ INPUTS: dict[str, Shape] = {
     "softness": ("nc",),
     "regularization": ("nc",),
     "target": ("nc",),
-    "cut": (2,),
-    "negligible": ("nc",),
+    "cut": (CUTS,),
+    "row_scale": ("nc",),
+    "row_units": ("nc",),
 }
 OUTPUTS: dict[str, Shape] = {
     "da_dq": ("nv", "nv"),

@@ -252,7 +252,8 @@ def constrained_derivatives(
     regularization: Array,
     target: Array,
     cut: Array,
-    negligible: Array,
+    row_scale: Array,
+    row_units: Array,
     da_dq: Array,
     da_dv: Array,
     da_dtau: Array,
@@ -280,7 +281,7 @@ def constrained_derivatives(
     composite_forces(tree, w)
     setup_rows(tree, w, q, v, target)
     rows_by_factor(tree, w)
-    least = orthogonal_rows(tree, w, softness, regularization, cut, negligible)
+    least = orthogonal_rows(tree, w, softness, regularization, cut, row_scale, row_units)
     pivot[0] = least
     inverse_of_rows(tree, w, least, w.X)
     solve_constrained(tree, w, tau, a, f)
@@ -298,7 +299,7 @@ def constrained_derivatives(
     target_columns(tree, w, least)
     turn_fit(tree, w, q, regularization, least)
     solve_lines(tree, w, least, outputs)
-    turn_forces(tree, w, q, regularization, negligible, least, f, df_dq)
+    turn_forces(tree, w, q, regularization, least, f, df_dq)
 
 
 CONSTRAINED_DERIVATIVES = Algorithm(

@@ -160,13 +160,13 @@ def row_velocity_derivatives(tree: Array, w: Array, q: Array) -> None:
 
 
 @kernel
-def null_line(tree: Array, w: Array, negligible: Array, c: int) -> None:
-    """``xn = (N R N')^-1 N ds_dq`` in the columns from ``c`` on; rows that nothing moves have no forces here."""
+def null_line(tree: Array, w: Array, c: int) -> None:
+    """``xn = (N R N')^-1 N ds_dq`` in the columns from ``c`` on."""
     for s in range(tree.nc):
         x = ZERO
         for r in range(s + 1):
             x = plus_scaled(x, w.Zr[r, s], entries(w.ds_dq[r], c))
-        x = scaled(w.null[s] * where(negligible[s], w.root[s] * w.root[s], 1.0, 0.0), x)
+        x = scaled(w.null[s], x)
         for r in range(s):
             x = minus_scaled(x, w.Cn[s, r], line(w.xn, r))
         set_line(x, w.xn, s)
@@ -178,9 +178,7 @@ def null_line(tree: Array, w: Array, negligible: Array, c: int) -> None:
 
 
 @kernel
-def turn_forces(
-    tree: Array, w: Array, q: Array, R: Array, negligible: Array, least: Scalar, f: Array, df_dq: Array
-) -> None:
+def turn_forces(tree: Array, w: Array, q: Array, R: Array, least: Scalar, f: Array, df_dq: Array) -> None:
     """``df_dq = df_dq + N' (N R N')^-1 N d(J y)/dq``, where rows depend on others; the last of all, velocities and
     ``ds_dq`` are lost."""
     if tree.redundant != 0 and tree.soft == 0:
@@ -188,7 +186,7 @@ def turn_forces(
             set_motion(tree, w, R, f)
             row_velocity_derivatives(tree, w, q)
             for l in range(tree.nlines):
-                null_line(tree, w, negligible, LINE * l)
+                null_line(tree, w, LINE * l)
                 for r in range(tree.nc):
                     x = ZERO
                     for s in range(r, tree.nc):

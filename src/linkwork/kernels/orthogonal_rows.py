@@ -15,6 +15,10 @@ A pivot that is nothing but rounding is zero: its row depends on rows before it,
 and where right-hand sides contradict each other, ``P'`` takes off by what: X is the pseudoinverse in this metric, the
 limit of proximal iterations with R.
 
+On loops that are open by little, less than `ROUNDED`, rows that are dependent on closed loops are so nearly: what is
+not more than `OPEN` times the gap counts as zero, as in `closure.mobility.rank_cut`. Rows that nothing moves there have
+no forces, and no part in ``N``.
+
 | symbol | meaning                                                                            |
 |--------|------------------------------------------------------------------------------------|
 | Qr     | Q: columns are the orthogonal rows, ``Q' = Z Jc``; first ``Jc`` itself             |
@@ -23,6 +27,8 @@ limit of proximal iterations with R.
 | root   | norms of the rows                                                                  |
 | pivot  | 1 / squared norm of orthogonal rows; zero where a row depends on others            |
 | null   | 1 where a row depends on others, else 0                                            |
+| floor  | squared norms of rows that count as zero                                           |
+| part   | pivots that count as zero, as a part of the squared norm of the row                |
 | share  | parts of one orthogonal row in those after it                                      |
 | Cn     | ``N R N'``, and ones on the diagonal of independent rows                           |
 
@@ -51,7 +57,12 @@ ORTHOGONAL: dict[str, Shape] = {
     "row": ("nc",),
     "root": ("nc",),
     "share": ("nrow_columns",),
+    "floor": ("nc",),
+    "part": (1,),
 }
+CUTS = 5
+"""Numbers that say what counts as zero: part of a row, rounding of a sum of rows, part of what rows feel, `OPEN` and
+`ROUNDED` (`closure.tolerances`)."""
 
 
 @kernel
@@ -73,10 +84,23 @@ def begin_rows(tree: Array, w: Array, softness: Array) -> None:
 
 
 @kernel
-def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, negligible: Array, r: int) -> Scalar:
+def set_zeros(tree: Array, w: Array, cut: Array, row_scale: Array, row_units: Array) -> None:
+    """``floor`` and ``part``, by the gap of loops: their largest error, ``row_units`` being 1 / (unit of an error)."""
+    gap = 0.0
+    for r in range(tree.nc):
+        e = w.error[r] * row_units[r]
+        gap = maximum(gap, where(e, 0.0, -e, e))
+    hindered = where(cut[4], gap, 0.0, cut[3] * gap)
+    w.part[0] = maximum(cut[0], hindered * hindered)
+    for r in range(tree.nc):
+        w.floor[r] = maximum(cut[2], hindered * hindered) * row_scale[r]
+
+
+@kernel
+def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, r: int) -> Scalar:
     """``pivot`` and ``null`` of row ``r``; returns its squared norm relative to that of the row as it was given.
 
-    It is zero below ``cut[0]`` of that norm, below ``negligible``, and below what rounding may leave of a sum of rows,
+    It is zero below ``part`` of that norm, below ``floor``, and below what rounding may leave of a sum of rows,
     ``cut[1]`` of ``(sum |z_k| root_k)²``.
     """
     on = where(softness[r], DISABLED, 1.0, 0.0)
@@ -91,10 +115,10 @@ def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, negligible: Ar
             square = square + where(softness[j], DISABLED, softness[j], 0.0) * (z * z)
         noise = noise + where(z, 0.0, -z, z) * w.root[j]
     before = w.root[r] * w.root[r]
-    bound = maximum(maximum(cut[0] * before, cut[1] * (noise * noise)), negligible[r])
+    bound = maximum(maximum(w.part[0] * before, cut[1] * (noise * noise)), w.floor[r])
     found = where(bound, square, on, 0.0)
     w.pivot[r] = where(0.0, found, 1.0 / where(bound, square, square, 1.0), 0.0)
-    w.null[r] = on - found
+    w.null[r] = where(w.floor[r], before, on - found, 0.0)
     relative = where(0.0, found, square / where(0.0, before, before, 1.0), 0.0)
     return where(0.5, on, relative, 1.0)
 
@@ -150,15 +174,19 @@ def smallest_forces(tree: Array, w: Array, R: Array) -> None:
 
 
 @kernel
-def orthogonal_rows(tree: Array, w: Array, softness: Array, R: Array, cut: Array, negligible: Array) -> Scalar:
-    """``Q``, ``E`` and ``pivot`` of the rows in ``Q``; returns the least pivot, relative to its row.
+def orthogonal_rows(
+    tree: Array, w: Array, softness: Array, R: Array, cut: Array, row_scale: Array, row_units: Array
+) -> Scalar:
+    """``Q``, ``E`` and ``pivot`` of the rows in ``Q``; returns the least pivot, relative to its row. Errors of rows are
+    in ``error``.
 
     Where ``tree.redundant`` is 0, no dependent rows are expected: of states that have some, their part is zero.
     """
     begin_rows(tree, w, softness)
+    set_zeros(tree, w, cut, row_scale, row_units)
     least = 1.0
     for r in range(tree.nc):
-        relative = row_pivot(tree, w, softness, cut, negligible, r)
+        relative = row_pivot(tree, w, softness, cut, r)
         least = where(relative, least, relative, least)
         subtract_row(tree, w, softness, r)
     for r in range(tree.nc):
