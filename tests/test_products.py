@@ -535,6 +535,15 @@ def test_products_of_nearly_dependent_rows_are_those_of_jacobians(seed: int, met
         assert_close(found, expected, DOT)
 
 
+@pytest.mark.parametrize("seed", [214, 431])
+def test_products_of_redundant_rows_that_nothing_moves_are_those_of_jacobians(seed: int) -> None:
+    """Seeds of forces of rows that loops move where they are open alone: by all degrees of freedom."""
+    robot, q, v, tau, y, y_forces = random_loops_state(seed)
+    fd, d = lw.ForwardDynamics(robot, "lcaba").plain(), closed_directions(robot, q, v)
+    rates, gradient = fd.jvp(q, v, tau, *d), fd.vjp(q, v, tau, y, forces=y_forces)
+    assert_jacobians(robot, (q, v, tau), (y, y_forces), d, rates, gradient)
+
+
 def test_states_of_a_batch_that_are_not_exact_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     robot, q, v, tau, y, y_forces = random_loops_state(343)
     well = robot.integrate(q, 0.3 * np.random.default_rng(1).normal(size=robot.nv))

@@ -130,13 +130,13 @@ class LinearSystem(NamedTuple):
             seeds: Whether rows are any numbers: those that are redundant contradict each other, then.
         """
         redundant, nc = self.redundant, len(self.weights.regularization)
-        rows = self.consistent(rows) if seeds and redundant else self._without_idle(rows)
+        rows = self.consistent(rows) if seeds and redundant else self.without_idle(rows)
         x, result = self.solve(force, rows)
         if self._contradictory(force, rows, result):
             redundant = True
             x, result = self.solve(force, self.consistent(rows))
         w = np.ascontiguousarray(result[..., HEAD : HEAD + nc])
-        unique = self.smallest(w) if redundant else self._without_idle(w)
+        unique = self.smallest(w) if redundant else self.without_idle(w)
         if self.doubts is not None:
             self.doubts.append(self.weights.doubtful(result, unique, unique is not w))
         return x, unique
@@ -147,7 +147,7 @@ class LinearSystem(NamedTuple):
         Args:
             w: Forces of rows, ``(..., nc)``.
         """
-        return self.smallest(w) if self.redundant else self._without_idle(w)
+        return self.smallest(w) if self.redundant else self.without_idle(w)
 
     def smallest(self, w: Any) -> Array:
         """The smallest forces that do to joints what others do.
@@ -156,10 +156,14 @@ class LinearSystem(NamedTuple):
             w: Forces of rows, ``(..., nc)``.
         """
         found = self.balance(w, SOFT)
-        return np.ascontiguousarray(self._without_idle(found + self.balance(w - found, 1.0)))
+        return np.ascontiguousarray(self.without_idle(found + self.balance(w - found, 1.0)))
 
-    def _without_idle(self, x: Any) -> Any:
-        """Numbers of rows, zero where nothing moves a row."""
+    def without_idle(self, x: Any) -> Any:
+        """Numbers of rows, zero where nothing moves a row.
+
+        Args:
+            x: Of each row, ``(..., nc)``.
+        """
         return np.where(self.idle, np.zeros((), self.weights.regularization.dtype), x) if self.idle.any() else x
 
     def consistent(self, rows: Any) -> Any:

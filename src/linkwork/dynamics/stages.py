@@ -430,7 +430,7 @@ class Stages(Product):
 
         found, opened = row_dependence(self.robot), inputs[OPENED]
         redundant = self.redundant or (opened and self.projects)
-        idle = found.idle_open if opened or rows_redundant(self.robot) else found.idle
+        idle = found.idle_open if opened else found.idle
         return LinearSystem(solve, balance, self._weights, redundant, idle, inputs[DOUBTS])
 
     def _opened(self, result: Array) -> bool:

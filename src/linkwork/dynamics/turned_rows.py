@@ -104,7 +104,7 @@ class TurnedRows(NamedTuple):
         """``R^-1 (1 - J T) rows``."""
         R = self.system.weights.regularization
         on = R < DISABLED
-        apart = rows - self.system.consistent(rows)
+        apart = self.system.without_idle(rows - self.system.consistent(rows))
         return np.where(on, apart / np.where(on, R, 1.0), 0.0).astype(R.dtype)
 
 
