@@ -15,14 +15,15 @@ import numpy as np
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
+from linkwork.dynamics.bound_stages import BoundStages
 from linkwork.dynamics.implicit_products import DUALS
-from linkwork.dynamics.stages import Stages, evaluated, named_outputs
+from linkwork.dynamics.stages import evaluated, named_outputs
 from linkwork.errors import UnsupportedFeature
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
 
 
-class StagedJacobianVectorProduct(Stages, JacobianVectorProduct):
+class StagedJacobianVectorProduct(BoundStages, JacobianVectorProduct):
     """Rates of accelerations and constraint forces: the residual's tangent, then a linear system.
 
     Args:
@@ -57,7 +58,7 @@ class StagedJacobianVectorProduct(Stages, JacobianVectorProduct):
         return [bound_call(self.runner, [*inputs, *right]), solve]
 
 
-class StagedVectorJacobianProduct(Stages, VectorJacobianProduct):
+class StagedVectorJacobianProduct(BoundStages, VectorJacobianProduct):
     """Seeds of accelerations and constraint forces times the Jacobian: a linear system, then the residual's adjoint.
 
     Args:
@@ -117,7 +118,7 @@ class StagedVectorJacobianProduct(Stages, VectorJacobianProduct):
         return steps
 
 
-class StagedHessianVectorProduct(Stages, HessianVectorProduct):
+class StagedHessianVectorProduct(BoundStages, HessianVectorProduct):
     """Rates of the gradient `vjp` along a direction: three linear systems with one matrix (forward over implicit).
 
     Args:
