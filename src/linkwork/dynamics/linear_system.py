@@ -67,17 +67,18 @@ class Weights(NamedTuple):
     """By the number of iterations, the square of the part of themselves by which the last may change forces."""
 
     @classmethod
-    def of_inputs(cls, regularization: Array, settings: Array, nv: int) -> Weights:
+    def of_inputs(cls, regularization: Array, settings: Array, nv: int, idle: npt.NDArray[np.bool_]) -> Weights:
         """Those in the inputs of constrained forward dynamics.
 
         Args:
             regularization: Of each row.
             settings: Settings of the iterations (`kernels.constrained`).
             nv: Degrees of freedom.
+            idle: Rows that nothing moves, whose forces do not count.
         """
         rows = len(settings) - len(regularization)
         _, mobility, row_inertia = np.split(settings, [rows - nv, rows])
-        on = row_inertia > 0
+        on = (row_inertia > 0) & ~idle
         of_forces = np.where(on, 1.0 / np.where(on, row_inertia, 1.0), 0.0)
         of_changes = of_forces / np.where(on, regularization, 1.0).astype(np.float64) ** 2
         tolerance, k = float(settings[0]), np.maximum(np.arange(int(settings[1]) + 1), 2)
@@ -94,7 +95,7 @@ class Weights(NamedTuple):
         Args:
             result: What iterations left (`solution.ResultLayout`).
             unique: Forces without what cancels, ``(..., nc)``.
-            projected: Whether these are others than in the result.
+            projected: Whether forces that cancel were taken off.
         """
         nc = len(self.regularization)
         w, missed = result[..., HEAD : HEAD + nc], result[..., HEAD + nc : HEAD + 2 * nc]
@@ -138,7 +139,7 @@ class LinearSystem(NamedTuple):
         w = np.ascontiguousarray(result[..., HEAD : HEAD + nc])
         unique = self.smallest(w) if redundant else self.without_idle(w)
         if self.doubts is not None:
-            self.doubts.append(self.weights.doubtful(result, unique, unique is not w))
+            self.doubts.append(self.weights.doubtful(result, unique, redundant))
         return x, unique
 
     def unique(self, w: Any) -> Any:

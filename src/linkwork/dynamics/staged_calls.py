@@ -165,7 +165,7 @@ class StagedCalls(Stages):
         forces, doubts = inputs[self.implicit.solution[1]], inputs[DOUBTS]
         unique = system.unique(forces)
         if doubts is not None and self.solver is self.evaluator:
-            doubts.append(self._weights.doubtful(result, unique, unique is not forces))
+            doubts.append(self._weights.doubtful(result, unique, system.redundant))
         return unique
 
     def _mended(

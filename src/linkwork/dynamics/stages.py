@@ -137,7 +137,7 @@ class Stages(Product):
         if solver.dtype != self._dtype:
             solver = solver.native(self._dtype.name)  # type: ignore[arg-type]
         R, _, _, settings = solver._held_inputs()
-        self._weights = Weights.of_inputs(R, settings, self.robot.nv)
+        self._weights = Weights.of_inputs(R, settings, self.robot.nv, row_dependence(self.robot).idle)
         if self._may_depend and not self.projects:  # forces have changes that cancel
             self._weights = self._weights._replace(of_changes=0.0 * self._weights.of_changes)
         self._held_of_solver = R, self._ending_later(settings)
