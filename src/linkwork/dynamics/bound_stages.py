@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import check_out
 from linkwork.dynamics.linear_system import LinearSystem
-from linkwork.dynamics.row_dependence import row_dependence, rows_redundant
+from linkwork.dynamics.row_dependence import rows_redundant
 from linkwork.dynamics.solution import HEAD
 from linkwork.dynamics.staged_calls import MANY_NUMBERS, StagedCalls, any_doubt
 from linkwork.dynamics.stages import DOUBTS
@@ -145,5 +145,4 @@ class BoundStages(StagedCalls):
                 step()
             return found[..., HEAD : HEAD + nc].copy()
 
-        idle = row_dependence(self.robot).idle
-        return LinearSystem(solve, balance, self._weights, self.redundant, idle, inputs[DOUBTS])
+        return LinearSystem(solve, balance, self._weights, self.redundant, self._moved, inputs[DOUBTS])

@@ -117,8 +117,8 @@ class LinearSystem(NamedTuple):
     weights: Weights
     redundant: bool
     """Whether rows depend on others at all configurations."""
-    idle: npt.NDArray[np.bool_]
-    """Rows that nothing moves, ``(nc,)``: their forces are zero."""
+    moved: Array | None
+    """Zero for rows that nothing moves, whose forces are zero, one for others, ``(nc,)``; None where all are moved."""
     doubts: Doubts | None = None
     """Where it is noted of which states iterations left more than rounding; None: nowhere."""
 
@@ -165,7 +165,7 @@ class LinearSystem(NamedTuple):
         Args:
             x: Of each row, ``(..., nc)``.
         """
-        return np.where(self.idle, np.zeros((), self.weights.regularization.dtype), x) if self.idle.any() else x
+        return x if self.moved is None else x * self.moved
 
     def consistent(self, rows: Any) -> Any:
         """Right-hand sides without what they contradict each other by.

@@ -37,7 +37,7 @@ MISSED, OPENED = "missed", "opened"
 """Among the inputs of stages: what rows of the solution miss, and whether loops are open where that counts."""
 DOUBTS = "doubts"
 """`LinearSystem.doubts`, among the inputs of stages."""
-LATER, LAST = 0.01, 1e-3
+LATER, LAST = 0.03, 1e-3
 """Parts of the tolerance at which iterations end in products: derivatives have the error of the solution, or more where
 rows are nearly dependent. Well-conditioned rows are below the first at once; the second is for states in doubt."""
 
@@ -137,7 +137,13 @@ class Stages(Product):
         if solver.dtype != self._dtype:
             solver = solver.native(self._dtype.name)  # type: ignore[arg-type]
         R, _, _, settings = solver._held_inputs()
-        self._weights = Weights.of_inputs(R, settings, self.robot.nv, row_dependence(self.robot).idle)
+        rows = row_dependence(self.robot)
+        self._weights = Weights.of_inputs(R, settings, self.robot.nv, rows.idle)
+        self._moved, self._moved_open = (
+            (~idle).astype(self._dtype) if idle.any() else None for idle in (rows.idle, rows.idle_open)
+        )
+        opens = rows_redundant_open(self.robot)
+        self._most_gap = ROUNDED * min(1.0, scales_of(self.robot).length) if opens else None
         if self._may_depend and not self.projects:  # forces have changes that cancel
             self._weights = self._weights._replace(of_changes=0.0 * self._weights.of_changes)
         self._held_of_solver = R, self._ending_later(settings)
@@ -249,17 +255,15 @@ class Stages(Product):
             _, result = evaluated(self.solve_runner, self._of_system(inputs, force, none, stiffness))
             return np.ascontiguousarray(result[..., HEAD : HEAD + self.robot.nc])
 
-        found, opened = row_dependence(self.robot), inputs[OPENED]
+        opened = inputs[OPENED]
         redundant = self.redundant or (opened and self.projects)
-        idle = found.idle_open if opened else found.idle
-        return LinearSystem(solve, balance, self._weights, redundant, idle, inputs[DOUBTS])
+        moved = self._moved_open if opened else self._moved
+        return LinearSystem(solve, balance, self._weights, redundant, moved, inputs[DOUBTS])
 
     def _opened(self, result: Array) -> bool:
         """Whether loops of some state are open, of a robot whose rows are redundant there and not on closed ones."""
-        if not rows_redundant_open(self.robot):
-            return False
         gap = result[..., ResultLayout(self.robot.nc).gap]
-        return bool(np.max(gap, initial=0.0) > ROUNDED * min(1.0, scales_of(self.robot).length))
+        return self._most_gap is not None and bool((gap > self._most_gap).any())
 
     def _turned(self, inputs: Mapping[str, Any], forces: bool) -> TurnedRows | None:
         """What turns with rows that depend on others; None where none do."""
