@@ -88,7 +88,7 @@ class Stages(Product):
         self._with_more_iterations: Self | None = None
         self._native_jacobians: Any = None
         self._alike: bool | None = None
-        self._has_held = False
+        self._has_held = False  # whether `_prepare_inputs` was called
 
     @property
     def redundant(self) -> bool:
@@ -107,7 +107,7 @@ class Stages(Product):
         third of the time.
         """
         made = copy(self)
-        made.projects = False
+        made.projects, made._has_held = False, False
         return made
 
     @property
