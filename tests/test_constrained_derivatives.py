@@ -411,7 +411,7 @@ def test_open_loops_whose_rows_contradict_each_other_have_derivatives(seed: int,
 
 @pytest.mark.parametrize("gap", [1e-9, 1e-7])
 def test_loops_that_are_open_by_little_have_nearly_the_derivatives_of_closed_ones(gap: float) -> None:
-    """Simulated states are; rows across the plane of a loop are moved by a floating base as far as points are apart."""
+    """Rows across the plane of a loop are moved by a floating base as far as points that are to meet are apart."""
     robot = made("floating four-bar")
     q = robot.assemble(robot.neutral())
     rng = np.random.default_rng(0)

@@ -42,10 +42,12 @@ class StagedJacobianVectorProduct(BoundStages, JacobianVectorProduct):
 
     def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
         force, rows = evaluated(self.runner, [inputs[name] for name in self.runner.names])
-        turned = self._turned(inputs, forces=True)
-        if turned is None:
+        dependent = self._dependent_rows(inputs, forces=True)
+        if dependent is None:
             return list(self._system(inputs).solution(force, rows, seeds=False))
-        return list(turned.rates(force, rows, lambda: self._of_rows(self._row_program, {**inputs, **turned.held})))
+        return list(
+            dependent.rates(force, rows, lambda: self._of_rows(self._row_program, {**inputs, **dependent.held}))
+        )
 
     def _bound(self, named: dict[str, Any], out: Sequence[Array], lead: tuple[int, ...]) -> list[Callable[[], None]]:
         right = [np.empty((*lead, *shape), self._dtype) for shape in self.runner.outputs]
@@ -84,14 +86,14 @@ class StagedVectorJacobianProduct(BoundStages, VectorJacobianProduct):
         p, w = self._system(inputs).solution(y, -y_forces, seeds=True)
         inputs |= zip(DUALS.values(), (p, w), strict=True)
         found = named_outputs(self.runner, inputs) if self.program.algorithm.outputs else {}
-        turned = self._turned(inputs, forces=bool(np.any(y_forces))) if found else None
-        if turned is not None:
+        dependent = self._dependent_rows(inputs, forces=bool(np.any(y_forces))) if found else None
+        if dependent is not None:
 
             def reverse(torques: Any, velocities: Any) -> dict[str, Array]:
                 seeds = {"y_torques": torques, "y_velocities": velocities}
-                return self._of_rows(self._row_program, {**inputs, **turned.held, **seeds})
+                return self._of_rows(self._row_program, {**inputs, **dependent.held, **seeds})
 
-            for name, x in turned.gradients(w, y_forces, reverse).items():
+            for name, x in dependent.gradients(w, y_forces, reverse).items():
                 found[name] = found[name] + x
         found |= {"tau": p, "target": -w}
         return [found[name] for name in self.inputs]
@@ -148,8 +150,8 @@ class StagedHessianVectorProduct(BoundStages, HessianVectorProduct):
 
     def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
         y, y_forces = (inputs[f"y_{name}"] for name in self._known.results)
-        turned = self._turned(inputs, forces=bool(np.any(y_forces)))
-        if turned is not None and not turned.nothing:
+        dependent = self._dependent_rows(inputs, forces=bool(np.any(y_forces)))
+        if dependent is not None and not dependent.nothing:
             raise UnsupportedFeature(
                 f"rows of the constraints of '{self.robot.name}' depend on each other: second derivatives are known "
                 "there of accelerations on closed loops, not of constraint forces or where loops are open; leave out "

@@ -16,13 +16,13 @@ from linkwork.closure.tolerances import ROUNDED
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
+from linkwork.dynamics.dependent_rows import DependentRows
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.linear_solve import solve_program
 from linkwork.dynamics.linear_system import LinearSystem, Weights
 from linkwork.dynamics.row_dependence import row_dependence, rows_redundant, rows_redundant_open
 from linkwork.dynamics.solution import HEAD, ResultLayout
-from linkwork.dynamics.turned_rows import TurnedRows
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.counts import OperationCount
@@ -265,12 +265,12 @@ class Stages(Product):
         gap = result[..., ResultLayout(self.robot.nc).gap]
         return self._most_gap is not None and bool((gap > self._most_gap).any())
 
-    def _turned(self, inputs: Mapping[str, Any], forces: bool) -> TurnedRows | None:
+    def _dependent_rows(self, inputs: Mapping[str, Any], forces: bool) -> DependentRows | None:
         """What turns with rows that depend on others; None where none do."""
         if not (rows_redundant(self.robot) or inputs[OPENED]):
             return None
         a, f = (inputs[name] for name in self.implicit.solution)
-        return TurnedRows.of_solution(self._system(inputs), a, f, inputs[MISSED], forces and self.projects)
+        return DependentRows.of_solution(self._system(inputs), a, f, inputs[MISSED], forces and self.projects)
 
     def _of_rows(self, program: Program, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Outputs by name of the program of `Implicit.row_products` that the product has."""

@@ -67,7 +67,7 @@ from linkwork.kernels.constraint_derivatives import ROW_PARTIALS, row_derivative
 from linkwork.kernels.constraint_force_derivatives import FORCE_PARTIALS, apply_constraint_wrenches, wrench_changes
 from linkwork.kernels.constraints import CLOSURE, RATES
 from linkwork.kernels.coupling_derivatives import coupling_force_derivatives
-from linkwork.kernels.dependent_rows import DEPENDENT_ROWS, turn_fit, turn_forces
+from linkwork.kernels.dependent_rows import DEPENDENT_ROWS, add_internal_force_derivatives, subtract_fit_derivative
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.orthogonal_rows import ORTHOGONAL, inverse_of_rows, orthogonal_rows
 from linkwork.kernels.panels import (
@@ -317,9 +317,9 @@ def constrained_articulated_derivatives(
     row_derivatives(tree, w, q, v, a, w.ds_dq, w.ds_dv)
     pad_rows(tree, w)
     coupling_force_derivatives(tree, w, q, f, w.Bc)
-    turn_fit(tree, w, q, regularization, least)
+    subtract_fit_derivative(tree, w, q, regularization, least)
     solve_lines(tree, w, least, outputs)
-    turn_forces(tree, w, q, regularization, least, f, df_dq)
+    add_internal_force_derivatives(tree, w, q, regularization, least, f, df_dq)
 
 
 CONSTRAINED_ARTICULATED_DERIVATIVES = Algorithm(

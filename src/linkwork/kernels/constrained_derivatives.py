@@ -72,7 +72,7 @@ from linkwork.kernels.constraint_force_derivatives import (
 )
 from linkwork.kernels.constraints import CLOSURE, RATES
 from linkwork.kernels.coupling_derivatives import coupling_force_derivatives
-from linkwork.kernels.dependent_rows import DEPENDENT_ROWS, turn_fit, turn_forces
+from linkwork.kernels.dependent_rows import DEPENDENT_ROWS, add_internal_force_derivatives, subtract_fit_derivative
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.orthogonal_rows import (
     ORTHOGONAL,
@@ -297,9 +297,9 @@ def constrained_derivatives(
     tendon_force_derivatives(tree, w, f, w.Bq)
     invert_factor(tree, w)
     target_columns(tree, w, least)
-    turn_fit(tree, w, q, regularization, least)
+    subtract_fit_derivative(tree, w, q, regularization, least)
     solve_lines(tree, w, least, outputs)
-    turn_forces(tree, w, q, regularization, least, f, df_dq)
+    add_internal_force_derivatives(tree, w, q, regularization, least, f, df_dq)
 
 
 CONSTRAINED_DERIVATIVES = Algorithm(

@@ -8,7 +8,8 @@ J a - dJ/dt v``, and forces the smallest in ``f' R f`` of all that do the same. 
 
 The first is as if rows were to follow targets that change by ``R T' dJ' h``, with ``T = da_dtarget``; it is nothing
 where rows do not contradict each other. The second adds to the smallest change of forces its part along those that
-cancel, which move no joint: ``N' (N R N')^-1 N dJ y``, where ``N`` are the null combinations of `orthogonal_rows`.
+cancel, internal forces, which move no joint: ``N' (N R N')^-1 N dJ y``, where ``N`` are the null combinations of
+`orthogonal_rows`.
 
 | symbol | meaning                                                                             |
 |--------|-------------------------------------------------------------------------------------|
@@ -109,7 +110,7 @@ def contradiction_derivatives(tree: Array, w: Array, q: Array) -> None:
 
 
 @kernel
-def turn_fit(tree: Array, w: Array, q: Array, R: Array, least: Scalar) -> None:
+def subtract_fit_derivative(tree: Array, w: Array, q: Array, R: Array, least: Scalar) -> None:
     """``ds_dq = ds_dq - R T' d(J' h)/dq``, where rows depend on others; after `row_derivatives` and with ``T``."""
     if tree.redundant != 0 and tree.soft == 0:
         if any_below(least, EXPECTED):
@@ -178,7 +179,9 @@ def null_line(tree: Array, w: Array, c: int) -> None:
 
 
 @kernel
-def turn_forces(tree: Array, w: Array, q: Array, R: Array, least: Scalar, f: Array, df_dq: Array) -> None:
+def add_internal_force_derivatives(
+    tree: Array, w: Array, q: Array, R: Array, least: Scalar, f: Array, df_dq: Array
+) -> None:
     """``df_dq = df_dq + N' (N R N')^-1 N d(J y)/dq``, where rows depend on others; the last of all, velocities and
     ``ds_dq`` are lost."""
     if tree.redundant != 0 and tree.soft == 0:

@@ -28,7 +28,7 @@ at less."""
 Outputs = Mapping[str, Array]
 
 
-class TurnedRows(NamedTuple):
+class DependentRows(NamedTuple):
     """A linear system of derivatives at a solution, and what of its rows turns."""
 
     system: LinearSystem
@@ -40,7 +40,7 @@ class TurnedRows(NamedTuple):
     """Whether forces that cancel are asked for: ``y`` counts."""
 
     @classmethod
-    def of_solution(cls, system: LinearSystem, a: Any, f: Any, missed: Any, forces: bool) -> TurnedRows:
+    def of_solution(cls, system: LinearSystem, a: Any, f: Any, missed: Any, forces: bool) -> DependentRows:
         """At a solution.
 
         Args:
@@ -76,12 +76,12 @@ class TurnedRows(NamedTuple):
             rows: Right-hand sides of rows, ``(..., nc)``.
             forward: The tangent of `Implicit.row_products`, ``h`` and ``y`` held.
         """
-        turned = {} if self.nothing else forward()
+        products = {} if self.nothing else forward()
         if self.contradicted:
-            _, w = self.system.solution(turned["torques"], np.zeros_like(rows), seeds=False)
+            _, w = self.system.solution(products["torques"], np.zeros_like(rows), seeds=False)
             rows = rows - _weighed(self.system.weights.regularization, w)
         x, w = self.system.solution(force, rows, seeds=False)
-        return x, w + self._cancelling(turned["velocities"]) if self.cancelling else w
+        return x, w + self._cancelling(products["velocities"]) if self.cancelling else w
 
     def gradients(self, w: Any, y_forces: Any, reverse: Callable[[Any, Any], Outputs]) -> Outputs:
         """What turning rows add to gradients, by the name of the input.
