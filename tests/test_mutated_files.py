@@ -382,7 +382,23 @@ def outcome(number: int, folder: Path) -> Outcome:
         M = lw.mass_matrix(robot, robot.neutral())
         assert M.shape == (robot.nv, robot.nv) and np.isfinite(M).all(), repeat
         assert all(np.isfinite(q).all() for q in robot.poses.values()), repeat
+        if number % 2 == 0:  # of the small texts
+            _compute(robot, repeat)
     return Outcome(ending, seconds, repeat)
+
+
+def _compute(robot: lw.Mechanism, repeat: str) -> None:
+    """Forward and inverse dynamics of whatever was loaded: numbers, or a `LinkworkError`."""
+    q, still = robot.neutral(), np.zeros(robot.nv)
+    for make in (lw.ForwardDynamics, lw.InverseDynamics):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                make(robot)(q, still, still)
+        except lw.LinkworkError:
+            continue
+        except Exception as e:
+            raise AssertionError(f"{repeat}: {make.__name__}: {type(e).__name__}: {e}") from e
 
 
 @pytest.fixture
@@ -427,3 +443,64 @@ def test_opened_files_are_seen(tmp_path: Path) -> None:
     assert opened == [str(tmp_path / "seen.txt")] * 2
     assert outside(tmp_path / "below", opened) == opened
     assert outside(tmp_path, opened) == []
+
+
+# Numbers that cannot be ----------------------------------------------------------------------------------
+
+INERTIAL = '<inertial><mass value="{}"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="{}"/></inertial>'
+ARM = """<robot name="arm"><link name="base"/>
+<link name="upper">{}</link>
+<link name="lower">{}</link>
+<joint name="a" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/></joint>
+<joint name="b" type="continuous"><parent link="upper"/><child link="lower"/>
+<origin xyz="{} 0 0"/><axis xyz="0 0 1"/></joint></robot>"""
+SDF = """<sdf version="1.9"><model name="arm">
+<link name="upper"><inertial><mass>1</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>{zz}</izz></inertia></inertial></link>
+<joint name="a" type="revolute"><parent>world</parent><child>upper</child><axis><xyz>0 0 1</xyz></axis></joint>
+</model></sdf>"""
+MJCF_ARM = """<mujoco><worldbody><body name="upper">
+<inertial pos="0 0 0" mass="1" fullinertia="1 1 {zz} 0 0 0"/><joint name="a" axis="0 0 1"/></body>
+</worldbody></mujoco>"""
+TENDONS = """<mujoco><worldbody><body><joint name="a"/><geom size="1"/></body></worldbody>
+<tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>
+<equality><tendon tendon2="t"/></equality></mujoco>"""
+
+
+def arm(mass: float = 1.0, zz: float = 1.0, at: float = 1.0, upper: tuple[float, float] = (1.0, 1.0)) -> str:
+    """Two links: mass and moment about the axis of the lower one, how far it is, and these of the upper one."""
+    return ARM.format(INERTIAL.format(*upper), INERTIAL.format(mass, zz), at)
+
+
+IMPOSSIBLE = {
+    "a mass of 1e-30 kg beside 1 kg": (arm(mass=1e-30), 5, "1e-30 kg, which is rounding beside the 1 kg"),
+    "a joint 1e15 m away": (arm(at=1e15), 5, "in a robot of 1e+15 m"),
+    "a moment below zero about the joint, URDF": (arm(zz=-1.0), 5, "negative inertia about its axis"),
+    "a moment below zero about the joint, SDF": (SDF.format(zz=-1.0), 3, "negative inertia about its axis"),
+    "a moment below zero about the joint, MJCF": (MJCF_ARM.format(zz=-1.0), 2, "negative inertia about its axis"),
+    "an equality without its first tendon": (TENDONS, 3, "'tendon1'"),
+}
+
+
+@pytest.mark.parametrize("what", IMPOSSIBLE)
+@pytest.mark.parametrize("inertias", ["warn", "trust"])
+def test_masses_and_inertias_that_cannot_be_are_refused_with_their_line(what: str, inertias: Any) -> None:
+    text, line, message = IMPOSSIBLE[what]
+    with pytest.raises(lw.ModelError, match=re.escape(message)) as caught:
+        lw.loads(text, inertias=inertias)
+    assert caught.value.line == line
+
+
+def test_negative_moments_that_nothing_makes_up_for_are_refused_with_their_line() -> None:
+    """Of a body that carries another: a real robot has one where the mass matrix stays positive definite."""
+    with pytest.raises(lw.ModelError, match=r"negative moment of inertia, -3 .* negative kinetic energy") as caught:
+        lw.loads(arm(upper=(1.0, -3.0)), inertias="trust")
+    assert caught.value.line == 2
+    robot = lw.loads(arm(upper=(1.0, -0.5)), inertias="trust")
+    assert np.linalg.eigvalsh(lw.mass_matrix(robot, robot.neutral()))[0] > 0
+
+
+def test_inertias_that_are_rounding_beside_others_are_an_error_of_the_dynamics() -> None:
+    """Of a body that carries others, nobody can tell when the file is read."""
+    robot = lw.loads(arm(upper=(2.4e14, 1.0)))
+    with pytest.raises(lw.SingularMassMatrix, match="rounding beside the largest masses"):
+        lw.ForwardDynamics(robot).compile()(robot.neutral(), np.zeros(2), np.zeros(2))

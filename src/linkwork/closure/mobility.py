@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 from linkwork.closure.assembly import assemble, closed_to, which_enabled, which_holonomic
 from linkwork.closure.tolerances import CLOSED_FOR_MOBILITY, DOUBTFUL, OPEN, RANK, ROUNDED, WEAK
-from linkwork.errors import AssemblyError, InputError, SingularMassMatrix
+from linkwork.errors import AssemblyError, InputError
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.notebook import table
 from linkwork.quantities.functions import constraint_error, constraint_jacobian, mass_matrix
-from linkwork.quantities.scales import joint_units, quantity, row_units, scales_of
+from linkwork.quantities.scales import joint_units, quantity, row_units, scales_of, singular_mass_matrix
 
 NEAR = 0.05
 """How far from a closed configuration others are tried, in rad and lengths of the robot."""
@@ -48,14 +48,7 @@ def mass_factor(robot: Model, q: Floats, added: float = 0.0) -> Floats:
             return result
         except np.linalg.LinAlgError:
             continue
-    values, vectors = np.linalg.eigh(M.reshape(-1, robot.nv, robot.nv))
-    push = np.abs(vectors[values[:, 0].argmin(), :, 0])  # what moves the least
-    joint = next(j.name for j in robot.joints if push.argmax() < robot.v_slice(j.name).stop)
-    raise SingularMassMatrix(
-        f"the mass matrix of '{robot.name}' is singular: joint '{joint}' moves no mass here. Give its body an inertia, "
-        "or the joint an armature, or use a proximal method where constraints hold it",
-        joint=joint,
-    )
+    raise singular_mass_matrix(robot, M)
 
 
 def loop_gap(robot: Model, q: Floats, J: Floats | None = None) -> Floats:

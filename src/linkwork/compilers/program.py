@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwork.compilers.fingerprint import fingerprint
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
+from linkwork.errors import SingularMassMatrix
 from linkwork.inputs import BackendName, DeviceCode
 from linkwork.kernels.algorithm import Algorithm, resolve
 from linkwork.plans.tree import Tree, unit_ranges
@@ -79,7 +80,13 @@ class Program:
         Args:
             limit: The most operations; `ProgramTooLarge` where there are more.
         """
-        return trace(self.algorithm, self.tree, limit) if self.derivation is None else self.derivation.trace(limit)
+        try:
+            return trace(self.algorithm, self.tree, limit) if self.derivation is None else self.derivation.trace(limit)
+        except ZeroDivisionError:  # of numbers of the robot
+            raise SingularMassMatrix(
+                f"{self.algorithm.name} of '{self.robot}' divides by zero: what a joint moves is nothing, or rounding "
+                "beside the largest masses and lengths of the robot. Check the units of its inertias and placements"
+            ) from None
 
     def content(self) -> tuple[str | bytes, ...]:
         """All that straight-line code depends on, beside the text of the package: parts of its name in the cache."""

@@ -22,7 +22,7 @@ from linkwork.quantities.functions import (
     frame_jacobian,
     mass_matrix,
 )
-from linkwork.quantities.scales import scales_of
+from linkwork.quantities.scales import scales_of, singular_mass_matrix
 
 KKT_RANK = 1e-10
 """Singular values of rows, in the metric of inertia, below this part of the largest are zeros."""
@@ -48,8 +48,13 @@ def solve_kkt(
     scale = np.where(on, np.sqrt(mu / np.maximum(R, 1e-300)), 0.0)
     # With M = L L', B = scale J L^-T and f = M^-1 force: a = f + L^-T y, the shortest y with B y = scale (k - J f)
     L = mass_factor(robot, q)
-    free = np.linalg.solve(M, force[..., None])
+    try:
+        free = np.linalg.solve(M, force[..., None])
+    except np.linalg.LinAlgError:  # a pivot that Cholesky's factor has as the root of rounding
+        raise singular_mass_matrix(robot, M) from None
     B = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2) * scale[..., None]
+    if not np.isfinite(B).all():
+        raise singular_mass_matrix(robot, M)
     unitless = B / np.sqrt(scales_of(robot).rows)[..., None] / np.where(scale > 0, scale, 1.0)[..., None]
     s = np.linalg.svd(unitless, compute_uv=False)
     cut = np.where(s.max(axis=-1, initial=0.0) > 0, rank_cut(robot, q, s, J), 0.0)

@@ -19,7 +19,6 @@ from linkwork.inputs import named_options
 from linkwork.mechanism.actuators import checked_actuator
 from linkwork.mechanism.contacts import Chosen, ContactChoice, ContactOptions, part_contacts
 from linkwork.mechanism.joint_options import JointOptions, check_options, dynamics_of, limits_of
-from linkwork.mechanism.leaves import check_leaves
 from linkwork.mechanism.mechanism import Mechanism
 from linkwork.mechanism.mounting import Part, activations_of
 from linkwork.mechanism.outboard import OutboardParts, SensorOnGraph
@@ -37,6 +36,7 @@ from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.sensors import Sensor
 from linkwork.model.shapes import Ground, Role, Shape, Solid, Surface, as_color
 from linkwork.model.tendons import Tendon
+from linkwork.quantities.leaves import check_leaves
 
 
 class Builder:

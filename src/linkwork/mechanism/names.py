@@ -11,13 +11,13 @@ import numpy as np
 
 from linkwork.errors import InputError
 from linkwork.inputs import suggest
-from linkwork.mechanism.leaves import check_leaves
 from linkwork.mechanism.outboard import kept_sensors
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
 from linkwork.model.contacts import changed_shapes
 from linkwork.model.model import Model
 from linkwork.model.parts import Actuator
+from linkwork.quantities.leaves import check_leaves
 
 M = TypeVar("M", bound=Model)
 

@@ -11,7 +11,6 @@ import numpy as np
 from linkwork.errors import ModelError
 from linkwork.mechanism.connections import ConnectionGraph
 from linkwork.mechanism.correspondence import Correspondence
-from linkwork.mechanism.leaves import check_leaves
 from linkwork.mechanism.mechanism import Mechanism
 from linkwork.mechanism.outboard import sensors_on_tree
 from linkwork.mechanism.topology import Graph, Tree, is_reversible
@@ -35,6 +34,7 @@ from linkwork.model.parts import Frame
 from linkwork.model.placement import Placement
 from linkwork.model.spanning import Edge, spanning_tree
 from linkwork.quantities.evaluator import Evaluator
+from linkwork.quantities.leaves import check_leaves
 
 
 @dataclass(frozen=True)

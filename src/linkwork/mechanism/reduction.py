@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.mechanism.leaves import check_leaves
 from linkwork.mechanism.names import kept_activations
 from linkwork.mechanism.outboard import locked_sensors
 from linkwork.mechanism.topology import Tree
@@ -41,6 +40,7 @@ from linkwork.model.parts import Actuator, Frame, TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.tendons import Tendon
 from linkwork.quantities.functions import constraint_error
+from linkwork.quantities.leaves import check_leaves
 
 M = TypeVar("M", bound=Model)
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from linkwork.errors import ModelError, UnsupportedFeature
+import numpy as np
+
+from linkwork.errors import ModelError, NotFinite, SingularMassMatrix, UnsupportedFeature
 from linkwork.mechanism import Builder, Mechanism
-from linkwork.mechanism.leaves import moved_too_freely
 from linkwork.model.arrays import VectorLike
 from linkwork.model.constraints import Constraint, Coupling, JointCoupling, JointLock
 from linkwork.model.contacts import ContactPair
@@ -21,6 +22,7 @@ from linkwork.model.tendons import Tendon
 from linkwork.parsing.appearance import LinkShape
 from linkwork.parsing.options import Inertias
 from linkwork.parsing.xml import Location, located, warn
+from linkwork.quantities.leaves import moved_too_freely
 
 ROOT_JOINT = "root_joint"
 
@@ -110,12 +112,31 @@ class LocatedBuilder:
         except ModelError as e:
             hint = "; or load with inertias='trust' to accept it" if "moments of inertia" in str(e) else ""
             raise self.where(e.subject).error(f"{e}{hint}", type(e)) from e
+        self._refuse_negative_energy(robot)
         if self._inertias == "warn":
             self._warn_of_inertias(robot)
             undetermined = moved_too_freely(robot.joints, robot.inertias)
             if undetermined is not None:
                 warn(self.where(undetermined[0]), undetermined[1])
         return robot
+
+    def _refuse_negative_energy(self, robot: Mechanism) -> None:
+        """An error where bodies have negative moments of inertia that others do not make up for.
+
+        Files of real robots have such bodies; as long as the mass matrix is positive definite, they do no harm.
+        """
+        least = {body: float(np.linalg.eigvalsh(y.rotational)[0]) for body, y in robot.inertias.items()}
+        if min(least.values(), default=0.0) >= 0:
+            return
+        from linkwork.quantities.scales import check_kinetic_energy  # few files need what it imports
+
+        try:
+            check_kinetic_energy(robot)
+        except (NotFinite, SingularMassMatrix) as e:
+            body = min(least, key=least.__getitem__)
+            raise self.where(body).error(
+                f"body '{body}' has a negative moment of inertia, {least[body]:.4g} kg m², and {e}"
+            ) from None
 
     def _warn_of_inertias(self, robot: Mechanism) -> None:
         """One warning for all bodies of the file, on the line of the first."""

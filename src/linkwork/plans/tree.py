@@ -13,7 +13,7 @@ Body 0 is the world. Body ``i`` hangs on ``parent[i] < i``, at rest at rotation 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.joints import DOF, PRISMATIC, REVOLUTE, SPHERICAL, atoms_of
 from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
+from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.plans.kernel_frames import TreeAtom, kernel_frames, rounded, rounded_rotation
 from linkwork.plans.layout import Integers, Layout
@@ -313,8 +314,13 @@ def merged(x: npt.ArrayLike, size: float = 0.0, known: npt.ArrayLike = ()) -> Fl
 
 def size_of(mechanism: Model) -> float:
     """Meters: the largest size of a body or distance of joints on one, which round-off in offsets is measured by."""
-    sizes = [float(np.abs(joint.placement.position).max()) for joint in mechanism.joints if joint.parent != WORLD]
-    for inertia in mechanism.inertias.values():
+    return largest_size(mechanism.joints, mechanism.inertias)
+
+
+def largest_size(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> float:
+    """The same of joints and inertias that are no mechanism yet."""
+    sizes = [float(np.abs(joint.placement.position).max()) for joint in joints if joint.parent != WORLD]
+    for inertia in inertias.values():
         if inertia.mass > 0:
             radius = np.sqrt(max(float(np.trace(inertia.rotational)), 0.0) / inertia.mass)
             sizes += [float(np.abs(inertia.com).max()), float(radius)]

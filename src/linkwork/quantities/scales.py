@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.errors import NotFinite
+from linkwork.errors import NotFinite, SingularMassMatrix
 from linkwork.inputs import Quantity
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
@@ -63,9 +63,7 @@ class Scales:
 @computed_once
 def scales_of(robot: Model) -> Scales:
     """The scales of a robot."""
-    mass_matrix = quantity(robot, "mass_matrix")
-    poses = _poses(robot)
-    matrices = [mass_matrix(q) for q in poses]
+    poses, matrices = _mass_matrices(robot)
     joints = np.median([np.diag(M) for M in matrices], axis=0)
     moments = joints[_rotating(robot)]
     mass = robot.mass or float(joints.max(initial=0.0)) or 1.0
@@ -75,7 +73,8 @@ def scales_of(robot: Model) -> Scales:
     joints = np.where(joints > 0, joints, whole)
     if robot.nc:
         jacobian = quantity(robot, "constraint_jacobian")
-        felt = np.array([_delassus_diagonal(M, J) for M, J in zip(matrices, _defined(jacobian, poses), strict=True)])
+        rows_at = zip(matrices, _defined(jacobian, poses), strict=True)
+        felt = np.array([_delassus_diagonal(robot, M, J) for M, J in rows_at])
         least = (1 / moment, 1 / mass)
         rows = np.concatenate(
             [_of_constraint(robot, c, felt[:, robot.row_slice(c.name)], least) for c in robot.constraints]
@@ -90,6 +89,19 @@ def quantity(robot: Model, name: Quantity) -> Evaluator:
     """A quantity at a few configurations: of most robots, the text as it stands is quicker than compiling it."""
     made = Evaluator(robot, name)
     return made.plain() if robot.nv <= PLAIN else made
+
+
+def check_kinetic_energy(robot: Model) -> None:
+    """Raise `SingularMassMatrix` where the robot moves with negative kinetic energy."""
+    for M in _mass_matrices(robot)[1]:
+        if np.linalg.eigvalsh(_scaled(M)).min(initial=0.0) < -MASSLESS:
+            raise singular_mass_matrix(robot, M)
+
+
+def _mass_matrices(robot: Model) -> tuple[list[Floats], list[Floats]]:
+    """A few configurations, and the mass matrix at each."""
+    poses, mass_matrix = _poses(robot), quantity(robot, "mass_matrix")
+    return poses, [mass_matrix(q) for q in poses]
 
 
 def _poses(robot: Model) -> list[Floats]:
@@ -131,12 +143,41 @@ def _rotating(robot: Model) -> list[int]:
     return result
 
 
-def _delassus_diagonal(M: Floats, J: Floats) -> Floats:
+def singular_mass_matrix(robot: Model, M: Floats) -> SingularMassMatrix:
+    """The error that names the joint which moves the least, or moves less than nothing, ``M: (..., nv, nv)``."""
+    values, vectors = np.linalg.eigh(_scaled(M.reshape(-1, robot.nv, robot.nv)))
+    worst = values[:, 0].argmin()
+    joint = next(j.name for j in robot.joints if np.abs(vectors[worst, :, 0]).argmax() < robot.v_slice(j.name).stop)
+    if values[worst, 0] < -MASSLESS:
+        return SingularMassMatrix(
+            f"the mass matrix of '{robot.name}' is not positive definite: joint '{joint}' moves with negative kinetic "
+            "energy. Check the inertias of its bodies: load with inertias='check' names those that cannot be",
+            joint=joint,
+        )
+    return SingularMassMatrix(
+        f"the mass matrix of '{robot.name}' is singular: joint '{joint}' moves no mass here. Give its body an inertia, "
+        "or the joint an armature, or use a proximal method where constraints hold it",
+        joint=joint,
+    )
+
+
+def _scaled(M: Floats) -> Floats:
+    """Mass matrices in units of their diagonals, which are ones or zeros then, ``(..., nv, nv)``."""
+    d = np.sqrt(np.abs(np.diagonal(M, axis1=-2, axis2=-1)))
+    d = np.where(d > 0, d, 1.0)
+    result: Floats = M / (d[..., :, None] * d[..., None, :])
+    return result
+
+
+def _delassus_diagonal(robot: Model, M: Floats, J: Floats) -> Floats:
     """``diag(J M^-1 J')``; joints that move no mass at all are left out."""
     moved = np.diag(M) > 0
     d = np.sqrt(np.diag(M)[moved])
     scaled = M[np.ix_(moved, moved)] / np.outer(d, d)
-    L = np.linalg.cholesky(scaled + MASSLESS * np.eye(len(d)))
+    try:
+        L = np.linalg.cholesky(scaled + MASSLESS * np.eye(len(d)))
+    except np.linalg.LinAlgError:
+        raise singular_mass_matrix(robot, M) from None
     B = np.linalg.solve(L, (J[:, moved] / d).T)
     result: Floats = (B * B).sum(axis=0)
     return result

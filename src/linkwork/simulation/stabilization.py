@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.closure.mobility import MASSLESS, mass_factor
 from linkwork.errors import InputError
 from linkwork.inputs import Auto, TimeConstant, above_zero
 from linkwork.kernels.stage import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
@@ -111,7 +112,8 @@ def passive_parameters(robot: Model, passive: bool, limits: bool, at: npt.ArrayL
     for joint in plain:
         table[robot.v_slice(joint.name), REST] = joint.rest
     if limits and plain:
-        inertia = 1.0 / np.diagonal(np.linalg.inv(mass_matrix(robot, at)))
+        L = mass_factor(robot, np.asarray(at, dtype=np.float64), MASSLESS)
+        inertia = 1.0 / (np.linalg.inv(L) ** 2).sum(axis=0)  # one over the diagonal of M^-1 = L^-T L^-1
         for joint in plain:
             k, i = robot.v_slice(joint.name), robot.q_slice(joint.name)
             low, high = robot.lower[i], robot.upper[i]

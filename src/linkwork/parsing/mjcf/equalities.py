@@ -170,7 +170,8 @@ def _tendons(node: Node, model: References, options: dict[str, Any]) -> Constrai
 
     Of fixed tendons ``L = sum of c (q - ref)``: where no polynomial mixes joints, they are couplings of joints.
     """
-    used = [_tendon(node, name, model) for name in ("tendon1", "tendon2") if node.get(name) is not None]
+    names = ("tendon1", "tendon2") if node.get("tendon2") is not None else ("tendon1",)
+    used = [_tendon(node, name, model) for name in names]
     a0, *rising = _polynomial(node)
     if any(tendon.is_spatial for tendon, _ in used) or (
         len(used) > 1 and any(rising[1:]) and len(used[1][0].joints) > 1

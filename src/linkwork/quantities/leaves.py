@@ -13,22 +13,37 @@ from linkwork.model.arrays import Floats
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import FREE, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Joint, atoms_of
 from linkwork.model.parts import TreeJoint
+from linkwork.plans.kernel_frames import ROUND_OFF
+from linkwork.plans.tree import largest_size
+
+LIGHTEST = float(np.finfo(np.float64).eps)
+"""A body that has mass, and less than this part of the heaviest one, is no body beside it; rotors may have none."""
 
 
 def check_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> None:
     """Raise `ModelError` for a leaf that its joint moves without moving any mass: its acceleration is undetermined."""
     parents = {j.parent for j in joints}
+    size, heaviest = largest_size(joints, inertias), max((y.mass for y in inertias.values()), default=0.0)
     for joint in joints:
         if joint.child in parents or (joint.armature > 0).all():
             continue
         inertia = inertias[joint.child]
-        if _least_inertia(joint.type, inertia) <= 0:
-            raise ModelError(
-                f"joint '{joint.name}' ({joint.type.kind_name}) moves body '{joint.child}', which has no "
-                f"{'mass' if inertia.mass == 0 else 'inertia about its axis'} and carries no other body: "
-                "its acceleration would be undetermined. Give the body an inertia, the joint an armature, or fix it",
-                subject=joint.name,
-            )
+        if inertia.mass == 0 and not inertia.rotational.any():
+            lacks = "no mass"
+        elif 0 < inertia.mass < LIGHTEST * heaviest:
+            lacks = f"{inertia.mass:.3g} kg, which is rounding beside the {heaviest:.3g} kg of another body,"
+        elif (least := _least_inertia(joint.type, inertia, size)) < 0:
+            lacks = f"a negative inertia about its axis, {least:.3g} kg m²,"
+        elif least == 0:
+            lacks = f"no inertia about its axis (or rounding of one, in a robot of {size:.3g} m)"
+        else:
+            continue
+        raise ModelError(
+            f"joint '{joint.name}' ({joint.type.kind_name}) moves body '{joint.child}', which has {lacks} and carries "
+            "no other body: its acceleration would be undetermined. Give the body an inertia, the joint an armature, "
+            "or fix it",
+            subject=joint.name,
+        )
 
 
 def moved_too_freely(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> tuple[str, str] | None:
@@ -56,8 +71,8 @@ def moved_too_freely(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia
     return None
 
 
-def _least_inertia(type: Joint, inertia: Inertia) -> float:
-    """The least inertia that a motion of the joint moves, as a part of what there is; zero for round-off."""
+def _least_inertia(type: Joint, inertia: Inertia, size: float) -> float:
+    """The least inertia that a motion of the joint moves; zero for what is round-off in a robot of this size."""
     atom = atoms_of(type)[-1]
     about_origin, about_com = inertia.about_origin(), inertia.rotational
     rotational: dict[int, list[tuple[Floats, Floats | None]]] = {
@@ -68,8 +83,10 @@ def _least_inertia(type: Joint, inertia: Inertia) -> float:
         PLANAR: [(about_com, atom.axis)],  # free to turn about the center of mass
         FREE: [(about_com, None)],
     }
+    scale = inertia.mass * size**2  # kernels take moments that are round-off of this for zero
     moved = [inertia.mass] if atom.kind in (PRISMATIC, PLANAR, FREE) else []
     for I, axis in rotational[atom.kind]:
         part = float(np.linalg.eigvalsh(I)[0] if axis is None else axis @ I @ axis)
-        moved.append(part if part > 1e-14 * float(np.trace(about_origin)) else 0.0)
+        zero = max(1e-14 * abs(float(np.trace(about_origin))), ROUND_OFF * scale)
+        moved.append(part if abs(part) > zero else 0.0)
     return min(moved)
