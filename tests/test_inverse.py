@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import product
+from typing import Any
 
+import mujoco
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -19,6 +21,7 @@ from gauss import Problem, closed_state, distance
 from linkwork.dynamics.inverse import METHODS
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.scales import joint_units, typical_row_units
+from robots import model_file
 from states import Floats, assert_close
 from test_assemble_batches import LOOPED, closed_pose, robot_of
 
@@ -633,6 +636,100 @@ def test_torques_beyond_the_limits_of_motors_are_reported(robot: Mechanism, beyo
     assert set(s.beyond_limits) == (set() if beyond is None else {"hinge"})
     if beyond is not None:
         assert s.beyond_limits["hinge"] == pytest.approx(beyond)
+
+
+LIMITED = """<mujoco><worldbody>
+<body><joint name="a" axis="0 1 0" actuatorfrcrange="-30 20" actuatorfrclimited="true"/>
+<geom type="capsule" size=".05" fromto="0 0 0 .5 0 0"/><site name="s" pos=".3 0 .1"/>
+<body pos=".5 0 0"><joint name="b" axis="0 1 0" range="-1 1"/><geom type="capsule" size=".05" fromto="0 0 0 .5 0 0"/>
+<site name="t" pos=".2 0 .1"/>
+<body pos=".5 0 0"><joint name="c" type="slide" axis="1 0 0"/><geom size=".1"/></body></body></body></worldbody>
+<tendon><spatial name="rope"><site site="s"/><site site="t"/></spatial>
+<fixed name="sum" actuatorfrcrange="-2 3" actuatorfrclimited="true"><joint joint="a" coef=".7"/>
+<joint joint="c" coef="-1.3"/></fixed></tendon>
+<actuator>
+<motor joint="a" gear="-8" ctrlrange="-2 3" ctrllimited="true" forcerange="-1.5 9" forcelimited="true"/>
+<general joint="a" gainprm="4" ctrlrange="-1 2" ctrllimited="true"/>
+<position joint="b" kp="50" kv="3" ctrlrange="-1 1" ctrllimited="true" forcerange="-40 25" forcelimited="true"/>
+<motor tendon="rope" gear="2" ctrlrange="-3 5" ctrllimited="true"/>
+<motor tendon="sum" gear="3" ctrlrange="-9 9" ctrllimited="true"/>
+<damper joint="c" kv="6" ctrlrange="0 2"/>
+</actuator></mujoco>"""
+"""Gears, gains, ranges of commands, forces, joints and tendons; a servo, a damper, a spatial tendon."""
+
+
+def test_torque_limits_are_the_least_and_the_largest_that_mujocos_actuators_make() -> None:
+    robot, model = lw.loads(LIMITED, "mjcf"), mujoco.MjModel.from_xml_string(LIMITED)
+    data, rng = mujoco.MjData(model), np.random.default_rng(2)
+    corners = list(product(*model.actuator_ctrlrange))
+    q, v = robot.random(rng, 6), rng.normal(size=(6, robot.nv))
+    lower, upper = lw.torque_limits(robot, q, v)
+    for k in range(6):
+        data.qpos[:], data.qvel[:] = q[k], v[k]
+        made = []
+        for data.ctrl[:] in corners:
+            mujoco.mj_fwdPosition(model, data)
+            mujoco.mj_fwdVelocity(model, data)
+            mujoco.mj_fwdActuation(model, data)
+            made.append(data.qfrc_actuator.copy())
+        assert_close(lower[k], np.min(made, axis=0), 1e-12)
+        assert_close(upper[k], np.max(made, axis=0), 1e-12)
+    assert (lower.min(axis=0) >= -robot.effort_limit).all() and (upper.max(axis=0) <= robot.effort_limit).all()
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("name", "joint", "most"),
+    [
+        ("booster_t1/T1_23dof_parallel_nomesh.xml", "aahead_yaw_joint", 7.0),  # forcerange of a motor
+        ("panda/panda_nomesh.xml", "joint4", 87.0),  # of a servo, whose range of commands is in radians
+        ("digit/digit-v3_nomesh.xml", "left-hip-roll", 126.682458),  # commands of 1.583530725 by a gear of 80
+    ],
+)
+def test_torque_limits_of_real_robots(name: str, joint: str, most: float) -> None:
+    robot = lw.load(model_file(name), contacts=False)
+    q = robot.poses.get("home", robot.poses["qpos0"])
+    lower, upper = lw.torque_limits(robot, q, np.zeros(robot.nv))
+    k = robot.v_index(joint)
+    assert (-lower[k], upper[k], robot.effort_limit[k]) == pytest.approx((most, most, most), rel=1e-9)
+
+
+def held_by(**law: Any) -> Mechanism:
+    """The arm with one actuator of gear 2."""
+    return arm(np.inf).with_actuators(lw.Actuator("motor", "hinge", (2.0,), **law))
+
+
+SERVO: dict[str, Any] = {"gain": (100.0, 0.0, 0.0), "bias": (0.0, -100.0, -10.0)}
+
+
+@pytest.mark.parametrize(
+    ("robot", "limits", "effort"),
+    [
+        (held_by(), (-np.inf, np.inf), np.inf),
+        (held_by(force_limits=(-3.0, 4.0)), (-6.0, 8.0), 8.0),
+        (held_by(limits=(-1.0, 2.0), gain=(5.0, 0.0, 0.0)), (-10.0, 20.0), 20.0),
+        (held_by(limits=(-1.0, 2.0), gain=(-5.0, 0.0, 0.0), force_limits=(-8.0, 3.0)), (-16.0, 6.0), 16.0),
+        # l = 0.2, rate 0.4: 100 u - 20 - 4
+        (held_by(**SERVO, limits=(0.2, 0.3)), (-8.0, 12.0), np.inf),
+        (held_by(**SERVO, limits=(-3.0, 3.0), force_limits=(-7.0, 6.0)), (-14.0, 12.0), 14.0),
+        (held_by(dynamics="filter", limits=(-1.0, 2.0)), (-2.0, 4.0), 4.0),
+        (held_by(dynamics="integrator", limits=(-1.0, 2.0), activation_limits=(0.0, 3.0)), (0.0, 6.0), 6.0),
+    ],
+)
+def test_torque_limits_are_those_of_forces_and_gains(
+    robot: Mechanism, limits: tuple[float, float], effort: float
+) -> None:
+    found = lw.torque_limits(robot, [0.1], [0.2])
+    assert (found[0][0], found[1][0]) == pytest.approx(limits, rel=1e-12)
+    assert robot.effort_limit[0] == pytest.approx(effort, rel=1e-12)
+    s = lw.InverseDynamics(robot, "actuated").solve([[0.1], [-0.2]], [0.2], [0.0])
+    assert ("hinge" in s.beyond_limits) == bool((s.torque[:, 0] < limits[0]).any())
+
+
+def test_an_actuator_that_is_not_modeled_has_no_limits_that_are_known() -> None:
+    robot = held_by(refused="a <muscle>")
+    with pytest.raises(lw.UnsupportedFeature, match="a <muscle>"):
+        lw.torque_limits(robot, [0.1], [0.2])
 
 
 def test_of_a_batch_each_state_says_by_how_much_it_is_beyond() -> None:

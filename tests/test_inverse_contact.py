@@ -550,6 +550,32 @@ def test_limits_are_kept_by_other_contact_forces() -> None:
     assert np.linalg.norm(s.contacts.force) > np.linalg.norm(free.contacts.force)
 
 
+def servo(joint: str, most: float, angle: float) -> lw.Actuator:
+    """A position servo that may turn by 0.3 rad about an angle."""
+    law = {"gain": (200.0, 0.0, 0.0), "bias": (0.0, -200.0, -5.0), "force_limits": (-most, most)}
+    return lw.Actuator(joint, joint, (1.0,), limits=(angle - 0.3, angle + 0.3), **law)  # type: ignore[arg-type]
+
+
+def test_limits_of_servos_are_those_of_the_state() -> None:
+    """Forces of servos are clamped, and near the end of their range they have less; each state of a batch its own."""
+    robot, q = legged_with(1e3)
+    x = (q, np.zeros(robot.nv), np.zeros(robot.nv))
+    free = lw.InverseDynamics(robot, contacts=True).solve(*x)
+    most = 0.6 * float(np.abs(free.torque).max())
+    angles = {j.name: float(q[robot.q_index(j.name)]) for j in robot.joints if j.actuated}
+    weak = robot.with_actuators(*(servo(name, most, at) for name, at in angles.items()))
+    inverse = lw.InverseDynamics(weak, contacts=True, limits=True)
+    held = inverse.solve(*x)
+    assert held.feasible and not held.beyond_limits and np.abs(held.torque).max() <= most
+    assert lw.InverseDynamics(weak, contacts=True).solve(*x).beyond_limits
+    ended = robot.with_actuators(*(servo(name, most, at - 0.29 * np.sign(at)) for name, at in angles.items()))
+    lower, upper = lw.torque_limits(ended, *x[:2])
+    both = lw.InverseDynamics(ended, contacts=True, limits=True).solve(np.stack([q, q]), *x[1:])
+    assert (lower[6:].max() > -most or upper[6:].min() < most) and not both.beyond_limits
+    with pytest.raises(lw.UnsupportedFeature, match="change with the state"):
+        inverse.bind(*x, out=np.zeros(robot.nv))
+
+
 # Backends, batches, units ------------------------------------------------------------------------------------------
 
 

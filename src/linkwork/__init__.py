@@ -118,6 +118,7 @@ if TYPE_CHECKING:
         tendon_jacobian,
         tendon_length,
         tendon_velocity,
+        torque_limits,
     )
     from linkwork.quantities.counts import OperationCount
     from linkwork.quantities.evaluator import Evaluator, operation_count
@@ -218,6 +219,7 @@ _LAZY = {
         "tendon_jacobian",
         "tendon_length",
         "tendon_velocity",
+        "torque_limits",
     ),
     "linkwork.quantities.functions": (
         "Energy",
@@ -487,6 +489,7 @@ __all__ = [
     "tendon_velocity",
     "terms",
     "to_device",
+    "torque_limits",
     "where",
     "zoo",
 ]

@@ -15,14 +15,16 @@ import numpy as np
 from linkwork.closure.clusters import dof_names, ties_of
 from linkwork.errors import InputError
 from linkwork.kernels.contact.frames import NO_CONTACT
-from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 from linkwork.plans.contact_forces import contact_forces_tree
 from linkwork.plans.contacts import contact_slots
 from linkwork.plans.tree import Tree
+from linkwork.quantities.actuation import torque_limits
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import joint_units, scales_of
 
+UNBOUNDED = 1e30
+"""A bound that no torque reaches."""
 PIVOT = 2
 """Where the last output of `kernels.contact_forces` has the least pivot."""
 
@@ -56,19 +58,25 @@ def bearing_robot(robot: Model, contacts: bool | str | Sequence[str]) -> Model:
     return replace(robot, contacts=tuple(known[name] for name in dict.fromkeys(names)))
 
 
-def bearing_tree(
-    robot: Model, frames: Sequence[str], driven: Sequence[int], limits: tuple[Floats, Floats] | None
-) -> Tree:
-    """The arrays of a robot for `kernels.contact_forces`; ``limits`` are the least and largest torques to keep."""
-    bounds = {}
-    if limits is not None:
-        lower, upper = limits
-        bounds = {k: (lower[k], upper[k]) for k in driven if np.isfinite(lower[k]) or np.isfinite(upper[k])}
-    return contact_forces_tree(robot, frames, ties_of(robot), set(driven), bounds)
+def bearing_tree(robot: Model, frames: Sequence[str], driven: Sequence[int], limits: bool) -> Tree:
+    """The arrays of a robot for `kernels.contact_forces`; with ``limits``, torques that have some are chosen."""
+    limited: set[int] = set()
+    if limits:
+        bounds = torque_limits(robot, robot.neutral(), np.zeros(robot.nv))
+        limited = set(driven) & set(np.flatnonzero(np.isfinite(bounds).any(axis=0)).tolist())
+    return contact_forces_tree(robot, frames, ties_of(robot), set(driven), limited)
+
+
+def with_torque_limits(settings: Array, tree: Tree, limits: tuple[Array, Array] | None) -> Array:
+    """The input ``settings`` with the least and largest of the torques that are chosen, ``(..., nsettings)``."""
+    none = np.full(tree.nv, UNBOUNDED)
+    bounds = np.stack((-none, none) if limits is None else limits, axis=-1)[..., tree.chosen_dof, :]
+    flat = np.clip(bounds, -UNBOUNDED, UNBOUNDED).reshape(*bounds.shape[:-2], -1).astype(settings.dtype)
+    return np.concatenate([np.broadcast_to(settings, (*flat.shape[:-1], len(settings))), flat], axis=-1)
 
 
 def bearing_settings(robot: Model, max_gap: float | None, dtype: str) -> Array:
-    """The input ``settings`` of `kernels.contact_forces`."""
+    """The input ``settings`` of `kernels.contact_forces`, without limits of torques."""
     length, single = scales_of(robot).length, dtype == "float32"
     most = MAX_GAP * length if max_gap is None else max_gap
     values = [

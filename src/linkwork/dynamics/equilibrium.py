@@ -160,7 +160,8 @@ def equilibrium(robot: Model, q: npt.ArrayLike | None = None, *, max_iterations:
         )
     multipliers = np.zeros(robot.nc)
     multipliers[balance.rows] = forces
-    return Equilibrium(torque, np.zeros(robot.nv), multipliers, robot, at, worst)
+    still = np.zeros(robot.nv)
+    return Equilibrium(torque, still, multipliers, robot, at, worst, state=(at, still))
 
 
 def _settling_step(balance: _Balance, start: Floats, q: Floats) -> Floats:

@@ -29,9 +29,10 @@ from linkwork.dynamics.contact_forces import (
     bearing_settings,
     bearing_tree,
     missing,
+    with_torque_limits,
 )
 from linkwork.dynamics.derivatives import JacobiansOf, regressor
-from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs, torque_limits
+from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
 from linkwork.dynamics.loop_inverse_derivatives import inverse_derivatives
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, InverseMethod, not_negative
@@ -42,7 +43,9 @@ from linkwork.kernels.contact_forces import CONTACT_FORCES
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuated import actuated_tree
+from linkwork.plans.contact_forces import SETTINGS as BALANCE_SETTINGS
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
+from linkwork.quantities.actuation import torque_limits
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.parameters import ParameterNames
@@ -86,8 +89,8 @@ class InverseDynamics(ClusterEvaluator):
     """Torques that make a robot accelerate as given: ``tau = id(q, v, a)``, the inverse of `ForwardDynamics`.
 
     By default the robot's constraints are honored: ``ForwardDynamics(robot)(q, v, tau + p).acceleration`` is ``a``,
-    with ``p`` the `passive_forces` of springs and dampers, and accelerations that the constraints do not allow are an
-    error. With loops, many torques do the same; by default the independent joints push.
+    with ``p`` the `passive_forces` and `tendon_forces` of springs and dampers, and accelerations that constraints do
+    not allow are an error. With loops, many torques do the same; by default the independent joints push.
 
     A ``method`` that is named takes of ``a`` the accelerations of the independent joints, and the others follow; `rnea`
     knows no constraints: its torques are those of the tree. `solve` gives the forces of constraints as well (none by
@@ -105,9 +108,9 @@ class InverseDynamics(ClusterEvaluator):
         robot: The mechanism.
         method: Who pushes, see `METHODS`. ``"auto"``: of a robot with enabled constraints the independent joints, as by
             `cluster`, with an error for accelerations that the constraints do not allow; of another, `rnea`.
-        passive: Springs and dampers of joints do their part (`passive_forces`), as in `simulate`: torques are what is
-            left for motors. Without, they are ``M a + c`` alone. Gravity compensation and springs of tendons of MJCF
-            files are not among them: take `gravity_compensation` and `tendon_forces` off as well.
+        passive: Springs and dampers of joints and tendons do their part (`passive_forces`, `tendon_forces`), as in
+            `simulate`: torques are what is left for motors. Without, they are ``M a + c`` alone. Gravity compensation
+            of MJCF files is not among them: take `gravity_compensation` off as well.
         wrenches: Names of the frames that external wrenches act on, as for `ForwardDynamics`.
         contacts: Contacts that bear load: all pairs of the robot (True), or those of some names. The method is
             `actuated` then.
@@ -150,6 +153,9 @@ class InverseDynamics(ClusterEvaluator):
             self.method = "actuated"
         elif self.limits or max_gap is not None:
             raise InputError("limits and max_gap are for contacts that bear load: say contacts=True")
+        self._limits_vary = self.limits and any(
+            a.has_feedback or (a.tendon and robot.tendon(a.tendon).is_spatial) for a in robot.actuators
+        )
         self.passive = bool(passive)
         self._exact = method == "auto" and bound
         self._spreads = self.method in ("actuated", "least")
@@ -183,8 +189,7 @@ class InverseDynamics(ClusterEvaluator):
     def _plan(self) -> Tree:
         robot, frames = self.robot, self.frames
         if self._bears:
-            limits = torque_limits(robot) if self.limits else None
-            return bearing_tree(self._bearing, frames, driven_dofs(robot).tolist(), limits)
+            return bearing_tree(self._bearing, frames, driven_dofs(robot).tolist(), self.limits)
         match self.method:
             case "rnea":
                 return tree_of(robot, frames)
@@ -206,7 +211,10 @@ class InverseDynamics(ClusterEvaluator):
             dtype = self._dtype.name
             if self._bears:
                 points = np.zeros((self.program.tree.ngiven, 7), dtype)
-                self._parameters = (points, bearing_settings(self.robot, self.max_gap, dtype))
+                settings = bearing_settings(self.robot, self.max_gap, dtype)
+                rest = self.robot.neutral(), np.zeros(self._nv)
+                limits = torque_limits(self.robot, *rest) if self.limits else None
+                self._parameters = (points, with_torque_limits(settings, self.program.tree, limits))
             elif self._spreads:
                 tolerance = RANK_TOLERANCE_SINGLE if dtype == "float32" else RANK_TOLERANCE
                 self._parameters = (np.array([tolerance], dtype),)
@@ -214,9 +222,19 @@ class InverseDynamics(ClusterEvaluator):
                 self._parameters = ()
         return self._parameters
 
-    def _extra(self, given: npt.ArrayLike | None) -> tuple[Any, ...]:
-        """The same with contact points of pairs of meshes, where there are such pairs."""
+    def _extra(
+        self, given: npt.ArrayLike | None, state: tuple[npt.ArrayLike, npt.ArrayLike] | None = None
+    ) -> tuple[Any, ...]:
+        """The same with contact points of pairs of meshes, where there are such pairs, and limits of this state."""
         held = self._settings
+        if self._limits_vary:
+            if state is None:
+                raise UnsupportedFeature(
+                    f"torque limits of '{self.robot.name}' change with the state, as those of servos and of spatial "
+                    "tendons do: call the evaluator, or solve(...); bound calls and products have constant limits"
+                )
+            limits = torque_limits(self.robot, *state)
+            held = held[0], with_torque_limits(held[1][:BALANCE_SETTINGS], self.program.tree, limits)
         if not self._bears:
             if given is not None:
                 raise InputError("contact points are for contacts that bear load: say contacts=True")
@@ -255,7 +273,7 @@ class InverseDynamics(ClusterEvaluator):
         W = self._no_wrenches if wrenches is None else wrenches
         P = self._given_parameters(parameters) if parameters else self._own_parameters
         if self.method != "rnea":
-            results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given)), P), out)
+            results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given, (q, v))), P), out)
             if self._exact and self._sees_results:
                 self._check_allowed(a, results[1])
             if self._bears and self._sees_results:
@@ -294,12 +312,12 @@ class InverseDynamics(ClusterEvaluator):
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
         W = self._no_wrenches if wrenches is None else wrenches
         P = self._given_parameters(parameters) if parameters else self._own_parameters
-        results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given)), P))
+        results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given, (q, v))), P))
         tau, full, multipliers = results[:3]
         if self._exact:
             self._check_allowed(a, full)
         bearing = self._contacts_of(results) if self._bears else None
-        return InverseSolution(tau, full, multipliers, self.robot, contacts=bearing)
+        return InverseSolution(tau, full, multipliers, self.robot, state=(q, v), contacts=bearing)
 
     def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
         if not self._spreads:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results of inverse dynamics: torques, forces of constraints and contacts; and what motors are there, and can do."""
+"""Results of inverse dynamics: torques, forces of constraints and contacts; and what motors there are."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.dynamics.contact_forces import BearingContacts
-from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
+from linkwork.quantities.actuation import torque_limits
 from linkwork.quantities.arguments import Array
+
+ROUNDING = 8.0
+"""A torque beyond its limit by less than so many times the last digit is at the limit."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class InverseSolution:
     multipliers: Array
     """Forces of all constraints in a row, ``(..., nc)``; of those that do the same, the smallest."""
     robot: Model = field(repr=False)
+    state: tuple[npt.ArrayLike, npt.ArrayLike] = field(repr=False, kw_only=True)
+    """The configuration and the joint velocities that it is for."""
     contacts: BearingContacts | None = field(default=None, repr=False, kw_only=True)
     """What contacts bear, where they do."""
 
@@ -62,10 +67,11 @@ class InverseSolution:
     def beyond_limits(self) -> Mapping[str, Array]:
         """Joints whose torques exceed what their motors have, and by how much at most, ``(...)``: N m or N.
 
-        Empty where limits are kept. Limits are those of `torque_limits`.
+        Empty where limits are kept, up to rounding. Limits are those of `torque_limits` in this state.
         """
-        lower, upper = torque_limits(self.robot)
-        over = np.maximum(np.maximum(self.torque - upper, lower - self.torque), 0.0)
+        lower, upper = torque_limits(self.robot, *self.state)
+        over = np.maximum(self.torque - upper, lower - self.torque)
+        over = np.where(over > ROUNDING * np.finfo(self.torque.dtype).eps * np.abs(self.torque), over, 0.0)
         result = {}
         for joint in self.robot.joints:
             most: Array = np.max(over[..., self.robot.v_slice(joint.name)], axis=-1, initial=0.0)
@@ -76,24 +82,6 @@ class InverseSolution:
     def _repr_html_(self) -> str:
         joints = {"torque": self.torque, "acceleration": self.acceleration}
         return state_tables("Inverse dynamics", self.robot, joints, {"force": self.multipliers})
-
-
-def torque_limits(robot: Model) -> tuple[Floats, Floats]:
-    """The least and the largest torques of all joints, ``(nv,)`` each; infinite where nothing limits them.
-
-    They are within the joint's effort limits and, where actuators drive a joint, within what their commands can make.
-    """
-    lower, upper = -robot.effort_limit, robot.effort_limit
-    for name in {a.joint for a in robot.actuators if not a.tendon}:
-        at = robot.v_slice(name)
-        least, most = np.zeros(at.stop - at.start), np.zeros(at.stop - at.start)
-        for actuator in (a for a in robot.actuators if a.joint == name):
-            for k, gear in enumerate(actuator.gear):
-                ends = (gear * actuator.limits[0], gear * actuator.limits[1]) if gear else (0.0, 0.0)
-                least[k] += min(ends)
-                most[k] += max(ends)
-        lower[at], upper[at] = np.maximum(lower[at], least), np.minimum(upper[at], most)
-    return lower, upper
 
 
 def driven_dofs(robot: Model) -> npt.NDArray[np.intp]:

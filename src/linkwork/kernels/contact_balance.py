@@ -32,7 +32,7 @@ from linkwork.kernels.contact.geometry import CONTACT_WORK, contact_geometry, gi
 from linkwork.kernels.contact_setup import body_rows, poses_of_shapes, world_poses
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
-from linkwork.plans.contact_forces import HEAD
+from linkwork.plans.contact_forces import HEAD, SETTINGS
 
 BALANCE_WORK: dict[str, Shape] = {
     **CLUSTER_RNEA.work,
@@ -71,6 +71,8 @@ class ContactForcesProblem(NamedTuple):
     """Of the robot."""
     rounding: Scalar
     """What ``J y`` is uncertain by, as a part of ``y``."""
+    limits: Array
+    """(2 nchosen,) between which numbers each chosen torque is."""
 
 
 class ContactForcesResult(NamedTuple):
@@ -142,6 +144,7 @@ def contact_forces_view(
         max_gap=settings[5],
         length=settings[6],
         rounding=settings[7],
+        limits=settings[SETTINGS : SETTINGS + 2 * tree.nchosen],
     )
     result = ContactForcesResult(
         tau=tau,

@@ -119,10 +119,10 @@ def torque_step(tree: Array, w: Array, p: int, y: Array, weight: Scalar) -> Scal
 
 
 @kernel
-def bounded_torque(tree: Array, p: int, x: Scalar, length: Scalar) -> Scalar:
+def bounded_torque(tree: Array, problem: ContactForcesProblem, p: int, x: Scalar) -> Scalar:
     """The torque within its limits that is nearest to ``x``."""
-    unit = torque_unit(tree, p, length)
-    return clamp(x, unit * tree.chosen_lower[p], unit * tree.chosen_upper[p])
+    unit = torque_unit(tree, p, problem.length)
+    return clamp(x, unit * problem.limits[2 * p], unit * problem.limits[2 * p + 1])
 
 
 @kernel
@@ -136,7 +136,7 @@ def forces_of_rows(tree: Array, w: Array, problem: ContactForcesProblem, result:
             result.forces[s, k] = f[k]
     for p in range(tree.nchosen):
         w.tx[p] = result.t0[p] + torque_step(tree, w, p, result.y, result.weight[0])
-        w.t[p] = bounded_torque(tree, p, w.tx[p], problem.length)
+        w.t[p] = bounded_torque(tree, problem, p, w.tx[p])
     for d in range(tree.nv):
         x = w.b[d]
         for s in range(tree.nslots):
@@ -161,7 +161,7 @@ def derivatives(tree: Array, w: Array, problem: ContactForcesProblem, result: Co
             w.contact_D[s, k] = D[k]
     for p in range(tree.nchosen):
         unit = torque_unit(tree, p, problem.length)
-        slope = clamp_slope(w.tx[p], unit * tree.chosen_lower[p], unit * tree.chosen_upper[p])
+        slope = clamp_slope(w.tx[p], unit * problem.limits[2 * p], unit * problem.limits[2 * p + 1])
         w.slopes[p] = slope / result.weight[0]
 
 
@@ -278,7 +278,7 @@ def slope(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactF
         f = project_cone(tree.friction[s], (at[0] + part * step[0], at[1] + part * step[1], at[2] + part * step[2]))
         x = x + (f[0] * step[0] + f[1] * step[1] + f[2] * step[2])
     for p in range(tree.nchosen):
-        t = bounded_torque(tree, p, w.tx[p] + part * w.Bd[p], problem.length)
+        t = bounded_torque(tree, problem, p, w.tx[p] + part * w.Bd[p])
         x = x + result.weight[0] * (t * w.Bd[p])
     return x
 
@@ -382,7 +382,7 @@ def contact_forces(tree: Array, w: Array, problem: ContactForcesProblem, result:
 CONTACT_FORCES = Algorithm(
     "contact_forces",
     contact_forces,
-    {**CLUSTER_RNEA.inputs, "given": ("ngiven", 7), "settings": (8,)},
+    {**CLUSTER_RNEA.inputs, "given": ("ngiven", 7), "settings": ("nbalance_settings",)},
     {
         "tau": ("nv",),
         "full": ("nv",),

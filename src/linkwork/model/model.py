@@ -263,8 +263,20 @@ class Model:
 
     @property
     def effort_limit(self) -> Floats:
-        """Limits of |tau|, ``(nv,)``."""
-        return self._gather("effort", of_limits=True)
+        """Limits of |tau|, ``(nv,)``: of joints, and what their actuators can make in any state. `torque_limits` has
+        what they can make in a state."""
+        effort = self._gather("effort", of_limits=True)
+        if any(a.tendon and self.tendon(a.tendon).is_spatial for a in self.actuators):
+            return effort  # moment arms of spatial tendons change
+        most, driven = np.zeros(self.nv), np.zeros(self.nv, dtype=bool)
+        for actuator in self.actuators:
+            arms = self.tendon(actuator.tendon).joints if actuator.tendon else {}
+            pulled = ((joint, (actuator.gear[0] * arm,)) for joint, arm in arms.items())
+            for joint, gears in (*actuator.gears, *pulled):
+                for k, gear in enumerate(gears, self.v_slice(joint).start):
+                    most[k] += abs(gear) * actuator.largest_force if gear else 0.0
+                    driven[k] |= gear != 0
+        return np.where(driven, np.minimum(effort, most), effort)
 
     @property
     def armature(self) -> Floats:

@@ -119,6 +119,25 @@ class Actuator:
         return replace(self, name=new(self.name), joint=joint, also=also, tendon=tendon)
 
     @property
+    def control_limits(self) -> tuple[float, float]:
+        """Range of what its gain multiplies: commands, or activations, which filters keep among commands."""
+        if not self.has_activation:
+            return self.limits
+        low, high = self.activation_limits
+        if self.dynamics == "integrator":
+            return low, high
+        return max(low, self.limits[0]), min(high, self.limits[1])
+
+    @property
+    def largest_force(self) -> float:
+        """The largest magnitude of its force in any state, before the gear; infinite where nothing limits it."""
+        low, high = self.force_limits
+        if not self.has_feedback and self.gain[0]:
+            ends = sorted(self.gain[0] * u + self.bias[0] for u in self.control_limits)
+            low, high = np.clip(ends, low, high).tolist()
+        return max(abs(low), abs(high))
+
+    @property
     def has_feedback(self) -> bool:
         """Whether its force depends on the state, as that of a servo does."""
         return any(self.gain[1:]) or any(self.bias[1:])

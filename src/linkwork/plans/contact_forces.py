@@ -9,9 +9,7 @@ where actuators of a cluster drive dependent joints, so that many torques do the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-
-import numpy as np
+from collections.abc import Sequence, Set
 
 from linkwork.model.model import Model
 from linkwork.plans.actuated import ACTUATED_TREE, actuated_tree
@@ -20,15 +18,14 @@ from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SI
 from linkwork.plans.layout import ragged
 from linkwork.plans.tree import Tree, build_tree
 
-UNBOUNDED = 1e30
-"""A bound that no torque reaches."""
-
+SETTINGS = 8
+"""Numbers of the input ``settings`` before the limits of chosen torques."""
 HEAD = 7
 """Numbers at the head of the last output: see `kernels.contact_forces`."""
 
 CONTACT_FORCES_TREE = ACTUATED_TREE.extended(
     "contact_forces",
-    sizes=(*CONTACT_SIZES, "nbalanced", "ndriven", "nchosen", "nentries", "nprogress"),
+    sizes=(*CONTACT_SIZES, "nbalanced", "ndriven", "nchosen", "nentries", "nbalance_settings", "nprogress"),
     integers={
         **CONTACT_INTEGERS,
         "balanced_dof": ("nbalanced",),  # independent degrees of freedom whose rows are balanced
@@ -38,11 +35,7 @@ CONTACT_FORCES_TREE = ACTUATED_TREE.extended(
         "chosen_count": ("nchosen",),
         "chosen_row": ("nentries",),
     },
-    floats={
-        **CONTACT_FLOATS,
-        "chosen_lower": ("nchosen",),  # between which numbers a torque is
-        "chosen_upper": ("nchosen",),
-    },
+    floats=CONTACT_FLOATS,
 )
 """A mechanism with its constraints, by clusters, its contacts, and rows that contact forces balance."""
 
@@ -52,9 +45,10 @@ def contact_forces_tree(
     frames: Sequence[str],
     dependent: DependentCoordinates,
     actuated: Set[int],
-    limits: Mapping[int, tuple[float, float]],
+    limited: Set[int],
 ) -> Tree:
-    """The arrays of a mechanism by clusters, with its contacts; ``limits`` of torques are by degree of freedom."""
+    """The arrays of a mechanism by clusters, with its contacts; torques of ``limited`` degrees of freedom are chosen
+    with contact forces."""
     tree = actuated_tree(mechanism, frames, dependent, actuated)
     _, bodies = build_tree(mechanism)
     balanced: list[int] = []
@@ -66,15 +60,14 @@ def contact_forces_tree(
         motors = tree.actuated_dof[at].tolist()
         redundant = not set(motors) <= set(free)
         for k in motors:
-            if redundant or k in limits:
+            if redundant or k in limited:
                 chosen[k] = [k] if k in free else free
         for k in free:
             (driven if k in motors and k not in chosen else balanced).append(k)
-    bounds = np.array([limits.get(k, (-np.inf, np.inf)) for k in chosen]).reshape(-1, 2)
-    bounds = np.clip(bounds, -UNBOUNDED, UNBOUNDED)
     entries = ragged(chosen.values())
     return CONTACT_FORCES_TREE.build(
         tree,
+        nbalance_settings=SETTINGS + 2 * len(chosen),
         nprogress=HEAD + 2 * tree.nv + len(chosen),
         balanced_dof=balanced,
         driven_dof=driven,
@@ -82,7 +75,5 @@ def contact_forces_tree(
         chosen_start=entries.start,
         chosen_count=entries.count,
         chosen_row=entries.entries,
-        chosen_lower=bounds[:, 0],
-        chosen_upper=bounds[:, 1],
         **contact_tables(mechanism, bodies),
     )

@@ -11,8 +11,12 @@ import numpy.typing as npt
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
+from linkwork.plans.actuation import BEYOND
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import evaluator_of
+
+NO_LIMIT = 1e-10 * BEYOND
+"""A torque beyond this is that of a command without a limit."""
 
 
 def actuator_torques(
@@ -62,6 +66,60 @@ def commands_and_activations(robot: Model, commands: npt.ArrayLike, act: npt.Arr
     except ValueError:
         raise InputError(f"leading axes do not broadcast: commands {u.shape[:-1]}, act {w.shape[:-1]}") from None
     return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (u, w)], axis=-1)
+
+
+def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Array]:
+    """The least and the largest torque of each degree of freedom, ``(..., nv)`` each; infinite where nothing limits it.
+
+    What actuators drive is limited by what they make of any commands in this state, with all that `actuator_torques`
+    clamps: ranges of commands, of forces, of tendons and of joints. A servo near the end of its control range has less
+    torque than elsewhere. Effort limits of joints hold as well. An actuator on several degrees of freedom has its
+    limits on each, which it may not reach on all at once.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+    """
+    at, rate = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
+    lead = np.broadcast_shapes(at.shape[:-1], rate.shape[:-1])
+    at, rate = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (at, rate))
+    effort = np.broadcast_to(robot.effort_limit, (*lead, robot.nv))
+    if not robot.actuators:
+        return -effort, effort.copy()
+    J, slope = _actuator_slopes(robot, at, rate)
+    low, high = np.clip([a.control_limits for a in robot.actuators], -BEYOND, BEYOND).T
+    active = [k for k, a in enumerate(robot.actuators) if a.has_activation]
+    limits = []
+    for worst, best in ((high, low), (low, high)):
+        # one row of commands for each degree of freedom, those which turn it the farthest
+        u = np.where(np.swapaxes(J * slope[..., None], -1, -2) > 0, best, worst)
+        tau = actuator_torques(robot, at[..., None, :], rate[..., None, :], u, u[..., active] if active else None)
+        limits.append(np.diagonal(tau, axis1=-2, axis2=-1))
+    driven = (J != 0).any(axis=-2)
+    lower, upper = (np.where(np.abs(x) < NO_LIMIT, x, np.copysign(np.inf, x)) for x in limits)
+    return np.where(driven, np.maximum(-effort, lower), -effort), np.where(driven, np.minimum(effort, upper), effort)
+
+
+def _actuator_slopes(robot: Model, q: Array, v: Array) -> tuple[Array, Array]:
+    """Moment arms of all actuators, ``(..., actuators, nv)``, and their gains, ``(..., actuators)``."""
+    arms = np.zeros((*q.shape[:-1], len(robot.actuators), robot.nv))
+    length = np.zeros(arms.shape[:-1])
+    number = {tendon.name: k for k, tendon in enumerate(robot.tendons)}
+    for a, actuator in enumerate(robot.actuators):
+        for joint, gears in actuator.gears:
+            in_q, in_v = robot.q_slice(joint), robot.v_slice(joint)
+            arms[..., a, in_v] += gears
+            if robot.joint(joint).type.nq == len(gears):
+                length[..., a] += q[..., in_q] @ np.array(gears)
+    pulling = [(a, number[x.tendon], x.gear[0]) for a, x in enumerate(robot.actuators) if x.tendon]
+    if pulling:
+        of, tendon, gear = (np.array(column) for column in zip(*pulling, strict=True))
+        arms[..., of, :] = gear[:, None] * tendon_jacobian(robot, q)[..., tendon, :]
+        length[..., of] = gear * tendon_length(robot, q)[..., tendon]
+    rate = (arms @ v[..., None])[..., 0]
+    g0, g1, g2 = np.array([actuator.gain for actuator in robot.actuators]).T
+    return arms, g0 + g1 * length + g2 * rate
 
 
 class Activations(NamedTuple):
@@ -156,7 +214,7 @@ def tendon_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None = None)
 def tendon_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
     """Torques of the tendons' springs and dampers, ``(..., nv)``: their part of MuJoCo's ``qfrc_passive``.
 
-    Simulations apply them, as they do springs of joints (`passive_forces`); inverse dynamics does not.
+    Simulations and inverse dynamics apply them, as they do springs of joints (`passive_forces`).
 
     Args:
         robot: The mechanism.
