@@ -16,6 +16,7 @@ from linkwork.mechanism import Mechanism
 from linkwork.simulation.python_steps import PythonStepper
 from linkwork.simulation.stabilization import passive_parameters
 from robots import model_file
+from states import Floats
 from tendon_texts import PULLING, Twin, text
 
 AGREEMENT = 1e-12
@@ -174,6 +175,84 @@ def test_a_fixed_tendon_of_locked_joints_keeps_its_length() -> None:
     assert not nothing.tendons and not nothing.actuators
 
 
+# Springs of tendons beside simulations -----------------------------------------------------------------------------
+
+
+def test_inverse_dynamics_is_mujocos(twin: Twin) -> None:
+    """Springs and dampers of tendons do their part, as those of joints do."""
+    robot, q, v = twin.robot, twin.q, twin.v
+    a = np.random.default_rng(5).normal(size=v.shape)
+    found = lw.InverseDynamics(robot)(q, v, a)
+    rigid = lw.InverseDynamics(robot, passive=False)(q, v, a)
+    assert_equal(found, rigid - twin.torques("qfrc_passive"), 1000)
+    assert_equal(lw.InverseDynamics(robot).plain()(q[0], v[0], a[0]), found[0], 1000)
+
+
+def roped_four_bar() -> Mechanism:
+    """A four-bar whose coupler hangs on a spring, with a motor on its crank."""
+    robot = lw.zoo.four_bar()
+    rope = lw.Tendon("rope", path=(robot.body_names[1], "hook"), stiffness=40.0, damping=0.5, rest=(0.1, 0.1))
+    sum = lw.Tendon("sum", joints=dict.fromkeys(robot.joint_names[:2], 0.7), stiffness=15.0, rest=(0.3, 0.3))
+    return (
+        robot.with_frame("hook", "world", (0.3, 0.0, 1.0)).with_tendons(rope, sum).with_actuators(robot.joint_names[0])
+    )
+
+
+@pytest.mark.parametrize("method", ["cluster", "actuated", "least"])
+def test_inverse_dynamics_of_loops_with_springs_on_tendons_is_undone_by_forward_dynamics(
+    method: Literal["cluster", "actuated", "least"],
+) -> None:
+    robot = roped_four_bar()
+    q = robot.assemble(robot.random(3))
+    v = robot.project_velocity(q, np.ones(robot.nv))
+    s = lw.InverseDynamics(robot, method).solve(q, v, np.full(robot.nv, 2.0))
+    p = lw.passive_forces(robot, q, v) + lw.tendon_forces(robot, q, v)
+    assert np.abs(lw.tendon_forces(robot, q, v)).max() > 1.0
+    np.testing.assert_allclose(
+        lw.ForwardDynamics(robot, "kkt")(q, v, s.torque + p).acceleration, s.acceleration, rtol=0, atol=1e-8
+    )
+
+
+def test_jacobians_of_inverse_dynamics_have_springs_of_tendons() -> None:
+    robot, q, v, a = swinging(0.5, (1.0, 1.0)), np.array([0.3, -0.8]), np.array([0.5, 0.2]), np.array([1.0, -1.0])
+    inverse, h = lw.InverseDynamics(robot), 1e-6
+    found = inverse.derivatives(q, v, a)
+    along = h * np.eye(2)
+    np.testing.assert_allclose(
+        found.dtau_dq, ((inverse(q + along, v, a) - inverse(q - along, v, a)) / (2 * h)).T, atol=1e-7
+    )
+    np.testing.assert_allclose(
+        found.dtau_dv, ((inverse(q, v + along, a) - inverse(q, v - along, a)) / (2 * h)).T, atol=1e-7
+    )
+
+
+def test_a_continuous_linear_system_has_springs_of_tendons_and_gravity_compensation() -> None:
+    robot, q, v = swinging(0.5, (1.0, 1.0)), np.array([0.3, -0.8]), np.array([0.5, 0.2])
+    body = robot.body_names[1]
+    robot = replace(robot, gravity_compensation={body: lw.Inertia(0.6, robot.inertias[body].com)})
+    system, h = lw.linearize(robot, q, v), 1e-6
+
+    def accelerations(q: Floats, v: Floats) -> Floats:
+        p = lw.passive_forces(robot, q, v) + lw.tendon_forces(robot, q, v) + lw.gravity_compensation(robot, q)
+        found: Floats = lw.ForwardDynamics(robot)(q, v, p).acceleration
+        return found
+
+    along = h * np.eye(2)
+    by_q = (accelerations(q + along, v) - accelerations(q - along, v)).T / (2 * h)
+    by_v = (accelerations(q, v + along) - accelerations(q, v - along)).T / (2 * h)
+    np.testing.assert_allclose(system.A[2:], np.hstack([by_q, by_v]), atol=1e-7)
+    np.testing.assert_allclose(system.rate[2:], accelerations(q, v), rtol=1e-12)
+
+
+def test_a_robot_hangs_on_springs_of_tendons() -> None:
+    robot = swinging(rest=(1.0, 1.0))
+    found = robot.equilibrium([0.3, -0.8])
+    assert not found.torque.any() and found.missing < 1e-8
+    still = np.zeros(robot.nv)
+    assert_equal(lw.gravity_forces(robot, found.q), lw.tendon_forces(robot, found.q, still), 1e4)
+    assert np.abs(lw.tendon_forces(robot, found.q, still)).max() > 0.1
+
+
 WRONG = {
     "neither": (lambda: lw.Tendon("t"), "either joints with coefficients, or a path"),
     "one site": (lambda: lw.Tendon("t", path=("a",)), "needs two sites or more"),
@@ -192,7 +271,6 @@ WRONG = {
         lambda: swinging().with_actuators(lw.Actuator("a", "", (1.0, 2.0), tendon="rope")),
         "no joint, and one gear",
     ),
-    "equilibrium": (lambda: swinging().equilibrium([0.0, 0.0]), "has a spring or a damper"),
 }
 
 

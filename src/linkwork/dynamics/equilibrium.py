@@ -2,8 +2,8 @@
 """Static equilibria: the pose nearest to a given one at which springs, motors and constraints carry a robot's weight.
 
 This is the function behind `Mechanism.equilibrium`. With ``need(q)`` the torques that gravity asks for less those of
-the joints' springs, ``B`` the columns of driven joints and ``J`` the rows of enabled constraints, it finds ``q``,
-``tau`` and ``lambda`` with::
+springs of joints and tendons, ``B`` the columns of driven joints and ``J`` the rows of enabled constraints, it
+finds ``q``, ``tau`` and ``lambda`` with::
 
     need(q) = B tau + J(q)' lambda,    error(q) = 0
 
@@ -36,7 +36,7 @@ from linkwork.inputs import count
 from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.actuation import refuse_passive_tendons
+from linkwork.quantities.actuation import tendon_forces
 from linkwork.quantities.functions import (
     constraint_error,
     constraint_jacobian,
@@ -77,7 +77,6 @@ class _Balance:
     """The equations of static equilibrium of a robot."""
 
     def __init__(self, robot: Model) -> None:
-        refuse_passive_tendons(robot, "static equilibrium")
         self.robot = robot
         self.rows = np.flatnonzero(which_enabled(robot))
         self.motors = driven_dofs(robot)
@@ -90,6 +89,8 @@ class _Balance:
     def need(self, q: Floats) -> Floats:
         """Torques that motors and constraints have to make, ``(..., nv)``."""
         result: Floats = gravity_forces(self.robot, q) - passive_forces(self.robot, q, self.still)
+        if self.robot.tendons:
+            result -= tendon_forces(self.robot, q, self.still)
         return result
 
     def jacobian(self, q: Floats) -> Floats:

@@ -184,6 +184,8 @@ class InverseDynamics(ClusterEvaluator):
     def _planned(self) -> Program:
         algorithm = CONTACT_FORCES if self._bears else ALGORITHMS[self.method]
         tree = self._plan() if self.passive else without_passive_elements(self._plan())
+        if self.method == "rnea" and tree.npassive_tendons:
+            algorithm = rnea.TENDON_RNEA
         return Program.of_robot(self.robot, algorithm, tree)
 
     def _plan(self) -> Tree:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Jacobians of inverse dynamics that honors loops: columns by the tangent of its own program.
+"""Jacobians of inverse dynamics that honors loops, or springs of tendons: columns by the tangent of its own program.
 
 Torques of the independent, or of the actuated, joints follow from those of the spanning tree by the explicit form of
 the constraints, which depends on the configuration: all of it is differentiated, dependent accelerations included.
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class LoopInverseDerivatives(JacobianColumns):
-    """Jacobians of inverse dynamics of a robot with loops: ``id.derivatives(q, v, a)``, see `InverseJacobians`.
+    """Jacobians of inverse dynamics of a robot with loops, or with springs on tendons: ``id.derivatives(q, v, a)``.
+
+    See `InverseJacobians`.
 
     Of ``a`` the accelerations of independent joints count: columns of the others are zero. Along directions that open
     loops, derivatives are those of the method's own formulas, as the products are.
@@ -105,7 +107,7 @@ def inverse_derivatives(inverse: Any) -> InverseDerivatives | LoopInverseDerivat
     Args:
         inverse: Inverse dynamics by any method.
     """
-    if inverse.method != "rnea":
+    if inverse.method != "rnea" or inverse.program.tree.npassive_tendons:
         return LoopInverseDerivatives(inverse)
     return InverseDerivatives(
         inverse.robot, passive=inverse.passive, wrenches=inverse.frames, parameters=inverse._parameter_inputs

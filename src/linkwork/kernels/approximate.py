@@ -44,6 +44,7 @@ from linkwork.kernels.kinematics import accelerations, joint_transforms
 from linkwork.kernels.passive import subtract_passive_torques
 from linkwork.kernels.rnea import apply_wrenches, force_to_parent, newton_euler_forces
 from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.tendons import TENDON_WORK
 from linkwork.model.joints import HELICAL
 from linkwork.plans.cluster_efpa import CLUSTER_EFPA_TREE
 from linkwork.plans.clusters import CLUSTER_TREE
@@ -126,7 +127,7 @@ def approximate_rnea(
                 if tree.kind[i] == HELICAL:
                     tau[o] += tree.pitch[i] * w.f[i, 5]
             force_to_parent(tree, w, i)
-    subtract_passive_torques(tree, q, v, tau)
+    subtract_passive_torques(tree, w, q, v, tau)
     for c in range(tree.nclusters):
         independent_torques(tree, w, c, tau)
         for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
@@ -156,7 +157,9 @@ def approximate_efpa(tree: Array, w: Array, q: Array, out: Array, pivot: Array) 
 APPROXIMATE_ABA = Algorithm(
     "approximate_aba", approximate_aba, INPUTS, OUTPUTS, WORK | REFLECTED, CLUSTER_TREE, view=forward_view
 )
-APPROXIMATE_RNEA = Algorithm("approximate_rnea", approximate_rnea, MOTION, TORQUES, WORK | REFLECTED, CLUSTER_TREE)
+APPROXIMATE_RNEA = Algorithm(
+    "approximate_rnea", approximate_rnea, MOTION, TORQUES, WORK | REFLECTED | TENDON_WORK, CLUSTER_TREE
+)
 APPROXIMATE_EFPA = Algorithm(
     "approximate_efpa", approximate_efpa, {"q": ("nq",)}, EFFECTORS, WORK | CLUSTERED | PROPAGATORS, CLUSTER_EFPA_TREE
 )

@@ -16,6 +16,7 @@ from linkwork.kernels.kinematics import accelerations
 from linkwork.kernels.passive import subtract_passive_torques
 from linkwork.kernels.rnea import WRENCHES, apply_wrenches, joint_torques, newton_euler_forces
 from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.tendons import TENDON_WORK
 from linkwork.plans.clusters import CLUSTER_TREE
 
 MOTION: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES}
@@ -39,7 +40,7 @@ def spanning_tree_torques(
     joint_torques(tree, w, tau)
     for k in range(tree.nv):
         tau[k] += tree.armature[k] * full[k]
-    subtract_passive_torques(tree, q, v, tau)
+    subtract_passive_torques(tree, w, q, v, tau)
 
 
 @kernel
@@ -79,4 +80,4 @@ def cluster_rnea(
     pivot[0] = w.pivot[0]
 
 
-CLUSTER_RNEA = Algorithm("cluster_rnea", cluster_rnea, MOTION, TORQUES, WORK | EXPLICIT, CLUSTER_TREE)
+CLUSTER_RNEA = Algorithm("cluster_rnea", cluster_rnea, MOTION, TORQUES, WORK | EXPLICIT | TENDON_WORK, CLUSTER_TREE)

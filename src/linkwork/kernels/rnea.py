@@ -15,6 +15,8 @@ Cost: O(n).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.joints import axis_of, dof_of, joint_transform, rotate_to_parent
 from linkwork.kernels.kinematics import (
@@ -28,7 +30,7 @@ from linkwork.kernels.kinematics import (
     init_world_velocity,
     joint_transforms,
 )
-from linkwork.kernels.passive import subtract_passive_torques
+from linkwork.kernels.passive import subtract_joint_torques, subtract_tendon_torques
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import (
     add,
@@ -44,6 +46,7 @@ from linkwork.kernels.spatial import (
     sub,
     symmetric_product,
 )
+from linkwork.kernels.tendons import TENDON_WORK
 from linkwork.model.joints import HELICAL
 
 FORCE: dict[str, Shape] = {"f": ("n", 6)}
@@ -158,7 +161,14 @@ def rnea(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, t
 def inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
     """`rnea` less the passive torques of springs and dampers of joints."""
     rnea(tree, w, q, v, a, wrenches, tau)
-    subtract_passive_torques(tree, q, v, tau)
+    subtract_joint_torques(tree, q, v, tau)
+
+
+@kernel
+def tendon_inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
+    """The same less those of tendons, for robots that have such: others need no memory for them."""
+    inverse_dynamics(tree, w, q, v, a, wrenches, tau)
+    subtract_tendon_torques(tree, w, q, v, tau)
 
 
 @kernel
@@ -193,6 +203,7 @@ RNEA = Algorithm(
     _WORK,
     folded=FORWARD,
 )
+TENDON_RNEA = replace(RNEA, name="tendon_rnea", kernel=tendon_inverse_dynamics, work=_WORK | TENDON_WORK)
 BIAS = Algorithm(
     "bias",
     bias_forces,

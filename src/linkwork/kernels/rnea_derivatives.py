@@ -37,7 +37,7 @@ from linkwork.kernels.common_frame import (
     net_forces,
 )
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.passive import subtract_passive_torques
+from linkwork.kernels.passive import subtract_joint_torques
 from linkwork.kernels.rnea import WRENCHES
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 from linkwork.kernels.spatial import (
@@ -221,7 +221,7 @@ def rnea_derivatives(
     for i in range(1, tree.n):
         for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
             tau[k] = spatial_dot(w.S[k], w.fC[i]) + tree.armature[k] * a[k]
-    subtract_passive_torques(tree, q, v, tau)
+    subtract_joint_torques(tree, q, v, tau)
 
 
 RNEA_DERIVATIVES = Algorithm(

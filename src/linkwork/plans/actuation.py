@@ -14,7 +14,6 @@ from linkwork.model.parts import Actuator
 from linkwork.plans.clusters import CLUSTER_TREE
 from linkwork.plans.layout import Layout, Shape, ragged
 from linkwork.plans.lcaba import LCABA_TREE
-from linkwork.plans.tendons import TENDON_FLOATS, TENDON_INTEGERS, TENDON_SIZES, tendon_arrays
 from linkwork.plans.tree import TREE, Tree, build_tree, tree_of
 
 BEYOND = 1e30
@@ -28,7 +27,6 @@ _SIZES = (
     "npulling",  # actuators on tendons
     "ntransmissions",  # pairs of an actuator and a degree of freedom that it drives
     "ncompensated",  # bodies with gravity compensation
-    *TENDON_SIZES,
 )
 _INTEGERS: dict[str, Shape] = {
     "transmission_start": ("nu",),  # degrees of freedom that an actuator drives: first and count
@@ -40,7 +38,6 @@ _INTEGERS: dict[str, Shape] = {
     "act_actuator": ("na",),  # the actuator of an activation,
     "act_dynamics": ("na",),  # how it follows the command, as `ACTIVATIONS`,
     "act_early": ("na",),  # and 1 where forces come from the activation after the step
-    **TENDON_INTEGERS,
 }
 _FLOATS: dict[str, Shape] = {
     "transmission_length": ("ntransmissions",),  # derivative of the length; zero where q is no plain number
@@ -55,7 +52,6 @@ _FLOATS: dict[str, Shape] = {
     "actuation_range": ("nv", 2),  # of the torques of all actuators together
     "compensated_mass": ("n",),  # mass whose weight is compensated,
     "compensated_mc": ("n", 3),  # and its first moment
-    **TENDON_FLOATS,
 }
 
 
@@ -116,7 +112,6 @@ def with_actuators(mechanism: Model, tree: Tree, layout: Layout, **sizes: int) -
         npulling=sum(bool(actuator.tendon) for actuator in actuators),
         **_activation_arrays(actuators),
         **_pulling_arrays(mechanism),
-        **tendon_arrays(mechanism, tree, bodies),
         ncompensated=len(mechanism.gravity_compensation),
         transmission_start=spans.start,
         transmission_count=spans.count,

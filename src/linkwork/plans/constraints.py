@@ -31,17 +31,16 @@ from linkwork.model.joints import DOF, HELICAL
 from linkwork.model.model import Model
 from linkwork.model.pairs import ANY_SHIFT, MEET
 from linkwork.model.placement import Placement
+from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.kernel_frames import rounded, rounded_rotation
 from linkwork.plans.tendons import TENDON_ROW_FLOATS, TENDON_ROW_INTEGERS, TENDON_ROW_SIZES, tendon_segments
 from linkwork.plans.tree import (
     LOCAL,
     TREE,
-    BodyTable,
     Tree,
     build_tree,
     merged,
     regrouped,
-    size_of,
 )
 
 CONSTRAINED_TREE = TREE.extended(
@@ -367,7 +366,9 @@ class _ConstraintTables:
         self.needs_velocities |= not aligned
 
     def _tendon_coupling(self, constraint: TendonCoupling, row: int) -> None:
-        segments, constants = tendon_segments(self.mechanism, constraint.tendons, self.tree, self.bodies)
+        segments, constants = tendon_segments(
+            self.mechanism, constraint.tendons, self.tree.parent.tolist(), self.bodies
+        )
         number = len(self.columns["tendon_row"])
         origins = np.array([constraint.follower_origin, constraint.leader_origin])
         origins[: len(constants)] -= constants

@@ -22,9 +22,10 @@ from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
 from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
+from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.kernel_frames import rounded, rounded_rotation
 from linkwork.plans.layout import Layout, Shape
-from linkwork.plans.tree import TREE, BodyTable, Tree, build_tree, merged, size_of
+from linkwork.plans.tree import TREE, Tree, build_tree, merged
 
 CONTACT_SIZES = (
     "nshapes",  # shapes of contacts

@@ -21,10 +21,11 @@ from linkwork.model.constraints import CenterOfMass
 from linkwork.model.joints import atoms_of
 from linkwork.model.model import Model
 from linkwork.model.parameters import acts_as_spring, changed_fields, own_values, pairs_of, parameter
+from linkwork.plans.bodies import size_of
 from linkwork.plans.constraints import body_of_dof
 from linkwork.plans.kernel_frames import rounded, rounded_rotation
 from linkwork.plans.layout import Layout, Shape
-from linkwork.plans.tree import Tree, build_tree, merged, regrouped, size_of
+from linkwork.plans.tree import Tree, build_tree, merged, regrouped
 
 INERTIAL = ("mass", "com", "inertia", "inertial_parameters")
 """Parameters that inertias of bodies follow from."""

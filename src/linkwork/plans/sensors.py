@@ -21,10 +21,11 @@ from linkwork.model.rotations import quaternion_of, quaternion_product
 from linkwork.model.sensors import OUTBOARD, SENSOR_TYPES, Outboard, Sensor, carried_bodies, outboard_of
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Sphere
 from linkwork.plans.actuation import BEYOND, actuated_layout, with_actuators
+from linkwork.plans.bodies import BodyTable
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.contacts import contact_slots
 from linkwork.plans.layout import ragged
-from linkwork.plans.tree import BodyTable, Tree, build_tree
+from linkwork.plans.tree import Tree, build_tree
 
 CODE = {name: kind.code for name, kind in SENSOR_TYPES.items()}
 """Types of sensors, as kernels know them."""

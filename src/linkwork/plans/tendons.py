@@ -16,9 +16,9 @@ from linkwork.model.arrays import Floats
 from linkwork.model.graphs import ancestors
 from linkwork.model.model import Model
 from linkwork.model.tendons import Tendon
+from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.kernel_frames import rounded
 from linkwork.plans.layout import Shape
-from linkwork.plans.tree import BodyTable, Tree, size_of
 
 TENDON_SIZES = (
     "ntendons",
@@ -89,10 +89,10 @@ class Segment(NamedTuple):
 
 
 def tendon_segments(
-    mechanism: Model, tendons: Sequence[Tendon], tree: Tree, bodies: BodyTable
+    mechanism: Model, tendons: Sequence[Tendon], parent: Sequence[int], bodies: BodyTable
 ) -> tuple[list[Segment], list[float]]:
     """Segments of spatial tendons that joints can change, and the length of each tendon that they cannot."""
-    parent, length = tree.parent.tolist(), size_of(mechanism)
+    length = size_of(mechanism)
 
     def point(site: str) -> tuple[int, Floats]:
         frame = mechanism.frames[site]
@@ -114,10 +114,10 @@ def tendon_segments(
     return segments, constants
 
 
-def tendon_arrays(mechanism: Model, tree: Tree, bodies: BodyTable) -> dict[str, Any]:
+def tendon_arrays(mechanism: Model, parent: Sequence[int], bodies: BodyTable) -> dict[str, Any]:
     """The arrays of all tendons of a mechanism."""
     tendons = mechanism.tendons
-    segments, constants = tendon_segments(mechanism, tendons, tree, bodies)
+    segments, constants = tendon_segments(mechanism, tendons, parent, bodies)
     terms = [(t, name, c) for t, tendon in enumerate(tendons) for name, c in tendon.joints.items()]
     return {
         "ntendons": len(tendons),

@@ -13,7 +13,7 @@ Body 0 is the world. Body ``i`` hangs on ``parent[i] < i``, at rest at rotation 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,11 +25,12 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.joints import DOF, PRISMATIC, REVOLUTE, SPHERICAL, atoms_of
 from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
-from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
+from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.kernel_frames import TreeAtom, kernel_frames, rounded, rounded_rotation
 from linkwork.plans.layout import Integers, Layout
 from linkwork.plans.slots import slots_of
+from linkwork.plans.tendons import TENDON_FLOATS, TENDON_INTEGERS, TENDON_SIZES, tendon_arrays
 
 LOCAL, ALIGNED, WORLD_ORIGIN = range(3)
 """Vectors at a frame in its own axes; in the world's axes; as spatial vectors at the world's origin."""
@@ -52,6 +53,7 @@ TREE = Layout(
         "nbackward",
         "nsprings",  # degrees of freedom with a spring, and with a damper
         "ndampers",
+        *TENDON_SIZES,
     ),
     integers={
         "parent": ("n",),
@@ -69,6 +71,7 @@ TREE = Layout(
         "spring_v": ("nsprings",),  # where a spring's degree of freedom stands in v, and in q
         "spring_q": ("nsprings",),
         "damper_v": ("ndampers",),
+        **TENDON_INTEGERS,
     },
     floats={
         "P": ("n", 3, 3),
@@ -85,6 +88,7 @@ TREE = Layout(
         "stiffness": ("nsprings",),
         "rest": ("nsprings",),  # where a spring is at rest
         "damping": ("ndampers",),
+        **TENDON_FLOATS,
     },
 )
 """A mechanism without constraints."""
@@ -92,24 +96,11 @@ TREE = Layout(
 EQUAL = 5e-14
 """Numbers that differ by less than this part of a size are equal. It is less than what closed loops may be open by, so
 that equal numbers open none."""
-DEFAULT_SIZE = 0.1
-"""Meters: the size of a mechanism whose joints are all in one point, or on the world."""
 
 
 def tree_of(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
     """The arrays of a mechanism without its constraints, with these frames to observe or apply wrenches at."""
     return build_tree(mechanism, frames, reference)[0]
-
-
-class BodyTable(NamedTuple):
-    """Bodies of a mechanism by name, and their frames and inertias in its arrays."""
-
-    number: dict[str, int]
-    """The number of each body."""
-    frames: list[Placement]
-    """The kernels' frame of each body, in the user's frame of that body."""
-    inertias: tuple[Floats, Floats, Floats]
-    """Mass, first moment and rotational inertia of each body in the kernels' frame, before they are `regrouped`."""
 
 
 def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> tuple[Tree, BodyTable]:
@@ -178,6 +169,7 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
         stiffness=[spring.stiffness for spring in springs],
         rest=[spring.rest for spring in springs],
         damping=[damping for _, damping in dampers],
+        **tendon_arrays(mechanism, parent.tolist(), bodies),
     )
     return tree, bodies
 
@@ -219,9 +211,10 @@ def _dampers(mechanism: Model) -> list[tuple[int, float]]:
 
 
 def without_passive_elements(tree: Tree) -> Tree:
-    """The same arrays of a mechanism whose joints have neither springs nor dampers."""
+    """The same arrays of a mechanism whose joints and tendons have neither springs nor dampers."""
     elements = ("spring_v", "spring_q", "damper_v", "stiffness", "rest", "damping")
-    return tree._replace(nsprings=0, ndampers=0, **{name: getattr(tree, name)[:0] for name in elements})
+    none = {"nsprings": 0, "ndampers": 0, "npassive_tendons": 0}
+    return tree._replace(**none, **{name: getattr(tree, name)[:0] for name in elements})
 
 
 def _tree_joints(mechanism: Model) -> tuple[list[TreeAtom], dict[str, int]]:
@@ -310,21 +303,6 @@ def merged(x: npt.ArrayLike, size: float = 0.0, known: npt.ArrayLike = ()) -> Fl
     _, first = np.unique(group, return_index=True)
     made: Floats = sizes[first][group[len(others) :]].reshape(array.shape)
     return np.copysign(made, array)
-
-
-def size_of(mechanism: Model) -> float:
-    """Meters: the largest size of a body or distance of joints on one, which round-off in offsets is measured by."""
-    return largest_size(mechanism.joints, mechanism.inertias)
-
-
-def largest_size(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> float:
-    """The same of joints and inertias that are no mechanism yet."""
-    sizes = [float(np.abs(joint.placement.position).max()) for joint in joints if joint.parent != WORLD]
-    for inertia in inertias.values():
-        if inertia.mass > 0:
-            radius = np.sqrt(max(float(np.trace(inertia.rotational)), 0.0) / inertia.mass)
-            sizes += [float(np.abs(inertia.com).max()), float(radius)]
-    return max(sizes, default=0.0) or DEFAULT_SIZE
 
 
 def unit_ranges(mechanism: Model) -> tuple[tuple[int, int], ...]:

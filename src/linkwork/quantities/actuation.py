@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.plans.actuation import BEYOND
@@ -239,14 +239,3 @@ def tendon_energy(robot: Model, q: npt.ArrayLike) -> Array:
     off = length - np.clip(length, rest[:, 0], rest[:, 1])
     found: Array = 0.5 * (off * off) @ stiffness
     return found
-
-
-def refuse_passive_tendons(robot: Model, what: str) -> None:
-    """Raise for a robot with springs or dampers on tendons, where these are not supported."""
-    for tendon in robot.tendons:
-        if tendon.is_passive:
-            raise UnsupportedFeature(
-                f"{what}: tendon '{tendon.name}' of '{robot.name}' has a spring or a damper, which is not supported "
-                "there; simulations apply it, and tendon_forces(robot, q, v) gives it",
-                subject=tendon.name,
-            )

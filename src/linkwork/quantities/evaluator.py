@@ -171,7 +171,10 @@ class Evaluator(ProgramEvaluator):
             return plan_of(robot, frames, REFERENCES[reference])
 
         arguments = {"robot": robot, "quantity": quantity, "frames": names, "reference": reference}
-        super().__init__(robot, quantity, QUANTITIES[quantity], plan, names, threads, arguments, parameters)
+        algorithm = QUANTITIES[quantity]
+        if quantity == "inverse_dynamics" and any(tendon.is_passive for tendon in robot.tendons):
+            algorithm = rnea.TENDON_RNEA
+        super().__init__(robot, quantity, algorithm, plan, names, threads, arguments, parameters)
 
     @property
     def differentiated(self) -> Differentiated:

@@ -13,8 +13,8 @@ from linkwork.model.arrays import Floats
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import FREE, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Joint, atoms_of
 from linkwork.model.parts import TreeJoint
+from linkwork.plans.bodies import largest_size
 from linkwork.plans.kernel_frames import ROUND_OFF
-from linkwork.plans.tree import largest_size
 
 LIGHTEST = float(np.finfo(np.float64).eps)
 """A body that has mass, and less than this part of the heaviest one, is no body beside it; rotors may have none."""

@@ -24,14 +24,13 @@ import numpy.typing as npt
 from linkwork.closure.clusters import dof_names
 from linkwork.closure.minimal import Minimal
 from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import Integrator
+from linkwork.errors import InputError
+from linkwork.inputs import Integrator, Quantity
 from linkwork.model.checks import check_robot
 from linkwork.model.joints import Free, Planar, Spherical
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.actuation import refuse_passive_tendons
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.functions import constraint_jacobian, passive_forces
@@ -105,7 +104,7 @@ def linearize(
             default ``"minimal"`` where loops bind the robot, else ``"all"``.
         integrator: Of the step, see `Stepper`.
         commands: Commands of the actuators during the step, ``(actuators,)``.
-        passive: Whether springs and dampers of joints act.
+        passive: Whether springs and dampers of joints and tendons act, and gravity compensation.
         contact: Whether contacts act in the step, as for `Stepper`; the continuous system knows none.
     """
     check_robot(robot)
@@ -143,14 +142,10 @@ def _touches(robot: Model, contact: bool | None) -> bool:
 def _continuous(robot: Model, q: Array, v: Array, tau: Array, passive: bool) -> tuple[Array, Array, Array]:
     """A and B of all joints, and the rate of the state."""
     nv = robot.nv
-    if passive and robot.gravity_compensation:
-        raise UnsupportedFeature(
-            f"'{robot.name}' has gravity compensation, which continuous linearization does not know: give dt, or "
-            "passive=False"
-        )
-    if passive:
-        refuse_passive_tendons(robot, "continuous linearization")
+    acting = [Evaluator(robot, name) for name in _passive_quantities(robot)] if passive else []
+    states = [(q, v)[: len(force.program.algorithm.inputs)] for force in acting]
     total = tau + passive_forces(robot, q, v) if passive else tau
+    total = sum((force(*state) for force, state in zip(acting, states, strict=True)), start=total)
     found = ForwardDynamics(robot).derivatives(q, v, total)
     da_dq, da_dv = found.da_dq.copy(), found.da_dv.copy()
     if passive:
@@ -159,8 +154,19 @@ def _continuous(robot: Model, q: Array, v: Array, tau: Array, passive: bool) -> 
             da_dq[:, k] -= stiffness * found.da_dtau[:, k]
         for k, damping in zip(tree.damper_v, tree.damping, strict=True):
             da_dv[:, k] -= damping * found.da_dtau[:, k]
+    for force, state in zip(acting, states, strict=True):
+        for da, moved in zip((da_dq, da_dv), range(len(state)), strict=False):
+            directions = [np.eye(nv) if k == moved else np.zeros((nv, nv)) for k in range(len(state))]
+            rates = force.jvp(*(np.broadcast_to(x, (nv, len(x))) for x in state), *directions)
+            da += found.da_dtau @ rates.T
     A = np.block([[_frame_rates(robot, v), np.eye(nv)], [da_dq, da_dv]])
     return A, np.vstack([np.zeros((nv, nv)), found.da_dtau]), np.concatenate([v, found.a])
+
+
+def _passive_quantities(robot: Model) -> list[Quantity]:
+    """What drives the robot beside springs and dampers of joints: these are of MJCF files."""
+    compensated: list[Quantity] = ["gravity_compensation"] if robot.gravity_compensation else []
+    return compensated + (["tendon_forces"] if any(tendon.is_passive for tendon in robot.tendons) else [])
 
 
 def _frame_rates(robot: Model, v: Array) -> Array:
