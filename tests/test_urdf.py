@@ -400,15 +400,35 @@ def test_an_impossible_inertia_names_its_link_unless_trusted() -> None:
     assert lw.loads(text, "urdf", inertias="trust").inertias["upper"].rotational[2, 2] == 9
 
 
-def test_a_massless_leaf_names_its_joint() -> None:
-    text = (
-        edited('<mass value="2"/>', '<mass value="0"/>')
-        .replace('"0.1"', '"0"')
-        .replace('"0.2"', '"0"')
-        .replace('"0.25"', '"0"')
-    )
-    with pytest.raises(ModelError, match=r'arm.urdf:\d+ <joint name="shoulder">: .*undetermined'):
-        lw.loads(text, "urdf", name="arm.urdf")
+def test_links_without_inertia_have_kinematics_and_no_dynamics() -> None:
+    """As files of industrial robots: they say where links are, and nothing of their masses."""
+    text = re.sub(r"<inertial>.*?</inertial>", "", ARM, flags=re.S)
+    with pytest.warns(ModelWarning, match=r'arm.urdf:\d+ <joint name="shoulder">: body .upper., .* has no mass'):
+        robot = lw.loads(text, "urdf", name="arm.urdf")
+    q, still = robot.random(1), np.zeros(robot.nv)
+    whole = lw.loads(ARM, "urdf")
+    np.testing.assert_array_equal(lw.frame_jacobian(robot, q, "upper"), lw.frame_jacobian(whole, q, "upper"))
+    assert not lw.mass_matrix(robot, q).any()
+    for compute in (
+        lambda: lw.ForwardDynamics(robot)(q, still, still),
+        lambda: lw.InverseDynamics(robot)(q, still, still),
+        lambda: lw.gravity_forces(robot, q),
+        lambda: lw.simulate(robot, q, seconds=0.01),
+        lambda: robot.equilibrium(q),
+        lambda: lw.linearize(robot, q),
+    ):
+        with pytest.raises(lw.SingularMassMatrix, match="has kinematics, but no dynamics: body 'upper'") as caught:
+            compute()
+        assert caught.value.joint == "shoulder"
+    with pytest.raises(ModelError, match="undetermined"):
+        lw.Builder().body("a").joint("j", lw.Revolute(), "world", "a").build()
+
+
+@pytest.mark.parametrize("tag", ["controller_gains", "traits"])
+def test_tags_that_cannot_change_the_dynamics_are_skipped_with_one_warning(tag: str) -> None:
+    text = edited("<dynamics", f"<{tag}/><{tag} kp='3'/><dynamics")
+    with pytest.warns(ModelWarning, match=rf"<{tag}> is no part of the dynamics here, and is skipped \(and 1 more\)"):
+        lw.loads(text, "urdf")
 
 
 def test_a_floating_base_without_mass_that_carries_one_body_is_a_warning() -> None:

@@ -36,7 +36,7 @@ from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.sensors import Sensor
 from linkwork.model.shapes import Ground, Role, Shape, Solid, Surface, as_color
 from linkwork.model.tendons import Tendon
-from linkwork.quantities.leaves import check_leaves
+from linkwork.quantities.leaves import check_leaves, lacks_mass
 
 
 class Builder:
@@ -74,6 +74,7 @@ class Builder:
         self._contacts: list[ContactPair] = []
         self._touching: list[tuple[tuple[Chosen, ...], ContactOptions]] = []
         self._sensors: list[SensorOnGraph] = []
+        self._massless = False
 
     def body(
         self, name: str, inertia: Inertia | None = None, check: bool = True, *, gravity_compensation: float = 0.0
@@ -334,6 +335,7 @@ class Builder:
                 f"'{other.name}' has gravity {other.gravity.tolist()}, '{self.name}' has {self._gravity.tolist()}; "
                 "use with_gravity() to make them equal"
             )
+        self._massless |= lacks_mass(other)
         part = Part.of(other, prefix, to, as_placement(at), by)
         if part.takes(WORLD) and other.base_inertia.mass:
             self._carried.append((to, other.base_inertia.moved(part.at)))
@@ -381,8 +383,13 @@ class Builder:
         copy = replace(joint, name=name, parent=parent, child=child, placement=placement)
         self._joints[name] = GraphJoint(copy, seen)
 
-    def build(self) -> Mechanism:
-        """Check everything and make the mechanism."""
+    def build(self, *, massless: bool = False) -> Mechanism:
+        """Check everything and make the mechanism.
+
+        Args:
+            massless: Whether bodies at the end of chains may have no mass. Such a mechanism has kinematics, and no
+                dynamics.
+        """
         graph = Graph(self._loaded_inertias(), self._joints, self._frames)
         graph.check_names(self._shapes, self._contacts)
         for body, inertia in self._inertias.items():
@@ -391,7 +398,7 @@ class Builder:
         spanning = graph.spanning()
         tree = Tree.of(graph, spanning)
         self._check_inertias(tree)
-        check_leaves(tree.joints, tree.inertias)
+        check_leaves(tree.joints, tree.inertias, massless or self._massless)
         loops = graph.loop_constraints(spanning, tree.frames)
         shapes = tuple(tree.moved(shape) for shape in self._shapes)
         open_chain = Mechanism(self.name, tuple(tree.joints), tree.inertias, tree.frames, self._gravity, shapes)

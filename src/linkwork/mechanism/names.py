@@ -17,7 +17,7 @@ from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
 from linkwork.model.contacts import changed_shapes
 from linkwork.model.model import Model
 from linkwork.model.parts import Actuator
-from linkwork.quantities.leaves import check_leaves
+from linkwork.quantities.leaves import check_leaves, lacks_mass
 
 M = TypeVar("M", bound=Model)
 
@@ -103,7 +103,7 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
     gone |= _empty_links(robot, gone)
     joints = tuple(j for j in robot.joints if j.child not in gone)
     inertias = {body: inertia for body, inertia in robot.inertias.items() if body not in gone}
-    check_leaves(joints, inertias)
+    check_leaves(joints, inertias, lacks_mass(robot))
     left = {j.name for j in joints}
     frames = {name: frame for name, frame in robot.frames.items() if frame.body not in gone}
     kept = [np.arange(robot.nq)[robot.q_slice(j.name)] for j in joints]

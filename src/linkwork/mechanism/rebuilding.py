@@ -34,7 +34,7 @@ from linkwork.model.parts import Frame
 from linkwork.model.placement import Placement
 from linkwork.model.spanning import Edge, spanning_tree
 from linkwork.quantities.evaluator import Evaluator
-from linkwork.quantities.leaves import check_leaves
+from linkwork.quantities.leaves import check_leaves, lacks_mass
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Rebuilder:
         return replace(made, poses=poses, sensors=sensors_on_tree(self.robot, made))
 
     def _on_tree(self, tree: Tree, constraints: tuple[Constraint, ...]) -> Mechanism:
-        check_leaves(tree.joints, tree.inertias)
+        check_leaves(tree.joints, tree.inertias, lacks_mass(self.robot))
         return Mechanism(
             self.robot.name,
             tuple(tree.joints),

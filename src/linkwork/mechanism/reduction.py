@@ -40,7 +40,7 @@ from linkwork.model.parts import Actuator, Frame, TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.tendons import Tendon
 from linkwork.quantities.functions import constraint_error
-from linkwork.quantities.leaves import check_leaves
+from linkwork.quantities.leaves import check_leaves, lacks_mass
 
 M = TypeVar("M", bound=Model)
 
@@ -89,7 +89,7 @@ class _Reduction:
     def fields(self) -> dict[str, Any]:
         """What the mechanism has without the locked joints."""
         robot, tree = self.robot, self.tree
-        check_leaves(tree.joints, tree.inertias)
+        check_leaves(tree.joints, tree.inertias, lacks_mass(robot))
         kept = [
             k
             for j in robot.joints

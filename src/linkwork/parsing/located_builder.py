@@ -22,7 +22,7 @@ from linkwork.model.tendons import Tendon
 from linkwork.parsing.appearance import LinkShape
 from linkwork.parsing.options import Inertias
 from linkwork.parsing.xml import Location, located, warn
-from linkwork.quantities.leaves import moved_too_freely
+from linkwork.quantities.leaves import massless_leaves, moved_too_freely, without_mass
 
 ROOT_JOINT = "root_joint"
 
@@ -105,14 +105,21 @@ class LocatedBuilder:
         """Name a configuration."""
         self._builder.pose(name, positions)
 
-    def finish(self) -> Mechanism:
-        """The mechanism; inertias that no distribution of mass has are reported here."""
+    def finish(self, *, massless: bool = False) -> Mechanism:
+        """The mechanism; inertias that no distribution of mass has are reported here.
+
+        Leaves without mass may be ``massless``, with a warning.
+        """
         try:
-            robot = self._builder.build()
+            robot = self._builder.build(massless=massless)
         except ModelError as e:
             hint = "; or load with inertias='trust' to accept it" if "moments of inertia" in str(e) else ""
             raise self.where(e.subject).error(f"{e}{hint}", type(e)) from e
         self._refuse_negative_energy(robot)
+        leaves = massless_leaves(robot.joints, robot.inertias)
+        if leaves:
+            said = f"{without_mass(leaves)}: loaded for its kinematics; dynamics are an error until it has inertias"
+            warn(self.where(leaves[0].name), said)
         if self._inertias == "warn":
             self._warn_of_inertias(robot)
             undetermined = moved_too_freely(robot.joints, robot.inertias)

@@ -56,16 +56,22 @@ def commands_and_activations(robot: Model, commands: npt.ArrayLike, act: npt.Arr
         if act is not None and np.size(act):
             raise InputError(f"act is given, but no actuator of '{robot.name}' has an activation")
         return commands
-    u = np.asarray(commands, dtype=np.float64)
-    w = np.zeros(robot.na) if act is None else np.asarray(act, dtype=np.float64)
-    for x, width, name in ((u, len(robot.actuators), "commands"), (w, robot.na, "act")):
-        if x.shape[-1:] != (width,):
-            raise InputError(f"{name} have shape {x.shape}, robot '{robot.name}' needs (..., {width})")
+    w = np.zeros(robot.na) if act is None else act
+    return np.concatenate(_broadcast(robot, commands=(commands, len(robot.actuators)), act=(w, robot.na)), axis=-1)
+
+
+def _broadcast(robot: Model, **given: tuple[npt.ArrayLike, int]) -> list[Array]:
+    """Arrays with so many numbers each, with the same leading axes."""
+    arrays = {name: np.asarray(x, dtype=np.float64) for name, (x, _) in given.items()}
+    for name, (_, width) in given.items():
+        if arrays[name].shape[-1:] != (width,):
+            raise InputError(f"{name} has shape {arrays[name].shape}, robot '{robot.name}' needs (..., {width})")
     try:
-        lead = np.broadcast_shapes(u.shape[:-1], w.shape[:-1])
+        lead = np.broadcast_shapes(*(x.shape[:-1] for x in arrays.values()))
     except ValueError:
-        raise InputError(f"leading axes do not broadcast: commands {u.shape[:-1]}, act {w.shape[:-1]}") from None
-    return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (u, w)], axis=-1)
+        axes = ", ".join(f"{name} {x.shape[:-1]}" for name, x in arrays.items())
+        raise InputError(f"leading axes do not broadcast: {axes}") from None
+    return [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays.values()]
 
 
 def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Array]:
@@ -81,10 +87,8 @@ def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Arr
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``.
     """
-    at, rate = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
-    lead = np.broadcast_shapes(at.shape[:-1], rate.shape[:-1])
-    at, rate = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (at, rate))
-    effort = np.broadcast_to(robot.effort_limit, (*lead, robot.nv))
+    at, rate = _broadcast(robot, q=(q, robot.nq), v=(v, robot.nv))
+    effort = np.broadcast_to(robot.effort_limit, rate.shape)
     if not robot.actuators:
         return -effort, effort.copy()
     J, slope = _actuator_slopes(robot, at, rate)

@@ -38,8 +38,17 @@ from linkwork.quantities.arguments import Array, bound_call, checked_dtype, chec
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.devices import OnDevices
 from linkwork.quantities.differentiable import Differentiable
+from linkwork.quantities.leaves import check_dynamics
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.results import NewResults, direct_call
+
+DYNAMICS = frozenset(
+    {"forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics", "inverse_dynamics_derivatives", "impact"}
+    | {"inverse_mass_product", "inverse_mass_matrix", "bias_forces", "coriolis_matrix", "gravity_forces", "energy"}
+    | {"centroidal_momentum", "centroidal_momentum_matrix", "centroidal_momentum_matrix_rate", "terms", "regressor"}
+    | {"kkt", "delassus", "damped_inverse", "delassus_matrix", "inverse_matrix", "contact_step"}
+)
+"""Quantities that a robot without inertias does not have. The mass matrix, with zeros, is what scales are made of."""
 
 _LOCK = threading.RLock()
 """Around what evaluators make when they are first called."""
@@ -123,6 +132,8 @@ class BaseEvaluator(OnDevices, NewResults):
         if self._program is None:
             with _LOCK:
                 if self._program is None:
+                    if self.quantity in DYNAMICS:
+                        check_dynamics(self.robot)
                     self._program = self._parameter_inputs.program(self._make_program())
         return self._program
 

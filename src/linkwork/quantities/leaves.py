@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from linkwork.errors import ModelError
+from linkwork.errors import ModelError, SingularMassMatrix
 from linkwork.model.arrays import Floats
+from linkwork.model.computed import computed_once
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import FREE, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL, Joint, atoms_of
+from linkwork.model.model import Model
 from linkwork.model.parts import TreeJoint
 from linkwork.plans.bodies import largest_size
 from linkwork.plans.kernel_frames import ROUND_OFF
@@ -20,8 +22,11 @@ LIGHTEST = float(np.finfo(np.float64).eps)
 """A body that has mass, and less than this part of the heaviest one, is no body beside it; rotors may have none."""
 
 
-def check_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> None:
-    """Raise `ModelError` for a leaf that its joint moves without moving any mass: its acceleration is undetermined."""
+def check_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia], massless: bool = False) -> None:
+    """Raise `ModelError` for a leaf that its joint moves without moving any mass: its acceleration is undetermined.
+
+    Leaves without any mass may be ``massless``: such a robot has kinematics alone (`check_dynamics`).
+    """
     parents = {j.parent for j in joints}
     size, heaviest = largest_size(joints, inertias), max((y.mass for y in inertias.values()), default=0.0)
     for joint in joints:
@@ -29,6 +34,8 @@ def check_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -
             continue
         inertia = inertias[joint.child]
         if inertia.mass == 0 and not inertia.rotational.any():
+            if massless:
+                continue
             lacks = "no mass"
         elif 0 < inertia.mass < LIGHTEST * heaviest:
             lacks = f"{inertia.mass:.3g} kg, which is rounding beside the {heaviest:.3g} kg of another body,"
@@ -44,6 +51,41 @@ def check_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -
             "or fix it",
             subject=joint.name,
         )
+
+
+def massless_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> list[TreeJoint]:
+    """Joints that move a leaf without any mass, and have no armature: files that say nothing of inertias have them."""
+    parents, result = {j.parent for j in joints}, []
+    for joint in joints:
+        inertia = inertias[joint.child]
+        if joint.child not in parents and inertia.mass == 0 and not inertia.rotational.any():
+            result += [] if (joint.armature > 0).all() else [joint]
+    return result
+
+
+def check_dynamics(robot: Model) -> None:
+    """Raise `SingularMassMatrix` for a robot that was loaded for its kinematics: a leaf has no mass."""
+    if lacks_mass(robot):
+        leaves = massless_leaves(robot.joints, robot.inertias)
+        raise SingularMassMatrix(
+            f"robot '{robot.name}' has kinematics, but no dynamics: {without_mass(leaves)}. Give each an inertia "
+            "(<inertial> in the file), or lock its joint, robot.reduced(...)",
+            joint=leaves[0].name,
+        )
+
+
+def without_mass(leaves: Sequence[TreeJoint]) -> str:
+    """In words, which leaves have no mass."""
+    if len(leaves) == 1:
+        return f"body '{leaves[0].child}', which joint '{leaves[0].name}' moves, has no mass and carries no other body"
+    named = ", ".join(f"'{joint.child}'" for joint in leaves[:5])
+    return f"{len(leaves)} bodies that carry no others have no mass ({named}{', ...' if len(leaves) > 5 else ''})"
+
+
+@computed_once
+def lacks_mass(robot: Model) -> bool:
+    """Whether a leaf has no mass, so that the robot has kinematics alone."""
+    return bool(massless_leaves(robot.joints, robot.inertias))
 
 
 def moved_too_freely(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> tuple[str, str] | None:

@@ -36,6 +36,7 @@ from linkwork.plans.tree import tree_of
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.evaluator import check_actuators
+from linkwork.quantities.leaves import check_dynamics
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.simulation.activations import with_activations
 from linkwork.simulation.bound_steps import bound_steps
@@ -127,6 +128,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
+        check_dynamics(robot)
         robot = with_usable_contacts(robot, contact)
         if integrator not in INTEGRATORS:
             raise InputError(f"no integrator {integrator!r}; there are {', '.join(INTEGRATORS)}")

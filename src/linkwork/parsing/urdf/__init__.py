@@ -41,7 +41,7 @@ from linkwork.parsing.urdf.links import read_links
 from linkwork.parsing.urdf.loop_file import LoopFile, find_loop_file, load_loop_file
 from linkwork.parsing.urdf.loops import add_loops, apply_loop_file
 from linkwork.parsing.urdf.surfaces import LinkSurfaces
-from linkwork.parsing.urdf.vocabulary import refuse_unknown
+from linkwork.parsing.urdf.vocabulary import refuse_unknown, warn_of_skipped
 from linkwork.parsing.xml import Node, read_xml, warn
 
 __all__ = ["read_urdf"]
@@ -61,6 +61,7 @@ def read_urdf(document: Document, settings: LoadSettings) -> Mechanism:
     if robot.tag != "robot":
         raise robot.error("the root element of a URDF file is <robot>")
     refuse_unknown(robot)
+    warn_of_skipped(robot)
     unused = Unused(all_of_it=bool(settings.contacts))
     surfaces = LinkSurfaces(robot, unused)
     links = read_links(robot, surfaces)
@@ -125,7 +126,7 @@ def _mechanism(
             raise node.error(f"the frame is on link '{on}', which is no link of this robot{near}", TopologyError)
         builder.frame(node, node.text("name"), on, placement(node))
     add_loops(builder, robot, graph, loop_file, settings)
-    return builder.finish(), builder
+    return builder.finish(massless=True), builder
 
 
 def _add_root_joints(builder: LocatedBuilder, robot: Node, graph: UrdfGraph, base: Base | None) -> None:

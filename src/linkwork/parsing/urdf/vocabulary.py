@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.parsing.options import EXPAND_XACRO
-from linkwork.parsing.xml import Node
+from linkwork.parsing.xml import Node, warn
 
 # What does not change the dynamics, by the element it stands in. Read elsewhere: the first line of each.
 _UNDERSTOOD = {
@@ -21,6 +21,18 @@ _UNDERSTOOD = {
     | {"drake:screw_thread_pitch", "calibration", "safety_controller", "joint_properties", "hardwareInterface"},
     "inertial": {"origin", "mass", "inertia"},
 }
+
+_SKIPPED = {
+    "robot": {"traits", "author", "license", "description", "version", "property", "group", "group_state"}
+    | {"disable_collisions", "end_effector", "virtual_joint", "passive_joint", "chain", "link_sphere_approximation"}
+    | {"disable_default_collisions", "enable_collisions", "texture", "color", "light", "plugin", "static", "camera"},
+    "link": {"traits", "controller_gains", "color", "texture", "self_collide", "contact_coefficients", "plugin"}
+    | {"description", "property", "drake:proximity_properties", "visibility", "camera"},
+    "joint": {"traits", "controller_gains", "controller", "control", "pid", "gains", "home", "initial_position"}
+    | {"plugin", "description", "property", "encoder", "interface", "command_interface", "state_interface"},
+}
+"""What other tools add that controls, plans, looks, or is a note: it cannot change the dynamics, and is skipped with a
+warning."""
 
 _REFUSED = {
     "drake:linear_bushing_rpy": "a bushing, a spring and damper between two frames, is not supported as a force; "
@@ -40,7 +52,19 @@ def refuse_unknown(node: Node) -> None:
             raise child.error(f"the file is a xacro template; {EXPAND_XACRO}")
         if child.tag in _REFUSED:
             raise child.error(_REFUSED[child.tag], UnsupportedFeature)
-    node.refuse_other_elements(_UNDERSTOOD[node.tag.removeprefix("drake:")])
+    kind = node.tag.removeprefix("drake:")
+    node.refuse_other_elements(_UNDERSTOOD[kind] | _SKIPPED.get(kind, set()))
+
+
+def warn_of_skipped(robot: Node) -> None:
+    """One warning for each kind of element that is skipped, on the line of the first."""
+    found: dict[str, list[Node]] = {}
+    for node in (robot, *robot.children("link", "joint", "drake:joint")):
+        for child in node.children(*_SKIPPED[node.tag.removeprefix("drake:")]):
+            found.setdefault(child.tag, []).append(child)
+    for tag, nodes in found.items():
+        more = f" (and {len(nodes) - 1} more)" if len(nodes) > 1 else ""
+        warn(nodes[0], f"<{tag}> is no part of the dynamics here, and is skipped{more}")
 
 
 def not_ignored(robot: Node, *tags: str) -> Iterator[Node]:
