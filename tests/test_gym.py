@@ -207,6 +207,23 @@ def test_one_factor_of_all_inertial_parameters_is_another_density() -> None:
     assert np.allclose(drawn["inertial_parameters"], own * factors[..., None], rtol=1e-15)
 
 
+def test_a_factor_of_the_gain_of_a_servo_is_its_stiffness_and_not_its_target() -> None:
+    """A softer servo sags by more under the same load, about the same target."""
+    law: dict[str, Any] = {"gain": (50.0, 0.0, 0.0), "bias": (0.0, -50.0, -10.0)}
+    hinge = lw.zoo.pendulum(1)
+    robot = hinge.with_gravity((0, 0, 0)).with_actuators(lw.Actuator("servo", hinge.joint_names[0], (1.0,), **law))
+    made = lg.Randomization(robot, {"actuator_gain": (0.8, 0.8)})
+    drawn = made(np.zeros((1, made.draws)))
+    soft = lw.Stepper(robot, dt=0.002, parameters=made.names, limits=False)
+    values = {name: x[0] for name, x in drawn.items()}
+    for load in (0.0, 2.0):
+        settled = soft([0.5], [0.0], [load], steps=5000, commands=[0.5], **values)  # type: ignore[arg-type]
+        assert settled.q[0] == pytest.approx(0.5 + load / (0.8 * 50.0), abs=1e-9)
+    some = lg.Randomization(robot, {"actuator_gain": {"servo": (0.5, 2.0)}})
+    drawn = some(np.ones((1, some.draws)))
+    assert drawn["actuator_bias"][0, 0].tolist() == [0.0, -100.0, -20.0]
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -25,7 +25,8 @@ class Randomization:
 
     A row belongs to a body, a joint, a contact pair and so on (`docs/parameters.md`). All ten
     ``inertial_parameters`` of a body get one factor: such a body has another density. The three components of gravity
-    get one, too.
+    get one, too. A factor of ``actuator_gain`` is one of all that an actuator makes of its command and its state, bias
+    included: of a servo it scales stiffness and damping, and leaves the target what it is.
 
     Args:
         robot: The mechanism.
@@ -36,17 +37,21 @@ class Randomization:
         chosen: dict[ParameterName, list[str]] = {}
         every: list[ParameterName] = []
         for name, given in ranges.items():
+            with_bias = name == "actuator_gain" and any(any(actuator.bias) for actuator in robot.actuators)
+            if with_bias and "actuator_bias" in ranges:
+                raise InputError("randomize: a factor of actuator_gain is one of the bias, too; name one of the two")
+            together: list[ParameterName] = [name, "actuator_bias"] if with_bias else [name]
             if isinstance(given, Mapping):
-                chosen[name] = list(given)
+                chosen |= {key: list(given) for key in together}
             else:
-                every.append(name)
+                every += together
         inputs = ParameterInputs(robot, every) if every else ParameterInputs(robot)
         some = ParameterInputs(robot, chosen) if chosen else ParameterInputs(robot)
         names = {**inputs.recipe, **some.recipe}
-        self.names: ParameterNames = {name: names[name] for name in ranges}
+        self.names: ParameterNames = {name: names[name] for name in (*every, *chosen)}
         """What `Stepper` is made with."""
         values = {**inputs.values, **some.values}
-        self.values: dict[ParameterName, Array] = {name: values[name] for name in ranges}
+        self.values: dict[ParameterName, Array] = {name: values[name] for name in (*every, *chosen)}
         """The robot's own values."""
         self._bounds: dict[ParameterName, tuple[Array, Array]] = {}
         for name, given in ranges.items():
@@ -73,8 +78,10 @@ class Randomization:
         for name, (low, high) in self._bounds.items():
             factor = low + (high - low) * draws[:, at : at + len(low)]
             at += len(low)
-            own = self.values[name]
-            found[name] = own * factor.reshape(*factor.shape, *[1] * (own.ndim - 1))
+            scaled: tuple[ParameterName, ...] = (name, "actuator_bias") if name == "actuator_gain" else (name,)
+            for own in (one for one in scaled if one in self.values):
+                value = self.values[own]
+                found[own] = value * factor.reshape(*factor.shape, *[1] * (value.ndim - 1))
         return found
 
 
