@@ -739,4 +739,6 @@ def test_rank_of_real_robots_is_that_of_mujoco(name: str) -> None:
     found = report(file)
     nv, rows, rank = REAL[name]
     assert (found["nv"], found["nc"], found["mobility"]["rank"], found["dof"]) == (nv, rows, rank, nv - rank)
-    assert run("check", "--strict", file).exit_code == 0
+    checked = run("check", file)
+    soft = "'solimp' is not used" in checked.output  # a warning, of equalities that are soft in MuJoCo
+    assert (checked.exit_code, run("check", "--strict", file).exit_code) == (0, int(soft))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +184,94 @@ def test_actuators_that_are_left_out_are_a_warning(target: str) -> None:
     for make in (lambda: lw.loads(text), lambda: from_mujoco(mujoco.MjModel.from_xml_string(text))):
         with pytest.warns(lw.ModelWarning, match="is left out, commands have none for it"):
             assert [actuator.name for actuator in make().actuators] == ["even"]
+
+
+ODD = """<orientation name="turn" joint="ball" kp="3"/><motor name="first" joint="h" gear="7" ctrlrange="-1 2"/>
+<pid name="pid" joint="h" kp="1"/><motor name="last" joint="h" gear="9" forcerange="-3 3"/>
+<orientation name="site" site="s" refsite="w" kp="3"/>"""
+"""Actuators of several commands between those of one."""
+
+
+@pytest.mark.skipif(not hasattr(mujoco.mjtTrn, "mjTRN_SO3"), reason="MuJoCo 4 has orientations and PID controllers")
+def test_actuators_of_several_commands_are_those_of_the_file() -> None:
+    text = model(
+        '<body name="b"><joint name="ball" type="ball"/><geom size=".1"/><site name="s"/>'
+        '<body pos="1 0 0"><joint name="h"/><geom size=".1"/></body></body><site name="w"/>',
+        after=f"<actuator>{ODD}</actuator>",
+    )
+    robots = []
+    for make in (lambda: lw.loads(text), lambda: from_mujoco(mujoco.MjModel.from_xml_string(text))):
+        with pytest.warns(lw.ModelWarning, match="an actuator on a site is not supported"):
+            robots.append(make())
+    read, ours = robots
+    assert [a.name for a in ours.actuators] == ["turn", "first", "pid", "last"]
+    assert [bool(a.refused) for a in ours.actuators] == [bool(a.refused) for a in read.actuators]
+    for one, other in zip(ours.actuators, read.actuators, strict=True):
+        if not one.refused:
+            assert (one.gear, one.limits, one.force_limits) == (other.gear, other.limits, other.force_limits)
+
+
+def test_polynomials_of_joints_are_read_as_in_files() -> None:
+    text = model('<body><joint damping="3 0 1" stiffness="2 1"/><geom size=".1"/></body>')
+    with pytest.warns(lw.ModelWarning, match="is a polynomial"):
+        read = lw.loads(text)
+    with pytest.warns(lw.ModelWarning, match="is a polynomial"):
+        same(from_mujoco(mujoco.MjModel.from_xml_string(text)), read)
+
+
+TOUCHING = """<asset><mesh name="wedge" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>
+<hfield name="hills" nrow="3" ncol="4" size="2 3 .5 .1" elevation="0 1 2 3 4 5 6 7 8 9 1 2"/></asset>"""
+
+
+def test_contacts_of_meshes_are_left_out_by_name_and_height_fields_stay() -> None:
+    text = model(
+        '<geom type="hfield" hfield="hills"/><body name="b" pos="0 0 1"><freejoint/>'
+        '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom name="ball" size=".1"/>'
+        '<geom name="edge" type="mesh" mesh="wedge"/>'
+        '<geom type="mesh" mesh="wedge" contype="0" conaffinity="0"/></body>',
+        TOUCHING,
+    )
+    with pytest.warns(lw.ModelWarning) as caught:
+        robot = from_mujoco(mujoco.MjModel.from_xml_string(text))
+    said = [str(warning.message) for warning in caught]
+    assert any("contacts of 'edge' are left out" in words for words in said)
+    assert any("geoms of type mesh that touch nothing: no dynamics here" in words for words in said)
+    with pytest.warns(lw.ModelWarning):
+        read = lw.loads(text)
+    ours, theirs = ([pair for pair in r.contacts if pair.second.name == "ball"] for r in (robot, read))
+    field, other = ours[0].first.solid, theirs[0].first.solid
+    assert isinstance(field, lw.HeightField) and isinstance(other, lw.HeightField)
+    np.testing.assert_allclose(field.heights, other.heights, atol=1e-6)
+
+
+def test_a_height_field_that_was_changed_stands_where_its_numbers_say() -> None:
+    """Files are scaled to heights from zero to one; a program may write any others."""
+    text = model(
+        '<geom type="hfield" hfield="hills" pos="0 0 1" euler="30 20 10"/><body><freejoint/><geom size=".1"/></body>',
+        TOUCHING,
+    )
+    loaded = mujoco.MjModel.from_xml_string(text)
+    before = from_mujoco(loaded).contacts[0].first
+    loaded.hfield_data[:] = 2 * loaded.hfield_data + 3
+    after = from_mujoco(loaded).contacts[0].first
+    assert isinstance(before.solid, lw.HeightField) and isinstance(after.solid, lw.HeightField)
+    np.testing.assert_allclose(after.solid.heights, 2 * np.array(before.solid.heights), rtol=1e-6)
+    up = before.placement.rotation[:, 2]
+    np.testing.assert_allclose(after.placement.position, before.placement.position + 1.5 * up, rtol=1e-6)
+
+
+def test_impedance_that_is_not_mujocos_default_is_a_warning() -> None:
+    text = model(
+        '<geom type="plane" size="1 1 1"/><body name="b"><joint name="j" type="slide"/><geom size=".1" {0}/></body>'
+        '<body name="c"><joint name="k" type="slide"/><geom size=".1" contype="0" conaffinity="0"/></body>',
+        after='<equality><joint name="tie" joint1="j" joint2="k" {1}/></equality>',
+    )
+    soft, usual = 'solimp="0.8 0.9 0.01"', 'solimp="0.9 0.95"'
+    for make in (lw.loads, lambda words: from_mujoco(mujoco.MjModel.from_xml_string(words))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            make(text.format(usual, usual))
+        with pytest.warns(lw.ModelWarning, match="'solimp', as contacts are rigid"):
+            make(text.format(soft, ""))
+        with pytest.warns(lw.ModelWarning, match=r"'solimp' is not used: equalities are exact .* \('tie'\)"):
+            make(text.format("", soft))

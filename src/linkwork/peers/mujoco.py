@@ -26,6 +26,8 @@ __all__ = ["MujocoMap", "from_mujoco", "mjcf_of", "mujoco_map"]
 
 _JOINTS = ("free", "ball", "slide", "hinge")
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
+_NO_SOLIDS = ("mesh", "sdf", "other")
+"""Those that a compiled model does not say the shape of in numbers."""
 _GAINS = ("fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user")
 _BIASES = ("none", "affine", "muscle", "dcmotor", "so3", "user")
 _TRANSMISSIONS = (
@@ -36,7 +38,9 @@ _TRANSMISSIONS = (
     ("site", "site"),
     ("body", "body"),
 )
-"""What an actuator acts on: attribute and kind of element, in MuJoCo's order."""
+"""What an actuator acts on: attribute and kind of element, in MuJoCo's order;"""
+_SO3 = 6
+"""and an orientation."""
 _OPTIONS = ("gravity", "density", "viscosity", "timestep", "magnetic", "o_margin", "o_friction")
 _DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")
 
@@ -75,7 +79,14 @@ class _Writer:
         self.model = model
         self.elements: dict[tuple[str, int], Any] = {}
         """What is written so far, by kind and number."""
+        self.elevations: dict[int, float] = {}
+        """The lowest point of each height field."""
         self.left_out: dict[str, None] = {}
+        """What has no dynamics;"""
+        self.not_touching: list[str] = []
+        """geoms whose contacts are lost;"""
+        self.not_driven: list[str] = []
+        """actuators whose transmission is not known."""
 
     def text(self) -> str:
         """The document."""
@@ -84,6 +95,9 @@ class _Writer:
         root = etree.Element("mujoco", model=self._model_name())
         etree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false", boundmass="0")
         self._option(root)
+        assets = etree.SubElement(root, "asset")
+        for k in range(self.model.nhfield):
+            self._height_field(assets, k)
         world = etree.SubElement(root, "worldbody")
         elements = {0: world}
         for k in range(1, self.model.nbody):
@@ -103,9 +117,23 @@ class _Writer:
         for k in range(self.model.nkey):
             act = {"act": _numbers(self.model.key_act[k])} if self.model.na else {}
             self._add(keys, "key", "key", k, qpos=_numbers(self.model.key_qpos[k]), **act)
-        if self.left_out:
-            warnings.warn(f"{', '.join(self.left_out)}: no dynamics here, left out", ModelWarning, stacklevel=4)
+        self._warn()
         return str(etree.tostring(root, pretty_print=True, encoding="unicode"))
+
+    def _warn(self) -> None:
+        """Say what the mechanism will not have."""
+        said = []
+        if self.left_out:
+            said.append(f"{', '.join(self.left_out)}: no dynamics here, left out")
+        if self.not_touching:
+            said.append(
+                f"contacts of {_listed(self.not_touching)} are left out: a compiled model does not say which files its "
+                "meshes are from. lw.load reads them from the file of the model"
+            )
+        if self.not_driven:
+            said.append(f"actuators {_listed(self.not_driven)} are left out: their transmission is not known")
+        for one in said:
+            warnings.warn(one, ModelWarning, stacklevel=5)
 
     def _option(self, root: Any) -> None:
         """Gravity and all else that holds everywhere, and what is switched off."""
@@ -147,6 +175,16 @@ class _Writer:
     def _place(pos: Floats, quat: Floats) -> dict[str, str]:
         return {"pos": _numbers(pos), "quat": _numbers(quat)}
 
+    def _height_field(self, assets: Any, k: int) -> None:
+        m = self.model
+        rows, columns, start = int(m.hfield_nrow[k]), int(m.hfield_ncol[k]), int(m.hfield_adr[k])
+        data = m.hfield_data[start : start + rows * columns].reshape(rows, columns)[::-1]  # files begin at the far end
+        x, y, unit, base = m.hfield_size[k]
+        low, high = float(data.min()), float(data.max())  # files have these at zero and at the height
+        self.elevations[k] = low * unit
+        sizes = {"nrow": str(rows), "ncol": str(columns), "size": _numbers((x, y, (high - low) * unit or unit, base))}
+        self._add(assets, "hfield", "hfield", k, elevation=_numbers(data), **sizes)
+
     # Bodies ----------------------------------------------------------------------------------------
 
     def _body(self, parent: Any, k: int) -> Any:
@@ -175,15 +213,11 @@ class _Writer:
     def _joint(self, body: Any, j: int) -> None:
         m = self.model
         kind, dof, at = _JOINTS[int(m.jnt_type[j])], int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
-        for what in ("jnt_stiffnesspoly", "dof_dampingpoly"):
-            index = j if what.startswith("jnt") else dof
-            if np.any(getattr(m, what, np.zeros((m.njnt + m.nv, 1)))[index]):
-                raise UnsupportedFeature(f"joint '{m.joint(j).name}': {what} is not zero")
         joint = self._add(body, "joint", "joint", j, type=kind)
         joint.set("armature", repr(float(m.dof_armature[dof])))
-        joint.set("damping", repr(float(m.dof_damping[dof])))
+        joint.set("damping", self._polynomial("dof_damping", dof))
         joint.set("frictionloss", repr(float(m.dof_frictionloss[dof])))
-        joint.set("stiffness", repr(float(m.jnt_stiffness[j])))
+        joint.set("stiffness", self._polynomial("jnt_stiffness", j))
         if np.any(getattr(m, "jnt_springyield", np.zeros(m.njnt))[j]):
             joint.set("springyield", _numbers(m.jnt_springyield[j]))
         joint.set("limited", "true" if m.jnt_limited[j] else "false")
@@ -201,19 +235,37 @@ class _Writer:
         if kind != "free":
             joint.set("pos", _numbers(m.jnt_pos[j]))
 
+    def _polynomial(self, what: str, k: int) -> str:
+        """A number, and its further coefficients where there are some."""
+        first = getattr(self.model, what)[k]
+        further = getattr(self.model, f"{what}poly", None)
+        return _numbers(first if further is None or not further[k].any() else [first, *further[k]])
+
+    def _geom_type(self, k: int) -> str:
+        number = int(self.model.geom_type[k])
+        return _GEOMS[number] if number < len(_GEOMS) else "other"
+
     def _geom(self, body: Any, k: int) -> None:
         m = self.model
-        kind = _GEOMS[int(m.geom_type[k])] if int(m.geom_type[k]) < len(_GEOMS) else "other"
-        if kind in ("hfield", "mesh", "sdf", "other"):
-            self.left_out[f"geoms of type {kind}"] = None
+        kind = self._geom_type(k)
+        if kind in _NO_SOLIDS:
+            if m.geom_contype[k] or m.geom_conaffinity[k] or k in (*m.pair_geom1, *m.pair_geom2):
+                self.not_touching.append(m.geom(k).name or f"{kind} of {m.body(int(m.geom_bodyid[k])).name}")
+            else:
+                self.left_out[f"geoms of type {kind} that touch nothing"] = None
             return
+        field, position = {}, m.geom_pos[k]
+        if kind == "hfield":
+            field["hfield"] = self._name("hfield", int(m.geom_dataid[k]))
+            position = position + self.elevations[int(m.geom_dataid[k])] * _z_axis(m.geom_quat[k])
         self._add(
             body,
             "geom",
             "geom",
             k,
             type=kind,
-            size=_numbers(m.geom_size[k]),
+            **(field or {"size": _numbers(m.geom_size[k])}),
+            solimp=_numbers(m.geom_solimp[k]),
             contype=str(int(m.geom_contype[k])),
             conaffinity=str(int(m.geom_conaffinity[k])),
             condim=str(int(m.geom_condim[k])),
@@ -222,7 +274,7 @@ class _Writer:
             priority=str(int(m.geom_priority[k])),
             group=str(int(m.geom_group[k])),
             rgba=_numbers(m.geom_rgba[k]),
-            **self._place(m.geom_pos[k], m.geom_quat[k]),
+            **self._place(position, m.geom_quat[k]),
         )
 
     def _contacts(self, root: Any) -> None:
@@ -233,7 +285,7 @@ class _Writer:
             etree.SubElement(section, "exclude", body1=self._name("body", first), body2=self._name("body", second))
         for k in range(m.npair):
             geoms = [int(g[k]) for g in (m.pair_geom1, m.pair_geom2)]
-            if any(_GEOMS[int(m.geom_type[g])] in ("hfield", "mesh", "sdf") for g in geoms):
+            if any(self._geom_type(g) in _NO_SOLIDS for g in geoms):
                 continue
             names = [self._name("geom", g) for g in geoms]
             etree.SubElement(
@@ -244,6 +296,7 @@ class _Writer:
                 condim=str(int(m.pair_dim[k])),
                 friction=_numbers(m.pair_friction[k]),
                 margin=repr(float(m.pair_margin[k])),
+                solimp=_numbers(m.pair_solimp[k]),
             )
 
     # What couples and drives -------------------------------------------------------------------------
@@ -256,10 +309,9 @@ class _Writer:
             fixed = all(int(m.wrap_type[w]) == 1 for w in parts)
             tendon = self._add(section, "fixed" if fixed else "spatial", "tendon", k)
             for what in ("stiffness", "damping", "frictionloss", "armature"):
-                values = [float(getattr(m, f"tendon_{what}")[k])]
-                values += np.ravel(getattr(m, f"tendon_{what}poly", np.zeros((m.ntendon, 0)))[k]).tolist()
-                if any(values):
-                    tendon.set(what, _numbers(values if any(values[1:]) else values[0]))
+                given = self._polynomial(f"tendon_{what}", k)
+                if any(float(x) for x in given.split()):
+                    tendon.set(what, given)
             tendon.set("springlength", _numbers(m.tendon_lengthspring[k]))
             if np.any(getattr(m, "tendon_springyield", np.zeros(m.ntendon))[k]):
                 tendon.set("springyield", _numbers(m.tendon_springyield[k]))
@@ -324,11 +376,21 @@ class _Writer:
     def _actuators(self, root: Any) -> None:
         m = self.model
         section = etree.SubElement(root, "actuator")
-        for k in range(m.nu):
-            target, kind = _TRANSMISSIONS[int(m.actuator_trntype[k])]
+        # an actuator may have several commands and gears: an orientation three, a PID controller two
+        count = getattr(m, "nactuator", m.nu)
+        command, output = (getattr(m, f"actuator_{what}adr", np.arange(count)) for what in ("ctrl", "out"))
+        for k in range(count):
+            transmission = int(m.actuator_trntype[k])
+            if transmission == _SO3:
+                self._orientation(section, k)
+                continue
+            if transmission >= len(_TRANSMISSIONS):
+                self.not_driven.append(m.actuator(k).name or str(k))
+                continue
+            target, kind = _TRANSMISSIONS[transmission]
             given = {
                 target: self._name(kind, int(m.actuator_trnid[k, 0])),
-                "gear": _numbers(m.actuator_gear[k]),
+                "gear": _numbers(m.actuator_gear[output[k]]),
                 "gaintype": _GAINS[int(m.actuator_gaintype[k])],
                 "gainprm": _numbers(m.actuator_gainprm[k]),
                 "biastype": _BIASES[int(m.actuator_biastype[k])],
@@ -340,18 +402,37 @@ class _Writer:
             for what in ("armature", "damping", "delay"):  # of newer versions
                 if hasattr(m, f"actuator_{what}"):
                     given[what] = _numbers(getattr(m, f"actuator_{what}")[k])
-            if np.any(getattr(m, "actuator_dampingpoly", np.zeros(m.nu))[k]):
-                given["damping"] += " " + _numbers(m.actuator_dampingpoly[k])
+            if "damping" in given:
+                given["damping"] = self._polynomial("actuator_damping", k)
             if m.actuator_dyntype[k]:
                 given["actearly"] = "true" if m.actuator_actearly[k] else "false"
             for what in ("ctrl", "force", *(("act",) if m.actuator_dyntype[k] else ())):
-                limited = bool(getattr(m, f"actuator_{what}limited")[k])
+                at = int(command[k]) if what == "ctrl" else k
+                limited = bool(getattr(m, f"actuator_{what}limited")[at])
                 given[f"{what}limited"] = "true" if limited else "false"
                 if limited:
-                    given[f"{what}range"] = _numbers(getattr(m, f"actuator_{what}range")[k])
+                    given[f"{what}range"] = _numbers(getattr(m, f"actuator_{what}range")[at])
             self._add(section, "plugin" if m.actuator_plugin[k] >= 0 else "general", "actuator", k, **given)
+
+    def _orientation(self, section: Any, k: int) -> None:
+        """A servo of the orientation of a ball joint, or of a site relative to another."""
+        first, second = (int(x) for x in self.model.actuator_trnid[k])
+        ends = {"joint": ("joint", first)} if second < 0 else {"site": ("site", first), "refsite": ("site", second)}
+        given = {attribute: self._name(kind, number) for attribute, (kind, number) in ends.items()}
+        self._add(section, "orientation", "actuator", k, group=str(int(self.model.actuator_group[k])), **given)
 
 
 def _numbers(values: Any) -> str:
     """Numbers as text, to the last digit."""
     return " ".join(repr(float(x)) for x in np.ravel(values))
+
+
+def _z_axis(quat: Floats) -> Floats:
+    """The third column of the rotation of a quaternion (w, x, y, z)."""
+    w, x, y, z = quat
+    return np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
+
+
+def _listed(names: list[str]) -> str:
+    """Names, the first ones of many."""
+    return ", ".join(f"'{name}'" for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

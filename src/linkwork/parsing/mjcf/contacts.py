@@ -6,9 +6,10 @@ welded to each other, an <exclude> names both bodies, or one body is the parent 
 A <pair> touches in any case, with numbers of its own. Of two geoms the one with the higher ``priority`` says the
 friction; else it is the greater one, and margins add up (MuJoCo 4; before, the greater one).
 
-Not used: ``solref``, ``solimp`` and ``solmix``, which make contacts soft (contacts are rigid here, unless given a
-compliance), and ``gap``, from which on MuJoCo lists contacts that have no force. Not modeled: friction against spinning
-and rolling (``condim`` 4 and 6), different friction in two directions, ``surfacevel``, ``adhesion``.
+Not used: ``solref``, ``solimp`` (with a warning where it is not the default) and ``solmix``, which make contacts soft
+(contacts are rigid here, unless given a compliance), and ``gap``, from which on MuJoCo lists contacts that have no
+force. Not modeled: friction against spinning and rolling (``condim`` 4 and 6), different friction in two directions,
+``surfacevel``, ``adhesion``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from linkwork.model.shapes import Ground, HeightField, Mesh
 from linkwork.parsing.appearance import LinkShape
 from linkwork.parsing.contact_rules import MISSING, Unused
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
-from linkwork.parsing.mjcf.settings import Settings
+from linkwork.parsing.mjcf.settings import Settings, has_default_impedance
 from linkwork.parsing.mjcf.tree import Body, Tree, fresh
 from linkwork.parsing.xml import Node, warn
 
@@ -245,7 +246,9 @@ class ContactReader:
         if node in self._noted:
             return
         self._noted.add(node)
-        for name in ("solref", "solimp", "solreffriction", "gap"):
+        if not has_default_impedance(node):
+            self.unused.add(node, "'solimp', as contacts are rigid here unless they have a compliance", always=True)
+        for name in ("solref", "solreffriction", "gap"):
             if node.get(name) is not None:
                 self.unused.add(node, f"'{name}'")
         for name in ("surfacevel", "adhesion"):

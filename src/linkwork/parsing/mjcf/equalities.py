@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Equality constraints of a model.
 
-Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how soft they are, are skipped.
+Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how soft they are, are skipped, the latter
+with a warning where it is not the default.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from linkwork.model.placement import Placement
 from linkwork.model.tendons import Tendon
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
-from linkwork.parsing.mjcf.settings import YES_NO, Settings, quaternion
+from linkwork.parsing.mjcf.settings import YES_NO, Settings, has_default_impedance, quaternion
 from linkwork.parsing.mjcf.tendons import MjcfTendon
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood, refuse_unknown
-from linkwork.parsing.xml import Node, located
+from linkwork.parsing.xml import Node, located, warn
 
 _IDENTITY = (0.0, 1.0, 0.0, 0.0, 0.0)
 """MuJoCo's default polynomial."""
@@ -84,6 +85,10 @@ def read_equalities(document: MjcfDocument, defaults: Defaults, model: Reference
                 constraint = replace(constraint, name=fresh(constraint.name, taken))
         if constraint is not None:
             found.append((node, constraint))
+    soft = [(node, constraint.name) for node, constraint in found if not has_default_impedance(node)]
+    if soft:
+        names = ", ".join(f"'{name}'" for _, name in soft[:5]) + (", ..." if len(soft) > 5 else "")
+        warn(soft[0][0], f"'solimp' is not used: equalities are exact here unless they have a compliance ({names})")
     return found
 
 

@@ -19,6 +19,8 @@ from linkwork.parsing.xml import Node, located
 YES_NO = ("false", "true")
 YES_NO_AUTO = ("false", "true", "auto")
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+_IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)
+"""MuJoCo's default of ``solimp``."""
 _NO_DIRECTION = 1e-10
 """An axis shorter than this (MuJoCo: 1e-14) has no direction worth the name."""
 
@@ -192,3 +194,9 @@ def _last(document: MjcfDocument, nodes: list[Node]) -> Node:
         refuse_unknown(node)
         said |= {name: node.get(name) or "" for name in node.attributes}
     return nodes[-1].inheriting(said)
+
+
+def has_default_impedance(node: Node) -> bool:
+    """Whether ``solimp`` of an element, which says how soft it is, is absent or MuJoCo's default."""
+    given = node.numbers("solimp", 1, 2, 3, 4, 5) or ()
+    return given == _IMPEDANCE[: len(given)]
