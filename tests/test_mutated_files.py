@@ -504,3 +504,12 @@ def test_inertias_that_are_rounding_beside_others_are_an_error_of_the_dynamics()
     robot = lw.loads(arm(upper=(2.4e14, 1.0)))
     with pytest.raises(lw.SingularMassMatrix, match="rounding beside the largest masses"):
         lw.ForwardDynamics(robot).compile()(robot.neutral(), np.zeros(2), np.zeros(2))
+
+
+def test_limits_from_zero_to_minus_zero_are_one_position() -> None:
+    text = (
+        arm()
+        .replace('type="continuous"', 'type="revolute"')
+        .replace("<axis", '<limit lower="0" upper="-0.0" effort="1" velocity="1"/><axis')
+    )
+    assert not lw.loads(text).random(0).any()

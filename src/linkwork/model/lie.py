@@ -117,7 +117,7 @@ def _bounded(rng: np.random.Generator, lower: Floats, upper: Floats, width: floa
     """Uniform between the limits; ``width`` either side of zero, or of the one limit, where there is none."""
     low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - 2 * width, -width))
     high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower + 2 * width, width))
-    return rng.uniform(low, high, (*size, len(lower)))
+    return rng.uniform(low + 0.0, high + 0.0, (*size, len(lower)))  # NumPy takes 0 to -0 for a range that is empty
 
 
 def _random_turn(rng: np.random.Generator, size: tuple[int, ...]) -> Floats:
