@@ -12,16 +12,19 @@ import ctypes
 import hashlib
 import math
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from traceback import walk_tb
 
 import numpy as np
 
 from linkwork.compilers import native
 from linkwork.compilers.fingerprint import foreign_kernels
-from linkwork.compilers.guards import FIRST, SECOND, SITE
+from linkwork.compilers.guards import SITE, UNWRITTEN
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.program import Program
-from linkwork.errors import InputError
+from linkwork.errors import InputError, KernelError
 from linkwork.kernels.algorithm import Algorithm, resolve
 
 ONE = Type("float64", 1)
@@ -80,20 +83,28 @@ def run_checked(algorithm: Algorithm, program: Program) -> None:
         program: The plan.
     """
     from linkwork.compilers.entry import watch  # which is made of kernel text itself
+    from linkwork.compilers.language import source_of
 
     code = native.code(algorithm, ONE, checked=True)
     context = native.Context(algorithm, program.tree, ONE, checked=True)
     shapes = [resolve(shape, program.tree) for shape in (*algorithm.inputs.values(), *algorithm.outputs.values())]
-    arrays = [np.full(math.prod(shape) + 1, 0.5) for shape in shapes]
+    arrays = [np.full(math.prod(shape), 0.5) for shape in shapes]
+    outputs = dict(zip(algorithm.outputs, arrays[len(algorithm.inputs) :], strict=True))
+    for unwritten in (context.memory, *outputs.values()):
+        unwritten.view(np.int64)[:] = UNWRITTEN
     places = np.array([array.ctypes.data for array in arrays], dtype=np.int64)
     steps, asked = np.zeros(len(arrays), dtype=np.int64), watch()
     _KERNEL(code.address)(places.ctypes.data, steps.ctypes.data, 1, context.address, asked.address)
     asked.check()
-    site, first, second = (int(context.record[k]) for k in (SITE, FIRST, SECOND))
-    if site:
+    if context.record[SITE]:
         _, guards = native.guarded_module(algorithm, ONE, checked=True)
         assert guards is not None
-        raise guards.error(site, first, second)
+        raise guards.error(context.record.tolist())
+    for name, array in outputs.items():
+        left = np.flatnonzero(array.view(np.int64) == UNWRITTEN)
+        if len(left):
+            source = source_of(foreign_kernels(algorithm.text)[0])
+            raise source.error(source.tree, f"output '{name}' is not written: entry {left[0]} of {len(array)} is not")
 
 
 def _check_record(algorithm: Algorithm, program: Program) -> None:
@@ -114,3 +125,28 @@ def _check_record(algorithm: Algorithm, program: Program) -> None:
                 f"{called} iterates: its last input has {settings} numbers, needs {least} or more (tolerance, most "
                 f"iterations); its last output has {progress}, needs 2 or more (residual, iterations)"
             )
+
+
+@contextmanager
+def located(algorithm: Algorithm) -> Iterator[None]:
+    """What Python raises in kernel text from outside the package is a `KernelError` with file and line.
+
+    Args:
+        algorithm: Whose text is run as Python.
+    """
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        kernels = {kernel.__code__: kernel for text in algorithm.texts for kernel in foreign_kernels(text)}
+        frames = [
+            (kernels[frame.f_code], line) for frame, line in walk_tb(error.__traceback__) if frame.f_code in kernels
+        ]
+        if not frames:
+            raise
+        from linkwork.compilers.language import source_of
+
+        kernel, line = frames[-1]
+        source = source_of(kernel)
+        text = source.lines[line - source.first].strip()
+        words = f"{type(error).__name__}: {error}"
+        raise KernelError(words, kernel=source.tree.name, file=source.file, line=line, text=text) from error

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from itertools import takewhile
 from typing import Any
 
+from linkwork.compilers.fingerprint import is_own
 from linkwork.compilers.instructions import Writer
 from linkwork.compilers.language import (
     Array,
@@ -351,7 +352,7 @@ class Expressions(Writer):
                 raise self.error(node, "entries of several types, of which an integer is to choose one")
             index, types = self.as_int(node, k), self.unit.llvm_types(kind)
             if self.unit.checked:
-                words = f"index {{first}} is out of range: the tuple has {len(value)} entries, in {self.shown(node)}"
+                words = f"index {{first}} is out of range: the tuple has size {len(value)}, in {self.shown(node)}"
                 self.guard(self.made(f"icmp ult i64 {index}, {len(value)}"), node, words, index)
             chosen = self.parts(value[-1])
             for j in range(len(value) - 2, -1, -1):
@@ -380,6 +381,8 @@ class Expressions(Writer):
         arguments = list[Value]()
         for argument in node.args:
             arguments += self.spread(argument) if isinstance(argument, ast.Starred) else [self.expression(argument)]
+        if self.unit.checked and not is_own(self.source.function):
+            self.note_call(node)
         if lower is not None:
             if node.keywords:
                 raise self.error(node, "arguments of this function have no names")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What machine code of kernel text from outside the package checks while it runs.
 
-Checked code looks at every index, at integers that are divided by or leave 64 bits, and counts the iterations of all
-loops. What is wrong first is written to a *record*, and the code goes on without harm: entries out of range are read
-from and written to spare memory, a divisor that is none is 1, and all loops end. So a fault needs no way out of the
-middle of a kernel. Branches, loops and indices depend on the integers of a plan alone, never on numbers of the state:
-code that ran once without a fault has none in any state of that robot (`checks`).
+Checked code looks at every index, at integers that are divided by or leave 64 bits, at numbers that are read before
+they are written, and counts the iterations of all loops. What is wrong first is written to a *record*, and the code
+goes on without harm: entries out of range are read from and written to spare memory, a divisor that is none is 1, and
+all loops end. So a fault needs no way out of the middle of a kernel. Branches, loops and indices depend on the integers
+of a plan alone, never on numbers of the state: code that ran once without a fault has none in any state of that robot
+(`checks`).
 
 Code that is not checked counts the iterations of loops of such text, too, so that a user's interrupt ends them.
 
@@ -13,6 +14,8 @@ Code that is not checked counts the iterations of loops of such text, too, so th
 |------------------|----------------------------------------------------------------------------------------|
 | `SITE`           | 1 + the place in the text where the first fault was found; 0: none                      |
 | `FIRST`, `SECOND`| numbers that say more                                                                  |
+| `BEHIND`         | the call of a kernel of the package where it was found, if it was found in one         |
+| `CALL`           | the last call in text from outside the package                                         |
 | `LEFT`           | iterations that are left; with none, all loops end                                     |
 | `WATCH`          | the address of a watch (`interrupts`), or 0                                            |
 | `SPARE`          | memory for entries out of range                                                        |
@@ -21,15 +24,20 @@ Code that is not checked counts the iterations of loops of such text, too, so th
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from linkwork.compilers.fingerprint import is_own
 from linkwork.errors import KernelError
 
 if TYPE_CHECKING:
     from linkwork.compilers.language import Source
 
-SITE, FIRST, SECOND, LEFT, WATCH, SPARE, WORDS = 0, 1, 2, 3, 4, 5, 6
+SITE, FIRST, SECOND, BEHIND, CALL, LEFT, WATCH, SPARE, WORDS = range(9)
+
+UNWRITTEN = 0x7FF8_0BAD_0BAD_0BAD
+"""Bits of numbers that were not written: no number that is computed has them."""
 
 MOST_ITERATIONS = 100_000_000
 """Iterations of all loops of a kernel for one state, in checked code: a tenth of a second if they do nothing."""
@@ -59,10 +67,15 @@ class Guards:
         self.sites.append(Site(source, node, words))
         return len(self.sites)
 
-    def error(self, site: int, first: int, second: int) -> KernelError:
-        """The error that a record tells of."""
-        found = self.sites[site - 1]
-        return found.source.error(found.node, found.words.format(first=first, second=second))
+    def error(self, record: Sequence[int]) -> KernelError:
+        """The error that a record tells of, at the line of text from outside the package."""
+        found = self.sites[int(record[SITE]) - 1]
+        words = found.words.format(first=int(record[FIRST]), second=int(record[SECOND]))
+        error = found.source.error(found.node, words)
+        if not record[BEHIND] or not is_own(found.source.function):
+            return error
+        call = self.sites[int(record[BEHIND]) - 1]
+        return call.source.error(call.node, f"{words}, in kernel '{error.kernel}' ({error.file}:{error.line})")
 
     def prologue(self) -> list[str]:
         """Instructions before the loop over states: no fault yet."""
@@ -70,6 +83,8 @@ class Guards:
         return [
             *_word("%record", "%c", self.place),
             f"store i64 0, ptr %record{TAG}",
+            *_place("call", CALL),
+            f"store i64 0, ptr %call.at{TAG}",
             *_place("left", LEFT),
             f"store i64 {left}, ptr %left.at{TAG}",
             *_place("watch", WATCH),
@@ -86,22 +101,18 @@ class Guards:
 
     def functions(self) -> str:
         """The functions that guarded code calls."""
-        record, left, first, second, watch = (
-            "\n  ".join(lines)
-            for lines in (
-                _word("%record", "%c", self.place),
-                _place("left", LEFT),
-                _place("first", FIRST),
-                _place("second", SECOND),
-                _place("watch", WATCH),
-            )
-        )
+        record = "\n  ".join(_word("%record", "%c", self.place))
+        places = {"left": LEFT, "first": FIRST, "second": SECOND, "behind": BEHIND, "call": CALL, "watch": WATCH}
+        left, first, second, behind, call, watch = (_place(name, place)[0] for name, place in places.items())
+        inline = "noinline" if self.checked else "alwaysinline"
         return f"""
 define internal void @linkwork_fault(ptr %c, i64 %site, i64 %a, i64 %b) #0 noinline cold {{
   {record}
   {left}
   {first}
   {second}
+  {behind}
+  {call}
   store i64 0, ptr %left.at{TAG}
   %old = load i64, ptr %record{TAG}
   %none = icmp eq i64 %old, 0
@@ -110,11 +121,21 @@ write:
   store i64 %site, ptr %record{TAG}
   store i64 %a, ptr %first.at{TAG}
   store i64 %b, ptr %second.at{TAG}
+  %called = load i64, ptr %call.at{TAG}
+  store i64 %called, ptr %behind.at{TAG}
   br label %end
 end:
   ret void
 }}
-define internal i1 @linkwork_iterate(ptr %c, i64 %site) #0 alwaysinline {{
+define internal void @linkwork_check(ptr %c, i1 %sound, i64 %site, i64 %a, i64 %b) #0 noinline {{
+  br i1 %sound, label %end, label %fault
+fault:
+  call void @linkwork_fault(ptr %c, i64 %site, i64 %a, i64 %b)
+  br label %end
+end:
+  ret void
+}}
+define internal i1 @linkwork_iterate(ptr %c, i64 %site) #0 {inline} {{
   {record}
   {left}
   {watch}

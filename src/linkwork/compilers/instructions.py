@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from linkwork.compilers.guards import SPARE
+from linkwork.compilers.fingerprint import is_own
+from linkwork.compilers.guards import CALL, SPARE, TAG, UNWRITTEN
 from linkwork.compilers.language import (
     CONSTANT,
     INTEGER,
@@ -74,6 +75,8 @@ class Writer:
         """Nodes of syntax, with those of all calls so far."""
         self.skippable: tuple[ast.expr, ...] = ()
         """Calls of `any_below` in the test of the branch that is being written."""
+        self.skipped = 0
+        """How many branches that some states skip there are around what is being written."""
         self._loops = 0
         """How many loops there are around what is being written."""
         self._open = True
@@ -330,9 +333,9 @@ class Writer:
         counted = self.made(f"icmp sge i64 {start}, 0")
         sound = self.made(f"and i1 {counted}, {self.made(f'and i1 {after}, {within}')}")
         what = self.shown(node)
-        words = f"the end {{first}} is out of range: there are {{second}} entries, in {what}"
+        words = f"the end {{first}} is out of range: axis 0 has size {{second}}, in {what}"
         self.guard(within, node, words, end, array.extent)
-        self.guard(sound, node, f"the part from {{first}} to {{second}} is none, in {what}", start, end)
+        self.guard(sound, node, f"there is no part from {{first}} to {{second}}, in {what}", start, end)
         length = self.made(f"select i1 {sound}, i64 {self.made(f'sub i64 {end}, {start}')}, i64 0")
         return Array(self.made(f"select i1 {sound}, ptr {place}, ptr {self.spare}", "p"), array.type, length)
 
@@ -371,12 +374,21 @@ class Writer:
         """In checked code, a fault unless a condition holds; ``words`` tell of it with ``{first}`` and ``{second}``."""
         assert self.unit.guards is not None
         site = self.unit.guards.site(self.source, node, words)
-        fault, fine = self.fresh_label("fault"), self.fresh_label("fine")
-        self.fork(Bool(sound), fine, fault)
-        self.label(fault)
-        self.emit(f"call void @linkwork_fault(ptr %c, i64 {site}, i64 {first}, i64 {second})")
-        self.branch(fine)
-        self.label(fine)
+        self.emit(f"call void @linkwork_check(ptr %c, i1 {sound}, i64 {site}, i64 {first}, i64 {second})")
+
+    def note_call(self, node: ast.AST) -> None:
+        """In checked code, that this call is the last in text from outside the package."""
+        assert self.unit.guards is not None
+        record = self.context_word(self.unit.guards.place, self.unit.pointer)
+        place = self.made(f"getelementptr i64, ptr {record}, i64 {CALL}", "p")
+        self.emit(f"store i64 {self.unit.guards.site(self.source, node, '')}, ptr {place}{TAG}")
+
+    def check_written(self, node: ast.AST, name: str) -> None:
+        """In checked code of text from outside the package, a fault where a number is read before it is written."""
+        if not is_own(self.source.function):
+            bits = self.made(f"bitcast {self.unit.t.name} {name} to i64")
+            words = f"an entry is read that was never written, in {self.shown(node)}"
+            self.guard(self.made(f"icmp ne i64 {bits}, {UNWRITTEN}"), node, words)
 
     def shown(self, node: ast.AST) -> str:
         """An expression as part of a message that is filled in later."""
@@ -414,8 +426,7 @@ class Writer:
         sizes = [array.extent, *(self.extent(node, size) for size in array.type.trailing)]
         for axis, (operand, size) in enumerate(zip(operands, sizes, strict=False)):
             inside = self.made(f"icmp ult i64 {operand}, {size}")
-            along = "" if array.type.rank == 1 else f" along axis {axis}"
-            words = f"index {{first}} is out of range: there are {{second}} entries{along}, in {self.shown(node)}"
+            words = f"index {{first}} is out of range: axis {axis} has size {{second}}, in {self.shown(node)}"
             self.guard(inside, node, words, operand, size)
             sound = inside if not sound else self.made(f"and i1 {sound}, {inside}")
         return self.made(f"select i1 {sound}, ptr {place}, ptr {self.spare}", "p") if sound else place
@@ -435,6 +446,8 @@ class Writer:
         element, alignment = self.unit.element(kind)
         still = self.unit.alias(kind)
         name = self.made(f"load {element}, {self.unit.pointer} {place}, align {alignment}{still}")
+        if self.unit.checked and kind.element == STATE and kind.writable and not self.skipped:
+            self.check_written(node, name)
         if kind.element == INTEGER:
             return Int(name)
         return Float(self.splat(name) if kind.element == CONSTANT else name)

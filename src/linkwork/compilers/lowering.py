@@ -66,7 +66,11 @@ class Unit(Module):
             raise caller.error(node, f"{function.__name__} calls itself: kernels are not recursive; use a loop")
         self._functions[key] = None
         symbol = f"{re.sub('[^A-Za-z0-9_]', '_', function.__name__)}.{len(self._functions)}"
-        lowered, text = Lowering(self, source_of(function), symbol).run(kinds)
+        source = source_of(function)
+        try:
+            lowered, text = Lowering(self, source, symbol).run(kinds)
+        except RecursionError:
+            raise source.error(source.tree, "an expression is nested too deeply: use several lines") from None
         self._text.append(text)
         self._functions[key] = lowered
         return lowered
@@ -186,7 +190,7 @@ class Lowering(Expressions):
         self.block(tree.body)
         result = self.finish()
         short = self.size_of_text < INLINE_ALL or is_own(self.source.function)
-        inline = "alwaysinline" if self.source.size < INLINE_SIZE and short else ""
+        inline = "alwaysinline" if self.source.size < INLINE_SIZE and short and not unit.checked else ""
         head = f"define internal {unit.result_type(result)} @{self.symbol}({', '.join(parameters)}) #0 {inline} {{"
         text = "\n  ".join(["entry:", *self._head, *self._lines])
         return Lowered(self.symbol, result, self.size_of_text), f"{head}\n{text}\n}}"
@@ -314,6 +318,11 @@ class Lowering(Expressions):
         test = self.condition(statement.test)
         if tests:
             self._check_skippable(statement)
+        self.skipped += bool(tests)
+        self._branch(statement, test)
+        self.skipped -= bool(tests)
+
+    def _branch(self, statement: ast.If, test: bool | Bool) -> None:
         if isinstance(test, bool):
             self.block(statement.body if test else statement.orelse)
             return

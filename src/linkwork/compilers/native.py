@@ -24,8 +24,8 @@ from linkwork.compilers.lanes import Type
 from linkwork.kernels.algorithm import Algorithm, Shape, resolve
 from linkwork.plans.tree import Tree
 
-SCALAR_LEVEL, LANE_LEVEL = 2, 1
-"""Of LLVM's optimizations: the second buys scalar code 7 %, lanes nothing."""
+SCALAR_LEVEL, LANE_LEVEL, CHECKED_LEVEL = 2, 1, 0
+"""Of LLVM's optimizations: the second buys scalar code 7 %, lanes nothing; checked code is run once."""
 
 ALIGNMENT = 64
 """Bytes: work arrays begin where vectors may, or where longer ones do if there are more lanes."""
@@ -60,7 +60,7 @@ def code(algorithm: Algorithm, t: Type, checked: bool = False) -> llvm.Code:
 
     def make() -> bytes:
         lanes = "" if t.lanes == 1 else f", {t.lanes} lanes"
-        level = SCALAR_LEVEL if t.lanes == 1 and not checked else LANE_LEVEL
+        level = CHECKED_LEVEL if checked else SCALAR_LEVEL if t.lanes == 1 else LANE_LEVEL
         with announced(f"{algorithm.name} ({t.dtype}{lanes}{', checked' if checked else ''})"):
             return llvm.object_code(module(algorithm, t, checked=checked), level)
 
@@ -210,6 +210,11 @@ class Context:
         table += starts[len(algorithm.stored) :]
         self._table = np.array(table, dtype=np.int64)
         self.address = self._table.ctypes.data
+
+    @property
+    def memory(self) -> Any:
+        """All work arrays, one after the other."""
+        return self._work
 
     @property
     def bytes(self) -> int:

@@ -79,7 +79,13 @@ class Program:
         Args:
             limit: The most operations; `ProgramTooLarge` where there are more.
         """
-        return trace(self.algorithm, self.tree, limit) if self.derivation is None else self.derivation.trace(limit)
+        if self.derivation is not None:
+            return self.derivation.trace(limit)
+        from linkwork.compilers.checks import check, located  # which check programs
+
+        check(self)
+        with located(self.algorithm):
+            return trace(self.algorithm, self.tree, limit)
 
     def content(self) -> tuple[str | bytes, ...]:
         """All that straight-line code depends on, beside the text of the package: parts of its name in the cache."""

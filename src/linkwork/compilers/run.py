@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers import entry as entries
-from linkwork.compilers.checks import check
+from linkwork.compilers.checks import check, located
 from linkwork.compilers.interrupts import Job, go_on, shared
 from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError, NotFinite
@@ -67,7 +67,7 @@ class Runner:
             rows = [x[s] if x.ndim > len(shape) else x for x, shape in zip(inputs, self.inputs, strict=True)]
             results = [y[s] if y.ndim > len(shape) else y for y, shape in zip(outputs, self.outputs, strict=True)]
             made = algorithm.work_type(*work)
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), located(algorithm):
                 algorithm.text(tree, made, *rows, *results)
                 while algorithm.iterate and results[-1][0] > rows[-1][0] and results[-1][1] < rows[-1][1]:
                     ending = algorithm.refine if _about_to_end(results[-1], rows[-1]) else None

@@ -62,7 +62,9 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     Args:
         x: An angle, in radians.
     """
-    return (math.sin(x), math.cos(x)) if isinstance(x, float) else x.sincos()
+    if isinstance(x, float):
+        return (math.sin(x), math.cos(x)) if math.isfinite(x) else (math.nan, math.nan)
+    return x.sincos()
 
 
 def sqrt(x: Scalar) -> Scalar:
@@ -71,7 +73,9 @@ def sqrt(x: Scalar) -> Scalar:
     Args:
         x: A number that is not negative.
     """
-    return math.sqrt(x) if isinstance(x, float) else x.sqrt()
+    if isinstance(x, float):
+        return math.sqrt(x) if x >= 0.0 else math.nan
+    return x.sqrt()
 
 
 def where(below: Scalar, bound: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:
