@@ -383,12 +383,11 @@ begin:
   br i1 %fits, label %go, label %answer
 go:
   store ptr @linkwork_poll, ptr %watch
+  %function.at = getelementptr i64, ptr %watch, i64 {interrupts.FUNCTION}
   %asked.at = getelementptr i64, ptr %busy.at, i64 1
   %asked = load i64, ptr %asked.at
-  %function.at = getelementptr i64, ptr %watch, i64 1
+  store [{interrupts.WORDS - interrupts.FUNCTION} x i64] zeroinitializer, ptr %function.at
   store i64 %asked, ptr %function.at
-  %last.at = getelementptr i64, ptr %watch, i64 2
-  store <2 x i64> zeroinitializer, ptr %last.at, align 8
   %w = ptrtoint ptr %watch to i64
   %context.at = getelementptr i64, ptr %record, i64 1
   %context = load i64, ptr %context.at

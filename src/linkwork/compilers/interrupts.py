@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Interrupts of machine code: loops that may take long ask Python from time to time whether to go on.
 
-A *watch* is four words that a loop is given the address of: the function to call (`poll`), a Python function that it
-calls in turn, milliseconds when it last did so, and whether the answer was to stop. `poll` looks at the clock, and
-every `PERIOD` milliseconds takes the GIL, if its thread has not, and calls the Python function: thereby the main thread
-handles signals, such as the one that the user's Ctrl-C sends. An exception of that function, `KeyboardInterrupt` above
-all, ends the loop.
+A *watch* is a few words that a loop is given the address of. `poll`, the function that it calls, looks at the clock,
+and every `PERIOD` milliseconds takes the GIL, if its thread has not, and calls a Python function: thereby the main
+thread handles signals, such as the one that the user's Ctrl-C sends. An exception of that function, `KeyboardInterrupt`
+above all, ends the loop. Where calls of `poll` follow each other quickly, most of them do not even look at the clock.
+
+| word of a watch | meaning                                                             |
+|-----------------|---------------------------------------------------------------------|
+| `POLL`          | the address of `poll`                                               |
+| `FUNCTION`      | the Python function                                                 |
+| `ASKED`         | milliseconds when it was last called, or the watch was started      |
+| `STOPPED`       | 1 after it raised an exception, or returned what is false           |
+| `SKIP`          | calls of `poll` until it looks at the clock                         |
+| `PAUSE`         | the same after it last did so                                       |
+| `LOOKED`        | milliseconds when it last did so                                    |
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,7 +33,16 @@ from linkwork.errors import LinkworkError
 PERIOD = 50
 """Milliseconds between two calls of Python."""
 
-WORDS = 4
+POLL, FUNCTION, ASKED, STOPPED, SKIP, PAUSE, LOOKED, WORDS = range(8)
+
+LONGEST_PAUSE = 31
+"""Calls of `poll` between two looks at the clock, at most, of a loop in which these are less than `QUICK` apart."""
+QUICK = 5
+"""Milliseconds."""
+
+
+COARSE = 6
+"""CLOCK_MONOTONIC_COARSE of Linux, which is right to a few milliseconds and read in a quarter of the time."""
 
 
 class Job:
@@ -68,7 +87,8 @@ class Watch:
     def __init__(self, poll: int) -> None:
         self._error: BaseException | None = None
         self._function = self._asked
-        self.words = np.array([poll, id(self._function), 0, 0], dtype=np.int64)
+        self.words = np.zeros(WORDS, dtype=np.int64)
+        self.words[[POLL, FUNCTION]] = poll, id(self._function)
 
     def _asked(self) -> bool:
         try:
@@ -90,6 +110,8 @@ class Watch:
 
 def functions() -> str:
     """The LLVM IR of `poll`."""
+    named = {"function": FUNCTION, "asked": ASKED, "stopped": STOPPED, "skip": SKIP, "pause": PAUSE, "looked": LOOKED}
+    places = "\n".join(f"  %{name}.at = getelementptr i64, ptr %watch, i64 {k}" for name, k in named.items())
     return f"""
 declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
@@ -98,29 +120,44 @@ declare i32 @PyObject_IsTrue(ptr)
 declare void @Py_DecRef(ptr)
 {_milliseconds()}
 define i64 @linkwork_poll(ptr %watch) noinline {{
-  %stopped.at = getelementptr i64, ptr %watch, i64 3
+{places}
   %stopped = load i64, ptr %stopped.at
   %gone = icmp ne i64 %stopped, 0
-  br i1 %gone, label %stop, label %look
+  br i1 %gone, label %stop, label %count
+count:
+  %skip = load i64, ptr %skip.at
+  %skipped = sub i64 %skip, 1
+  store i64 %skipped, ptr %skip.at
+  %early = icmp sgt i64 %skip, 0
+  br i1 %early, label %on, label %look
 look:
   %now = call i64 @milliseconds()
-  %last.at = getelementptr i64, ptr %watch, i64 2
-  %last = load i64, ptr %last.at
-  %new = icmp eq i64 %last, 0
+  %asked = load i64, ptr %asked.at
+  %looked = load i64, ptr %looked.at
+  store i64 %now, ptr %looked.at
+  %new = icmp eq i64 %asked, 0
   br i1 %new, label %start, label %since
 start:
-  store i64 %now, ptr %last.at
-  ret i64 0
+  store i64 %now, ptr %asked.at
+  br label %on
 since:
-  %passed = sub i64 %now, %last
+  %apart = sub i64 %now, %looked
+  %quick = icmp slt i64 %apart, {QUICK}
+  %pause = load i64, ptr %pause.at
+  %twice = shl i64 %pause, 1
+  %more = or i64 %twice, 1
+  %capped = and i64 %more, {LONGEST_PAUSE}
+  %following = select i1 %quick, i64 %capped, i64 0
+  store i64 %following, ptr %pause.at
+  store i64 %following, ptr %skip.at
+  %passed = sub i64 %now, %asked
   %due = icmp sge i64 %passed, {PERIOD}
   br i1 %due, label %ask, label %on
 on:
   ret i64 0
 ask:
-  store i64 %now, ptr %last.at
+  store i64 %now, ptr %asked.at
   %gil = call i32 @PyGILState_Ensure()
-  %function.at = getelementptr ptr, ptr %watch, i64 1
   %function = load ptr, ptr %function.at
   %answer = call ptr @PyObject_CallNoArgs(ptr %function)
   %raised = icmp eq ptr %answer, null
@@ -152,10 +189,11 @@ define internal i64 @milliseconds() {
   %t1 = add i64 %t, 1
   ret i64 %t1
 }"""
+    clock = COARSE if sys.platform == "linux" else time.CLOCK_MONOTONIC
     return f"""declare i32 @clock_gettime(i32, ptr)
 define internal i64 @milliseconds() {{
   %at = alloca [2 x i64]
-  %status = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %at)
+  %status = call i32 @clock_gettime(i32 {clock}, ptr %at)
   %s = load i64, ptr %at
   %ns.at = getelementptr i64, ptr %at, i64 1
   %ns = load i64, ptr %ns.at
