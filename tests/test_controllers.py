@@ -483,8 +483,8 @@ def before(tree, time, q, v, tau):
         (answering, "a controller returns nothing", "@lw.kernel"),
         (meddling, "this array is read-only", "q[0] = 0.0"),
         (otherwise, "takes time, v, q, tau", "@lw.kernel"),
-        (beyond, r"index 3 of an array of shape \(3,\)", "tau[k] = -v[k]"),
-        (before, r"index -1 of an array of shape \(3,\)", "tau[k] = q[k - 1]"),
+        (beyond, r"index 3 is out of range: axis 0 has size 3, in v\[k\]", "tau[k] = -v[k]"),
+        (before, r"index -1 is out of range: axis 0 has size 3, in q\[k - 1\]", "tau[k] = q[k - 1]"),
     ],
 )
 def test_text_outside_the_language_is_shown(text: Callable[..., None], words: str, line: str) -> None:

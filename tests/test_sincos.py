@@ -106,7 +106,7 @@ def _loaded(
     ir: str, dtype: str, context: native.Context | None = None, level: int = 0
 ) -> Callable[[Floats], tuple[Floats, Floats]]:
     code = llvm.Code(llvm.object_code(ir, level), SYMBOL)
-    kernel_type = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64, ctypes.c_void_p)
+    kernel_type = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2, ctypes.c_int64, *[ctypes.c_void_p] * 2)
 
     def run(x: Floats) -> tuple[Floats, Floats]:
         x = np.ascontiguousarray(x, dtype=dtype)
@@ -114,7 +114,7 @@ def _loaded(
         arrays = np.array([x.ctypes.data, s.ctypes.data, c.ctypes.data], dtype=np.int64)
         strides = np.ones(3, dtype=np.int64)
         memory = None if context is None else context.address
-        kernel_type(code.address)(arrays.ctypes.data, strides.ctypes.data, len(x), memory)
+        kernel_type(code.address)(arrays.ctypes.data, strides.ctypes.data, len(x), memory, None)
         return s, c
 
     return run

@@ -3,11 +3,12 @@
 
 Native code and straight-line programs are called alike::
 
-    void linkwork_kernel(ptr arrays, ptr strides, i64 count, ptr context)
+    i64 linkwork_kernel(ptr arrays, ptr strides, i64 count, ptr context, ptr watch)
 
 ``arrays`` are addresses of row-major inputs and outputs, ``strides`` the distances between their rows in numbers (0:
-one row for all states). With lanes, square blocks of rows are transposed into vectors and back; lanes beyond the end of
-the batch repeat its last state and are not written.
+one row for all states), ``watch`` is that of `interrupts`, or null: kernels that iterate look at it, and answer with 1
+where they were told to end, else with 0. With lanes, square blocks of rows are transposed into vectors and back; lanes
+beyond the end of the batch repeat its last state and are not written.
 
 A kernel that iterates does so while ``progress[0] > settings[0] and progress[1] < settings[1]``, each state by itself:
 lanes that have ended keep what they have while others go on, so that a result does not depend on its neighbors. Where
@@ -24,6 +25,9 @@ from linkwork.compilers.lane_rows import gather, keep, scatter, spread
 from linkwork.compilers.lanes import Type
 
 SYMBOL = "linkwork_kernel"
+
+BETWEEN_POLLS = 16
+"""Iterations between two looks at the watch, a power of two."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Body:
     given, states that go on are gathered anew for each iteration (`uneven`)."""
     stage: Stage | None = None
     """With lanes, the rest of a program whose matrices are packed (`packing`)."""
+    ending: Sequence[str] = ("%ended = add i64 0, 0",)
+    """Instructions after the loop: they define ``%ended``, 1 where a kernel was told to end."""
 
     def further(self, rows: Sequence[str]) -> dict[str, list[str]]:
         """Instructions of further iterations by name."""
@@ -81,7 +87,10 @@ def function(body: Body, t: Type) -> str:
 
 def header(body: Body, t: Type) -> list[str]:
     """The opening: base addresses and row distances of all arrays."""
-    lines = [f"define void @{SYMBOL}(ptr %arrays, ptr %strides, i64 %count, ptr noalias %c) {{", "entry:"]
+    arguments = "ptr %arrays, ptr %strides, i64 %count, ptr noalias %c, ptr %watch"
+    lines = [f"define i64 @{SYMBOL}({arguments}) {{", "entry:"]
+    if body.iterate is not None:
+        lines += ["  %ticks = alloca i64", "  store i64 0, ptr %ticks"]
     for k in range(len(body.sizes)):
         lines += [
             f"  %pb{k} = getelementptr ptr, ptr %arrays, i64 {k}",
@@ -111,7 +120,9 @@ def _over_states(body: Body, t: Type) -> str:
             "  br label %check",
             "check:",
             *unfinished(t, rows[body.inputs - 1], rows[-1], body.refine is not None),
-            "  br i1 %open, label %go, label %done",
+            "  br i1 %open, label %more.work, label %done",
+            "more.work:",
+            *polled("iteration", "go"),
             "go:",
             f"  {'br i1 %ending, label %refine, label %iterate' if body.refine is not None else 'br label %iterate'}",
         ]
@@ -119,7 +130,7 @@ def _over_states(body: Body, t: Type) -> str:
             lines += [f"{name}:", *(f"  {line}" for line in text), "  br label %check"]
     else:
         lines += ["  br label %done"]
-    return "\n".join([*lines, "done:", *_next_or_end("state", 1)])
+    return "\n".join([*lines, "done:", *_next_or_end("state", 1, body)])
 
 
 def _over_blocks(body: Body, t: Type) -> str:
@@ -144,7 +155,9 @@ def _over_blocks(body: Body, t: Type) -> str:
             "check:",
             *unfinished(t, rows[body.inputs - 1], rows[-1], body.refine is not None),
             *counted(t, "open"),
-            "  br i1 %none.open, label %finished, label %go",
+            "  br i1 %none.open, label %finished, label %more.work",
+            "more.work:",
+            *polled("iteration", "go"),
             "go:",
         ]
         masks = {"iterate": "open"} if body.refine is None else {"iterate": "going", "refine": "ending"}
@@ -160,7 +173,7 @@ def _over_blocks(body: Body, t: Type) -> str:
             lines += [f"  call void @scatter(ptr {rows[k]}, {row})"]
     if body.stage is not None:
         lines += _by_state(body.stage, len(rows), t)
-    return "\n".join([*lines, "  br label %done", "done:", *_next_or_end("block", t.lanes)])
+    return "\n".join([*lines, "  br label %done", "done:", *_next_or_end("block", t.lanes, body)])
 
 
 def _by_state(stage: Stage, arrays: int, t: Type) -> list[str]:
@@ -216,14 +229,47 @@ def block_index(t: Type, count: str) -> list[str]:
     ]
 
 
-def _next_or_end(block: str, step: int) -> list[str]:
+def _next_or_end(block: str, step: int, body: Body) -> list[str]:
+    iterates = body.iterate is not None
     return [
         f"  %next = add i64 %i, {step}",
         "  %more = icmp slt i64 %next, %count",
         f"  br i1 %more, label %{block}, label %end",
+        *(["interrupted:", "  ret i64 1"] if iterates else []),
         "end:",
-        "  ret void",
+        *(f"  {line}" for line in body.ending),
+        "  ret i64 %ended",
         "}",
+        *([POLL] if iterates else []),
+    ]
+
+
+POLL = """define internal i64 @poll(ptr %watch) noinline cold {
+  %alone = icmp eq ptr %watch, null
+  br i1 %alone, label %on, label %ask
+on:
+  ret i64 0
+ask:
+  %function = load ptr, ptr %watch
+  %stop = call i64 %function(ptr %watch)
+  ret i64 %stop
+}"""
+"""A look at the watch, if there is one."""
+
+
+def polled(name: str, then: str) -> list[str]:
+    """The way on to the block ``then``, or to ``interrupted``: every so often, the watch is looked at."""
+    return [
+        f"  %{name}.before = load i64, ptr %ticks",
+        f"  %{name}.count = add i64 %{name}.before, 1",
+        f"  store i64 %{name}.count, ptr %ticks",
+        f"  %{name}.low = and i64 %{name}.count, {BETWEEN_POLLS - 1}",
+        f"  %{name}.due = icmp eq i64 %{name}.low, 0",
+        f"  br i1 %{name}.due, label %{name}.look, label %{then}",
+        f"{name}.look:",
+        f"  %{name}.stop = call i64 @poll(ptr %watch)",
+        f"  %{name}.on = icmp eq i64 %{name}.stop, 0",
+        f"  br i1 %{name}.on, label %{then}, label %interrupted",
     ]
 
 

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compilers import llvm
+from linkwork.compilers import interrupts, llvm
 from linkwork.compilers.cache import fetch, key
-from linkwork.compilers.entry_functions import call_kernel, floats, foreign, functions, is_below, is_finite, words
+from linkwork.compilers.entry_functions import call_kernel, floats, foreign, functions, is_below, is_finite, poll, words
 from linkwork.compilers.lanes import Type
 from linkwork.errors import LinkworkError
 from linkwork.kernels.scalar import kernel
@@ -34,9 +34,10 @@ from linkwork.plans.layout import Layout
 Entry = Callable[..., int]
 """A function of arrays, inputs then outputs, that answers with a status."""
 
-DONE, SHAPES, NOT_FINITE, NO_DIRECTION, OVERFLOW = range(5)
+DONE, SHAPES, NOT_FINITE, NO_DIRECTION, OVERFLOW, ENDED = range(6)
 """What an entry point answers: computed; arrays it does not take; NaN or infinity among inputs; numbers that should
-have unit length and have none, or one beyond all bounds; result not finite."""
+have unit length and have none, or one beyond all bounds; result not finite. Where it was told to end (`interrupts`), an
+exception is raised in place of the last."""
 
 CHUNK = 64
 """States between two looks at the numbers, at most: few enough that they are still in the cache."""
@@ -158,8 +159,8 @@ def have_directions(e: Any, x: Any, states: int) -> int:
 
 
 @kernel
-def compute(e: Any, states: int, bases: Any, steps: Any, rows: Any) -> int:
-    """Chunks of states: inputs are looked at, the kernel is called, results are looked at."""
+def compute(e: Any, states: int, bases: Any, steps: Any, rows: Any, watch: int) -> int:
+    """Chunks of states: inputs are looked at, the kernel is called, results are looked at, and so is the watch."""
     results = 0
     for k in range(e.inputs, e.arrays):
         results = results + e.width[k] * e.bytes
@@ -178,11 +179,15 @@ def compute(e: Any, states: int, bases: Any, steps: Any, rows: Any) -> int:
                     if k == 0 and e.units > 0:
                         if have_directions(e, floats(rows[k]), n if steps[k] > 0 else 1) == 0:
                             return NO_DIRECTION
-        call_kernel(e.kernel, rows, steps, n, e.context)
+        if call_kernel(e.kernel, rows, steps, n, e.context, watch) != 0:
+            return ENDED
         for k in range(e.inputs, e.arrays):
             if is_finite(rows[k], e.width[k] * n) == 0:
                 return OVERFLOW
         done = done + n
+        if done < states:
+            if poll(watch) != 0:
+                return ENDED
     return DONE
 
 
@@ -301,7 +306,8 @@ def entry_record(
     arrays = [np.array(numbers, dtype=np.int64) for numbers in tables_of]
     places = [array.ctypes.data for array in arrays]
     words_of = [*kernel, len(shapes), inputs, *number_type, len(units), itemsize, chunk, *places]
-    return np.array(words_of, dtype=np.int64), arrays
+    further = [0, id(interrupts.go_on)]  # whether its work arrays are in use; what a watch asks
+    return np.array([*words_of, *further], dtype=np.int64), arrays
 
 
 def addresses(entry: Callable[..., int]) -> tuple[int, int]:
@@ -330,9 +336,16 @@ def _checks(dtype: str) -> llvm.Code:
     with _LOCK:
         if dtype not in _CODE:
             _refuse_unknown_interpreters()
-            name = key("entry", dtype, llvm.version(), str(HEADER))
-            _CODE[dtype] = llvm.Code(fetch(name, lambda: llvm.object_code(module(dtype), 1)), "entry")
+            name = key("entry", dtype, llvm.version(), str(HEADER), sys.platform)
+            _CODE[dtype] = llvm.Code(
+                fetch(name, lambda: llvm.object_code(module(dtype), 1)), "entry", others=["linkwork_poll"]
+            )
         return _CODE[dtype]
+
+
+def watch() -> interrupts.Watch:
+    """A new watch, for loops in machine code that are not those of an entry point."""
+    return interrupts.Watch(_checks("float64").symbol("linkwork_poll"))
 
 
 def module(dtype: str) -> str:
@@ -347,34 +360,57 @@ def module(dtype: str) -> str:
     unit = Unit(t, table, len(table.sizes) + len(table.arrays), foreign=foreign())
     e = Fixed(table)
     first = unit.root(check_arrays, (e, integers, Int, integers, integers))
-    second = unit.root(compute, (e, Int, integers, integers, integers))
+    second = unit.root(compute, (e, Int, integers, integers, integers, Int))
     return f"""{unit.text()}
 declare ptr @PyLong_FromLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
-
+{interrupts.functions()}
 define ptr @entry(ptr %self, ptr %given, i64 %count) {{
   %bases = alloca [{MOST_ARRAYS} x i64]
   %steps = alloca [{MOST_ARRAYS} x i64]
   %rows = alloca [{MOST_ARRAYS} x i64]
+  %watch = alloca [{interrupts.WORDS} x i64]
   %at = getelementptr i64, ptr %self, i64 {DATA}
   %record = load ptr, ptr %at
+  %busy.at = getelementptr i64, ptr %record, i64 {len(table.sizes) + len(table.arrays)}
+  %busy = load i64, ptr %busy.at
+  %free = icmp eq i64 %busy, 0
+  br i1 %free, label %begin, label %answer
+begin:
   %states = call i64 @{first.name}(ptr %record, ptr %given, i64 %count, ptr %bases, ptr %steps)
   %fits = icmp sgt i64 %states, 0
   br i1 %fits, label %go, label %answer
 go:
+  store ptr @linkwork_poll, ptr %watch
+  %function.at = getelementptr i64, ptr %watch, i64 {interrupts.FUNCTION}
+  %asked.at = getelementptr i64, ptr %busy.at, i64 1
+  %asked = load i64, ptr %asked.at
+  store [{interrupts.WORDS - interrupts.FUNCTION} x i64] zeroinitializer, ptr %function.at
+  store i64 %asked, ptr %function.at
+  %w = ptrtoint ptr %watch to i64
+  %context.at = getelementptr i64, ptr %record, i64 1
+  %context = load i64, ptr %context.at
+  store i64 %context, ptr %busy.at
   %many = icmp sgt i64 %states, {RELEASED}
   br i1 %many, label %released, label %held
 held:
-  %quick = call i64 @{second.name}(ptr %record, i64 %states, ptr %bases, ptr %steps, ptr %rows)
-  br label %answer
+  %quick = call i64 @{second.name}(ptr %record, i64 %states, ptr %bases, ptr %steps, ptr %rows, i64 %w)
+  br label %done
 released:
   %thread = call ptr @PyEval_SaveThread()
-  %slow = call i64 @{second.name}(ptr %record, i64 %states, ptr %bases, ptr %steps, ptr %rows)
+  %slow = call i64 @{second.name}(ptr %record, i64 %states, ptr %bases, ptr %steps, ptr %rows, i64 %w)
   call void @PyEval_RestoreThread(ptr %thread)
-  br label %answer
+  br label %done
+done:
+  %found = phi i64 [ %quick, %held ], [ %slow, %released ]
+  store i64 0, ptr %busy.at
+  %ended = icmp eq i64 %found, {ENDED}
+  br i1 %ended, label %raised, label %answer
+raised:
+  ret ptr null
 answer:
-  %status = phi i64 [ {SHAPES}, %0 ], [ %quick, %held ], [ %slow, %released ]
+  %status = phi i64 [ {SHAPES}, %0 ], [ {SHAPES}, %begin ], [ %found, %done ]
   %object = call ptr @PyLong_FromLong(i64 %status)
   ret ptr %object
 }}

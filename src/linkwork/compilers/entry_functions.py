@@ -33,8 +33,13 @@ def is_below(x: float, bound: float) -> int:
     raise NotImplementedError
 
 
-def call_kernel(kernel: int, rows: Any, steps: Any, states: int, context: int) -> None:
-    """The kernel at an address."""
+def call_kernel(kernel: int, rows: Any, steps: Any, states: int, context: int, watch: int) -> int:
+    """The kernel at an address: 1 where it was told to end."""
+    raise NotImplementedError
+
+
+def poll(watch: int) -> int:
+    """A look at the watch at an address (`interrupts`), if it is not 0: 1 to end."""
     raise NotImplementedError
 
 
@@ -48,7 +53,8 @@ def foreign() -> dict[Callable[..., Any], Foreign]:
         floats: Foreign("floats", array_type(STATE, ("arrays",), writable=False)),
         is_finite: Foreign("is_finite", Int),
         is_below: Foreign("is_below", Int),
-        call_kernel: Foreign("call_kernel", None),
+        call_kernel: Foreign("call_kernel", Int),
+        poll: Foreign("poll", Int),
     }
 
 
@@ -83,11 +89,23 @@ define internal i64 @is_below(ptr %c, {t.name} %x, {t.name} %bound) alwaysinline
   %one = zext i1 %less to i64
   ret i64 %one
 }}
-define internal void @call_kernel(ptr %c, i64 %kernel, ptr %rows, ptr %steps, i64 %states, i64 %context) alwaysinline {{
-  %f = inttoptr i64 %kernel to ptr
+define internal i64 @call_kernel(ptr %c, i64 %at, ptr %rows, ptr %steps, i64 %n, i64 %context, i64 %w) alwaysinline {{
+  %f = inttoptr i64 %at to ptr
   %memory = inttoptr i64 %context to ptr
-  call void %f(ptr %rows, ptr %steps, i64 %states, ptr %memory)
-  ret void
+  %watch = inttoptr i64 %w to ptr
+  %ended = call i64 %f(ptr %rows, ptr %steps, i64 %n, ptr %memory, ptr %watch)
+  ret i64 %ended
+}}
+define internal i64 @poll(ptr %c, i64 %w) {{
+  %alone = icmp eq i64 %w, 0
+  br i1 %alone, label %on, label %ask
+on:
+  ret i64 0
+ask:
+  %watch = inttoptr i64 %w to ptr
+  %function = load ptr, ptr %watch
+  %stop = call i64 %function(ptr %watch)
+  ret i64 %stop
 }}
 
 ; x - x is NaN for NaN and infinity; four sums, so that none waits for another

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from itertools import takewhile
 from typing import Any
 
+from linkwork.compilers.fingerprint import is_own
 from linkwork.compilers.instructions import Writer
 from linkwork.compilers.language import (
     Array,
@@ -34,6 +35,12 @@ from linkwork.compilers.scalar_functions import SCALAR_FUNCTIONS
 
 INLINE_SIZE = 200
 """Kernels with fewer nodes of syntax than this are always inlined: calling them costs more than they do."""
+
+INLINE_ALL = 50_000
+"""The same with all that they call, for text from outside the package."""
+
+MOST_TEXT = 2_000_000
+"""Nodes of syntax of a kernel with all that it calls, each as often as it is called."""
 
 INTEGER_OPERATIONS = {ast.Add: "add nsw", ast.Sub: "sub nsw", ast.Mult: "mul nsw"}
 FLOAT_OPERATIONS = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
@@ -163,12 +170,38 @@ class Expressions(Writer):
             return Float(self.made(f"{FLOAT_OPERATIONS[kind]} {self.unit.flags}{t.name} {x}, {y}"))
         x, y = self.as_int(node, a), self.as_int(node, b)
         if kind in INTEGER_OPERATIONS:
+            if self.unit.checked:
+                return Int(self.within_64_bits(node, kind, x, y))
             return Int(self.made(f"{INTEGER_OPERATIONS[kind]} i64 {x}, {y}"))
         if kind is ast.Div:
             raise self.error(node, "/ of integers: use // for a whole number, or float() for a float")
         if y == "0":
             raise self.error(node, "division by zero")
-        return Int(self.floored(kind, x, y))
+        return Int(self.floored(kind, x, self.checked_divisor(node, x, y) if self.unit.checked else y))
+
+    def within_64_bits(self, node: ast.AST, kind: type, x: str, y: str) -> str:
+        """In checked code, a sum, difference or product of integers that has 64 bits."""
+        name = {ast.Add: "sadd", ast.Sub: "ssub", ast.Mult: "smul"}[kind]
+        both = self.made(f"call {{ i64, i1 }} @llvm.{name}.with.overflow.i64(i64 {x}, i64 {y})")
+        result, over = (self.made(f"extractvalue {{ i64, i1 }} {both}, {k}") for k in range(2))
+        sign = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}[kind]
+        self.guard(
+            self.made(f"xor i1 {over}, true"),
+            node,
+            f"{{first}} {sign} {{second}} is beyond the integers of machine code, which have 64 bits",
+            x,
+            y,
+        )
+        return result
+
+    def checked_divisor(self, node: ast.AST, x: str, y: str) -> str:
+        """In checked code, a divisor for which there is a quotient, or 1."""
+        some = self.made(f"icmp ne i64 {y}, 0")
+        self.guard(some, node, f"division of {{first}} by zero, in {self.shown(node)}", x)
+        least, minus = self.made(f"icmp eq i64 {x}, {-(2**63)}"), self.made(f"icmp eq i64 {y}, -1")
+        fits = self.made(f"xor i1 {self.made(f'and i1 {least}, {minus}')}, true")
+        self.guard(fits, node, "{first} // {second} is beyond the integers of machine code, which have 64 bits", x, y)
+        return self.made(f"select i1 {self.made(f'and i1 {some}, {fits}')}, i64 {y}, i64 1")
 
     def floored(self, kind: type, x: str, y: str) -> str:
         """``x // y`` or ``x % y`` as Python rounds: down."""
@@ -194,6 +227,8 @@ class Expressions(Writer):
             return -value
         if isinstance(value, Float):
             return Float(self.made(f"fneg {self.unit.t.name} {value.name}"))
+        if self.unit.checked:
+            return Int(self.within_64_bits(node, ast.Sub, "0", self.as_int(node, value)))
         return Int(self.made(f"sub nsw i64 0, {self.as_int(node, value)}"))
 
     def value_Compare(self, node: ast.Compare) -> Value:
@@ -217,7 +252,7 @@ class Expressions(Writer):
         result: bool | Bool = not stops
         ends: list[tuple[str, str]] = []
         end = ""
-        for part in node.values:
+        for k, part in enumerate(node.values):
             if isinstance(result, Bool):
                 if not end:
                     end = self.fresh_label("decided")
@@ -229,6 +264,9 @@ class Expressions(Writer):
             if isinstance(value, bool):
                 if value == stops:
                     result = value
+                    if self.unit.checked and any(inner in self.skippable for inner in ast.walk(part)):
+                        for rest in node.values[k + 1 :]:  # what some states look at
+                            self.condition(rest)
                     break
                 if isinstance(result, bool):
                     continue
@@ -278,12 +316,9 @@ class Expressions(Writer):
         if isinstance(node.slice, ast.Slice):
             if node.slice.step is not None:
                 raise self.error(node, "slices have no step in the kernel language")
-            if base.type.slots:
-                raise self.error(node, "this array is folded: its rows are not in order, and it has no parts")
-            if node.slice.upper is not None:
-                self.as_int(node, self.expression(node.slice.upper))
+            high = None if node.slice.upper is None else self.expression(node.slice.upper)
             low = 0 if node.slice.lower is None else self.expression(node.slice.lower)
-            return Array(self.address(node, base, [low]), base.type)
+            return self.part(node, base, low, high)
         return self.load(node, base, self.indices(node.slice))
 
     def indices(self, node: ast.expr) -> list[Value]:
@@ -310,12 +345,15 @@ class Expressions(Writer):
         elif not value:
             raise self.error(node, "there is no entry of an empty tuple")
         elif (fixed := self.unit.constant_array(value)) is not None:
-            return self.load(node, Array(*fixed), at)
+            return self.load(node, Array(*fixed, str(len(value))), at)
         else:
             kind = type_of(value[-1])
             if any(type_of(part) != kind for part in value):
                 raise self.error(node, "entries of several types, of which an integer is to choose one")
             index, types = self.as_int(node, k), self.unit.llvm_types(kind)
+            if self.unit.checked:
+                words = f"index {{first}} is out of range: the tuple has size {len(value)}, in {self.shown(node)}"
+                self.guard(self.made(f"icmp ult i64 {index}, {len(value)}"), node, words, index)
             chosen = self.parts(value[-1])
             for j in range(len(value) - 2, -1, -1):
                 here = self.made(f"icmp eq i64 {index}, {j}")
@@ -338,11 +376,13 @@ class Expressions(Writer):
         if not isinstance(function, Hashable) or not callable(function):
             raise self.error(node, f"{word(type_of(function))} cannot be called")
         lower = SCALAR_FUNCTIONS.get(function)
-        if lower is None and self.unit.t.lanes == self.unit.spacing == 1:
+        if lower is None and self.unit.t.lanes == self.unit.spacing == 1 and not self.unit.checked:
             lower = LINE_FUNCTIONS.get(function)
         arguments = list[Value]()
         for argument in node.args:
             arguments += self.spread(argument) if isinstance(argument, ast.Starred) else [self.expression(argument)]
+        if self.unit.checked and not is_own(self.source.function):
+            self.note_call(node)
         if lower is not None:
             if node.keywords:
                 raise self.error(node, "arguments of this function have no names")
@@ -402,6 +442,9 @@ class Expressions(Writer):
         displays[source.gathered or ""] = True
         kinds = [self.argument_type(given[name], displays.get(name, False)) for name in names]
         lowered = self.unit.function(function, kinds, self.source, node)
+        self.size_of_text += lowered.size
+        if self.size_of_text > MOST_TEXT:
+            raise self.error(node, f"the kernel with all that it calls is longer than {MOST_TEXT} nodes of syntax")
         operands = [self.unit.context]
         for name, kind in zip(names, kinds, strict=True):
             types = self.unit.llvm_types(kind)

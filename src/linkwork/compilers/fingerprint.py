@@ -28,6 +28,19 @@ def fingerprint(function: Callable[..., Any]) -> str:
     return digest.hexdigest() if foreign else ""
 
 
+def foreign_kernels(function: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """The kernels outside the package among a kernel and all that it calls."""
+    seen: dict[Any, tuple[int, Any]] = {}
+    for _ in _parts(function, (), 0, seen):
+        pass
+    return [value for _, value in seen.values() if getattr(value, "__kernel__", False) is True and not is_own(value)]
+
+
+def is_own(function: Any) -> bool:
+    """Whether a function is one of the package."""
+    return _belongs(getattr(function, "__module__", None))
+
+
 def _parts(
     value: Any, names: tuple[str, ...], depth: int, seen: dict[Any, tuple[int, Any]]
 ) -> Iterator[tuple[str, bool]]:

@@ -81,6 +81,8 @@ class Array:
 
     name: str
     type: ArrayType
+    extent: str = ""
+    """In checked code, how many entries its first axis has."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,8 @@ class Table:
     name: str
     sizes: Mapping[str, int]
     arrays: Mapping[str, tuple[int, ArrayType]]
+    extents: Mapping[str, int | str]
+    """Sizes of the first axes of the arrays: numbers, or names of sizes."""
 
     def __hash__(self) -> int:
         return id(self)
@@ -173,7 +177,8 @@ def tables(
     for name, order in folded.items():
         place, kind = worked[name]
         worked[name] = (place, replace(kind, slots=f"{order}_slot"))
-    return Table("tree", sizes, arrays), Table("w", {}, worked)
+    first_axes = [{name: shape[0] if shape else 1 for name, shape in of.items()} for of in (layout.shapes, work)]
+    return Table("tree", sizes, arrays, first_axes[0]), Table("w", {}, worked, first_axes[1])
 
 
 def is_number(value: Value) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import count
 from typing import Any
@@ -164,17 +164,27 @@ def loaded(name: str, symbol: str, make: Callable[[], bytes]) -> Code:
 class Code:
     """Object code in this process, for as long as this object lives.
 
-    ``addresses``: where symbols are that the code does not define, beside those of the process.
+    ``addresses``: where symbols are that the code does not define, beside those of the process. ``others``: further
+    symbols of the code that are asked for (`symbol`).
     """
 
-    def __init__(self, content: bytes, symbol: str, addresses: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, content: bytes, symbol: str, addresses: Mapping[str, int] | None = None, others: Sequence[str] = ()
+    ) -> None:
         with _LOCK:
             builder = llvm.JITLibraryBuilder().add_object_img(content).export_symbol(symbol).add_current_process()
+            for name in others:
+                builder.export_symbol(name)
             for name, address in (addresses or {}).items():
                 builder.import_symbol(name, address)
             self._library = builder.link(_linker(), f"linkwork{next(_NUMBERS)}")
         self.address: int = self._library[symbol]
         """Where the symbol is."""
+
+    def symbol(self, name: str) -> int:
+        """Where one of the others is."""
+        address: int = self._library[name]
+        return address
 
     def __del__(self, lock: Any = _LOCK, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         """Give the memory back; at the end of the process, the system does."""

@@ -15,7 +15,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwork.compilers.expressions import INLINE_SIZE, Expressions
+from linkwork.compilers.expressions import INLINE_ALL, INLINE_SIZE, Expressions
+from linkwork.compilers.fingerprint import is_own
 from linkwork.compilers.instructions import Slot, Unset
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language import (
@@ -24,6 +25,7 @@ from linkwork.compilers.language import (
     Fixed,
     Float,
     Int,
+    RecordType,
     Source,
     Value,
     entries_of,
@@ -33,6 +35,10 @@ from linkwork.compilers.language import (
 )
 from linkwork.compilers.module import Lowered, Module
 from linkwork.compilers.sincos import DOUBLE, LIMIT, SINGLE, sincos_text
+from linkwork.kernels.scalar import any_below
+
+SHORT = 1024
+"""Loops between smaller constants end soon."""
 
 NEW_LINE = "\n  "
 STATEMENTS = "assignments, if, for ... in range(...), while, return and calls"
@@ -60,7 +66,11 @@ class Unit(Module):
             raise caller.error(node, f"{function.__name__} calls itself: kernels are not recursive; use a loop")
         self._functions[key] = None
         symbol = f"{re.sub('[^A-Za-z0-9_]', '_', function.__name__)}.{len(self._functions)}"
-        lowered, text = Lowering(self, source_of(function), symbol).run(kinds)
+        source = source_of(function)
+        try:
+            lowered, text = Lowering(self, source, symbol).run(kinds)
+        except RecursionError:
+            raise source.error(source.tree, "an expression is nested too deeply: use several lines") from None
         self._text.append(text)
         self._functions[key] = lowered
         return lowered
@@ -144,6 +154,12 @@ def _by_library(t: Type) -> tuple[list[str], str, str]:
     return lines, results[0], results[1]
 
 
+def _is_of_floats(kind: Any) -> bool:
+    """Whether values of a type are floats, or tuples of them."""
+    parts = kind.fields if isinstance(kind, RecordType) else kind
+    return all(map(_is_of_floats, parts)) if isinstance(parts, tuple) else kind is Float
+
+
 class Lowering(Expressions):
     """The text of one kernel, for arguments of given types."""
 
@@ -173,10 +189,11 @@ class Lowering(Expressions):
                 self._names[name] = value
         self.block(tree.body)
         result = self.finish()
-        inline = "alwaysinline" if self.source.size < INLINE_SIZE else ""
+        short = self.size_of_text < INLINE_ALL or is_own(self.source.function)
+        inline = "alwaysinline" if self.source.size < INLINE_SIZE and short and not unit.checked else ""
         head = f"define internal {unit.result_type(result)} @{self.symbol}({', '.join(parameters)}) #0 {inline} {{"
         text = "\n  ".join(["entry:", *self._head, *self._lines])
-        return Lowered(self.symbol, result), f"{head}\n{text}\n}}"
+        return Lowered(self.symbol, result, self.size_of_text), f"{head}\n{text}\n}}"
 
     def finish(self) -> Any:
         """The end of the function; the type that it returns."""
@@ -296,7 +313,16 @@ class Lowering(Expressions):
 
     def lower_If(self, statement: ast.If) -> None:
         """A branch; one that a constant decides is taken or left out when the kernel is compiled."""
+        tests = self._skippable_tests(statement.test)
+        self.skippable = tests if not statement.orelse else ()
         test = self.condition(statement.test)
+        if tests:
+            self._check_skippable(statement)
+        self.skipped += bool(tests)
+        self._branch(statement, test)
+        self.skipped -= bool(tests)
+
+    def _branch(self, statement: ast.If, test: bool | Bool) -> None:
         if isinstance(test, bool):
             self.block(statement.body if test else statement.orelse)
             return
@@ -315,6 +341,24 @@ class Lowering(Expressions):
         if paths:
             self.merge(before, paths)
             self.label(after)
+
+    def _skippable_tests(self, test: ast.expr) -> tuple[ast.expr, ...]:
+        """Calls of `any_below` that decide a branch."""
+        if isinstance(test, ast.BoolOp):
+            return tuple(found for part in test.values for found in self._skippable_tests(part))
+        called = isinstance(test, ast.Call) and isinstance(test.func, ast.Name | ast.Attribute)
+        return (test,) if called and self.expression(test.func) is any_below else ()
+
+    def _check_skippable(self, statement: ast.If) -> None:
+        """Branches that only save work change floats alone: integers, and what is run, are those of all states."""
+        for node in (inner for part in statement.body for inner in ast.walk(part)):
+            if isinstance(node, ast.Return):
+                raise self.error(node, "no return where any_below decides: all states take the same way")
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self._names:
+                before = self._names[node.id]
+                kind = before.kind if isinstance(before, Slot) else type_of(before)
+                if not isinstance(before, Unset) and not _is_of_floats(kind):
+                    raise self.error(node, f"{node.id} is {word(kind)}, which cannot change where any_below decides")
 
     def loop_body(self, statement: ast.For | ast.While, before: dict[str, Any], latch: str) -> None:
         """The body of a loop, and what names mean after it."""
@@ -356,6 +400,7 @@ class Lowering(Expressions):
         self.emit(f"{k} = phi i64 [ {first}, %{start} ], [ {following}, %{latch} ]")
         self.fork(Bool(self.made(f"icmp {'slt' if step > 0 else 'sgt'} i64 {k}, {last}")), body, end)
         self.label(body)
+        self.count_iteration(statement, bounds, end)
         self.bind(statement.target, statement.target.id, Int(k))
         variable = statement.target.id
         if variable in before and self._names[variable] is not before[variable]:
@@ -365,6 +410,20 @@ class Lowering(Expressions):
         self.emit(f"{following} = add nsw i64 {k}, {step}")
         self.branch(head)
         self.label(end)
+
+    def count_iteration(self, statement: ast.For | ast.While, bounds: Sequence[Value], end: str) -> None:
+        """In guarded code, the end of a loop that has gone on for too long, or that a user interrupts.
+
+        Loops of the package end by themselves, and those between constants that are few, unless more is checked.
+        """
+        guards = self.unit.guards
+        short = bool(bounds) and all(isinstance(x, int) and abs(x) <= SHORT for x in bounds)
+        if guards is None or (not guards.checked and (short or is_own(self.source.function))):
+            return
+        words = "loops went round {first} times for one state, this one last: does it end? (`checked=False`: no limit)"
+        site, on = guards.site(self.source, statement, words), self.fresh_label("on")
+        self.fork(Bool(self.made(f"call i1 @linkwork_iterate(ptr %c, i64 {site})")), on, end)
+        self.label(on)
 
     def lower_While(self, statement: ast.While) -> None:
         """A loop on integers."""
@@ -377,6 +436,7 @@ class Lowering(Expressions):
             raise self.error(statement, "a while loop needs a condition that integers decide")
         self.fork(test, body, end)
         self.label(body)
+        self.count_iteration(statement, (), end)
         self.loop_body(statement, before, head)
         self.label(end)
 

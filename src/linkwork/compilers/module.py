@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from linkwork.compilers.guards import Guards
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language import (
     CONSTANT,
@@ -34,6 +35,8 @@ class Lowered:
     name: str
     result: Any
     """The type that it returns; None for nothing."""
+    size: int
+    """How much text it is, with all that it calls."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,12 @@ class Module:
         words: int,
         contract: bool = True,
         foreign: Mapping[Callable[..., Any], Foreign] = MappingProxyType({}),
+        guards: Guards | None = None,
     ) -> None:
         self.t = t
         self.foreign = foreign
+        self.guards = guards
+        """What code of text from outside the package checks while it runs."""
         self.layout = layout
         """Sizes and arrays that every context has, and their words."""
         self.words = words
@@ -88,7 +94,8 @@ class Module:
         if key not in self._tables:
             given = {field: work.arrays[name] for field, name in fields}
             moved = {field: (place, replace(kind, writable=False)) for field, (place, kind) in given.items()}
-            self._tables[key] = Table(tree.name, tree.sizes, {**tree.arrays, **moved})
+            extents = {**tree.extents, **{field: work.extents[name] for field, name in fields}}
+            self._tables[key] = Table(tree.name, tree.sizes, {**tree.arrays, **moved}, extents)
         return self._tables[key]
 
     def sincos(self, caller: Source, node: ast.AST) -> str:
@@ -106,7 +113,13 @@ class Module:
                 f'!{number + 1} = !{{!"{name}", !2, i64 0}}',
                 f"!{number} = !{{!{number + 1}, !{number + 1}, i64 0}}",
             ]
-        return "\n".join([*one, *self._text, "attributes #0 = { nounwind }", "!0 = !{}", *tags])
+        guards = [] if self.guards is None else [self.guards.functions()]
+        return "\n".join([*one, *guards, *self._text, "attributes #0 = { nounwind }", "!0 = !{}", *tags])
+
+    @property
+    def checked(self) -> bool:
+        """Whether indices and integers are checked."""
+        return self.guards is not None and self.guards.checked
 
     def llvm_types(self, kind: Any) -> list[str]:
         """How LLVM spells a value of this type; constants are not passed."""
@@ -115,7 +128,7 @@ class Module:
         if isinstance(kind, tuple):
             return [name for part in kind for name in self.llvm_types(part)]
         if isinstance(kind, ArrayType):
-            return [self.pointer]
+            return [self.pointer, "i64"] if self.checked else [self.pointer]
         if isinstance(kind, Fixed):
             return []
         return [{Int: "i64", Bool: "i1", Float: self.t.name}[kind]]

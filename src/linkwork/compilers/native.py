@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,19 +19,26 @@ import numpy as np
 from linkwork.compilers import batch, llvm
 from linkwork.compilers.cache import announced, key
 from linkwork.compilers.fingerprint import fingerprint
+from linkwork.compilers.guards import WORDS, Guards
 from linkwork.compilers.lanes import Type
 from linkwork.kernels.algorithm import Algorithm, Shape, resolve
 from linkwork.plans.tree import Tree
 
-SCALAR_LEVEL, LANE_LEVEL = 2, 1
-"""Of LLVM's optimizations: the second buys scalar code 7 %, lanes nothing."""
+SCALAR_LEVEL, LANE_LEVEL, CHECKED_LEVEL = 2, 1, 0
+"""Of LLVM's optimizations: the second buys scalar code 7 %, lanes nothing; checked code is run once."""
 
 ALIGNMENT = 64
 """Bytes: work arrays begin where vectors may, or where longer ones do if there are more lanes."""
 
 
 @cache
-def cache_name(algorithm: Algorithm, dtype: str, lanes: int) -> str:
+def is_foreign(algorithm: Algorithm) -> bool:
+    """Whether some of an algorithm's text is from outside the package."""
+    return any(fingerprint(text) for text in algorithm.texts)
+
+
+@cache
+def cache_name(algorithm: Algorithm, dtype: str, lanes: int, checked: bool = False) -> str:
     """The name under which an algorithm's object code is kept."""
     shapes = repr([dict(part) for part in (algorithm.inputs, algorithm.outputs, algorithm.stored)])
     layout = algorithm.layout
@@ -41,32 +49,42 @@ def cache_name(algorithm: Algorithm, dtype: str, lanes: int) -> str:
         shapes,
         repr((layout.sizes, dict(layout.integers), dict(layout.floats))),
         repr(algorithm.shared),
-        f"{dtype} x {lanes}",
+        f"{dtype} x {lanes}{', checked' if checked else ''}",
         llvm.version(),
     )
 
 
-def code(algorithm: Algorithm, t: Type) -> llvm.Code:
-    """An algorithm's machine code, from this process, from the cache, or compiled now."""
-    name = cache_name(algorithm, t.dtype, t.lanes)
+def code(algorithm: Algorithm, t: Type, checked: bool = False) -> llvm.Code:
+    """An algorithm's machine code, from this process, from the cache, or compiled now; ``checked``: see `guards`."""
+    name = cache_name(algorithm, t.dtype, t.lanes, checked)
 
     def make() -> bytes:
         lanes = "" if t.lanes == 1 else f", {t.lanes} lanes"
-        with announced(f"{algorithm.name} ({t.dtype}{lanes})"):
-            return llvm.object_code(module(algorithm, t), SCALAR_LEVEL if t.lanes == 1 else LANE_LEVEL)
+        level = CHECKED_LEVEL if checked else SCALAR_LEVEL if t.lanes == 1 else LANE_LEVEL
+        with announced(f"{algorithm.name} ({t.dtype}{lanes}{', checked' if checked else ''})"):
+            return llvm.object_code(module(algorithm, t, checked=checked), level)
 
     return llvm.loaded(name, batch.SYMBOL, make)
 
 
-def module(algorithm: Algorithm, t: Type, contract: bool = True) -> str:
+def module(algorithm: Algorithm, t: Type, contract: bool = True, checked: bool = False) -> str:
     """The LLVM IR of an algorithm."""
+    return guarded_module(algorithm, t, contract, checked)[0]
+
+
+def guarded_module(
+    algorithm: Algorithm, t: Type, contract: bool = True, checked: bool = False
+) -> tuple[str, Guards | None]:
+    """The same, and what it checks while it runs; None where all text is the package's own."""
     # Only where something is to be compiled: a process that finds all code in the cache does without.
     from linkwork.compilers.language import STATE, Fixed, array_type, source_of, tables
     from linkwork.compilers.lowering import Unit
 
     tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded, algorithm.shared)
     words = len(tree.sizes) + len(tree.arrays) + len(work.arrays)
-    unit = Unit(t, tree, words, contract)
+    guards = Guards(words, checked) if checked or is_foreign(algorithm) else None
+    words += guards is not None
+    unit = Unit(t, tree, words, contract, guards=guards)
     shapes = [*algorithm.inputs.values(), *algorithm.outputs.values()]
     kinds = [
         array_type(STATE, shape, writable=k >= len(algorithm.inputs), tag=f"argument {k}")
@@ -76,6 +94,10 @@ def module(algorithm: Algorithm, t: Type, contract: bool = True) -> str:
     for k, shape in enumerate(shapes):
         prologue += _size(f"%size{k}", shape, tree.sizes, known)
         sizes.append(f"%size{k}")
+    first_axes = [shape[0] if shape else 1 for shape in shapes]
+    extents = [str(size) if isinstance(size, int) else f"%size.{size}" for size in first_axes]
+    if guards is not None:
+        prologue += guards.prologue()
     buffers, spares = list[str](), list[str]()
     if t.lanes > 1:
         for k in range(len(shapes) + (len(algorithm.outputs) if algorithm.iterate is not None else 0)):
@@ -93,7 +115,10 @@ def module(algorithm: Algorithm, t: Type, contract: bool = True) -> str:
             raise source.error(source.tree, "the text of an algorithm returns no value: write it to an output")
 
         def call(rows: Sequence[str]) -> list[str]:
-            return [f"call void @{lowered.name}(ptr %c, {', '.join(f'ptr {row}' for row in rows)})"]
+            operands = [f"ptr {row}" for row in rows]
+            if checked:
+                operands = [f"{row}, i64 {extent}" for row, extent in zip(operands, extents, strict=True)]
+            return [f"call void @{lowered.name}(ptr %c, {', '.join(operands)})"]
 
         return call
 
@@ -107,7 +132,16 @@ def module(algorithm: Algorithm, t: Type, contract: bool = True) -> str:
         spares,
         None if algorithm.refine is None else calling(algorithm.refine),
     )
-    return unit.text() + "\n" + batch.function(body, t)
+    if guards is not None:
+        body = replace(body, ending=guards.ending())
+    if checked:  # all kernels once, whatever the numbers are
+        calls = [call for call in (body.call, body.iterate, body.refine) if call is not None]
+
+        def each(rows: Sequence[str]) -> list[str]:
+            return [line for call in calls for line in call(rows)]
+
+        body = replace(body, call=each, iterate=None, refine=None)
+    return unit.text() + "\n" + batch.function(body, t), guards
 
 
 def _size(name: str, shape: Shape, tree: Mapping[str, int], known: set[str]) -> list[str]:
@@ -134,7 +168,13 @@ class Context:
     """
 
     def __init__(
-        self, algorithm: Algorithm, tree: Tree, t: Type, own: Collection[str] = (), base: Context | None = None
+        self,
+        algorithm: Algorithm,
+        tree: Tree,
+        t: Type,
+        own: Collection[str] = (),
+        base: Context | None = None,
+        checked: bool = False,
     ) -> None:
         layout, dtype = algorithm.layout, np.dtype(t.dtype)
         self._base = base
@@ -162,9 +202,19 @@ class Context:
                 starts[k] = base._places[name]
         table = [int(getattr(tree, name)) for name in layout.sizes]
         table += [array.ctypes.data for array in self._tree.values()]
-        table += starts
+        table += starts[: len(algorithm.stored)]
+        self.record = np.zeros(WORDS, dtype=np.int64)
+        """Of what code that is guarded checks (`guards`)."""
+        if checked or is_foreign(algorithm):
+            table.append(self.record.ctypes.data)
+        table += starts[len(algorithm.stored) :]
         self._table = np.array(table, dtype=np.int64)
         self.address = self._table.ctypes.data
+
+    @property
+    def memory(self) -> Any:
+        """All work arrays, one after the other."""
+        return self._work
 
     @property
     def bytes(self) -> int:

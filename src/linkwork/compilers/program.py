@@ -80,8 +80,14 @@ class Program:
         Args:
             limit: The most operations; `ProgramTooLarge` where there are more.
         """
+        from linkwork.compilers.checks import check, located  # which check programs
+
+        check(self)
         try:
-            return trace(self.algorithm, self.tree, limit) if self.derivation is None else self.derivation.trace(limit)
+            if self.derivation is not None:
+                return self.derivation.trace(limit)
+            with located(self.algorithm):
+                return trace(self.algorithm, self.tree, limit)
         except ZeroDivisionError:  # of numbers of the robot
             raise SingularMassMatrix(
                 f"{self.algorithm.name} of '{self.robot}' divides by zero: what a joint moves is nothing, or rounding "

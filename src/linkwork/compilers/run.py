@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers import entry as entries
+from linkwork.compilers.checks import check, located
+from linkwork.compilers.interrupts import Job, go_on, shared
 from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import real_array
@@ -41,6 +43,7 @@ class Runner:
     """Whether `run` finds out by itself that arrays do not fit."""
 
     def __init__(self, program: Program, backend: Backend = PLAIN) -> None:
+        check(program)
         self.program = program
         self.dtype: np.dtype[Any] = np.dtype(backend.dtype)
         self.threads = backend.threads
@@ -64,7 +67,7 @@ class Runner:
             rows = [x[s] if x.ndim > len(shape) else x for x, shape in zip(inputs, self.inputs, strict=True)]
             results = [y[s] if y.ndim > len(shape) else y for y, shape in zip(outputs, self.outputs, strict=True)]
             made = algorithm.work_type(*work)
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), located(algorithm):
                 algorithm.text(tree, made, *rows, *results)
                 while algorithm.iterate and results[-1][0] > rows[-1][0] and results[-1][1] < rows[-1][1]:
                     ending = algorithm.refine if _about_to_end(results[-1], rows[-1]) else None
@@ -215,15 +218,23 @@ class Runner:
         edges = [count * k // parts for k in range(parts + 1)]
         queue = pairwise(edges)
 
+        job = Job()
+
         def work() -> int:
             status = entries.DONE
-            for start, stop in queue:
-                rows = [x[start:stop] if x.ndim > len(s) else x for x, s in zip(inputs, self.inputs, strict=True)]
-                status = max(status, self.run(rows, [y[start:stop] for y in outputs], stop - start))
+            with shared(job):
+                for start, stop in queue:
+                    go_on()
+                    rows = [x[start:stop] if x.ndim > len(s) else x for x, s in zip(inputs, self.inputs, strict=True)]
+                    status = max(status, self.run(rows, [y[start:stop] for y in outputs], stop - start))
             return status
 
         others = [thread_pool(self.threads).submit(work) for _ in range(min(self.threads, parts) - 1)]
-        return max([work(), *(other.result() for other in others)])
+        try:
+            return max([work(), *(other.result() for other in others)])
+        except BaseException:
+            job.given_up = True
+            raise
 
     def explain(self, status: int, inputs: Sequence[npt.ArrayLike], outputs: Sequence[Array]) -> None:
         """Raise the error that a status stands for."""

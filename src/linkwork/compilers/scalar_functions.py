@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +39,10 @@ def _where(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
 def _any_below(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     t = writer.unit.t
     x, bound = _floats(writer, node, arguments, 2, "any_below")
+    if node not in writer.skippable:
+        raise writer.error(node, "any_below(x, bound) is for the test of an if without else, also in and, or")
+    if writer.unit.checked:
+        return True  # all text is run once
     below = writer.made(f"fcmp olt {t.name} {x}, {bound}")
     if t.lanes == 1:
         return Bool(below)
@@ -54,7 +59,8 @@ def _unpack(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
         flat = arrays[k]
         if shape:
             kind = array_type(STATE, shape, flat.type.writable, flat.type.tag)
-            parts.append(Array(writer.address(node, flat, [start]), kind))
+            whole = writer.part(node, flat, start, start + math.prod(shape))
+            parts.append(Array(whole.name, kind, writer.extent_within(whole.name, writer.extent(node, shape[0]))))
         else:
             parts.append(writer.load(node, flat, [start]))
     return tuple(parts)

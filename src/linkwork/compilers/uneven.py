@@ -14,7 +14,7 @@ to others is kept in rows. Each state is computed as it would be alone: results 
 
 from __future__ import annotations
 
-from linkwork.compilers.batch import Body, block_index, counted, header, unfinished
+from linkwork.compilers.batch import POLL, Body, block_index, counted, header, polled, unfinished
 from linkwork.compilers.lane_rows import gather, scatter, spread
 from linkwork.compilers.lanes import Type
 
@@ -48,7 +48,7 @@ def _over_groups(body: Body, t: Type) -> str:
         "  br i1 %refused, label %lost, label %begin",
         "lost:",  # no memory: results that are no numbers, which callers report
         *(line for k in outputs for line in _no_numbers(t, k, body.sizes[k])),
-        "  ret void",
+        "  ret i64 0",
         "begin:",
         "  br i1 %any, label %shared, label %end",
         "shared:",
@@ -66,7 +66,7 @@ def _over_groups(body: Body, t: Type) -> str:
         f"  %rows = getelementptr {t.scalar}, ptr %kept, i64 %g.before",
         "  br label %block",
         "block:",  # the first text, for all states
-        "  %i = phi i64 [ %g, %group ], [ %i.next, %next ]",
+        "  %i = phi i64 [ %g, %group ], [ %i.next, %following ]",
         *block_index(t, "%g.end"),
         *(gathered(k) for k in range(inputs)),
         *(f"  {line}" for line in body.call(rows)),
@@ -78,12 +78,14 @@ def _over_groups(body: Body, t: Type) -> str:
         f"  call void @scatter(ptr {carry}, ptr %rows, i64 {width}, ptr %index, i64 %states, i64 {width})",
         "  br label %next",
         "next:",
+        *polled("state", "following"),
+        "following:",
         f"  %i.next = add i64 %i, {t.lanes}",
         "  %i.more = icmp slt i64 %i.next, %g.end",
         "  br i1 %i.more, label %block, label %look",
         "look:",  # which of them go on
-        "  %s = phi i64 [ %g, %next ], [ %s.next, %look ]",
-        "  %n = phi i64 [ 0, %next ], [ %n.next, %look ]",
+        "  %s = phi i64 [ %g, %following ], [ %s.next, %look ]",
+        "  %n = phi i64 [ 0, %following ], [ %n.next, %look ]",
         *_listed(t, "s", "%s", "n", inputs - 1, len(rows) - 1),
         "  %s.more = icmp slt i64 %s.next, %g.end",
         "  br i1 %s.more, label %look, label %round",
@@ -92,19 +94,21 @@ def _over_groups(body: Body, t: Type) -> str:
         "  %none = icmp eq i64 %left, 0",
         "  br i1 %none, label %solved, label %some",
         "some:",  # a further iteration of those in the list
-        "  %e = phi i64 [ 0, %round ], [ %e.next, %some ]",
+        "  %e = phi i64 [ 0, %round ], [ %e.next, %iterated ]",
         *_list_index(t),
         *(gathered(k) for k in range(len(rows))),
         f"  call void @gather(ptr %rows, i64 {width}, ptr %index, i64 {width}, ptr {carry})",
         *(f"  {line}" for line in body.iterate(rows)),
         "  %e.states = sub i64 %left, %e",
         *(scattered(k, "%e.states") for k in outputs),
+        *polled("iteration", "iterated"),
+        "iterated:",
         f"  %e.next = add i64 %e, {t.lanes}",
         "  %e.more = icmp slt i64 %e.next, %left",
         "  br i1 %e.more, label %some, label %review",
         "review:",
-        "  %r = phi i64 [ 0, %some ], [ %r.next, %review ]",
-        "  %m = phi i64 [ 0, %some ], [ %m.next, %review ]",
+        "  %r = phi i64 [ 0, %iterated ], [ %r.next, %review ]",
+        "  %m = phi i64 [ 0, %iterated ], [ %m.next, %review ]",
         "  %r.at = getelementptr i64, ptr %list, i64 %r",
         "  %r.state = load i64, ptr %r.at",
         *_listed(t, "r", "%r.state", "m", inputs - 1, len(rows) - 1),
@@ -112,10 +116,14 @@ def _over_groups(body: Body, t: Type) -> str:
         "  br i1 %r.more, label %review, label %round",
         "solved:",
         "  br i1 %g.more, label %group, label %end",
+        "interrupted:",
+        "  br label %end",
         "end:",
+        "  %ended = phi i64 [ 1, %interrupted ], [ 0, %begin ], [ 0, %solved ]",
         "  call void @free(ptr %kept)",
-        "  ret void",
+        "  ret i64 %ended",
         "}",
+        POLL,
     ]
     return "\n".join(lines)
 

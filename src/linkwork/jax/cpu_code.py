@@ -90,7 +90,7 @@ def mark_states(e: Any, states: int, bases: Any, steps: Any, rows: Any) -> None:
         for k in range(e.arrays):
             rows[k] = bases[k] + s * steps[k] * e.bytes
         if check_inputs(e, rows, steps, 1) == DONE:
-            call_kernel(e.kernel, rows, steps, 1, e.context)
+            call_kernel(e.kernel, rows, steps, 1, e.context, 0)
         else:
             for k in range(e.inputs, e.arrays):
                 store_nan(rows[k], e.width[k])
@@ -100,7 +100,7 @@ def mark_states(e: Any, states: int, bases: Any, steps: Any, rows: Any) -> None:
 def run_share(e: Any, marks: int, states: int, bases: Any, steps: Any, rows: Any, chunk_bases: Any) -> int:
     """The status of a share of a batch; states that are wrong are marked where that is wanted."""
     if marks == 0:
-        status = compute(e, states, bases, steps, rows)
+        status = compute(e, states, bases, steps, rows, 0)
         if status == NOT_FINITE:
             status = check_inputs(e, bases, steps, states)
         return status
@@ -109,7 +109,7 @@ def run_share(e: Any, marks: int, states: int, bases: Any, steps: Any, rows: Any
         n = e.chunk if states - done > e.chunk else states - done
         for k in range(e.arrays):
             chunk_bases[k] = bases[k] + done * steps[k] * e.bytes
-        status = compute(e, n, chunk_bases, steps, rows)
+        status = compute(e, n, chunk_bases, steps, rows, 0)
         if status == NOT_FINITE or status == NO_DIRECTION:
             mark_states(e, n, chunk_bases, steps, rows)
         done = done + n

@@ -57,6 +57,8 @@ class Algorithm:
     shared: tuple[str, ...] = ()
     """Work arrays that the kernels only read, as another algorithm left them for one state (a factor): native code in
     lanes applies it to one input a lane (`compilers.workspace`)."""
+    outside: Algorithm | None = None
+    """All of its text that is from outside the package, called as it calls it: what is checked in its place."""
 
     @cached_property
     def text(self) -> Callable[..., None]:

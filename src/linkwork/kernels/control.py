@@ -163,4 +163,5 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     outputs |= {"result": one.dynamics.result, "progress": (3,)}
     work = one.dynamics.work | one.work | {"control": ("nv",)}
     name = f"{integrator}_{dynamics}_{control.text.__name__}"
-    return Algorithm(name, first, inputs, outputs, work, one.dynamics.layout, iteration, one.dynamics.folded, view)
+    layout, outside = one.dynamics.layout, controller_torques(control, one.dynamics.layout)
+    return Algorithm(name, first, inputs, outputs, work, layout, iteration, one.dynamics.folded, view, outside=outside)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -26,7 +26,11 @@ Vector = Any
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def kernel(function: F) -> F:
+@overload
+def kernel(function: F, /) -> F: ...
+@overload
+def kernel(*, checked: bool = True) -> Callable[[F], F]: ...
+def kernel(function: Any = None, /, *, checked: bool = True) -> Any:
     """The function itself, marked as kernel text: Python in a form that can be compiled to machine code.
 
     Rules: loops and branches depend on integers (counters, sizes such as ``tree.nv``, constants), never on a float of
@@ -36,11 +40,20 @@ def kernel(function: F) -> F:
     tuples of the surrounding module or function are constants, read once, when the kernel is first compiled.
     `KernelError` says what is outside the language, and where.
 
+    Before a kernel outside linkwork runs for a robot, it is run once with checks: of all indices, of integers that are
+    divided by zero or leave 64 bits, and of loops that do not end. ``@kernel(checked=False)`` leaves that out, for text
+    that is known to be right.
+
     Args:
         function: The text.
+        checked: Whether it is run once with checks.
     """
-    function.__kernel__ = True  # type: ignore[attr-defined]
-    return function
+
+    def marked(text: Any) -> Any:
+        text.__kernel__, text.__checked__ = True, checked
+        return text
+
+    return marked if function is None else marked(function)
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
@@ -49,7 +62,9 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     Args:
         x: An angle, in radians.
     """
-    return (math.sin(x), math.cos(x)) if isinstance(x, float) else x.sincos()
+    if isinstance(x, float):
+        return (math.sin(x), math.cos(x)) if math.isfinite(x) else (math.nan, math.nan)
+    return x.sincos()
 
 
 def sqrt(x: Scalar) -> Scalar:
@@ -58,7 +73,9 @@ def sqrt(x: Scalar) -> Scalar:
     Args:
         x: A number that is not negative.
     """
-    return math.sqrt(x) if isinstance(x, float) else x.sqrt()
+    if isinstance(x, float):
+        return math.sqrt(x) if x >= 0.0 else math.nan
+    return x.sqrt()
 
 
 def where(below: Scalar, bound: Scalar, then: Scalar, otherwise: Scalar) -> Scalar:

@@ -7,25 +7,23 @@ A `Controller` is a kernel with its parameters. `ControlledStepper` makes the st
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from traceback import walk_tb
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.compilers.checks import check
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language import Source, source_of
 from linkwork.compilers.program import Program
-from linkwork.errors import InputError, KernelError
+from linkwork.errors import InputError
 from linkwork.inputs import Integrator, fresh_floats
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.control import Control, Slot, controlled, controller_torques, torque_kernel
-from linkwork.model.expressions import Graph
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
 from linkwork.quantities.arguments import Array
@@ -142,7 +140,7 @@ class Controller:
                 raise InputError(f"parameter '{name}' is per robot: that is for rollouts; use controller.of_robot(k)")
             if rows != robots:
                 raise InputError(f"parameter '{name}' has {rows} rows, needs {robots}: one for each robot")
-        _check_indices(self.control, robot)
+        _check_text(self.control, robot)
 
     def packed(self) -> tuple[Array, Array]:
         """Parameters as the steps take them: those that are shared ``(k,)``, and own ones ``(m,)`` or ``(n, m)``."""
@@ -252,52 +250,10 @@ def _control_of(text: Callable[..., None], values: Mapping[str, Array], own: Seq
     return Control(text, _takes_tree(text), tuple(slots), sizes[0], sizes[1])
 
 
-# Indices ------------------------------------------------------------------------------------------------------------
-
-
-class _Bounded(np.ndarray[Any, Any]):
-    """An array whose indices count from the start and end at the end, as in machine code they must."""
-
-    def _check_bounds(self, at: Any) -> None:
-        for k, size in zip(at if isinstance(at, tuple) else (at,), self.shape, strict=False):
-            fits = 0 <= (k.start or 0) <= size if isinstance(k, slice) else 0 <= k < size
-            if not fits:
-                raise IndexError(f"index {at} of an array of shape {self.shape}")
-
-    def __getitem__(self, at: Any) -> Any:
-        self._check_bounds(at)
-        return super().__getitem__(at)
-
-    def __setitem__(self, at: Any, value: Any) -> None:
-        self._check_bounds(at)
-        super().__setitem__(at, value)
-
-
 @lru_cache(maxsize=64)
-def _check_indices(control: Control, robot: Model) -> None:
-    """Run a controller once on symbols, in arrays that know their bounds, which machine code does not.
-
-    Branches and loops depend on integers alone, so that indices are the same in every state: once is for all.
-    """
-    graph = Graph(sys.maxsize)
-
-    def symbols(number: int, size: int) -> Any:
-        array = np.empty(size, dtype=object)
-        array[:] = [graph.input(number, k) for k in range(size)]
-        return array.view(_Bounded)
-
-    sizes = (robot.nq, robot.nv, control.shared, control.own)
-    arrays = [symbols(k, size) for k, size in enumerate(sizes)]
-    tau = np.zeros(robot.nv, dtype=object).view(_Bounded)
-    try:
-        torque_kernel(control)(tree_of(robot), graph.input(len(sizes), 0), *arrays, tau)
-    except (IndexError, ZeroDivisionError) as error:
-        inner = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-        source = source_of(control.text)
-        line = next((line for file, line in reversed(inner) if file == source.file), source.first)
-        text = source.lines[line - source.first].strip() if 0 <= line - source.first < len(source.lines) else ""
-        words = f"{error} (robot '{robot.name}' has nq = {robot.nq}, nv = {robot.nv})"
-        raise KernelError(words, kernel=source.tree.name, file=source.file, line=line, text=text) from None
+def _check_text(control: Control, robot: Model) -> None:
+    """Run a controller once with checks."""
+    check(Program.of_robot(robot, controller_torques(control, TREE), tree_of(robot)))
 
 
 # Steps --------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compilers.entry import addresses
+from linkwork.compilers.entry import addresses, watch
+from linkwork.compilers.interrupts import Job, shared
 from linkwork.compilers.run import SHARE, thread_pool
 from linkwork.errors import InputError
 from linkwork.quantities.arguments import Array
@@ -135,6 +136,8 @@ def _run_events(
     if output == "commands":
         check_actuators(stepper.source)
 
+    job = Job()
+
     def roll(start: int, stop: int) -> NumbaRun:
         n = stop - start
         now = tuple(x[start:stop].copy() for x in (q, v, tau, forces))
@@ -149,10 +152,12 @@ def _run_events(
         own = (0, 1, 2, 3, *((4,) if wrenches.ndim > 2 else ()), *range(9, len(used)))
         widths = np.array([x[0].size if k in own else 0 for k, x in enumerate(used)])
         arrays = (*now, *results, *kept, held, constant_tau, timing, settings, stepper.dt)
-        entry = runner.own_entry(batched and n > 1)  # held until the end: it owns the kernel's memory
-        status, step, i, j, made = loop.run_events(
-            called, *addresses(entry), events, places, widths, arrays, accepts, batched
-        )
+        entry, asked = runner.own_entry(batched and n > 1), watch()  # held until the end: they own memory
+        with shared(job):
+            status, step, i, j, made = loop.run_events(
+                called, *addresses(entry), events, places, widths, arrays, accepts, batched, asked.words
+            )
+        asked.check()
         last = held if timing[1] > 0.5 else np.full_like(held, np.nan)
         return NumbaRun(kept, (*now, last), status, step, (i, j), made, results[-1])
 
@@ -160,6 +165,9 @@ def _run_events(
         found = (
             [roll(0, len(q))] if parts == 1 else list(thread_pool(parts).map(lambda edge: roll(*edge), pairwise(edges)))
         )
+    except KeyboardInterrupt:
+        job.given_up = True
+        raise
     except loop.NumbaError as error:
         words = str(error).strip().splitlines()
         raise InputError(

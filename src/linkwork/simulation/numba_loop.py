@@ -31,18 +31,30 @@ def cached(function: Callable[..., Any]) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, context: Any) -> Any:
+def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, context: Any, watch: Any) -> Any:
     """A kernel by its address, as `compilers.entry` calls it."""
 
     def code(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(64)
-        form = ir.FunctionType(ir.VoidType(), [byte, byte, word, byte])
-        at, rows, widths, n, context = arguments
-        memory = [builder.inttoptr(x, byte) for x in (rows, widths, context)]
-        builder.call(builder.inttoptr(at, form.as_pointer()), [memory[0], memory[1], n, memory[2]])
-        return ir.Constant(ir.IntType(32), 0)
+        form = ir.FunctionType(word, [byte, byte, word, byte, byte])
+        at, rows, widths, n, context, watch = arguments
+        memory = [builder.inttoptr(x, byte) for x in (rows, widths, context, watch)]
+        return builder.call(builder.inttoptr(at, form.as_pointer()), [memory[0], memory[1], n, *memory[2:]])
 
-    return types.int32(*[types.int64] * 5), code
+    return types.int64(*[types.int64] * 6), code
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def poll(typing_context: Any, function: Any, watch: Any) -> Any:
+    """A look at a watch (`compilers.interrupts`) by the address of its function: not 0 to end."""
+
+    def code(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(64)
+        at, watch = arguments
+        form = ir.FunctionType(word, [byte])
+        return builder.call(builder.inttoptr(at, form.as_pointer()), [builder.inttoptr(watch, byte)])
+
+    return types.int64(types.int64, types.int64), code
 
 
 @cached
@@ -69,13 +81,17 @@ def read_output(
 
 
 @cached
-def advance(kernel: int, context: int, places: Any, widths: Any, n: int) -> None:
-    """All states over the steps that the settings say, a chunk at a time; ``places`` are those of the first state."""
+def advance(kernel: int, context: int, places: Any, widths: Any, n: int, watch: Any) -> int:
+    """All states over the steps that the settings say, a chunk at a time; ``places`` are those of the first state. Not
+    0 where it was told to end."""
     rows = np.empty_like(places)
     for start in range(0, n, CHUNK):
         for k in range(len(places)):
             rows[k] = places[k] + 8 * start * widths[k]
-        call(kernel, rows.ctypes.data, widths.ctypes.data, min(CHUNK, n - start), context)
+        at = watch.ctypes.data
+        if call(kernel, rows.ctypes.data, widths.ctypes.data, min(CHUNK, n - start), context, at) != 0:
+            return 1
+    return poll(watch[0], watch.ctypes.data)
 
 
 @cached
@@ -112,13 +128,14 @@ def run_events(
     arrays: Any,
     accepts: Any,
     batched: bool,
+    watch: Any,
 ) -> tuple[int, int, int, int, int]:
     """All events of a schedule: what came of the controller, the step of the clock at the end, two numbers that say
     more, and how many records were made.
 
     ``arrays``: the state, that after steps, records of both, and constants. ``places`` and ``widths`` are those of the
     kernel's arrays, inputs then outputs (`kernels.steps`). ``accepts`` says whether the controller may return torques,
-    and commands.
+    and commands. ``watch``: the words of one (`compilers.interrupts`), which may end it.
     """
     q, v, tau, forces, q1, v1, found, progress = arrays[:8]
     commands, constant_tau, timing, settings, dt = arrays[13:]
@@ -137,7 +154,8 @@ def run_events(
             break
         ahead = events[k + 1, 0] - now
         settings[1] = ahead + 1.0
-        advance(kernel, context, places, widths, len(q))
+        if advance(kernel, context, places, widths, len(q), watch) != 0:
+            break
         least = read_state(q, v, forces, q1, v1, found, progress, ahead)
         if least < ahead and not batched:
             return FINE, now + least, 0, 0, records
