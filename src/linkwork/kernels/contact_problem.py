@@ -10,7 +10,8 @@ Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with j
 
 Of a contact that is apart, ``b = gap / dt``: it may close, and no more. Penetration is removed with a time constant,
 and with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
-``b = e u_n``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``.
+``b = e u_n``, with a smaller ``e`` where this would add energy (`contact_restitution`). A compliant contact is an
+implicit spring, ``b = gap / dt + compliance f_n / dt``.
 
 Everything is divided by ``dt``, so that rows are of accelerations and the text of `lcaba` applies:
 
@@ -81,6 +82,10 @@ CONTACT_ROWS: dict[str, Shape] = {
 PROBLEM_WORK: dict[str, Shape] = WORK | SPRINGS | CONTACT_WORK | CONTACT_ROWS
 
 
+STATE = 12
+"""Numbers that a solver keeps from one iteration to the next."""
+
+
 class ContactSettings(NamedTuple):
     """Parameters of a step, and scales of the robot."""
 
@@ -144,6 +149,8 @@ class ContactResult(NamedTuple):
     iterations: Array
     state: Array
     """(12,) what a solver keeps from one iteration to the next."""
+    reduction: Array
+    """(1,) the part of the coefficients of restitution that does not act, because it would add energy."""
     a: Array
     """(nv,) joint accelerations."""
     forces: Array
@@ -207,14 +214,15 @@ def contact_view(
         multipliers0=start[3 * ns + nb : 3 * ns + nb + nc],
         settings=parameters,
     )
-    h = 14 + tree.nv
+    h = 15 + tree.nv
     result = ContactResult(
         q=q1,
         v=v1,
         residual=flat[0:1],
         iterations=flat[1:2],
-        state=flat[2:14],
-        a=flat[14:h],
+        state=flat[2 : 2 + STATE],
+        reduction=flat[14:15],
+        a=flat[15:h],
         forces=flat[h : h + 3 * ns],
         velocities=flat[h + 3 * ns : h + 6 * ns],
         gaps=flat[h + 6 * ns : h + 7 * ns],
@@ -228,8 +236,11 @@ def contact_view(
 
 
 @kernel
-def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> None:
-    """First forward sweep: bias forces, contact points, and the rows of loops, contacts and boxes."""
+def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem, reduction: Scalar) -> None:
+    """First forward sweep: bias forces, contact points, and the rows of loops, contacts and boxes.
+
+    Coefficients of restitution are less by the part ``reduction``.
+    """
     h = problem.settings.dt
     q = problem.q
     v = problem.v
@@ -254,7 +265,7 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     for r in range(tree.nc):
         w.k[r] = -((w.Jv[r] + w.error[r] / problem.settings.loop_time) / h) - 0.5 * w.beta[r]
         w.mu[r] = 1.0 / problem.settings.R[r]
-    contact_rows(tree, w, problem.settings)
+    contact_rows(tree, w, problem.settings, 1.0 - reduction)
     for b in range(tree.nboxes):
         k = tree.box_v[b]
         gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b]) if tree.box_q[b] >= 0 else 0.0
@@ -277,8 +288,8 @@ def stabilized(gap: Scalar, settings: ContactSettings, most: Scalar) -> Scalar:
 
 
 @kernel
-def contact_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
-    """``contact_K`` and ``contact_b``."""
+def contact_rows(tree: Array, w: Array, settings: ContactSettings, acting: Scalar) -> None:
+    """``contact_K`` and ``contact_b``, with the part ``acting`` of restitution."""
     h = settings.dt
     for c in range(tree.ncontacts):
         i = tree.contact_body_first[c]
@@ -294,18 +305,19 @@ def contact_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
                 u = add(u, rows_times(K, 3, w.omega[j], w.u[j]))
             w.contact_b[s, 0] = u[0] / h
             w.contact_b[s, 1] = u[1] / h
-            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings) / h
+            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings, acting) / h
             w.contact_b[s, 2] = u[2] / h + w.offset[s]
 
 
 @kernel
-def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: ContactSettings) -> Scalar:
-    """``b`` of the normal direction of a contact that separates at ``un`` before the step."""
+def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: ContactSettings, acting: Scalar) -> Scalar:
+    """``b`` of the normal direction of a contact that separates at ``un`` before the step, with the part ``acting`` of
+    its restitution."""
     most = where(0.0, tree.contact_compliance[s], BEYOND, settings.push)
     time = where(0.0, tree.contact_compliance[s], settings.dt, settings.penetration_time)
     noise = where(0.0, tree.contact_compliance[s], 0.0, SAME_GAP * settings.tolerance * settings.dt)
     b = where(gap, 0.0, maximum(minimum(gap + noise, 0.0) / time, -most), maximum(gap - noise, 0.0) / settings.dt)
-    e = tree.restitution[s]
+    e = acting * tree.restitution[s]
     bounced = minimum(e * un, b)
     closes = where(un + gap / settings.dt, 0.0, where(un, -settings.threshold, 1.0, 0.0), 0.0)
     return where(0.0, e * closes, bounced, b)

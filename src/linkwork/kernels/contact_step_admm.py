@@ -33,6 +33,7 @@ from linkwork.kernels.contact_direction import factorize_contacts
 from linkwork.kernels.contact_problem import (
     INPUTS,
     OUTPUTS,
+    STATE,
     ContactProblem,
     ContactResult,
     ContactSettings,
@@ -43,6 +44,7 @@ from linkwork.kernels.contact_problem import (
     slot_vector,
     write_step,
 )
+from linkwork.kernels.contact_restitution import reduce_restitution
 from linkwork.kernels.contact_row_products import apply_contact_force
 from linkwork.kernels.contact_rows import SMALLEST
 from linkwork.kernels.contact_step import STEP_WORK, no_forces, row_changes, rows_of_motion
@@ -52,7 +54,7 @@ from linkwork.kernels.lcaba import (
     coupled_bias_forces,
 )
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
-from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, HEAD
+from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
 
 FIRST_PENALTY = 0.1
 """The penalty of the first block, as a part of the inverse inertia of a row."""
@@ -260,7 +262,8 @@ def guess_centers(tree: Array, w: Array, settings: ContactSettings, result: Cont
 @kernel
 def contact_admm(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, centers: Centers) -> None:
     """The problem, and the motion of the forces that iterations start from."""
-    setup_contact_problem(tree, w, problem)
+    result.reduction[0] = 0.0
+    setup_contact_problem(tree, w, problem, 0.0)
     guess_forces(tree, w, problem, result)
     for k in range(tree.nv):
         result.a[k] = 0.0
@@ -270,7 +273,7 @@ def contact_admm(tree: Array, w: Array, problem: ContactProblem, result: Contact
     articulated_bias_forces(tree, w, w.tau)
     joint_accelerations(tree, w, result.a)
     rows_of_motion(tree, w, result.a)
-    for k in range(HEAD - 2):
+    for k in range(STATE):
         result.state[k] = 0.0
     result.state[PENALTY] = FIRST_PENALTY
     guess_centers(tree, w, problem.settings, result, centers)
@@ -285,6 +288,7 @@ def contact_admm_iterate(
 ) -> None:
     """A block: the factor for one penalty, up to ten iterations with it, another penalty."""
     settings = problem.settings
+    start = where(settings.tolerance, result.residual[0], 1.0, 0.0)
     c = result.state[PENALTY]
     set_springs(tree, w, settings, c)
     factorize_contacts(tree, w, settings)
@@ -312,6 +316,7 @@ def contact_admm_iterate(
             result.iterations[0] += going
     result.state[FACTORIZATIONS] += 1.0
     adapt_penalty(tree, w, settings, result, centers)
+    reduce_restitution(tree, w, problem, result, start)
     write_step(tree, w, problem, result)
 
 

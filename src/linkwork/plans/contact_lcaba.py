@@ -22,7 +22,7 @@ from linkwork.plans.tree import Tree, build_tree
 UNBOUNDED = 1e30
 """A bound that no force reaches."""
 
-SETTINGS, HEAD = 12, 14
+SETTINGS, HEAD = 12, 15
 """Numbers at the head of the settings and of the result: see `kernels.contact_problem`."""
 
 CONTACT_LCABA_TREE = LCABA_TREE.extended(
