@@ -7,7 +7,7 @@ A limit or the dry friction of a degree of freedom is a row on this one alone, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,9 +56,9 @@ KNOWN_CONTACT_TREE = CONTACT_LCABA_TREE.extended("known_contact", (), {}, CONTAC
 
 
 def contact_lcaba_tree(
-    model: Model, frames: Sequence[str] = (), limits: bool = True, joint_friction: bool = True
+    model: Model, frames: Sequence[str] = (), limits: bool | Collection[str] = True, joint_friction: bool = True
 ) -> Tree:
-    """The arrays of a mechanism with its contacts, limits and dry friction of joints."""
+    """The arrays of a mechanism with its contacts, limits (of all joints, or of those named) and dry friction."""
     _, bodies = build_tree(model)
     contacts = contact_tables(model, bodies)
     of_shape = contacts["shape_body"]
@@ -96,8 +96,10 @@ def _coupling(numbers: dict[tuple[int, int], int], first: int, second: int) -> t
     return (numbers[first, second], False) if (first, second) in numbers else (numbers[second, first], True)
 
 
-def box_tables(model: Model, limits: bool, joint_friction: bool) -> dict[str, Any]:
-    """Limits of joints whose coordinates are plain numbers, and dry friction of all: the fields ``box_``."""
+def box_tables(model: Model, limits: bool | Collection[str], joint_friction: bool) -> dict[str, Any]:
+    """Limits of joints whose coordinates are plain numbers, of all or of those named, and dry friction of all joints:
+    the fields ``box_``."""
+    limited = {joint.name for joint in model.joints if limits} if isinstance(limits, bool) else set(limits)
     rows: dict[str, list[Any]] = {
         name: [] for name in ("box_v", "box_q", "box_sign", "box_value", "box_lower", "box_upper")
     }
@@ -108,7 +110,7 @@ def box_tables(model: Model, limits: bool, joint_friction: bool) -> dict[str, An
 
     for joint in model.joints:
         in_q, in_v = model.q_slice(joint.name), model.v_slice(joint.name)
-        if limits and joint.type.nq == joint.type.nv:
+        if joint.name in limited and joint.type.nq == joint.type.nv:
             for q, v in zip(range(in_q.start, in_q.stop), range(in_v.start, in_v.stop), strict=True):
                 for sign, bound in ((1.0, model.lower[q]), (-1.0, model.upper[q])):
                     if np.isfinite(bound):
