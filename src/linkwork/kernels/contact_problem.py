@@ -8,7 +8,8 @@ Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with j
     K ∋ f ⟂ J_c v+ + b + Gamma(J_c v+) ∈ K*                     contacts: Signorini, Coulomb, maximum dissipation
     s v+ + gap / dt ⟂ f_b >= 0;    f_b in [-F, F]               limits and dry friction of joints (boxes)
 
-Of a contact that is apart, ``b = gap / dt``: it may close, and no more. Penetration is removed with a time constant,
+Of a contact that is apart, ``b = gap / dt``: it may close, and no more. One that no joint moves along its normal, as
+of a link that turns about a vertical axis on the ground, has no equation. Penetration is removed with a time constant,
 and with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
 ``b = e u_n``, with a smaller ``e`` where this would add energy (`contact_restitution`). A compliant contact is an
 implicit spring, ``b = gap / dt + compliance f_n / dt``.
@@ -20,6 +21,7 @@ Everything is divided by ``dt``, so that rows are of accelerations and the text 
 | contact_K    | rows of K of a contact, on its first body (three, along t1, t2, n) and on its second (three)   |
 | contact_b    | ``(J v + b) / dt`` of each contact                                                            |
 | offset       | ``b / dt`` of the normal direction of each contact                                            |
+| effective_gap | its gap; where no joint moves it along its normal, not negative: nothing is to be removed      |
 | contact_y    | ``J a + contact_b``: velocities of contacts after the step, ``(u+ + b) / dt``                   |
 | k            | right-hand sides of loops: ``J_l a = k``                                                      |
 | box_b        | as ``contact_b``, of limits and dry friction                                                  |
@@ -34,6 +36,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.clusters import generalized_force
 from linkwork.kernels.cones import box_residual, contact_residual, magnitude
 from linkwork.kernels.constrained import DISABLED, WORK, maximum, minimum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows, constraint_velocities
@@ -46,6 +49,7 @@ from linkwork.kernels.contact_setup import (
     world_poses,
 )
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
+from linkwork.kernels.joints import dof_of
 from linkwork.kernels.kinematics import velocities
 from linkwork.kernels.lcaba_factor import SPRINGS, joint_coupling_rows
 from linkwork.kernels.rnea import WRENCHES, apply_wrenches, forward_pass, init_root
@@ -74,6 +78,8 @@ CONTACT_ROWS: dict[str, Shape] = {
     "contact_K": ("nslots", 6, 6),
     "contact_b": ("nslots", 3),
     "offset": ("nslots",),
+    "effective_gap": ("nslots",),
+    "lever_K": (3, 6),
     "box_b": ("nboxes",),
     "torque": ("nv",),
     "contact_y": ("nslots", 3),
@@ -297,16 +303,44 @@ def contact_rows(tree: Array, w: Array, settings: ContactSettings, acting: Scala
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             K = w.contact_K[s]
             u = (0.0, 0.0, 0.0)
+            moves = 1.0
+            w.effective_gap[s] = w.gap[s]
+            if tree.contact_path_count[c] > 0:
+                moves = where(normal_lever(tree, w, c, s), tree.least_lever[c], 0.0, 1.0)
+                w.effective_gap[s] = where(0.5, moves, w.gap[s], magnitude(w.gap[s]))
             if i > 0:
                 body_rows(w.body_E[i], w.body_o[i], w.contact_R[s], w.point[s], K, 0)
+                scale_rows(K, 0, moves)
                 u = sub(u, rows_times(K, 0, w.omega[i], w.u[i]))
             if j > 0:
                 body_rows(w.body_E[j], w.body_o[j], w.contact_R[s], w.point[s], K, 3)
+                scale_rows(K, 3, moves)
                 u = add(u, rows_times(K, 3, w.omega[j], w.u[j]))
             w.contact_b[s, 0] = u[0] / h
             w.contact_b[s, 1] = u[1] / h
-            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings, acting) / h
+            w.offset[s] = normal_offset(tree, s, w.effective_gap[s], u[2], settings, acting) / h
             w.contact_b[s, 2] = u[2] / h + w.offset[s]
+
+
+@kernel
+def scale_rows(K: Array, start: int, x: Scalar) -> None:
+    """The three rows of ``K`` from ``start`` on, times ``x``."""
+    for r in range(start, start + 3):
+        for k in range(6):
+            K[r, k] = x * K[r, k]
+
+
+@kernel
+def normal_lever(tree: Array, w: Array, c: int, s: int) -> Scalar:
+    """The largest velocity along the normal of slot ``s`` that a unit velocity of one joint makes."""
+    lever = 0.0
+    first = tree.contact_path_start[c]
+    for e in range(first, first + tree.contact_path_count[c]):
+        i = tree.contact_path[e]
+        body_rows(w.body_E[i], w.body_o[i], w.contact_R[s], w.point[s], w.lever_K, 0)
+        for k in range(dof_of(tree.kind[i])):
+            lever = maximum(lever, magnitude(generalized_force(tree, i, k, w.lever_K[2])))
+    return lever
 
 
 @kernel

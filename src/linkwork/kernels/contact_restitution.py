@@ -42,7 +42,7 @@ def impact_work(tree: Array, w: Array, problem: ContactProblem, result: ContactR
         y = w.contact_y[s]
         b = w.contact_b[s]
         before = b[2] - w.offset[s]
-        plastic = normal_offset(tree, s, w.gap[s], h * before, problem.settings, 0.0) / h
+        plastic = normal_offset(tree, s, w.effective_gap[s], h * before, problem.settings, 0.0) / h
         normal = 0.5 * (y[2] - w.offset[s] + before) + minimum(plastic, 0.0)
         work += 0.5 * (f[0] * (y[0] + b[0]) + f[1] * (y[1] + b[1])) + f[2] * normal
         pressure += f[2]
@@ -76,7 +76,7 @@ def reduce_restitution(tree: Array, w: Array, problem: ContactProblem, result: C
     result.reduction[0] = reduction
     for s in range(tree.nslots):
         before = w.contact_b[s, 2] - w.offset[s]
-        offset = normal_offset(tree, s, w.gap[s], h * before, settings, 1.0 - reduction) / h
+        offset = normal_offset(tree, s, w.effective_gap[s], h * before, settings, 1.0 - reduction) / h
         change = where(0.5, bounces, offset - w.offset[s], 0.0)
         w.offset[s] += change
         w.contact_b[s, 2] += change
