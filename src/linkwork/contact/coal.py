@@ -221,12 +221,17 @@ def _mesh(coal: Any, pair: ContactPair, mesh: Mesh, convex: bool) -> _Solid:
 
 
 def _surface(coal: Any, vertices: Floats, faces: npt.NDArray[Any]) -> _Solid:
+    """Triangles as they are."""
+    return _Solid(_triangles(coal, vertices, faces), None, Surface.of(vertices, faces))
+
+
+def _triangles(coal: Any, vertices: Floats, faces: npt.NDArray[Any]) -> Any:
     model = coal.BVHModelOBBRSS()
     model.beginModel(len(faces), len(vertices))
     model.addVertices(vertices)
     model.addTriangles(faces)
     model.endModel()
-    return _Solid(model, None, Surface.of(vertices, faces))
+    return model
 
 
 def _field_triangles(field: HeightField) -> tuple[Floats, npt.NDArray[Any]]:
