@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,43 @@ def test_simulations_that_cannot_be_say_why() -> None:
         lw.Simulation(robot, 2, device="tpu")
     with pytest.raises(lw.InputError, match=r"Simulation has no option 'friktion'"):
         lw.Simulation(robot, 2, friktion=1.0)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("integrator", ["euler", "rk4", "dopri5"])
+@pytest.mark.parametrize("compile", [False, True])
+def test_a_state_of_a_batch_that_is_not_finite_leaves_the_others(integrator: Any, compile: bool) -> None:
+    robot, steps = zoo.four_bar(), 1 if integrator == "dopri5" else 3
+    stepper = lw.Stepper(robot, integrator)
+    stepper = stepper.compile() if compile else stepper
+    q = np.tile(robot.poses["assembled"], (4, 5, 1))
+    v = np.zeros((5, robot.nv))
+    fine = stepper(q, v, steps=steps)
+    v[3] = 1e200
+    with pytest.warns(lw.StateWarning, match=r"4 of 20 states .* hold NaN, the first of them state \(0, 3\)"):
+        found = stepper(q, v, steps=steps)
+    others = [0, 1, 2, 4]
+    np.testing.assert_array_equal(found.v[:, others], fine.v[:, others])
+    assert np.isnan(found.q[:, 3]).all()
+    np.testing.assert_array_equal(found.steps, np.where(np.arange(5) == 3, 0, steps) * np.ones((4, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is said once
+        later = stepper(found.q, found.v, steps=steps)
+    assert np.isnan(later.v[:, 3]).all()
+    assert np.isfinite(later.v[:, others]).all()
+    with pytest.raises(lw.InputError, match="q holds NaN"):
+        stepper(found.q[0, 3], found.v[0, 3])
+    with pytest.raises(lw.InputError, match="tau holds NaN"):
+        stepper(q, v[0], np.full(robot.nv, np.nan))
+
+
+def test_a_ball_of_a_batch_that_is_not_finite_leaves_the_others() -> None:
+    robot = zoo.bouncing_ball(0.5, 0.2)
+    stepper, q, v = lw.Stepper(robot), np.tile(robot.poses["assembled"], (3, 1)), np.zeros((3, 6))
+    v[1] = 1e200
+    with pytest.warns(lw.StateWarning, match="hold NaN"):
+        found = stepper(q, v)
+    later = stepper(found.q, found.v, contact_state=found.contact_state)
+    alone = stepper(q[0], v[0])
+    again = stepper(alone.q, alone.v, contact_state=alone.contact_state)
+    np.testing.assert_array_equal(later.q[[0, 2]], [again.q, again.q])
+    assert np.isnan(later.q[1]).all()

@@ -417,3 +417,8 @@ def test_pinocchio_finds_the_same_velocities(solver: Solver, name: str, seed: in
     assert row_solver(p.G, p.mu).residual(*p, f) < 1e-8
     found = solved(p, solver, tolerance=1e-10)
     assert found.velocities == pytest.approx(p.G @ f + p.g, abs=1e-6)
+
+
+def test_newton_on_arrays_says_that_it_needs_a_robot() -> None:
+    with pytest.raises(InputError, match=r"no solver 'newton' of arrays \('newton' factors the inertias of a robot"):
+        solve_contacts(np.eye(3), -np.ones(3), 0.5, solver="newton")  # type: ignore[arg-type]

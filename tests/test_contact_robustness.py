@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import linkwork as lw
 from linkwork.kernels.contact.frames import tangents
 from linkwork.model.contacts import ContactPair, ContactShape
-from linkwork.model.shapes import Box, Ground, Sphere
+from linkwork.model.shapes import Box, Cylinder, Ground, Sphere
 from linkwork_benchmarks.contact import impacts, robustness
 from linkwork_benchmarks.contact.motion import move
 
@@ -110,3 +111,36 @@ def test_a_joint_beyond_its_limit_returns_slowly() -> None:
         q, v, fastest = last.q, last.v, max(fastest, float(np.abs(last.v).max()))
     assert 0.01 < fastest < 5
     assert abs(float(q[0])) < 0.1 + 1e-6
+
+
+# Contacts that cannot move ---------------------------------------------------------------------------------------
+
+
+def arm_in_the_floor(shoulder: Box | Cylinder) -> lw.Mechanism:
+    """An arm that turns about a vertical axis, whose shoulder reaches below the floor."""
+    build = lw.Builder("arm")
+    build.body("shoulder", lw.Inertia.box(7.0, (0.2, 0.2, 0.2))).joint(
+        "pan", lw.Revolute("z"), "world", "shoulder", at=(0, 0, 0.1)
+    )
+    build.body("upper", lw.Inertia.rod(5.0, (0, 0, 0), (0.6, 0, 0)))
+    build.joint("lift", lw.Revolute("y"), "shoulder", "upper", at=(0, 0.15, 0.1))
+    build.shape("shoulder", shoulder, lw.Placement((0, 0, -0.05)))
+    build.shape("upper", Sphere(0.05), lw.Placement((0.6, 0, 0)))
+    return build.build().with_contacts("shoulder", "upper", visual=True)
+
+
+@pytest.mark.parametrize("solver", ["newton", "admm", "pgs"])
+@pytest.mark.parametrize("shoulder", [Cylinder(0.08, 0.2, rounded=True), Box((0.3, 0.3, 0.2))])
+def test_a_contact_that_no_joint_moves_along_its_normal_has_no_equation(shoulder: Box | Cylinder, solver: Any) -> None:
+    """What is in the ground stays there, and the arm falls and comes to rest on its hand as if it were not."""
+    robot = arm_in_the_floor(shoulder)
+    q, v = np.array([0.3, 0.2]), np.array([1.0, 0.0])
+    buried = lw.ContactStep(robot, solver=solver, strict=True)
+    free = lw.ContactStep(robot.without_contacts("shoulder"), solver=solver, strict=True)
+    a, b = buried(q, v), free(q, v)
+    for _ in range(100):
+        a, b = buried(a.q, a.v, start=a), free(b.q, b.v, start=b)
+        assert np.abs(a.q - b.q).max() < 1e-7
+    assert a.gaps.min() < -0.04
+    assert a.impulses["ground:upper"][0, 2] > 0
+    assert np.abs(a.impulses["ground:shoulder"]).max() < 1e-15

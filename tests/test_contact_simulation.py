@@ -135,17 +135,48 @@ def arm_beyond_its_limit() -> Mechanism:
     return build.build().with_contacts("ball", visual=True)
 
 
-def test_a_joint_that_starts_beyond_its_limit_is_pushed_back_by_a_spring() -> None:
+@pytest.mark.parametrize("dt", [1e-3, 1e-2])
+def test_a_joint_that_starts_beyond_its_limit_is_moved_back_slowly(dt: float) -> None:
     robot = arm_beyond_its_limit()
     q = robot.poses["beyond"]
-    with pytest.warns(lw.StateWarning, match="starts beyond the limits of pivot: limits of all joints are springs"):
-        trajectory = solved(lw.simulate(robot, q, seconds=0.5))
-    assert trajectory.settings["limits"] == "soft"
-    assert trajectory.q[-1][0] < 0.3
-    same = lw.simulate(robot, q, seconds=0.5, limits="soft")
-    np.testing.assert_array_equal(same.q, trajectory.q)
-    free = lw.simulate(robot, q, seconds=0.1, limits=False)
-    assert np.abs(free.v).max() < np.abs(same.v).max()
+    with pytest.warns(lw.StateWarning, match="starts beyond limits: pivot is moved back slowly"):
+        trajectory = solved(lw.simulate(robot, q, seconds=2, dt=dt))
+    assert trajectory.settings["limits"] is True
+    assert trajectory.q[-1, 0] < 0.3 + 1e-6
+    back = trajectory.q[:, 0] > 0.3
+    assert np.abs(trajectory.v[back, 0]).max() < 5  # a spring would throw it back at 20 rad/s
+    soft = lw.simulate(robot, q, seconds=2, dt=dt, limits="soft")
+    assert not soft.ended
+    assert np.abs(soft.v[:, 0]).max() < 30
+
+
+def test_limits_of_joints_that_start_beyond_them_in_loops_alone_are_springs() -> None:
+    """The loop keeps ``b`` beyond its limit. The limit of ``free`` holds exactly."""
+    build = lw.Builder("two arms")
+    for name, y in (("a", 0.0), ("b", 0.2), ("free", 0.4)):
+        build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5)))
+        limits = {} if name == "a" else {"lower": -0.3, "upper": 0.3}
+        build.joint(name, lw.Revolute("y"), "world", name, at=(0, y, 1), **limits)
+    build.constrain(lw.JointCoupling({"a": 1.0, "b": -1.0}), lw.JointLock("a", 0.6))
+    build.body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.Free(), "world", "ball")
+    build.shape("ball", lw.Sphere(0.1))
+    build.pose("beyond", {"a": 0.6, "b": 0.6, "ball": (3, 0, 0.1, 0, 0, 0, 1)})
+    robot = build.build().with_contacts("ball", visual=True)
+    with pytest.warns(lw.StateWarning, match="limits of b, which loops may keep there, are springs"):
+        run = solved(lw.simulate(robot, robot.poses["beyond"], start(robot, free=[3.0]), seconds=0.5))
+    assert run.settings["limits"] == ("b",)
+    assert run.q[:, 2].max() < 0.3 + 1e-4
+    assert_close(run.q[:, 1], np.full(len(run), 0.6), 1e-5)
+    again = run.resume(100, seconds=0.1)
+    np.testing.assert_array_equal(again.q[-1], run.q[200])
+
+
+def test_limits_of_named_joints_are_springs() -> None:
+    robot = arm_beyond_its_limit()
+    same = [lw.simulate(robot, robot.poses["beyond"], seconds=0.2, limits=limits) for limits in ("soft", ["pivot"])]
+    np.testing.assert_array_equal(same[0].q, same[1].q)
+    with pytest.raises(lw.InputError, match="limits is 'hard', needs True, False, 'soft', or names of joints"):
+        lw.simulate(robot, robot.poses["beyond"], seconds=0.2, limits="hard")
 
 
 # Energy --------------------------------------------------------------------------------------------------------
@@ -543,3 +574,49 @@ def test_sensors_feel_the_contacts_of_the_step_that_follows() -> None:
     assert size > 10.0
     assert_close(values["felt"][:-1, 0], normal[1:], 1e-7)
     assert_close(values["none"], np.zeros((len(run), 3)), 1e-7, size)  # nothing carries a free body
+
+
+# Dry friction of joints ------------------------------------------------------------------------------------------
+
+
+def sliding_joint() -> Mechanism:
+    """A mass of 2 kg whose dry friction is 4 N."""
+    build = lw.Builder("slider", gravity=(0, 0, 0)).body("mass", lw.Inertia.box(2.0, (0.1, 0.1, 0.1)))
+    return build.joint("rail", lw.Prismatic("x"), "world", "mass", friction=4.0).build()
+
+
+@pytest.mark.parametrize("compile", [False, True])
+def test_dry_friction_stops_a_joint_of_a_robot_without_contact_pairs(compile: bool) -> None:
+    """From 3 m/s in 1.5 s, after ``v² / (2 a)`` less ``v dt / 2``."""
+    robot, v = sliding_joint(), np.array([3.0])
+    run = lw.simulate(robot, [0.0], v, seconds=2, contact=True)
+    assert_close(run.q[-1], [2.25 - 1.5e-3], 1e-9)
+    assert_close(run.contacts.dissipated["joints"][-1], 9.0, 1e-9)
+    many = lw.rollouts(robot, [[0.0], [0.0]], [v, 2 * v], seconds=4, contact=True, compile=compile)
+    assert_close(many.q[-1, :, 0], [2.2485, 9 - 3e-3], 1e-9)
+
+
+def test_dry_friction_that_does_not_act_is_a_warning() -> None:
+    robot = sliding_joint()
+    for make in (
+        lambda: lw.Stepper(robot, "rk4"),
+        lambda: lw.simulate(robot, [0.0], [3.0], seconds=0.1),
+        lambda: lw.rollouts(robot, [[0.0]], [[3.0]], seconds=0.1, dt=1.1e-3),
+    ):
+        with pytest.warns(lw.ModelWarning, match="dry friction of 'rail' of 'slider' does not act in steps without"):
+            make()
+    with pytest.raises(lw.InputError, match="dry friction of joints, which integrator 'rk4' does not know"):
+        lw.simulate(robot, [0.0], seconds=0.1, integrator="rk4", contact=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.Stepper(robot.with_parameters(friction=np.zeros(1)))
+
+
+def test_simulations_take_the_tolerance_of_contacts() -> None:
+    scene = zoo.boxes(5)
+    q = scene.poses["assembled"]
+    coarse = lw.simulate(scene, q, seconds=0.02, contact_tolerance=1e-4, contact_iterations=20)
+    assert coarse.contacts.residual[-1] > lw.simulate(scene, q, seconds=0.02).contacts.residual[-1]
+    assert coarse.resume(3, seconds=0.01).settings["contact_tolerance"] == 1e-4
+    many = lw.rollouts(scene, q[None], seconds=0.02, contact_tolerance=1e-4, contact_iterations=20)
+    np.testing.assert_array_equal(many.q[-1, 0], coarse.q[-1])

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from contact_scenes import laws_of_contact
 from linkwork import zoo
 from linkwork.contact.step import ContactStep
 from linkwork.mechanism import Builder, Mechanism
@@ -193,3 +194,14 @@ def test_loops_stay_closed(solver: Solver) -> None:
             last = step(q, v, start=last)
             q, v = last.q, last.v
     assert np.abs(constraint_error(given.robot, q)).max() < 1e-6
+
+
+@pytest.mark.parametrize("solver", ROWS)
+def test_forces_are_in_their_cones_and_the_residual_is_theirs(solver: Solver) -> None:
+    scene, rng = zoo.boxes(4), np.random.default_rng(0)
+    q, v = scene.poses["assembled"], 0.2 * rng.normal(size=scene.nv)
+    s = ContactStep(scene, solver=solver)(q, v)
+    found = laws_of_contact(scene, q, v, s, 1e-3)
+    assert max(found["cone"], found["pull"]) < 1e-15
+    assert max(found["dynamics"], found["velocities"]) < 1e-13
+    assert found["penetration"] < 2 * s.residual

@@ -127,7 +127,7 @@ def test_steps_in_python_around_any_method_pull_alike(integrator: Literal["euler
     robot = swinging(damping=1.0).with_actuators(winch)
     q, v, act, u = np.array([1.2, -0.4]), np.array([0.3, 0.1]), np.array([0.7]), np.array([-3.0])
     made = lw.Stepper(robot, integrator, 1e-3, limits=False)(q, v, commands=u, act=act, steps=5)
-    stepper = PythonStepper(robot, "aba", integrator, passive_parameters(robot, True, False, robot.neutral()))
+    stepper = PythonStepper(robot, "aba", integrator, passive_parameters(robot, True, (), robot.neutral(), 1e-3))
     for _ in range(5):
         q, v, _, _, act = stepper.step(q, v, np.zeros(2), 1e-3, u, act)
     assert_equal(made.q, q)

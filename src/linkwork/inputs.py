@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from numbers import Integral, Real
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -136,8 +136,9 @@ ContactSolver = Literal["newton", "admm", "pgs"]
 JointProperty = Literal["limits", "damping", "friction"]
 """What joints may lose where `Mechanism.optimized` lets them close loops: `mechanism.connections.PROPERTIES`."""
 
-JointLimits = bool | Literal["soft"]
-"""Whether joint limits are stops; ``"soft"``: springs, also where they could hold exactly."""
+JointLimits = bool | Literal["soft"] | Sequence[str]
+"""Whether joint limits are stops; ``"soft"``: springs, also where they could hold exactly; or names of the joints whose
+limits are springs, where those of others hold exactly."""
 
 ParameterName = Literal[
     "mass",

@@ -136,15 +136,7 @@ class Runner:
             quick = self._run_unprepared(arguments, out)
             if quick is not None:
                 return quick
-        inputs = [
-            self._prepared(name, x, shape) for name, x, shape in zip(self.names, arguments, self.inputs, strict=True)
-        ]
-        leads = [x.shape[: x.ndim - len(shape)] for x, shape in zip(inputs, self.inputs, strict=True)]
-        try:
-            lead = np.broadcast_shapes(*leads)
-        except ValueError:
-            each = ", ".join(f"{name} {lead}" for name, lead in zip(self.names, leads, strict=True) if lead)
-            raise InputError(f"leading axes do not broadcast: {each}") from None
+        inputs, leads, lead = self.prepared(arguments)
         flat = [self._flattened(x, own, lead, shape) for x, own, shape in zip(inputs, leads, self.inputs, strict=True)]
         results: list[Array] = []
         for name, given, shape in zip(self.program.algorithm.outputs, out, self.outputs, strict=True):
@@ -167,6 +159,21 @@ class Runner:
                 given[...] = results[k]
                 results[k] = given
         return results
+
+    def prepared(
+        self, arguments: Sequence[npt.ArrayLike]
+    ) -> tuple[list[Array], list[tuple[int, ...]], tuple[int, ...]]:
+        """Arrays for anything array-like, the leading axes of each, and those of all."""
+        inputs = [
+            self._prepared(name, x, shape) for name, x, shape in zip(self.names, arguments, self.inputs, strict=True)
+        ]
+        leads = [x.shape[: x.ndim - len(shape)] for x, shape in zip(inputs, self.inputs, strict=True)]
+        try:
+            lead = np.broadcast_shapes(*leads)
+        except ValueError:
+            each = ", ".join(f"{name} {lead}" for name, lead in zip(self.names, leads, strict=True) if lead)
+            raise InputError(f"leading axes do not broadcast: {each}") from None
+        return inputs, leads, lead
 
     def _run_unprepared(self, arguments: Sequence[Any], out: Sequence[Array | None]) -> list[Array] | None:
         """Results for one batch of arrays that need no preparation, if that is what they are."""

@@ -10,7 +10,7 @@ nothing then. Whoever steps through time computes it between steps: ``GivenConta
 coal finds where two shapes are nearest, or the shortest way out of an overlap, and its normal. This is the first slot.
 Convex shapes that meet at faces have further points: corners and points of rims that, seen along the normal, are over
 the other shape, with distances along the normal; those farthest from each other are taken. Triangles that are not
-convex have further points from coal itself, where they overlap.
+convex have further points from coal itself, where they overlap, less those that internal edges make (`surfaces`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.contact.convex import Convex, convex_of, hull_of
+from linkwork.contact.surfaces import Surface
 from linkwork.errors import InputError, ModelError, UnsupportedFeature
 from linkwork.kernels.contact.frames import NO_CONTACT
 from linkwork.kernels.contact.geometry import SHAPE_POSES
@@ -147,6 +148,8 @@ class _Solid(NamedTuple):
     geometry: Any
     convex: Convex | None
     """None of triangles that are not convex."""
+    surface: Surface | None = None
+    """These triangles."""
 
     def sphere(self) -> tuple[Floats, float]:
         """Center and radius of a sphere around it, in its own frame; that of a half-space has no end."""
@@ -190,7 +193,7 @@ def _solid(coal: Any, pair: ContactPair, shape: ContactShape, meshes: MeshKind) 
         case Mesh() as mesh:
             return _mesh(coal, pair, mesh, meshes == "hull" or (meshes == "auto" and shape.body != WORLD))
         case HeightField() as field:
-            return _Solid(_triangles(coal, *_field_triangles(field)), None)
+            return _surface(coal, *_field_triangles(field))
     return _Solid(made, convex_of(shape.solid))
 
 
@@ -207,7 +210,7 @@ def _mesh(coal: Any, pair: ContactPair, mesh: Mesh, convex: bool) -> _Solid:
     vertices = np.array(model.vertices())
     if not convex:
         faces = np.array([[model.tri_indices(k)[j] for j in range(3)] for k in range(model.num_tris)])
-        return _Solid(_triangles(coal, vertices, faces), None)
+        return _surface(coal, vertices, faces)
     hull, faces = hull_of(vertices, f"{pair}: mesh '{mesh.name}'")
     points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
     for point in hull.points:
@@ -215,6 +218,11 @@ def _mesh(coal: Any, pair: ContactPair, mesh: Mesh, convex: bool) -> _Solid:
     for a, b, c in faces.tolist():
         triangles.append(coal.Triangle(a, b, c))
     return _Solid(coal.Convex(points, triangles), hull)
+
+
+def _surface(coal: Any, vertices: Floats, faces: npt.NDArray[Any]) -> _Solid:
+    """Triangles as they are."""
+    return _Solid(_triangles(coal, vertices, faces), None, Surface.of(vertices, faces))
 
 
 def _triangles(coal: Any, vertices: Floats, faces: npt.NDArray[Any]) -> Any:
@@ -246,11 +254,12 @@ def _contact_points(a: _Posed, b: _Posed, slots: int, within: float) -> Floats:
     gap, n, x, y = _nearest(a, b)
     rows = np.tile(np.array([NO_CONTACT, *(x + y) / 2, *n]), (slots, 1))
     found = [np.array([gap, *(x + y) / 2, *n])]
-    if slots > 1 and gap <= within:
-        if a.solid.convex is not None and b.solid.convex is not None:
-            found += list(_at_faces(a, b, n))
-        else:
-            found += _overlapping_triangles(a, b, slots)
+    if a.solid.convex is None or b.solid.convex is None:
+        if gap <= 0:
+            overlaps = _overlapping_triangles(a, b, slots)
+            found = sorted(overlaps, key=lambda row: float(row[0])) or found
+    elif slots > 1 and gap <= within:
+        found += list(_at_faces(a, b, n))
     chosen = _farthest(np.array(found), slots)
     rows[: len(chosen)] = chosen
     return rows
@@ -319,10 +328,28 @@ def _overlapping_triangles(a: _Posed, b: _Posed, slots: int) -> list[Floats]:
     found = []
     for k in range(result.numContacts()):
         contact = result.getContact(k)
-        n = -np.array(contact.normal) if turned else np.array(contact.normal)
-        if np.isfinite(n).all() and abs(n @ n - 1.0) < 1e-6:
-            found.append(np.array([contact.penetration_depth, *contact.pos, *n]))
+        row = np.array([contact.penetration_depth, *contact.pos, *contact.normal])
+        if np.isfinite(row).all() and abs(row[4:] @ row[4:] - 1.0) < 1e-6:
+            found += _over_triangle(first, second, int(contact.b1), row)
+    if turned:
+        for row in found:
+            row[4:] *= -1
     return found
+
+
+def _over_triangle(a: _Posed, b: _Posed, triangle: int, row: Floats) -> list[Floats]:
+    """The contact point of a triangle of ``a``, with the normal of the triangle where its own is that of an internal
+    edge; none, where ``b`` is not over it then, or not convex."""
+    surface = a.solid.surface
+    assert surface is not None
+    if surface.admits(triangle, row[4:] @ a.rotation):
+        return [row]
+    if b.solid.convex is None:
+        return []
+    n = a.rotation @ surface.m[triangle]
+    x = a.rotation @ surface.nearest(triangle, (row[1:4] - a.position) @ a.rotation) + a.position
+    enter, left = b.solid.convex.through(((x - b.position) @ b.rotation)[None], n @ b.rotation)
+    return [np.array([enter[0], *(x + 0.5 * enter[0] * n), *n])] if enter[0] <= left[0] else []
 
 
 def _farthest(found: Floats, slots: int) -> Floats:

@@ -123,8 +123,7 @@ class RowSolver:
     """
 
     def __init__(self, structure: RowStructure, solver: RowSolverName = "pgs", backend: Backend | None = None) -> None:
-        if solver not in METHODS:
-            raise InputError(f"no solver {solver!r}; there are {', '.join(METHODS)}")
+        _check_solver(solver)
         self.structure, self.solver = structure, solver
         self.backend = Backend(threads=default_threads()) if backend is None else backend
 
@@ -306,6 +305,12 @@ def _each(x: npt.ArrayLike, name: str, size: int) -> Array:
     return array
 
 
+def _check_solver(solver: str) -> None:
+    if solver not in METHODS:
+        why = " ('newton' factors the inertias of a robot: use ContactStep)" if solver == "newton" else ""
+        raise InputError(f"no solver {solver!r} of arrays{why}; there are {', '.join(METHODS)}")
+
+
 @lru_cache(maxsize=32)
 def _solver(structure: RowStructure, solver: RowSolverName) -> RowSolver:
     return RowSolver(structure, solver)
@@ -330,8 +335,7 @@ def row_solver(
     mu = real_array(friction, "friction")
     slots = 3 * np.arange(mu.shape[-1] if mu.ndim else matrix.shape[-1] // 3) if contacts is None else contacts
     coupled = (matrix != 0).reshape(-1, *matrix.shape[-2:]).any(axis=0)
-    if solver not in METHODS:
-        raise InputError(f"no solver {solver!r}; there are {', '.join(METHODS)}")
+    _check_solver(solver)
     return _solver(RowStructure.of(coupled, [int(r) for r in slots]), solver)
 
 

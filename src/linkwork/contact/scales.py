@@ -22,6 +22,7 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactShape
 from linkwork.model.joints import Free
 from linkwork.model.model import Model
+from linkwork.model.parts import GRAVITY
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Sphere
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.scales import scales_of
@@ -44,8 +45,10 @@ class ContactScales:
     """(ncontacts,) inverse inertia that contacts of a pair feel."""
 
     def velocity(self, gravity: float, dt: float) -> float:
-        """What bodies of this size fall at; without gravity, a thousandth of their size in a step."""
-        return float(np.sqrt(gravity * self.length)) if gravity > 0 else 1e-3 * self.length / dt
+        """What bodies of this size fall at; without gravity, a thousandth of their size in a step, or what they fall at
+        on Earth."""
+        on_earth = float(np.sqrt(-GRAVITY[2] * self.length))
+        return float(np.sqrt(gravity * self.length)) if gravity > 0 else min(1e-3 * self.length / dt, on_earth)
 
 
 @computed_once

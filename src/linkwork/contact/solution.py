@@ -19,7 +19,7 @@ from linkwork.plans.contacts import contact_slots
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 
-RESIDUAL, ITERATIONS = 0, 1
+RESIDUAL, ITERATIONS, REDUCTION = 0, 1, HEAD - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +119,13 @@ class ContactSolution:
     def impulses(self) -> Mapping[str, Array]:
         """The same by names of pairs, ``(..., slots, 3)`` each."""
         return BySlots(self._layout, self.impulse)
+
+    @property
+    def restitution(self) -> Array:
+        """The part of the coefficients of restitution that acted, ``(...)``: less than 1 where Newton's law would have
+        added energy."""
+        acted: Array = 1.0 - self._result[..., REDUCTION]
+        return acted
 
     @property
     def gaps(self) -> Array:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from linkwork.inputs import ParameterName
 from linkwork.quantities.arguments import Array
-from linkwork.simulation.batch_propagators import finite_states
+from linkwork.simulation.finite_states import finite_states
 from linkwork.simulation.host_batch import HostBatch
 from linkwork.simulation.stepper import Stepper
 

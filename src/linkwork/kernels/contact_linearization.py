@@ -125,7 +125,7 @@ def sensitivity_of_box(
 def linearize_solution(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, theta: Scalar) -> None:
     """All contacts and boxes at the solution, and the factor of Newton's matrix there."""
     settings = problem.settings
-    setup_contact_problem(tree, w, problem)
+    setup_contact_problem(tree, w, problem, result.reduction[0])
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
     for s in range(tree.nslots):

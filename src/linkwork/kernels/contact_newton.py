@@ -47,7 +47,27 @@ from linkwork.kernels.contact_problem import (
     slot_vector,
     write_step,
 )
+from linkwork.kernels.contact_restitution import reduce_restitution
 from linkwork.kernels.contact_row_products import contact_accelerations
+from linkwork.kernels.contact_smoothing import (
+    APART,
+    CLOSE,
+    FACTOR,
+    FRESH,
+    LARGEST,
+    LEAST,
+    LEAST_SHRINK,
+    NEAR,
+    PATH,
+    PREVIOUS,
+    ROUND,
+    SHRINK,
+    SLACK,
+    SMOOTHING,
+    STUCK,
+    follow_change,
+    update_smoothing,
+)
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import constraint_residual
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
@@ -58,58 +78,17 @@ TRIALS = 9
 """Lengths of a step that are tried, each half of that before."""
 REDUCTION = 0.1
 """Part of the step by which a length has to reduce the residual."""
-SHORT = 0.05
-"""Where steps are shorter, smoothing goes back."""
-NEAR = 3.0
-"""Smoothing goes down where the residual is less than this many times it."""
-APART = 1.0 + 1e-9
-"""So that the residual is less, and rounding does not decide that it is."""
-FAST = 0.1
-"""And faster, where it is less than this part of that."""
-SHRINK, LEAST_SHRINK, MOST_SHRINK = 0.1, 0.02, 0.8
-"""The factor by which it does: at first, and its bounds."""
-CAREFUL, LEAST_CAREFUL = (0.3, 0.6), (0.1, 0.4)
-"""The same on later paths: of the first round, and of the second."""
-LEAST_SMOOTHING = 1e-14
-"""Smoothing at the end, as a part of that at the beginning."""
-
 SMALLEST = 0.01
 """Smoothing of a warm start that misses nothing, as a part of the tolerance."""
 WARM = 0.3
 """A contact of a warm start goes on where less than this part of what its force can do would end it."""
-MORE_SLACK, MOST_SLACK = 10.0, 1e-4
-"""Where steps get stuck, the slack of projections is so much larger, at most so much; and smaller again where steps
-reduce the residual to no less than `SLOW`."""
-SLOW = 0.5
 SLIDES = 0.9
 """A contact of a warm start slides with more than this part of the force that friction can have."""
 SLIPPING = 0.3
 """Smoothing of a warm start with contacts that slide, as a part of gravity, or of their velocity over the step."""
-ROUND = 3.0
-"""Paths of a round; the second round goes along them more slowly."""
-FAILURES = 3.5
-"""More steps that got stuck than this lead to another path: another weight of ``w`` against ``z``."""
-
-
-MOST_FAILURES = 8.5
-"""Where a solution is close, so many do."""
 FIRST, ABOVE = 0.1, 1.001
 """The first step ends iterations only with this part of the tolerance, else its residual is said to be above it: what
 steps of a simulation that start warm leave has one sign, and adds up."""
-LATE = 1e-3
-"""It is where the residual is less than this part of the largest smoothing."""
-FLOOR, CENTERED = 0.3, 3.0
-"""Smoothing is at least this part of the residual, and this many times it where the step was not taken in full: where
-the path bends, the next step begins near to it."""
-WHOLE = 0.8
-"""Length from which on a step counts as full."""
-
-SMOOTHING, PREVIOUS, LARGEST, FACTOR, LEAST, STUCK, PATH, FRESH, SLACK, LENGTH, MERIT, CLOSE = range(12)
-"""Entries of the solver's state: smoothing now, before, and the largest; its factor, and the least that it may be;
-steps that got stuck on this path; the number of the path, and whether it begins; the slack; length of the last step,
-and the residual after it; whether a solution is close."""
-
-
 # The iteration ----------------------------------------------------------------------------------------------------
 
 
@@ -155,48 +134,6 @@ def step_length(
             best = where(0.5, better, x, best)
             open = open - enough
     return t, best
-
-
-@kernel
-def update_smoothing(
-    state: Array, t: Scalar, start: Scalar, residual: Scalar, missed: Scalar, first_slack: Scalar
-) -> None:
-    """Smoothing of the next step: less where the residual has followed, more where steps got stuck; another path where
-    they did so too often, far from a solution. ``missed`` is the residual of the true problem, an acceleration."""
-    theta = state[SMOOTHING]
-    before = state[PREVIOUS]
-    factor = state[FACTOR]
-    largest = state[LARGEST]
-    stuck = where(t, SHORT, 1.0, 0.0)
-    near = where(residual, NEAR * theta, 1.0 - stuck, 0.0)
-    slower = minimum(sqrt(factor), MOST_SHRINK)
-    fast = where(residual, NEAR * FAST * theta, where(t, 1.0, 0.0, 1.0), 0.0)
-    faster = where(0.5, fast, maximum(factor * factor, state[LEAST]), factor)
-    floor = where(t, WHOLE, CENTERED, FLOOR) * residual
-    less = minimum(theta, maximum(maximum(factor * theta, floor), LEAST_SMOOTHING * largest))
-    far = where(LATE * largest, missed, 1.0, 0.0)
-    count = state[STUCK] + stuck
-    lost = where(FAILURES, count, where(MOST_FAILURES, count, 1.0, far), 0.0)
-    path = state[PATH] + lost
-    state[PATH] = where(2.0 * ROUND - 0.5, path, 0.0, path)
-    second = where(ROUND - 0.5, path, 1.0, 0.0)
-    state[FRESH] = lost
-    state[STUCK] = where(0.5, lost, 0.0, count)
-    state[SMOOTHING] = where(0.5, lost, largest, where(0.5, stuck, before, where(0.5, near, less, theta)))
-    earlier = where(0.5, stuck, minimum(before / slower, largest), where(0.5, near, theta, before))
-    state[PREVIOUS] = where(0.5, lost, largest, earlier)
-    state[CLOSE] = 1.0 - far
-    kept = where(0.5, stuck - far, maximum(state[LEAST], slower), state[LEAST])
-    state[LEAST] = where(0.5, lost, where(0.5, second, LEAST_CAREFUL[1], LEAST_CAREFUL[0]), kept)
-    slow = where(SLOW * start, residual, 1.0 - stuck, 0.0) - near
-    more = minimum(MORE_SLACK * state[SLACK], MOST_SLACK)
-    less_slack = maximum(state[SLACK] / MORE_SLACK, first_slack)
-    slack = where(0.5, stuck, more, where(0.5, slow, less_slack, state[SLACK]))
-    state[SLACK] = where(0.5, far, first_slack, slack)
-    state[LENGTH] = t
-    state[MERIT] = residual
-    first = where(0.5, second, CAREFUL[1], CAREFUL[0])
-    state[FACTOR] = where(0.5, lost, first, where(0.5, stuck, slower, where(0.5, near, faster, factor)))
 
 
 @kernel
@@ -288,10 +225,22 @@ def linearize(
 
 
 @kernel
+def limit_energy(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, going: Scalar) -> None:
+    """Iterations go on with less restitution where they have ended (``going`` was one) and contacts added energy."""
+    settings = problem.settings
+    changed = reduce_restitution(tree, w, problem, result, going)
+    if any_below(0.5 - changed, 0.0):
+        no_changes(tree, w)
+        now = merit(tree, w, settings, result, result.state[SMOOTHING], 0.0)
+        follow_change(result.state, changed, now, settings.slack)
+
+
+@kernel
 def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """The first Newton step, in full, about a guess of what contacts do."""
     settings = problem.settings
-    setup_contact_problem(tree, w, problem)
+    result.reduction[0] = 0.0
+    setup_contact_problem(tree, w, problem, 0.0)
     theta = guess(tree, w, problem, result)
     linearize(tree, w, settings, result, theta, 0.0)
     for s in range(tree.nslots):  # P - G (b - y): forces at a = 0 of what is linear about the guess
@@ -322,6 +271,7 @@ def contact_newton(tree: Array, w: Array, problem: ContactProblem, result: Conta
     update_smoothing(result.state, 0.9, DISABLED, now, missed / settings.dt, settings.slack)
     result.iterations[0] = 1.0
     write_step(tree, w, problem, result)
+    limit_energy(tree, w, problem, result, 1.0)
 
 
 @kernel
@@ -382,6 +332,7 @@ def write_best_step(tree: Array, w: Array, problem: ContactProblem, result: Cont
 @kernel
 def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A further Newton step."""
+    going = where(problem.settings.tolerance, result.residual[0], 1.0, 0.0)
     theta = result.state[SMOOTHING]
     # on the second path De Saxcé's correction comes as smoothing goes: from the convex problem, which has no traps
     path = result.state[PATH] - where(ROUND - 0.5, result.state[PATH], ROUND, 0.0)
@@ -403,6 +354,7 @@ def contact_newton_iterate(tree: Array, w: Array, problem: ContactProblem, resul
     update_smoothing(result.state, t, before, now, missed / settings.dt, problem.settings.slack)
     write_best_step(tree, w, problem, result, missed)
     result.iterations[0] += 1.0
+    limit_energy(tree, w, problem, result, going)
 
 
 CONTACT_NEWTON = Algorithm(

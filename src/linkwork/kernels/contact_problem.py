@@ -8,9 +8,11 @@ Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with j
     K ∋ f ⟂ J_c v+ + b + Gamma(J_c v+) ∈ K*                     contacts: Signorini, Coulomb, maximum dissipation
     s v+ + gap / dt ⟂ f_b >= 0;    f_b in [-F, F]               limits and dry friction of joints (boxes)
 
-Of a contact that is apart, ``b = gap / dt``: it may close, and no more. Penetration is removed with a time constant,
+Of a contact that is apart, ``b = gap / dt``: it may close, and no more. One that no joint moves along its normal, as
+of a link that turns about a vertical axis on the ground, has no equation. Penetration is removed with a time constant,
 and with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
-``b = e u_n``. A compliant contact is an implicit spring, ``b = gap / dt + compliance f_n / dt``.
+``b = e u_n``, with a smaller ``e`` where this would add energy (`contact_restitution`). A compliant contact is an
+implicit spring, ``b = gap / dt + compliance f_n / dt``.
 
 Everything is divided by ``dt``, so that rows are of accelerations and the text of `lcaba` applies:
 
@@ -19,6 +21,7 @@ Everything is divided by ``dt``, so that rows are of accelerations and the text 
 | contact_K    | rows of K of a contact, on its first body (three, along t1, t2, n) and on its second (three)   |
 | contact_b    | ``(J v + b) / dt`` of each contact                                                            |
 | offset       | ``b / dt`` of the normal direction of each contact                                            |
+| effective_gap | its gap; where no joint moves it along its normal, not negative: nothing is to be removed      |
 | contact_y    | ``J a + contact_b``: velocities of contacts after the step, ``(u+ + b) / dt``                   |
 | k            | right-hand sides of loops: ``J_l a = k``                                                      |
 | box_b        | as ``contact_b``, of limits and dry friction                                                  |
@@ -33,6 +36,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.clusters import generalized_force
 from linkwork.kernels.cones import box_residual, contact_residual, magnitude
 from linkwork.kernels.constrained import DISABLED, WORK, maximum, minimum
 from linkwork.kernels.constraints import constraint_bias, constraint_rows, constraint_velocities
@@ -45,6 +49,7 @@ from linkwork.kernels.contact_setup import (
     world_poses,
 )
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
+from linkwork.kernels.joints import dof_of
 from linkwork.kernels.kinematics import velocities
 from linkwork.kernels.lcaba_factor import SPRINGS, joint_coupling_rows
 from linkwork.kernels.rnea import WRENCHES, apply_wrenches, forward_pass, init_root
@@ -73,12 +78,18 @@ CONTACT_ROWS: dict[str, Shape] = {
     "contact_K": ("nslots", 6, 6),
     "contact_b": ("nslots", 3),
     "offset": ("nslots",),
+    "effective_gap": ("nslots",),
+    "lever_K": (3, 6),
     "box_b": ("nboxes",),
     "torque": ("nv",),
     "contact_y": ("nslots", 3),
     "box_y": ("nboxes",),
 }
 PROBLEM_WORK: dict[str, Shape] = WORK | SPRINGS | CONTACT_WORK | CONTACT_ROWS
+
+
+STATE = 12
+"""Numbers that a solver keeps from one iteration to the next."""
 
 
 class ContactSettings(NamedTuple):
@@ -144,6 +155,8 @@ class ContactResult(NamedTuple):
     iterations: Array
     state: Array
     """(12,) what a solver keeps from one iteration to the next."""
+    reduction: Array
+    """(1,) the part of the coefficients of restitution that does not act, because it would add energy."""
     a: Array
     """(nv,) joint accelerations."""
     forces: Array
@@ -207,14 +220,15 @@ def contact_view(
         multipliers0=start[3 * ns + nb : 3 * ns + nb + nc],
         settings=parameters,
     )
-    h = 14 + tree.nv
+    h = 15 + tree.nv
     result = ContactResult(
         q=q1,
         v=v1,
         residual=flat[0:1],
         iterations=flat[1:2],
-        state=flat[2:14],
-        a=flat[14:h],
+        state=flat[2 : 2 + STATE],
+        reduction=flat[14:15],
+        a=flat[15:h],
         forces=flat[h : h + 3 * ns],
         velocities=flat[h + 3 * ns : h + 6 * ns],
         gaps=flat[h + 6 * ns : h + 7 * ns],
@@ -228,8 +242,11 @@ def contact_view(
 
 
 @kernel
-def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> None:
-    """First forward sweep: bias forces, contact points, and the rows of loops, contacts and boxes."""
+def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem, reduction: Scalar) -> None:
+    """First forward sweep: bias forces, contact points, and the rows of loops, contacts and boxes.
+
+    Coefficients of restitution are less by the part ``reduction``.
+    """
     h = problem.settings.dt
     q = problem.q
     v = problem.v
@@ -254,7 +271,7 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem) -> Non
     for r in range(tree.nc):
         w.k[r] = -((w.Jv[r] + w.error[r] / problem.settings.loop_time) / h) - 0.5 * w.beta[r]
         w.mu[r] = 1.0 / problem.settings.R[r]
-    contact_rows(tree, w, problem.settings)
+    contact_rows(tree, w, problem.settings, 1.0 - reduction)
     for b in range(tree.nboxes):
         k = tree.box_v[b]
         gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b]) if tree.box_q[b] >= 0 else 0.0
@@ -277,8 +294,8 @@ def stabilized(gap: Scalar, settings: ContactSettings, most: Scalar) -> Scalar:
 
 
 @kernel
-def contact_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
-    """``contact_K`` and ``contact_b``."""
+def contact_rows(tree: Array, w: Array, settings: ContactSettings, acting: Scalar) -> None:
+    """``contact_K`` and ``contact_b``, with the part ``acting`` of restitution."""
     h = settings.dt
     for c in range(tree.ncontacts):
         i = tree.contact_body_first[c]
@@ -286,26 +303,55 @@ def contact_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             K = w.contact_K[s]
             u = (0.0, 0.0, 0.0)
+            moves = 1.0
+            w.effective_gap[s] = w.gap[s]
+            if tree.contact_path_count[c] > 0:
+                moves = where(normal_lever(tree, w, c, s), tree.least_lever[c], 0.0, 1.0)
+                w.effective_gap[s] = where(0.5, moves, w.gap[s], magnitude(w.gap[s]))
             if i > 0:
                 body_rows(w.body_E[i], w.body_o[i], w.contact_R[s], w.point[s], K, 0)
+                scale_rows(K, 0, moves)
                 u = sub(u, rows_times(K, 0, w.omega[i], w.u[i]))
             if j > 0:
                 body_rows(w.body_E[j], w.body_o[j], w.contact_R[s], w.point[s], K, 3)
+                scale_rows(K, 3, moves)
                 u = add(u, rows_times(K, 3, w.omega[j], w.u[j]))
             w.contact_b[s, 0] = u[0] / h
             w.contact_b[s, 1] = u[1] / h
-            w.offset[s] = normal_offset(tree, s, w.gap[s], u[2], settings) / h
+            w.offset[s] = normal_offset(tree, s, w.effective_gap[s], u[2], settings, acting) / h
             w.contact_b[s, 2] = u[2] / h + w.offset[s]
 
 
 @kernel
-def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: ContactSettings) -> Scalar:
-    """``b`` of the normal direction of a contact that separates at ``un`` before the step."""
+def scale_rows(K: Array, start: int, x: Scalar) -> None:
+    """The three rows of ``K`` from ``start`` on, times ``x``."""
+    for r in range(start, start + 3):
+        for k in range(6):
+            K[r, k] = x * K[r, k]
+
+
+@kernel
+def normal_lever(tree: Array, w: Array, c: int, s: int) -> Scalar:
+    """The largest velocity along the normal of slot ``s`` that a unit velocity of one joint makes."""
+    lever = 0.0
+    first = tree.contact_path_start[c]
+    for e in range(first, first + tree.contact_path_count[c]):
+        i = tree.contact_path[e]
+        body_rows(w.body_E[i], w.body_o[i], w.contact_R[s], w.point[s], w.lever_K, 0)
+        for k in range(dof_of(tree.kind[i])):
+            lever = maximum(lever, magnitude(generalized_force(tree, i, k, w.lever_K[2])))
+    return lever
+
+
+@kernel
+def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: ContactSettings, acting: Scalar) -> Scalar:
+    """``b`` of the normal direction of a contact that separates at ``un`` before the step, with the part ``acting`` of
+    its restitution."""
     most = where(0.0, tree.contact_compliance[s], BEYOND, settings.push)
     time = where(0.0, tree.contact_compliance[s], settings.dt, settings.penetration_time)
     noise = where(0.0, tree.contact_compliance[s], 0.0, SAME_GAP * settings.tolerance * settings.dt)
     b = where(gap, 0.0, maximum(minimum(gap + noise, 0.0) / time, -most), maximum(gap - noise, 0.0) / settings.dt)
-    e = tree.restitution[s]
+    e = acting * tree.restitution[s]
     bounced = minimum(e * un, b)
     closes = where(un + gap / settings.dt, 0.0, where(un, -settings.threshold, 1.0, 0.0), 0.0)
     return where(0.0, e * closes, bounced, b)

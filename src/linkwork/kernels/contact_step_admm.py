@@ -6,17 +6,18 @@ accelerations, by the matrix inversion lemma (**delassus** Eq. 8 and Algorithm 4
 ``1 / (R + rho)`` on all rows are eliminated by LCABA once for a penalty, and every iteration is two sweeps with that
 factor. Loops are rows of the same factor, with proximal iterations of their own.
 
-Forces ``x`` are those that accelerations are the motion of: dynamics always hold, and the residual is that of ``x``. Of
-``f`` and ``z`` one vector is kept, ``s`` with ``f = P(s)`` and ``z = rho (f - s)``.
+Within a block, forces ``x`` are those that accelerations are the motion of: dynamics always hold, cones to what ``x``
+misses. At its end ``x`` is projected on the cones, and the motion of these forces, their residual with it, are the
+result. Of ``f`` and ``z`` one vector is kept, ``s`` with ``f = P(s)`` and ``z = rho (f - s)``.
 
 | symbol             | meaning                                                                           |
 |--------------------|-----------------------------------------------------------------------------------|
 | contact_P, box_P   | forces that rows would have if accelerations stayed: ``(rho f + z - Gamma - y) / (R + rho)`` |
 | contact_G, box_G   | ``1 / (R + rho)``                                                                  |
 | centers            | ``s``                                                                             |
-| state              | penalty ``c``, ``rho = c D``; number of factorizations                              |
+| state              | penalty ``c``, ``rho = c D``; number of factorizations; residual of ``x`` to reach   |
 
-Other symbols as in `contact_problem` and `contact_step`. Cost of a block: one elimination by LCABA, ten times two
+Other symbols as in `contact_problem` and `contact_step`. Cost of a block: one elimination by LCABA, eleven times two
 sweeps; linear in bodies and contacts.
 """
 
@@ -27,12 +28,13 @@ from typing import NamedTuple
 from linkwork.kernels.aba import articulate, articulated_bias_forces, joint_accelerations
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.cones import clamp, magnitude, project_cone, tangential_length
-from linkwork.kernels.constrained import force_residual, maximum
+from linkwork.kernels.constrained import DISABLED, force_residual, maximum
 from linkwork.kernels.contact_admm import BLOCK
 from linkwork.kernels.contact_direction import factorize_contacts
 from linkwork.kernels.contact_problem import (
     INPUTS,
     OUTPUTS,
+    STATE,
     ContactProblem,
     ContactResult,
     ContactSettings,
@@ -43,6 +45,7 @@ from linkwork.kernels.contact_problem import (
     slot_vector,
     write_step,
 )
+from linkwork.kernels.contact_restitution import reduce_restitution
 from linkwork.kernels.contact_row_products import apply_contact_force
 from linkwork.kernels.contact_rows import SMALLEST
 from linkwork.kernels.contact_step import STEP_WORK, no_forces, row_changes, rows_of_motion
@@ -52,7 +55,7 @@ from linkwork.kernels.lcaba import (
     coupled_bias_forces,
 )
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
-from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, HEAD
+from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
 
 FIRST_PENALTY = 0.1
 """The penalty of the first block, as a part of the inverse inertia of a row."""
@@ -61,8 +64,13 @@ LEAST, LARGEST = 1e-5, 1e5
 MOST_CHANGE = 10.0
 """The largest factor by which the penalty changes."""
 
-PENALTY, FACTORIZATIONS = 0, 1
-"""Entries of the state."""
+CLOSER = 0.3
+"""Where forces that solve the dynamics are near enough to their cones, and their projections do not solve the problem,
+iterations go on to this part of the distance."""
+
+PENALTY, FACTORIZATIONS, TARGET = 0, 1, 2
+"""Entries of the state; the target is the residual of forces that solve the dynamics at which their projections are
+tried."""
 
 
 class Centers(NamedTuple):
@@ -229,16 +237,40 @@ def adapt_penalty(tree: Array, w: Array, settings: ContactSettings, result: Cont
 def guess_forces(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """The forces to start from, in their cones."""
     for s in range(tree.nslots):
-        f = project_cone(tree.friction[s], slot_vector(problem.forces0, s))
+        set_slot_vector(slot_vector(problem.forces0, s), result.forces, s)
+    for b in range(tree.nboxes):
+        result.boxes[b] = problem.boxes0[b]
+    for r in range(tree.nc):
+        result.multipliers[r] = problem.multipliers0[r]
+    project_forces(tree, w, result)
+
+
+@kernel
+def motion_of_forces(tree: Array, w: Array, result: ContactResult) -> None:
+    """Accelerations and rows of the forces ``contact_P``, ``box_P`` and the multipliers, by themselves."""
+    for k in range(tree.nv):
+        result.a[k] = 0.0
+    for r in range(tree.nc):
+        w.rows[r] = 0.0
+    articulate(tree, w)
+    force_residual(tree, w, w.torque, result.a)
+    apply_row_forces(tree, w, result, 1.0)
+    articulated_bias_forces(tree, w, w.tau)
+    joint_accelerations(tree, w, result.a)
+    rows_of_motion(tree, w, result.a)
+
+
+@kernel
+def project_forces(tree: Array, w: Array, result: ContactResult) -> None:
+    """The forces of the result in their cones, and as ``contact_P`` and ``box_P``."""
+    for s in range(tree.nslots):
+        f = project_cone(tree.friction[s], slot_vector(result.forces, s))
         set_slot_vector(f, result.forces, s)
         for k in range(3):
             w.contact_P[s, k] = f[k]
     for b in range(tree.nboxes):
-        result.boxes[b] = clamp(problem.boxes0[b], tree.box_lower[b], tree.box_upper[b])
+        result.boxes[b] = clamp(result.boxes[b], tree.box_lower[b], tree.box_upper[b])
         w.box_P[b] = result.boxes[b]
-    for r in range(tree.nc):
-        result.multipliers[r] = problem.multipliers0[r]
-        w.rows[r] = 0.0
 
 
 @kernel
@@ -260,19 +292,14 @@ def guess_centers(tree: Array, w: Array, settings: ContactSettings, result: Cont
 @kernel
 def contact_admm(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, centers: Centers) -> None:
     """The problem, and the motion of the forces that iterations start from."""
-    setup_contact_problem(tree, w, problem)
+    result.reduction[0] = 0.0
+    setup_contact_problem(tree, w, problem, 0.0)
     guess_forces(tree, w, problem, result)
-    for k in range(tree.nv):
-        result.a[k] = 0.0
-    articulate(tree, w)
-    force_residual(tree, w, w.torque, result.a)
-    apply_row_forces(tree, w, result, 1.0)
-    articulated_bias_forces(tree, w, w.tau)
-    joint_accelerations(tree, w, result.a)
-    rows_of_motion(tree, w, result.a)
-    for k in range(HEAD - 2):
+    motion_of_forces(tree, w, result)
+    for k in range(STATE):
         result.state[k] = 0.0
     result.state[PENALTY] = FIRST_PENALTY
+    result.state[TARGET] = problem.settings.tolerance
     guess_centers(tree, w, problem.settings, result, centers)
     result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
     result.iterations[0] = 0.0
@@ -283,8 +310,15 @@ def contact_admm(tree: Array, w: Array, problem: ContactProblem, result: Contact
 def contact_admm_iterate(
     tree: Array, w: Array, problem: ContactProblem, result: ContactResult, centers: Centers
 ) -> None:
-    """A block: the factor for one penalty, up to ten iterations with it, another penalty."""
+    """A block: the factor for one penalty, up to ten iterations with it, another penalty.
+
+    Forces ``x`` that solve the dynamics are outside of their cones by what they miss. What counts are forces in their
+    cones, and what these do by themselves.
+    """
     settings = problem.settings
+    start = where(settings.tolerance, result.residual[0], 1.0, 0.0)
+    target = result.state[TARGET]
+    missed = where(0.5, start, DISABLED, 0.0)
     c = result.state[PENALTY]
     set_springs(tree, w, settings, c)
     factorize_contacts(tree, w, settings)
@@ -293,7 +327,7 @@ def contact_admm_iterate(
     force_residual(tree, w, w.torque, result.a)
     rows_of_motion(tree, w, result.a)
     for k in range(BLOCK):
-        going = where(settings.tolerance, result.residual[0], 1.0, 0.0)
+        going = where(target, missed, 1.0, 0.0)
         going = where(result.iterations[0] + 0.5, centers.most, going, 0.0)
         if any_below(-going, -0.5):
             target_forces(tree, w, settings, centers, c)
@@ -308,10 +342,17 @@ def contact_admm_iterate(
             take_step(tree, w, result, going)
             update_centers(tree, w, settings, result, centers, c, going)
             now = problem_residual(tree, w, problem, result, w.rows)
-            result.residual[0] = where(going, 0.5, result.residual[0], now)
+            missed = where(going, 0.5, missed, now)
             result.iterations[0] += going
     result.state[FACTORIZATIONS] += 1.0
+    project_forces(tree, w, result)
+    motion_of_forces(tree, w, result)
+    now = problem_residual(tree, w, problem, result, w.rows)
+    result.residual[0] = where(0.5, start, now, result.residual[0])
+    failed = where(target, missed, 0.0, where(settings.tolerance, now, start, 0.0))
+    result.state[TARGET] = where(0.5, failed, CLOSER * target, target)
     adapt_penalty(tree, w, settings, result, centers)
+    reduce_restitution(tree, w, problem, result, start)
     write_step(tree, w, problem, result)
 
 

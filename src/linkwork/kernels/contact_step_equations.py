@@ -60,7 +60,7 @@ def contact_equations(
     box_y: Array,
 ) -> None:
     """The equations for the accelerations ``result.a`` and the forces of ``result``; the state goes to ``result``."""
-    setup_contact_problem(tree, w, problem)
+    setup_contact_problem(tree, w, problem, result.reduction[0])
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
     for c in range(tree.ncontacts):
@@ -235,7 +235,7 @@ def smoothed_contacts(
     """The solution of the step itself, to start from, and what it misses of the smoothed equations."""
     copy_numbers(before, flat, tree.nresult)
     result.state[CLOSE] = 0.0  # steps have to reduce the residual
-    setup_contact_problem(tree, w, problem)
+    setup_contact_problem(tree, w, problem, result.reduction[0])
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
     no_changes(tree, w)

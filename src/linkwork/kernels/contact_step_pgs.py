@@ -27,6 +27,7 @@ from linkwork.kernels.contact_pgs import dense_inverse_inertias, dense_velocitie
 from linkwork.kernels.contact_problem import (
     INPUTS,
     OUTPUTS,
+    STATE,
     ContactProblem,
     ContactResult,
     contact_view,
@@ -34,12 +35,13 @@ from linkwork.kernels.contact_problem import (
     setup_contact_problem,
     write_step,
 )
+from linkwork.kernels.contact_restitution import reduce_restitution
 from linkwork.kernels.contact_row_products import apply_contact_force
 from linkwork.kernels.contact_rows import Rows, project_rows
 from linkwork.kernels.contact_step import STEP_WORK, no_forces, row_changes, rows_of_motion
 from linkwork.kernels.lcaba import apply_constraint_forces
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
-from linkwork.plans.contact_lcaba import HEAD, UNBOUNDED
+from linkwork.plans.contact_lcaba import UNBOUNDED
 from linkwork.plans.contact_rows import LINE
 from linkwork.plans.contact_step_rows import CONTACT_ROWS_TREE
 
@@ -195,8 +197,9 @@ def read_forces(tree: Array, w: Array, result: ContactResult, force: Array) -> N
 
 
 @kernel
-def finish(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
-    """Joint accelerations of the forces, the residual, and the state after the step."""
+def finish(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, going: Scalar) -> None:
+    """Joint accelerations of the forces, the residual, and the state after the step; where iterations were ``going``
+    (one), less restitution where they have ended and contacts added energy."""
     no_forces(tree, w)
     apply_forces(tree, w, w.row_f)
     motion_of_forces(tree, w)
@@ -212,13 +215,17 @@ def finish(tree: Array, w: Array, problem: ContactProblem, result: ContactResult
         w.rows[r] = -w.row_g[o + tree.nboxes + r] + w.drows[r]
     write_forces(tree, w, w.row_f, result)
     result.residual[0] = problem_residual(tree, w, problem, result, w.rows)
+    reduce_restitution(tree, w, problem, result, going)
+    for s in range(tree.nslots):
+        w.row_g[3 * s + 2] = w.contact_y[s, 2] - w.contact_dy[s, 2]
     write_step(tree, w, problem, result)
 
 
 @kernel
 def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, most: Scalar) -> None:
     """The problem, its matrix, and the forces that sweeps start from."""
-    setup_contact_problem(tree, w, problem)
+    result.reduction[0] = 0.0
+    setup_contact_problem(tree, w, problem, 0.0)
     articulate(tree, w)
     for k in range(tree.nv):
         result.a[k] = 0.0
@@ -231,10 +238,10 @@ def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactR
     make_matrix(tree, w)
     dense_inverse_inertias(tree, w.row_G, rows_in(tree, w), w.row_D)
     setup_slots(tree, w.row_G, rows_in(tree, w), w.row_D, w.row_W)
-    for k in range(HEAD - 2):
+    for k in range(STATE):
         result.state[k] = 0.0
     result.iterations[0] = 0.0
-    finish(tree, w, problem, result)
+    finish(tree, w, problem, result, 1.0)
 
 
 @kernel
@@ -245,6 +252,7 @@ def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: 
     read_forces(tree, w, result, w.row_f)
     dense_velocities(tree, w.row_G, rows, w.row_f, w.row_Z, w.row_y)
     residual = result.residual[0]
+    start = where(tolerance, residual, 1.0, 0.0)
     count = result.iterations[0]
     for _ in range(SWEEPS):
         going = where(tolerance, residual, where(count + 0.5, most, 1.0, 0.0), 0.0)
@@ -258,7 +266,7 @@ def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: 
             residual = where(going, 0.5, residual, now)
             count = count + going
     result.iterations[0] = count
-    finish(tree, w, problem, result)
+    finish(tree, w, problem, result, start)
 
 
 CONTACT_PGS = Algorithm(

@@ -7,38 +7,47 @@ A limit or the dry friction of a degree of freedom is a row on this one alone, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
+from linkwork.model.joints import FREE
 from linkwork.model.model import Model
 from linkwork.plans.constraints import body_of_dof
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, contact_tables
 from linkwork.plans.layout import Shape
 from linkwork.plans.lcaba import LCABA_TREE, lcaba_tree_of_compliances
-from linkwork.plans.tree import Tree, build_tree
+from linkwork.plans.tree import Tree, build_tree, size_of
 
 UNBOUNDED = 1e30
 """A bound that no force reaches."""
 
-SETTINGS, HEAD = 12, 14
+LEAST_LEVER = 1e-6
+"""A contact cannot move where no joint moves it along its normal by more than this part of the robot's size, for a
+radian or a meter of its own."""
+
+SETTINGS, HEAD = 12, 15
 """Numbers at the head of the settings and of the result: see `kernels.contact_problem`."""
 
 CONTACT_LCABA_TREE = LCABA_TREE.extended(
     "contact_lcaba",
-    sizes=(*CONTACT_SIZES, "nboxes", "nstart"),
+    sizes=(*CONTACT_SIZES, "nboxes", "nstart", "npath"),
     integers={
         **CONTACT_INTEGERS,
         "contact_body_first": ("ncontacts",),  # bodies of the two shapes of a pair; 0 is the world
         "contact_body_second": ("ncontacts",),
         "contact_coupling": ("ncontacts",),  # their coupling; -1 where one of them is the world
         "contact_coupling_transposed": ("ncontacts",),  # 1 where it has the second body's rows
+        "contact_path_start": ("ncontacts",),  # bodies whose joints move a pair relative to each other, where none is
+        "contact_path_count": ("ncontacts",),  # a free joint
+        "contact_path": ("npath",),
         "box_v": ("nboxes",),  # degree of freedom of a limit or of dry friction, and its place in q; -1: dry friction
         "box_q": ("nboxes",),
     },
     floats={
         **CONTACT_FLOATS,
+        "least_lever": ("ncontacts",),  # joints that move its normal by less do not move a contact
         "box_sign": ("nboxes",),  # 1.0; -1.0 for an upper limit
         "box_value": ("nboxes",),  # the limit
         "box_lower": ("nboxes",),  # between which numbers its force is
@@ -56,9 +65,9 @@ KNOWN_CONTACT_TREE = CONTACT_LCABA_TREE.extended("known_contact", (), {}, CONTAC
 
 
 def contact_lcaba_tree(
-    model: Model, frames: Sequence[str] = (), limits: bool = True, joint_friction: bool = True
+    model: Model, frames: Sequence[str] = (), limits: bool | Collection[str] = True, joint_friction: bool = True
 ) -> Tree:
-    """The arrays of a mechanism with its contacts, limits and dry friction of joints."""
+    """The arrays of a mechanism with its contacts, limits (of all joints, or of those named) and dry friction."""
     _, bodies = build_tree(model)
     contacts = contact_tables(model, bodies)
     of_shape = contacts["shape_body"]
@@ -68,6 +77,8 @@ def contact_lcaba_tree(
     pairs = zip(tree.coupling_first.tolist(), tree.coupling_second.tolist(), strict=True)
     numbers = {pair: number for number, pair in enumerate(pairs)}
     couplings = [_coupling(numbers, a, b) for a, b in zip(first, second, strict=True)]
+    paths = [_path(tree, a, b) for a, b in zip(first, second, strict=True)]
+    counts = np.array([len(path) for path in paths], dtype=np.int64)
     boxes = box_tables(model, limits, joint_friction)
     has_armature = tree.has_armature.copy()
     joints = body_of_dof(tree)
@@ -81,12 +92,29 @@ def contact_lcaba_tree(
         contact_body_second=second,
         contact_coupling=[number for number, _ in couplings],
         contact_coupling_transposed=[transposed for _, transposed in couplings],
+        contact_path_start=np.cumsum(counts) - counts,
+        contact_path_count=counts,
+        contact_path=[body for path in paths for body in path],
+        least_lever=np.full(len(paths), LEAST_LEVER * size_of(model)),
         nsettings=SETTINGS + nslots + 2 * nboxes + 2 * model.nc,
         nstart=3 * nslots + nboxes + model.nc,
         nresult=HEAD + model.nv + 7 * nslots + nboxes + model.nc,
         **contacts,
         **boxes,
     )
+
+
+def _path(tree: Tree, first: int, second: int) -> list[int]:
+    """Bodies whose joints move two bodies relative to each other; none, where one of them is free to move."""
+    sides: list[set[int]] = []
+    for body in (first, second):
+        line = set()
+        while body:
+            line.add(body)
+            body = int(tree.parent[body])
+        sides.append(line)
+    path = sorted(sides[0] ^ sides[1])
+    return [] if any(tree.kind[body] == FREE for body in path) else path
 
 
 def _coupling(numbers: dict[tuple[int, int], int], first: int, second: int) -> tuple[int, bool]:
@@ -96,8 +124,10 @@ def _coupling(numbers: dict[tuple[int, int], int], first: int, second: int) -> t
     return (numbers[first, second], False) if (first, second) in numbers else (numbers[second, first], True)
 
 
-def box_tables(model: Model, limits: bool, joint_friction: bool) -> dict[str, Any]:
-    """Limits of joints whose coordinates are plain numbers, and dry friction of all: the fields ``box_``."""
+def box_tables(model: Model, limits: bool | Collection[str], joint_friction: bool) -> dict[str, Any]:
+    """Limits of joints whose coordinates are plain numbers, of all or of those named, and dry friction of all joints:
+    the fields ``box_``."""
+    limited = {joint.name for joint in model.joints if limits} if isinstance(limits, bool) else set(limits)
     rows: dict[str, list[Any]] = {
         name: [] for name in ("box_v", "box_q", "box_sign", "box_value", "box_lower", "box_upper")
     }
@@ -108,7 +138,7 @@ def box_tables(model: Model, limits: bool, joint_friction: bool) -> dict[str, An
 
     for joint in model.joints:
         in_q, in_v = model.q_slice(joint.name), model.v_slice(joint.name)
-        if limits and joint.type.nq == joint.type.nv:
+        if joint.name in limited and joint.type.nq == joint.type.nv:
             for q, v in zip(range(in_q.start, in_q.stop), range(in_v.start, in_v.stop), strict=True):
                 for sign, bound in ((1.0, model.lower[q]), (-1.0, model.upper[q])):
                     if np.isfinite(bound):

@@ -7,7 +7,7 @@ contact points of pairs without kernel text; what steps sum up on the way is at 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy.typing as npt
 
@@ -58,11 +58,16 @@ def contact_program_tree(tree: Tree, settings: npt.ArrayLike, passive: npt.Array
     return CONTACT_PROGRAM_TREE.build(tree, solver_settings=settings, joint_passive=passive)
 
 
-def contact_steps_tree(
-    model: Model, frames: Sequence[str], limits: bool, joint_friction: bool, iterations: int
-) -> Tree:
-    """The arrays of a mechanism with its contacts and actuators, for steps of so many iterations at most."""
-    tree = contact_lcaba_tree(model, frames, limits, joint_friction)
+def contact_steps_tree(model: Model, frames: Sequence[str], limited: Collection[str], iterations: int) -> Tree:
+    """The arrays of a mechanism with its contacts and actuators, for steps of so many iterations at most.
+
+    Args:
+        model: The mechanism.
+        frames: Frames that external wrenches act on.
+        limited: Joints whose limits hold exactly.
+        iterations: Of a step.
+    """
+    tree = contact_lcaba_tree(model, frames, limited)
     return with_actuators(
         model,
         tree,

@@ -7,15 +7,14 @@ A robot that stops being finite holds NaN from there on, and is left out of furt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from linkwork.compilers.entry import CHUNK, DONE, OVERFLOW
 from linkwork.errors import InputError
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import ControlledStepper, Controller
+from linkwork.simulation.finite_states import finite_states, step_live
 from linkwork.simulation.loop import Feedback, Propagate, State
 from linkwork.simulation.propagators import one_by_one
 from linkwork.simulation.stepper import Stepper
@@ -36,7 +35,7 @@ def batch_steps(
         live, nc = finite_states(q, v), by.source.nc
         held = by.held(actuation.commands, wrenches, contacts, q, act)
         inputs = [q, v, actuation.tau, *held, *parameters, by.repeats(steps)]
-        q1, v1, found, progress = step_live(by, inputs, live)
+        q1, v1, found, progress = step_live(by.runner, inputs, live)
         good = progress[:, 1] == steps + 1
         forces = np.zeros((len(q), nc))
         q, v = np.full_like(q, np.nan), np.full_like(v, np.nan)
@@ -68,7 +67,7 @@ def controlled_batch_steps(
         timing, settings = stepper.settings(now, steps, final=final)
         inputs = [state.q, state.v, state.actuation.tau, *held, timing, *given, settings]
         live = finite_states(state.q, state.v)
-        q1, v1, tau1, found, progress = step_live(stepper, inputs, live)
+        q1, v1, tau1, found, progress = step_live(stepper.runner, inputs, live)
         wrong = np.argwhere(~np.isfinite(tau1))
         if len(wrong):
             row, k = (int(x) for x in wrong[0])
@@ -109,48 +108,3 @@ def _activations(stepper: Stepper, found: Array, before: Array | None, live: Arr
     act = before.copy()
     act[live] = stepper.activations_of(found)
     return act
-
-
-def finite_states(q: Array, v: Array) -> Array:
-    """Which states are finite.
-
-    Args:
-        q: Configurations, ``(n, nq)``.
-        v: Joint velocities, ``(n, nv)``.
-    """
-    return np.asarray(np.isfinite(v).all(axis=-1) & np.isfinite(q).all(axis=-1))
-
-
-def step_live(stepper: Stepper, inputs: list[Array], live: Array) -> list[Array]:
-    """Outputs of the steps of those states that are finite, one row each.
-
-    Args:
-        stepper: Makes the steps.
-        inputs: All inputs of its program, of all robots or with a row for each.
-        live: Which robots are finite.
-    """
-    runner, count = stepper.runner, int(live.sum())
-    out = [np.empty((count, *shape), runner.dtype) for shape in runner.outputs]
-    if not count:
-        return out
-    each = [x.ndim > len(shape) for x, shape in zip(inputs, runner.inputs, strict=True)]
-    states = [_fresh(x, live, runner.dtype) if own else x for x, own in zip(inputs, each, strict=True)]
-    single = count == 1
-    rows = [x[0] if own and single else x for x, own in zip(states, each, strict=True)]
-    results = [y[0] for y in out] if single else out
-    status = runner.run_threaded(rows, results, count)
-    if status == OVERFLOW and not single:  # an entry point ends with the chunk that holds what is not finite
-        for k in range(0, count, CHUNK):
-            chunk = slice(k, k + CHUNK)
-            parts = [x[chunk] if own else x for x, own in zip(states, each, strict=True)]
-            runner.run(parts, [y[chunk] for y in out], len(out[0][chunk]))
-    if status not in (DONE, OVERFLOW):
-        runner.explain(status, rows, results)
-    return out
-
-
-def _fresh(x: Array, live: Array, dtype: np.dtype[Any]) -> Array:
-    """Rows of robots that are finite, in a new array. (Those that were pickled have a type that is merely equal.)"""
-    found = np.empty((int(live.sum()), *x.shape[1:]), dtype)
-    found[...] = x[live]
-    return found

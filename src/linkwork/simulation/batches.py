@@ -107,8 +107,8 @@ def rollouts(
         part: States in each job of the executor.
         progress: Whether progress is shown; by default where it takes long and there is a terminal.
         options: About controllers and the clock (``control_every``, ``controller_output``, ``start``) and steps
-            (``contact``, ``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``,
-            ``iterations``): see `RolloutOptions`.
+            (``contact``, ``contact_tolerance``, ``contact_iterations``, ``time_constant``, ``passive``, ``limits``,
+            ``stops_at``, ``regularization``, ``iterations``): see `RolloutOptions`.
     """
     robot = with_usable_contacts(robot, options.get("contact"), stacklevel=4)
     at, rate = initial_states(robot, q, v)

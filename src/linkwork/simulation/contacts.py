@@ -18,14 +18,14 @@ Of each state a row of numbers, with all that is needed to go on from it exactly
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.contact.scales import contact_scales
-from linkwork.errors import InputError, StateWarning
+from linkwork.errors import InputError, ModelWarning, StateWarning
 from linkwork.inputs import Integrator, JointLimits, suggest
 from linkwork.kernels.contact_steps import FRICTION, IMPACTS, JOINTS, MISSED, RESIDUAL
 from linkwork.model.joints import Prismatic
@@ -33,6 +33,7 @@ from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.contact_steps import TOTALS
 from linkwork.plans.contacts import planned_pair
+from linkwork.plans.loops import loops_of
 from linkwork.quantities.arguments import Array
 
 SOLVER = 2
@@ -49,33 +50,60 @@ def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, met
 
     Args:
         robot: The mechanism.
-        contact: True, False, or None: if the robot has contact pairs.
+        contact: True: contact pairs, or the dry friction of joints; False; or None: if the robot has contact pairs.
         integrator: How steps are made.
         method: Of forward dynamics.
     """
-    if contact is False or not robot.contacts:
-        if contact:
-            raise InputError(
-                f"contact=True, but '{robot.name}' has no contact pairs: add some with robot.with_contacts(...)"
-            )
+    if contact is False or not (robot.contacts or contact):
         return False
-    if integrator != "euler":
+    if not robot.contacts and not np.any(robot.friction):
         raise InputError(
-            f"'{robot.name}' has contact pairs, which integrator '{integrator}' does not know: use 'euler', or "
-            "contact=False (--contacts none) for bodies that pass through each other"
+            f"contact=True, but '{robot.name}' has no contact pairs, and its joints no dry friction: add pairs with "
+            "robot.with_contacts(...)"
         )
-    if method not in ("auto", "lcaba"):
-        raise InputError(
-            f"'{robot.name}' has contact pairs, which method '{method}' does not know: use 'auto', or contact=False "
-            "(--contacts none) for bodies that pass through each other"
-        )
+    what = "contact pairs" if robot.contacts else "dry friction of joints"
+    without = "for bodies that pass through each other" if robot.contacts else "for joints without dry friction"
+    for name, given, known in (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba"))):
+        if given not in known:
+            raise InputError(
+                f"'{robot.name}' has {what}, which {name} '{given}' does not know: use '{known[0]}', or contact=False "
+                f"(--contacts none) {without}"
+            )
     return True
 
 
-def limits_at_start(robot: Model, q: Array) -> JointLimits:
-    """Limits of a simulation with contacts: exact, or springs, with a warning, where it starts beyond them.
+def warn_of_joint_friction(robot: Model, stacklevel: int = 3) -> None:
+    """A `ModelWarning` where joints have dry friction, in steps without contacts, which leave it out.
 
-    Limits that hold exactly would throw joints back that begin far beyond them, or contradict loops.
+    Args:
+        robot: The mechanism.
+        stacklevel: Where the warning points to.
+    """
+    names = [f"'{joint.name}'" for joint in robot.joints if np.any(robot.friction[robot.v_slice(joint.name)])]
+    if names:
+        warnings.warn(
+            f"dry friction of {at_most_three(names)} of '{robot.name}' does not act in steps without contacts; "
+            "contact=True, with integrator 'euler', makes steps with it, "
+            "robot.with_parameters(friction=np.zeros(robot.nv)) leaves it out without this warning",
+            ModelWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def at_most_three(names: Sequence[str]) -> str:
+    """The first three of some names, and how many more there are.
+
+    Args:
+        names: The names.
+    """
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def limits_at_start(robot: Model, q: Array) -> JointLimits:
+    """Limits of a simulation with contacts: exact; springs where it starts beyond them in joints of loops.
+
+    Loops may keep joints beyond their limits, which limits that hold exactly contradict. Other joints are moved back,
+    as penetration is removed. There is a warning of both.
 
     Args:
         robot: The mechanism.
@@ -90,14 +118,19 @@ def limits_at_start(robot: Model, q: Array) -> JointLimits:
                 beyond.append(joint.name)
     if not beyond:
         return True
-    more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
+    enabled = replace(robot, constraints=tuple(c for c in robot.constraints if c.enabled))
+    tied = {name for group in loops_of(enabled).groups for name in group.joints}
+    soft = [name for name in beyond if name in tied]
+    back = [name for name in beyond if name not in tied]
+    what = [f"{at_most_three(back)} {'are' if len(back) > 1 else 'is'} moved back slowly"] if back else []
+    what += [f"limits of {at_most_three(soft)}, which loops may keep there, are springs"] if soft else []
     warnings.warn(
-        f"'{robot.name}' starts beyond the limits of {', '.join(beyond[:3])}{more}: limits of all joints are springs, "
-        "as with limits='soft'; start within them for limits that hold exactly",
+        f"'{robot.name}' starts beyond limits: {', and '.join(what)}; start within them, or give limits='soft' for "
+        "springs of all joints",
         StateWarning,
         stacklevel=5,
     )
-    return "soft"
+    return tuple(soft) or True
 
 
 @dataclass(frozen=True)

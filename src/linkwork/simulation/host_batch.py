@@ -21,8 +21,8 @@ from linkwork.inputs import ParameterName, real_array
 from linkwork.kernels.control import controller_torques
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import not_finite
-from linkwork.simulation.batch_propagators import finite_states, step_live
 from linkwork.simulation.control import Controller
+from linkwork.simulation.finite_states import finite_states, step_live
 from linkwork.simulation.stepper import Stepper
 
 
@@ -150,7 +150,7 @@ class HostBatch:
         torques = self.tau if tau is None else tau
         held = stepper.held(commands, wrenches, self._contacts, self.q, self.act)
         inputs = [self.q, self.v, torques, *held, *self.parameters.values(), stepper.repeats(steps)]
-        q, v, found, progress = step_live(stepper, inputs, live)
+        q, v, found, progress = step_live(stepper.runner, inputs, live)
         good = progress[:, 1] == steps + 1
         if stepper.minimal:
             good &= progress[:, 0] > 0

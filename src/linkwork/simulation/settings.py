@@ -18,12 +18,14 @@ from linkwork.model.model import Model
 from linkwork.model.tendons import without_springs
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import ControllerOutput
-from linkwork.simulation.contacts import has_contacts, limits_at_start
+from linkwork.simulation.contacts import has_contacts, limits_at_start, warn_of_joint_friction
 from linkwork.simulation.control import ControlledStepper
 from linkwork.simulation.python_steps import PythonStepper
 from linkwork.simulation.stabilization import (
     AUTO,
+    joint_limits,
     passive_parameters,
+    soft_limits,
     stabilized,
     stopped_tendons,
     time_constant_of,
@@ -41,7 +43,7 @@ class StepOptions(TypedDict, total=False):
     """Whether springs and dampers of joints, and gravity compensation, act; by default they do."""
     limits: JointLimits
     """Whether joint limits are stops; by default they are. With contacts stops hold exactly, or are springs if this is
-    ``"soft"``, as they always are without contacts."""
+    ``"soft"``, as they always are without contacts; or those of joints that are named here."""
     stops_at: npt.ArrayLike | None
     """Configuration that stops are made for, ``(nq,)``; by default the first one of `simulate`, the neutral one of
     `rollouts`."""
@@ -51,7 +53,12 @@ class StepOptions(TypedDict, total=False):
     """Iterations of the constraint forces; by default one for ``euler``, three for the others."""
     contact: bool | None
     """Whether contact pairs of the robot touch. By default they do, but for those that need coal where it is not
-    installed, or a mesh file that was not found: these are left out, with one warning; True makes it an error."""
+    installed, or a mesh file that was not found: these are left out, with one warning; True makes it an error. True
+    also makes dry friction of joints act in a robot without pairs."""
+    contact_tolerance: float
+    """Residual at which a step with contacts is solved: ``tolerance`` of `ContactStep`."""
+    contact_iterations: int
+    """Iterations of a step with contacts at most; by default 200."""
 
 
 class ControlOptions(TypedDict, total=False):
@@ -118,14 +125,15 @@ class StepSettings:
         """From what `simulate` and `rollouts` were given."""
         at = options.get("stops_at")
         stops = stops_at if at is None else at
-        iterations = {name: options[name] for name in ("iterations", "regularization") if name in options}
+        solver = ("iterations", "regularization", "contact_tolerance", "contact_iterations")
+        iterations = {name: value for name, value in options.items() if name in solver}
         return cls(
             integrator,
             dt,
             method,
             options.get("time_constant", AUTO),
             options.get("passive", True),
-            options.get("limits", True),
+            joint_limits(options.get("limits", True)),
             None if stops is None else tuple(fresh_floats(stops, "stops_at").tolist()),
             frames,
             tuple(iterations.items()),
@@ -137,7 +145,7 @@ class StepSettings:
         return has_contacts(robot, self.contact, self.integrator, self.method)
 
     def started_at(self, robot: Model, q: Array) -> StepSettings:
-        """The same for a start at ``q``: limits are springs where it is beyond them, and contacts touch."""
+        """The same for a start at ``q``: with contacts, limits of joints in loops are springs where it is beyond."""
         if self.limits is not True or not self.touching(robot):
             return self
         return replace(self, limits=limits_at_start(robot, q))
@@ -176,12 +184,13 @@ class StepSettings:
             raise InputError(f"method '{self.method}' takes no {names}: these are for compiled steps")
         if self.integrator not in INTEGRATORS:
             raise InputError(f"no integrator {self.integrator!r}; there are {', '.join(INTEGRATORS)}")
+        warn_of_joint_friction(robot)
         at = robot.neutral() if self.stops_at is None else np.array(self.stops_at)
-        passive = passive_parameters(robot, self.passive, bool(self.limits), at)
+        passive = passive_parameters(robot, self.passive, soft_limits(robot, self.limits, False), at, self.dt)
         moved = with_implicit_armature(robot, self.dt) if self.integrator == "euler" and self.passive else robot
         if not self.passive:
             moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
-        moved = replace(moved, tendons=stopped_tendons(robot, moved.tendons, bool(self.limits), at))
+        moved = replace(moved, tendons=stopped_tendons(robot, moved.tendons, self.limits is not False, at, self.dt))
         held = stabilized(moved, self.time_constant, self.dt)
         return PythonStepper(held, self.method, self.integrator, passive, self.frames, wrenches)
 

@@ -101,8 +101,8 @@ class Simulation:
         compile: On the CPU: whether steps are a program made for this robot, or code for any robot; by default as in
             `rollouts`. A GPU has programs alone.
         threads: On the CPU: threads that share the robots; by default as many as there are cores.
-        options: About steps (``contact``, ``time_constant``, ``passive``, ``limits``, ``stops_at``,
-            ``regularization``, ``iterations``): see `StepOptions`.
+        options: About steps (``contact``, ``contact_tolerance``, ``contact_iterations``, ``time_constant``,
+            ``passive``, ``limits``, ``stops_at``, ``regularization``, ``iterations``): see `StepOptions`.
     """
 
     @named_options(StepOptions)

@@ -103,8 +103,9 @@ def simulate(
         record_every: Steps between two states that are kept.
         progress: Whether progress is shown; by default where it takes long and there is a terminal.
         options: About controllers and the clock (``control_every``, ``controller_output``, ``start``), steps
-            (``contact``, ``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``, ``iterations``),
-            and ``project_every``, ``tolerance``, ``closed``, ``contact_state``: see `SimulationOptions`.
+            (``contact``, ``contact_tolerance``, ``contact_iterations``, ``time_constant``, ``passive``, ``limits``,
+            ``stops_at``, ``regularization``, ``iterations``), and ``project_every``, ``tolerance``, ``closed``,
+            ``contact_state``: see `SimulationOptions`.
     """
     robot = with_usable_contacts(robot, options.get("contact"), stacklevel=4)
     h, project_every, output = (

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from linkwork.closure.mobility import MASSLESS, mass_factor
 from linkwork.errors import InputError
-from linkwork.inputs import Auto, TimeConstant, above_zero
+from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero
 from linkwork.kernels.stage import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
 from linkwork.model.tendons import Tendon
@@ -24,8 +24,9 @@ from linkwork.quantities.functions import mass_matrix
 AUTO: Auto = "auto"
 TIME_CONSTANT = 0.005
 """Seconds in which open loops close again, where steps are not longer than half of this."""
-STOP_TIME = 0.01
-"""Seconds in which a stop catches a joint that carries nothing but its own inertia."""
+STOP_TIME, STOP_STEPS = 0.01, 5
+"""Seconds in which a stop catches a joint that carries nothing but its own inertia, and steps that this takes at least:
+stops are explicit, stiffer ones are not stable."""
 
 
 def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
@@ -102,8 +103,43 @@ def unstabilized(robot: Model) -> Model:
     return replace(robot, constraints=tuple(replace(c, gains=None, time_constant=None) for c in robot.constraints))
 
 
-def passive_parameters(robot: Model, passive: bool, limits: bool, at: npt.ArrayLike) -> Array:
-    """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.stage` reads them."""
+def joint_limits(limits: JointLimits) -> bool | str | tuple[str, ...]:
+    """Whether limits are stops, ``"soft"``, or the joints whose limits are springs; an `InputError` for other words."""
+    if isinstance(limits, str):
+        if limits != "soft":
+            raise InputError(f"limits is {limits!r}, needs True, False, 'soft', or names of joints in a list")
+        return limits
+    return tuple(limits) if isinstance(limits, Sequence) else bool(limits)
+
+
+def soft_limits(robot: Model, limits: bool | str | tuple[str, ...], contact: bool) -> frozenset[str]:
+    """Names of joints whose limits are springs.
+
+    Args:
+        robot: The mechanism.
+        limits: Whether limits are stops, and which are springs.
+        contact: Whether steps are those with contacts, in which limits can hold exactly.
+    """
+    named = {robot.joint(name).name for name in limits} if isinstance(limits, tuple) else set()
+    everywhere = limits == "soft" or (limits is not False and not contact)
+    return frozenset({joint.name for joint in robot.joints} if everywhere else named)
+
+
+def stop_time(dt: float) -> float:
+    """Seconds in which stops catch joints, under steps of the time ``dt``."""
+    return max(STOP_TIME, STOP_STEPS * dt)
+
+
+def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: npt.ArrayLike, dt: float) -> Array:
+    """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.stage` reads them.
+
+    Args:
+        robot: The mechanism.
+        passive: Whether its springs and dampers act.
+        soft: Joints whose limits are springs.
+        at: The configuration that these are made for.
+        dt: Time of a step.
+    """
     table = np.zeros((robot.nv, 7))
     table[:, LOWER], table[:, UPPER] = -BEYOND, BEYOND
     if passive:
@@ -111,21 +147,25 @@ def passive_parameters(robot: Model, passive: bool, limits: bool, at: npt.ArrayL
     plain = [j for j in robot.joints if j.type.nq == j.type.nv and j.type.nv > 0]
     for joint in plain:
         table[robot.v_slice(joint.name), REST] = joint.rest
-    if limits and plain:
+    limited = [joint for joint in plain if joint.name in soft]
+    if limited:
+        time = stop_time(dt)
         L = mass_factor(robot, np.asarray(at, dtype=np.float64), MASSLESS)
         inertia = 1.0 / (np.linalg.inv(L) ** 2).sum(axis=0)  # one over the diagonal of M^-1 = L^-T L^-1
-        for joint in plain:
+        for joint in limited:
             k, i = robot.v_slice(joint.name), robot.q_slice(joint.name)
             low, high = robot.lower[i], robot.upper[i]
             stopped = np.isfinite(low) | np.isfinite(high)
             table[k, LOWER] = np.where(np.isfinite(low), low, -BEYOND)
             table[k, UPPER] = np.where(np.isfinite(high), high, BEYOND)
-            table[k, STOP_STIFFNESS] = np.where(stopped, inertia[k] / STOP_TIME**2, 0.0)
-            table[k, STOP_DAMPING] = np.where(stopped, 2 * inertia[k] / STOP_TIME, 0.0)
+            table[k, STOP_STIFFNESS] = np.where(stopped, inertia[k] / time**2, 0.0)
+            table[k, STOP_DAMPING] = np.where(stopped, 2 * inertia[k] / time, 0.0)
     return table
 
 
-def stopped_tendons(robot: Model, tendons: Sequence[Tendon], limits: bool, at: npt.ArrayLike) -> tuple[Tendon, ...]:
+def stopped_tendons(
+    robot: Model, tendons: Sequence[Tendon], limits: bool, at: npt.ArrayLike, dt: float
+) -> tuple[Tendon, ...]:
     """Tendons with stops at their limits, made for the inertia that their lengths move at a configuration.
 
     Args:
@@ -133,14 +173,15 @@ def stopped_tendons(robot: Model, tendons: Sequence[Tendon], limits: bool, at: n
         tendons: Its tendons.
         limits: Whether limits are stops.
         at: The configuration.
+        dt: Time of a step.
     """
     if not limits or not any(tendon.is_limited for tendon in tendons):
         return tuple(replace(tendon, stop=(0.0, 0.0)) for tendon in tendons)
     J = tendon_jacobian(robot, at)
     mobility = np.einsum("tv,vt->t", J, np.linalg.pinv(mass_matrix(robot, at), hermitian=True) @ J.T)
-    found = []
+    found, time = [], stop_time(dt)
     for tendon, free in zip(tendons, mobility, strict=True):
         inertia = 1.0 / max(float(free), 1e-3 / robot.mass) if robot.mass > 0 else 1.0
-        made = (inertia / STOP_TIME**2, 2 * inertia / STOP_TIME) if tendon.is_limited else (0.0, 0.0)
+        made = (inertia / time**2, 2 * inertia / time) if tendon.is_limited else (0.0, 0.0)
         found.append(tendon if tendon.is_limited and any(tendon.stop) else replace(tendon, stop=made))
     return tuple(found)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
-from linkwork.errors import InputError, NotFinite, UnsupportedFeature
+from linkwork.errors import InputError, NotFinite, StateWarning, UnsupportedFeature
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
@@ -42,14 +43,17 @@ from linkwork.simulation.activations import with_activations
 from linkwork.simulation.bound_steps import bound_steps
 from linkwork.simulation.contact_inputs import ContactInputs
 from linkwork.simulation.contact_programs import ContactStepsRunner
-from linkwork.simulation.contacts import ContactRow, has_contacts
+from linkwork.simulation.contacts import ContactRow, has_contacts, warn_of_joint_friction
 from linkwork.simulation.derivatives import DifferentiableSteps
+from linkwork.simulation.finite_states import steps_of_finite
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.stabilization import (
     AUTO,
     check_step_parameters,
+    joint_limits,
     passive_parameters,
+    soft_limits,
     stabilized,
     stopped_tendons,
     unstabilized,
@@ -90,8 +94,9 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         passive: Whether springs and dampers of the model's joints, and gravity compensation of its bodies, act.
             ``euler`` takes springs and dampers as they are at the end of a step, so that stiff ones do no harm.
         limits: Whether joint limits are stops: springs and dampers that act beyond them, stiff enough to catch in 10 ms
-            the inertia that the joint feels at ``stops_at``, and soft enough to give way. With contacts they hold
-            exactly, unless this is ``"soft"``; limits of tendons are such springs always.
+            the inertia that the joint feels at ``stops_at``, or in five steps, and soft enough to give way. With
+            contacts they hold exactly, unless this is ``"soft"``, or for joints that are named here; limits of tendons
+            are such springs always.
         regularization: Regularization of the proximal iterations, as for `ForwardDynamics`.
         iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
         stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
@@ -99,7 +104,8 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         contact: Whether the robot's contact pairs touch, as in `ContactStep`; by default they do, but for those that
             need coal where it is not installed (a `ModelWarning`). Then dry friction of joints acts, too, and loops
             close in every step: ``time_constant``, ``regularization`` and ``iterations`` have no meaning. ``euler``
-            alone has contacts.
+            alone has contacts. True is for robots with dry friction and no pairs, too; by default it is left out there,
+            with a `ModelWarning`.
         contact_tolerance: Residual at which a step with contacts is solved: ``tolerance`` of `ContactStep`.
         contact_iterations: Iterations of a step with contacts at most.
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`. Stops,
@@ -140,6 +146,8 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         wanted = (1 if integrator == "euler" else 3) if iterations is None else count(iterations, "iterations")
         self.contact = has_contacts(robot, contact, integrator, method)
         """Whether contact pairs touch."""
+        if not self.contact:
+            warn_of_joint_friction(robot)
         self.minimal = minimal = bound and method == "minimal"
         """Whether the state is that of the independent joints."""
         if method == "minimal" and (iterations is not None or regularization != REGULARIZATION):
@@ -149,8 +157,9 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
         stopped = robot.neutral() if stops_at is None else stops_at
-        springs = limits == "soft" or (bool(limits) and not self.contact)
-        self.passive_parameters = passive_parameters(robot, passive, springs, stopped)
+        stops = joint_limits(limits)
+        soft = soft_limits(robot, stops, self.contact)
+        self.passive_parameters = passive_parameters(robot, passive, soft, stopped, self.dt)
         stable = robot.unconstrained()
         if bound:
             stable = unstabilized(robot) if minimal else stabilized(robot, time_constant, self.dt)
@@ -158,7 +167,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             stable = with_implicit_armature(stable, self.dt)
         if not passive:
             stable = replace(stable, gravity_compensation={}, tendons=without_springs(stable.tendons))
-        stable = replace(stable, tendons=stopped_tendons(robot, stable.tendons, bool(limits), stopped))
+        stable = replace(stable, tendons=stopped_tendons(robot, stable.tendons, stops is not False, stopped, self.dt))
         implicit = self.dt if integrator == "euler" and passive else 0.0
         own = replace(robot if passive else without_passive_forces(robot), constraints=stable.constraints)
         inputs = ParameterInputs(own, parameters, implicit)
@@ -171,9 +180,8 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             stable, dynamics = replace(stable, constraints=robot.constraints), "contact_newton"
             moved = stable if passive else without_passive_forces(stable)
             moved = with_friction_rows(moved, inputs.chosen)
-            tree = contact_steps_tree(
-                moved, frames, limits is True, True, count(contact_iterations, "contact_iterations")
-            )
+            exact = [joint.name for joint in robot.joints if stops is not False and joint.name not in soft]
+            tree = contact_steps_tree(moved, frames, exact, count(contact_iterations, "contact_iterations"))
             tolerance = above_zero(contact_tolerance, "contact_tolerance")
             self.contact_inputs = ContactInputs(robot, tree, self.dt, tolerance, contact_iterations)
         elif minimal:
@@ -197,7 +205,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             "method": method,
             "time_constant": time_constant,
             "passive": passive,
-            "limits": limits,
+            "limits": stops,
             "regularization": self.regularization,
             "iterations": iterations,
             "stops_at": None if stops_at is None else np.array(stops_at),
@@ -307,6 +315,9 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
     ) -> StepResult:
         """The state after some steps under constant torques. Leading axes are batch axes and broadcast.
 
+        A state of a batch that stops being finite holds NaN, with a `StateWarning`, and does so from then on; one state
+        alone is an error.
+
         Args:
             q: Configuration, ``(..., nq)``.
             v: Joint velocities, ``(..., nv)``.
@@ -364,13 +375,24 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         return made
 
     def _evaluated(self, given: list[Any]) -> list[Any]:
-        """Outputs for anything array-like."""
+        """Outputs for anything array-like; NaN for states of a batch that are not finite."""
         try:
             return self.runner.evaluate(given, [None] * len(self.program.output_shapes()))
-        except NotFinite:
-            if self.minimal:
+        except InputError as error:
+            if self.minimal and isinstance(error, NotFinite):
                 Minimal(self.source).matrix(given[0])  # `SingularConstraints`, if that is why
-            raise
+            found = steps_of_finite(self.runner, given)
+            if found is None:
+                raise
+        results, lost = found
+        if lost.any():
+            warnings.warn(
+                f"{lost.sum()} of {lost.size} states of '{self.source.name}' are not finite after these steps and hold "
+                f"NaN, the first of them state {tuple(int(k) for k in np.argwhere(lost)[0])}; try a shorter dt",
+                StateWarning,
+                stacklevel=3,
+            )
+        return results
 
     def check_loops(self, progress: Array, when: str = "") -> None:
         """Raise an error where steps in minimal coordinates could not close loops.

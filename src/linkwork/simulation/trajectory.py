@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 RESUMED = (
     *("dt", "integrator", "method", "record_every", "project_every", "time_constant", "passive", "limits"),
     *("tolerance", "stops_at", "regularization", "iterations", "wrenches", "controller_output", "contact"),
+    *("contact_tolerance", "contact_iterations"),
 )
 """Settings with which a simulation is resumed."""
 
