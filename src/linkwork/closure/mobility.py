@@ -32,6 +32,8 @@ TRIES = 3
 """How many."""
 NOTHING = 1e-12
 """Kinetic energy below this part of what the robot gains as it falls by its length is that of a robot at rest."""
+NEARLY_DEPENDENT = 1e-3
+"""Rows scaled by inertia with a singular value below this count as redundant in steps, which then iterate once more."""
 MASSLESS = 1e-9
 """The part of a joint's inertia that is added where the mass matrix is singular."""
 
@@ -113,6 +115,24 @@ def rank_cut(robot: Model, q: Floats, singular_values: npt.NDArray[Any], J: Floa
     if (weak & (gap <= ROUNDED)).any():
         cut = np.where(weak & (gap <= ROUNDED), np.maximum(cut, OPEN * loop_rounding(robot)), cut)
     return cut
+
+
+def has_redundant_rows(robot: Model) -> bool:
+    """Whether rows of enabled constraints depend on each other, or nearly so, where loops are closed."""
+    return _has_redundant_rows(robot, tuple(which_enabled(robot).tolist()))
+
+
+@computed_once
+def _has_redundant_rows(robot: Model, enabled: tuple[bool, ...]) -> bool:
+    on = np.array(enabled, dtype=bool)
+    if on.sum() > robot.nv:
+        return True
+    at = _closed_pose(robot) if on.any() else None
+    if at is None:
+        return False
+    rows = constraint_jacobian(robot, at)[on] / np.sqrt(scales_of(robot).rows[on])[:, None]
+    s = np.linalg.svd(np.linalg.solve(mass_factor(robot, at, MASSLESS), rows.T), compute_uv=False)
+    return bool(s[-1] < NEARLY_DEPENDENT)
 
 
 def without_units(robot: Model, J: Floats) -> Floats:

@@ -211,6 +211,19 @@ def lcaba_sweeps_iterate(tree: Array, w: Array, a: Array, multipliers: Array, re
 
 
 @kernel
+def remove_internal_forces(tree: Array, w: Array, iterations: int, multipliers: Array) -> None:
+    """Multipliers for the last of so many ``iterations`` to start from, after `lcaba_sweeps_iterate`.
+
+    Where loops are open by d, redundant rows have a singular value s of the order of d in place of zero, and ``k`` a
+    part that they contradict each other in. With ``rho = R / (s^2 + R)``, n iterations satisfy ``1 - rho^n`` of it,
+    ``n s^2 / R`` where s is small: the multiplier, an internal force, grows alike in each of them. The last one starts
+    without n times that growth, and ``1 - n rho^(n - 1) + (n - 1) rho^n`` is satisfied: ``n (n - 1) / 2 (s^2 / R)^2``.
+    """
+    for r in range(tree.nc):
+        multipliers[r] -= float(iterations) * w.k[r]
+
+
+@kernel
 def lcaba_sweeps_refine(
     tree: Array, w: Array, tau: Array, R: Array, a: Array, multipliers: Array, residual: Array
 ) -> None:
