@@ -10,6 +10,7 @@ exact bind 1e-8 of a motion more. Such rows are no rows: `rank_cut` says which s
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from linkwork.closure.assembly import assemble, closed_to, which_enabled, which_holonomic
 from linkwork.closure.tolerances import CLOSED_FOR_MOBILITY, DOUBTFUL, OPEN, RANK, ROUNDED, WEAK
-from linkwork.errors import AssemblyError, InputError, SingularMassMatrix
+from linkwork.errors import AssemblyError, InputError, ModelWarning, SingularMassMatrix
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
@@ -34,6 +35,8 @@ NOTHING = 1e-12
 """Kinetic energy below this part of what the robot gains as it falls by its length is that of a robot at rest."""
 NEARLY_DEPENDENT = 1e-3
 """Rows scaled by inertia with a singular value below this count as redundant in steps, which then iterate once more."""
+SINGULAR_MASS = 1e-14
+"""Eigenvalues of the mass matrix, inertias of joints being one, below this are zeros."""
 MASSLESS = 1e-9
 """The part of a joint's inertia that is added where the mass matrix is singular."""
 
@@ -50,14 +53,42 @@ def mass_factor(robot: Model, q: Floats, added: float = 0.0) -> Floats:
             return result
         except np.linalg.LinAlgError:
             continue
+    raise _singular_mass_matrix(robot, M)
+
+
+def _singular_mass_matrix(robot: Model, M: Floats) -> SingularMassMatrix:
     values, vectors = np.linalg.eigh(M.reshape(-1, robot.nv, robot.nv))
     push = np.abs(vectors[values[:, 0].argmin(), :, 0])  # what moves the least
     joint = next(j.name for j in robot.joints if push.argmax() < robot.v_slice(j.name).stop)
-    raise SingularMassMatrix(
+    return SingularMassMatrix(
         f"the mass matrix of '{robot.name}' is singular: joint '{joint}' moves no mass here. Give its body an inertia, "
-        "or the joint an armature, or use a proximal method where constraints hold it",
+        "or the joint an armature, or use lcaba where constraints hold it",
         joint=joint,
     )
+
+
+def has_singular_mass_matrix(robot: Model) -> bool:
+    """Whether a joint moves no mass in any configuration."""
+    return _massless_at(robot) is not None
+
+
+def check_mass_matrix(robot: Model) -> None:
+    """Raise `SingularMassMatrix` where a joint moves no mass in any configuration."""
+    M = _massless_at(robot)
+    if M is not None:
+        raise _singular_mass_matrix(robot, M)
+
+
+@computed_once
+def _massless_at(robot: Model) -> Floats | None:
+    """The mass matrix at the last of a few configurations, if it is singular in all of them."""
+    rng, matrix = np.random.default_rng(0), quantity(robot, "mass_matrix")
+    unit = np.sqrt(scales_of(robot).joints)
+    for _ in range(TRIES):
+        M: Floats = matrix(robot.random(rng))
+        if np.linalg.eigvalsh(M / np.outer(unit, unit)).min(initial=1.0) > SINGULAR_MASS:
+            return None
+    return M
 
 
 def loop_gap(robot: Model, q: Floats, J: Floats | None = None) -> Floats:
@@ -127,7 +158,9 @@ def _has_redundant_rows(robot: Model, enabled: tuple[bool, ...]) -> bool:
     on = np.array(enabled, dtype=bool)
     if on.sum() > robot.nv:
         return True
-    at = _closed_pose(robot) if on.any() else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # loops that close to rounding only: nobody asked for this pose
+        at = _closed_pose(robot) if on.any() else None
     if at is None:
         return False
     rows = constraint_jacobian(robot, at)[on] / np.sqrt(scales_of(robot).rows[on])[:, None]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.minimal import check_pivots, undetermined
-from linkwork.closure.mobility import state_doubt
+from linkwork.closure.mobility import check_mass_matrix, state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
@@ -176,6 +176,8 @@ class ForwardDynamics(ForwardProducts):
 
     def _prepare_inputs(self) -> None:
         robot, method, dtype = self.robot, METHODS[self.method], self._dtype.name
+        if method.needs_mass:
+            check_mass_matrix(robot)
         tolerance, iterations = self.tolerance, self.max_iterations if method.iterates else 1
         if method.falls_back:
             tolerance, iterations = UNFINISHED, int(LAST)
