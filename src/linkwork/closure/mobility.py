@@ -10,7 +10,6 @@ exact bind 1e-8 of a motion more. Such rows are no rows: `rank_cut` says which s
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy.typing as npt
 
 from linkwork.closure.assembly import assemble, closed_to, which_enabled, which_holonomic
 from linkwork.closure.tolerances import CLOSED_FOR_MOBILITY, DOUBTFUL, OPEN, RANK, ROUNDED, WEAK
-from linkwork.errors import AssemblyError, InputError, ModelWarning, SingularMassMatrix
+from linkwork.errors import AssemblyError, InputError, SingularMassMatrix
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
@@ -148,24 +147,26 @@ def rank_cut(robot: Model, q: Floats, singular_values: npt.NDArray[Any], J: Floa
     return cut
 
 
-def has_redundant_rows(robot: Model) -> bool:
-    """Whether rows of enabled constraints depend on each other, or nearly so, where loops are closed."""
-    return _has_redundant_rows(robot, tuple(which_enabled(robot).tolist()))
-
-
 @computed_once
-def _has_redundant_rows(robot: Model, enabled: tuple[bool, ...]) -> bool:
-    on = np.array(enabled, dtype=bool)
-    if on.sum() > robot.nv:
+def has_redundant_rows(robot: Model) -> bool:
+    """Whether rows of all constraints, enabled or not, depend on each other, or nearly so, where loops are closed."""
+    if robot.nc > robot.nv:
         return True
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # loops that close to rounding only: nobody asked for this pose
-        at = _closed_pose(robot) if on.any() else None
-    if at is None:
+    if not robot.nc:
         return False
-    rows = constraint_jacobian(robot, at)[on] / np.sqrt(scales_of(robot).rows[on])[:, None]
-    s = np.linalg.svd(np.linalg.solve(mass_factor(robot, at, MASSLESS), rows.T), compute_uv=False)
+    whole = robot.switched({c.name: True for c in robot.constraints})
+    at = _nearly_closed_pose(whole)
+    rows = constraint_jacobian(whole, at) / np.sqrt(scales_of(whole).rows)[:, None]
+    s = np.linalg.svd(np.linalg.solve(mass_factor(whole, at, MASSLESS), rows.T), compute_uv=False)
     return bool(s[-1] < NEARLY_DEPENDENT)
+
+
+def _nearly_closed_pose(robot: Model) -> Floats:
+    """The pose with a name, or the neutral one, near which one attempt to close loops comes farthest."""
+    found = [(float(loop_gap(robot, q)), q) for q in (*robot.poses.values(), robot.neutral())]
+    if min(gap for gap, _ in found) >= RANK:
+        found = [(gap, q) for q, gap in (_nearest(robot, q) for _, q in found)]
+    return min(found, key=lambda pair: pair[0])[1]
 
 
 def without_units(robot: Model, J: Floats) -> Floats:

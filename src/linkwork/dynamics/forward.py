@@ -30,7 +30,16 @@ from linkwork.dynamics.iterations import (
     iteration_settings,
     row_regularization,
 )
-from linkwork.dynamics.methods import AUTOMATIC, METHODS, Plan, best_method, check_parameters, methods_for, refusal
+from linkwork.dynamics.methods import (
+    AUTOMATIC,
+    METHODS,
+    Plan,
+    best_method,
+    check_parameters,
+    method_tree,
+    methods_for,
+    refusal,
+)
 from linkwork.dynamics.solution import PROGRESS, ResultLayout, Solution, SolvedBy
 from linkwork.errors import (
     InputError,
@@ -168,7 +177,8 @@ class ForwardDynamics(ForwardProducts):
         return self._program_of(METHODS[self.method].arrays or tree_of)
 
     def _program_of(self, plan: Plan) -> Program:
-        return Program.of_robot(self.robot, METHODS[self.method].algorithm or aba.ABA, plan(self.robot, self.frames))
+        tree = method_tree(self.robot, self.method, plan, self.frames)
+        return Program.of_robot(self.robot, METHODS[self.method].algorithm or aba.ABA, tree)
 
     def _other_program(self, plan: Plan) -> Program:
         """The program of another plan, with the parameters of this evaluator."""

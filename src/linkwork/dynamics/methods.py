@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import get_args
 
 from linkwork.closure.clusters import clustered, not_a_transmission
-from linkwork.closure.mobility import has_singular_mass_matrix
+from linkwork.closure.mobility import has_redundant_rows, has_singular_mass_matrix
 from linkwork.compilers.program import Program
 from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED
@@ -120,6 +120,12 @@ def refusal(robot: Model, name: str) -> str | None:
     return None
 
 
+def method_tree(robot: Model, name: str, plan: Plan, frames: Sequence[str] = ()) -> Tree:
+    """The arrays of a plan as a method reads them: proximal iterations know whether rows are redundant."""
+    tree = plan(robot, frames)
+    return tree._replace(redundant=int(has_redundant_rows(robot))) if METHODS[name].iterates else tree
+
+
 def check_parameters(names: Iterable[str], method: str) -> None:
     """Raise where forward dynamics does not depend on a parameter, or a method is planned for the robot's own."""
     for name in names:
@@ -174,7 +180,7 @@ def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount |
     """The count of a method, which plans for these rows."""
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     assert algorithm is not None and arrays is not None
-    program = Program.of_robot(robot, algorithm, arrays(robot, ()))
+    program = Program.of_robot(robot, algorithm, method_tree(robot, name, arrays))
     return program_cost(program.without_iterations() if METHODS[name].falls_back else program)
 
 

@@ -26,7 +26,7 @@ from linkwork.kernels.lcaba import (
     lcaba_sweeps,
     lcaba_sweeps_iterate,
     lcaba_sweeps_refine,
-    remove_internal_forces,
+    start_without_internal_forces,
 )
 from linkwork.kernels.lcaba_factor import SPRINGS
 from linkwork.kernels.passive import damper_torque, spring_torque
@@ -178,7 +178,7 @@ def _loop_dynamics(iterations: int, refined: bool = False) -> Dynamics:
 
     Of several, the last makes up for rounding errors, ``1e-16 / R`` of the dynamics in the factor. A single one has
     eight digits; ``refined``, it solves ``M a + c = tau + J' lambda``, ``J a + R lambda = k`` to rounding. Several have
-    one more where rows are redundant, and end with `remove_internal_forces`.
+    one more where rows are redundant, and end with `start_without_internal_forces`.
     """
 
     @kernel
@@ -197,7 +197,7 @@ def _loop_dynamics(iterations: int, refined: bool = False) -> Dynamics:
             lcaba_sweeps_iterate(tree, w, a, result.multipliers, result.residual)
         if iterations > 1 and tree.redundant != 0:
             lcaba_sweeps_iterate(tree, w, a, result.multipliers, result.residual)
-            remove_internal_forces(tree, w, iterations + 1, result.multipliers)
+            start_without_internal_forces(tree, w, iterations + 1, result.multipliers)
         if iterations > 1:
             lcaba_sweeps_refine(tree, w, torque, R, a, result.multipliers, result.residual)
         if refined:

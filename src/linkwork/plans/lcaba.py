@@ -34,7 +34,6 @@ LCABA_TREE = CONSTRAINED_TREE.extended(
         "nrow_k",
         "nouter",
         "nsupporting",
-        "redundant",  # 1 if rows are known to depend on each other where loops are closed
     ),
     integers={
         "elimination_order": ("n",),  # bodies in the order of elimination, from place 1 on
@@ -273,7 +272,6 @@ class _Elimination:
             has_armature[body] |= self.single_joint[r]  # the row adds to the joint's own inertia
         return LCABA_TREE.build(
             tree,
-            redundant=0,
             has_armature=has_armature,
             elimination_order=self.order,
             supporting=self._supporting(),
