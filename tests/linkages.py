@@ -66,6 +66,24 @@ def crosses() -> Mechanism:
     return build.joint("close", lw.Universal("y", "z"), "tube", "out", (0.3, 0, 0), cut=True).build()
 
 
+def bricard(length: float = 0.3, opened: float = 0.0) -> Mechanism:
+    """Bricard's threefold-symmetric loop of six hinges, neighbors at right angles: 5 rows of rank 4, one freedom.
+
+    ``opened``: by how much the third link is too long.
+    """
+    build = lw.Builder("Bricard")
+    turn = 0.9
+    pose = {"j0": turn, "j1": float(np.arccos(-np.cos(turn) / (1 + np.cos(turn))))}
+    parent, at = "world", lw.Placement()
+    for k in range(5):
+        build.body(f"link{k}", rod(length)).joint(f"j{k}", lw.Revolute("z"), parent, f"link{k}", at)
+        parent, at = f"link{k}", lw.Placement.rpy((-1) ** k * np.pi / 2, 0, 0, (length + opened * (k == 2), 0, 0))
+        pose[f"j{k}"] = pose[f"j{k % 2}"]
+    base = lw.Placement.rpy(-np.pi / 2, 0, 0, (length, 0, 0)).inverse()
+    build.constrain(lw.Hinge("world", parent, name="loop", first_at=base, second_at=at, axis="z"))
+    return build.pose("assembled", pose).build()
+
+
 def hexapod() -> Mechanism:
     """A plate on six rods, in pairs that meet nearly at the ground and nearly at the plate."""
     build = lw.Builder("hexapod").body("plate", BOX).joint("free", lw.Free(), "world", "plate")

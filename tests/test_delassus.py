@@ -271,6 +271,11 @@ def test_cluster_efpa_is_about_constraints_to_the_world_unless_told(name: str) -
     assert_close(op.toarray(), expected, INVERSE)
 
 
+def test_cluster_efpa_says_that_all_rows_are_of_loops() -> None:
+    with pytest.raises(lw.UnsupportedFeature, match=r"rows of constraints to the world, and the 18 rows .* pv_osim"):
+        Delassus(lw.zoo.stewart(), "cluster_efpa")
+
+
 @pytest.mark.parametrize("name", ["file: Cassie", "zoo: stewart", "zoo: geared chain"])
 def test_everything_that_an_operator_with_solved_loops_says_is_about_the_same_matrix(name: str) -> None:
     robot, q, contacts, expected = embedded(name)

@@ -232,3 +232,19 @@ def test_pickled_factor_is_the_same() -> None:
     again = pickle.loads(pickle.dumps(x.factor))
     assert np.array_equal(again.solve(b), x.factor.solve(b))
     assert np.array_equal(pickle.loads(pickle.dumps(x.factor.U)) @ b, x.factor.U @ b)
+
+
+def test_drift_is_not_divided_by_the_distance_to_a_dead_center() -> None:
+    """All bars of a parallelogram in line: 1e-9 rad before and there accelerations are the same, though loops are open
+    by 1e-10 and are pulled closed."""
+    build = lw.Builder("parallelogram")
+    for name, at in (("crank", (0, 0, 0)), ("rocker", (1, 0, 0))):
+        build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0))).joint(name, lw.Revolute("-y"), "world", name, at)
+    build.body("bar", lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0)))
+    build.joint("bar", lw.Revolute("-y"), "crank", "bar", (1, 0, 0))
+    pin = lw.PointOnLine("bar", "rocker", first_at=(1, 0, 0), second_at=(1, 0, 0), axis="y", time_constant=0.005)
+    robot = build.constrain(pin).build()
+    fd = lw.ForwardDynamics(robot, "kkt")
+    turn = np.array([1.0, 1.0, -1.0])
+    there, near = (fd((np.pi - off) * turn + [1e-10, 0, 0], turn, np.zeros(3)).acceleration for off in (0.0, 1e-9))
+    np.testing.assert_allclose(near, there, atol=1e-5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -155,6 +156,15 @@ def test_a_singular_mass_matrix_is_an_error_in_words() -> None:
     with pytest.raises(lw.SingularMassMatrix, match=r"joint '(inner|outer)' moves no mass") as caught:
         lw.ForwardDynamics(robot, "kkt")(robot.neutral(), np.zeros(2), np.zeros(2))
     assert caught.value.joint in ("inner", "outer")
+
+
+@pytest.mark.parametrize("method", ["ltl", "prox_ltl", "pv", "prox_pv", "prox_bbo", "lagrange"])
+def test_methods_that_factorize_the_mass_matrix_say_that_it_is_singular(method: Any) -> None:
+    """Not that constraints are dependent, and not that they converged."""
+    robot = massless()
+    with pytest.raises(lw.SingularMassMatrix, match="use lcaba"):
+        lw.ForwardDynamics(robot, method)([0.15, 0.15], [0.1, 0.1], np.zeros(2))
+    assert lw.ForwardDynamics(robot).method == "lcaba"
 
 
 def test_velocities_of_massless_joints_are_projected() -> None:

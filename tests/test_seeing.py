@@ -532,7 +532,8 @@ def test_energy_and_errors_of_rollouts_are_unknown_where_states_are_not_finite()
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("make", [blown_up, scattered])
 def test_a_plot_of_what_blew_up_says_where_it_ended(make: Callable[[], lw.Trajectory], tmp_path: Path) -> None:
-    run = make()
+    with pytest.warns(lw.SimulationWarning, match="ended early"):
+        run = make()
     figure = run.plot(tmp_path / "run.png")
     finite = np.isfinite(run.q.reshape(len(run), -1, run.q.shape[-1])[:, 0]).all(axis=-1)
     end = run.times[finite][-1]

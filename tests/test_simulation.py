@@ -285,10 +285,39 @@ assert len(run) == 100000 and len(lw.Trajectory.load(path)) == 2
 
 def test_a_run_that_explodes_says_when() -> None:
     robot = slider()
-    run = lw.simulate(robot, [0.0], [1.0], seconds=10.0, dt=1.0, tau=[1e308])
+    with pytest.warns(lw.SimulationWarning, match=r"ended early: not finite after step 2 .* try a shorter dt"):
+        run = lw.simulate(robot, [0.0], [1.0], seconds=10.0, dt=1.0, tau=[1e308])
     assert run.ended.startswith("not finite after step 2 (2 s); 'slide' was the fastest joint at 2 s")
     assert len(run) == 3
     assert np.isfinite(run.q).all()
+
+
+@pytest.mark.parametrize(("part", "pole"), [("damping", "a pole at -9.9e+03 1/s"), ("stiffness", "poles at ±99i 1/s")])
+def test_springs_and_dampers_that_are_too_stiff_for_the_integrator_are_named(part: str, pole: str) -> None:
+    """The advice helps: ``euler`` takes them implicitly, and ``rk4`` is stable with the step that is named."""
+    build = lw.Builder("valve").body("stem", lw.Inertia.box(1.0, (1, 1, 1)))
+    robot = build.joint("slide", lw.Prismatic("x"), "world", "stem", **{part: 9900.0}).build()
+    how: dict[str, Any] = {"seconds": 20.0, "record_every": 10, "limits": False}
+    dt = 1e-3 if part == "damping" else 0.1
+    with pytest.warns(lw.SimulationWarning, match="'valve' ended early") as said:
+        run = lw.simulate(robot, [1.0], [1.0], dt=dt, integrator="rk4", **how)
+    with pytest.warns(lw.SimulationWarning, match="2 of 2 robots"):
+        many = lw.rollouts(robot, [[1.0], [1.0]], [[1.0], [2.0]], dt=dt, integrator="rk4", compile=False, **how)
+    for text in (str(said[0].message), run.ended, many.ended):
+        assert f"of joint 'slide' has {pole}" in text and "integrator='euler'" in text
+    shorter = float(run.ended.rpartition("dt=")[2])
+    assert dt / 6 < shorter < dt
+    assert not lw.simulate(robot, [1.0], [1.0], dt=dt, **how).ended
+    assert not lw.simulate(robot, [1.0], [1.0], dt=shorter, integrator="rk4", **how).ended
+
+
+@pytest.mark.parametrize("integrator", ["euler", "rk4", "dopri5"])
+def test_a_run_around_any_method_that_explodes_ends_early(integrator: Any) -> None:
+    """Steps in Python end as compiled ones do: no error is raised, and what was found is kept."""
+    robot = zoo.four_bar()
+    with pytest.warns(lw.SimulationWarning, match="not finite after step"):
+        run = lw.simulate(robot, tau=[1e250, 0, 0], seconds=1.0, dt=0.01, integrator=integrator, method="kkt")
+    assert run.ended and len(run) < 100 and np.isfinite(run.q).all()
 
 
 # Rollouts ----------------------------------------------------------------------------------------------------------

@@ -180,5 +180,9 @@ class StateWarning(UserWarning):
     """A state is not one that the robot can be in: its loops are open, or its velocity opens them."""
 
 
+class SimulationWarning(UserWarning):
+    """A simulation ended before its time: something stopped being finite."""
+
+
 class ModelWarning(UserWarning):
     """A model file says something doubtful, and the mechanism is loaded as the file says."""

@@ -32,6 +32,10 @@ TRIES = 3
 """How many."""
 NOTHING = 1e-12
 """Kinetic energy below this part of what the robot gains as it falls by its length is that of a robot at rest."""
+NEARLY_DEPENDENT = 1e-3
+"""Rows scaled by inertia with a singular value below this count as redundant in steps, which then iterate once more."""
+SINGULAR_MASS = 1e-14
+"""Eigenvalues of the mass matrix, inertias of joints being one, below this are zeros."""
 MASSLESS = 1e-9
 """The part of a joint's inertia that is added where the mass matrix is singular."""
 
@@ -49,6 +53,30 @@ def mass_factor(robot: Model, q: Floats, added: float = 0.0) -> Floats:
         except np.linalg.LinAlgError:
             continue
     raise singular_mass_matrix(robot, M)
+
+
+def has_singular_mass_matrix(robot: Model) -> bool:
+    """Whether a joint moves no mass in any configuration."""
+    return _massless_at(robot) is not None
+
+
+def check_mass_matrix(robot: Model) -> None:
+    """Raise `SingularMassMatrix` where a joint moves no mass in any configuration."""
+    M = _massless_at(robot)
+    if M is not None:
+        raise singular_mass_matrix(robot, M)
+
+
+@computed_once
+def _massless_at(robot: Model) -> Floats | None:
+    """The mass matrix at the last of a few configurations, if it is singular in all of them."""
+    rng, matrix = np.random.default_rng(0), quantity(robot, "mass_matrix")
+    unit = np.sqrt(scales_of(robot).joints)
+    for _ in range(TRIES):
+        M: Floats = matrix(robot.random(rng))
+        if np.linalg.eigvalsh(M / np.outer(unit, unit)).min(initial=1.0) > SINGULAR_MASS:
+            return None
+    return M
 
 
 def loop_gap(robot: Model, q: Floats, J: Floats | None = None) -> Floats:
@@ -106,6 +134,28 @@ def rank_cut(robot: Model, q: Floats, singular_values: npt.NDArray[Any], J: Floa
     if (weak & (gap <= ROUNDED)).any():
         cut = np.where(weak & (gap <= ROUNDED), np.maximum(cut, OPEN * loop_rounding(robot)), cut)
     return cut
+
+
+@computed_once
+def has_redundant_rows(robot: Model) -> bool:
+    """Whether rows of all constraints, enabled or not, depend on each other, or nearly so, where loops are closed."""
+    if robot.nc > robot.nv:
+        return True
+    if not robot.nc:
+        return False
+    whole = robot.switched({c.name: True for c in robot.constraints})
+    at = _nearly_closed_pose(whole)
+    rows = constraint_jacobian(whole, at) / np.sqrt(scales_of(whole).rows)[:, None]
+    s = np.linalg.svd(np.linalg.solve(mass_factor(whole, at, MASSLESS), rows.T), compute_uv=False)
+    return bool(s[-1] < NEARLY_DEPENDENT)
+
+
+def _nearly_closed_pose(robot: Model) -> Floats:
+    """The pose with a name, or the neutral one, near which one attempt to close loops comes farthest."""
+    found = [(float(loop_gap(robot, q)), q) for q in (*robot.poses.values(), robot.neutral())]
+    if min(gap for gap, _ in found) >= RANK:
+        found = [(gap, q) for q, gap in (_nearest(robot, q) for _, q in found)]
+    return min(found, key=lambda pair: pair[0])[1]
 
 
 def without_units(robot: Model, J: Floats) -> Floats:

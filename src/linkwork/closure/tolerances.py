@@ -7,6 +7,7 @@ Errors are without units: parts of the robot's length, or of one radian (`scales
 from __future__ import annotations
 
 from linkwork.kernels import clusters as kernels
+from linkwork.kernels import constrained, rank_revealing
 
 CLOSED = 1e-13
 """Errors below this are closed loops after assembly; rounding of most robots is smaller."""
@@ -20,7 +21,7 @@ CLOSED_FOR_MOBILITY = 1e-6
 """Errors in m or rad below this are closed loops to `mobility`, unless another threshold is given."""
 CLOSED_AT_START = 1e-6
 """Loops of a simulation may be open by this at the start, and open as fast, relative to the velocity of its joints."""
-ROUNDED = 1e-5
+ROUNDED = constrained.NEARLY_CLOSED
 """Loops that are open by less are open because numbers in a file are rounded."""
 DOUBTFUL = 0.01
 """Loops that are open by more are open by mistake; so are velocities that open them by more, as a part of what the
@@ -32,7 +33,7 @@ CLUSTER_RANK = 1e-7
 """The same for the rows of a cluster, of which a choice of joints must serve many poses."""
 WEAK = 1e-4
 """Singular values below this need a closer look: a singular configuration is near, or numbers are rounded."""
-OPEN = 10.0
+OPEN = rank_revealing.OPEN
 """Motions that rows hinder by less than so many times what loops are open by, they do not hinder."""
 LEAST_PIVOT = kernels.LEAST_PIVOT
 """Pivots below this part of a row are zeros: other rows, or other joints, say the same."""

@@ -24,8 +24,11 @@ from linkwork.quantities.functions import (
 )
 from linkwork.quantities.scales import scales_of, singular_mass_matrix
 
-KKT_RANK = 1e-10
-"""Singular values of rows, in the metric of inertia, below this part of the largest are zeros."""
+KKT_RANK = 1e-6
+"""Singular values of rows, in the metric of inertia, below this part of the largest are zeros.
+
+Near a dead center accelerations are what loops are open by, times gains, over a singular value: drift of 1e-12 would
+throw a mechanism off its branch within 1e-8 of it. Left out, rows come back as soon as the motion has passed."""
 
 
 def solve_kkt(

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.minimal import check_pivots, undetermined
-from linkwork.closure.mobility import state_doubt
+from linkwork.closure.mobility import check_mass_matrix, state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.trace import MAX_OPERATIONS
@@ -30,7 +30,16 @@ from linkwork.dynamics.iterations import (
     iteration_settings,
     row_regularization,
 )
-from linkwork.dynamics.methods import AUTOMATIC, METHODS, Plan, best_method, check_parameters, methods_for, refusal
+from linkwork.dynamics.methods import (
+    AUTOMATIC,
+    METHODS,
+    Plan,
+    best_method,
+    check_parameters,
+    method_tree,
+    methods_for,
+    refusal,
+)
 from linkwork.dynamics.solution import PROGRESS, ResultLayout, Solution, SolvedBy
 from linkwork.errors import (
     InputError,
@@ -168,7 +177,8 @@ class ForwardDynamics(ForwardProducts):
         return self._program_of(METHODS[self.method].arrays or tree_of)
 
     def _program_of(self, plan: Plan) -> Program:
-        return Program.of_robot(self.robot, METHODS[self.method].algorithm or aba.ABA, plan(self.robot, self.frames))
+        tree = method_tree(self.robot, self.method, plan, self.frames)
+        return Program.of_robot(self.robot, METHODS[self.method].algorithm or aba.ABA, tree)
 
     def _other_program(self, plan: Plan) -> Program:
         """The program of another plan, with the parameters of this evaluator."""
@@ -176,6 +186,8 @@ class ForwardDynamics(ForwardProducts):
 
     def _prepare_inputs(self) -> None:
         robot, method, dtype = self.robot, METHODS[self.method], self._dtype.name
+        if method.needs_mass:
+            check_mass_matrix(robot)
         tolerance, iterations = self.tolerance, self.max_iterations if method.iterates else 1
         if method.falls_back:
             tolerance, iterations = UNFINISHED, int(LAST)

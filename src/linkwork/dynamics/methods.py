@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import get_args
 
 from linkwork.closure.clusters import clustered, not_a_transmission
+from linkwork.closure.mobility import has_redundant_rows, has_singular_mass_matrix
 from linkwork.compilers.program import Program
 from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED
@@ -58,6 +59,8 @@ class Method:
     """Whether it solves the problem, or another that is like it."""
     fallback: Plan | None = None
     """A plan for states in which the first one meets a singular block, though rows are independent."""
+    needs_mass: bool = False
+    """Whether it factorizes the mass matrix without constraints: each joint must move some mass by itself."""
     closed: bool = False
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
 
@@ -70,12 +73,12 @@ class Method:
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "aba": Method(aba.ABA, tree_of),
-        "kkt": Method(None, None),
-        "ltl": Method(ltl.LTL, ltl_tree, hard=True),
-        "prox_ltl": Method(ltl.PROX_LTL, ltl_tree, iterates=True),
-        "pv": Method(bbo.PV, pv_tree, hard=True, fallback=world_tree),
-        "prox_pv": Method(bbo.PROX_BBO, prox_pv_tree, iterates=True),
-        "prox_bbo": Method(bbo.PROX_BBO, prox_bbo_tree, iterates=True),
+        "kkt": Method(None, None, needs_mass=True),
+        "ltl": Method(ltl.LTL, ltl_tree, hard=True, needs_mass=True),
+        "prox_ltl": Method(ltl.PROX_LTL, ltl_tree, iterates=True, needs_mass=True),
+        "pv": Method(bbo.PV, pv_tree, hard=True, fallback=world_tree, needs_mass=True),
+        "prox_pv": Method(bbo.PROX_BBO, prox_pv_tree, iterates=True, needs_mass=True),
+        "prox_bbo": Method(bbo.PROX_BBO, prox_bbo_tree, iterates=True, needs_mass=True),
         "pv_early": Method(early.PV_EARLY, pv_early_plan, hard=True, falls_back=True, internal=False),
         "pv_soft": Method(lcaba.LCABA, lcaba_tree_of_compliances, internal=False),
         "constrained_aba": Method(lcaba.LCABA, lcaba_tree_of_compliances, iterates=True, internal=False),
@@ -84,7 +87,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
         "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
         "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),
-        "lagrange": Method(ltl.LTL, ltl_tree, hard=True),
+        "lagrange": Method(ltl.LTL, ltl_tree, hard=True, needs_mass=True),
     }
 )
 """Methods of forward dynamics, by name."""
@@ -115,6 +118,12 @@ def refusal(robot: Model, name: str) -> str | None:
             if isinstance(constraint, VelocityCoupling) and robot.joint(constraint.joints[0]).type.nv > 1:
                 return f"{constraint} is of a joint with several degrees of freedom"
     return None
+
+
+def method_tree(robot: Model, name: str, plan: Plan, frames: Sequence[str] = ()) -> Tree:
+    """The arrays of a plan as a method reads them: proximal iterations know whether rows are redundant."""
+    tree = plan(robot, frames)
+    return tree._replace(redundant=int(has_redundant_rows(robot))) if METHODS[name].iterates else tree
 
 
 def check_parameters(names: Iterable[str], method: str) -> None:
@@ -171,7 +180,7 @@ def _counted(robot: Model, name: str, rows: tuple[int, ...]) -> OperationCount |
     """The count of a method, which plans for these rows."""
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     assert algorithm is not None and arrays is not None
-    program = Program.of_robot(robot, algorithm, arrays(robot, ()))
+    program = Program.of_robot(robot, algorithm, method_tree(robot, name, arrays))
     return program_cost(program.without_iterations() if METHODS[name].falls_back else program)
 
 
@@ -191,7 +200,7 @@ def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     """What ``method="auto"`` takes: the fewest operations for so many iterations.
 
     A dense matrix of all rows counts in full, as native code computes with it: counted operations leave out its zeros,
-    which are most of it where loops do not touch each other.
+    which are most of it where loops do not touch each other. Where a joint moves no mass by itself: `lcaba`.
 
     Args:
         robot: The mechanism.
@@ -199,6 +208,8 @@ def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     """
     if not any(c.enabled for c in robot.constraints):
         return "aba"
+    if has_singular_mass_matrix(robot):
+        return "lcaba"
     costs = {name: method_cost(robot, name) for name in AUTOMATIC}
     known = {
         name: max(cost.in_iterations(iterations), _dense_operations(robot, name, iterations))

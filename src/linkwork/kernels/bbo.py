@@ -48,8 +48,10 @@ from linkwork.kernels.constrained import (
     first_forward_sweep,
     forward_view,
     minimum,
+    remove_internal_forces,
     residual_norm,
     residual_progress,
+    subtract_rows,
 )
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.panels import (
@@ -209,6 +211,9 @@ def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
     row_residuals(tree, w, w.da, problem.R, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
+    if tree.redundant != 0:
+        subtract_rows(tree, result.residual, w.error)
+        remove_internal_forces(tree, w, problem, w.error, result)
 
 
 @kernel

@@ -53,6 +53,15 @@ NEGLIGIBLE = 1e-20
 STAGNATION = 1e-4
 """The least relative change of the residual in an iteration that is worth another."""
 
+INTERNAL = 1e-8
+"""The part of accelerations that rows which contradict each other may have when iterations end."""
+
+NEARLY_CLOSED = 1e-5
+"""Loops that are open by less, as a part of the robot's length or of one, are open by drift or rounding."""
+
+DEPENDENT = 1e-10
+"""Rows are dependent, not weak, where an iteration changes less than this part of the residual."""
+
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
     "v": ("nv",),
@@ -338,6 +347,54 @@ def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, 
 
 
 @kernel
+def relative_gap_squared(settings: Settings, result: Result) -> Scalar:
+    """Square of the largest position error, in lengths of the robot (`Scales.length`) where these are below one."""
+    shorter = maximum(1.0, settings.inverse_inertia / (12.0 * settings.inverse_mass))
+    return (result.violation[0] * result.violation[0]) * shorter
+
+
+@kernel
+def remove_internal_forces(tree: Array, w: Array, problem: Problem, change: Array, result: Result) -> None:
+    """Where iterations end with rows that contradict each other: what these added to forces and accelerations goes.
+
+    Where loops are open by d, redundant rows have a singular value s of the order of d in place of zero, and ``k`` a
+    part that they contradict each other in. With ``rho = R / (s^2 + R)``, n iterations satisfy ``1 - rho^n`` of it,
+    ``n s^2 / R`` where s is small: each adds the same to the multipliers, an internal force, and to accelerations
+    ``da``. Without n times the last of these ``n (n - 1) / 2 (s^2 / R)^2`` is satisfied. ``change`` is ``J da``.
+
+    If that is no small part of accelerations, or if loops are open by more than drift and such rows do not contradict
+    each other but are weak, iterations have not converged: ``progress`` says so.
+    """
+    settings = problem.settings
+    square = 0.0
+    along = 0.0
+    growth = 0.0
+    for r in range(tree.nc):
+        y = where(problem.R[r], DISABLED, result.residual[r], 0.0)
+        square = maximum(square, settings.row_inertia[r] * (y * y))
+        along = along + y * result.multipliers[r]
+        growth = growth + y * (y / problem.R[r])
+    moved = 0.0
+    for k in range(tree.nv):
+        moved = moved + w.da[k] * w.da[k] / settings.mobility[k]
+    # internal forces are orthogonal to all others, rows being weighed by R: n from multipliers = n residual / R + ...
+    n = along / where(0.0, growth, growth, 1.0)
+    part = sqrt(w.residual_scale[1] / where(0.0, square, square, 1.0))  # s^2 / R
+    gap = relative_gap_squared(settings, result)
+    redundant = where(gap, NEARLY_CLOSED * NEARLY_CLOSED, 1.0, where(part, DEPENDENT, 1.0, 0.0))
+    left = where(0.5, redundant, 0.5 * (n - 1.0) * part, 1.0) * n * relative_residual(w, moved)
+    ended = where(settings.tolerance, result.progress[0], 0.0, where(part, STAGNATION, 1.0, 0.0))
+    n = ended * redundant * where(INTERNAL, left, 0.0, n)
+    result.progress[0] = maximum(result.progress[0], ended * where(INTERNAL, left, left, 0.0))
+    for k in range(tree.nv):
+        result.a[k] -= n * w.da[k]
+    for r in range(tree.nc):
+        y = where(problem.R[r], DISABLED, result.residual[r], 0.0)
+        result.multipliers[r] -= n * (y / problem.R[r])
+        result.residual[r] = y + n * where(problem.R[r], DISABLED, change[r], 0.0)
+
+
+@kernel
 def residual_from_step(tree: Array, change: Array, R: Array, residual: Array) -> None:
     """``k - J a = R (lambda - lambda0)``; zero where a row is not enabled."""
     for r in range(tree.nc):
@@ -349,6 +406,13 @@ def copy_rows(tree: Array, x: Array, y: Array) -> None:
     """``y = x``, for rows."""
     for r in range(tree.nc):
         y[r] = x[r]
+
+
+@kernel
+def subtract_rows(tree: Array, x: Array, y: Array) -> None:
+    """``y -= x``, for rows."""
+    for r in range(tree.nc):
+        y[r] -= x[r]
 
 
 @kernel

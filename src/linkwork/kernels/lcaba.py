@@ -48,8 +48,10 @@ from linkwork.kernels.constrained import (
     forward_view,
     maximum,
     relative_residual,
+    remove_internal_forces,
     residual_norm,
     residual_progress,
+    subtract_rows,
 )
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.lcaba_factor import SPRINGS, articulate_loops
@@ -211,6 +213,16 @@ def lcaba_sweeps_iterate(tree: Array, w: Array, a: Array, multipliers: Array, re
 
 
 @kernel
+def start_without_internal_forces(tree: Array, w: Array, iterations: int, multipliers: Array) -> None:
+    """Multipliers for the last of so many ``iterations`` to start from, after `lcaba_sweeps_iterate`.
+
+    Without the last one's part of internal forces, ``iterations`` times: as `constrained.remove_internal_forces`.
+    """
+    for r in range(tree.nc):
+        multipliers[r] -= float(iterations) * w.k[r]
+
+
+@kernel
 def lcaba_sweeps_refine(
     tree: Array, w: Array, tau: Array, R: Array, a: Array, multipliers: Array, residual: Array
 ) -> None:
@@ -267,6 +279,25 @@ def lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> Non
     lcaba_sweeps_refine(tree, w, problem.tau, problem.R, result.a, result.multipliers, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
+    if tree.redundant != 0:
+        next_change(tree, w, result)
+        remove_internal_forces(tree, w, problem, w.error, result)
+
+
+@kernel
+def next_change(tree: Array, w: Array, result: Result) -> None:
+    """What a further iteration would add to accelerations, without rounding errors that it made up for: ``da``; and
+    ``J da`` in ``error``."""
+    copy_rows(tree, result.residual, w.error)
+    for k in range(tree.nv):
+        w.da[k] = 0.0
+    lcaba_sweeps_iterate(tree, w, result.a, result.multipliers, result.residual)
+    subtract_rows(tree, result.residual, w.error)
+    for k in range(tree.nv):
+        result.a[k] -= w.da[k]
+    for r in range(tree.nc):
+        result.multipliers[r] -= w.k[r]
+        result.residual[r] += w.error[r]
 
 
 LCABA = Algorithm(

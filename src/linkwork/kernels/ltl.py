@@ -34,9 +34,11 @@ from linkwork.kernels.constrained import (
     forward_view,
     maximum,
     minimum,
+    remove_internal_forces,
     residual_from_step,
     residual_norm,
     residual_progress,
+    subtract_rows,
 )
 from linkwork.kernels.constraints import jacobian_from_rows
 from linkwork.kernels.crba import COMPOSITE, mass_matrix
@@ -199,6 +201,9 @@ def prox_ltl_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
     residual_from_step(tree, w.lam, problem.R, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
+    if tree.redundant != 0:
+        subtract_rows(tree, result.residual, w.error)
+        remove_internal_forces(tree, w, problem, w.error, result)
 
 
 @kernel

@@ -26,6 +26,7 @@ from zero this is the problem itself, and once more is one step of iterative ref
 | row_norm2     | squared norm of the rows on a link and its descendants, as they were given             |
 | infeasibility | largest ``k`` of a row with ``K = 0``                                                  |
 | least_pivot   | smallest ``(K S)^2 / D`` that is not zero, as a part of the inverse inertia of rows    |
+| rank_tolerance | least squared norm of ``K S`` relative to ``row_norm2``; ``k`` that is no contradiction   |
 | sqrt_inertia  | root of the inertia of each row, which makes rows of different units comparable        |
 
 Cost: O(n + m).
@@ -37,12 +38,14 @@ from linkwork.kernels.aba import init_rigid_inertias, whole_inertia_to_parent
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained import (
     DISABLED,
+    NEARLY_CLOSED,
     Problem,
     Result,
     constraint_violation,
     max_norm,
     maximum,
     minimum,
+    relative_gap_squared,
     relative_residual,
     set_residual_scale,
     setup_problem_at,
@@ -72,6 +75,8 @@ WEAK_PIVOT = 1e-9
 """A smaller pivot, as a part of the inverse inertia that rows feel, loses too many digits."""
 RANK_TOLERANCE = 1e-18
 """``K S`` is left out where its squared norm is less than this, relative to that of the rows as they were given."""
+OPEN = 10.0
+"""What joints feel of rows by less than so many times what loops are open by, they do not feel."""
 ROUNDING = 1e-24
 """``K S`` that is left out is zero where its squared norm is less than this; else refinement makes up for it."""
 
@@ -92,6 +97,7 @@ STACKS: dict[str, Shape] = {
     "tau": ("nv",),
     "minus_u": ("nv",),
     "least_pivot": (1,),
+    "rank_tolerance": (2,),
     "ks": ("nstack",),
     "infeasibility": (1,),
     "sqrt_inertia": ("nc",),
@@ -201,7 +207,7 @@ def eliminate_dof(tree: Array, w: Array, i: int, k: int, n: int) -> None:
     if n > 0:
         w.qj[i, k] = householder_vector(n, w.ks, o, w.Qj, k)
         householder_on_rows(n, w, o, w.Qj, k, w.qj[i, k])
-        least = RANK_TOLERANCE * w.row_norm2[i]
+        least = w.rank_tolerance[0] * w.row_norm2[i]
         first = w.KA[o, axis] + w.gA[o]
         if kind == HELICAL:
             first = first + tree.pitch[i] * w.KA[o, 5]
@@ -363,6 +369,23 @@ def problem_left(tree: Array, w: Array, problem: Problem, result: Result) -> Non
 
 
 @kernel
+def set_rank_tolerance(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """What counts as zero follows the gap of loops that are nearly closed, after `constraint_violation`.
+
+    Rows that are redundant on closed loops are independent by as much as loops are open, and what stabilization asks of
+    them, over that, would be no acceleration of the mechanism. Nor is it a contradiction.
+    """
+    settings = problem.settings
+    gap = relative_gap_squared(settings, result)
+    near = where(gap, NEARLY_CLOSED * NEARLY_CLOSED, 1.0, 0.0)
+    w.rank_tolerance[0] = maximum(RANK_TOLERANCE, near * (OPEN * OPEN) * gap)
+    w.rank_tolerance[1] = 0.0
+    if tree.has_gains != 0:
+        for r in range(tree.nc):
+            w.rank_tolerance[1] += near * settings.row_inertia[r] * (w.target[r] * w.target[r])
+
+
+@kernel
 def rank_revealing_step(tree: Array, w: Array, problem: Problem, result: Result) -> Scalar:
     """Add to accelerations and multipliers the solution of what they leave; returns the infeasibility of the rows.
 
@@ -371,6 +394,7 @@ def rank_revealing_step(tree: Array, w: Array, problem: Problem, result: Result)
     problem_left(tree, w, problem, result)
     set_residual_scale(tree, w, problem)
     constraint_violation(tree, w, problem.R, result)
+    set_rank_tolerance(tree, w, problem, result)
     init_rigid_inertias(tree, w)
     init_stacks(tree, w, problem)
     for r in range(tree.nc):
@@ -385,7 +409,7 @@ def rank_revealing_step(tree: Array, w: Array, problem: Problem, result: Result)
         accelerations_and_multipliers(tree, w, i, w.da, result.multipliers)
     for k in range(tree.nv):
         result.a[k] += w.da[k]
-    return relative_residual(w, w.infeasibility[0] * w.infeasibility[0])
+    return relative_residual(w, maximum(0.0, w.infeasibility[0] * w.infeasibility[0] - w.rank_tolerance[1]))
 
 
 @kernel

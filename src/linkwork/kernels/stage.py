@@ -22,7 +22,12 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained import WORK, result_view, setup_problem
 from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.lcaba import lcaba_sweeps, lcaba_sweeps_iterate, lcaba_sweeps_refine
+from linkwork.kernels.lcaba import (
+    lcaba_sweeps,
+    lcaba_sweeps_iterate,
+    lcaba_sweeps_refine,
+    start_without_internal_forces,
+)
 from linkwork.kernels.lcaba_factor import SPRINGS
 from linkwork.kernels.passive import damper_torque, spring_torque
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
@@ -172,7 +177,8 @@ def _loop_dynamics(iterations: int, refined: bool = False) -> Dynamics:
     """Loops in so many proximal iterations.
 
     Of several, the last makes up for rounding errors, ``1e-16 / R`` of the dynamics in the factor. A single one has
-    eight digits; ``refined``, it solves ``M a + c = tau + J' lambda``, ``J a + R lambda = k`` to rounding.
+    eight digits; ``refined``, it solves ``M a + c = tau + J' lambda``, ``J a + R lambda = k`` to rounding. Several have
+    one more where rows are redundant, and end with `start_without_internal_forces`.
     """
 
     @kernel
@@ -189,6 +195,9 @@ def _loop_dynamics(iterations: int, refined: bool = False) -> Dynamics:
         lcaba_sweeps(tree, w, torque, R, w.none, a, result.multipliers, result.residual)
         for _ in range(iterations - 2):
             lcaba_sweeps_iterate(tree, w, a, result.multipliers, result.residual)
+        if iterations > 1 and tree.redundant != 0:
+            lcaba_sweeps_iterate(tree, w, a, result.multipliers, result.residual)
+            start_without_internal_forces(tree, w, iterations + 1, result.multipliers)
         if iterations > 1:
             lcaba_sweeps_refine(tree, w, torque, R, a, result.multipliers, result.residual)
         if refined:

@@ -156,7 +156,7 @@ def singular_mass_matrix(robot: Model, M: Floats) -> SingularMassMatrix:
         )
     return SingularMassMatrix(
         f"the mass matrix of '{robot.name}' is singular: joint '{joint}' moves no mass here. Give its body an inertia, "
-        "or the joint an armature, or use a proximal method where constraints hold it",
+        "or the joint an armature, or use lcaba where constraints hold it",
         joint=joint,
     )
 

@@ -31,6 +31,7 @@ from linkwork.simulation.actuation import (
 from linkwork.simulation.batch_propagators import batch_steps, controlled_batch_steps
 from linkwork.simulation.contacts import warn_of_missed_steps
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
+from linkwork.simulation.early_end import advice, warn_of_early_end
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.initial import initial_states
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
@@ -75,7 +76,7 @@ def rollouts(
     """The trajectories of many copies of a robot over time, simulated together.
 
     States are stepped in SIMD lanes, on several cores. A robot that stops being finite holds NaN from there on;
-    `Trajectory.ended` counts them.
+    `Trajectory.ended` counts them, and so does a `SimulationWarning`.
 
     Args:
         robot: The mechanism.
@@ -162,7 +163,10 @@ def rollouts(
         recorder = _joined(batch, parts)
     if recorder.contacts is not None and recorder.count:
         warn_of_missed_steps(robot, recorder.contacts[recorder.count - 1], h)
-    return _trajectory(batch, recorder)
+    trajectory = _trajectory(batch, recorder)
+    if trajectory.ended:
+        warn_of_early_end(robot, trajectory.ended)
+    return trajectory
 
 
 def _joined(batch: Batch, parts: list[Arrays]) -> Recorder:
@@ -182,7 +186,11 @@ def _arrays(recorder: Recorder) -> Arrays:
 
 def _trajectory(batch: Batch, recorder: Recorder) -> Trajectory:
     lost = int((~np.isfinite(recorder.v[-1]).all(axis=-1)).sum())
-    ended = f"{lost} of {len(batch.q)} robots stopped being finite; try a shorter dt" if lost else ""
+    ended = ""
+    if lost:
+        first = int((~np.isfinite(recorder.v[-1]).all(axis=-1)).argmax())
+        how = batch.steps.integrator, batch.steps.dt, batch.steps.passive
+        ended = f"{lost} of {len(batch.q)} robots stopped being finite; {advice(batch.robot, batch.q[first], *how)}"
     if lost and batch.steps.method == "minimal":
         ended = (
             f"{lost} of {len(batch.q)} robots stopped being finite, or their loops could not be closed: simulate one "

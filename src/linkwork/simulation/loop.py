@@ -27,6 +27,7 @@ from linkwork.simulation.actuation import (
     read_output,
     torques_of_actuators,
 )
+from linkwork.simulation.early_end import fastest_joint
 from linkwork.simulation.schedule import Schedule, Stop
 from linkwork.simulation.trajectory import Trajectory
 
@@ -139,14 +140,8 @@ def run(
 
 def early_end(recorder: Recorder, dt: float, step: int) -> str:
     """Words for a simulation that ended early: after which step, and what was fastest when last recorded."""
-    robot, k = recorder.robot, recorder.count - 1
-    fastest = ""
-    if robot.nv and k >= 0:
-        v = recorder.v[k]
-        dof = int(np.abs(v).argmax())
-        joint = next(j for j in robot.joints if dof in range(*robot.v_slice(j.name).indices(robot.nv)))
-        fastest = f"; '{joint.name}' was the fastest joint at {recorder.times[k]:g} s, with {v[dof]:.3g}"
-    return f"not finite after step {step} ({step * dt:g} s){fastest}; try a shorter dt"
+    fastest = fastest_joint(recorder.robot, recorder.times[: recorder.count], recorder.v[: recorder.count])
+    return f"not finite after step {step} ({step * dt:g} s){fastest}"
 
 
 def function_feedback(

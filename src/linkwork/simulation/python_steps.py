@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.errors import NotFinite
 from linkwork.inputs import Auto, ForwardMethod, Integrator
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.stage import Dynamics, StepInputs
@@ -63,7 +64,10 @@ class PythonStepper:
     def step(
         self, q: Array, v: Array, tau: Array, h: float, commands: Array | None = None, act: Array | None = None
     ) -> tuple[Array, Array, Array, Array, Array | None]:
-        """``q``, ``v``, constraint forces, error estimates ``(2, nv)`` and activations after one step of ``h``."""
+        """``q``, ``v``, constraint forces, error estimates ``(2, nv)`` and activations after one step of ``h``.
+
+        NaN where numbers went beyond what floats hold.
+        """
         shapes = self._step.work | {"act": ("na",), "act_rate": ("na",)}
         work = {name: np.zeros(resolve(shape, self._tree)) for name, shape in shapes.items()}
         nc = self.robot.nc
@@ -72,14 +76,24 @@ class PythonStepper:
             found[nc:] = act
         timing = np.array([h, float(commands is not None)])
         inputs = StepInputs(tau, commands, self._wrenches, self._passive, None, timing)
-        self._step.text(self._tree, w, q, v, inputs, found)
         error = work.get("step_error", np.zeros((2, self.robot.nv)))
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._step.text(self._tree, w, q, v, inputs, found)
+        except NotFinite:
+            for x in (w.qs, w.vs, error):
+                x.fill(np.nan)
         return w.qs, w.vs, found[:nc], error, found[nc:] if self.robot.na else None
 
     def _accelerations(
         self, tree: Any, w: Any, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, found: Array
     ) -> None:
-        solution = self.forward_dynamics(q, v, torque, inputs.wrenches)
+        if not (np.isfinite(q).all() and np.isfinite(v).all() and np.isfinite(torque).all()):
+            raise NotFinite("a state or torque at a stage of the step is not finite")
+        try:
+            solution = self.forward_dynamics(q, v, torque, inputs.wrenches)
+        except np.linalg.LinAlgError as error:  # numbers too large for singular values
+            raise NotFinite(str(error)) from None
         a[:] = solution.acceleration
         if solution.multipliers is not None:
             found[: self.robot.nc] = solution.multipliers

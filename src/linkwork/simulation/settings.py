@@ -48,9 +48,10 @@ class StepOptions(TypedDict, total=False):
     """Configuration that stops are made for, ``(nq,)``; by default the first one of `simulate`, the neutral one of
     `rollouts`."""
     regularization: float
-    """Regularization of the proximal iterations, as for `ForwardDynamics`."""
+    """Regularization of the proximal iterations, as for `ForwardDynamics`; by default as `Stepper` says."""
     iterations: int | None
-    """Iterations of the constraint forces; by default one for ``euler``, three for the others."""
+    """Iterations of the constraint forces; by default one for ``euler``, three for the others, and one more of several
+    where rows are redundant."""
     contact: bool | None
     """Whether contact pairs of the robot touch. By default they do, but for those that need coal where it is not
     installed, or a mesh file that was not found: these are left out, with one warning; True makes it an error. True

@@ -24,6 +24,7 @@ from linkwork.simulation.actuation import (
 )
 from linkwork.simulation.contacts import warm_start, warn_of_missed_steps
 from linkwork.simulation.control import ControlledStepper, Controller, as_controller
+from linkwork.simulation.early_end import advice, warn_of_early_end
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.initial import initial_state
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
@@ -78,8 +79,8 @@ def simulate(
 
     Started again from any recorded state (`Trajectory.resume`), it goes on as it did, to the last bit: steps, controls,
     records and projections happen at multiples of ``dt`` on a clock that starts at time zero. Where something stops
-    being finite, it ends there and says why (`Trajectory.ended`); an error of the controller is raised, with what was
-    simulated before as its ``trajectory``.
+    being finite, it ends there and says why: `Trajectory.ended`, and a `SimulationWarning`. An error of the controller
+    is raised, with what was simulated before as its ``trajectory``.
 
     Args:
         robot: The mechanism.
@@ -153,6 +154,9 @@ def simulate(
         raise
     if recorder.contacts is not None and recorder.count:
         warn_of_missed_steps(robot, recorder.contacts[recorder.count - 1], h)
+    if ended:
+        ended += f"; {advice(robot, at, integrator, h, steps.passive)}"
+        warn_of_early_end(robot, ended)
     return recorder.trajectory(settings, ended)
 
 

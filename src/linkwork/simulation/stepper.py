@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.minimal import Minimal
+from linkwork.closure.mobility import has_redundant_rows
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
-from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
+from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite, StateWarning, UnsupportedFeature
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
 from linkwork.kernels.algorithm import Algorithm
@@ -97,8 +98,10 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             the inertia that the joint feels at ``stops_at``, or in five steps, and soft enough to give way. With
             contacts they hold exactly, unless this is ``"soft"``, or for joints that are named here; limits of tendons
             are such springs always.
-        regularization: Regularization of the proximal iterations, as for `ForwardDynamics`.
-        iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others.
+        regularization: Regularization of the proximal iterations, as for `ForwardDynamics`; by default 1e-8, or 1e-7
+            where there are several iterations and rows are redundant.
+        iterations: Iterations of the constraint forces; by default one for ``euler``, three for the others. Several
+            have one more where rows are redundant: it takes back what contradicting rows added to forces.
         stops_at: Configuration that stops are made for, ``(nq,)``; by default the neutral one.
         wrenches: Frames that external wrenches act on, as for `ForwardDynamics`.
         contact: Whether the robot's contact pairs touch, as in `ContactStep`; by default they do, but for those that
@@ -123,7 +126,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         time_constant: TimeConstant = AUTO,
         passive: bool = True,
         limits: JointLimits = True,
-        regularization: float = REGULARIZATION,
+        regularization: float | None = None,
         iterations: int | None = None,
         stops_at: npt.ArrayLike | None = None,
         wrenches: Sequence[str] = (),
@@ -141,7 +144,6 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         if method not in ("auto", "minimal"):
             raise InputError(f"no method {method!r} of compiled steps; there are auto, minimal")
         self.integrator, self.dt = integrator, above_zero(dt, "dt")
-        self.regularization = above_zero(regularization, "regularization")
         bound = any(c.enabled for c in robot.constraints)
         wanted = (1 if integrator == "euler" else 3) if iterations is None else count(iterations, "iterations")
         self.contact = has_contacts(robot, contact, integrator, method)
@@ -150,12 +152,15 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             warn_of_joint_friction(robot)
         self.minimal = minimal = bound and method == "minimal"
         """Whether the state is that of the independent joints."""
-        if method == "minimal" and (iterations is not None or regularization != REGULARIZATION):
+        if method == "minimal" and (iterations is not None or regularization is not None):
             raise InputError("method 'minimal' takes no iterations and no regularization: rows are solved exactly")
         dynamics = "minimal" if minimal else f"lcaba{wanted}" if bound else "aba"
         if (integrator, dynamics) not in STEPS:
             known = sorted({int(d[5]) for i, d in STEPS if i == integrator and d.startswith("lcaba")})
             raise InputError(f"iterations is {wanted}; {integrator} has {' or '.join(map(str, known))}")
+        redundant = bound and wanted > 1 and not (minimal or self.contact) and has_redundant_rows(robot)
+        usual = REDUNDANT_REGULARIZATION if redundant else REGULARIZATION
+        self.regularization = above_zero(usual if regularization is None else regularization, "regularization")
         stopped = robot.neutral() if stops_at is None else stops_at
         stops = joint_limits(limits)
         soft = soft_limits(robot, stops, self.contact)
@@ -187,7 +192,8 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         elif minimal:
             tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE
         elif bound:
-            tree, driven = lcaba_tree_of_compliances(stable, frames), ACTUATION_LCABA_TREE
+            tree = lcaba_tree_of_compliances(stable, frames)._replace(redundant=int(redundant))
+            driven = ACTUATION_LCABA_TREE
         else:
             tree, driven = tree_of(stable, frames), ACTUATION_TREE
         pulled = any(tendon.is_passive for tendon in stable.tendons)
@@ -206,7 +212,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             "time_constant": time_constant,
             "passive": passive,
             "limits": stops,
-            "regularization": self.regularization,
+            "regularization": regularization,
             "iterations": iterations,
             "stops_at": None if stops_at is None else np.array(stops_at),
             "wrenches": frames,

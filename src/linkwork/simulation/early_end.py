@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Why simulations end early: the fastest joint, dampers and springs that are too stiff for the integrator, advice."""
+
+from __future__ import annotations
+
+import warnings
+from math import floor, log10
+
+import numpy as np
+
+from linkwork.closure.mobility import MASSLESS, mobility
+from linkwork.errors import SimulationWarning
+from linkwork.inputs import Integrator
+from linkwork.model.model import Model
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.functions import mass_matrix
+from linkwork.quantities.scales import scales_of
+
+RK4_REAL, RK4_IMAGINARY = 2.785, 2.828
+"""Where the region of stability of ``rk4`` ends on the two axes: pole times step of a damper, of a spring."""
+
+
+def fastest_joint(robot: Model, times: Array, v: Array) -> str:
+    """Words for the fastest joint when a state was last recorded; none where none was."""
+    if not robot.nv or not len(v):
+        return ""
+    dof = int(np.abs(v[-1]).argmax())
+    return f"; '{_joint_of(robot, dof)}' was the fastest joint at {times[-1]:g} s, with {v[-1][dof]:.3g}"
+
+
+def advice(robot: Model, q: Array, integrator: Integrator, dt: float, passive: bool) -> str:
+    """What helps a simulation from ``q`` that ended early: another integrator, or a shorter step.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration at the start, ``(nq,)``.
+        integrator: How steps are made.
+        dt: Time of one step, in seconds.
+        passive: Whether springs and dampers act.
+    """
+    if integrator == "dopri5":
+        return "a dead center, a stop or a stiff damper may be there: try integrator='euler', or a larger tolerance"
+    if integrator == "rk4" and passive:
+        rate, damped = _largest_eigenvalue(robot, q, robot.damping)
+        square, sprung = _largest_eigenvalue(robot, q, robot.stiffness)
+        for what, pole, most in (
+            (f"damper of joint '{damped}' has a pole at {-rate:.2g} 1/s", rate, RK4_REAL),
+            (f"spring of joint '{sprung}' has poles at ±{square**0.5:.2g}i 1/s", square**0.5, RK4_IMAGINARY),
+        ):
+            if pole * dt > most:
+                return (
+                    f"the {what}, and rk4 is unstable beyond {most:.3g} / dt: try integrator='euler', which takes "
+                    f"springs and dampers implicitly, or dt={_rounded_down(most / pole):g}"
+                )
+    return "try a shorter dt"
+
+
+def warn_of_early_end(robot: Model, ended: str) -> None:
+    """Warn that the simulation a user called ended early."""
+    warnings.warn(f"the simulation of '{robot.name}' ended early: {ended}", SimulationWarning, stacklevel=4)
+
+
+def _largest_eigenvalue(robot: Model, q: Array, coefficients: Array) -> tuple[float, str]:
+    """Of ``M^-1 diag(coefficients)`` in the motions that loops allow, and the joint that has most part in it."""
+    if not coefficients.any():
+        return 0.0, ""
+    free = mobility(robot, q).freedom
+    M = mass_matrix(robot, q) + MASSLESS * np.diag(scales_of(robot).joints)
+    inverse = np.linalg.inv(np.linalg.cholesky(free.T @ M @ free))
+    values, vectors = np.linalg.eigh(inverse @ (free.T * coefficients) @ free @ inverse.T)
+    if not len(values):
+        return 0.0, ""
+    motion = free @ (inverse.T @ vectors[:, -1])
+    return float(values[-1]), _joint_of(robot, int((coefficients * motion * motion).argmax()))
+
+
+def _joint_of(robot: Model, dof: int) -> str:
+    """The joint that a degree of freedom belongs to."""
+    return next(j.name for j in robot.joints if dof < robot.v_slice(j.name).stop)
+
+
+def _rounded_down(x: float) -> float:
+    """The largest number of one digit that is not above ``x``."""
+    unit = 10.0 ** floor(log10(x))
+    return floor(x / unit) * unit
