@@ -53,11 +53,9 @@ GROWTH = 50.0
 NEGLIGIBLE = RANK**2
 """Combinations of rows whose squared norm is less than this part of their own (`scales`) are zero, as in `kkt`."""
 AGREES = 1e-9
-"""Accelerations of derivatives and of forward dynamics may differ by this part of what forces do; and in single
-precision, by `SINGLE_AGREES`."""
+"""Accelerations of derivatives and of forward dynamics may differ by this part of what accelerations and forces do."""
 SINGLE_AGREES = 1e-2
-INEXACT = 1e-6
-"""Forward dynamics that differs by more from the solution by singular values is a warning."""
+"""The same in single precision."""
 
 _UNSET = np.zeros(0)
 
@@ -237,7 +235,9 @@ class ConstrainedDerivatives(RecordEvaluator):
 
     # Checks of results ---------------------------------------------------------------------------
 
-    def _verified(self, state: Mapping[str, Any], P: Sequence[Any], result: ConstrainedJacobians) -> ConstrainedJacobians:
+    def _verified(
+        self, state: Mapping[str, Any], P: Sequence[Any], result: ConstrainedJacobians
+    ) -> ConstrainedJacobians:
         """The result, of which states in doubt are computed again.
 
         Raises an error where the method needs rows that are independent and they are not.
@@ -252,7 +252,7 @@ class ConstrainedDerivatives(RecordEvaluator):
         if doubtful.any():
             self._recompute(state, result, doubtful)
             if solution is not None:
-                self._warn_if_inexact(np.where(doubtful, self._difference(result, solution), 0.0))
+                self._warn_if_inexact(np.where(doubtful, self._difference(result, solution), 0.0), agrees)
         if METHODS[self.method].hard and self.method != "pv_early" and not METHODS[self.method].closed:
             if not (result.pivot > LEAST_PIVOT).all():
                 raise SingularConstraints(
@@ -296,8 +296,8 @@ class ConstrainedDerivatives(RecordEvaluator):
             for name, x in found.items():
                 getattr(result, name)[k] = x
 
-    def _warn_if_inexact(self, difference: Array) -> None:
-        if (difference > INEXACT).any():
+    def _warn_if_inexact(self, difference: Array, agrees: float) -> None:
+        if (difference > agrees).any():
             warnings.warn(
                 f"forward dynamics of '{self.robot.name}' by {self.method} is off by {difference.max():.2g} of what "
                 "forces do, where rows are dependent up to rounding: derivatives are those of the exact solution, "

@@ -110,7 +110,6 @@ def dense_derivatives(
     half = np.linalg.inv(L).T  # F^-T
     rows = p.J @ half
     cut = rank_tolerance(robot, state["q"], p.J, S[:, None] * rows, S)
-    S = np.where(np.square(rows).sum(axis=1) > cut**2 * scales_of(robot).rows, S, 0.0)  # zero rows have no forces
     B = S[:, None] * rows
     U, s, Vt = np.linalg.svd(B)
     rank = int((s > cut * s.max(initial=0.0)).sum())
@@ -133,6 +132,9 @@ def dense_derivatives(
     dalpha = dfree @ V2 @ V2.T - turned @ alpha_free + dplus @ (S * p.k) + (plus @ (S[:, None] * p.dk[0])).T
     da_dq = half @ (dalpha - 0.5 * phi @ alpha).T
     df_dq = S[:, None] * (np.swapaxes(dplus, -1, -2) @ (alpha - alpha_free) + (dalpha - dfree) @ plus).T
+
+    zero = np.square(rows).sum(axis=1) <= cut**2 * scales_of(robot).rows
+    df_dq[zero] = 0.0  # as forces of these rows
 
     da_dtau, df_dtarget = half @ (V2 @ V2.T) @ half.T, (S[:, None] * (plus.T @ plus)) * S
     return {

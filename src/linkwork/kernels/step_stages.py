@@ -2,9 +2,9 @@
 """Stages of Runge-Kutta steps as texts of their own: what derivatives of steps of large robots are chained of.
 
 A step is ``n`` stages and an end (`steps.runge_kutta`). With ``x`` the coordinates of a stage relative to ``q`` and
-``v`` the velocities there, a stage gives their rates ``X`` and ``A``, and the end the state at ``x`` and ``v``. The first
-stage is at ``q``: ``x`` is zero, and loops are closed there. Corrections that close the loops of later ones start from
-constraints at ``q``, which a step has of the stage before.
+``v`` the velocities there, a stage gives their rates ``X`` and ``A``, and the end the state at ``x`` and ``v``. The
+first stage is at ``q``: ``x`` is zero, and loops are closed there. Corrections that close the loops of later stages
+start from constraints at ``q``, where a step has those of the stage before.
 """
 
 from __future__ import annotations
