@@ -214,3 +214,29 @@ def test_casadi_solves_for_torques(tmp_path: Path) -> None:
     x = casadi.MX.sym("x", robot.nv)
     solve = casadi.rootfinder("solve", "newton", {"x": x, "g": f(q, v, x) - a})
     assert_close(np.array(solve(x0=np.zeros(robot.nv))["x"]).ravel(), tau, 1e-8)
+
+
+@pytest.mark.parametrize("kind", ["tree", "loop"])
+def test_casadi_has_exact_hessians(tmp_path: Path, kind: str) -> None:
+    casadi = pytest.importorskip("casadi")
+    robot, fd, inputs, _ = tree_case("forward_dynamics") if kind == "tree" else loop_case("prox_bbo")
+    f = casadi.external("f", built(lw.export_casadi(fd, tmp_path / "f.c")))
+    x = casadi.MX.sym("x", robot.nq + 2 * robot.nv)
+    a = f(*casadi.vertsplit(x, [0, robot.nq, robot.nq + robot.nv, robot.nq + 2 * robot.nv]))
+    cost = casadi.dot(a if kind == "tree" else a[0], casadi.DM(np.arange(1.0, robot.nv + 1)))
+    gradient = casadi.Function("g", [x], [casadi.gradient(cost, x)])
+    hessian = np.array(casadi.Function("H", [x], [casadi.hessian(cost, x)[0]])(np.concatenate(inputs)))
+
+    def along(t: float) -> Any:
+        return np.array([np.array(gradient(np.concatenate(inputs) + t * e)).ravel() for e in np.eye(len(hessian))])
+
+    h = 1e-4
+    differences = (8 * (along(h) - along(-h)) - (along(2 * h) - along(-2 * h))) / (12 * h)
+    assert_close(hessian, differences, 1e-9 if kind == "tree" else 1e-6)  # of iterations, gradients have eight digits
+
+
+def test_second_derivatives_that_would_be_too_large_are_left_out(tmp_path: Path) -> None:
+    _, fd, _, _ = tree_case("forward_dynamics")
+    whole = lw.export_casadi(fd, tmp_path / "f.c").operations
+    most = sum(whole["fwd1_adj1"].values()) - 1
+    assert "fwd1_adj1" not in lw.export_casadi(fd, tmp_path / "f.c", max_operations=most).operations

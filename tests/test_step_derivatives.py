@@ -15,6 +15,7 @@ from dual_numbers import directional
 from linkwork import zoo
 from linkwork.inputs import ParameterName
 from linkwork.kernels.steps import single
+from linkwork.simulation.stage_derivatives import StageDerivatives
 from states import assert_close
 
 INTEGRATORS = ("euler", "rk4", "dopri5")
@@ -61,6 +62,33 @@ def test_steps_against_differences(integrator: Any, kind: Any) -> None:
     found = stepper.derivatives(q, v, tau)
     wanted = differences(stepper, q, v, tau)
     assert_close(np.concatenate([found.A, found.B], axis=-1), wanted, 2e-8)
+
+
+@pytest.mark.parametrize(
+    ("integrator", "kind"), [("rk4", "tree"), ("rk4", "minimal"), ("dopri5", "auto"), ("rk4", "driven")]
+)
+def test_derivatives_chained_from_stages_are_those_of_the_step(integrator: Any, kind: str) -> None:
+    robot, q, v, tau = tree_state() if kind == "tree" else loop_state()
+    if kind == "driven":
+        robot = replace(robot, actuators=(lw.Actuator("servo", robot.joint_names[0], (2.0,), bias=(0.1, -3.0, -0.4)),))
+    stepper = lw.Stepper(robot, integrator, dt=1e-2, method="minimal" if kind == "minimal" else "auto")
+    commands = np.array([0.7]) if kind == "driven" else None
+    whole = stepper.derivatives(q, v, tau, commands=commands)
+    stepper.derivatives._stages = StageDerivatives(stepper)
+    found = stepper.derivatives(np.stack([q, q]), v, tau, commands=commands)
+    assert_close(found.A[1], whole.A, 1e-12)
+    assert_close(found.B[1], whole.B, 1e-12)
+    if kind == "driven":
+        assert_close(found.B_commands[1], whole.B_commands, 1e-12)
+
+
+def test_steps_whose_program_would_be_too_large_are_differentiated_stage_by_stage() -> None:
+    robot, q, v, tau = loop_state()
+    small = lw.Stepper(robot, "dopri5", dt=1e-2).compile(max_operations=4000)
+    wanted = lw.Stepper(robot, "dopri5", dt=1e-2).derivatives(q, v, tau)
+    with pytest.raises(lw.ProgramTooLarge):
+        small.jvp(q, v, tau, v, v, v)
+    assert_close(small.derivatives(q, v, tau).A, wanted.A, 1e-12)
 
 
 @pytest.mark.parametrize("kind", ["tree", "minimal", "auto"])
@@ -460,6 +488,16 @@ def test_a_hanging_pendulum_is_an_oscillator() -> None:
     assert abs(stiffness - slope) < 1e-9 * abs(slope)
     step = lw.linearize(robot, np.zeros(1), dt=1e-2)
     assert np.abs(np.linalg.eigvals(step.A)).max() < 1 + 1e-9  # semi-implicit Euler keeps oscillations
+
+
+@pytest.mark.parametrize("coordinates", ["minimal", "projected", "all"])
+def test_linearize_warns_of_loops_that_are_open(coordinates: Any) -> None:
+    robot, q, v, _ = loop_state()
+    off = q + np.array([0.0, 0.6, 0.0])
+    with pytest.warns(lw.StateWarning, match="a loop of .* is open by"):
+        lw.linearize(robot, off, coordinates=coordinates)
+    with pytest.warns(lw.StateWarning, match="v opens a loop"):
+        lw.linearize(robot, q, v + 1.0, coordinates=coordinates)
 
 
 def test_what_linearize_refuses() -> None:

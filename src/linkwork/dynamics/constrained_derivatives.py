@@ -4,11 +4,17 @@
 All exact methods solve one problem and have the same derivatives, at whatever state the robot is in: loops open or
 closed, rows redundant or not. Shallow trees have them by paths (`constrained_derivatives` of the kernels), deep ones by
 articulated bodies (`constrained_articulated_derivatives`).
+
+Accelerations of the factor that derivatives are made with are compared with the solution of forward dynamics at every
+call. Where they differ, and where the rank of the rows is in doubt, derivatives are those of singular values
+(`dense_derivatives`), whose rank is that of `kkt`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,16 +22,19 @@ import numpy.typing as npt
 
 from linkwork.closure.assembly import which_enabled, which_holonomic
 from linkwork.closure.mobility import loop_rounding
-from linkwork.closure.tolerances import LEAST_PIVOT, OPEN, ROUNDED
+from linkwork.closure.tolerances import LEAST_PIVOT, OPEN, RANK, ROUNDED
 from linkwork.compilers.program import Program
+from linkwork.dynamics.dense_derivatives import dense_derivatives
 from linkwork.dynamics.derivatives import FEWER, ForwardDerivatives
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
 from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.row_dependence import rows_depend
-from linkwork.errors import SingularConstraints, UnsupportedFeature
+from linkwork.errors import SingularConstraints, StateWarning, UnsupportedFeature
 from linkwork.inputs import ForwardMethod, above_zero
 from linkwork.kernels.constrained_articulated_derivatives import CONSTRAINED_ARTICULATED_DERIVATIVES
+from linkwork.kernels.constrained_columns import INPUTS
 from linkwork.kernels.constrained_derivatives import CONSTRAINED_DERIVATIVES
+from linkwork.kernels.orthogonal_rows import DOUBTLESS
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.plans.constrained_articulated_derivatives import constrained_articulated_tree, constrained_products
@@ -41,8 +50,12 @@ SINGLE_DEPENDENT = 1e-5
 """The same in single precision."""
 GROWTH = 50.0
 """How many times rounding a sum of rows may be off (`kernels.orthogonal_rows`)."""
-NEGLIGIBLE = 1e-18
-"""Pivots below this part of the inverse inertia that a row feels (`scales`) are rounding errors of a row of zeros."""
+NEGLIGIBLE = RANK**2
+"""Combinations of rows whose squared norm is less than this part of their own (`scales`) are zero, as in `kkt`."""
+AGREES = 1e-9
+"""Accelerations of derivatives and of forward dynamics may differ by this part of what accelerations and forces do."""
+SINGLE_AGREES = 1e-2
+"""The same in single precision."""
 
 _UNSET = np.zeros(0)
 
@@ -94,6 +107,8 @@ class ConstrainedDerivatives(RecordEvaluator):
         wrenches: Names of the frames that external wrenches act on; they are held in the axes of these frames.
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
+        forward_dynamics: The evaluator whose derivatives these are, if there is one: accelerations are compared with
+            its solution.
     """
 
     record: ClassVar[type[Any]] = ConstrainedJacobians
@@ -107,6 +122,7 @@ class ConstrainedDerivatives(RecordEvaluator):
         wrenches: Sequence[str] = (),
         parameters: ParameterNames | ParameterInputs = (),
         threads: int | None = None,
+        forward_dynamics: Any = None,
     ) -> None:
         if not METHODS[method].exact:
             raise UnsupportedFeature(
@@ -115,6 +131,9 @@ class ConstrainedDerivatives(RecordEvaluator):
             )
         self.method = method
         self.regularization = above_zero(regularization, "regularization")
+        self._forward_dynamics = copy(forward_dynamics)
+        if forward_dynamics is not None:
+            self._forward_dynamics._unchecked = False  # states are checked where forward dynamics is asked for
         self._softness = self._weights = self._no_target = self._cut = _UNSET
         self._row_scale = self._row_units = _UNSET
         frames = frame_names(wrenches)
@@ -127,6 +146,7 @@ class ConstrainedDerivatives(RecordEvaluator):
             "method": method,
             "regularization": self.regularization,
             "wrenches": frames,
+            "forward_dynamics": forward_dynamics,
         }
         super().__init__(robot, "forward_dynamics_derivatives", program, arguments, frames, threads, parameters)
 
@@ -156,7 +176,9 @@ class ConstrainedDerivatives(RecordEvaluator):
         rounded = (OPEN * loop_rounding(robot)) ** 2
         least = DEPENDENT if dtype == "float64" else SINGLE_DEPENDENT
         noise = (GROWTH * float(np.finfo(dtype).eps)) ** 2
-        self._cut = np.array([max(least, rounded), noise, max(NEGLIGIBLE, rounded), OPEN, ROUNDED], dtype=dtype)
+        doubtless = DOUBTLESS**2 if dtype == "float64" else 0.0
+        zero = max(NEGLIGIBLE, rounded)
+        self._cut = np.array([max(least, rounded), noise, zero, OPEN, ROUNDED, doubtless], dtype=dtype)
         self._row_scale = scales_of(robot).rows.astype(dtype)
         closing = which_enabled(robot) & which_holonomic(robot)
         self._row_units = np.where(closing, 1 / typical_row_units(robot), 0.0).astype(dtype)
@@ -200,18 +222,37 @@ class ConstrainedDerivatives(RecordEvaluator):
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         P = self._given_parameters(parameters) if parameters else self._own_parameters
+        state = {"q": q, "v": v, "tau": tau, "wrenches": wrenches, "target": target}
         if out is None and wrenches is target is None and self._cut.size:
             held = self._held_inputs()
             made = self._new_results(q, v, tau, self._no_wrenches, *held, *P)
             if type(made) is ConstrainedJacobians:
-                return self._verified(made)
+                return self._verified(state, P, made)
         typed = self._for_type_of([q, v, tau, wrenches, target, *self._outputs(out), *parameters.values()])
         arrays = typed._all_inputs(typed._inputs((q, v, tau, wrenches, target)), P)
         outputs = typed.runner.evaluate(arrays, self._outputs(out))
-        return self._verified(ConstrainedJacobians(*outputs))
+        return self._verified(state, P, ConstrainedJacobians(*outputs))
 
-    def _verified(self, result: ConstrainedJacobians) -> ConstrainedJacobians:
-        """Raise an error where the method needs rows that are independent and they are not."""
+    # Checks of results ---------------------------------------------------------------------------
+
+    def _verified(
+        self, state: Mapping[str, Any], P: Sequence[Any], result: ConstrainedJacobians
+    ) -> ConstrainedJacobians:
+        """The result, of which states in doubt are computed again.
+
+        Raises an error where the method needs rows that are independent and they are not.
+        """
+        if self._backend.name == "cuda" or self.method == "pv_soft":
+            return result
+        solution = self._solution(state, P)
+        doubtful = result.pivot[..., 0] < 0
+        if solution is not None:
+            agrees = AGREES if result.a.dtype == np.float64 else SINGLE_AGREES
+            doubtful = doubtful | (self._difference(result, solution) > agrees)
+        if doubtful.any():
+            self._recompute(state, result, doubtful)
+            if solution is not None:
+                self._warn_if_inexact(np.where(doubtful, self._difference(result, solution), 0.0), agrees)
         if METHODS[self.method].hard and self.method != "pv_early" and not METHODS[self.method].closed:
             if not (result.pivot > LEAST_PIVOT).all():
                 raise SingularConstraints(
@@ -220,12 +261,59 @@ class ConstrainedDerivatives(RecordEvaluator):
                 )
         return result
 
-    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
-        if not METHODS[self.method].hard:
+    def _solution(self, state: Mapping[str, Any], P: Sequence[Any]) -> Array | None:
+        """Accelerations of forward dynamics."""
+        if self._forward_dynamics is None:
             return None
+        parameters = dict(zip(self.parameters, P, strict=True))
+        found: Array = self._forward_dynamics(**state, **parameters).acceleration
+        return found
+
+    def _difference(self, result: ConstrainedJacobians, solution: Array) -> Array:
+        """What accelerations differ by, as a part of what accelerations and constraint forces do."""
+        scales = scales_of(self.robot)
+        size = np.square(result.a) @ scales.joints + np.square(result.f) @ scales.rows
+        part = np.square(result.a - solution) @ scales.joints / np.where(size > 0, size, 1.0)
+        difference: Array = np.sqrt(part)
+        return difference
+
+    def _recompute(self, state: Mapping[str, Any], result: ConstrainedJacobians, doubtful: Array) -> None:
+        """Overwrite results of the states in doubt by those of singular values."""
+        if self.parameters:
+            raise SingularConstraints(
+                f"the rank of the constraints of '{self.robot.name}' is a close call, and its derivatives are computed "
+                "by singular values, which know no parameters as inputs: change the robot, robot.with_parameters(...)"
+            )
+        lead = result.a.shape[:-1]
+        R = row_regularization(self.robot, self.regularization)
+        none = {"wrenches": np.zeros((len(self.frames), 6)), "target": np.zeros(self.robot.nc)}
+        width = {"wrenches": 2}
+        given = {name: np.asarray(none[name] if x is None else x, dtype=np.float64) for name, x in state.items()}
+        full = {name: np.broadcast_to(x, (*lead, *x.shape[x.ndim - width.get(name, 1) :])) for name, x in given.items()}
+        for k in zip(*np.nonzero(np.atleast_1d(doubtful)), strict=True) if lead else ((),):
+            one = {name: x[k] for name, x in full.items()}
+            found = dense_derivatives(self.robot, one, self.frames, R, self.regularization)
+            for name, x in found.items():
+                getattr(result, name)[k] = x
+
+    def _warn_if_inexact(self, difference: Array, agrees: float) -> None:
+        if (difference > agrees).any():
+            warnings.warn(
+                f"forward dynamics of '{self.robot.name}' by {self.method} is off by {difference.max():.2g} of what "
+                "forces do, where rows are dependent up to rounding: derivatives are those of the exact solution, "
+                "which 'kkt' finds",
+                StateWarning,
+                stacklevel=4,
+            )
+
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
+        held = len(INPUTS)
 
         def verify(arrays: Sequence[Array]) -> None:
-            self._verified(ConstrainedJacobians(*arrays[-len(ConstrainedJacobians._fields) :]))
+            state = dict(zip(INPUTS, arrays, strict=False))
+            state = {name: state[name] for name in ("q", "v", "tau", "wrenches", "target")}
+            outputs = ConstrainedJacobians(*arrays[-len(ConstrainedJacobians._fields) :])
+            self._verified(state, arrays[held : held + len(self.parameters)], outputs)
 
         return verify
 
@@ -250,4 +338,5 @@ def forward_derivatives(fd: Any) -> ForwardDerivatives | ConstrainedDerivatives:
         regularization=fd.regularization,
         wrenches=fd.frames,
         parameters=fd._parameter_inputs,
+        forward_dynamics=fd,
     )

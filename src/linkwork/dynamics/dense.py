@@ -31,6 +31,21 @@ Near a dead center accelerations are what loops are open by, times gains, over a
 throw a mechanism off its branch within 1e-8 of it. Left out, rows come back as soon as the motion has passed."""
 
 
+def row_weights(R: Array, mu: float) -> Array:
+    """What rows count by, the root of ``mu / R``; zero for rows that are not enabled."""
+    result: Array = np.where(R < OFF, np.sqrt(mu / np.maximum(R, 1e-300)), 0.0)
+    return result
+
+
+def rank_tolerance(robot: Model, q: Any, J: Array, B: Array, scale: Array) -> Array:
+    """The part of the largest below which singular values of ``B = scale J L^-T`` are zeros, ``(...)``."""
+    unitless = B / np.sqrt(scales_of(robot).rows)[..., None] / np.where(scale > 0, scale, 1.0)[..., None]
+    s = np.linalg.svd(unitless, compute_uv=False)
+    cut = np.where(s.max(axis=-1, initial=0.0) > 0, rank_cut(robot, q, s, J), 0.0)
+    result: Array = np.where(cut > RANK, cut, KKT_RANK)
+    return result
+
+
 def solve_kkt(
     robot: Model, q: Any, v: Any, tau: Any, wrenches: dict[str, Any], R: Array, mu: float, target: Any
 ) -> tuple[Array, Array]:
@@ -48,7 +63,7 @@ def solve_kkt(
     for frame, wrench in wrenches.items():
         force = force + (np.swapaxes(frame_jacobian(robot, q, frame), -1, -2) @ wrench[..., None])[..., 0]
     on = R < OFF
-    scale = np.where(on, np.sqrt(mu / np.maximum(R, 1e-300)), 0.0)
+    scale = row_weights(R, mu)
     # With M = L L', B = scale J L^-T and f = M^-1 force: a = f + L^-T y, the shortest y with B y = scale (k - J f)
     L = mass_factor(robot, q)
     try:
@@ -58,10 +73,7 @@ def solve_kkt(
     B = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2) * scale[..., None]
     if not np.isfinite(B).all():
         raise singular_mass_matrix(robot, M)
-    unitless = B / np.sqrt(scales_of(robot).rows)[..., None] / np.where(scale > 0, scale, 1.0)[..., None]
-    s = np.linalg.svd(unitless, compute_uv=False)
-    cut = np.where(s.max(axis=-1, initial=0.0) > 0, rank_cut(robot, q, s, J), 0.0)
-    inverse = np.linalg.pinv(B, rcond=np.where(cut > RANK, cut, KKT_RANK))
+    inverse = np.linalg.pinv(B, rcond=rank_tolerance(robot, q, J, B, scale))
     y = inverse @ (scale[..., None] * (k[..., None] - J @ free))
     a = (free + np.linalg.solve(np.swapaxes(L, -1, -2), y))[..., 0]
     multipliers = scale * (np.swapaxes(inverse, -1, -2) @ y)[..., 0]

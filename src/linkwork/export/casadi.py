@@ -49,7 +49,8 @@ class CasadiProgram:
     entries: Mapping[str, int]
     """Entries of each block of the Jacobian that are not zero in all states, ``jac_a_q`` for instance."""
     operations: Mapping[str, OperationCount]
-    """Of each function: ``f``, ``fwd1``, ``adj1``, ``jac``; of a Jacobian in groups of columns, of one group."""
+    """Of each function: ``f``, ``fwd1``, ``adj1``, ``jac``, ``fwd1_adj1``; of a Jacobian in groups of columns, of one
+    group. ``fwd1_adj1``, second derivatives, is absent where it would be too large."""
     groups: int
     """Forward products that the Jacobian takes; 0 where it is a straight line."""
 
@@ -65,7 +66,8 @@ def export_casadi(
 ) -> CasadiProgram:
     """Write an evaluator and its derivatives as C99 with the interface of CasADi's external functions.
 
-    The file has ``f`` itself, its Jacobian ``jac_f`` with exact patterns, and its products ``fwd1_f`` and ``adj1_f``.
+    The file has ``f`` itself, its Jacobian ``jac_f`` with exact patterns, its products ``fwd1_f`` and ``adj1_f``, and
+    ``fwd1_adj1_f``, which Hessians are made of, unless that has more than ``max_operations``.
     Compile it (``cc -O2 -shared -fPIC arm.c -o arm.so -lm``) and load it with ``casadi.external("arm", "./arm.so")``:
     CasADi then uses these derivatives. They are by coordinates: of ``q`` by its ``nq`` numbers.
 
@@ -106,6 +108,8 @@ def export_casadi(
             "adj1": OperationCount.of_trace(found.reverse),
             "jac": OperationCount.of_trace(found.jacobian or found.forward),
         }
+        if found.second is not None:
+            counts["fwd1_adj1"] = OperationCount.of_trace(found.second)
     header = source.with_suffix(".h")
     write_text(header, _header(evaluator, called, texts, counts))
     write_text(source, _source(header.name, texts))
@@ -186,6 +190,19 @@ def _derivative_texts(name: str, found: Differentiated, given: Sequence[str]) ->
             _text(f"adj1_{name}_program", found.reverse, back),
         ),
     ]
+    if found.second is not None:
+        nominal = tuple(
+            Slot(f"out_adj_{x.name}", Pattern.empty(x.pattern.rows, x.pattern.columns)) for x in found.inputs
+        )
+        along = tuple(
+            replace(x, name=f"fwd_{x.name}", array=None if x.array is None else f"fwd_{x.name}", places=None)
+            for x in back
+        )
+        twice = (*back, *nominal, *along)
+        ends = tuple(Slot(f"fwd_adj_{x.name}", x.pattern, f"fwd_adj_{x.name}", x.pattern.size) for x in found.inputs)
+        result.append(
+            CasadiText(f"fwd1_adj1_{name}", twice, ends, _text(f"fwd1_adj1_{name}_program", found.second, twice))
+        )
     if found.jacobian is None:
         return [*result, CasadiText(f"jac_{name}", state, blocks, forward, found)]
     return [*result, CasadiText(f"jac_{name}", state, blocks, _text(f"jac_{name}_program", found.jacobian, state))]

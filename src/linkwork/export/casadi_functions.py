@@ -8,6 +8,9 @@
 | adj1_f   | x, out_y, adj_y                 | adj_x = (dy/dx)' adj_y: reverse sweep                                 |
 | jac_f    | x, out_y                        | jac_y_x = dy/dx, for each output all inputs, with exact patterns      |
 
+``fwd1_adj1_f`` has second derivatives, forward over reverse: it takes what ``adj1_f`` takes and returns, and directions
+of the former, and gives ``fwd_adj_x``.
+
 Derivatives are by coordinates, as CasADi takes them: of ``q`` by its ``nq`` numbers, quaternions included.
 Matrices have CasADi's order, column by column. Iterations are differentiated at their end, where constraint forces do
 not change any more: one iteration from the forces in ``out_multipliers``.
@@ -27,6 +30,7 @@ from linkwork.errors import ProgramTooLarge
 from linkwork.export.patterns import Pattern, column_groups
 from linkwork.kernels.algorithm import resolve
 from linkwork.model.expressions import INPUT, Symbol
+from linkwork.quantities.counts import OperationCount
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class Differentiated:
     """Whether derivatives read the forces at which iterations ended."""
     forward: Trace
     reverse: Trace
+    second: Trace | None
+    """The forward sweep over the reverse one; None where it is too large."""
     jacobian: Trace | None
     """None where it is too large: then `groups` of columns are found by forward products."""
     patterns: tuple[tuple[Pattern, ...], ...]
@@ -155,7 +161,9 @@ def differentiated(
     patterns, whole = _jacobian(traced, inputs, outputs, by, of, limit)
     reads = "multipliers" in numbers and _reads(ahead, numbers["multipliers"])
     groups = () if whole is not None else tuple(_groups(patterns, inputs))
-    return Differentiated(tuple(inputs), tuple(outputs), reads, ahead, back, whole, patterns, groups)
+    twice = _second(back, inputs, outputs, by, numbers["multipliers"] if reads else None)
+    second = twice if OperationCount.of_trace(twice).total <= limit else None
+    return Differentiated(tuple(inputs), tuple(outputs), reads, ahead, back, second, whole, patterns, groups)
 
 
 def _forward(
@@ -193,6 +201,33 @@ def _reverse(
         for x, places in zip(inputs, by, strict=True)
     )
     return Trace("adj1", graph, (*traced.inputs, *arrays), results)
+
+
+def _second(
+    reverse: Trace,
+    inputs: Sequence[CasadiArray],
+    outputs: Sequence[CasadiArray],
+    by: Sequence[Sequence[Place]],
+    multipliers: int | None,
+) -> Trace:
+    """Rates of `_reverse` along its inputs: arguments, seeds and, where derivatives read them, forces."""
+    graph, first = reverse.graph, len(reverse.inputs)
+    seeds = range(first - len(outputs), first)
+    moving = [(f"fwd_{x.name}", tuple(places)) for x, places in zip(inputs, by, strict=True)]
+    moving += [
+        (f"fwd_adj_{y.name}", tuple((k, j) for j in range(y.pattern.size))) for k, y in zip(seeds, outputs, strict=True)
+    ]
+    if multipliers is not None:
+        size = reverse.inputs[multipliers][1]
+        moving.append(("fwd_out_multipliers", tuple((multipliers, j) for j in range(size))))
+    directions = {
+        place: graph.input(first + k, j) for k, (_, places) in enumerate(moving) for j, place in enumerate(places)
+    }
+    rates = iter(tangents(graph, [s for _, symbols in reverse.outputs for s in symbols], directions))
+    results = tuple(
+        (f"fwd_{name}", tuple(graph.symbol(next(rates)) for _ in symbols)) for name, symbols in reverse.outputs
+    )
+    return Trace("fwd1_adj1", graph, (*reverse.inputs, *((name, len(places)) for name, places in moving)), results)
 
 
 def _jacobian(

@@ -69,7 +69,7 @@ from linkwork.kernels.constraints import CLOSURE, RATES
 from linkwork.kernels.coupling_derivatives import coupling_force_derivatives
 from linkwork.kernels.dependent_rows import DEPENDENT_ROWS, add_internal_force_derivatives, subtract_fit_derivative
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.orthogonal_rows import ORTHOGONAL, inverse_of_rows, orthogonal_rows
+from linkwork.kernels.orthogonal_rows import ORTHOGONAL, inverse_of_rows, marked_pivot, orthogonal_rows
 from linkwork.kernels.panels import (
     ZERO,
     entries,
@@ -301,7 +301,7 @@ def constrained_articulated_derivatives(
     setup_rows(tree, w, q, v, target)
     set_row_columns(tree, w)
     least = orthogonal_rows(tree, w, softness, regularization, cut, row_scale, row_units)
-    pivot[0] = least
+    pivot[0] = marked_pivot(w, least)
     inverse_of_rows(tree, w, least, w.X)
     for c in range(0, tree.nrow_columns, LINE):
         accelerate_columns(tree, w, c, w.Qr, w.Wr)

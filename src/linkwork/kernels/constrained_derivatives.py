@@ -77,6 +77,7 @@ from linkwork.kernels.joints import dof_of
 from linkwork.kernels.orthogonal_rows import (
     ORTHOGONAL,
     inverse_of_rows,
+    marked_pivot,
     orthogonal_rows,
 )
 from linkwork.kernels.panels import ZERO, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
@@ -282,7 +283,7 @@ def constrained_derivatives(
     setup_rows(tree, w, q, v, target)
     rows_by_factor(tree, w)
     least = orthogonal_rows(tree, w, softness, regularization, cut, row_scale, row_units)
-    pivot[0] = least
+    pivot[0] = marked_pivot(w, least)
     inverse_of_rows(tree, w, least, w.X)
     solve_constrained(tree, w, tau, a, f)
     acceleration_columns(tree, w, v, a, 1)

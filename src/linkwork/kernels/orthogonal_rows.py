@@ -15,9 +15,15 @@ A pivot that is nothing but rounding is zero: its row depends on rows before it,
 and where right-hand sides contradict each other, ``P'`` takes off by what: X is the pseudoinverse in this metric, the
 limit of proximal iterations with R.
 
-On loops that are open by little, less than `ROUNDED`, rows that are dependent on closed loops are so nearly: what is
-not more than `OPEN` times the gap counts as zero, as in `closure.mobility.rank_cut`. Rows that nothing moves there have
-no forces, and no part in ``N``.
+Which pivots count as zero is decided as singular values are (`closure.mobility.rank_cut`): a combination ``z`` of rows
+whose norm is a part ``cut`` of its own, ``|z J| <= cut |z|``, bounds the least singular value by ``cut``. The norm of
+``z`` counts, not that of the row that it began with: where short rows come before long ones, combinations are long, and
+what rounding of numbers in a file leaves of a dependent row is as long as a row. On loops that are open by little, less
+than `ROUNDED`, what is not more than `OPEN` times the gap counts as zero, too. Structurally zero rows have no forces,
+and no part in ``N``.
+
+A row that is left out changes the others by its remainder, and a rank that is a close call may not be that of singular
+values: such factors are marked, ``doubt``, and solved by singular values instead (`dynamics.dense_derivatives`).
 
 | symbol | meaning                                                                            |
 |--------|------------------------------------------------------------------------------------|
@@ -27,7 +33,11 @@ no forces, and no part in ``N``.
 | root   | norms of the rows                                                                  |
 | pivot  | 1 / squared norm of orthogonal rows; zero where a row depends on others            |
 | null   | 1 where a row depends on others, else 0                                            |
+| zero   | square of the part of a combination below which it counts as zero                  |
+| size   | squared norms of combinations, in units of rows                                    |
 | floor  | squared norms of rows that count as zero                                           |
+| clear  | least squared norm of an independent combination, as a part of its size            |
+| doubt  | square of what left-out rows change in others; in the end, 1 where it is too much  |
 | part   | pivots that count as zero, as a part of the squared norm of the row                |
 | share  | parts of one orthogonal row in those after it                                      |
 | Cn     | ``N R N'``, and ones on the diagonal of independent rows                           |
@@ -59,10 +69,17 @@ ORTHOGONAL: dict[str, Shape] = {
     "share": ("nrow_columns",),
     "floor": ("nc",),
     "part": (1,),
+    "zero": (1,),
+    "doubt": (1,),
+    "clear": (1,),
 }
-CUTS = 5
-"""Numbers that say what counts as zero: part of a row, rounding of a sum of rows, part of what rows feel, `OPEN` and
-`ROUNDED` (`closure.tolerances`)."""
+CUTS = 6
+"""Numbers that say what counts as zero: part of a row, rounding of a sum of rows, part of a combination, `OPEN` and
+`ROUNDED` (`closure.tolerances`), and the square of `DOUBTLESS`."""
+DOUBTLESS = 1e-10
+"""Rows that are left out may change others by this part of the least independent one."""
+CLEAR = 1e4
+"""Independent combinations are longer than those that count as zero by at least the root of this."""
 
 
 @kernel
@@ -92,16 +109,19 @@ def set_zeros(tree: Array, w: Array, cut: Array, row_scale: Array, row_units: Ar
         gap = maximum(gap, where(e, 0.0, -e, e))
     hindered = where(cut[4], gap, 0.0, cut[3] * gap)
     w.part[0] = maximum(cut[0], hindered * hindered)
+    w.zero[0] = maximum(cut[2], hindered * hindered)
+    w.doubt[0] = 0.0
+    w.clear[0] = 1.0
     for r in range(tree.nc):
-        w.floor[r] = maximum(cut[2], hindered * hindered) * row_scale[r]
+        w.floor[r] = w.zero[0] * row_scale[r]
 
 
 @kernel
-def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, r: int) -> Scalar:
+def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, row_scale: Array, r: int) -> Scalar:
     """``pivot`` and ``null`` of row ``r``; returns its squared norm relative to that of the row as it was given.
 
-    It is zero below ``part`` of that norm, below ``floor``, and below what rounding may leave of a sum of rows,
-    ``cut[1]`` of ``(sum |z_k| root_k)²``.
+    It is zero below ``part`` of that norm, below ``zero`` of the squared norm of its combination, and below what
+    rounding may leave of a sum of rows, ``cut[1]`` of ``(sum |z_k| root_k)²``.
     """
     on = where(softness[r], DISABLED, 1.0, 0.0)
     square = 0.0
@@ -109,14 +129,26 @@ def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, r: int) -> Sca
         k = tree.bound[b]
         square = square + w.D[k] * (w.Qr[k, r] * w.Qr[k, r])
     noise = 0.0
+    others = 0.0
     for j in range(r + 1):
         z = w.Zr[j, r]
         if tree.soft != 0:
             square = square + where(softness[j], DISABLED, softness[j], 0.0) * (z * z)
         noise = noise + where(z, 0.0, -z, z) * w.root[j]
+        if j < r:
+            others = others + (z * z) * row_scale[j]
+    size = others + row_scale[r]
     before = w.root[r] * w.root[r]
-    bound = maximum(maximum(w.part[0] * before, cut[1] * (noise * noise)), w.floor[r])
+    rounding = cut[1] * (noise * noise)
+    bound = maximum(maximum(w.part[0] * before, rounding), w.zero[0] * size)
     found = where(bound, square, on, 0.0)
+    if tree.soft == 0:
+        # rows are made dependent: those that z combines change by |z J| / |z|, each by its part of z
+        changed = where(rounding, square, (square * others) / (size * size), 0.0)
+        unclear = where(maximum(rounding, w.zero[0] * size), square, 1.0, changed)
+        w.doubt[0] = maximum(w.doubt[0], (on - found) * where(w.floor[r], before, unclear, 0.0))
+        part = where(0.0, found, square / size, 1.0)
+        w.clear[0] = where(part, w.clear[0], part, w.clear[0])
     w.pivot[r] = where(0.0, found, 1.0 / where(bound, square, square, 1.0), 0.0)
     w.null[r] = where(w.floor[r], before, on - found, 0.0)
     relative = where(0.0, found, square / where(0.0, before, before, 1.0), 0.0)
@@ -181,14 +213,18 @@ def orthogonal_rows(
     in ``error``.
 
     Where ``tree.redundant`` is 0, no dependent rows are expected: of states that have some, their part is zero.
+    ``doubt`` is 1 where the rank is a close call, or rows that are left out are more than rounding.
     """
     begin_rows(tree, w, softness)
     set_zeros(tree, w, cut, row_scale, row_units)
     least = 1.0
     for r in range(tree.nc):
-        relative = row_pivot(tree, w, softness, cut, r)
+        relative = row_pivot(tree, w, softness, cut, row_scale, r)
         least = where(relative, least, relative, least)
         subtract_row(tree, w, softness, r)
+    doubtful = where(cut[5] * w.clear[0], w.doubt[0], 1.0, 0.0)
+    doubtful = where(w.clear[0], CLEAR * w.zero[0], 1.0, doubtful)
+    w.doubt[0] = where(0.0, cut[5], doubtful, 0.0)
     for r in range(tree.nc):
         for c in range(tree.nrow_columns):
             w.Er[r, c] = w.Zr[c, r] if c <= r else 0.0
@@ -196,6 +232,12 @@ def orthogonal_rows(
         if any_below(least, EXPECTED):
             smallest_forces(tree, w, R)
     return least
+
+
+@kernel
+def marked_pivot(w: Array, least: Scalar) -> Scalar:
+    """What `orthogonal_rows` returned; -1 where its rank is in doubt."""
+    return where(0.5, w.doubt[0], -1.0, least)
 
 
 @kernel

@@ -132,6 +132,8 @@ def _rotated(
         distance = float(np.linalg.norm(x))
         if distance > DISTINCT * length:
             x = x / distance
+            x = x - axis * (axis @ x)  # of a direction that is nearly the axis, the first projection leaves rounding
+            x = x / np.linalg.norm(x)
             options.append(rounded_rotation(np.column_stack([x, cross(axis, x), axis])))
     stack = np.array(options)
     as_seen = [TO_PARENT * _uneven(option) for option in (to_parent @ stack).tolist()]

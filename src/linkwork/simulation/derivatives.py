@@ -23,7 +23,7 @@ from linkwork.compilers.program import Program
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
-from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
 from linkwork.inputs import Integrator
 from linkwork.kernels.steps import DIFFERENTIATED, single
 from linkwork.quantities.base import ArrayEvaluator
@@ -32,6 +32,7 @@ from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis,
 from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.contact_derivatives import StepperFunction
+from linkwork.simulation.stage_derivatives import StageDerivatives
 
 if TYPE_CHECKING:
     from linkwork.simulation.stepper import Stepper
@@ -101,7 +102,8 @@ class StepJacobian(JacobianColumns):
     """The derivatives of a step: ``stepper.derivatives(q, v, tau).A``.
 
     Columns are products with unit directions, found together as a batch of the program of `jvp`: they cost as much as
-    some 2.5 steps for each degree of freedom, velocity and torque, in SIMD lanes.
+    some 2.5 steps for each degree of freedom, velocity and torque, in SIMD lanes. Where the program of a Runge-Kutta
+    step would be too large, they are chained from programs of its stages (`stage_derivatives`).
 
     Args:
         function: The step.
@@ -110,6 +112,7 @@ class StepJacobian(JacobianColumns):
     function: StepFunction
 
     def __init__(self, function: StepFunction) -> None:
+        self._stages: StageDerivatives | None = None
         super().__init__(function, {"function": function})
 
     def __call__(
@@ -147,8 +150,19 @@ class StepJacobian(JacobianColumns):
         if commands is not None:
             further["dcommands"] = units["commands"]
         state = [one_more_axis(x) for x in (q, v, np.zeros(nv, self.dtype) if tau is None else tau)]
-        rates = self._jvp(*state, units["q"], units["v"], units["tau"], **further)
+        rates = self._rates(state, [units["q"], units["v"], units["tau"]], further)
         return StepDerivatives(after.q, after.v, **state_columns(rates, sizes))
+
+    def _rates(self, state: Sequence[Any], directions: Sequence[Any], further: dict[str, Any]) -> Sequence[Any]:
+        """Rates of the state after the step; stage by stage where the program of a whole step is too large."""
+        if self._stages is None:
+            try:
+                return cast(Sequence[Any], self._jvp(*state, *directions, **further))
+            except ProgramTooLarge:
+                if not StageDerivatives.serves(self.function.stepper):
+                    raise
+                self._stages = StageDerivatives(self.function.stepper)
+        return self._stages.rates(state, directions, further)
 
 
 class DifferentiableSteps:

@@ -15,16 +15,19 @@ With ``A'`` the derivatives of all joints, ``A = L A' T`` and ``B = L B'``, wher
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.closure.assembly import which_enabled
 from linkwork.closure.clusters import dof_names
 from linkwork.closure.minimal import Minimal
+from linkwork.closure.mobility import state_doubt
 from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.errors import InputError
+from linkwork.errors import InputError, StateWarning
 from linkwork.inputs import Integrator, Quantity
 from linkwork.model.checks import check_robot
 from linkwork.model.joints import Free, Planar, Spherical
@@ -119,6 +122,9 @@ def linearize(
     bound = bool(enabled_rows(robot))
     space: Any = ("minimal" if bound else "all") if coordinates == "auto" else coordinates
     space = space if bound else "all"
+    doubt = state_doubt(robot, at, rate, which_enabled(robot)) if bound else None
+    if doubt is not None:
+        warnings.warn(doubt, StateWarning, stacklevel=2)
     T, L, names = _basis(robot, at, rate, space)
     of_commands = None
     if dt is None:
