@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from linkwork import zoo
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
+    from linkwork.closure.evaluators import Assembly, VelocityProjection
     from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
     from linkwork.closure.minimal import Minimal
     from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask
@@ -184,6 +185,7 @@ __version__ = "0.3.0"
 _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
+    "linkwork.closure.evaluators": ("Assembly", "VelocityProjection"),
     "linkwork.closure.inverse_kinematics": ("InverseKinematicsSolution",),
     "linkwork.closure.minimal": ("Minimal",),
     "linkwork.closure.tasks": ("CenterOfMassTask", "FrameTask", "PostureTask"),
@@ -301,6 +303,7 @@ __all__ = [
     "Actuation",
     "Actuator",
     "Adjoint",
+    "Assembly",
     "AssemblyError",
     "Belt",
     "Box",
@@ -409,6 +412,7 @@ __all__ = [
     "UnknownOption",
     "UnsupportedFeature",
     "VelocityCoupling",
+    "VelocityProjection",
     "Weld",
     "actuator_torques",
     "attach",
