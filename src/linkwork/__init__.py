@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from linkwork.peers.pinocchio import PinocchioMap, from_pinocchio, pinocchio_map
     from linkwork.quantities.actuation import (
         Activations,
+        actuation_matrix,
         actuator_torques,
         gravity_compensation,
         next_activations,
@@ -212,6 +213,7 @@ _LAZY = {
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
     "linkwork.quantities.actuation": (
         "Activations",
+        "actuation_matrix",
         "actuator_torques",
         "gravity_compensation",
         "next_activations",
@@ -414,6 +416,7 @@ __all__ = [
     "VelocityCoupling",
     "VelocityProjection",
     "Weld",
+    "actuation_matrix",
     "actuator_torques",
     "attach",
     "best_method",

@@ -245,7 +245,7 @@ class Mechanism(Changeable):
         frames: str | Sequence[str] = (),
         reference: Reference = "local",
     ) -> Terms:
-        """Mass matrix, bias and gravity torques, energies, momentum, frames with Jacobians, in one sweep; see `terms`.
+        """Mass matrix, bias and gravity torques, energies, momentum, frames and how they move, loops; see `terms`.
 
         Args:
             q: Configuration, ``(..., nq)``.
