@@ -84,12 +84,11 @@ class Search(NamedTuple):
     attempts: int
     seed: int
 
-
-def checked_search(tolerance: float | None, max_iterations: int, attempts: int, seed: int) -> Search:
-    """A search with numbers that mean something; an `InputError` says which do not."""
-    closed = None if tolerance is None else above_zero(tolerance, "tolerance")
-    iterations = max_iterations if max_iterations == 0 else count(max_iterations, "max_iterations")
-    return Search(closed, iterations, count(attempts, "attempts"), seed)
+    def checked(self) -> Search:
+        """The same with numbers that mean something; an `InputError` says which do not."""
+        tolerance = None if self.tolerance is None else above_zero(self.tolerance, "tolerance")
+        most = self.max_iterations if self.max_iterations == 0 else count(self.max_iterations, "max_iterations")
+        return Search(tolerance, most, count(self.attempts, "attempts"), self.seed)
 
 
 def assemble(
@@ -127,7 +126,7 @@ def assemble(
             and, unless there was to be one attempt only, says which loops cannot be closed even alone; in a batch it
             names the states, and the others are kept in it.
     """
-    search = checked_search(tolerance, max_iterations, attempts, seed)
+    search = Search(tolerance, max_iterations, attempts, seed)
     return problem_of(robot, fixed, limits).solve(robot.neutral() if q is None else q, search)
 
 
@@ -187,9 +186,11 @@ class Problem:
 
     def closed(self, q: npt.ArrayLike, search: Search) -> Floats:
         """`solve` for configurations alone: in machine code where the first attempt from one state suffices."""
+        if search.tolerance is not None or type(search.max_iterations) is not int:
+            search = search.checked()
         settings = self._settings.get(search[:2])
         if settings is None:
-            settings = self._settings[search[:2]] = self.settings(search)
+            settings = self._settings[search[:2]] = self.settings(search.checked())
         made = descent_of(self.robot)._new_results(q, *self.arrays, settings)
         if made is not None and made[1][GAP] <= self.enough(search, settings):
             result: Floats = made[0]
@@ -198,6 +199,7 @@ class Problem:
 
     def solve(self, q: npt.ArrayLike, search: Search) -> AssemblySolution:
         """Closed configurations, by as many attempts as it takes."""
+        search = search.checked()
         robot, attempts = self.robot, search.attempts
         enough = float(self.settings(search)[0])
         rounded = 0.0 if search.tolerance is not None else ROUNDED
@@ -375,9 +377,11 @@ def hold_hint(robot: Model, name: str) -> str:
 def problem_of(robot: Model, fixed: str | Sequence[str], limits: bool) -> Problem:
     """The loops of a robot as equations in its free joints, made once for the constraints that are enabled."""
     names = (fixed,) if isinstance(fixed, str) else fixed
-    if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
-        raise InputError(f"fixed takes names of joints, one or a list of them; found {fixed!r}")
-    return _problem_of(robot, tuple([c.enabled for c in robot.constraints]), tuple(names), bool(limits))
+    if names != ():
+        if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+            raise InputError(f"fixed takes names of joints, one or a list of them; found {fixed!r}")
+        names = tuple(names)
+    return _problem_of(robot, tuple([c.enabled for c in robot.constraints]), names, bool(limits))
 
 
 @computed_once

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from linkwork.closure.assembly import (
     GAP,
-    checked_search,
+    Search,
     descent_of,
     problem_of,
     which_enabled,
@@ -125,7 +125,7 @@ class Assembly(ClosureEvaluator):
     ) -> None:
         check_robot(robot)
         self._problem = problem_of(robot, fixed, limits)
-        self._search = checked_search(tolerance, max_iterations, attempts, seed)
+        self._search = Search(tolerance, max_iterations, attempts, seed).checked()
         arguments = {"robot": robot, "fixed": self._problem.fixed, "limits": limits, **self._search._asdict()}
         super().__init__(robot, "assembly", lambda: descent_of(robot).program, arguments, (), threads)
 

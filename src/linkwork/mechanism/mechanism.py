@@ -113,9 +113,9 @@ class Mechanism(Changeable):
             seed: Of the random numbers.
             limits: Whether joint limits hold.
         """
-        from linkwork.closure.assembly import checked_search, problem_of
+        from linkwork.closure.assembly import Search, problem_of
 
-        search = checked_search(tolerance, max_iterations, attempts, seed)
+        search = Search(tolerance, max_iterations, attempts, seed)
         return problem_of(self, fixed, limits).closed(self.neutral() if q is None else q, search)
 
     def inverse_kinematics(
