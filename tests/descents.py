@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import _Problem
+from linkwork.closure.assembly import Problem
 from linkwork.kernels.assembly import LITTLE_DECREASE, MAX_STALLED, MAX_STEP, REGULARIZATION, STEP_SIZES
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.functions import constraint_jacobian
@@ -18,7 +18,7 @@ from states import Floats
 RANK_TOLERANCE = 1e-9
 
 
-class BySingularValues(_Problem):
+class BySingularValues(Problem):
     """Gauss-Newton, not damped once loops are nearly closed."""
 
     def descend_alone(self, q: Floats, tolerance: float, max_iterations: int) -> tuple[Floats, float, int]:

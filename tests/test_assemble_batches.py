@@ -15,7 +15,7 @@ import linkwork as lw
 from descents import BySingularValues
 from linkages import MECHANISMS, five_bar, four_bar
 from linkages import made as linkage
-from linkwork.closure.assembly import _descent_of, _Problem, assemble
+from linkwork.closure.assembly import Problem, assemble, descent_of
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.assembly import ASSEMBLY, row_errors, support_jacobian
 from linkwork.kernels.constraints import CLOSURE
@@ -226,7 +226,7 @@ def test_rows_are_closed_by_the_joints_of_their_loop_alone(name: str) -> None:
     """Joints that carry a whole loop turn its gap, which closes nothing: J without their columns."""
     robot = robot_of(name)
     q = random_state(robot, 2).q
-    problem, tree = BySingularValues(robot, q, (), True), assembly_tree(robot)
+    problem, tree = BySingularValues(robot, (), True), assembly_tree(robot)
     work = ASSEMBLY.work_type(*(np.full(resolve(shape, tree), np.nan) for shape in ASSEMBLY.work.values()))
     rows, mobile = problem.rows.astype(float), np.ones(robot.nv)
     row_errors(tree, work, q, rows)
@@ -243,9 +243,9 @@ def test_rows_are_closed_by_the_joints_of_their_loop_alone(name: str) -> None:
 def test_compiled_and_plain_text_close_alike(name: str) -> None:
     robot = robot_of(name)
     q = robot.normalize(pushed(name, 3))
-    problem = _Problem(robot, q, (), True)
+    problem = Problem(robot, (), True)
     chosen = (q, problem.rows.astype(float), np.ones(robot.nv), problem.lower, problem.upper, np.array([1e-12, 50.0]))
-    descent = _descent_of(robot)
+    descent = descent_of(robot)
     (ours, progress), (plain, counted) = descent(*chosen), descent.plain()(*chosen)
     np.testing.assert_array_equal(progress[:, 1], counted[:, 1])
     np.testing.assert_allclose(robot.difference(plain, ours), 0.0, atol=rounding(robot, ours[0]))
@@ -256,11 +256,11 @@ def test_compiled_steps_end_where_those_by_singular_values_do(name: str) -> None
     """Where rows are independent. Damping below errors of 1e-3 is the only difference: 1e-3 |e|, relative to s²."""
     robot = robot_of(name)
     q = robot.normalize(pushed(name, 4, seed=3))
-    problem = _Problem(robot, q, (), True)
+    problem = Problem(robot, (), True)
     start = problem.within(q)
     found, _, _ = problem.descend(start, CLOSED, 50)
     for one, end in zip(start, found, strict=True):
-        alone, gap, _ = BySingularValues(robot, one, (), True).descend_alone(one, CLOSED, 50)
+        alone, gap, _ = BySingularValues(robot, (), True).descend_alone(one, CLOSED, 50)
         assert gap <= CLOSED
         s = np.linalg.svd(lw.constraint_jacobian(robot, alone), compute_uv=False)
         np.testing.assert_allclose(robot.difference(alone, end), 0.0, atol=1e-9 / s[-1] ** 3)

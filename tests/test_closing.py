@@ -12,7 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.closure.assembly import Assembly, assemble
+from linkwork.closure.assembly import AssemblySolution, assemble
 from linkwork.errors import AssemblyError, ModelWarning
 from linkwork.mechanism import Mechanism
 from robots import EXAMPLES, model_absent, model_files
@@ -94,7 +94,7 @@ def middle(robot: Mechanism) -> Floats:
 STARTS = {"drawn": drawn, "middle": middle}
 
 
-def assert_closed(robot: Mechanism, found: Assembly) -> None:
+def assert_closed(robot: Mechanism, found: AssemblySolution) -> None:
     assert found.gap <= CLOSED
     assert np.abs(lw.constraint_error(robot, found.q)).max(initial=0.0) <= CLOSED
 

@@ -281,6 +281,38 @@ def test_inverse_dynamics_that_honors_loops_has_jacobians(method: Any) -> None:
         np.testing.assert_array_equal(x, y)
 
 
+LINEAR = ("inertial_parameters", "armature", "damping", "stiffness", "friction")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_torques_are_the_regressor_times_all_linear_parameters(seed: int) -> None:
+    """Inverse dynamics has springs, dampers and armatures; dry friction opposes the motion."""
+    robot, rng = tree(seed), np.random.default_rng(seed)
+    plain = np.concatenate([np.full(j.type.nv, float(j.type.nq == j.type.nv)) for j in robot.joints])
+    given = {name: rng.uniform(0.1, 2.0, robot.nv) for name in ("armature", "damping", "friction")}
+    robot = robot.with_parameters(**given, stiffness=plain * rng.uniform(0.1, 2.0, robot.nv))
+    s, inverse = random_state(robot, seed, 3), lw.InverseDynamics(robot, "rnea")
+    wanted = inverse(s.q, s.v, s.a) + robot.friction * np.sign(s.v)
+    for names in (LINEAR, LINEAR[::-1], LINEAR[2:4] + LINEAR[:1] + LINEAR[4:] + LINEAR[1:2]):
+        Y = inverse.regressor.of(*names)
+        pi = np.concatenate([robot.parameters[name].ravel() for name in names])
+        assert_close(Y(s.q, s.v, s.a) @ pi, wanted, ROUNDING)
+    for other in (Y.plain(), pickle.loads(pickle.dumps(Y)), Y.of(*Y.columns)):
+        assert_close(other(s.q[0], s.v[0], s.a[0]), Y(s.q, s.v, s.a)[0], ROUNDING)
+    alone = inverse.regressor.of("friction")(s.q, 0 * s.v, s.a)
+    np.testing.assert_array_equal(alone, np.zeros((3, robot.nv, robot.nv)))
+
+
+def test_a_regressor_of_joints_is_compiled_and_bound() -> None:
+    robot = lw.zoo.pendulum(2)
+    s, inverse = random_state(robot, 0), lw.InverseDynamics(robot)
+    Y = inverse.compile().regressor.of(*LINEAR)
+    assert Y.backend == "specialized"
+    out = np.empty((2, 28))
+    Y.bind(s.q, s.v, s.a, out=out)()
+    assert_close(out, inverse.regressor.of(*LINEAR)(s.q, s.v, s.a), ROUNDING)
+
+
 def test_what_cannot_be_derived_is_refused() -> None:
     bar, arm = lw.zoo.four_bar(), lw.zoo.pendulum(2)
     box = lw.zoo.sliding_box()
@@ -291,8 +323,12 @@ def test_what_cannot_be_derived_is_refused() -> None:
     s = random_state(arm, 0)
     with pytest.raises(InputError, match=r"q has 3 numbers, robot .* needs 2"):
         lw.ForwardDynamics(arm).derivatives(np.zeros(3), s.v, s.tau)
-    with pytest.raises(InputError, match=r"needs an array \(..., 2, 20\)"):
+    with pytest.raises(InputError, match=r"out for Y has shape \(2, 10\), needs \(2, 20\)"):
         lw.InverseDynamics(arm).regressor(s.q, s.v, s.a, out=np.empty((2, 10)))
+    with pytest.raises(InputError, match=r"no columns for 'gravity'; there are inertial_parameters, armature"):
+        lw.InverseDynamics(arm).regressor.of("armature", "gravity")
+    with pytest.raises(InputError, match="each once; found armature, armature"):
+        lw.InverseDynamics(arm).regressor.of("armature", "armature")
 
 
 # Growth -------------------------------------------------------------------------------------------------------

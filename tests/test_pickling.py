@@ -64,6 +64,8 @@ EVALUATORS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "InverseDynamics of the tree": (lambda: lw.InverseDynamics(ROBOT, "rnea"), lambda x: x(Q, V, TAU)),
     "InverseDynamics by least": (lambda: lw.InverseDynamics(ROBOT, "least"), lambda x: x.solve(Q, V, TAU).torque),
     "ImpactDynamics": (lambda: lw.ImpactDynamics(ROBOT), lambda x: x(Q, [1.0, 0, 0]).velocity),
+    "Assembly": (lambda: lw.Assembly(ROBOT, fixed=["A"], attempts=2), lambda x: x(Q + 0.01)),
+    "VelocityProjection": (lambda: lw.VelocityProjection(ROBOT), lambda x: x(Q, [1.0, 0, 0])),
     "OperationalInertia": (lambda: lw.OperationalInertia(ROBOT, ROBOT.body_names[-1]), lambda x: x(Q)),
     "Minimal": (lambda: lw.Minimal(ROBOT), lambda x: x.matrix(Q)),
     "MinimalMotion": (lambda: lw.MinimalMotion(ROBOT), lambda x: x.step(Q, [1.0], 0.01)[0]),

@@ -47,6 +47,12 @@ def test_terms_are_what_each_function_says(seed: int, reference: Any) -> None:
     assert_close(t.frames.position, lw.frame_placement(robot, s.q, frames).position, EXACT)
     assert_close(t.frames.rotation, lw.frame_placement(robot, s.q, frames).rotation, EXACT)
     assert_close(t.frame_jacobians, lw.frame_jacobian(robot, s.q, frames, reference), EXACT, 1.0)
+    assert_close(t.frame_velocities, lw.frame_velocity(robot, s.q, s.v, frames, reference), EXACT, 1.0)
+    rates = lw.frame_jacobian_rate(robot, s.q, s.v, frames, reference)
+    fast = float(np.abs(rates).max(initial=1.0))
+    assert_close(t.frame_bias_accelerations, (rates @ s.v[:, None, :, None])[..., 0], EXACT, fast)
+    rate = lw.center_of_mass_jacobian_rate(robot, s.q, s.v)
+    assert_close(t.center_of_mass_bias_acceleration, (rate @ s.v[..., None])[..., 0], EXACT, fast)
 
 
 def test_terms_of_no_frames_and_of_one() -> None:
@@ -78,6 +84,49 @@ def test_terms_of_a_mechanism_with_loops_are_those_of_its_tree() -> None:
         [along(robot, State(q[k], v[k], v[k], v[k]), lambda x: lw.energy(robot, x, v[0]).potential) for k in range(4)]
     )
     assert_close((t.gravity_forces * v).sum(axis=-1), moved, DERIVATIVE, float(np.abs(moved).max()))
+
+
+def test_terms_have_the_rows_of_loops_and_the_motion_of_frames_along_them() -> None:
+    """At accelerations of forward dynamics, frames and the center of mass accelerate by ``J a`` and the bias."""
+    robot = lw.zoo.stewart()
+    q, v = robot.random_states(0, 4)
+    frames = robot.body_names[-2:]
+    t = robot.terms(q, v, frames, "aligned")
+    np.testing.assert_array_equal(t.constraint_jacobian, lw.constraint_jacobian(robot, q))
+    np.testing.assert_array_equal(t.constraint_bias, lw.constraint_bias(robot, q, v))
+    tau = (t.actuation_matrix @ np.ones((t.actuation_matrix.shape[-1], 1)))[..., 0]
+    solution = lw.ForwardDynamics(robot)(q, v, tau)
+    a = solution.acceleration
+    moved = (t.frame_jacobians @ a[:, None, :, None])[..., 0] + t.frame_bias_accelerations
+    size = float(np.abs(moved).max())
+    assert_close(moved, lw.frame_acceleration(robot, q, v, a, frames, "aligned"), EXACT, size)
+    f = np.concatenate([solution.forces[c.name] for c in robot.constraints], axis=-1)
+    pushed = tau + (np.swapaxes(t.constraint_jacobian, -1, -2) @ f[..., None])[..., 0]
+    assert_close((t.mass_matrix @ a[..., None])[..., 0] + t.bias_forces, pushed, 1e-8, float(np.abs(pushed).max()))
+    opened = (t.constraint_jacobian @ a[..., None])[..., 0] + t.constraint_bias
+    assert_close(opened, np.zeros_like(opened), 1e-8, size)
+
+
+def test_the_actuation_matrix_has_gears_and_moment_arms() -> None:
+    text = """<mujoco><worldbody><body name="a"><joint name="j" axis="0 1 0"/><geom type="sphere" size=".1" mass="1"/>
+      <site name="s" pos=".2 .1 0"/><body name="b" pos=".5 0 0"><joint name="k" type="ball"/>
+      <geom type="sphere" size=".1" mass="1"/></body></body><site name="w" pos=".3 0 .4"/></worldbody>
+      <tendon><spatial name="t"><site site="w"/><site site="s"/></spatial></tendon>
+      <actuator><motor joint="j" gear="3"/><motor tendon="t" gear="2"/><motor joint="k" gear="1 2 3"/></actuator>
+    </mujoco>"""
+    robot = lw.loads(text)
+    q, v = robot.random(0, 5), np.zeros(robot.nv)
+    B = lw.actuation_matrix(robot, q)
+    assert B.shape == (5, 4, 3)
+    for command in np.eye(3):
+        assert_close(B @ command, lw.actuator_torques(robot, q, v, command), EXACT, 1.0)
+
+
+def test_without_actuators_columns_are_those_of_actuated_joints() -> None:
+    robot = lw.zoo.stewart()
+    motors = [robot.v_index(joint.name) for joint in robot.joints if joint.actuated]
+    assert motors and not robot.actuators
+    np.testing.assert_array_equal(lw.actuation_matrix(robot, robot.neutral()), np.eye(robot.nv)[:, motors])
 
 
 # Beside Pinocchio -----------------------------------------------------------------------------------------------
@@ -216,6 +265,26 @@ def test_points_are_frames_of_their_own_in_batches(seed: int) -> None:
         assert_close(rate[k], lw.frame_jacobian_rate(there, *state, "there", "aligned")[3:], EXACT, 1.0)
     assert_close((J @ s.a[..., None] + rate @ s.v[..., None])[..., 0], acceleration, EXACT, 1.0)
     assert_close(lw.point_jacobian(robot, s.q[0], body, points).shape, (4, 3, robot.nv), EXACT)
+
+
+def test_points_of_several_frames_are_computed_in_one_call() -> None:
+    robot = tree(5)
+    s, bodies = random_state(robot, 0, 4), robot.body_names[:3]
+    points = np.random.default_rng(0).normal(size=(4, 3, 3))
+    calls: list[tuple[Any, tuple[Floats, ...]]] = [
+        (lw.point_position, (s.q,)),
+        (lw.point_velocity, (s.q, s.v)),
+        (lw.point_acceleration, (s.q, s.v, s.a)),
+        (lw.point_jacobian, (s.q,)),
+        (lw.point_jacobian_rate, (s.q, s.v)),
+    ]
+    for call, state in calls:
+        alone = [call(robot, *state, body, points[:, k]) for k, body in enumerate(bodies)]
+        assert_close(call(robot, *state, bodies, points), np.stack(alone, axis=1), EXACT, 1.0)
+        same = [call(robot, *state, body, points[0, 0]) for body in bodies]
+        assert_close(call(robot, *state, bodies, points[0, 0]), np.stack(same, axis=1), EXACT, 1.0)
+    with pytest.raises(lw.InputError, match=r"3 frames need \(..., 3, 3\)"):
+        lw.point_jacobian(robot, s.q, bodies, points[:, :2])
 
 
 def test_points_are_three_numbers() -> None:

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from linkwork import zoo
     from linkwork.closure.actuation import Actuation
     from linkwork.closure.clusters import clusters
+    from linkwork.closure.evaluators import Assembly, VelocityProjection
     from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
     from linkwork.closure.minimal import Minimal
     from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask
@@ -111,6 +112,7 @@ if TYPE_CHECKING:
     from linkwork.peers.pinocchio import PinocchioMap, from_pinocchio, pinocchio_map
     from linkwork.quantities.actuation import (
         Activations,
+        actuation_matrix,
         actuator_torques,
         gravity_compensation,
         next_activations,
@@ -186,6 +188,7 @@ __version__ = "0.3.0"
 _LAZY = {
     "linkwork.closure.actuation": ("Actuation",),
     "linkwork.closure.clusters": ("clusters",),
+    "linkwork.closure.evaluators": ("Assembly", "VelocityProjection"),
     "linkwork.closure.inverse_kinematics": ("InverseKinematicsSolution",),
     "linkwork.closure.minimal": ("Minimal",),
     "linkwork.closure.tasks": ("CenterOfMassTask", "FrameTask", "PostureTask"),
@@ -212,6 +215,7 @@ _LAZY = {
     "linkwork.quantities.evaluator": ("Evaluator", "OperationCount", "operation_count"),
     "linkwork.quantities.actuation": (
         "Activations",
+        "actuation_matrix",
         "actuator_torques",
         "gravity_compensation",
         "next_activations",
@@ -304,6 +308,7 @@ __all__ = [
     "Actuation",
     "Actuator",
     "Adjoint",
+    "Assembly",
     "AssemblyError",
     "Belt",
     "Box",
@@ -413,7 +418,9 @@ __all__ = [
     "UnknownOption",
     "UnsupportedFeature",
     "VelocityCoupling",
+    "VelocityProjection",
     "Weld",
+    "actuation_matrix",
     "actuator_torques",
     "attach",
     "best_method",

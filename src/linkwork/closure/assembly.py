@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Assembly: configurations in which the loops of a mechanism are closed.
 
-This is the function behind `Mechanism.assemble`. It works on the rows of enabled constraints; the Gauss-Newton descent
-is compiled (`kernels.assembly`).
+This is the function behind `Mechanism.assemble`; `evaluators.Assembly` is the same to hold on to. It works on the rows
+of enabled constraints; the Gauss-Newton descent is compiled (`kernels.assembly`).
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.tolerances import CLOSED, ROUNDED
-from linkwork.errors import AssemblyError, ModelWarning
+from linkwork.closure.tolerances import CLOSED, OPEN, ROUNDED
+from linkwork.errors import AssemblyError, InputError, ModelWarning
+from linkwork.inputs import above_zero, count
 from linkwork.kernels.assembly import ASSEMBLY
 from linkwork.model import lie
 from linkwork.model.arrays import Floats
@@ -43,6 +44,9 @@ in rad and lengths of the robot."""
 ENOUGH = 10
 """Attempts after which loops that come so near are taken to come no nearer."""
 
+GAP = 2
+"""Place of the largest error among the numbers that say how a descent went."""
+
 FAR = float(np.finfo(np.float64).max)
 """The limit of a coordinate that has none."""
 
@@ -60,7 +64,7 @@ EXAMINED = 24
 
 
 @dataclass(frozen=True)
-class Assembly:
+class AssemblySolution:
     """How an assembly went: numbers of one state, or arrays of a batch's leading axes."""
 
     q: Floats
@@ -70,6 +74,21 @@ class Assembly:
     iterations: int | Integers
     """Over all attempts."""
     attempts: int | Integers
+
+
+class Search(NamedTuple):
+    """When a search for closed loops ends; see `assemble`."""
+
+    tolerance: float | None
+    max_iterations: int
+    attempts: int
+    seed: int
+
+    def checked(self) -> Search:
+        """The same with numbers that mean something; an `InputError` says which do not."""
+        tolerance = None if self.tolerance is None else above_zero(self.tolerance, "tolerance")
+        most = self.max_iterations if self.max_iterations == 0 else count(self.max_iterations, "max_iterations")
+        return Search(tolerance, most, count(self.attempts, "attempts"), self.seed)
 
 
 def assemble(
@@ -82,7 +101,7 @@ def assemble(
     attempts: int = 20,
     seed: int = 0,
     limits: bool = True,
-) -> Assembly:
+) -> AssemblySolution:
     """Configurations near ``q``, ``(..., nq)``, at which every enabled constraint is satisfied to ``tolerance``.
 
     Damped Gauss-Newton on the joints' manifolds with a line search, in compiled code: each step is the least motion
@@ -107,40 +126,8 @@ def assemble(
             and, unless there was to be one attempt only, says which loops cannot be closed even alone; in a batch it
             names the states, and the others are kept in it.
     """
-    rounded = 0.0 if tolerance is not None else ROUNDED
-    tolerance = closed_to(robot) if tolerance is None else tolerance
-    problem = _Problem(robot, q, fixed, limits)
-    enough = tolerance / largest_unit(robot)
-    *lead, nq = problem.given.shape
-    result = problem.given.reshape(math.prod(lead), nq).copy()
-    start = problem.within(result)
-    gap = problem.gap()
-    iterations, tries = np.zeros((2, len(result)), dtype=np.int64)
-    left = np.flatnonzero(~(gap <= enough))
-    gap[left] = np.inf
-    rng = np.random.default_rng(seed)
-    for attempt in range(max(1, attempts)):
-        if not left.size:
-            break
-        begin = problem.scattered(start[left], rng, min(1.0, 0.1 * attempt)) if attempt else start[left]
-        ends, reached, used = problem.descend(begin, enough, max_iterations)
-        iterations[left] += used
-        tries[left] += 1
-        # Where loops are open by rounding, they may be closed far away, at a dead center: the nearest is meant.
-        near = problem.distance(start[left], ends) <= FARTHER * problem.distance(start[left], result[left]) + NEAR
-        better = (reached < gap[left]) & ((gap[left] > rounded) | ((reached <= enough) & near))
-        result[left[better]], gap[left[better]] = ends[better], reached[better]
-        left = left[~(gap[left] <= enough)]
-        if attempt + 1 >= min(attempts, ENOUGH):
-            left = left[~(gap[left] <= rounded)]
-    if left.size:
-        raise problem.failure(result, gap, left, tolerance, attempts)
-    open_by = problem.largest_error(result)
-    if gap.max(initial=0.0) > enough:
-        _warn_rounded(robot, float(open_by.max()))
-    if not lead:
-        return Assembly(result[0], float(open_by[0]), int(iterations[0]), int(tries[0]))
-    return Assembly(result.reshape(*lead, nq), open_by.reshape(lead), iterations.reshape(lead), tries.reshape(lead))
+    search = Search(tolerance, max_iterations, attempts, seed)
+    return problem_of(robot, fixed, limits).solve(robot.neutral() if q is None else q, search)
 
 
 def _warn_rounded(robot: Model, gap: float) -> None:
@@ -150,7 +137,7 @@ def _warn_rounded(robot: Model, gap: float) -> None:
             f"the loops of '{robot.name}' close to {gap:.2g} only (m, rad), as they do where numbers in a file are "
             "rounded: the nearest configuration is taken as closed. Pass a tolerance to ask for more",
             ModelWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -165,30 +152,106 @@ def largest_unit(robot: Model) -> float:
     return float(result.max()) if result.size else 1.0
 
 
-class _Problem:
+class Problem:
     """The loops of a robot as equations in its free joints. Configurations are rows of arrays."""
 
-    def __init__(self, robot: Model, q: npt.ArrayLike | None, fixed: Sequence[str], limits: bool) -> None:
-        self.robot, self.fixed, self.limits = robot, fixed, limits
-        self.given = robot.neutral() if q is None else robot.normalize(q)
+    def __init__(self, robot: Model, fixed: tuple[str, ...], limits: bool) -> None:
+        self.robot, self.limits = robot, limits
+        self.fixed = fixed
         self.rows = which_enabled(robot) & which_holonomic(robot)
         self.free = np.ones(robot.nv, dtype=bool)
-        for name in (fixed,) if isinstance(fixed, str) else fixed:
+        for name in self.fixed:
             self.free[robot.v_slice(name)] = False
         self.in_q, self.in_v = plain_numbers(robot)
         self.lower, self.upper = np.full(robot.nq, -FAR), np.full(robot.nq, FAR)
         if limits:
             at = self.in_q[self.free[self.in_v]]
             self.lower[at], self.upper[at] = np.clip([robot.lower[at], robot.upper[at]], -FAR, FAR)
+        rows, mobile = self.rows / typical_row_units(robot), self.free * joint_units(robot)
+        self.arrays = (rows, mobile, self.lower, self.upper)
+        """What a descent reads beside configurations and settings."""
+        self.rounding = 0.0
+        """Errors up to this, without units, are known to be those of rounded numbers: found by the first search."""
+        self._settings: dict[tuple[float | None, int], Floats] = {}
 
-    def gap(self) -> Floats:
-        """The largest error of a row that counts, without units, of each state as it was given."""
-        e = self._error(self.given) / typical_row_units(self.robot)[self.rows]
-        result: Floats = np.abs(e).max(axis=-1, initial=0.0).reshape(-1)
-        return result
+    def settings(self, search: Search) -> Floats:
+        """The largest error of closed loops, without units, and the most iterations, as a descent reads them."""
+        tolerance = closed_to(self.robot) if search.tolerance is None else search.tolerance
+        return np.array([tolerance / largest_unit(self.robot), search.max_iterations], dtype=np.float64)
+
+    def enough(self, search: Search, settings: Floats) -> float:
+        """Errors up to this after one descent need no further attempts."""
+        closed = float(settings[0])
+        return max(closed, self.rounding) if search.tolerance is None else closed
+
+    def closed(self, q: npt.ArrayLike, search: Search) -> Floats:
+        """`solve` for configurations alone: in machine code where the first attempt from one state suffices."""
+        if search.tolerance is not None or type(search.max_iterations) is not int:
+            search = search.checked()
+        settings = self._settings.get(search[:2])
+        if settings is None:
+            settings = self._settings[search[:2]] = self.settings(search.checked())
+        made = descent_of(self.robot)._new_results(q, *self.arrays, settings)
+        if made is not None and made[1][GAP] <= self.enough(search, settings):
+            result: Floats = made[0]
+            return result
+        return self.solve(q, search).q
+
+    def solve(self, q: npt.ArrayLike, search: Search) -> AssemblySolution:
+        """Closed configurations, by as many attempts as it takes."""
+        search = search.checked()
+        robot, attempts = self.robot, search.attempts
+        enough = float(self.settings(search)[0])
+        rounded = 0.0 if search.tolerance is not None else ROUNDED
+        given = robot.normalize(q)
+        *lead, nq = given.shape
+        given = given.reshape(math.prod(lead), nq)
+        start = self.within(given)
+        raw = np.asarray(q, dtype=np.float64).reshape(given.shape)  # the descent normalizes by itself
+        result, gap, iterations = self.descend(raw, enough, search.max_iterations)
+        tries = ((iterations > 0) | ~(gap <= enough)).astype(np.int64)
+        left = self._open(np.flatnonzero(~(gap <= enough)), gap, rounded, attempts, 1)
+        rng = np.random.default_rng(search.seed)
+        for attempt in range(1, attempts):
+            if not left.size:
+                break
+            begin = self.scattered(start[left], rng, min(1.0, 0.1 * attempt))
+            ends, reached, used = self.descend(begin, enough, search.max_iterations)
+            iterations[left] += used
+            tries[left] += 1
+            # Where loops are open by rounding, they may be closed far away, at a dead center: the nearest is meant.
+            near = self.distance(start[left], ends) <= FARTHER * self.distance(start[left], result[left]) + NEAR
+            better = (reached < gap[left]) & ((gap[left] > rounded) | ((reached <= enough) & near))
+            result[left[better]], gap[left[better]] = ends[better], reached[better]
+            left = self._open(left[~(gap[left] <= enough)], gap, rounded, attempts, attempt + 1)
+        if left.size:
+            tolerance = enough * largest_unit(robot)
+            raise self.failure(result, tuple(lead), gap, left, tolerance, attempts)
+        open_by = self.largest_error(result)
+        if gap.max(initial=0.0) > enough:
+            _warn_rounded(robot, float(open_by.max()))
+        if not lead:
+            return AssemblySolution(result[0], float(open_by[0]), int(iterations[0]), int(tries[0]))
+        return AssemblySolution(
+            result.reshape(*lead, nq), open_by.reshape(lead), iterations.reshape(lead), tries.reshape(lead)
+        )
+
+    def _open(
+        self, left: npt.NDArray[np.intp], gap: Floats, rounded: float, attempts: int, done: int
+    ) -> npt.NDArray[np.intp]:
+        """Which of the states that are ``left`` are to be tried again: loops that are open by rounding are not, after
+        `ENOUGH` attempts, or after one if loops of this robot close nowhere."""
+        if not rounded or not left.size or not (gap[left] <= rounded).any():
+            return left
+        if done < min(attempts, ENOUGH):
+            from linkwork.closure.mobility import loop_rounding, loops_close  # which assemble
+
+            self.rounding = 0.0 if loops_close(self.robot) else min(rounded, OPEN * loop_rounding(self.robot))
+            rounded = self.rounding
+        return left[~(gap[left] <= rounded)]
 
     def largest_error(self, q: Floats) -> Floats:
-        """The same in rad or m, of these configurations."""
+        """The largest error of a row that counts, in rad or m, of these configurations."""
         result: Floats = np.abs(self._error(q)).max(axis=-1, initial=0.0)
         return result
 
@@ -207,13 +270,10 @@ class _Problem:
         In compiled code, where damping keeps loops that are nearly closed from following singular values of the size
         of rounding.
         """
-        descent = _descent_of(self.robot)
-        rows, mobile = self.rows / typical_row_units(self.robot), self.free * joint_units(self.robot)
-        how = np.array([tolerance, max_iterations], dtype=np.float64)
-        some = descent(q if len(q) > 1 else q[0], rows, mobile, self.lower, self.upper, how)
-        closed, progress = (x.reshape(len(q), -1) for x in some)
-        gap, iterations = progress[:, 2], progress[:, 1].astype(np.int64)
-        return closed, gap, iterations
+        settings = np.array([tolerance, max_iterations], dtype=np.float64)
+        ends = descent_of(self.robot)(q if len(q) != 1 else q[0], *self.arrays, settings)
+        closed, progress = (x.reshape(len(q), x.shape[-1]) for x in ends)
+        return closed, progress[:, GAP].copy(), progress[:, 1].astype(np.int64)
 
     def _error(self, q: Floats) -> Floats:
         result: Floats = constraint_error(self.robot, q)[..., self.rows]
@@ -226,10 +286,16 @@ class _Problem:
         return self.within(self.robot.integrate(start, part * toward))
 
     def failure(
-        self, q: Floats, gap: Floats, left: npt.NDArray[np.intp], tolerance: float, attempts: int
+        self,
+        q: Floats,
+        lead: tuple[int, ...],
+        gap: Floats,
+        left: npt.NDArray[np.intp],
+        tolerance: float,
+        attempts: int,
     ) -> AssemblyError:
         """What to say of the states that are ``left`` open."""
-        robot, lead = self.robot, self.given.shape[:-1]
+        robot = self.robot
         state = left[gap[left].argmax()]
         e = constraint_error(robot, q[state])
         gaps = {c.name: float(np.abs(e[robot.row_slice(c.name)]).max()) for c in robot.constraints if c.enabled}
@@ -259,7 +325,7 @@ class _Problem:
             f"still {gaps[worst]:.3g} off{here} (tolerance: {tolerance:.1g}){hint}",
             constraint=worst,
             gap=gaps[worst],
-            q=q.reshape(self.given.shape),
+            q=q.reshape(*lead, robot.nq),
             closed=closed.reshape(lead),
             alone=alone,
         )
@@ -308,8 +374,23 @@ def hold_hint(robot: Model, name: str) -> str:
     return f"; to hold '{pair.second}' where it is at q, say so: robot.constrained({type(pair).__name__}(...), at=q)"
 
 
+def problem_of(robot: Model, fixed: str | Sequence[str], limits: bool) -> Problem:
+    """The loops of a robot as equations in its free joints, made once for the constraints that are enabled."""
+    names = (fixed,) if isinstance(fixed, str) else fixed
+    if names != ():
+        if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
+            raise InputError(f"fixed takes names of joints, one or a list of them; found {fixed!r}")
+        names = tuple(names)
+    return _problem_of(robot, tuple([c.enabled for c in robot.constraints]), names, bool(limits))
+
+
 @computed_once
-def _descent_of(robot: Model) -> ProgramEvaluator:
+def _problem_of(robot: Model, enabled: tuple[bool, ...], fixed: tuple[str, ...], limits: bool) -> Problem:
+    return Problem(robot, fixed, limits)
+
+
+@computed_once
+def descent_of(robot: Model) -> ProgramEvaluator:
     """Gauss-Newton from given configurations."""
     return ProgramEvaluator(robot, "assembly", ASSEMBLY, lambda robot, frames: assembly_tree(robot))
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What constraints leave free: velocities, degrees of freedom, and ranks that do not take rounding for rows.
 
-These are the functions behind `Mechanism.project_velocity` and `Mechanism.mobility`. They use dense linear algebra:
-they prepare and check a state, not a control loop.
+This is the function behind `Mechanism.mobility`, with dense linear algebra: it checks a state, not a control loop.
 
 Numbers in files are rounded. Axes that should meet miss each other by 1e-8, and rows that repeat others where all is
 exact bind 1e-8 of a motion more. Such rows are no rows: `rank_cut` says which singular values are theirs.
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import assemble, closed_to, which_enabled, which_holonomic
+from linkwork.closure.assembly import assemble, closed_to, largest_unit, which_enabled, which_holonomic
 from linkwork.closure.tolerances import CLOSED_FOR_MOBILITY, DOUBTFUL, OPEN, RANK, ROUNDED, WEAK
 from linkwork.errors import AssemblyError, InputError
 from linkwork.model.arrays import Floats
@@ -122,6 +121,11 @@ def loop_rounding(robot: Model) -> float:
     return max((gap for gap in gaps if gap <= ROUNDED), default=0.0) / NEAR
 
 
+def loops_close(robot: Model) -> bool:
+    """Whether loops close at some configuration a little off one at which they do; not where numbers are rounded."""
+    return any(gap <= RANK for _, gap in nearby(robot)[1:])
+
+
 def rank_cut(robot: Model, q: Floats, singular_values: npt.NDArray[Any], J: Floats | None = None) -> Floats:
     """The part of the largest below which singular values ``(..., n)`` are zeros, ``(...)``.
 
@@ -211,21 +215,18 @@ def _closed_pose(robot: Model) -> Floats | None:
                 return assemble(robot, q, attempts=1).q
             except AssemblyError:  # the next may be nearer
                 continue
-    try:
-        return assemble(robot, robot.neutral(), limits=False).q
+    try:  # nearly closed first: how nearly loops close at all is what is asked
+        near = assemble(robot, robot.neutral(), limits=False, tolerance=ROUNDED * largest_unit(robot)).q
     except AssemblyError:
         return None
+    return _nearest(robot, near)[0]
 
 
 # Velocities ----------------------------------------------------------------------------------------
 
 
-def project_velocity(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
-    """The velocity that all enabled constraints allow at ``q`` and that is nearest to ``v`` in kinetic energy.
-
-    It is the velocity after a perfectly inelastic impact with the constraints. Leading axes broadcast. Joints that move
-    no mass count with a little of what others move.
-    """
+def project_by_singular_values(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
+    """`closure.evaluators.project_velocity` at any configuration, near singular ones as well."""
     q_, v_ = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
     robot.integrate(q_, v_)  # checks both
     J = constraint_jacobian(robot, q_)[..., which_enabled(robot), :]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwork.closure.assembly import assemble
-from linkwork.closure.mobility import project_velocity
+from linkwork.closure.evaluators import project_velocity
 from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import batch_shape
 from linkwork.model.arrays import Floats

@@ -11,6 +11,8 @@ from linkwork.kernels import constrained, rank_revealing
 
 CLOSED = 1e-13
 """Errors below this are closed loops after assembly; rounding of most robots is smaller."""
+SINGLE_CLOSED = 1e-6
+"""The same in single precision."""
 CLOSED_BY_PROJECTION = 1e-12
 """Errors below this are closed loops after the projection of a simulated state."""
 CLOSED_BY_SLIDERS = 1e-9
@@ -29,6 +31,8 @@ kinetic energy could do."""
 
 RANK = 1e-9
 """Singular values of rows below this part of the largest, or of one, are zeros."""
+SINGLE_RANK = 1e-4
+"""The same in single precision."""
 CLUSTER_RANK = 1e-7
 """The same for the rows of a cluster, of which a choice of joints must serve many poses."""
 WEAK = 1e-4

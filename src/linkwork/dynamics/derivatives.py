@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, overload
 
-import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
@@ -30,6 +29,7 @@ from linkwork.kernels.rnea_derivatives import RNEA_DERIVATIVES
 from linkwork.model.model import Model
 from linkwork.plans.aba_derivatives import path_tree
 from linkwork.plans.articulated_derivatives import articulated_tree, products
+from linkwork.plans.regressor import STARTS, regressor_tree
 from linkwork.plans.tree import tree_of, without_passive_elements
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
@@ -39,8 +39,6 @@ from linkwork.quantities.records import RecordEvaluator
 FEWER = 0.5
 """Products of articulated bodies, as a part of those of paths, for which these are the faster text. It is below one: in
 batches and in packs of straight-line programs, matrix products run faster than sweeps."""
-
-_empty = np.empty
 
 
 class ForwardJacobians(NamedTuple):
@@ -214,29 +212,51 @@ class InverseDerivatives(_Jacobians):
 
 
 class Regressor(ArrayEvaluator):
-    """Torques as a linear function of inertial parameters: ``id.regressor(q, v, a)`` is ``Y`` with ``tau = Y pi``.
+    """Torques as a linear function of parameters: ``id.regressor(q, v, a)`` is ``Y`` with ``tau = Y pi``.
 
-    ``pi`` are ten numbers for each body of ``robot.body_names``, in Pinocchio's order: mass, first moment (3), and
-    ``Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` about the origin of the body's frame: those of the robot are
-    ``robot.parameters["inertial_parameters"].ravel()``. What is no property of a body is not in it: torques of
-    armatures (``robot.armature * a``), of springs and dampers (`passive_forces`), and of external wrenches.
+    By default ``pi`` are ten numbers for each body of ``robot.body_names``, in Pinocchio's order: mass, first moment
+    (3), and ``Ixx, Ixy, Iyy, Ixz, Iyz, Izz`` about the origin of the body's frame: those of the robot are
+    ``robot.parameters["inertial_parameters"].ravel()``. `of` makes a regressor of more parameters. Torques of external
+    wrenches are in none.
 
     Args:
         robot: The mechanism.
+        columns: Names of ``robot.parameters`` that have columns, in their order: see `of`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
-    def __init__(self, robot: Model, *, threads: int | None = None) -> None:
-        bodies = robot.body_names
+    def __init__(
+        self, robot: Model, columns: Sequence[str] = ("inertial_parameters",), *, threads: int | None = None
+    ) -> None:
+        names = tuple(columns)
+        for name in names:
+            if name not in STARTS:
+                raise InputError(f"torques have no columns for {name!r}; there are {', '.join(STARTS)}")
+        if not names or len(set(names)) < len(names):
+            raise InputError(f"a regressor takes names of parameters, each once; found {', '.join(names) or 'none'}")
 
         def program() -> Program:
-            return Program.of_robot(robot, REGRESSOR, tree_of(robot, bodies))
+            return Program.of_robot(robot, REGRESSOR, regressor_tree(robot, names))
 
-        super().__init__(robot, "regressor", program, {"robot": robot}, (), threads)
-        self._shape = robot.nv, 10 * len(bodies)
+        self.columns = names
+        super().__init__(robot, "regressor", program, {"robot": robot, "columns": names}, (), threads)
+
+    def of(self, *parameters: str) -> Regressor:
+        """The regressor of these parameters, on the same backend: ``Y`` with a column for each of their numbers.
+
+        ``pi`` is then ``np.concatenate([robot.parameters[name].ravel() for name in parameters])``. Columns of joints
+        are the acceleration (``"armature"``), the velocity (``"damping"``: viscous friction), the distance from rest
+        (``"stiffness"``) and the sign of the velocity (``"friction"``: dry, Coulomb friction; zero at rest, where its
+        torque is not determined).
+
+        Args:
+            parameters: Some of ``"inertial_parameters"``, ``"armature"``, ``"damping"``, ``"stiffness"``,
+                ``"friction"``.
+        """
+        return on_backend_of(self, Regressor(self.robot, parameters))
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike, *, out: Array | None = None) -> Array:
-        """The regressor ``Y``, ``(..., nv, 10 bodies)``. Leading axes are batch axes and broadcast.
+        """The regressor ``Y``, ``(..., nv, parameters)``. Leading axes are batch axes and broadcast.
 
         Args:
             q: Configuration, ``(..., nq)``.
@@ -245,25 +265,12 @@ class Regressor(ArrayEvaluator):
             out: Array to write the result to; by default a new one.
         """
         if out is None:
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            if results and not self._entry(q, v, a, *results):
-                return results[0].reshape(self._shape)
-        typed = self._for_type_of([q, v, a, out])
-        made: Array = typed.runner.evaluate(typed._inputs((q, v, a)), typed._outputs(out))[0]
-        return made.reshape(*made.shape[:-3], *self._shape) if out is None else out
-
-    def _outputs(self, out: Array | Sequence[Array] | None) -> list[Any]:
-        """The array of the result, seen as ``(..., nv, bodies, 10)``."""
-        if out is None:
-            return [None]
-        if not isinstance(out, np.ndarray) or out.shape[-2:] != self._shape:
-            found = f"an array of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-            raise InputError(
-                f"out for the regressor needs an array (..., {', '.join(map(str, self._shape))}), not {found}"
-            )
-        if not out.flags.c_contiguous:
-            raise InputError("out for the regressor is not C-contiguous: pass np.ascontiguousarray(out)")
-        return [out.reshape(*out.shape[:-2], *self.runner.outputs[0])]
+            made: Array | None = self._new_results(q, v, a)
+            if made is not None:
+                return made
+        typed = self._for_type_of([q, v, a, *(() if out is None else [out])])
+        result: Array = typed.runner.evaluate(typed._inputs((q, v, a)), typed._outputs(out))[0]
+        return result
 
 
 # Attributes of evaluators ---------------------------------------------------------------------------------------------

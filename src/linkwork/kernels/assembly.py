@@ -12,8 +12,12 @@ Nonsingularity Assumption, 2005): no rank has to be determined.
 | joint_scale | the unit of each coordinate, 0 for one that is held                            |
 | e           | errors times ``row_scale``                                                     |
 | J           | Jacobian of ``e`` on the joints that support each row, times ``joint_scale``   |
+| Jm, mobile  | ``J`` without coordinates that are held at a limit; 0 for these, else 1        |
 | A           | ``J J' + mu``, one block for each group of loops that share joints             |
 | x           | the step                                                                       |
+
+Selects repeat the condition of the branch that they are in: straight-line programs have branches by these
+(`compilers.branches`).
 
 ``progress`` is the largest error that is left (zero where an iteration cannot go on), the iterations, the largest
 error, and the number of successive iterations with little decrease.
@@ -26,7 +30,7 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained import max_norm, maximum, minimum
 from linkwork.kernels.constraints import CLOSURE, constraint_error, coupling_rows, row_jacobian
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
-from linkwork.kernels.integration import integrate
+from linkwork.kernels.integration import integrate, normalize
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.kinematics import POSE
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
@@ -70,7 +74,7 @@ def support_jacobian(tree: Array, w: Array, row_scale: Array, joint_scale: Array
 
 
 @kernel
-def regularized_step(tree: Array, w: Array, mu: Scalar) -> None:
+def regularized_step(tree: Array, w: Array, J: Array, mu: Scalar) -> None:
     """``x = -J' (J J' + mu)^-1 e``."""
     for g in range(tree.ngroups):
         o = tree.group_start[g]
@@ -82,7 +86,7 @@ def regularized_step(tree: Array, w: Array, mu: Scalar) -> None:
                 s = tree.group_row[o + b]
                 product = 0.0
                 for c in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
-                    product += w.J[r, tree.row_dof[c]] * w.J[s, tree.row_dof[c]]
+                    product += J[r, tree.row_dof[c]] * J[s, tree.row_dof[c]]
                 w.A[r, s] = product
             least = maximum(least, LEAST_REGULARIZATION * w.A[r, r])
             w.l[r] = -w.e[r]
@@ -94,7 +98,7 @@ def regularized_step(tree: Array, w: Array, mu: Scalar) -> None:
         w.x[k] = 0.0
     for r in range(tree.nc):
         for c in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
-            w.x[tree.row_dof[c]] += w.J[r, tree.row_dof[c]] * w.l[r]
+            w.x[tree.row_dof[c]] += J[r, tree.row_dof[c]] * w.l[r]
 
 
 @kernel
@@ -114,7 +118,7 @@ def passes_limit(q: Scalar, x: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
 
 @kernel
 def hold_at_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array) -> Scalar:
-    """How many coordinates at a limit the step would take past it; their columns of ``J`` become zero."""
+    """How many coordinates at a limit the step would take past it; they are no longer ``mobile``."""
     count = 0.0
     for i in range(1, tree.n):
         kind = tree.kind[i]
@@ -124,9 +128,7 @@ def hold_at_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array) 
                 k = tree.iv[i] + j
                 passed = passes_limit(q[at], w.x[k], lower[at], upper[at])
                 count += passed
-                if any_below(-passed, -0.5):
-                    for r in range(tree.nc):
-                        w.J[r, k] *= 1.0 - passed
+                w.mobile[k] *= 1.0 - passed
     return count
 
 
@@ -135,12 +137,24 @@ def step_within_limits(
     tree: Array, w: Array, q: Array, joint_scale: Array, lower: Array, upper: Array, mu: Scalar
 ) -> None:
     """The step, solved again while coordinates are held at a limit, no longer than `MAX_STEP`."""
-    regularized_step(tree, w, mu)
+    for k in range(tree.nv):
+        w.mobile[k] = 1.0
+    regularized_step(tree, w, w.J, mu)
     held = hold_at_limits(tree, w, q, lower, upper)
     for _ in range(tree.nv):
         if any_below(-held, -0.5):
-            regularized_step(tree, w, mu)
-            held = hold_at_limits(tree, w, q, lower, upper)
+            for r in range(tree.nc):
+                for k in range(tree.nv):
+                    w.Jm[r, k] = w.J[r, k] * w.mobile[k]
+            for k in range(tree.nv):
+                w.x_before[k] = w.x[k]
+                w.mobile_before[k] = w.mobile[k]
+            regularized_step(tree, w, w.Jm, mu)
+            further = hold_at_limits(tree, w, q, lower, upper)
+            for k in range(tree.nv):
+                w.x[k] = where(-held, -0.5, w.x[k], w.x_before[k])
+                w.mobile[k] = where(-held, -0.5, w.mobile[k], w.mobile_before[k])
+            held = where(-held, -0.5, further, held)
     length = maximum(max_norm(tree.nv, w.x), MAX_STEP)
     for k in range(tree.nv):
         w.x[k] *= joint_scale[k] * (MAX_STEP / length)
@@ -159,12 +173,21 @@ def assemble(
     closed: Array,
     progress: Array,
 ) -> None:
-    """``q`` within its limits, and its error."""
+    """``q`` of unit length where it must be, as it is if its loops are closed, else within its limits; its error."""
     for k in range(tree.nq):
         closed[k] = q[k]
-    clip_to_limits(tree, lower, upper, closed)
+    normalize(tree, closed)
     row_errors(tree, w, closed, row_scale)
     progress[0] = max_norm(tree.nc, w.e)
+    is_open = where(settings[0], progress[0], 1.0, 0.0)
+    if any_below(-is_open, -0.5):
+        for k in range(tree.nq):
+            w.trial[k] = closed[k]
+        clip_to_limits(tree, lower, upper, w.trial)
+        row_errors(tree, w, w.trial, row_scale)
+        progress[0] = where(-is_open, -0.5, max_norm(tree.nc, w.e), progress[0])
+        for k in range(tree.nq):
+            closed[k] = where(-is_open, -0.5, w.trial[k], closed[k])
     progress[1] = 0.0
     progress[2] = progress[0]
     progress[3] = 0.0
@@ -196,13 +219,13 @@ def assemble_iterate(
             integrate(tree, closed, w.x, STEP_SIZES[s], w.trial)
             clip_to_limits(tree, lower, upper, w.trial)
             size = row_errors(tree, w, w.trial, row_scale)
-            taken = where(size, (1.0 - 1e-4 * STEP_SIZES[s]) * before, searching, 0.0)
             gap = max_norm(tree.nc, w.e)
+            bound = (1.0 - 1e-4 * STEP_SIZES[s]) * before
             for k in range(tree.nq):
-                w.best[k] = where(taken, 0.5, w.best[k], w.trial[k])
-            after = where(taken, 0.5, after, size)
-            progress[2] = where(taken, 0.5, progress[2], gap)
-            searching = searching - taken
+                w.best[k] = where(-searching, -0.5, where(size, bound, w.trial[k], w.best[k]), w.best[k])
+            after = where(-searching, -0.5, where(size, bound, size, after), after)
+            progress[2] = where(-searching, -0.5, where(size, bound, gap, progress[2]), progress[2])
+            searching = where(-searching, -0.5, where(size, bound, 0.0, 1.0), searching)
     for k in range(tree.nq):
         closed[k] = w.best[k]
     progress[1] += 1.0
@@ -224,6 +247,10 @@ ASSEMBLY = Algorithm(
         "A": ("nc", "nc"),
         "l": ("nc",),
         "x": ("nv",),
+        "Jm": ("nc", "nv"),
+        "mobile": ("nv",),
+        "x_before": ("nv",),
+        "mobile_before": ("nv",),
         "best": ("nq",),
         "trial": ("nq",),
     },

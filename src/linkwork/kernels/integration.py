@@ -127,6 +127,31 @@ def integrate(tree: Array, q: Array, v: Array, h: Scalar, q1: Array) -> None:
 
 
 @kernel
+def normalize_numbers(q: Array, o: int, count: int) -> None:
+    """Scale the numbers from ``o`` on to unit length."""
+    squares = 0.0
+    for j in range(count):
+        squares = squares + q[o + j] * q[o + j]
+    length = sqrt(squares)
+    for j in range(count):
+        q[o + j] = q[o + j] / length
+
+
+@kernel
+def normalize(tree: Array, q: Array) -> None:
+    """Quaternions and directions of ``q`` of unit length."""
+    for i in range(1, tree.n):
+        kind = tree.kind[i]
+        o = tree.iq[i]
+        if kind == SPHERICAL:
+            normalize_numbers(q, o, 4)
+        elif kind == FREE:
+            normalize_numbers(q, o + 3, 4)
+        elif kind == PLANAR:
+            normalize_numbers(q, o + 2, 2)
+
+
+@kernel
 def retract(tree: Array, q: Array, x: Array, q1: Array) -> None:
     """``q1``: the configuration with coordinates ``x`` relative to ``q``."""
     for i in range(1, tree.n):

@@ -4,7 +4,8 @@ inertias are computed once.
 
 Featherstone, Rigid Body Dynamics Algorithms, Tables 5.1 and 6.2, in body coordinates; Orin, Goswami and Lee, Centroidal
 dynamics of a humanoid robot, 2013: column k of the momentum matrix is the momentum ``Ic S`` that `crba` projects on
-joints, in the world's axes about the center of mass. Gravity torques are the work of gravity on its linear part.
+joints, in the world's axes about the center of mass. Gravity torques are the work of gravity on its linear part. What
+accelerates while no joint does, ``dJ/dt v`` of frames and of the center of mass, is known from the bias torques.
 Symbols as in `kinematics`, `rnea` and `crba`.
 
 | symbol | meaning                                                      |
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.crba import COMPOSITE, mass_matrix
+from linkwork.kernels.joints import rotate_to_parent
 from linkwork.kernels.kinematics import (
     ACCELERATION,
     MOTION,
@@ -26,6 +28,7 @@ from linkwork.kernels.kinematics import (
     WORLD_POSE,
     body_acceleration,
     body_angular_velocity,
+    express_in_reference,
     frame_jacobian_columns,
     frame_transform,
     joint_transforms,
@@ -33,8 +36,21 @@ from linkwork.kernels.kinematics import (
 )
 from linkwork.kernels.momentum_matrix import first_moment_of_all, momentum_columns
 from linkwork.kernels.rnea import FORCE, init_root, joint_torques, newton_euler_force
-from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.spatial import dot, scale, set_vector
+from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.spatial import (
+    add,
+    angular,
+    cross,
+    dot,
+    linear,
+    rotate,
+    rotate_inverse,
+    scale,
+    set_linear,
+    set_vector,
+    sub,
+)
+from linkwork.plans.tree import ALIGNED, LOCAL
 
 
 @kernel
@@ -48,6 +64,42 @@ def bias_from_poses(tree: Array, w: Array, v: Array, bias: Array) -> None:
         body_acceleration(tree, w, i, w.qdd0)
         newton_euler_force(tree, w, i)
     joint_torques(tree, w, bias)
+
+
+@kernel
+def center_bias(tree: Array, w: Array, total: Scalar, out: Array) -> None:
+    """Acceleration of the center of mass where ``qdd = 0``: by the forces across the joints at the root."""
+    force = (0.0, 0.0, 0.0)
+    for i in range(1, tree.n):
+        if tree.parent[i] == 0:
+            force = add(force, rotate_to_parent(tree, w, i, linear(w.f[i])))
+    moving = total - tree.mass[0]
+    for j in range(3):
+        out[j] = (force[j] + moving * tree.gravity[j]) / total
+
+
+@kernel
+def frame_motion(tree: Array, w: Array, f: int, v: Array, jacobian: Array, velocity: Array, bias: Array) -> None:
+    """Velocity of frame ``f``, ``J v``, and ``dJ/dt v``, in the reference frame; accelerations are those of the bias.
+
+    From the classical acceleration of the frame to the rate of ``J v``: local axes turn, and at the world's origin is
+    another point of the body at each time.
+    """
+    for j in range(6):
+        velocity[j] = 0.0
+        for k in range(tree.nv):
+            velocity[j] += jacobian[j, k] * v[k]
+    b = tree.frame_body[f]
+    point = add(linear(w.a[b]), rotate(w.accel_field[b], tree.frame_position[f]))
+    falling = rotate_inverse(w.E[b], (tree.gravity[0], tree.gravity[1], tree.gravity[2]))  # a0 = -a_g was added
+    express_in_reference(tree, w, f, angular(w.a[b]), add(point, falling), bias)
+    omega = angular(velocity)
+    if tree.reference == LOCAL:
+        set_linear(sub(linear(bias), cross(omega, linear(velocity))), bias)
+    elif tree.reference != ALIGNED:
+        position = add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
+        moving = sub(linear(velocity), cross(position, omega))
+        set_linear(add(linear(bias), cross(moving, omega)), bias)
 
 
 @kernel
@@ -67,8 +119,12 @@ def terms(
     rotation: Array,
     position: Array,
     jacobian: Array,
+    com_bias: Array,
+    velocity: Array,
+    frame_bias: Array,
 ) -> None:
-    """Mass matrix, bias and gravity torques, energies, center of mass, momentum and its matrix, frames, Jacobians."""
+    """Mass matrix, bias and gravity torques, energies, center of mass, momentum and its matrix; frames, Jacobians,
+    velocities and bias accelerations."""
     joint_transforms(tree, w, q)
     world_transforms(tree, w)
     mass_matrix(tree, w, M)
@@ -76,6 +132,7 @@ def terms(
     total, b = first_moment_of_all(tree, w)
     potential[0] = -dot(tree.gravity, b)
     set_vector(scale(1.0 / total, b), center)
+    center_bias(tree, w, total, com_bias)
     momentum_columns(tree, w, center, A)
     for j in range(6):
         h[j] = 0.0
@@ -92,6 +149,7 @@ def terms(
     for f in range(tree.nf):
         frame_transform(tree, w, f, rotation[f], position[f])
         frame_jacobian_columns(tree, w, f, jacobian[f])
+        frame_motion(tree, w, f, v, jacobian[f], velocity[f], frame_bias[f])
 
 
 _OUTPUTS: dict[str, Shape] = {
@@ -106,6 +164,9 @@ _OUTPUTS: dict[str, Shape] = {
     "rotation": ("nf", 3, 3),
     "position": ("nf", 3),
     "jacobian": ("nf", 6, "nv"),
+    "com_bias": (3,),
+    "velocity": ("nf", 6),
+    "frame_bias": ("nf", 6),
 }
 
 TERMS = Algorithm(

@@ -113,18 +113,10 @@ class Mechanism(Changeable):
             seed: Of the random numbers.
             limits: Whether joint limits hold.
         """
-        from linkwork.closure.assembly import assemble
+        from linkwork.closure.assembly import Search, problem_of
 
-        return assemble(
-            self,
-            q,
-            fixed,
-            tolerance=tolerance,
-            max_iterations=max_iterations,
-            attempts=attempts,
-            seed=seed,
-            limits=limits,
-        ).q
+        search = Search(tolerance, max_iterations, attempts, seed)
+        return problem_of(self, fixed, limits).closed(self.neutral() if q is None else q, search)
 
     def inverse_kinematics(
         self,
@@ -194,13 +186,13 @@ class Mechanism(Changeable):
         return sweep(self, joints, values, q, seconds=seconds, tolerance=tolerance, limits=limits)
 
     def project_velocity(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
-        """The velocity nearest to ``v`` that all constraints allow; see `mobility.project_velocity`.
+        """The velocity nearest to ``v`` that all constraints allow; see `closure.evaluators`.
 
         Args:
             q: Configuration, ``(..., nq)``.
             v: Joint velocities, ``(..., nv)``.
         """
-        from linkwork.closure.mobility import project_velocity
+        from linkwork.closure.evaluators import project_velocity
 
         return project_velocity(self, q, v)
 
@@ -253,7 +245,7 @@ class Mechanism(Changeable):
         frames: str | Sequence[str] = (),
         reference: Reference = "local",
     ) -> Terms:
-        """Mass matrix, bias and gravity torques, energies, momentum, frames with Jacobians, in one sweep; see `terms`.
+        """Mass matrix, bias and gravity torques, energies, momentum, frames and how they move, loops; see `terms`.
 
         Args:
             q: Configuration, ``(..., nq)``.

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
+from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.plans.actuation import BEYOND
@@ -47,6 +48,42 @@ def actuator_torques(
     """
     u = commands_and_activations(robot, commands, act)
     result: Array = evaluator_of(robot, "actuator_torques")(q, v, u, out=out)
+    return result
+
+
+def actuation_matrix(robot: Model, q: npt.ArrayLike) -> Array:
+    """``B``, ``(..., nv, actuators)``: ``B f`` are the joint torques of forces ``f`` of ``robot.actuators``.
+
+    A column has the gears of one actuator, of one that pulls a tendon its moment arms; it is the transpose of MuJoCo's
+    ``actuator_moment``. Of a robot without actuators, columns are those of the degrees of freedom of the joints that
+    are marked as actuated.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+    """
+    gears, at = _gears(robot), robot.normalize(q)
+    result = np.empty((*at.shape[:-1], *gears.shape))
+    result[...] = gears
+    if any(actuator.tendon for actuator in robot.actuators):
+        arms = tendon_jacobian(robot, at)
+        names = [tendon.name for tendon in robot.tendons]
+        for k, actuator in enumerate(robot.actuators):
+            if actuator.tendon:
+                result[..., k] = actuator.gear[0] * arms[..., names.index(actuator.tendon), :]
+    return result
+
+
+@computed_once
+def _gears(robot: Model) -> Array:
+    """The part of the actuation matrix that does not depend on the configuration."""
+    if not robot.actuators:
+        driven = [range(robot.nv)[robot.v_slice(joint.name)] for joint in robot.joints if joint.actuated]
+        return np.eye(robot.nv)[:, [k for dofs in driven for k in dofs]]
+    result = np.zeros((robot.nv, len(robot.actuators)))
+    for k, actuator in enumerate(robot.actuators):
+        for joint, gear in actuator.gears:
+            result[robot.v_slice(joint), k] += gear
     return result
 
 

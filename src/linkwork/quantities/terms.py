@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All terms of the equation of motion at once, and the inverse of the mass matrix."""
+"""All terms of the equations of motion at once, and the inverse of the mass matrix."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ import numpy.typing as npt
 from linkwork.inputs import Reference
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
+from linkwork.quantities.actuation import actuation_matrix
 from linkwork.quantities.arguments import Array, frame_names
-from linkwork.quantities.functions import Energy, evaluator_of, need_mass
+from linkwork.quantities.functions import Energy, constraint_bias, constraint_jacobian, evaluator_of, need_mass
 
 
 class Terms(NamedTuple):
     """What is known of a robot at one state, or at each of a batch: see `terms`.
 
-    The equation of motion is ``mass_matrix @ a + bias_forces = tau``.
+    The equation of motion is ``M a + bias_forces = actuation_matrix @ u + constraint_jacobian.T @ f``, where
+    ``constraint_jacobian @ a + constraint_bias = 0``. Bias accelerations, ``dJ/dt v``, are those without accelerations
+    of joints: ``J a`` plus these are all.
     """
 
     mass_matrix: Array
@@ -43,6 +46,18 @@ class Terms(NamedTuple):
     """Where the frames that were asked for are in the world, with one axis more, for the frames."""
     frame_jacobians: Array
     """``(..., frames, 6, nv)``"""
+    center_of_mass_bias_acceleration: Array
+    """``dJ/dt v`` of the center of mass, in the world, ``(..., 3)``."""
+    frame_velocities: Array
+    """``J v`` of the frames, ``(..., frames, 6)``."""
+    frame_bias_accelerations: Array
+    """``dJ/dt v`` of the frames, ``(..., frames, 6)``: with ``J a``, rates of `frame_velocities`."""
+    constraint_jacobian: Array
+    """``J`` of all constraints, those that are not enabled included, ``(..., nc, nv)``."""
+    constraint_bias: Array
+    """``dJ/dt v`` of these, ``(..., nc)``."""
+    actuation_matrix: Array
+    """``(..., nv, actuators)``: times forces of actuators, torques; see `lw.actuation_matrix`."""
 
 
 def terms(
@@ -52,27 +67,49 @@ def terms(
     frames: str | Sequence[str] = (),
     reference: Reference = "local",
 ) -> Terms:
-    """Mass matrix, bias and gravity torques, energies, momentum, and frames with their Jacobians, in one sweep.
+    """Mass matrix, bias and gravity torques, energies, momentum, frames and how they move, loops and motors.
 
-    Poses and composite inertias are computed once: all of it takes little more than the mass matrix and the bias
-    torques alone. ``lw.Evaluator(robot, "terms", frames)`` is the same to hold on to, to `bind` and to `compile`.
+    What belongs to the tree is computed in one sweep: poses and composite inertias once, so that it takes little more
+    than the mass matrix and the bias torques alone. ``lw.Evaluator(robot, "terms", frames)`` is that to hold on to, to
+    `bind` and to `compile`. Rows of constraints and the actuation matrix are those of `constraint_jacobian`,
+    `constraint_bias` and `actuation_matrix`.
 
     Args:
         robot: The mechanism.
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``.
         frames: Names of frames or bodies.
-        reference: Axes of the frames' Jacobians: ``"local"``, ``"aligned"`` or ``"world"``, as of `frame_jacobian`.
+        reference: Axes of the frames' Jacobians and velocities: ``"local"``, ``"aligned"`` or ``"world"``, as of
+            `frame_jacobian`.
     """
     need_mass(robot)
     names = frame_names(frames)
-    M, bias, gravity, kinetic, potential, center, A, h, rotation, position, J = evaluator_of(
+    M, bias, gravity, kinetic, potential, center, A, h, rotation, position, *of_frames = evaluator_of(
         robot, "terms", names, reference
     )(q, v)
+    J, center_bias, velocities, frame_bias = of_frames
     energy = Energy(kinetic[..., 0], potential[..., 0])
     placements = Placement(position, rotation, check=False)
     velocity, of_center = h[..., 3:] / robot.mass, A[..., 3:, :] / robot.mass
-    return Terms(M, bias, gravity, energy, center, velocity, of_center, h, A, placements, J)
+    return Terms(
+        M,
+        bias,
+        gravity,
+        energy,
+        center,
+        velocity,
+        of_center,
+        h,
+        A,
+        placements,
+        J,
+        center_bias,
+        velocities,
+        frame_bias,
+        constraint_jacobian(robot, q),
+        constraint_bias(robot, q, v),
+        actuation_matrix(robot, q),
+    )
 
 
 def inverse_mass_matrix(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
