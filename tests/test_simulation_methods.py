@@ -88,7 +88,7 @@ def test_constraints_given_twice_change_no_motion() -> None:
 def test_independent_rows_are_solved_in_as_many_operations_as_without_a_word_about_redundant_ones() -> None:
     """One iteration more, with fewer internal forces, is for robots with redundant rows alone."""
     independent, redundant = (lw.Stepper(zoo.four_bar(closure), "rk4") for closure in ("line", "hinge"))
-    assert (independent.program.tree.redundant, redundant.program.tree.redundant) == (0, 1)
+    assert (independent.program.tree.has_redundant_rows, redundant.program.tree.has_redundant_rows) == (0, 1)
     assert (independent.regularization, redundant.regularization) == (1e-8, 1e-7)
     assert lw.Stepper(zoo.four_bar("hinge"), "rk4", regularization=1e-6).regularization == 1e-6
 

@@ -123,7 +123,7 @@ def refusal(robot: Model, name: str) -> str | None:
 def method_tree(robot: Model, name: str, plan: Plan, frames: Sequence[str] = ()) -> Tree:
     """The arrays of a plan as a method reads them: proximal iterations know whether rows are redundant."""
     tree = plan(robot, frames)
-    return tree._replace(redundant=int(has_redundant_rows(robot))) if METHODS[name].iterates else tree
+    return tree._replace(has_redundant_rows=int(has_redundant_rows(robot))) if METHODS[name].iterates else tree
 
 
 def check_parameters(names: Iterable[str], method: str) -> None:

@@ -211,7 +211,7 @@ def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
     row_residuals(tree, w, w.da, problem.R, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
-    if tree.redundant != 0:
+    if tree.has_redundant_rows != 0:
         subtract_rows(tree, result.residual, w.error)
         remove_internal_forces(tree, w, problem, w.error, result)
 

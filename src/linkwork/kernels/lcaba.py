@@ -279,7 +279,7 @@ def lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> Non
     lcaba_sweeps_refine(tree, w, problem.tau, problem.R, result.a, result.multipliers, result.residual)
     result.progress[0] = residual_progress(tree, w, problem.settings, w.error, result.residual)
     result.iterations[0] += 1.0
-    if tree.redundant != 0:
+    if tree.has_redundant_rows != 0:
         next_change(tree, w, result)
         remove_internal_forces(tree, w, problem, w.error, result)
 

@@ -195,7 +195,7 @@ def _loop_dynamics(iterations: int, refined: bool = False) -> Dynamics:
         lcaba_sweeps(tree, w, torque, R, w.none, a, result.multipliers, result.residual)
         for _ in range(iterations - 2):
             lcaba_sweeps_iterate(tree, w, a, result.multipliers, result.residual)
-        if iterations > 1 and tree.redundant != 0:
+        if iterations > 1 and tree.has_redundant_rows != 0:
             lcaba_sweeps_iterate(tree, w, a, result.multipliers, result.residual)
             start_without_internal_forces(tree, w, iterations + 1, result.multipliers)
         if iterations > 1:

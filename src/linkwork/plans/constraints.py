@@ -62,7 +62,7 @@ CONSTRAINED_TREE = TREE.extended(
         "nposes",  # poses of bodies relative to a root; the first is that of the root itself
         "needs_velocities",  # 1 if a bias needs linear velocities
         "has_gains",  # 1 if a constraint has Baumgarte gains
-        "redundant",  # 1 if rows are known to depend on each other where loops are closed; set by who knows
+        "has_redundant_rows",  # 1 if rows are known to depend on each other where loops are closed; set by who knows
     ),
     integers={
         "pose_body": ("nposes",),  # the body of a pose,
@@ -197,7 +197,7 @@ class _ConstraintTables:
             nsettings=7 + mechanism.nv + mechanism.nc,
             nk_link=len(self.columns["k_body"]),
             needs_velocities=int(self.needs_velocities),
-            redundant=0,
+            has_redundant_rows=0,
             has_gains=int(any(any(c.gains or ()) for c in mechanism.constraints)),
             frame_body=[*tree.frame_body, *(body for body, _ in self.frames)],
             frame_rotation=merged([*tree.frame_rotation, *(rounded_rotation(at.rotation) for at in places)], 1.0),

@@ -192,7 +192,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         elif minimal:
             tree, driven = cluster_tree(stable, frames, ties_of(robot)), ACTUATION_CLUSTER_TREE
         elif bound:
-            tree = lcaba_tree_of_compliances(stable, frames)._replace(redundant=int(redundant))
+            tree = lcaba_tree_of_compliances(stable, frames)._replace(has_redundant_rows=int(redundant))
             driven = ACTUATION_LCABA_TREE
         else:
             tree, driven = tree_of(stable, frames), ACTUATION_TREE
