@@ -16,6 +16,7 @@ from linkwork.dynamics import constrained_derivatives
 from linkwork.dynamics.constrained_derivatives import ConstrainedJacobians
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.mechanism import Mechanism
+from linkwork.plans.kernel_frames import ROUND_OFF
 from linkwork.plans.tree import tree_of
 from robots import model_file
 from rounded import doubled_pins, rounded_placements, three_cranks, wrist
@@ -158,4 +159,5 @@ def test_nearly_parallel_axes_leave_rotations_that_are_rotations(digits: int) ->
     """Frames of kernels may point along what a child's axis is off the joint's: 1e-7, of which rounding is 1e-9."""
     for seed in range(4):
         rotations = np.asarray(tree_of(doubled_pins(digits, seed)).P)
-        assert_close(rotations @ np.swapaxes(rotations, -1, -2), np.tile(np.eye(3), (len(rotations), 1, 1)), 1e-13)
+        unit = np.tile(np.eye(3), (len(rotations), 1, 1))
+        assert_close(rotations @ np.swapaxes(rotations, -1, -2), unit, 5 * ROUND_OFF)  # smaller numbers are zeros

@@ -87,8 +87,12 @@ def test_steps_whose_program_would_be_too_large_are_differentiated_stage_by_stag
     small = lw.Stepper(robot, "dopri5", dt=1e-2).compile(max_operations=4000)
     wanted = lw.Stepper(robot, "dopri5", dt=1e-2).derivatives(q, v, tau)
     with pytest.raises(lw.ProgramTooLarge):
-        small.jvp(q, v, tau, v, v, v)
+        small.hvp(q, v, tau, v, v, v, v, v)
     assert_close(small.derivatives(q, v, tau).A, wanted.A, 1e-12)
+    x = np.random.default_rng(0).normal(size=(3, robot.nv))
+    rates = wanted.A @ np.concatenate(x[:2]) + wanted.B @ x[2]
+    assert_close(np.concatenate(small.jvp(q, v, tau, *x)), rates, 1e-12)
+    assert_close(np.concatenate(small.vjp(q, v, tau, *x[:2])[:2]), np.concatenate(x[:2]) @ wanted.A, 1e-12)
 
 
 @pytest.mark.parametrize("kind", ["tree", "minimal", "auto"])

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from linkwork.closure.minimal import Minimal
 from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives
 from linkwork.dynamics.derivatives import ForwardDerivatives, ForwardJacobians
+from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.errors import InputError
 from linkwork.inputs import real_array
 from linkwork.model.checks import check_robot
@@ -86,5 +87,4 @@ def minimal_derivatives(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, tau: n
 @computed_once
 def _made_once(robot: Model) -> tuple[Minimal, ForwardDerivatives | ConstrainedDerivatives]:
     """The minimal coordinates of a robot, and the evaluator of its Jacobians."""
-    bound = any(c.enabled for c in robot.constraints)
-    return Minimal(robot), ConstrainedDerivatives(robot) if bound else ForwardDerivatives(robot)
+    return Minimal(robot), ForwardDynamics(robot).derivatives

@@ -23,7 +23,7 @@ from linkwork.compilers.program import Program
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
-from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Integrator
 from linkwork.kernels.steps import DIFFERENTIATED, single
 from linkwork.quantities.base import ArrayEvaluator
@@ -70,6 +70,11 @@ class StepFunction(ArrayEvaluator):
         """State and torques; commands where there are actuators, wrenches where frames were named, parameters."""
         optional = ("commands",) * self.stepper.takes_commands + ("wrenches",) * bool(self.frames)
         return Differentiated(("q", "v", "tau"), (*optional, *self.parameters), RESULTS, ("q",), ("q1",))
+
+    @property
+    def derivatives(self) -> StepJacobian:
+        """What products are made of where their programs would be too large."""
+        return cast(StepJacobian, self.stepper.derivatives)
 
     def _make(self, kind: type[P]) -> P:
         return kind(self, self.differentiated.inputs)  # type: ignore[call-arg]
@@ -155,13 +160,13 @@ class StepJacobian(JacobianColumns):
 
     def _rates(self, state: Sequence[Any], directions: Sequence[Any], further: dict[str, Any]) -> Sequence[Any]:
         """Rates of the state after the step; stage by stage where the program of a whole step is too large."""
+        excess = self._jvp._too_large()
+        if excess is None and self._stages is None:
+            return cast(Sequence[Any], self._jvp(*state, *directions, **further))
         if self._stages is None:
-            try:
-                return cast(Sequence[Any], self._jvp(*state, *directions, **further))
-            except ProgramTooLarge:
-                if not StageDerivatives.serves(self.function.stepper):
-                    raise
-                self._stages = StageDerivatives(self.function.stepper)
+            if excess is not None and not StageDerivatives.serves(self.function.stepper):
+                raise excess
+            self._stages = StageDerivatives(self.function.stepper)
         return self._stages.rates(state, directions, further)
 
 

@@ -122,9 +122,9 @@ class StageDerivatives:
             return x, v + y, dx, dv + dy
 
         for s in range(used):
-            if s == 0:
-                at, along = (q, v, tau), (dq, dv, dtau)
-            else:
+            at: tuple[Array, ...] = (q, v, tau)
+            along: tuple[Array, ...] = (dq, dv, dtau)
+            if s > 0:
                 x, vs, dx, dvs = combined(self._scheme.a[s])
                 at, along = (q, vs, x, tau), (dq, dvs, dx, dtau)
             part = min(s, 1)
