@@ -136,7 +136,7 @@ class Runner:
             quick = self._run_unprepared(arguments, out)
             if quick is not None:
                 return quick
-        inputs, leads, lead = self.prepared(arguments)
+        inputs, leads, lead = self.broadcast(arguments)
         flat = [self._flattened(x, own, lead, shape) for x, own, shape in zip(inputs, leads, self.inputs, strict=True)]
         results: list[Array] = []
         for name, given, shape in zip(self.program.algorithm.outputs, out, self.outputs, strict=True):
@@ -160,7 +160,7 @@ class Runner:
                 results[k] = given
         return results
 
-    def prepared(
+    def broadcast(
         self, arguments: Sequence[npt.ArrayLike]
     ) -> tuple[list[Array], list[tuple[int, ...]], tuple[int, ...]]:
         """Arrays for anything array-like, the leading axes of each, and those of all."""

@@ -24,7 +24,7 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import force_residual
 from linkwork.kernels.contact_direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact_equation import merit
-from linkwork.kernels.contact_newton import CLOSE, linearize, no_changes, rows_of, step_length, take_step
+from linkwork.kernels.contact_newton import linearize, no_changes, rows_of, step_length, take_step
 from linkwork.kernels.contact_problem import (
     INPUTS,
     OUTPUTS,
@@ -36,6 +36,7 @@ from linkwork.kernels.contact_problem import (
     write_step,
 )
 from linkwork.kernels.contact_row_products import apply_contact_force
+from linkwork.kernels.contact_smoothing import CLOSE
 from linkwork.kernels.contact_steps import add_stop_torques, copy_numbers
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.lcaba import apply_constraint_forces

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
-from linkwork.inputs import Integrator, JointLimits, suggest
+from linkwork.inputs import Integrator, suggest
 from linkwork.kernels.contact_steps import FRICTION, IMPACTS, JOINTS, MISSED, RESIDUAL
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
@@ -99,7 +99,7 @@ def at_most_three(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def limits_at_start(robot: Model, q: Array) -> JointLimits:
+def limits_at_start(robot: Model, q: Array) -> bool | tuple[str, ...]:
     """Limits of a simulation with contacts: exact; springs where it starts beyond them in joints of loops.
 
     Loops may keep joints beyond their limits, which limits that hold exactly contradict. Other joints are moved back,

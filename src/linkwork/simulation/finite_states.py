@@ -70,7 +70,7 @@ def steps_of_finite(runner: Runner, given: Sequence[Any]) -> tuple[list[Array], 
     Returns:
         The outputs, and which states stopped being finite in these steps.
     """
-    arrays, leads, lead = runner.prepared(given)
+    arrays, leads, lead = runner.broadcast(given)
     leads[:2] = lead, lead
     rows = [
         np.broadcast_to(x, (*lead, *shape)).reshape(-1, *shape) if own else x

@@ -101,7 +101,7 @@ class StepSettings:
     method: SimulationMethod = "auto"
     time_constant: TimeConstant = AUTO
     passive: bool = True
-    limits: JointLimits = True
+    limits: bool | str | tuple[str, ...] = True
     stops_at: tuple[float, ...] | None = None
     """Configuration whose inertia stops are made for; None: the neutral one."""
     frames: tuple[str, ...] = ()
