@@ -43,6 +43,7 @@ MOST_TEXT = 2_000_000
 """Nodes of syntax of a kernel with all that it calls, each as often as it is called."""
 
 INTEGER_OPERATIONS = {ast.Add: "add nsw", ast.Sub: "sub nsw", ast.Mult: "mul nsw"}
+OVERFLOWING: dict[type, tuple[str, str]] = {ast.Add: ("sadd", "+"), ast.Sub: ("ssub", "-"), ast.Mult: ("smul", "*")}
 FLOAT_OPERATIONS = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge"}
 FOLDED: dict[type, Callable[[Any, Any], Any]] = {
@@ -181,10 +182,9 @@ class Expressions(Writer):
 
     def within_64_bits(self, node: ast.AST, kind: type, x: str, y: str) -> str:
         """In checked code, a sum, difference or product of integers that has 64 bits."""
-        name = {ast.Add: "sadd", ast.Sub: "ssub", ast.Mult: "smul"}[kind]
+        name, sign = OVERFLOWING[kind]
         both = self.made(f"call {{ i64, i1 }} @llvm.{name}.with.overflow.i64(i64 {x}, i64 {y})")
         result, over = (self.made(f"extractvalue {{ i64, i1 }} {both}, {k}") for k in range(2))
-        sign = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}[kind]
         self.guard(
             self.made(f"xor i1 {over}, true"),
             node,

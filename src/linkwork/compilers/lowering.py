@@ -346,8 +346,9 @@ class Lowering(Expressions):
         """Calls of `any_below` that decide a branch."""
         if isinstance(test, ast.BoolOp):
             return tuple(found for part in test.values for found in self._skippable_tests(part))
-        called = isinstance(test, ast.Call) and isinstance(test.func, ast.Name | ast.Attribute)
-        return (test,) if called and self.expression(test.func) is any_below else ()
+        if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Name | ast.Attribute):
+            return ()
+        return (test,) if self.expression(test.func) is any_below else ()
 
     def _check_skippable(self, statement: ast.If) -> None:
         """Branches that only save work change floats alone: integers, and what is run, are those of all states."""

@@ -62,9 +62,9 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     Args:
         x: An angle, in radians.
     """
-    if isinstance(x, float):
-        return (math.sin(x), math.cos(x)) if math.isfinite(x) else (math.nan, math.nan)
-    return x.sincos()
+    if isinstance(x, float) and not math.isfinite(x):
+        return math.nan, math.nan
+    return (math.sin(x), math.cos(x)) if isinstance(x, float) else x.sincos()
 
 
 def sqrt(x: Scalar) -> Scalar:

@@ -91,7 +91,7 @@ def advance(kernel: int, context: int, places: Any, widths: Any, n: int, watch: 
         at = watch.ctypes.data
         if call(kernel, rows.ctypes.data, widths.ctypes.data, min(CHUNK, n - start), context, at) != 0:
             return 1
-    return poll(watch[0], watch.ctypes.data)
+    return 0 if poll(watch[0], watch.ctypes.data) == 0 else 1
 
 
 @cached
