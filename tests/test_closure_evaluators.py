@@ -121,7 +121,7 @@ def test_a_robot_without_constraints_is_closed_and_moves_as_it_likes() -> None:
 
 def test_no_derivatives_are_taken_of_a_search() -> None:
     with pytest.raises(lw.UnsupportedFeature, match=r"Minimal\(robot\)"):
-        lw.Assembly(four_bar()).jvp  # noqa: B018
+        lw.Assembly(four_bar()).jvp(np.zeros(3), np.ones(3))
 
 
 def test_rates_of_a_projection_are_those_of_differences() -> None:

@@ -269,6 +269,19 @@ def test_an_impact_and_the_inverse_with_loops(tmp_path: Path) -> None:
         assert_close(found[0], inverse(q, v, a), RELATIVE)
 
 
+@needs_compiler
+def test_an_assembly_and_projected_velocities(tmp_path: Path) -> None:
+    robot = zoo.four_bar()
+    q, v, _ = closed_state(robot)
+    assembly, projection = lw.Assembly(robot, fixed=["A"]), lw.VelocityProjection(robot)
+    closed, search = built(lw.export_c(assembly, tmp_path / "assembly.c"))(q + 0.01)
+    assert_close(closed, assembly(q + 0.01), RELATIVE)
+    assert search[2] <= 1e-13
+    allowed, doubt = built(lw.export_c(projection, tmp_path / "projection.c"))(q, v + 1.0)
+    assert_close(allowed, projection(q, v + 1.0), RELATIVE)
+    assert doubt == 0.0
+
+
 # Parts ---------------------------------------------------------------------------------------------------
 
 

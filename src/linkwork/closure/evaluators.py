@@ -8,7 +8,6 @@ loops and rows are clearly independent or clearly not; elsewhere further attempt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,10 +49,15 @@ class ClosureEvaluator(ArrayEvaluator):
         super()._set_backend(backend)
         self._held = ()
 
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+    @property
+    def held(self) -> tuple[Array, ...]:
+        """Inputs of the program that calls do not give: its last ones."""
         if not self._held:
             self._prepare_inputs()
-        return super()._inputs([*given, *self._held])
+        return self._held
+
+    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        return super()._inputs([*given, *self.held])
 
     def _suffices(self, verdict: Array) -> bool:
         """Whether results of the kernel are those of all states."""
@@ -83,7 +87,7 @@ class ClosureEvaluator(ArrayEvaluator):
         return out
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
-        count = len(self.runner.inputs) - len(self._held)
+        count = len(self.runner.inputs) - len(self.held)
 
         def verify(arrays: Sequence[Array]) -> bool:
             if self._suffices(arrays[-1]):
@@ -153,7 +157,9 @@ class Assembly(ClosureEvaluator):
     def _other_result(self, *given: npt.ArrayLike) -> Floats:
         return self._problem.solve(given[0], self._search).q
 
-    def _make(self, kind: type[Any]) -> Any:
+    @property
+    def differentiated(self) -> Differentiated:
+        """Nothing: an assembly has no derivatives."""
         raise UnsupportedFeature(
             "an assembly is a search, of which no derivatives are computed: closed configurations move as "
             "Minimal(robot).matrix(q) says, or by any velocity with constraint_jacobian(robot, q) @ v = 0"
@@ -180,7 +186,7 @@ class VelocityProjection(ClosureEvaluator):
     @property
     def differentiated(self) -> Differentiated:
         """What a projection is differentiated by: where rows depend on others, along closed loops."""
-        return Differentiated(("q", "v"), (), {"v": ("v1", slice(None))})
+        return Differentiated(("q", "v"), (), {"v": ("allowed", slice(None))})
 
     def _prepare_inputs(self) -> None:
         robot = self.robot

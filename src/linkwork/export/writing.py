@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.closure.evaluators import ClosureEvaluator
 from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace
@@ -194,6 +195,8 @@ def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[
             result = _held(evaluator.stepper, arguments)
         case InverseDynamics():
             result = dict(zip(names[4:], evaluator._settings, strict=True))
+        case ClosureEvaluator():
+            result = dict(zip(names[-len(evaluator.held) :], evaluator.held, strict=True))
         case ImpactDynamics():
             result = {
                 "regularization": row_regularization(evaluator.robot, evaluator.regularization),

@@ -237,7 +237,7 @@ ASSEMBLY = Algorithm(
     "assembly",
     assemble,
     {"q": ("nq",), "row_scale": ("nc",), "joint_scale": ("nv",), "lower": ("nq",), "upper": ("nq",), "settings": (2,)},
-    {"closed": ("nq",), "progress": (4,)},
+    {"closed": ("nq",), "search": (4,)},
     POSE
     | CLOSURE
     | {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The velocity closest to a given one, in kinetic energy, that satisfies the constraints: ``J v1 = 0``.
+"""The velocity closest to a given one, in kinetic energy, that satisfies the constraints: ``J v = 0``.
 
 With ``M = L' D L`` and ``z = D^1/2 L v`` the kinetic energy is ``z . z / 2``, and rows of ``B = J L^-1 D^-1/2`` are the
 constraints on z: ``z1`` is what is left of z after its parts along the rows. Rows are made orthogonal by modified
@@ -185,10 +185,10 @@ def velocity_projection(
     row_scale: Array,
     row_units: Array,
     settings: Array,
-    v1: Array,
+    allowed: Array,
     doubt: Array,
 ) -> None:
-    """``v1``, the velocity closest to ``v`` with ``J v1 = 0``, and whether it is in doubt."""
+    """``allowed``, the velocity closest to ``v`` that satisfies the constraints, and whether it is in doubt."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, w.error)
     least = factorize(tree, w)
@@ -208,8 +208,8 @@ def velocity_projection(
     project(tree, w)
     fit_rows(tree, w, row_scale, largest * settings[0])
     for k in range(tree.nv):
-        v1[k] = w.root[k] * w.z[k]
-    solve_L(tree, w, v1)
+        allowed[k] = w.root[k] * w.z[k]
+    solve_L(tree, w, allowed)
     doubt[0] = where(least, MASSLESS, 1.0, unknown)
 
 
@@ -217,7 +217,7 @@ VELOCITY_PROJECTION = Algorithm(
     "velocity_projection",
     velocity_projection,
     {"q": ("nq",), "v": ("nv",), "row_scale": ("nc",), "row_units": ("nc",), "settings": (5,)},
-    {"v1": ("nv",), "doubt": (1,)},
+    {"allowed": ("nv",), "doubt": (1,)},
     POSE
     | CLOSURE
     | COMPOSITE
