@@ -22,6 +22,7 @@ from linkwork.closure.clusters import clustered, dof_names, not_a_transmission, 
 from linkwork.closure.minimal import ClusterEvaluator
 from linkwork.closure.tolerances import CLOSED_FOR_TORQUES
 from linkwork.compilers.program import Backend, Program
+from linkwork.conversions import converted
 from linkwork.dynamics.contact_forces import (
     PIVOT,
     BearingContacts,
@@ -125,6 +126,7 @@ class InverseDynamics(ClusterEvaluator):
     regressor = JacobiansOf(regressor)
     """Torques as a linear function of inertial parameters: ``id.regressor(q, v, a)``, an evaluator as well."""
 
+    @converted
     def __init__(
         self,
         robot: Model,

@@ -24,7 +24,7 @@ import scipy.sparse.linalg
 from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Program
 from linkwork.dynamics.delassus.family import enabled_part
-from linkwork.dynamics.delassus.linear import DerivedOperator, real_parts
+from linkwork.dynamics.delassus.linear import DerivedOperator, Operator, real_parts
 from linkwork.dynamics.delassus.memory import Pool, Prepared
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite, SingularConstraints
@@ -146,7 +146,7 @@ class TriangularFactor(NamedTuple):
     """The diagonal, of numbers."""
 
 
-class KKTFactor(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+class KKTFactor(Operator):
     """``K = [-R J; J' M] = U D U'`` at one configuration, a linear operator. Immutable, and safe from several threads.
 
     ``factor @ x`` is the product with ``K``, ``factor.solve(b)`` the solution; vectors are rows first, then joints,

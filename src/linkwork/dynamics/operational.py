@@ -10,6 +10,7 @@ import numpy.typing as npt
 from linkwork.closure.clusters import not_a_transmission, tied_dofs, ties_of
 from linkwork.closure.minimal import ClusterEvaluator
 from linkwork.compilers.program import Program
+from linkwork.conversions import converted
 from linkwork.dynamics.costs import program_cost
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import InertiaMethod
@@ -43,6 +44,7 @@ class OperationalInertia(ClusterEvaluator):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
+    @converted
     def __init__(
         self, robot: Model, frames: str | Sequence[str], method: InertiaMethod = "efpa", threads: int | None = None
     ) -> None:

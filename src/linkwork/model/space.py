@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import batch_shape, real_array
+from linkwork.inputs import batch_shape, random_generator, real_array
 from linkwork.model import lie
 from linkwork.model.arrays import Floats
 from linkwork.model.named import Named
@@ -54,7 +54,7 @@ class ConfigurationSpace:
 
     def random(self, seed: int | np.random.Generator, size: int | Sequence[int]) -> Floats:
         """Random configurations within the limits, ``(*size, nq)``."""
-        rng = np.random.default_rng(seed)
+        rng = random_generator(seed)
         lead = batch_shape(size)
         parts = [j.type.group.random(rng, j.limits.lower, j.limits.upper, j.type.width, lead) for j in self._joints]
         return np.concatenate(parts, axis=-1) if parts else np.zeros((*lead, 0))

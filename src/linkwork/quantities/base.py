@@ -28,6 +28,7 @@ from linkwork.compilers.entry import SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner, always_refused
 from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.conversions import converted
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import BackendName, Lanes, Precision
 from linkwork.kernels.algorithm import Algorithm
@@ -216,6 +217,7 @@ class BaseEvaluator(OnDevices, NewResults):
         """Type of the numbers computed with."""
         return self._dtype
 
+    @converted
     def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
         """The same, running native code with numbers of one type, whatever the type of arguments.
 
@@ -233,6 +235,7 @@ class BaseEvaluator(OnDevices, NewResults):
         """The same, running the Python text itself: slow, for debugging."""
         return self._on(Backend("plain"))
 
+    @converted
     def compile(
         self,
         lanes: Lanes = "auto",

@@ -9,6 +9,7 @@ from typing import Self
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.compilers.trace import GPU_OPERATIONS
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.inputs import DeviceCode, DeviceName, Precision
 from linkwork.quantities.arguments import checked_dtype
@@ -31,6 +32,7 @@ class OnDevices:
         """The same on another backend."""
         raise NotImplementedError
 
+    @converted
     def to(
         self,
         device: DeviceName,

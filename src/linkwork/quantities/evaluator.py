@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Quantity, Reference
 from linkwork.kernels import (
@@ -138,6 +139,7 @@ class Evaluator(ProgramEvaluator):
         parameters: Parameters of the robot that are inputs, such as ``["mass"]``: see `ForwardDynamics`.
     """
 
+    @converted
     def __init__(
         self,
         robot: Model,
@@ -184,6 +186,7 @@ class Evaluator(ProgramEvaluator):
         return replace(found, curved=tuple(x for x in ("q", "p") if x in found.given), curved_results=results)
 
 
+@converted
 def operation_count(evaluator: BaseEvaluator) -> OperationCount:
     """Exact count of + - * / sqrt sincos of one evaluation: a benchmark without noise.
 

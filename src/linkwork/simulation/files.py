@@ -33,6 +33,8 @@ Arrays = Mapping[str, Array]
 def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Path:
     """Write a trajectory; an older file is replaced only when the new one is whole."""
     place = Path(path)
+    if not place.name:
+        raise InputError(f"path is {os.fspath(path)!r}, needs the name of a file")
     if place.suffix.lower() not in KINDS:
         place = place.with_name(place.name + KINDS[0])
     words = {"format": FORMAT, **words}

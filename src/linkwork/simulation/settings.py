@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.conversions import word
 from linkwork.dynamics.implicit import with_implicit_armature
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, fresh_floats
@@ -129,9 +130,9 @@ class StepSettings:
         solver = ("iterations", "regularization", "contact_tolerance", "contact_iterations")
         iterations = {name: value for name, value in options.items() if name in solver}
         return cls(
-            integrator,
+            word(integrator, "integrator"),
             dt,
-            method,
+            word(method, "method"),
             options.get("time_constant", AUTO),
             options.get("passive", True),
             joint_limits(options.get("limits", True)),

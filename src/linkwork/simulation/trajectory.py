@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError
+from linkwork.inputs import shown
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation import files
@@ -42,6 +44,7 @@ class Trajectory(Motion):
     A trajectory that ended early says so in `ended`, and holds what was found until then.
     """
 
+    @converted
     def resume(self, index: int = -1, *, seconds: float, **changes: Any) -> Trajectory:
         """Go on from a recorded state as `simulate` would have, or with other arguments of `simulate`.
 
@@ -54,6 +57,8 @@ class Trajectory(Motion):
 
         if self.q.ndim != 2:
             raise InputError("rollouts cannot be resumed: simulate one of their states")
+        if not -len(self) <= index < len(self):
+            raise InputError(f"index is {index}, and {len(self)} states were recorded")
         robot, kept = self._known(), self.settings
         how = {name: kept[name] for name in RESUMED if name in kept} | {"tau": self.tau[index]}
         if self.commands is not None and np.isfinite(self.commands[index]).all():
@@ -96,6 +101,7 @@ class Trajectory(Motion):
         """Forces of contact points along t1, t2, n, ``(k, ..., nslots, 3)``, on second shapes; None without any."""
         return self.contacts.forces if self._has_its_contacts() else None
 
+    @converted
     def sensors(self, names: str | Sequence[str] | None = None) -> SensorValues:
         """Values of sensors at the recorded states by name, ``(k, ..., size)`` each.
 
@@ -111,6 +117,7 @@ class Trajectory(Motion):
 
     # Files ----------------------------------------------------------------------------------------------
 
+    @converted
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the trajectory to one file, ``.npz`` or ``.parquet``; an old one is replaced when the new one is whole.
 
@@ -127,6 +134,7 @@ class Trajectory(Motion):
         return files.write(path, words, arrays, self.robot)
 
     @classmethod
+    @converted
     def load(cls, path: str | os.PathLike[str], robot: Model | None = None) -> Trajectory:
         """A saved trajectory; with its robot it also knows energies, forces by name and how to be drawn.
 
@@ -141,6 +149,7 @@ class Trajectory(Motion):
 
     # Looking --------------------------------------------------------------------------------------------
 
+    @converted
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Joint positions, energies, how far loops open, constraint forces, and normal forces and gaps of contacts over
         time; to a file if asked.
@@ -174,9 +183,11 @@ class Trajectory(Motion):
 
         if isinstance(path, Real):
             to = "" if time is None else f"{str(time)!r}, "
-            raise InputError(f"path is {path:g}, needs a file; the time comes after it: picture({to}time={path:g})")
+            at = shown(path)
+            raise InputError(f"path is {at}, needs a file; the time comes after it: picture({to}time={at})")
         return draw_state(self, time, path, view, index)
 
+    @converted
     def animate(
         self, fps: float = 25, *, view: tuple[float, float] | None = None, speed: float = 1.0, index: int = 0
     ) -> FuncAnimation:
@@ -192,6 +203,7 @@ class Trajectory(Motion):
 
         return animation(self, fps, view, speed, index)
 
+    @converted
     def save_video(
         self,
         path: str | os.PathLike[str],
@@ -217,6 +229,7 @@ class Trajectory(Motion):
 
         return write_video(self, path, fps, view, speed, index)
 
+    @converted
     def view(self, *, index: int = 0, port: int = 8080, open_browser: bool | None = None, wait: bool = False) -> Viewer:
         """Show the trajectory in the browser, with a slider for time. See `viewer.Viewer`.
 
@@ -233,6 +246,7 @@ class Trajectory(Motion):
             viewer.wait()
         return viewer
 
+    @converted
     def save_html(self, path: str | os.PathLike[str], fps: float = 25, *, speed: float = 1.0, index: int = 0) -> Path:
         """The trajectory as one page that plays in any browser, without a server or a network; see `viewer.Viewer`.
 

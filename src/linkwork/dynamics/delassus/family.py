@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.cache_lines import cache_lines
+from linkwork.conversions import converted
 from linkwork.dynamics.delassus.batches import METHODS, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product, settings
 from linkwork.dynamics.delassus.memory import Pool
 from linkwork.dynamics.delassus.operators import DelassusOperator, Explicit, MatrixFree
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import DelassusMethod, real_array
+from linkwork.inputs import DelassusMethod
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
 from linkwork.model.checks import check_robot
@@ -56,6 +57,7 @@ class Delassus:
         moving: Arrays of the plan that operators change, for `Contacts`.
     """
 
+    @converted
     def __init__(
         self,
         robot: Model,
@@ -184,7 +186,9 @@ class Delassus:
         Args:
             q: Configuration, ``(nq,)``; by default the neutral one.
         """
-        pose = self.robot.neutral() if q is None else real_array(q, "q")
+        pose = self.robot.neutral() if q is None else self.robot.normalize(q)
+        if pose.ndim != 1:
+            raise InputError(f"q has shape {pose.shape}, needs ({self.robot.nq},): one configuration")
         rows, still = np.ones(self.robot.nc), np.zeros(self.robot.nv)
         return {
             "operator": cache_lines(self.product.program, [pose, rows, still]),

@@ -9,12 +9,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
 from linkwork.model.constraints.base import ConstraintOptions, Renaming
 from linkwork.model.constraints.couplings import Coupling, Equation, Term
 from linkwork.model.functions import Tape, record
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class FunctionCoupling(Coupling):
     """A function of joint coordinates, written in Python, equals a value; each of its results is a row.
@@ -69,6 +71,7 @@ class FunctionCoupling(Coupling):
         return {"over": [names.joint(name) for name in self.over]}
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False, init=False)
 class Follows(FunctionCoupling):
     """One joint follows a function of others: ``q_follower = function(q_leader, ...) + offset``.

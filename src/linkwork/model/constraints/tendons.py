@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
 from linkwork.model.arrays import numbers
 from linkwork.model.constraints.base import WORLD, Constraint, Renaming
 from linkwork.model.tendons import Tendon
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class TendonCoupling(Constraint):
     """The length of a tendon follows a polynomial of another's: ``l - l0 = c0 + c1 x + ... + c4 x^4``, ``x = m - m0``.
