@@ -335,7 +335,7 @@ class RecordOptions:
     """Files that a simulation is written to."""
 
     out: Annotated[
-        Path | None, _file("--out", "Save the trajectory: .npz or .parquet (linkwork.Trajectory.load reads it).")
+        Path | None, _file("--out", "Save the trajectory: .npz or .parquet (linkwork.Trajectory.load reads them), or .csv.")
     ] = None
     plot: Annotated[
         Path | None, _file("--plot", "Plot positions, energies, loop errors and forces: .png, .svg, .pdf.")

@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.conversions import converted
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError
-from linkwork.inputs import shown
+from linkwork.inputs import real_number
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation import files
@@ -119,12 +119,14 @@ class Trajectory(Motion):
 
     @converted
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the trajectory to one file, ``.npz`` or ``.parquet``; an old one is replaced when the new one is whole.
+        """Write the trajectory to one file, an ``.npz`` unless it ends otherwise; an old one is replaced when the new
+        one is whole.
 
-        A Parquet file has a column for each number, called after joints and constraints, for tools that read tables.
+        A Parquet or CSV file has a column for each number, called after joints and constraints, for tools that read
+        tables. `load` reads the first two again; a CSV file has numbers alone, without settings.
 
         Args:
-            path: File to write, ``.npz`` or ``.parquet``.
+            path: File to write, ``.npz``, ``.parquet`` or ``.csv``.
         """
         words = {"robot": self._name(), "settings": self.settings, "ended": self.ended}
         arrays = {name: getattr(self, name) for name in files.ARRAYS}
@@ -150,18 +152,28 @@ class Trajectory(Motion):
     # Looking --------------------------------------------------------------------------------------------
 
     @converted
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Joint positions, energies, how far loops open, constraint forces, and normal forces and gaps of contacts over
-        time; to a file if asked.
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        joints: str | Sequence[str] | None = None,
+        quantities: str | Sequence[str] | None = None,
+    ) -> Figure:
+        """Curves over time, each unit on axes of its own; to a file if asked.
 
-        Of a trajectory that ended early, as far as it went; its title says where that was, and why.
+        By default joint positions, energies, how far loops open, constraint forces, and normal forces and gaps of
+        contacts. Of a trajectory that ended early, as far as it went; its title says where that was, and why.
 
         Args:
             path: File to write; by default none.
+            joints: Names of joints that are drawn, all of their degrees of freedom; by default those that move most.
+            quantities: Some of ``"positions"``, ``"velocities"``, ``"torques"``, ``"energy"``, ``"errors"``,
+                ``"forces"`` (of constraints) and ``"contacts"``; where joints are named, by default the first three,
+                torques where there are any.
         """
         from linkwork.drawing.plots import draw_motion
 
-        return draw_motion(self, path)
+        return draw_motion(self, path, joints, quantities)
 
     def picture(
         self,
@@ -183,7 +195,7 @@ class Trajectory(Motion):
 
         if isinstance(path, Real):
             to = "" if time is None else f"{str(time)!r}, "
-            at = shown(path)
+            at = f"{real_number(path, 'path'):g}"
             raise InputError(f"path is {at}, needs a file; the time comes after it: picture({to}time={at})")
         return draw_state(self, time, path, view, index)
 
