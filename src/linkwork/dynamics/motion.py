@@ -84,12 +84,17 @@ class Motion:
     @property
     def errors(self) -> Array:
         """The most that any loop is open, ``(k, ...)``, in meters or radians; NaN where a state is not finite."""
+        result: Array = self._row_errors().max(axis=-1, initial=0.0)
+        return result
+
+    def _row_errors(self) -> Array:
+        """The sizes of errors of enabled rows, ``(k, ..., nc)``."""
         robot = self._known()
         if not robot.nc:
-            return np.zeros(self.q.shape[:-1])
+            return np.zeros((*self.q.shape[:-1], 0))
         rows = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints])
         error = _where_finite(lambda q: constraint_error(robot, q), robot.nc, self.q)
-        result: Array = np.abs(error * rows).max(axis=-1, initial=0.0)
+        result: Array = np.abs(error * rows)
         return result
 
     def joint_position(self, joint: str) -> Array:
