@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from numbers import Integral, Real
@@ -181,6 +182,28 @@ def suggest(name: str, known: Iterable[str]) -> str:
     close = [names[match] for match in get_close_matches(given, names, n=3)]
     close = close or [names[other] for other in names if given and given in other][:3]
     return f"; did you mean {', '.join(repr(c) for c in close)}?" if close else ""
+
+
+def among(name: Any, known: Iterable[str]) -> str:
+    """The end of a message about a name that is not known: what the user may have meant, or what there is."""
+    names = list(known)
+    return suggest(name, names) or f"; there are {', '.join(names)}"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """A count and what is counted: ``1 joint``, ``2 joints``."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def were_given(count: int) -> str:
+    """``1 argument was given``, ``2 arguments were given``."""
+    return f"{plural(count, 'argument was', 'arguments were')} given"
+
+
+def advised(x: float) -> str:
+    """A number that a message advises to stay below, rounded down to two digits."""
+    unit = 10.0 ** (math.floor(math.log10(x)) - 1)
+    return f"{math.floor(x / unit * (1 + 1e-9)) * unit:.2g}"
 
 
 def named_options(*further: type) -> Callable[[Callable[P, T]], Callable[P, T]]:

@@ -16,7 +16,8 @@ from rich.tree import Tree
 
 from linkwork.cli.layout import heading, item, records, table
 from linkwork.cli.report import ActuatorReport, JointReport, ModelReport
-from linkwork.cli.terminal import plural, printable
+from linkwork.cli.terminal import printable
+from linkwork.inputs import plural
 from linkwork.model.constraints import WORLD
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from linkwork.compilers.run import Runner
 from linkwork.contact.operator import operator_contacts, solve_on_operator
 from linkwork.dynamics.delassus import DelassusOperator
 from linkwork.errors import InputError
-from linkwork.inputs import above_zero, count, float_array, real_array, shown
+from linkwork.inputs import above_zero, among, count, float_array, real_array, shown
 from linkwork.kernels import contact_admm as admm
 from linkwork.kernels import contact_pgs as pgs
 from linkwork.kernels.algorithm import Algorithm
@@ -252,7 +252,7 @@ def _settings(
     settings = [above_zero(tolerance, "tolerance"), float(most)]
     if solver == "admm":
         if penalty not in PENALTY_RULES:
-            raise InputError(f"no penalty rule {penalty!r}; there are {', '.join(PENALTY_RULES)}")
+            raise InputError(f"no penalty rule {shown(penalty)}{among(penalty, PENALTY_RULES)}")
         if not 0 < relaxation < 2:
             raise InputError(f"relaxation is {relaxation}, must be between 0 and 2; 1 is none")
         rule, ratio, factor = PENALTY_RULES[penalty]
@@ -310,7 +310,7 @@ def _each(x: npt.ArrayLike, name: str, size: int) -> Array:
 def _check_solver(solver: str) -> None:
     if not isinstance(solver, str) or solver not in METHODS:
         why = " ('newton' factors the inertias of a robot: use ContactStep)" if solver == "newton" else ""
-        raise InputError(f"no solver {solver!r} of arrays{why}; there are {', '.join(METHODS)}")
+        raise InputError(f"no solver {solver!r} of arrays{why or among(solver, METHODS)}")
 
 
 @lru_cache(maxsize=32)

@@ -23,7 +23,7 @@ from linkwork.conversions import converted
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning
-from linkwork.inputs import ContactSolver, TimeConstant, above_zero, count, shown
+from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, shown
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_equation import ROUNDINGS
 from linkwork.kernels.contact_newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
@@ -139,7 +139,7 @@ class ContactStep(ArrayEvaluator):
     ) -> None:
         check_robot(robot)
         if solver not in SOLVERS:
-            raise InputError(f"no solver '{solver}' for contacts; there are {', '.join(SOLVERS)}")
+            raise InputError(f"no solver '{solver}' for contacts{among(solver, SOLVERS)}")
         self.dt = above_zero(dt, "dt")
         self.solver = solver
         self.tolerance = above_zero(tolerance, "tolerance")

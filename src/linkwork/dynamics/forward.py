@@ -51,7 +51,17 @@ from linkwork.errors import (
     StateWarning,
     UnsupportedFeature,
 )
-from linkwork.inputs import Auto, ForwardMethod, Lanes, Precision, above_zero, count, not_negative, rows_of
+from linkwork.inputs import (
+    Auto,
+    ForwardMethod,
+    Lanes,
+    Precision,
+    above_zero,
+    count,
+    not_negative,
+    rows_of,
+    were_given,
+)
 from linkwork.kernels import aba
 from linkwork.kernels.constrained import DISABLED
 from linkwork.kernels.rank_revealing import LAST, UNFINISHED
@@ -537,7 +547,7 @@ class ForwardDynamics(ForwardProducts):
         if not self._bound:
             return super()._inputs(given)
         if len(given) not in (3, 4):
-            raise InputError(f"forward_dynamics takes q, v, tau, wrenches; {len(given)} arguments were given")
+            raise InputError(f"forward_dynamics takes q, v, tau, wrenches; {were_given(len(given))}")
         state: list[Any] = list(given[:3])
         W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
         return [*state, W, *self._held_inputs()]

@@ -36,7 +36,7 @@ from linkwork.dynamics.derivatives import JacobiansOf, regressor
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
 from linkwork.dynamics.loop_inverse_derivatives import inverse_derivatives
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import Auto, InverseMethod, not_negative
+from linkwork.inputs import Auto, InverseMethod, not_negative, were_given
 from linkwork.kernels import actuated, approximate, cluster_rnea, rnea
 from linkwork.kernels.actuated import ERROR, REQUIRED, UNMET
 from linkwork.kernels.algorithm import Algorithm
@@ -328,7 +328,7 @@ class InverseDynamics(ClusterEvaluator):
             return super()._inputs(given)
         names = ["q", "v", "a", "wrenches", *(["given"] if self._bears else [])]
         if not 3 <= len(given) <= len(names):
-            raise InputError(f"inverse_dynamics takes {', '.join(names)}; {len(given)} arguments were given")
+            raise InputError(f"inverse_dynamics takes {', '.join(names)}; {were_given(len(given))}")
         state: list[Any] = list(given[:3])
         W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
         return [*state, W, *self._extra(given[4] if len(given) > 4 else None)]

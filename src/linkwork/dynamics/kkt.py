@@ -28,7 +28,7 @@ from linkwork.dynamics.delassus.linear import DerivedOperator, Operator, real_pa
 from linkwork.dynamics.delassus.memory import Pool, Prepared
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite, SingularConstraints
-from linkwork.inputs import real_array
+from linkwork.inputs import plural, real_array
 from linkwork.kernels import kkt as texts
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
@@ -134,7 +134,7 @@ class KKT:
         return {name: x for name, x in self.__dict__.items() if not isinstance(x, Pool)}
 
     def __repr__(self) -> str:
-        return f"<KKT of '{self.robot.name}', {self.robot.nc} rows, {self.robot.nv} velocities>"
+        return f"<KKT of '{self.robot.name}', {plural(self.robot.nc, 'row')}, nv={self.robot.nv}>"
 
 
 class TriangularFactor(NamedTuple):
@@ -325,7 +325,7 @@ class KKTFactor(Operator):
         return KKTFactor, (self.family, self.q, self.damping, self.matrix)
 
     def __repr__(self) -> str:
-        return f"<KKTFactor of '{self.robot.name}', {self.robot.nc} rows, {self.robot.nv} velocities>"
+        return f"<KKTFactor of '{self.robot.name}', {plural(self.robot.nc, 'row')}, nv={self.robot.nv}>"
 
 
 def _one(x: Array, name: str) -> Array:
@@ -348,7 +348,7 @@ def row_damping(robot: Model, damping: npt.ArrayLike | None) -> Array:
     if R.ndim == 0:
         return np.full(robot.nc, float(R))
     if R.shape[-1] != robot.nc:
-        raise InputError(f"damping has {R.shape[-1]} numbers, the robot has {robot.nc} rows")
+        raise InputError(f"damping has {plural(R.shape[-1], 'number')}, the robot {plural(robot.nc, 'row')}")
     return R
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.conversions import converted, text
 from linkwork.dynamics.solution import NamedRows
 from linkwork.errors import InputError, NotFinite
-from linkwork.inputs import real_number
+from linkwork.inputs import plural, real_number
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
 from linkwork.quantities.actuation import tendon_energy
@@ -186,7 +186,7 @@ class Motion:
         span = f"{self.times[0]:g} to {self.times[-1]:g} s" if len(self) else "nothing"
         batch = f", {int(np.prod(self.q.shape[1:-1]))} robots" if self.q.ndim > 2 else ""
         ended = f", ended: {self.ended}" if self.ended else ""
-        return f"<{type(self).__name__} of '{self._name()}', {span}, {len(self)} states{batch}{ended}>"
+        return f"<{type(self).__name__} of '{self._name()}', {span}, {plural(len(self), 'state')}{batch}{ended}>"
 
 
 def _where_finite(quantity: Callable[..., Array], width: int, *arrays: Array) -> Array:

@@ -13,7 +13,7 @@ from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.dynamics.costs import program_cost
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import InertiaMethod
+from linkwork.inputs import InertiaMethod, among, shown
 from linkwork.kernels import cluster_efpa as effectors
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.approximate import APPROXIMATE_EFPA
@@ -50,7 +50,7 @@ class OperationalInertia(ClusterEvaluator):
     ) -> None:
         check_robot(robot)
         if method not in METHODS:
-            raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
+            raise InputError(f"no method {shown(method)}{among(method, METHODS)}")
         self.method = method
         names = frame_names(frames)
         if not names:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from linkwork.conversions import converted
 from linkwork.errors import InputError, ModelError
-from linkwork.inputs import each_name, shown
+from linkwork.inputs import each_name, plural, shown
 from linkwork.model.arrays import Floats, VectorLike, finite, finite_array
 from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
@@ -466,7 +466,9 @@ class Model:
 
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")
-        return f"<{type(self).__name__} '{self.name}': {len(self.joints)} joints, {sizes}, {self.mass:.4g} kg>"
+        return (
+            f"<{type(self).__name__} '{self.name}': {plural(len(self.joints), 'joint')}, {sizes}, {self.mass:.4g} kg>"
+        )
 
     def _repr_html_(self) -> str:
         return mechanism_tables(self)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import batch_shape, random_generator, real_array
+from linkwork.inputs import batch_shape, plural, random_generator, real_array
 from linkwork.model import lie
 from linkwork.model.arrays import Floats
 from linkwork.model.named import Named
@@ -101,7 +101,7 @@ class ConfigurationSpace:
     def _checked(self, x: npt.ArrayLike, width: int, name: str) -> Floats:
         array: Floats = real_array(x, name).astype(np.float64, copy=False)
         if array.ndim == 0 or array.shape[-1] != width:
-            found = "a single number" if array.ndim == 0 else f"{array.shape[-1]} numbers"
+            found = "a single number" if array.ndim == 0 else plural(array.shape[-1], "number")
             raise InputError(f"{name} has {found}, robot '{self._robot}' needs {width}")
         if not np.isfinite(array).all():
             raise InputError(f"{name} holds NaN or infinity")

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import Quantity, Reference
+from linkwork.inputs import Quantity, Reference, among, shown
 from linkwork.kernels import (
     aba,
     actuation,
@@ -151,7 +151,7 @@ class Evaluator(ProgramEvaluator):
     ) -> None:
         check_robot(robot)
         if quantity not in QUANTITIES:
-            raise InputError(f"no quantity '{quantity}'; there are {', '.join(QUANTITIES)}")
+            raise InputError(f"no quantity {shown(quantity)}{among(quantity, QUANTITIES)}")
         if not isinstance(reference, str) or reference not in REFERENCES:
             raise InputError(f"reference {reference!r} is none of {', '.join(REFERENCES)}")
         if quantity == "frame_acceleration" and reference == "world":

@@ -29,7 +29,7 @@ from linkwork.closure.mobility import state_doubt
 from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.errors import InputError, StateWarning
-from linkwork.inputs import Integrator, Quantity, float_array
+from linkwork.inputs import Integrator, Quantity, among, float_array, plural
 from linkwork.model.checks import check_robot
 from linkwork.model.joints import Free, Planar, Spherical
 from linkwork.model.model import Model
@@ -75,7 +75,9 @@ class Linearization:
 
     def __repr__(self) -> str:
         time = "continuous" if self.dt is None else f"step of {self.dt:g} s"
-        return f"<Linearization, {time}, {len(self.coordinates)} coordinates ({self.space}), A {self.A.shape}>"
+        return (
+            f"<Linearization, {time}, {plural(len(self.coordinates), 'coordinate')} ({self.space}), A {self.A.shape}>"
+        )
 
 
 @converted
@@ -120,7 +122,7 @@ def linearize(
         if x.shape != (size,):
             raise InputError(f"linearize: {name} has shape {x.shape}, needs ({size},): one state")
     if coordinates not in ("auto", "all", "minimal", "projected"):
-        raise InputError(f"no coordinates '{coordinates}'; there are auto, all, minimal, projected")
+        raise InputError(f"no coordinates '{coordinates}'{among(coordinates, ('auto', 'all', 'minimal', 'projected'))}")
     bound = bool(enabled_rows(robot))
     space: Any = ("minimal" if bound else "all") if coordinates == "auto" else coordinates
     space = space if bound else "all"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from linkwork.conversions import word
 from linkwork.dynamics.implicit import with_implicit_armature
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, fresh_floats
+from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, among, fresh_floats
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.model.tendons import without_springs
@@ -185,7 +185,7 @@ class StepSettings:
             names = ", ".join(name for name, _ in self.options)
             raise InputError(f"method '{self.method}' takes no {names}: these are for compiled steps")
         if self.integrator not in INTEGRATORS:
-            raise InputError(f"no integrator {self.integrator!r}; there are {', '.join(INTEGRATORS)}")
+            raise InputError(f"no integrator {self.integrator!r}{among(self.integrator, INTEGRATORS)}")
         warn_of_joint_friction(robot)
         at = robot.neutral() if self.stops_at is None else np.array(self.stops_at)
         passive = passive_parameters(robot, self.passive, soft_limits(robot, self.limits, False), at, self.dt)

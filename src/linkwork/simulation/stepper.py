@@ -23,7 +23,7 @@ from linkwork.conversions import converted
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite, StateWarning, UnsupportedFeature
-from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
+from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
 from linkwork.kernels.steps import STEPS
@@ -142,7 +142,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         check_dynamics(robot)
         robot = with_usable_contacts(robot, contact)
         if integrator not in INTEGRATORS:
-            raise InputError(f"no integrator {integrator!r}; there are {', '.join(INTEGRATORS)}")
+            raise InputError(f"no integrator {integrator!r}{among(integrator, INTEGRATORS)}")
         if method not in ("auto", "minimal"):
             raise InputError(f"no method {method!r} of compiled steps; there are auto, minimal")
         self.integrator, self.dt = integrator, above_zero(dt, "dt")

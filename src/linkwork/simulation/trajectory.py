@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.conversions import converted
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError
-from linkwork.inputs import real_number
+from linkwork.inputs import plural, real_number
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation import files
@@ -58,7 +58,7 @@ class Trajectory(Motion):
         if self.q.ndim != 2:
             raise InputError("rollouts cannot be resumed: simulate one of their states")
         if not -len(self) <= index < len(self):
-            raise InputError(f"index is {index}, and {len(self)} states were recorded")
+            raise InputError(f"index is {index}, of {plural(len(self), 'state')} recorded")
         robot, kept = self._known(), self.settings
         how = {name: kept[name] for name in RESUMED if name in kept} | {"tau": self.tau[index]}
         if self.commands is not None and np.isfinite(self.commands[index]).all():

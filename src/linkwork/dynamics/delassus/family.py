@@ -18,7 +18,7 @@ from linkwork.dynamics.delassus.batches import METHODS, ClusterMatrix, Inverse, 
 from linkwork.dynamics.delassus.memory import Pool
 from linkwork.dynamics.delassus.operators import DelassusOperator, Explicit, MatrixFree
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import DelassusMethod
+from linkwork.inputs import DelassusMethod, among, plural, shown
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
 from linkwork.model.checks import check_robot
@@ -68,7 +68,7 @@ class Delassus:
     ) -> None:
         check_robot(robot)
         if not isinstance(method, str) or method not in METHODS:
-            raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
+            raise InputError(f"no method {shown(method)}{among(method, METHODS)}")
         if rows is not None:
             rows = [rows] if isinstance(rows, str) else rows
             if not isinstance(rows, Collection) or not all(isinstance(name, str) for name in rows):
@@ -196,4 +196,4 @@ class Delassus:
         }
 
     def __repr__(self) -> str:
-        return f"<Delassus of '{self.robot.name}', {self.robot.nc} rows, {self.method}>"
+        return f"<Delassus of '{self.robot.name}', {plural(self.robot.nc, 'row')}, {self.method}>"

@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
-from linkwork.inputs import shown
+from linkwork.inputs import plural, shown
 from linkwork.model.arrays import Floats, finite, frozen
 from linkwork.model.constraints.base import Constraint, ConstraintOptions, Renaming
 
@@ -187,7 +187,7 @@ class PolynomialCoupling(Coupling):
     def __post_init__(self) -> None:
         given = tuple(float(c) for c in self.coefficients)
         if not 1 <= len(given) <= 5:
-            raise ModelError(f"PolynomialCoupling: {len(given)} coefficients, needs 1 to 5")
+            raise ModelError(f"PolynomialCoupling: {plural(len(given), 'coefficient')}, needs 1 to 5")
         if self.leader == self.follower:
             raise ModelError(f"PolynomialCoupling: joint '{self.follower}' cannot follow itself")
         self._set(coefficients=given + (0.0,) * (5 - len(given)))
