@@ -25,6 +25,11 @@ from linkwork.inputs import LARGEST, float_array, items, real_number, shown
 C = TypeVar("C", bound=Callable[..., Any])
 
 
+def number(x: Any, name: str) -> float | int:
+    """``x`` as one number; a whole one stays one."""
+    return x if type(x) is int and abs(x) <= LARGEST else real_number(x, name)
+
+
 def whole_number(x: Any, name: str) -> int:
     """``x`` as a whole number."""
     if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or abs(x) > LARGEST:
@@ -86,7 +91,7 @@ def file_path(x: Any, name: str) -> Any:
 def word(x: Any, name: str) -> Any:
     """``x`` as one of the words that a parameter takes; which ones, its function says."""
     if not isinstance(x, str | int):
-        raise InputError(f"{name} is {shown(x)}, needs a word")
+        raise InputError(f"no {name} {shown(x)}: it is a word")
     return x
 
 
@@ -95,14 +100,14 @@ def instance(kind: Any, words: str) -> Callable[[Any, str], Any]:
 
     def check(x: Any, name: str) -> Any:
         if not isinstance(x, kind):
-            raise InputError(f"{name} is {shown(x)}, needs {words}")
+            raise InputError(f"{name} is {type(x).__name__}, needs {words}")
         return x
 
     return check
 
 
 CONVERSIONS: dict[str, Callable[[Any, str], Any]] = {
-    "float": real_number,
+    "float": number,
     "int": whole_number,
     "bool": truth,
     "str": text,
@@ -166,9 +171,10 @@ def converted_but(*left: str) -> Callable[[C], C]:
     def decorate(called: C) -> C:
         function: Any = called.__init__ if isinstance(called, type) else called  # type: ignore[misc]
         known = sys.modules[called.__module__].__dict__
-        conversions, order = {}, []
-        for name, parameter in inspect.signature(function).parameters.items():
-            order.append(name)
+        conversions = {}
+        parameters = inspect.signature(function).parameters
+        order = [name for name, parameter in parameters.items() if parameter.kind == parameter.POSITIONAL_OR_KEYWORD]
+        for name, parameter in parameters.items():
             optional = parameter.default is None or str(parameter.annotation).endswith(" | None")
             convert = conversion(str(parameter.annotation).removesuffix(" | None"), known)
             named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)

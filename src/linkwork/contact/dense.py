@@ -298,7 +298,7 @@ def _each(x: npt.ArrayLike, name: str, size: int) -> Array:
     array = float_array(x, name)
     if array.ndim == 0:
         array = np.full(size, float(array))
-    if not array.size:
+    if size and not array.size:
         raise InputError(f"{name} has shape {array.shape}, needs numbers")
     if array.shape[-1] != size:
         raise InputError(f"{name} has {array.shape[-1]} numbers, needs {size}")

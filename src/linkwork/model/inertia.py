@@ -41,7 +41,7 @@ class Inertia:
         values = np.zeros((3, 3)) if rotational is None else numbers(rotational, "rotational inertia")
         if values.shape == (3,):
             values = np.diag(values)
-        object.__setattr__(self, "mass", mass)
+        object.__setattr__(self, "mass", float(mass))
         object.__setattr__(self, "com", finite_array(com, (3,), "center of mass"))
         object.__setattr__(self, "rotational", finite_array(values, (3, 3), "rotational inertia"))
 

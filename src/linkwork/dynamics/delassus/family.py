@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.cache_lines import cache_lines
-from linkwork.conversions import converted
+from linkwork.conversions import converted_but
 from linkwork.dynamics.delassus.batches import METHODS, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product, settings
 from linkwork.dynamics.delassus.memory import Pool
 from linkwork.dynamics.delassus.operators import DelassusOperator, Explicit, MatrixFree
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import DelassusMethod, among, plural, shown
+from linkwork.inputs import DelassusMethod, among, items, plural, shown
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
 from linkwork.model.checks import check_robot
@@ -57,7 +57,7 @@ class Delassus:
         moving: Arrays of the plan that operators change, for `Contacts`.
     """
 
-    @converted
+    @converted_but("rows")
     def __init__(
         self,
         robot: Model,
@@ -71,7 +71,8 @@ class Delassus:
             raise InputError(f"no method {shown(method)}{among(method, METHODS)}")
         if rows is not None:
             rows = [rows] if isinstance(rows, str) else rows
-            if not isinstance(rows, Collection) or not all(isinstance(name, str) for name in rows):
+            rows = items(rows, "rows", "names of constraints")
+            if not all(isinstance(name, str) for name in rows):
                 raise InputError(f"rows are names of constraints; found {rows!r}")
             for name in rows:
                 robot.row_slice(name)

@@ -130,7 +130,7 @@ class Constraint:
             T = self.time_constant
             if not (T > 0 and 0 < T * T < np.inf):
                 raise self._error(f"time constant must be finite and > 0, not {T}")
-            return 1 / (T * T), 2 / T
+            return 1 / T**2, 2 / T
         if gains is None:
             return 0.0, 0.0
         if gains.size != 2 or not (np.isfinite(gains).all() and (gains >= 0).all()):
