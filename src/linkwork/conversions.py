@@ -32,7 +32,7 @@ def number(x: Any, name: str) -> float | int:
 
 def whole_number(x: Any, name: str) -> int:
     """``x`` as a whole number."""
-    if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or abs(x) > LARGEST:
+    if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or abs(int(x)) > LARGEST:
         raise InputError(f"{name} is {shown(x)}, needs a whole number")
     return int(x)
 

@@ -253,17 +253,17 @@ def batch_shape(size: Any) -> tuple[int, ...]:
     """The shape of a batch, from a whole number or several."""
     needed = "a whole number that is not negative, or several"
     lead = (size,) if isinstance(size, Integral) else items(size, "size", needed)
-    if not all(isinstance(n, Integral) and 0 <= n <= LARGEST for n in lead):
+    if not all(isinstance(n, Integral) and 0 <= int(n) <= LARGEST for n in lead):
         raise InputError(f"size is {shown(size)}, needs {needed}")
     return tuple(int(n) for n in lead)
 
 
 def random_generator(seed: Any) -> np.random.Generator:
     """Random numbers from a seed, or the generator that was given."""
-    whole = isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_) and seed >= 0
+    whole = isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_) and int(seed) >= 0
     if not whole and not isinstance(seed, np.random.Generator):
         raise InputError(f"seed is {shown(seed)}, needs a whole number that is not negative, or a random generator")
-    return np.random.default_rng(seed)  # type: ignore[arg-type]
+    return np.random.default_rng(seed)
 
 
 def shown(x: object) -> str:
@@ -357,7 +357,7 @@ def above_zero(x: Any, name: str) -> float:
 
 def count(x: Any, name: str) -> int:
     """``x`` as a whole number above zero."""
-    if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or not 1 <= x <= LARGEST:
+    if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or not 1 <= int(x) <= LARGEST:
         raise InputError(f"{name} is {shown(x)}, needs a whole number above zero")
     return int(x)
 

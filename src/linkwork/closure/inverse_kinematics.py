@@ -196,10 +196,12 @@ class _Problem:
             for name, value in given.items():
                 weight[robot.v_slice(name)] = not_negative(value, f"weight of '{name}'")
         else:
-            value = not_negative(given, "weight")
-            if value.shape not in ((), (robot.nv,)):
-                raise InputError(f"weight has shape {value.shape}, needs one number, or one by joint: {{'knee': 1.0}}")
-            weight[:] = value
+            all_joints = not_negative(given, "weight")
+            if all_joints.shape not in ((), (robot.nv,)):
+                raise InputError(
+                    f"weight has shape {all_joints.shape}, needs one number, or some by joint: {{'knee': 1}}"
+                )
+            weight[:] = all_joints
         if not weight.any():
             raise InputError("all weights of the posture are 0: give one of them a weight, or leave the task out")
         weight = weight / weight.max()

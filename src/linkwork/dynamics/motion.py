@@ -179,8 +179,9 @@ class Motion:
         """
         at = slice(start, stop)
         names = ("times", "q", "v", "tau", "multipliers", "commands", "contact_state", "act")
-        arrays = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: None if x is None else x[at] for name, x in arrays.items()})
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in names}
+        parts: dict[str, Any] = {name: None if x is None else x[at] for name, x in arrays.items()}
+        return replace(self, **parts)
 
     def __repr__(self) -> str:
         span = f"{self.times[0]:g} to {self.times[-1]:g} s" if len(self) else "nothing"

@@ -5,14 +5,6 @@ from __future__ import annotations
 
 import csv
 import io
-import csv
-import io
-import csv
-import io
-import csv
-import io
-import csv
-import io
 import json
 import os
 import zipfile
@@ -71,22 +63,6 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         raise InputError(
             f"{path} has numbers alone, for tools that read tables; save a trajectory that is to be loaded as .npz"
         )
-    if Path(path).suffix.lower() == ".csv":
-        raise InputError(
-            f"{path} has numbers alone, for tools that read tables; save a trajectory that is to be loaded as .npz"
-        )
-    if Path(path).suffix.lower() == ".csv":
-        raise InputError(
-            f"{path} has numbers alone, for tools that read tables; save a trajectory that is to be loaded as .npz"
-        )
-    if Path(path).suffix.lower() == ".csv":
-        raise InputError(
-            f"{path} has numbers alone, for tools that read tables; save a trajectory that is to be loaded as .npz"
-        )
-    if Path(path).suffix.lower() == ".csv":
-        raise InputError(
-            f"{path} has numbers alone, for tools that read tables; save a trajectory that is to be loaded as .npz"
-        )
     try:
         if Path(path).suffix.lower() == ".parquet":
             words, arrays = _from_table(_parquet().read_table(os.fspath(path)))
@@ -126,76 +102,6 @@ def _parquet() -> Any:
     except ImportError:
         raise UnsupportedFeature("Parquet files need pyarrow: pip install 'linkwork[parquet]'") from None
     return pyarrow.parquet
-
-
-def _columns(arrays: Arrays, robot: Model | None) -> dict[str, Array]:
-    """A row for each time, or for each robot at each time; columns are called after joints and constraints."""
-    batch = arrays["q"].shape[1:-1]
-    many = int(np.prod(batch, dtype=np.int64))
-    columns = {"time": np.repeat(arrays["times"], many)}
-    if batch:
-        columns["robot"] = np.tile(np.arange(many), len(arrays["times"]))
-    for name in list(arrays)[1:]:
-        numbers = int(np.prod(arrays[name].shape[1 + len(batch) :], dtype=np.int64))
-        flat = arrays[name].reshape(len(columns["time"]), numbers)
-        columns |= {called: flat[:, k] for k, called in enumerate(_names(name, flat.shape[1], robot))}
-    return columns
-
-
-def _columns(arrays: Arrays, robot: Model | None) -> dict[str, Array]:
-    """A row for each time, or for each robot at each time; columns are called after joints and constraints."""
-    batch = arrays["q"].shape[1:-1]
-    many = int(np.prod(batch, dtype=np.int64))
-    columns = {"time": np.repeat(arrays["times"], many)}
-    if batch:
-        columns["robot"] = np.tile(np.arange(many), len(arrays["times"]))
-    for name in list(arrays)[1:]:
-        numbers = int(np.prod(arrays[name].shape[1 + len(batch) :], dtype=np.int64))
-        flat = arrays[name].reshape(len(columns["time"]), numbers)
-        columns |= {called: flat[:, k] for k, called in enumerate(_names(name, flat.shape[1], robot))}
-    return columns
-
-
-def _columns(arrays: Arrays, robot: Model | None) -> dict[str, Array]:
-    """A row for each time, or for each robot at each time; columns are called after joints and constraints."""
-    batch = arrays["q"].shape[1:-1]
-    many = int(np.prod(batch, dtype=np.int64))
-    columns = {"time": np.repeat(arrays["times"], many)}
-    if batch:
-        columns["robot"] = np.tile(np.arange(many), len(arrays["times"]))
-    for name in list(arrays)[1:]:
-        numbers = int(np.prod(arrays[name].shape[1 + len(batch) :], dtype=np.int64))
-        flat = arrays[name].reshape(len(columns["time"]), numbers)
-        columns |= {called: flat[:, k] for k, called in enumerate(_names(name, flat.shape[1], robot))}
-    return columns
-
-
-def _columns(arrays: Arrays, robot: Model | None) -> dict[str, Array]:
-    """A row for each time, or for each robot at each time; columns are called after joints and constraints."""
-    batch = arrays["q"].shape[1:-1]
-    many = int(np.prod(batch, dtype=np.int64))
-    columns = {"time": np.repeat(arrays["times"], many)}
-    if batch:
-        columns["robot"] = np.tile(np.arange(many), len(arrays["times"]))
-    for name in list(arrays)[1:]:
-        numbers = int(np.prod(arrays[name].shape[1 + len(batch) :], dtype=np.int64))
-        flat = arrays[name].reshape(len(columns["time"]), numbers)
-        columns |= {called: flat[:, k] for k, called in enumerate(_names(name, flat.shape[1], robot))}
-    return columns
-
-
-def _columns(arrays: Arrays, robot: Model | None) -> dict[str, Array]:
-    """A row for each time, or for each robot at each time; columns are called after joints and constraints."""
-    batch = arrays["q"].shape[1:-1]
-    many = int(np.prod(batch, dtype=np.int64))
-    columns = {"time": np.repeat(arrays["times"], many)}
-    if batch:
-        columns["robot"] = np.tile(np.arange(many), len(arrays["times"]))
-    for name in list(arrays)[1:]:
-        numbers = int(np.prod(arrays[name].shape[1 + len(batch) :], dtype=np.int64))
-        flat = arrays[name].reshape(len(columns["time"]), numbers)
-        columns |= {called: flat[:, k] for k, called in enumerate(_names(name, flat.shape[1], robot))}
-    return columns
 
 
 def _columns(arrays: Arrays, robot: Model | None) -> dict[str, Array]:

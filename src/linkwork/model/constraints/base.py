@@ -127,7 +127,7 @@ class Constraint:
         if gains is not None and gains.any() and self.time_constant is not None:
             raise self._error("give a time constant or gains, not both")
         if self.time_constant is not None:
-            T = self.time_constant
+            T = float(self.time_constant)
             if not (T > 0 and 0 < T * T < np.inf):
                 raise self._error(f"time constant must be finite and > 0, not {T}")
             return 1 / T**2, 2 / T
