@@ -283,15 +283,17 @@ def real_array(x: Any, name: str, error: type[LinkworkError] = InputError) -> np
         name: Of the argument, for the error.
         error: Its type.
     """
+    if type(x) is np.ndarray and x.dtype.kind in "fiu":
+        return x
     if getattr(x, "requires_grad", False) is True:
         raise error(f"{name} requires gradients, which arrays do not keep: pass {name}.detach(), or use linkwork.torch")
     try:
-        masked, array = np.ma.is_masked(x), np.asarray(x)
-        if array.dtype == object and array.size and all(isinstance(y, Real) for y in array.flat):
+        array = np.asarray(x)
+        if array.dtype.kind == "O" and array.size and all(isinstance(y, Real) for y in array.flat):
             array = array.astype(np.float64)  # such as fractions, or whole numbers beyond 64 bits
     except Exception as reason:  # objects of other libraries raise whatever they like
         raise error(f"{name} is {shown(x)}, needs numbers ({shorten(str(reason), 160)})") from None
-    if masked:
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise error(f"{name} has masked numbers")
     if array.dtype.kind not in "fiu":
         raise error(
@@ -315,8 +317,11 @@ def truths(x: Any, name: str) -> npt.NDArray[Any]:
 
 def float_array(x: Any, name: str, error: type[LinkworkError] = InputError) -> npt.NDArray[np.float64]:
     """``x`` as an array of doubles, a new one unless it is one already."""
+    array = real_array(x, name, error)
+    if array.dtype == np.float64:
+        return array
     with np.errstate(over="ignore"):  # of long doubles: infinity, which is an error by that name
-        return real_array(x, name, error).astype(np.float64, copy=False)
+        return array.astype(np.float64)
 
 
 def finite_floats(x: Any, name: str, error: type[LinkworkError] = InputError) -> npt.NDArray[np.float64]:
