@@ -36,6 +36,7 @@ PICTURE = REPOSITORY / "docs" / "pictures" / "import_graph.svg"
 ORDER: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("inputs",),
+    ("conversions",),
     ("model",),
     ("plans",),
     ("kernels",),

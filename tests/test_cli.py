@@ -355,6 +355,14 @@ def test_many_joints_are_listed_when_asked(write: Write) -> None:
     assert "j19" in run("info", "--joints", file).stdout
 
 
+def test_many_contact_pairs_are_listed_when_asked(write: Write) -> None:
+    bodies = "".join(f'<body name="b{k}"><freejoint/><geom name="g{k}" size="0.1"/></body>' for k in range(8))
+    file = write(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>", "balls.xml")
+    for flags, listed in (((), False), (("--joints",), False), (("--pairs",), True)):
+        page = run("info", *flags, file).stdout
+        assert ("g6:g7" in page) == listed and "28 pairs" in page
+
+
 # What check says -----------------------------------------------------------------------------------
 
 

@@ -41,6 +41,16 @@ def test_a_run_in_words_and_in_files(model: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal(run.q, same.q)
 
 
+def test_energies_at_the_start_and_at_the_end_are_those_of_the_run() -> None:
+    robot = lw.zoo.pendulum(1)
+    run = lw.simulate(robot, [0.5], seconds=1.0, tau=[5.0])
+    found = SimulationResult(run, "pendulum.urdf", 0.1, [])
+    first, last = run.energy["total"][[0, -1]]
+    assert abs(last - first) > 0.1 * abs(first)
+    words = dict(found.lines())["energy"]
+    assert words == f"{first:.6g} J at the start, {last:.6g} J at the end ({last - first:+.3g} J)"
+
+
 def test_json(model: Path) -> None:
     found = simulate(model, "--seconds", 0.05, "--integrator", "rk4", "--json")
     assert found.exit_code == 0, found.output

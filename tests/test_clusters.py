@@ -605,7 +605,7 @@ BAD_CALLS: dict[str, tuple[Callable[[lw.Minimal, Floats], object], str]] = {
     "no configuration": (lambda m, q: m.matrix([np.nan] * 3), "q holds NaN"),
     "nothing to complete": (lambda m, q: m.complete([np.nan] * 3), "q holds NaN"),
     "no iterations": (lambda m, q: m.complete(q + 0.1, max_iterations=0), "max_iterations"),
-    "a short one of a tree": (lambda m, q: lw.Minimal(lw.zoo.serial_chain(3)).complete([1.0]), "q has 1 numbers"),
+    "a short one of a tree": (lambda m, q: lw.Minimal(lw.zoo.serial_chain(3)).complete([1.0]), "q has 1 number"),
     "no robot": (lambda m, q: lw.Minimal("robot"), "robot is str, needs a Mechanism"),  # type: ignore[arg-type]
     "an unknown joint": (lambda m, q: m.robot.with_independent("Z"), "no joint 'Z'"),
 }
@@ -1005,7 +1005,7 @@ def test_a_joint_that_motors_do_not_determine_is_an_error() -> None:
 BAD_MAPS: dict[str, tuple[Callable[[lw.Actuation, Mechanism, Floats], object], str]] = {
     "velocities of joints for motors": (lambda m, r, q: m.joint_velocity([1.0, 2.0, 3.0]), r"motor has shape \(3,\)"),
     "torques of motors for joints": (lambda m, r, q: m.motor_torque([1.0, 2.0, 3.0]), r"joint has shape \(3,\)"),
-    "one joint of two motors": (lambda m, r, q: m.of("B").motor_velocity([1.0]), "2 motors move 1 joints"),
+    "one joint of two motors": (lambda m, r, q: m.of("B").motor_velocity([1.0]), "2 motors move 1 joint"),
     "another joint": (lambda m, r, q: m.of("A"), "'A' is none of the joints that motors move: B, D"),
     "an unknown motor": (lambda m, r, q: r.actuation(q, ["Z"]), "no joint 'Z'"),
     "no constraints": (lambda m, r, q: r.unconstrained().actuation(q), "has no enabled constraints"),

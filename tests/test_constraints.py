@@ -618,7 +618,7 @@ MISPLACED: dict[str, tuple[Callable[[], tuple[Constraint, ...]], str]] = {
     ),
     "a lock of too many": (
         lambda: (lw.JointLock("shoulder", (0.1, 0.2)),),
-        "JointLock 'shoulder': joint 'shoulder' has 1 coordinates, the constraint 2",
+        "JointLock 'shoulder': joint 'shoulder' has 1 coordinate, the constraint 2",
     ),
     "the center of a frame": (
         lambda: (lw.CenterOfMass(bodies=("tip",)),),

@@ -471,7 +471,7 @@ def test_plots_of_contacts_have_normal_forces_and_gaps_by_pair() -> None:
     pytest.importorskip("matplotlib")
     figure = lw.simulate(zoo.boxes(3), seconds=0.02).plot()
     words = [axes.get_ylabel() for axes in figure.axes]
-    assert words == ["positions of bodies [m]", "energy [J]", "normal forces of contacts [N]", "least gaps [m]"]
+    assert words == ["joint positions [m]", "energy [J]", "normal forces of contacts [N]", "least gaps [m]"]
     curves = {line.get_label(): np.asarray(line.get_ydata()) for line in figure.axes[2].lines}
     assert set(curves) == {"ground:box0", "box0:box1", "box1:box2"}
     assert_close(curves["ground:box0"][-1], 3 * G, 1e-6)

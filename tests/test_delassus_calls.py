@@ -138,7 +138,7 @@ BAD_POSES: dict[str, tuple[Any, str]] = {
     "several": (np.stack([Q, Q]), r"q has shape \(2, 19\)"),
     "one, in a batch": (Q[None], r"q has shape \(1, 19\)"),
     "a number": (1.0, "q has shape"),
-    "words": ("standing", "q has dtype"),
+    "words": ("standing", "q is 'standing', needs numbers"),
     "complex": (Q + 1j, "q has dtype"),
     "NaN": (NAN, "q holds NaN at index 8"),
     "infinity": (np.where(np.isnan(NAN), np.inf, Q), "q holds infinity at index 8"),

@@ -12,6 +12,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.dynamics.methods import METHODS
+from linkwork.inputs import advised
 from linkwork.quantities.evaluator import Evaluator
 
 
@@ -95,7 +96,7 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
     ),
     "torques of motors alone": (
         lambda r: lw.ForwardDynamics(r.with_actuators("shoulder"))(Q, V, V[:1]),
-        "tau has 1 numbers, robot 'arm' needs 10; these are as many as it has motors: torques of all joints are "
+        "tau has 1 number, robot 'arm' needs 10; these are as many as it has motors: torques of all joints are "
         "needed, 0 where no motor is: tau = np.zeros(robot.nv), and tau[robot.v_index(joint)] for each motor's joint",
     ),
     "a pose that is not named": (
@@ -130,6 +131,11 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
         lambda r: lw.mujoco_map(3),
         "robot is int, needs a Mechanism (from load, Builder or compose)",
     ),
+    "quantity": (
+        lambda r: Evaluator(r, "mass_matrx"),
+        "no quantity 'mass_matrx'; did you mean 'mass_matrix', 'inverse_mass_matrix'?",
+    ),
+    "integrator": (lambda r: lw.Stepper(r, integrator="rk5"), "no integrator 'rk5'; did you mean 'rk4'?"),
     "no sensors": (
         lambda r: lw.Sensors(r.with_sensors(lw.Sensor("spin", "gyro", "hand")), []),
         "names of sensors is empty; by default, names=None, all are computed",
@@ -233,3 +239,32 @@ def test_a_result_beyond_the_largest_number_is_an_input_error(arm: lw.Mechanism)
 def test_an_input_error_is_a_value_error() -> None:
     assert issubclass(lw.InputError, ValueError)
     assert issubclass(lw.InputError, lw.LinkworkError)
+
+
+def test_advised_numbers_are_rounded_down() -> None:
+    """ "Try dt=0.002 or less", rounded from 0.00196, was the step that was tried."""
+    assert advised(0.00196) == "0.0019" and advised(0.002) == "0.002" and advised(0.5) == "0.5"
+    for x in 10.0 ** np.linspace(-9, 3, 200):
+        assert 0.9 * x < float(advised(x)) <= x * (1 + 1e-9)
+
+
+def servo(damping: float) -> lw.Mechanism:
+    build = (
+        lw.Builder("servo").body("arm", lw.Inertia.sphere(1.0, 0.1)).joint("hinge", lw.Revolute("y"), "world", "arm")
+    )
+    return build.actuator("motor", "hinge", gain=(1, 0, 0), bias=(0, -1, -damping)).build()
+
+
+def test_no_step_is_advised_that_nobody_would_take() -> None:
+    for damping, advice in ((6.0, "try dt=0.00066 or less"), (6000.0, "give the joint armature, or less damping")):
+        with pytest.warns(RuntimeWarning, match=advice):
+            lw.simulate(servo(damping), [0.0], seconds=0.002, dt=0.001, commands=[0.0])
+
+
+def test_several_joints_stop_and_one_stops() -> None:
+    robot = lw.zoo.four_bar()
+    q = robot.poses["assembled"]
+    for joints, way, word in ((["A", "B"], [0.0, 0.5], "stop"), (["D"], [3.0], "stops")):
+        start = np.array([q[robot.q_index(name)] for name in joints])
+        with pytest.raises(lw.AssemblyError, match=f"{', '.join(joints)} {word} at"):
+            robot.sweep(joints, np.stack([start, start + way]), q)

@@ -136,7 +136,7 @@ def test_calls_that_do_not_fit_are_explained_after_ones_that_did(state: tuple[An
     expected = evaluator(q, v)
     assert callable(evaluator) and "Evaluate" in type(evaluator).__call__.__doc__
     for _ in range(2):
-        with pytest.raises(lw.InputError, match="takes q, v, wrenches; 1 arguments were given"):
+        with pytest.raises(lw.InputError, match="takes q, v, wrenches; 1 argument was given"):
             evaluator(q)
         with pytest.raises(lw.InputError, match="q has 3 numbers"):
             evaluator(np.zeros(3), v)

@@ -544,6 +544,44 @@ def test_a_plot_of_what_blew_up_says_where_it_ended(make: Callable[[], lw.Trajec
     assert (tmp_path / "run.png").stat().st_size > 10_000
 
 
+def test_a_plot_has_one_unit_on_an_axis() -> None:
+    robot = zoo.slider_crank()
+    figure = lw.simulate(robot, robot.poses[ASSEMBLED], seconds=0.02).plot(quantities=["positions", "velocities"])
+    curves = {axis.get_ylabel(): {line.get_label() for line in axis.lines} for axis in figure.axes}
+    slides = {j.name for j in robot.joints if isinstance(j.type, lw.Prismatic)}
+    assert slides and curves["joint positions [m]"] == curves["joint velocities [m/s]"] == slides
+    assert curves["joint angles [rad]"] == curves["joint velocities [rad/s]"] == set(robot.joint_names) - slides
+
+
+def test_a_plot_shows_the_joints_and_quantities_that_were_chosen() -> None:
+    robot = zoo.quadruped()
+    run = lw.simulate(robot, seconds=0.01)
+    base, knee = robot.joints[0].name, robot.joints[3].name
+    figure = run.plot(joints=[base, knee], quantities="velocities")
+    curves = [[line.get_label() for line in axis.lines] for axis in figure.axes]
+    assert curves == [[*(f"{base} turn {axis}" for axis in "xyz"), knee], [f"{base} {axis}" for axis in "xyz"]]
+    assert [axis.get_ylabel() for axis in run.plot(joints=knee).axes] == [
+        "joint angles [rad]",
+        "joint velocities [rad/s]",
+    ]
+    for wrong, message in (
+        ({"quantities": "velocity"}, "no quantity 'velocity' to draw; did you mean 'velocities'"),
+        ({"joints": "elbow"}, "has no joint 'elbow'"),
+        ({"quantities": ["errors"]}, "has nothing to draw of errors"),
+    ):
+        with pytest.raises(lw.InputError, match=message):
+            run.plot(**wrong)  # type: ignore[arg-type]
+
+
+def test_curves_of_a_plot_are_told_apart_and_legends_are_beside_them() -> None:
+    robot = zoo.pendulum(30)
+    figure = lw.simulate(robot, np.full(30, 0.1), seconds=0.01).plot(joints=robot.joint_names, quantities="positions")
+    (axis,) = figure.axes
+    assert len({(line.get_color(), line.get_linestyle()) for line in axis.lines}) == len(axis.lines) == 30
+    figure.canvas.draw()
+    assert axis.get_legend().get_window_extent().x0 >= axis.get_window_extent().x1
+
+
 def test_a_plot_of_a_run_that_ended_well_says_nothing() -> None:
     figure = swinging().plot()
     assert figure.get_suptitle() == "" and figure.axes[0].get_yscale() == "linear"

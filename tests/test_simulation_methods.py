@@ -350,6 +350,32 @@ def test_limits_of_commands_are_read_from_files() -> None:
 # Files ----------------------------------------------------------------------------------------------------
 
 
+def test_csv_has_time_and_named_coordinates_to_the_last_digit(tmp_path: Path) -> None:
+    robot = lw.zoo.four_bar()
+    run = lw.simulate(robot, robot.poses["assembled"], seconds=0.02, record_every=5)
+    place = run.save(tmp_path / "run.csv")
+    assert place == tmp_path / "run.csv" and sorted(path.name for path in tmp_path.iterdir()) == ["run.csv"]
+    lines = place.read_text().splitlines()
+    names = lines[0].split(",")
+    assert names[:4] == ["time", *(f"q.{joint}" for joint in robot.joint_names)]
+    numbers = np.array([[float(x or "nan") for x in line.split(",")] for line in lines[1:]])
+    kept = np.concatenate([run.times[:, None], run.q, run.v, run.tau, run.multipliers], axis=1)
+    np.testing.assert_array_equal(numbers[:, : kept.shape[1]], kept)
+    batch = lw.rollouts(robot, np.tile(run.q[0], (2, 1)), seconds=0.002).save(tmp_path / "many.csv")
+    rows = [line.split(",")[:2] for line in batch.read_text().splitlines()]
+    assert rows[0] == ["time", "robot"] and [row[1] for row in rows[1:3]] == ["0", "1"]
+    with pytest.raises(lw.InputError, match="numbers alone"):
+        lw.Trajectory.load(place)
+
+
+def test_a_run_is_saved_in_no_other_format_in_silence(tmp_path: Path) -> None:
+    run = lw.simulate(lw.zoo.pendulum(1), [0.1], seconds=0.002)
+    with pytest.raises(lw.InputError, match=r"ends in '.txt'; trajectories are saved as .npz, .parquet, .csv"):
+        run.save(tmp_path / "run.txt")
+    assert run.save(tmp_path / "run").name == "run.npz"
+    assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
+
+
 def test_parquet_keeps_every_bit(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     import pyarrow.parquet

@@ -217,7 +217,7 @@ def test_it_is_plotted_over_what_was_swept(turn: lw.Sweep, tmp_path: Path) -> No
     assert figure.axes[-1].get_xlabel() == "motor [rad]"
     assert figure.axes[0].get_title() == "four-bar: sweep of motor"
     np.testing.assert_array_equal(figure.axes[0].lines[0].get_xdata(), turn.values)
-    assert [axis.get_ylabel() for axis in figure.axes][1:] == ["energy [J]", "loops open by [m, rad]"]
+    assert [axis.get_ylabel() for axis in figure.axes][1:] == ["energy [J]", "loops open by [m]"]
     assert "motor = 3" in turn.picture().texts[0].get_text()
     assert turn.save_video(tmp_path / "turn.gif", fps=10).stat().st_size > 1000
 

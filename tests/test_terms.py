@@ -289,8 +289,8 @@ def test_points_of_several_frames_are_computed_in_one_call() -> None:
 
 def test_points_are_three_numbers() -> None:
     robot = lw.zoo.pendulum()
-    for wrong in ([1.0, 2.0], [np.nan, 0, 0], 3.0):
-        with pytest.raises(lw.InputError, match="three finite numbers"):
+    for wrong, message in (([1.0, 2.0], r"needs \(..., 3\)"), ([np.nan, 0, 0], "NaN"), (3.0, r"needs \(..., 3\)")):
+        with pytest.raises(lw.InputError, match=f"point .*{message}"):
             lw.point_position(robot, [0.0], robot.body_names[0], wrong)
 
 

@@ -330,6 +330,19 @@ def test_sliders_of_a_robot_follow_each_other() -> None:
         np.testing.assert_array_equal(viewer.stage.q, robot.poses[ASSEMBLED])
 
 
+def test_the_box_of_poses_shows_where_the_robot_is() -> None:
+    robot = zoo.four_bar()
+    with view(robot, robot.poses[ASSEMBLED]) as viewer:
+        posing = viewer.posing
+        assert posing is not None and posing.chooser.value == ASSEMBLED
+        slider = posing.sliders[robot.joint_names[0]]
+        slider.value = slider.value + 0.3
+        assert posing.chooser.value == ""
+        posing.chooser.value = ASSEMBLED
+        np.testing.assert_array_equal(viewer.stage.q, robot.poses[ASSEMBLED])
+        assert posing.chooser.value == ASSEMBLED
+
+
 def test_a_robot_is_first_seen_with_its_loops_closed() -> None:
     for robot in (zoo.four_bar(), zoo.stewart(), zoo.pendulum(), looked_at().build()):
         q, _ = start_of(robot)

@@ -33,6 +33,7 @@ from linkwork.errors import (
     UnknownName,
     UnknownOption,
     UnsupportedFeature,
+    WrongOperand,
 )
 from linkwork.kernels.scalar import kernel, sincos, sqrt, where
 from linkwork.mechanism import Builder, Mechanism, attach, compose
@@ -420,6 +421,7 @@ __all__ = [
     "VelocityCoupling",
     "VelocityProjection",
     "Weld",
+    "WrongOperand",
     "actuation_matrix",
     "actuator_torques",
     "attach",

@@ -79,6 +79,10 @@ class UnknownOption(InputError, TypeError):
     """A call has a keyword that the function does not take."""
 
 
+class WrongOperand(InputError, TypeError):
+    """An operator such as ``*`` or ``+`` stands between objects that it does not combine."""
+
+
 class UnknownName(InputError, KeyError):
     """A mechanism has nothing of that name."""
 

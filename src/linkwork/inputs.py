@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from numbers import Integral, Real
+from textwrap import shorten
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import InputError, UnknownOption
+from linkwork.errors import InputError, LinkworkError, UnknownOption
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -165,6 +167,9 @@ TimeConstant = float | Literal["auto"] | None
 """Seconds in which open loops close again; None: they do not."""
 
 
+LARGEST = 2**53
+"""Whole numbers beyond it are taken for mistakes: no float holds them, and nobody waits for so many of anything."""
+
 # Arrays and numbers ---------------------------------------------------------------------------------
 
 
@@ -177,6 +182,28 @@ def suggest(name: str, known: Iterable[str]) -> str:
     close = [names[match] for match in get_close_matches(given, names, n=3)]
     close = close or [names[other] for other in names if given and given in other][:3]
     return f"; did you mean {', '.join(repr(c) for c in close)}?" if close else ""
+
+
+def among(name: Any, known: Iterable[str]) -> str:
+    """The end of a message about a name that is not known: what the user may have meant, or what there is."""
+    names = list(known)
+    return suggest(name, names) or f"; there are {', '.join(names)}"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """A count and what is counted: ``1 joint``, ``2 joints``."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def were_given(count: int) -> str:
+    """``1 argument was given``, ``2 arguments were given``."""
+    return f"{plural(count, 'argument was', 'arguments were')} given"
+
+
+def advised(x: float) -> str:
+    """A number that a message advises to stay below, rounded down to two digits."""
+    unit = 10.0 ** (math.floor(math.log10(x)) - 1)
+    return f"{math.floor(x / unit * (1 + 1e-9)) * unit:.2g}"
 
 
 def named_options(*further: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -214,29 +241,129 @@ def each_name(names: Iterable[Any], called: str) -> tuple[str, ...]:
     return given
 
 
+def items(x: Any, name: str, needed: str) -> tuple[Any, ...]:
+    """What ``x`` holds, one by one; an `InputError` where it holds nothing."""
+    try:
+        return tuple(x)
+    except Exception:  # an object of someone else's
+        raise InputError(f"{name} is {shown(x)}, needs {needed}") from None
+
+
 def batch_shape(size: Any) -> tuple[int, ...]:
     """The shape of a batch, from a whole number or several."""
-    given = (size,) if isinstance(size, Integral) else size
+    needed = "a whole number that is not negative, or several"
+    lead = (size,) if isinstance(size, Integral) else items(size, "size", needed)
+    if not all(isinstance(n, Integral) and 0 <= int(n) <= LARGEST for n in lead):
+        raise InputError(f"size is {shown(size)}, needs {needed}")
+    return tuple(int(n) for n in lead)
+
+
+def random_generator(seed: Any) -> np.random.Generator:
+    """Random numbers from a seed, or the generator that was given."""
+    whole = isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_) and int(seed) >= 0
+    if not whole and not isinstance(seed, np.random.Generator):
+        raise InputError(f"seed is {shown(seed)}, needs a whole number that is not negative, or a random generator")
+    return np.random.default_rng(seed)
+
+
+def shown(x: object) -> str:
+    """``x`` as messages show it: in one line, and not at length."""
     try:
-        lead = tuple(int(n) if isinstance(n, Integral) else -1 for n in given)
-    except TypeError:
-        lead = (-1,)
-    if any(n < 0 for n in lead):
-        raise InputError(f"size is {size!r}, needs a whole number that is not negative, or several")
-    return lead
+        words = " ".join(repr(x).split())
+    except Exception:  # an object of someone else's
+        words = f"<{type(x).__name__}>"
+    return words if len(words) <= 80 else words[:77] + "..."
+
+
+def real_array(x: Any, name: str, error: type[LinkworkError] = InputError) -> npt.NDArray[Any]:
+    """``x`` as an array of real numbers of whatever type: the one conversion that all arguments go through.
+
+    Args:
+        x: Anything that NumPy makes an array of.
+        name: Of the argument, for the error.
+        error: Its type.
+    """
+    if type(x) is np.ndarray and x.dtype.kind in "fiu":
+        return x
+    if getattr(x, "requires_grad", False) is True:
+        raise error(f"{name} requires gradients, which arrays do not keep: pass {name}.detach(), or use linkwork.torch")
+    try:
+        array = np.asarray(x)
+        if array.dtype.kind == "O" and array.size and all(isinstance(y, Real) for y in array.flat):
+            array = array.astype(np.float64)  # such as fractions, or whole numbers beyond 64 bits
+    except Exception as reason:  # objects of other libraries raise whatever they like
+        raise error(f"{name} is {shown(x)}, needs numbers ({shorten(str(reason), 160)})") from None
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise error(f"{name} has masked numbers")
+    if array.dtype.kind not in "fiu":
+        raise error(
+            f"{name} has dtype {array.dtype}, needs real numbers"
+            if array.ndim
+            else f"{name} is {shown(x)}, needs numbers"
+        )
+    return array
+
+
+def truths(x: Any, name: str) -> npt.NDArray[Any]:
+    """``x`` as an array, as a mask is: of True and False, or an `InputError`."""
+    try:
+        array = np.asarray(x)
+    except Exception as reason:  # objects of other libraries raise whatever they like
+        raise InputError(f"{name} is {shown(x)}, needs True and False ({shorten(str(reason), 160)})") from None
+    if array.dtype != np.bool_:
+        raise InputError(f"{name} has shape {array.shape} of {array.dtype}, needs True and False")
+    return array
+
+
+def float_array(x: Any, name: str, error: type[LinkworkError] = InputError) -> npt.NDArray[np.float64]:
+    """``x`` as an array of doubles, a new one unless it is one already."""
+    array = real_array(x, name, error)
+    if array.dtype == np.float64:
+        return array
+    with np.errstate(over="ignore"):  # of long doubles: infinity, which is an error by that name
+        return array.astype(np.float64)
+
+
+def finite_floats(x: Any, name: str, error: type[LinkworkError] = InputError) -> npt.NDArray[np.float64]:
+    """``x`` as an array of doubles, none of which is NaN or infinity."""
+    array = float_array(x, name, error)
+    if not np.isfinite(array).all():
+        raise error(f"{name} holds NaN or infinity")
+    return array
+
+
+def rows_of(x: Any, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    """``x`` as finite doubles, ``(..., *shape)``."""
+    array = finite_floats(x, name)
+    if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
+        raise InputError(f"{name} has shape {array.shape}, needs (..., {', '.join(map(str, shape))})")
+    return array
+
+
+def real_number(x: Any, name: str, error: type[LinkworkError] = InputError) -> float:
+    """``x`` as one number."""
+    if type(x) is float:
+        return x
+    if isinstance(x, str | bytes | bool | np.bool_):
+        raise error(f"{name} is {shown(x)}, needs a number")
+    array = float_array(x, name, error)
+    if array.ndim:
+        raise error(f"{name} has shape {array.shape}, needs one number")
+    return float(array)
 
 
 def above_zero(x: Any, name: str) -> float:
     """``x`` as a number above zero."""
-    if isinstance(x, bool | np.bool_) or not isinstance(x, Real) or not 0 < float(x) < np.inf:
-        raise InputError(f"{name} is {x!r}, needs a number above zero")
-    return float(x)
+    value = real_number(x, name)
+    if not 0 < value < np.inf:
+        raise InputError(f"{name} is {shown(x)}, needs a number above zero")
+    return value
 
 
 def count(x: Any, name: str) -> int:
     """``x`` as a whole number above zero."""
-    if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or x < 1:
-        raise InputError(f"{name} is {x!r}, needs a whole number above zero")
+    if isinstance(x, bool | np.bool_) or not isinstance(x, Integral) or not 1 <= int(x) <= LARGEST:
+        raise InputError(f"{name} is {shown(x)}, needs a whole number above zero")
     return int(x)
 
 
@@ -256,22 +383,10 @@ def on_gpu(x: Any) -> bool:
     return hasattr(x, "__cuda_array_interface__") if where is None else int(where()[0]) == 2
 
 
-def real_array(x: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """``x`` as an array of real numbers of whatever type; `InputError` names the argument if it is none."""
-    if np.ma.isMaskedArray(x) and np.ma.is_masked(x):
-        raise InputError(f"{name} has masked numbers")
-    try:
-        array = np.asarray(x)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{name} is not an array of numbers: {error}") from None
-    if array.dtype.kind not in "fiu":
-        raise InputError(f"{name} has dtype {array.dtype}, needs real numbers")
-    return array
-
-
 def fresh_floats(x: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     """A new array of doubles. (Arrays that have been pickled have a type of their own that is merely equal.)"""
     given = real_array(x, name)
     found = np.empty(given.shape)
-    found[...] = given
+    with np.errstate(over="ignore"):
+        found[...] = given
     return found

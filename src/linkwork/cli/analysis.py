@@ -29,8 +29,9 @@ from linkwork.cli.report import (
     PoseReport,
     SensorReport,
 )
-from linkwork.cli.terminal import names, plural
+from linkwork.cli.terminal import names
 from linkwork.errors import AssemblyError
+from linkwork.inputs import plural
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint

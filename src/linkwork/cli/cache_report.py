@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 import linkwork as lw
-from linkwork.cli.terminal import plural, printable
+from linkwork.cli.terminal import printable
 from linkwork.compilers import cache as disk
+from linkwork.inputs import plural
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from linkwork.cli.options import (
     Files,
     Json,
     ListJoints,
+    ListPairs,
     LoadOptions,
     Methods,
     OnlyPose,
@@ -51,6 +52,7 @@ def info(
     pose: OnlyPose = None,
     assembly: AssemblyOptions,
     joints: ListJoints = False,
+    pairs: ListPairs = False,
     tree: DrawTree = False,
     output: OutputOptions,
     load: LoadOptions,
@@ -58,7 +60,8 @@ def info(
     """Describe a model."""
     with silence_notices(output.quiet), report_errors(file):
         report = analyze_file(file, ModelRequest(load, pose, assembly))
-    print_result(output.as_json, report.as_json(), lambda console: draw_info(console, report, joints=joints, tree=tree))
+    how = {"joints": joints, "pairs": pairs, "tree": tree}
+    print_result(output.as_json, report.as_json(), lambda console: draw_info(console, report, **how))
 
 
 @command(

@@ -14,9 +14,9 @@ import linkwork as lw
 from linkwork.cli.analysis import analyze
 from linkwork.cli.options import AssemblyOptions, LoadOptions
 from linkwork.cli.report import NEUTRAL, ModelReport
-from linkwork.cli.terminal import plural, printable, slow_notice
+from linkwork.cli.terminal import printable, slow_notice
 from linkwork.errors import AssemblyError, InputError, LinkworkError, ModelError, ModelWarning, UnsupportedFeature
-from linkwork.inputs import suggest
+from linkwork.inputs import plural, suggest
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 

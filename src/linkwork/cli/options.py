@@ -192,6 +192,7 @@ Methods = Annotated[
     _named("--method", "A method of forward dynamics, or auto; may be given several times.", completion.methods),
 ]
 ListJoints = Annotated[bool, _flag("--joints", "List all joints and actuators, also when there are many.")]
+ListPairs = Annotated[bool, _flag("--pairs", "List all contact pairs, also when there are many.")]
 DrawTree = Annotated[bool, _flag("--tree", "Draw the tree of bodies, with the constraints that act on each.")]
 Strict = Annotated[bool, _flag("--strict", "Treat warnings as failures.")]
 ClearCache = Annotated[bool, _flag("--clear", "Remove all entries, without asking.")]
@@ -335,7 +336,8 @@ class RecordOptions:
     """Files that a simulation is written to."""
 
     out: Annotated[
-        Path | None, _file("--out", "Save the trajectory: .npz or .parquet (linkwork.Trajectory.load reads it).")
+        Path | None,
+        _file("--out", "Save the trajectory: .npz or .parquet (linkwork.Trajectory.load reads them), or .csv."),
     ] = None
     plot: Annotated[
         Path | None, _file("--plot", "Plot positions, energies, loop errors and forces: .png, .svg, .pdf.")

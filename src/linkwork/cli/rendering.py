@@ -16,17 +16,20 @@ from rich.tree import Tree
 
 from linkwork.cli.layout import heading, item, records, table
 from linkwork.cli.report import ActuatorReport, JointReport, ModelReport
-from linkwork.cli.terminal import plural, printable
+from linkwork.cli.terminal import printable
+from linkwork.inputs import plural
 from linkwork.model.constraints import WORLD
 
 if TYPE_CHECKING:
     from linkwork.cli.operation_counts import Count, Counts
 
 FEW = 12
-"""Up to this many joints or actuators are listed by default."""
+"""Up to this many joints, actuators or contact pairs are listed by default."""
 
 
-def draw_info(console: Console, report: ModelReport, *, joints: bool = False, tree: bool = False) -> None:
+def draw_info(
+    console: Console, report: ModelReport, *, joints: bool = False, pairs: bool = False, tree: bool = False
+) -> None:
     """All of ``linkwork info``."""
     _draw_summary(console, report)
     if report.joints and (joints or report.joints <= FEW):
@@ -46,7 +49,7 @@ def draw_info(console: Console, report: ModelReport, *, joints: bool = False, tr
         ]
         columns = (("actuator", False), ("joint or tendon", False), ("gear", False), ("force", False))
         table(console, "Actuators", columns, rows)
-    if report.contacts and (joints or len(report.contacts) <= FEW):
+    if report.contacts and (pairs or len(report.contacts) <= FEW):
         _draw_contacts(console, report)
     if tree:
         _draw_tree(console, report)

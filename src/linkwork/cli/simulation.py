@@ -113,12 +113,13 @@ class SimulationResult:
         """The summary: what, and its value."""
         values = self.as_json()
         first, last = values["energy_first"], values["energy_last"]
-        end = "not finite" if last is None else f"{last - first:+.3g} J"
+        end = "not finite" if last is None else f"{last:.6g} J"
+        change = "" if last is None else f" ({last - first:+.3g} J)"
         found = [("ground", self.ground)] if self.ground else []
         found += [
             ("simulated", f"{values['seconds']:g} s in {self.wall:.2g} s, {values['states']} states recorded"),
             ("integrator", f"{values['settings']['integrator']}, steps of {values['settings']['dt']:g} s"),
-            ("energy", f"{first:.6g} J at the start, {end} at the end"),
+            ("energy", f"{first:.6g} J at the start, {end} at the end{change}"),
         ]
         if self.trajectory.robot is not None and self.trajectory.robot.nc:
             found += [

@@ -127,8 +127,3 @@ def names(listed: Sequence[str], most: int = 6) -> str:
     """The names in one line, the first few of many."""
     shown = ", ".join(f"'{name}'" for name in listed[:most])
     return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
-
-
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """A count with its noun: ``1 joint``, ``2 joints``."""
-    return f"{count} {one if count == 1 else many or one + 's'}"

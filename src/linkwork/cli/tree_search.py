@@ -17,9 +17,10 @@ import linkwork as lw
 from linkwork.cli.layout import heading, item, records
 from linkwork.cli.loading import ModelRequest, UsageError, check_method, load_moving
 from linkwork.cli.options import OptimizeOptions
-from linkwork.cli.terminal import plural, printable
+from linkwork.cli.terminal import printable
 from linkwork.dynamics.methods import METHODS
 from linkwork.errors import InputError
+from linkwork.inputs import plural
 
 if TYPE_CHECKING:
     from linkwork.mechanism.optimization import Progress

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from linkwork.cli.loading import ModelRequest, analyze_file, located_message
 from linkwork.cli.report import ModelReport
-from linkwork.cli.terminal import plural, printable
+from linkwork.cli.terminal import printable
 from linkwork.errors import LinkworkError, ModelError
+from linkwork.inputs import plural
 
 
 def check_file(file: Path, request: ModelRequest, *, strict: bool) -> CheckResult:

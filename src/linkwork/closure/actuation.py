@@ -14,7 +14,7 @@ from linkwork.closure.clusters import closed_poses, clusters, dof_names
 from linkwork.closure.mobility import loop_gap, loop_rounding, without_units
 from linkwork.closure.tolerances import CLUSTER_RANK, OPEN, ROUNDED
 from linkwork.errors import InputError, SingularConstraints
-from linkwork.inputs import real_array
+from linkwork.inputs import finite_floats, plural, shown
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
@@ -85,13 +85,13 @@ class Actuation:
             joints: Names of joints.
         """
         for name in joints:
-            if name not in self.joints:
-                raise InputError(f"'{name}' is none of the joints that motors move: {', '.join(self.joints)}")
+            if not isinstance(name, str) or name not in self.joints:
+                raise InputError(f"{shown(name)} is none of the joints that motors move: {', '.join(self.joints)}")
         at = [self.joints.index(name) for name in joints]
         return replace(self, joints=tuple(joints), matrix=self.matrix[..., at, :])
 
     def _times(self, matrix: Array, x: npt.ArrayLike, names: Sequence[str], what: str) -> Array:
-        given = real_array(x, what).astype(np.float64)
+        given = finite_floats(x, what)
         if given.shape[-1:] != (len(names),):
             raise InputError(f"{what} has shape {given.shape}, needs (..., {len(names)}): {', '.join(names)}")
         result: Array = (matrix @ given[..., None])[..., 0]
@@ -100,7 +100,8 @@ class Actuation:
     def _inverse(self) -> Array:
         if len(self.motors) != len(self.joints):
             raise InputError(
-                f"{len(self.motors)} motors move {len(self.joints)} joints: choose as many joints with of(...)"
+                f"{plural(len(self.motors), 'motor moves', 'motors move')} {plural(len(self.joints), 'joint')}: "
+                "choose as many joints with of(...)"
             )
         s = np.linalg.svd(self.matrix, compute_uv=False)
         if (s[..., -1] <= CLUSTER_RANK * np.maximum(1.0, s[..., 0])).any():

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from linkwork.closure.tolerances import CLOSED, OPEN, ROUNDED
 from linkwork.errors import AssemblyError, InputError, ModelWarning
-from linkwork.inputs import above_zero, count
+from linkwork.inputs import above_zero, count, random_generator
 from linkwork.kernels.assembly import ASSEMBLY
 from linkwork.model import lie
 from linkwork.model.arrays import Floats
@@ -211,7 +211,7 @@ class Problem:
         result, gap, iterations = self.descend(raw, enough, search.max_iterations)
         tries = ((iterations > 0) | ~(gap <= enough)).astype(np.int64)
         left = self._open(np.flatnonzero(~(gap <= enough)), gap, rounded, attempts, 1)
-        rng = np.random.default_rng(search.seed)
+        rng = random_generator(search.seed)
         for attempt in range(1, attempts):
             if not left.size:
                 break

@@ -16,6 +16,7 @@ import numpy as np
 
 from linkwork.closure.mobility import loop_rounding, nearby, without_units
 from linkwork.closure.tolerances import CLUSTER_RANK, OPEN
+from linkwork.conversions import converted
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import Coupling
@@ -53,6 +54,7 @@ def dof_names(robot: Model) -> tuple[str, ...]:
     )
 
 
+@converted
 def clusters(robot: Model) -> tuple[ClusterReport, ...]:
     """The clusters of a robot that have constraints in them.
 

@@ -118,8 +118,9 @@ class Continuation:
             at_limit = [name for name in support if name not in self.joints and _at_limit(robot, name, self.q)]
             if self.limits and at_limit:
                 hint = f": at their limits are {', '.join(at_limit)} (limits=False lets them pass)"
+        stops = "stops" if len(self.joints) == 1 else "stop"
         return AssemblyError(
-            f"{', '.join(self.joints)} stops at {numbers_of(self.q[self._at])}, where {why}{hint}",
+            f"{', '.join(self.joints)} {stops} at {numbers_of(self.q[self._at])}, where {why}{hint}",
             constraint=None if error is None else error.constraint,
             gap=None if error is None else error.gap,
             q=self.q,

@@ -18,7 +18,7 @@ from linkwork.closure.mobility import loop_rounding
 from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask, Task
 from linkwork.closure.tolerances import CLOSED_BY_PROJECTION, OPEN, ROUNDED
 from linkwork.errors import InputError
-from linkwork.inputs import above_zero, count, not_negative
+from linkwork.inputs import above_zero, count, not_negative, random_generator
 from linkwork.kernels.inverse_kinematics import INVERSE_KINEMATICS
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
@@ -100,7 +100,7 @@ def inverse_kinematics(
     best, errors, iterations = problem.descend(start, targets, posture, count(max_iterations, "max_iterations"))
     quality = problem.quality(errors)
     tries = np.ones(len(best), dtype=np.int64)
-    rng = np.random.default_rng(seed)
+    rng = random_generator(seed)
     for attempt in range(1, count(attempts, "attempts")):
         left = np.flatnonzero(quality > 1.0)
         if not left.size:
@@ -196,7 +196,12 @@ class _Problem:
             for name, value in given.items():
                 weight[robot.v_slice(name)] = not_negative(value, f"weight of '{name}'")
         else:
-            weight[:] = not_negative(given, "weight")
+            all_joints = not_negative(given, "weight")
+            if all_joints.shape not in ((), (robot.nv,)):
+                raise InputError(
+                    f"weight has shape {all_joints.shape}, needs one number, or some by joint: {{'knee': 1}}"
+                )
+            weight[:] = all_joints
         if not weight.any():
             raise InputError("all weights of the posture are 0: give one of them a weight, or leave the task out")
         weight = weight / weight.max()

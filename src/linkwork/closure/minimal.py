@@ -16,8 +16,9 @@ import numpy.typing as npt
 from linkwork.closure.clusters import clustered, clusters, dof_names, tied_dofs
 from linkwork.closure.tolerances import LEAST_PIVOT, ROUNDED
 from linkwork.compilers.program import Program
+from linkwork.conversions import converted
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
-from linkwork.inputs import count, real_array
+from linkwork.inputs import count, finite_floats, rows_of
 from linkwork.kernels import clusters as kernels
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
@@ -41,6 +42,7 @@ class Minimal:
         robot: The mechanism.
     """
 
+    @converted
     def __init__(self, robot: Model) -> None:
         check_robot(robot)
         self.robot = robot
@@ -80,9 +82,7 @@ class Minimal:
             q: Configuration with closed loops, ``(..., nq)``.
             tau: Joint torques, ``(..., nv)``.
         """
-        given = real_array(tau, "tau").astype(np.float64)
-        if given.shape[-1:] != (self.robot.nv,):
-            raise InputError(f"tau has shape {given.shape}, needs (..., {self.robot.nv})")
+        given = rows_of(tau, "tau", (self.robot.nv,))
         result: Array = (np.swapaxes(self.matrix(q), -1, -2) @ given[..., None])[..., 0]
         return result
 
@@ -98,6 +98,7 @@ class Minimal:
         result: Array = (G @ self.rates(second, "second")[..., None])[..., 0] + g
         return result
 
+    @converted
     def complete(self, q: npt.ArrayLike, tolerance: float = 1e-13, max_iterations: int = 50) -> Array:
         """The configuration near ``q`` in which loops are closed and the free degrees of freedom are where they were.
 
@@ -137,7 +138,7 @@ class Minimal:
             x: One number for each free degree of freedom, ``(..., ny)``.
             name: What errors call it.
         """
-        given = real_array(x, name).astype(np.float64)
+        given = finite_floats(x, name)
         if given.shape[-1:] != (self.ny,):
             raise InputError(f"{name} has shape {given.shape}, needs (..., {self.ny}): {', '.join(self.names)}")
         return given

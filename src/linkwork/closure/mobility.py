@@ -18,6 +18,7 @@ import numpy.typing as npt
 from linkwork.closure.assembly import assemble, closed_to, largest_unit, which_enabled, which_holonomic
 from linkwork.closure.tolerances import CLOSED_FOR_MOBILITY, DOUBTFUL, OPEN, RANK, ROUNDED, WEAK
 from linkwork.errors import AssemblyError, InputError
+from linkwork.inputs import float_array
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
@@ -227,7 +228,7 @@ def _closed_pose(robot: Model) -> Floats | None:
 
 def project_by_singular_values(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:
     """`closure.evaluators.project_velocity` at any configuration, near singular ones as well."""
-    q_, v_ = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
+    q_, v_ = float_array(q, "q"), float_array(v, "v")
     robot.integrate(q_, v_)  # checks both
     J = constraint_jacobian(robot, q_)[..., which_enabled(robot), :]
     L = mass_factor(robot, q_, MASSLESS)

@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.closure.assembly import assemble
 from linkwork.closure.evaluators import project_velocity
 from linkwork.errors import AssemblyError, InputError
-from linkwork.inputs import batch_shape
+from linkwork.inputs import batch_shape, random_generator
 from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 
@@ -35,7 +35,7 @@ def random_states(
     robot: Model, seed: int | np.random.Generator, size: int | Sequence[int] = (), speed: float = 1.0
 ) -> RandomStates:
     """Random states; see `Mechanism.random_states`."""
-    rng = np.random.default_rng(seed)
+    rng = random_generator(seed)
     lead = batch_shape(size)
     if not isinstance(speed, Real) or not 0 <= speed < np.inf:
         raise InputError(f"speed is {speed!r}, needs a number that is not negative")

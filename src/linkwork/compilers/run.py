@@ -24,7 +24,7 @@ from linkwork.compilers.checks import check, located
 from linkwork.compilers.interrupts import Job, go_on, shared
 from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError, NotFinite
-from linkwork.inputs import real_array
+from linkwork.inputs import plural, real_array
 from linkwork.kernels.algorithm import resolve
 
 Array = npt.NDArray[Any]
@@ -206,7 +206,7 @@ class Runner:
             if name == "tau" and given[-1] == self.program.motors:
                 hint = "; these are as many as it has motors: torques of all joints are needed, 0 where no motor is: "
                 hint += "tau = np.zeros(robot.nv), and tau[robot.v_index(joint)] for each motor's joint"
-            return f"{name} has {given[-1]} numbers, robot '{self.program.robot}' needs {shape[0]}{hint}"
+            return f"{name} has {plural(given[-1], 'number')}, robot '{self.program.robot}' needs {shape[0]}{hint}"
         return f"{name} has shape {given}, robot '{self.program.robot}' needs (..., {', '.join(map(str, shape))})"
 
     def _flattened(self, x: Array, own: tuple[int, ...], lead: tuple[int, ...], shape: tuple[int, ...]) -> Array:

@@ -27,7 +27,7 @@ from linkwork.compilers.run import Runner
 from linkwork.contact.operator import operator_contacts, solve_on_operator
 from linkwork.dynamics.delassus import DelassusOperator
 from linkwork.errors import InputError
-from linkwork.inputs import above_zero, count, real_array
+from linkwork.inputs import above_zero, among, count, float_array, real_array, shown
 from linkwork.kernels import contact_admm as admm
 from linkwork.kernels import contact_pgs as pgs
 from linkwork.kernels.algorithm import Algorithm
@@ -252,7 +252,7 @@ def _settings(
     settings = [above_zero(tolerance, "tolerance"), float(most)]
     if solver == "admm":
         if penalty not in PENALTY_RULES:
-            raise InputError(f"no penalty rule {penalty!r}; there are {', '.join(PENALTY_RULES)}")
+            raise InputError(f"no penalty rule {shown(penalty)}{among(penalty, PENALTY_RULES)}")
         if not 0 < relaxation < 2:
             raise InputError(f"relaxation is {relaxation}, must be between 0 and 2; 1 is none")
         rule, ratio, factor = PENALTY_RULES[penalty]
@@ -295,20 +295,22 @@ def _rows(
 
 def _each(x: npt.ArrayLike, name: str, size: int) -> Array:
     """One number for all rows, or an array with one for each."""
-    array = np.asarray(real_array(x, name), dtype=np.float64)
+    array = float_array(x, name)
     if array.ndim == 0:
         array = np.full(size, float(array))
+    if size and not array.size:
+        raise InputError(f"{name} has shape {array.shape}, needs numbers")
     if array.shape[-1] != size:
         raise InputError(f"{name} has {array.shape[-1]} numbers, needs {size}")
     if np.isnan(array).any():
-        raise InputError(f"{name} holds NaN")
+        raise InputError(f"{name} holds NaN, needs numbers")
     return array
 
 
 def _check_solver(solver: str) -> None:
-    if solver not in METHODS:
+    if not isinstance(solver, str) or solver not in METHODS:
         why = " ('newton' factors the inertias of a robot: use ContactStep)" if solver == "newton" else ""
-        raise InputError(f"no solver {solver!r} of arrays{why}; there are {', '.join(METHODS)}")
+        raise InputError(f"no solver {solver!r} of arrays{why or among(solver, METHODS)}")
 
 
 @lru_cache(maxsize=32)
@@ -327,8 +329,8 @@ def row_solver(
         solver: ``"pgs"`` or ``"admm"``.
         contacts: The first row of each contact; by default contacts come first, three rows each.
     """
-    matrix = np.asarray(real_array(G, "G"), dtype=np.float64)
-    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or not matrix.shape[-1]:
+    matrix = float_array(G, "G")
+    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or not matrix.size:
         raise InputError(f"G has shape {matrix.shape}, needs (..., m, m) with m >= 1")
     if np.abs(matrix - np.swapaxes(matrix, -1, -2)).max() > SYMMETRIC * np.abs(matrix).max():
         raise InputError("G is not symmetric: a Delassus matrix J M^-1 J' is; give both triangles")
@@ -336,7 +338,10 @@ def row_solver(
     slots = 3 * np.arange(mu.shape[-1] if mu.ndim else matrix.shape[-1] // 3) if contacts is None else contacts
     coupled = (matrix != 0).reshape(-1, *matrix.shape[-2:]).any(axis=0)
     _check_solver(solver)
-    return _solver(RowStructure.of(coupled, [int(r) for r in slots]), solver)
+    rows = real_array(slots, "contacts")
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise InputError(f"contacts is {shown(contacts)}, needs the first row of each contact, whole numbers")
+    return _solver(RowStructure.of(coupled, [int(r) for r in rows]), solver)
 
 
 def _on_operator(

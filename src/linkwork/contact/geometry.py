@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
+from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.contact.frames import NO_CONTACT
 from linkwork.kernels.contact.geometry import CONTACT_POINTS
@@ -95,6 +96,7 @@ class ContactGeometry(ArrayEvaluator):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
+    @converted
     def __init__(self, robot: Model, *, meshes: MeshKind = "auto", threads: int | None = None) -> None:
         check_robot(robot)
         if not robot.contacts:

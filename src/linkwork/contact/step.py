@@ -19,10 +19,11 @@ from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
+from linkwork.conversions import converted
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning
-from linkwork.inputs import ContactSolver, TimeConstant, above_zero, count
+from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, shown
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_equation import ROUNDINGS
 from linkwork.kernels.contact_newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
@@ -117,6 +118,7 @@ class ContactStep(ArrayEvaluator):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
+    @converted
     def __init__(
         self,
         robot: Model,
@@ -137,7 +139,7 @@ class ContactStep(ArrayEvaluator):
     ) -> None:
         check_robot(robot)
         if solver not in SOLVERS:
-            raise InputError(f"no solver '{solver}' for contacts; there are {', '.join(SOLVERS)}")
+            raise InputError(f"no solver '{solver}' for contacts{among(solver, SOLVERS)}")
         self.dt = above_zero(dt, "dt")
         self.solver = solver
         self.tolerance = above_zero(tolerance, "tolerance")
@@ -283,6 +285,8 @@ class ContactStep(ArrayEvaluator):
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         forces = start.warm_start if isinstance(start, ContactSolution) else start
+        if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
+            raise InputError(f"out is {shown(out)}, needs two arrays: (q, v)")
         typed = self._for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
         if typed is not self:
             return typed(q, v, tau, wrenches, given=given, start=forces, out=out, **parameters)
@@ -338,7 +342,7 @@ def penetration_time(stabilization: TimeConstant, dt: float) -> float:
     """Seconds in which penetration is removed under steps of the time ``dt``; None: it stays."""
     if stabilization is None:
         return 1e30
-    if stabilization == "auto":
+    if isinstance(stabilization, str) and stabilization == "auto":
         return max(TIME_CONSTANT, 2 * dt)
     time = above_zero(stabilization, "stabilization")
     if time < dt:

@@ -38,6 +38,8 @@ VIDEOS = (".gif", ".png", ".apng", ".mp4")
 SLIDE = "#6f6f6f"
 SIZE = (6.4, 4.8)
 """Of figures, in inches."""
+MOST_PICTURES = 1e6
+"""Of one video."""
 ARROW = 0.3
 """The longest arrow, as a part of the figure's size."""
 
@@ -47,6 +49,8 @@ def chosen(times: Array, fps: float, speed: float = 1.0) -> npt.NDArray[np.int64
     if not (np.isfinite(fps) and fps > 0 and np.isfinite(speed) and speed > 0):
         raise InputError(f"fps and speed are above zero, not {fps} and {speed}")
     step = speed / fps
+    if not 0 < step < np.inf or (times[-1] - times[0]) / step > MOST_PICTURES:
+        raise InputError(f"a video at fps={fps:g} and speed={speed:g} would have more than {MOST_PICTURES:g} pictures")
     instants = times[0] + step * np.arange(int((times[-1] - times[0]) / step + 1e-6) + 1)
     found: npt.NDArray[np.int64] = np.searchsorted(0.5 * (times[1:] + times[:-1]), instants - 1e-9 * step)
     return found

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkwork.conversions import file_path
 from linkwork.errors import InputError, UnsupportedFeature
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _png(figure: Figure) -> bytes:
 
 def kind_of(path: str | os.PathLike[str], kinds: Sequence[str] = PICTURES) -> str:
     """The ending of a path, which has to be one of these."""
-    ending = Path(path).suffix.lower()
+    ending = Path(file_path(path, "path")).suffix.lower()
     if ending not in kinds:
         raise InputError(f"{os.fspath(path)} ends in '{ending}'; what can be written is {', '.join(kinds)}")
     return ending

@@ -4,15 +4,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linkwork.drawing.pictures import LOOP, blank, kind_of, write_picture
 from linkwork.errors import InputError
+from linkwork.inputs import suggest
 from linkwork.kernels.contact.frames import NO_CONTACT
-from linkwork.model.joints import Free
+from linkwork.model import lie
+from linkwork.model.constraints import Pair
+from linkwork.model.constraints.pairs import TURN_ROWS
+from linkwork.model.joints import Free, Joint, Planar, Prismatic, Spherical, Universal
+from linkwork.model.model import Model
+from linkwork.model.parts import TreeJoint
 from linkwork.quantities.arguments import Array
 
 if TYPE_CHECKING:
@@ -21,9 +30,17 @@ if TYPE_CHECKING:
     from linkwork.dynamics.motion import Motion
 
 SHOWN = 12
-"""Curves in one picture; of more, the ones that move most."""
-ERRORS = "loops open by [m, rad]"
+"""Curves in one picture; of more, the ones that move most, unless joints were chosen."""
+COLORS = (
+    *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b"),
+    *("#e377c2", "#7f7f7f", "#bcbd22", "#17becf", "#000000", "#f4a6c6"),
+)
+STYLES = ("-", "--", ":", "-.")
+"""Of curves: each pair of a color and a style once."""
+ERRORS = {"m": "loops open by [m]", "rad": "loops open by [rad]"}
 CONTACT_FORCES, CONTACT_GAPS = "normal forces of contacts [N]", "least gaps [m]"
+LEAST_ERROR = 1e-17
+"""Where the logarithmic axis of errors begins."""
 LEAST_GAP = 1e-6
 """Gaps are drawn on a scale of at least this many meters."""
 GREW = 1e3
@@ -34,6 +51,11 @@ DRAWN = 1e250
 
 Panel = tuple[str, dict[str, Array]]
 """What is drawn on one pair of axes: words for it, and curves by name."""
+
+DEFAULT = ("positions", "energy", "errors", "forces", "contacts")
+"""Quantities that are drawn unless others are chosen."""
+OF_JOINTS = ("positions", "velocities", "torques")
+"""Quantities that are drawn where joints are chosen; the last where there are any."""
 
 
 def one_of(motion: Motion, index: int = 0) -> Motion:
@@ -61,42 +83,53 @@ def finite_part(motion: Motion, index: int, within: float = np.inf) -> Motion:
     return replace(one.part(0, count), ended=motion.ended if count < len(one) or one is motion else "")
 
 
-def draw_motion(motion: Motion, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Joint positions, energies, loop errors, forces of constraints, forces and gaps of contacts over time.
-
-    Of rollouts, the first robot's.
+def draw_motion(
+    motion: Motion,
+    path: str | os.PathLike[str] | None = None,
+    joints: str | Sequence[str] | None = None,
+    quantities: str | Sequence[str] | None = None,
+) -> Figure:
+    """Curves over time, of rollouts those of the first robot: a pair of axes for each quantity and each unit.
 
     Where the trajectory ended early, a line and the title say so; what grew without bound on the way is on a scale on
     which the start is seen as well.
+
+    Args:
+        motion: What to draw.
+        path: File to write.
+        joints: Names of joints whose positions, velocities and torques are drawn.
+        quantities: Words of `QUANTITIES`.
     """
     if path is not None:
         kind_of(path)
     motion = finite_part(motion, 0)
     robot = motion._known()
     x, label = motion._abscissa()
-    energies = {name: e for name, e in motion.energy.items() if np.nan_to_num(e).any()}
-    panels = [_positions(motion), ("energy [J]", energies)]
-    if robot.nc:
-        panels.append((ERRORS, {"": np.maximum(motion.errors, 1e-17)}))
-        if motion.multipliers.any():
-            panels.append(_forces(motion))
-    panels += _contacts(motion)
-    figure = blank(9, 3.0 * len(panels))
+    default = DEFAULT if joints is None else OF_JOINTS[: 3 if motion.tau.any() else 2]
+    chosen = default if quantities is None else _chosen(quantities)
+    given = [joints] if isinstance(joints, str) else joints
+    names = None if given is None else [robot.joint(name).name for name in given]
+    panels = [panel for word in chosen for panel in QUANTITIES[word](motion, names) if panel[1]]
+    if not panels:
+        raise InputError(f"'{robot.name}' has nothing to draw of {', '.join(chosen)}")
+    columns = -(-max(len(curves) for _, curves in panels) // SHOWN)
+    figure = blank(8 + columns, 3.0 * len(panels))
     figure.set_layout_engine("constrained")
-    axes = figure.subplots(len(panels), 1, sharex=True)
+    axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    styles = _styles(panels)
     for axis, (words, curves) in zip(axes, panels, strict=True):
         for name, y in curves.items():
-            how: dict[str, Any] = {"color": "black"} if not name else {"label": name}
-            axis.plot(x, np.clip(y, -DRAWN, DRAWN), linewidth=2 if name == "total" else 1, **how)
+            axis.plot(x, np.clip(y, -DRAWN, DRAWN), linewidth=2 if name == "total" else 1, **styles[name])
         scale, how_fine = _scale(motion, words, curves)
         axis.set_yscale(scale, **how_fine)
         _widen(axis, words)
         axis.set_ylabel(words)
         axis.grid(alpha=0.3)
         if axis.get_legend_handles_labels()[1]:
-            axis.legend(fontsize=7, ncols=2, loc="upper right")
+            axis.legend(fontsize=7, ncols=columns, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         if motion.ended:
             axis.axvline(x[-1], color=LOOP, linewidth=1, linestyle=":")
+    figure.align_ylabels(axes)
     axes[-1].set_xlabel(label)
     axes[0].set_title(f"{robot.name}: {motion._made()}", parse_math=False)
     if motion.ended:
@@ -106,34 +139,127 @@ def draw_motion(motion: Motion, path: str | os.PathLike[str] | None = None) -> F
     return figure
 
 
-def _positions(motion: Motion) -> Panel:
-    """Of joints with one coordinate, those that move most."""
-    robot = motion._known()
-    moved = {j.name: motion.q[:, robot.q_index(j.name)] for j in robot.joints if j.type.nq == j.type.nv == 1}
+def _chosen(quantities: str | Sequence[str]) -> Sequence[str]:
+    """Words of `QUANTITIES`."""
+    words = [quantities] if isinstance(quantities, str) else list(quantities)
+    for word in words:
+        if word not in QUANTITIES:
+            near = suggest(word, QUANTITIES) or f"; there are {', '.join(QUANTITIES)}"
+            raise InputError(f"no quantity {word!r} to draw{near}")
+    return words
+
+
+def _styles(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
+    """Of curves by name: the same in all panels, and no two alike within one."""
+    found: dict[str, dict[str, Any]] = {}
+    for _, curves in panels:
+        taken = [(found[name]["color"], found[name]["linestyle"]) for name in curves if name in found]
+        free = [(color, style) for style in STYLES for color in COLORS if (color, style) not in taken]
+        new = [name for name in curves if name not in found]
+        for name, (color, style) in zip(new, cycle(free), strict=False):
+            found[name] = {"label": name, "color": color if name else "black", "linestyle": style}
+    return found
+
+
+# Quantities -----------------------------------------------------------------------------------------------
+
+Parts = list[tuple[str, str]]
+_PARTS: dict[type[Joint], Parts] = {
+    Prismatic: [("", "m")],
+    Universal: [(" first", "rad"), (" second", "rad")],
+    Spherical: [(f" {axis}", "rad") for axis in "xyz"],
+    Planar: [(" x", "m"), (" y", "m"), (" turn", "rad")],
+    Free: [*((f" {axis}", "m") for axis in "xyz"), *((f" turn {axis}", "rad") for axis in "xyz")],
+}
+"""Degrees of freedom of joints, in the order of v: what their curves are called, and their units."""
+_WORDS = {
+    "positions": ("joint angles [rad]", "joint positions [m]"),
+    "velocities": ("joint velocities [rad/s]", "joint velocities [m/s]"),
+    "torques": ("joint torques [N m]", "joint forces [N]"),
+}
+
+
+def _positions(motion: Motion, joint: TreeJoint) -> Array:
+    """Coordinates of a joint, one for each degree of freedom: rotations as rotation vectors, ``(k, nv)``."""
+    q = motion.q[:, motion._known().q_slice(joint.name)]
+    if isinstance(joint.type, Planar):
+        return np.column_stack([q[:, :2], np.unwrap(np.arctan2(q[:, 3], q[:, 2]))])
+    if isinstance(joint.type, Free | Spherical):
+        turned = lie.SO3.difference(np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(q), 4)), q[:, -4:])
+        return np.column_stack([q[:, :3], turned]) if isinstance(joint.type, Free) else turned
+    return q
+
+
+def _of_joints(word: str) -> Callable[[Motion, Sequence[str] | None], list[Panel]]:
+    """Positions, velocities or torques: of joints that were chosen, or of those that move most."""
+
+    def panels(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
+        robot = motion._known()
+        units: dict[str, dict[str, Array]] = {"rad": {}, "m": {}}
+        for joint in robot.joints if joints is None else [robot.joint(name) for name in joints]:
+            parts = _PARTS.get(type(joint.type), [("", "rad")] * joint.type.nv)
+            at = robot.v_slice(joint.name)
+            rates = motion.v if word == "velocities" else motion.tau
+            numbers = _positions(motion, joint) if word == "positions" else rates[:, at]
+            for k, (called, unit) in enumerate(parts):
+                if joints is not None or joint.type.nv == 1 or (unit == "m" and word == "positions"):
+                    units[unit][joint.name + called] = numbers[:, k]
+        if joints is None:
+            units = {unit: _most(curves, np.ptp) for unit, curves in units.items()}
+        return list(zip(_WORDS[word], units.values(), strict=True))
+
+    return panels
+
+
+def _energy(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
+    return [("energy [J]", {name: e for name, e in motion.energy.items() if np.nan_to_num(e).any()})]
+
+
+def _errors(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
+    """The most that loops are open, by units."""
+    errors = motion._row_errors()
+    units = _row_units(motion._known())
+    found = {unit: errors[:, units == unit] for unit in ("m", "rad")}
+    open_by = {unit: np.maximum(x.max(axis=-1), LEAST_ERROR) for unit, x in found.items() if x.size}
+    seen = {unit: y for unit, y in open_by.items() if (y > LEAST_ERROR).any()} or open_by
+    return [(ERRORS[unit], {"": y}) for unit, y in seen.items()]
+
+
+def _forces(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
+    """Of constraints, the largest: forces, and moments."""
+    robot, units = motion._known(), _row_units(motion._known())
+    found = []
+    for unit, words in (("m", "constraint forces [N]"), ("rad", "constraint moments [N m]")):
+        sizes = {}
+        for name, force in motion.forces.items():
+            mine = force[..., units[robot.row_slice(name)] == unit]
+            with np.errstate(over="ignore"):
+                size = np.linalg.norm(mine, axis=-1)
+            if size.any():
+                sizes[name] = size if motion.multipliers[0].any() else np.append(np.nan, size[1:])  # no step before
+        found.append((words, _most(sizes, np.max)))
+    return found
+
+
+def _row_units(robot: Model) -> npt.NDArray[np.str_]:
+    """The unit of each row's error, of a coupling that of the joint it is about."""
+    units = ["rad"] * robot.nc
+    for c in robot.constraints:
+        turning = TURN_ROWS[c.turns] if isinstance(c, Pair) else 0
+        sliding = not c.joints or isinstance(robot.joint(c.joints[0]).type, Prismatic)
+        at = robot.row_slice(c.name)
+        units[at] = ["rad" if k < turning or not sliding else "m" for k in range(c.rows)]
+    return np.array(units, dtype=str)
+
+
+def _most(curves: dict[str, Array], size: Callable[[Array], Any]) -> dict[str, Array]:
+    """The curves that reach or move the most."""
     with np.errstate(over="ignore"):
-        most = sorted(moved, key=lambda name: -float(np.ptp(moved[name])))[:SHOWN]
-    if not moved:  # free bodies alone
-        free = [j.name for j in robot.joints if isinstance(j.type, Free)]
-        moved = {
-            f"{name} {axis}": motion.q[:, robot.q_slice(name)][:, k] for name in free for k, axis in enumerate("xyz")
-        }
-        with np.errstate(over="ignore"):
-            most = sorted(moved, key=lambda name: -float(np.ptp(moved[name])))[:SHOWN]
-        return "positions of bodies [m]", {name: moved[name] for name in most}
-    return "joint positions [rad, m]", {name: moved[name] for name in most}
+        most = sorted(curves, key=lambda name: -float(size(np.nan_to_num(curves[name]))))[:SHOWN]
+    return {name: curves[name] for name in most}
 
 
-def _forces(motion: Motion) -> Panel:
-    """Of constraints, the largest."""
-    with np.errstate(over="ignore"):
-        sizes = {name: np.linalg.norm(force, axis=-1) for name, force in motion.forces.items()}
-    if not motion.multipliers[0].any():  # no step has led to the first state
-        sizes = {name: np.append(np.nan, size[1:]) for name, size in sizes.items()}
-    most = sorted(sizes, key=lambda name: -float(np.nan_to_num(sizes[name]).max()))[:SHOWN]
-    return "constraint forces [N, N m]", {name: sizes[name] for name in most}
-
-
-def _contacts(motion: Motion) -> list[Panel]:
+def _contacts(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
     """Normal forces and least gaps of the contact pairs that press hardest."""
     forces, gaps, touching = (motion._contacts(part) for part in ("forces", "gaps", "touching"))
     pressed = {name: forces[name][..., 2].sum(axis=-1) for name, touched in touching.items() if touched.any()}
@@ -144,6 +270,16 @@ def _contacts(motion: Motion) -> list[Panel]:
     apart = {name: gaps[name].min(axis=-1) for name in most}
     shown = {name: np.append(np.nan, np.where(gap < NO_CONTACT, gap, np.nan)[1:]) for name, gap in apart.items()}
     return [(CONTACT_FORCES, normal), (CONTACT_GAPS, shown)]
+
+
+QUANTITIES: dict[str, Callable[[Motion, Sequence[str] | None], list[Panel]]] = {
+    **{word: _of_joints(word) for word in _WORDS},
+    "energy": _energy,
+    "errors": _errors,
+    "forces": _forces,
+    "contacts": _contacts,
+}
+"""What can be drawn, by name."""
 
 
 def _widen(axis: Any, words: str) -> None:
@@ -157,7 +293,7 @@ def _widen(axis: Any, words: str) -> None:
 
 def _scale(motion: Motion, words: str, curves: dict[str, Array]) -> tuple[str, dict[str, float]]:
     """Of the vertical axis: linear, or logarithmic on both sides of zero where a trajectory has blown up."""
-    if words == ERRORS:
+    if words in ERRORS.values():
         return "log", {}
     if motion.ended and curves:
         sizes = np.nan_to_num(np.abs(np.array(list(curves.values()))), posinf=np.finfo(float).max)

@@ -10,7 +10,6 @@ import numpy as np
 from linkwork.closure.mobility import mass_factor, rank_cut
 from linkwork.closure.tolerances import RANK
 from linkwork.dynamics.iterations import OFF
-from linkwork.errors import InputError
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import (
@@ -55,11 +54,8 @@ def solve_kkt(
     ``wrenches`` are external wrenches by the names of frames, ``target`` accelerations beyond those of rows' gains.
     """
     M, c, J = mass_matrix(robot, q), bias_forces(robot, q, v), constraint_jacobian(robot, q)
-    k = constraint_target(robot, q, v) - constraint_bias(robot, q, v) + np.asarray(target, dtype=np.float64)
-    for name, given in (("tau", tau), *(("wrenches", w) for w in wrenches.values()), ("target", target)):
-        if not np.isfinite(given).all():
-            raise InputError(f"{name} holds NaN or infinity")
-    force = np.asarray(tau, dtype=np.float64) - c
+    k = constraint_target(robot, q, v) - constraint_bias(robot, q, v) + target
+    force = tau - c
     for frame, wrench in wrenches.items():
         force = force + (np.swapaxes(frame_jacobian(robot, q, frame), -1, -2) @ wrench[..., None])[..., 0]
     on = R < OFF

@@ -16,7 +16,9 @@ from linkwork.closure.minimal import check_pivots, undetermined
 from linkwork.closure.mobility import check_mass_matrix, state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.run import check_out
 from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.conversions import converted
 from linkwork.dynamics.constrained_derivatives import forward_derivatives
 from linkwork.dynamics.dense import solve_kkt
 from linkwork.dynamics.derivatives import JacobiansOf
@@ -49,7 +51,17 @@ from linkwork.errors import (
     StateWarning,
     UnsupportedFeature,
 )
-from linkwork.inputs import Auto, ForwardMethod, Lanes, Precision, above_zero, count, not_negative
+from linkwork.inputs import (
+    Auto,
+    ForwardMethod,
+    Lanes,
+    Precision,
+    above_zero,
+    count,
+    not_negative,
+    rows_of,
+    were_given,
+)
 from linkwork.kernels import aba
 from linkwork.kernels.constrained import DISABLED
 from linkwork.kernels.rank_revealing import LAST, UNFINISHED
@@ -106,6 +118,7 @@ class ForwardDynamics(ForwardProducts):
     derivatives = JacobiansOf(forward_derivatives)
     """Jacobians by ``q, v, tau``: ``fd.derivatives(q, v, tau)``, an evaluator on the same backend."""
 
+    @converted
     def __init__(
         self,
         robot: Model,
@@ -315,6 +328,8 @@ class ForwardDynamics(ForwardProducts):
             if other is not self:
                 return other(q, v, tau, **{**given, "regularization": R})
         if self._dense:
+            if R.shape[-1:] != (self.robot.nc,):
+                raise InputError(f"regularization has shape {R.shape}, needs (..., {self.robot.nc})")
             return self._solve_dense(q, v, tau, W, R, target, out)
         inputs = [q, v, tau, W, R, target, zero if multipliers is None else multipliers, *P, settings]
         try:
@@ -367,11 +382,14 @@ class ForwardDynamics(ForwardProducts):
     def _solve_dense(
         self, q: Any, v: Any, tau: Any, wrenches: Any, R: Array, target: Any, out: Array | None
     ) -> Solution:
-        given = {name: np.asarray(wrenches)[..., n, :] for n, name in enumerate(self.frames)}
+        nv, frames = self.robot.nv, len(self.frames)
+        forces = rows_of(wrenches, "wrenches", (frames, 6))
+        given = {name: forces[..., n, :] for n, name in enumerate(self.frames)}
+        tau = rows_of(tau, "tau", (nv,))
+        target = rows_of(target, "target", (self.robot.nc,))
         a, result = solve_kkt(self.robot, q, v, tau, given, R, self.regularization, target)
         if out is not None:
-            if np.shape(out) != a.shape:
-                raise InputError(f"out for a has shape {np.shape(out)}, needs {a.shape}")
+            check_out("a", out, a.shape, a.dtype)
             out[...] = a
             a = out
         return Solution(a, self._by, result)
@@ -529,7 +547,7 @@ class ForwardDynamics(ForwardProducts):
         if not self._bound:
             return super()._inputs(given)
         if len(given) not in (3, 4):
-            raise InputError(f"forward_dynamics takes q, v, tau, wrenches; {len(given)} arguments were given")
+            raise InputError(f"forward_dynamics takes q, v, tau, wrenches; {were_given(len(given))}")
         state: list[Any] = list(given[:3])
         W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
         return [*state, W, *self._held_inputs()]

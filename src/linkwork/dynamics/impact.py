@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
+from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.implicit_products import Implicit, with_text
 from linkwork.dynamics.iterations import (
@@ -89,6 +90,7 @@ class ImpactDynamics(ArrayEvaluator):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
+    @converted
     def __init__(
         self,
         robot: Model,

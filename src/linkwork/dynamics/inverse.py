@@ -22,6 +22,7 @@ from linkwork.closure.clusters import clustered, dof_names, not_a_transmission, 
 from linkwork.closure.minimal import ClusterEvaluator
 from linkwork.closure.tolerances import CLOSED_FOR_TORQUES
 from linkwork.compilers.program import Backend, Program
+from linkwork.conversions import converted
 from linkwork.dynamics.contact_forces import (
     PIVOT,
     BearingContacts,
@@ -35,7 +36,7 @@ from linkwork.dynamics.derivatives import JacobiansOf, regressor
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
 from linkwork.dynamics.loop_inverse_derivatives import inverse_derivatives
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import Auto, InverseMethod, not_negative
+from linkwork.inputs import Auto, InverseMethod, not_negative, were_given
 from linkwork.kernels import actuated, approximate, cluster_rnea, rnea
 from linkwork.kernels.actuated import ERROR, REQUIRED, UNMET
 from linkwork.kernels.algorithm import Algorithm
@@ -125,6 +126,7 @@ class InverseDynamics(ClusterEvaluator):
     regressor = JacobiansOf(regressor)
     """Torques as a linear function of inertial parameters: ``id.regressor(q, v, a)``, an evaluator as well."""
 
+    @converted
     def __init__(
         self,
         robot: Model,
@@ -326,7 +328,7 @@ class InverseDynamics(ClusterEvaluator):
             return super()._inputs(given)
         names = ["q", "v", "a", "wrenches", *(["given"] if self._bears else [])]
         if not 3 <= len(given) <= len(names):
-            raise InputError(f"inverse_dynamics takes {', '.join(names)}; {len(given)} arguments were given")
+            raise InputError(f"inverse_dynamics takes {', '.join(names)}; {were_given(len(given))}")
         state: list[Any] = list(given[:3])
         W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
         return [*state, W, *self._extra(given[4] if len(given) > 4 else None)]

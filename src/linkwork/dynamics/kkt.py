@@ -24,11 +24,11 @@ import scipy.sparse.linalg
 from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Program
 from linkwork.dynamics.delassus.family import enabled_part
-from linkwork.dynamics.delassus.linear import DerivedOperator, real_parts
+from linkwork.dynamics.delassus.linear import DerivedOperator, Operator, real_parts
 from linkwork.dynamics.delassus.memory import Pool, Prepared
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite, SingularConstraints
-from linkwork.inputs import real_array
+from linkwork.inputs import plural, real_array
 from linkwork.kernels import kkt as texts
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
@@ -134,7 +134,7 @@ class KKT:
         return {name: x for name, x in self.__dict__.items() if not isinstance(x, Pool)}
 
     def __repr__(self) -> str:
-        return f"<KKT of '{self.robot.name}', {self.robot.nc} rows, {self.robot.nv} velocities>"
+        return f"<KKT of '{self.robot.name}', {plural(self.robot.nc, 'row')}, nv={self.robot.nv}>"
 
 
 class TriangularFactor(NamedTuple):
@@ -146,7 +146,7 @@ class TriangularFactor(NamedTuple):
     """The diagonal, of numbers."""
 
 
-class KKTFactor(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+class KKTFactor(Operator):
     """``K = [-R J; J' M] = U D U'`` at one configuration, a linear operator. Immutable, and safe from several threads.
 
     ``factor @ x`` is the product with ``K``, ``factor.solve(b)`` the solution; vectors are rows first, then joints,
@@ -325,7 +325,7 @@ class KKTFactor(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         return KKTFactor, (self.family, self.q, self.damping, self.matrix)
 
     def __repr__(self) -> str:
-        return f"<KKTFactor of '{self.robot.name}', {self.robot.nc} rows, {self.robot.nv} velocities>"
+        return f"<KKTFactor of '{self.robot.name}', {plural(self.robot.nc, 'row')}, nv={self.robot.nv}>"
 
 
 def _one(x: Array, name: str) -> Array:
@@ -348,7 +348,7 @@ def row_damping(robot: Model, damping: npt.ArrayLike | None) -> Array:
     if R.ndim == 0:
         return np.full(robot.nc, float(R))
     if R.shape[-1] != robot.nc:
-        raise InputError(f"damping has {R.shape[-1]} numbers, the robot has {robot.nc} rows")
+        raise InputError(f"damping has {plural(R.shape[-1], 'number')}, the robot {plural(robot.nc, 'row')}")
     return R
 
 

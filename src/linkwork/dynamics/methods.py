@@ -19,6 +19,7 @@ from typing import get_args
 from linkwork.closure.clusters import clustered, not_a_transmission
 from linkwork.closure.mobility import has_redundant_rows, has_singular_mass_matrix
 from linkwork.compilers.program import Program
+from linkwork.conversions import converted
 from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED
 from linkwork.dynamics.local_loops import loops_in_clusters
@@ -139,6 +140,7 @@ def check_parameters(names: Iterable[str], method: str) -> None:
         raise UnsupportedFeature(f"{method} has no parameters as inputs; another method has, by default 'auto'")
 
 
+@converted
 def methods_for(robot: Model) -> tuple[ForwardMethod, ...]:
     """The methods that can serve a robot.
 
@@ -149,6 +151,7 @@ def methods_for(robot: Model) -> tuple[ForwardMethod, ...]:
     return tuple(name for name in names if refusal(robot, name) is None)
 
 
+@converted
 def method_costs(robot: Model) -> dict[ForwardMethod, OperationCount]:
     """Exact operation counts of one iteration (and, as `OperationCount.iteration` and `OperationCount.refinement`, of
     each further and of the last one) by every method with a kernel.
@@ -196,6 +199,7 @@ def _dense_operations(robot: Model, name: ForwardMethod, iterations: int) -> int
     return 2 * (steps + iterations * robot.nc**2) if steps else 0
 
 
+@converted
 def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
     """What ``method="auto"`` takes: the fewest operations for so many iterations.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
+from linkwork.conversions import converted, text
 from linkwork.dynamics.solution import NamedRows
 from linkwork.errors import InputError, NotFinite
+from linkwork.inputs import plural, real_number
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
 from linkwork.quantities.actuation import tendon_energy
@@ -83,12 +84,17 @@ class Motion:
     @property
     def errors(self) -> Array:
         """The most that any loop is open, ``(k, ...)``, in meters or radians; NaN where a state is not finite."""
+        result: Array = self._row_errors().max(axis=-1, initial=0.0)
+        return result
+
+    def _row_errors(self) -> Array:
+        """The sizes of errors of enabled rows, ``(k, ..., nc)``."""
         robot = self._known()
         if not robot.nc:
-            return np.zeros(self.q.shape[:-1])
+            return np.zeros((*self.q.shape[:-1], 0))
         rows = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints])
         error = _where_finite(lambda q: constraint_error(robot, q), robot.nc, self.q)
-        result: Array = np.abs(error * rows).max(axis=-1, initial=0.0)
+        result: Array = np.abs(error * rows)
         return result
 
     def joint_position(self, joint: str) -> Array:
@@ -108,6 +114,7 @@ class Motion:
             frame: Name of a frame or body.
         """
         robot = self._known()
+        text(frame, "frame")
 
         def numbers(q: Array) -> Array:
             placed = frame_placement(robot, q, frame)
@@ -130,11 +137,12 @@ class Motion:
 
     def _nearest(self, time: float) -> int:
         """Which recorded state is the nearest to a time."""
-        if not isinstance(time, Real) or not np.isfinite(float(time)):
+        instant = real_number(time, "time")
+        if not np.isfinite(instant):
             raise InputError(f"time is {time!r}, needs a number of seconds")
         if not len(self.times):
             raise InputError("no state was recorded")
-        return int(np.abs(self.times - float(time)).argmin())
+        return int(np.abs(self.times - instant).argmin())
 
     def _known(self) -> Model:
         if self.robot is None:
@@ -161,6 +169,7 @@ class Motion:
         """How it was made, for titles."""
         return f"{self.settings.get('integrator', '')}, dt {self.settings.get('dt', 0):g} s"
 
+    @converted
     def part(self, start: int = 0, stop: int | None = None) -> Self:
         """Some of the recorded states.
 
@@ -169,15 +178,16 @@ class Motion:
             stop: Index after the last state; by default all to the end.
         """
         at = slice(start, stop)
-        arrays = {name: getattr(self, name)[at] for name in ("times", "q", "v", "tau", "multipliers")}
-        commands, contacts = (None if x is None else x[at] for x in (self.commands, self.contact_state))
-        return replace(self, **arrays, commands=commands, contact_state=contacts)
+        names = ("times", "q", "v", "tau", "multipliers", "commands", "contact_state", "act")
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in names}
+        parts: dict[str, Any] = {name: None if x is None else x[at] for name, x in arrays.items()}
+        return replace(self, **parts)
 
     def __repr__(self) -> str:
         span = f"{self.times[0]:g} to {self.times[-1]:g} s" if len(self) else "nothing"
         batch = f", {int(np.prod(self.q.shape[1:-1]))} robots" if self.q.ndim > 2 else ""
         ended = f", ended: {self.ended}" if self.ended else ""
-        return f"<{type(self).__name__} of '{self._name()}', {span}, {len(self)} states{batch}{ended}>"
+        return f"<{type(self).__name__} of '{self._name()}', {span}, {plural(len(self), 'state')}{batch}{ended}>"
 
 
 def _where_finite(quantity: Callable[..., Array], width: int, *arrays: Array) -> Array:

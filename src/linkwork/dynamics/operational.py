@@ -10,9 +10,10 @@ import numpy.typing as npt
 from linkwork.closure.clusters import not_a_transmission, tied_dofs, ties_of
 from linkwork.closure.minimal import ClusterEvaluator
 from linkwork.compilers.program import Program
+from linkwork.conversions import converted
 from linkwork.dynamics.costs import program_cost
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import InertiaMethod
+from linkwork.inputs import InertiaMethod, among, shown
 from linkwork.kernels import cluster_efpa as effectors
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.approximate import APPROXIMATE_EFPA
@@ -43,12 +44,13 @@ class OperationalInertia(ClusterEvaluator):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
+    @converted
     def __init__(
         self, robot: Model, frames: str | Sequence[str], method: InertiaMethod = "efpa", threads: int | None = None
     ) -> None:
         check_robot(robot)
         if method not in METHODS:
-            raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
+            raise InputError(f"no method {shown(method)}{among(method, METHODS)}")
         self.method = method
         names = frame_names(frames)
         if not names:

@@ -11,6 +11,7 @@ from pathlib import Path
 from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace
+from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.errors import InputError, UnsupportedFeature
@@ -55,6 +56,7 @@ class CasadiProgram:
     """Forward products that the Jacobian takes; 0 where it is a straight line."""
 
 
+@converted
 def export_casadi(
     evaluator: BaseEvaluator,
     path: str | os.PathLike[str],

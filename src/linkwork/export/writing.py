@@ -16,6 +16,7 @@ from linkwork.closure.evaluators import ClosureEvaluator
 from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import MAX_OPERATIONS, Trace
+from linkwork.conversions import converted
 from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
@@ -61,6 +62,7 @@ class CProgram:
     """Bytes of its arrays on the stack."""
 
 
+@converted
 def export_c(
     evaluator: BaseEvaluator,
     path: str | os.PathLike[str],
@@ -84,7 +86,7 @@ def export_c(
         arguments: Inputs that are to be arguments of the function instead of constants.
         max_operations: The most operations that the program may have.
     """
-    if dtype not in NUMBERS:
+    if not isinstance(dtype, str) or dtype not in NUMBERS:
         raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
     exportable(evaluator, dtype)
     source = Path(path)

@@ -21,7 +21,7 @@ from linkwork.errors import InputError
 from linkwork.gym.randomization import Randomization, Ranges
 from linkwork.gym.rendering import Camera, Frame
 from linkwork.gym.robots import RobotBatch, Rows
-from linkwork.inputs import above_zero, count
+from linkwork.inputs import above_zero, among, count, plural
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.stepper import Stepper
@@ -94,7 +94,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         wrenches: Sequence[str] = (),
     ) -> None:
         if render_mode is not None and render_mode not in self.render_modes:
-            raise InputError(f"no render_mode {render_mode!r}; there are {', '.join(self.render_modes)}")
+            raise InputError(f"no render_mode {render_mode!r}{among(render_mode, self.render_modes)}")
         self.num_envs = n = count(num_envs, "num_envs")
         self.robot, self.render_mode = robot, render_mode
         self.steps_per_action = count(steps_per_action, "steps_per_action")
@@ -276,7 +276,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
             return
         seeds = [seed + k for k in range(self.num_envs)] if isinstance(seed, int | np.integer) else list(seed)
         if len(seeds) != self.num_envs:
-            raise InputError(f"seed has {len(seeds)} numbers, needs one, or one for each of {self.num_envs}")
+            raise InputError(f"seed has {plural(len(seeds), 'number')}, needs one, or one for each of {self.num_envs}")
         for k in rows:
             if seeds[k] is not None:
                 self._generators[k] = seeding.np_random(int(seeds[k]))[0]

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, TypeVar, overload
 
 import numpy as np
+
+from linkwork.errors import InputError
 
 Scalar = Any
 """A float, or a symbol that behaves like one."""
@@ -50,6 +53,8 @@ def kernel(function: Any = None, /, *, checked: bool = True) -> Any:
     """
 
     def marked(text: Any) -> Any:
+        if not isinstance(text, FunctionType):
+            raise InputError(f"a kernel is a function in Python, not {text!r}")
         text.__kernel__, text.__checked__ = True, checked
         return text
 

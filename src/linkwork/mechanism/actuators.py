@@ -40,12 +40,12 @@ def checked_actuator(
     return Actuator(
         name,
         joint,
-        tuple(float(g) for g in np.atleast_1d(np.asarray(gear))),
+        tuple(np.asarray(gear, dtype=np.float64).reshape(-1).tolist()),
         limits=ranges["command"],
         gain=affine["gain"],
         bias=affine["bias"],
         force_limits=ranges["force"],
-        also=tuple((joint, float(g)) for joint, g in dict(also).items()),
+        also=tuple(dict(also).items()),
         activation_limits=ranges["activation"],
         **options,
     )

@@ -14,8 +14,9 @@ from typing import Unpack
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.conversions import converted, converted_but
 from linkwork.errors import ModelError
-from linkwork.inputs import named_options
+from linkwork.inputs import items, named_options
 from linkwork.mechanism.actuators import checked_actuator
 from linkwork.mechanism.contacts import Chosen, ContactChoice, ContactOptions, part_contacts
 from linkwork.mechanism.joint_options import JointOptions, check_options, dynamics_of, limits_of
@@ -24,7 +25,7 @@ from linkwork.mechanism.mounting import Part, activations_of
 from linkwork.mechanism.outboard import OutboardParts, SensorOnGraph
 from linkwork.mechanism.topology import Graph, GraphJoint, Tree
 from linkwork.model.activations import ActuatorDynamics
-from linkwork.model.arrays import Floats, VectorLike, finite_array
+from linkwork.model.arrays import Floats, VectorLike, finite, finite_array
 from linkwork.model.checks import A_SENSOR, A_TENDON, check_all
 from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
 from linkwork.model.contacts import ContactPair
@@ -56,6 +57,7 @@ class Builder:
         gravity: Acceleration of free fall, in m/s², in the world's axes.
     """
 
+    @converted_but("gravity")
     def __init__(self, name: str = "mechanism", gravity: VectorLike = GRAVITY) -> None:
         self.name = name
         self._gravity = finite_array(gravity, (3,), "gravity")
@@ -76,6 +78,7 @@ class Builder:
         self._sensors: list[SensorOnGraph] = []
         self._massless = False
 
+    @converted_but("inertia")
     def body(
         self, name: str, inertia: Inertia | None = None, check: bool = True, *, gravity_compensation: float = 0.0
     ) -> Builder:
@@ -107,6 +110,7 @@ class Builder:
             self._compensation[name] = Inertia(gravity_compensation * inertia.mass, inertia.com)
         return self
 
+    @converted_but("type")
     def joint(
         self,
         name: str,
@@ -175,6 +179,7 @@ class Builder:
         self._constraints += constraints
         return self
 
+    @converted
     def actuator(
         self,
         name: str,
@@ -240,6 +245,7 @@ class Builder:
         self._sensors += [SensorOnGraph(sensor, lenient=lenient) for sensor in sensors]
         return self
 
+    @converted_but("positions")
     def pose(self, name: str, positions: Mapping[str, npt.ArrayLike]) -> Builder:
         """Name a configuration.
 
@@ -249,9 +255,12 @@ class Builder:
         """
         if not isinstance(positions, Mapping):
             raise ModelError(f"pose '{name}' needs coordinates by joint, such as {{'knee': 0.5}}", subject=name)
-        self._poses[name] = {joint: np.array(q, dtype=np.float64).reshape(-1) for joint, q in dict(positions).items()}
+        self._poses[name] = {
+            joint: finite(q, f"pose '{name}': joint '{joint}'").reshape(-1) for joint, q in positions.items()
+        }
         return self
 
+    @converted
     def frame(self, name: str, on: str, at: PlacementLike = (0.0, 0.0, 0.0)) -> Builder:
         """Add a frame on a body.
 
@@ -265,6 +274,7 @@ class Builder:
         self._frames[name] = Frame(name, on, as_placement(at))
         return self
 
+    @converted
     def shape(
         self,
         body: str,
@@ -309,9 +319,12 @@ class Builder:
         Args:
             pairs: Placements of their shapes are in the frames of bodies.
         """
-        self._contacts += pairs
+        given = items(pairs, "pairs", "a list of ContactPair")
+        check_all(given, ContactPair, "a ContactPair of two ContactShape")
+        self._contacts += given
         return self
 
+    @converted
     def add_mechanism(
         self,
         other: Model,

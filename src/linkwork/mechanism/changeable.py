@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy.typing as npt
 
+from linkwork.conversions import converted
 from linkwork.inputs import each_name, named_options
 from linkwork.model.arrays import Floats
 from linkwork.model.checks import A_SENSOR, A_TENDON, check_all
@@ -49,6 +50,7 @@ class Changeable(Model):
         check_all(tendons, Tendon, A_TENDON)
         return replace(self, tendons=(*self.tendons, *tendons))
 
+    @converted
     def scaled(self, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Self:
         """A new mechanism of another size that moves alike; this one is unchanged.
 
@@ -93,6 +95,7 @@ class Changeable(Model):
 
         return without_bodies(self, each_name(bodies, "without_bodies"))
 
+    @converted
     def mirrored(self, plane: Literal["xy", "xz", "yz"] = "xz") -> Self:
         """The mirror image, such as a left arm from a right one; this one is unchanged.
 
@@ -207,6 +210,7 @@ class Changeable(Model):
         return with_inertial_parameters(self, values, check)
 
     @named_options()
+    @converted
     def with_contacts(
         self,
         *touching: Chosen,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from linkwork.conversions import converted_but
 from linkwork.errors import InputError
 from linkwork.mechanism.builder import Builder
 from linkwork.mechanism.mechanism import Mechanism
@@ -14,6 +15,7 @@ from linkwork.model.model import Model
 from linkwork.model.placement import PlacementLike, as_placement
 
 
+@converted_but("parts")
 def compose(
     parts: Mapping[str, Model],
     at: Mapping[str, PlacementLike] | None = None,
@@ -43,6 +45,7 @@ def compose(
     return build.build()
 
 
+@converted_but("base", "other")
 def attach(
     base: Model,
     other: Model,

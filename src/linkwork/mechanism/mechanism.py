@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.conversions import converted
 from linkwork.inputs import named_options
 from linkwork.mechanism.changeable import Changeable
 from linkwork.model.arrays import Floats
@@ -91,6 +92,7 @@ class Mechanism(Changeable):
             constraints = captured(self, constraints, at)
         return super().constrained(*constraints)
 
+    @converted
     def assemble(
         self,
         q: npt.ArrayLike | None = None,
@@ -118,6 +120,7 @@ class Mechanism(Changeable):
         search = Search(tolerance, max_iterations, attempts, seed)
         return problem_of(self, fixed, limits).closed(self.neutral() if q is None else q, search)
 
+    @converted
     def inverse_kinematics(
         self,
         *tasks: Task,
@@ -158,6 +161,7 @@ class Mechanism(Changeable):
             seed=seed,
         )
 
+    @converted
     def sweep(
         self,
         joints: str | Sequence[str],
@@ -196,6 +200,7 @@ class Mechanism(Changeable):
 
         return project_velocity(self, q, v)
 
+    @converted
     def random_states(
         self, seed: int | np.random.Generator, size: int | Sequence[int] = (), speed: float = 1.0
     ) -> RandomStates:
@@ -267,6 +272,7 @@ class Mechanism(Changeable):
 
         return mobility(self, q)
 
+    @converted
     def equilibrium(self, q: npt.ArrayLike | None = None, *, max_iterations: int = 100) -> Equilibrium:
         """The static pose nearest to ``q`` and the motors' torques there; see `equilibrium.equilibrium`.
 
@@ -278,6 +284,7 @@ class Mechanism(Changeable):
 
         return equilibrium(self, q, max_iterations=max_iterations)
 
+    @converted
     def actuation(
         self,
         q: npt.ArrayLike,
@@ -297,6 +304,7 @@ class Mechanism(Changeable):
 
         return actuation(self, q, motors, joints, held)
 
+    @converted
     def optimized(
         self,
         method: ForwardMethod | Auto = "auto",
@@ -351,6 +359,7 @@ class Mechanism(Changeable):
         )
 
     @named_options()
+    @converted
     def save(
         self,
         path: str | os.PathLike[str],
@@ -376,6 +385,7 @@ class Mechanism(Changeable):
         save_model(self, path, format, drop=drop, pose=pose)
 
     @named_options()
+    @converted
     def to_text(
         self,
         format: Format,
@@ -396,6 +406,7 @@ class Mechanism(Changeable):
 
         return model_text(self, format, drop=drop, pose=pose, folder=folder)
 
+    @converted
     def draw_graph(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """A picture of bodies, joints, loops and clusters; to a .png, .svg or .pdf if asked; see `graphs`.
 
@@ -406,6 +417,7 @@ class Mechanism(Changeable):
 
         return draw_graph(self, path)
 
+    @converted
     def view(
         self,
         q: npt.ArrayLike | None = None,

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from linkwork.conversions import text
 from linkwork.errors import InputError
 from linkwork.inputs import suggest
 from linkwork.mechanism.outboard import kept_sensors
@@ -36,7 +37,7 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
     elif not callable(names):
         raise InputError(f"names is {names!r}, needs new names by old ones, or a function from old to new ones")
     else:
-        table = {old: str(names(old)) for old in known}
+        table = {old: text(names(old), f"the new name of '{old}'") for old in known}
     table[WORLD] = WORLD
 
     def new(old: str) -> str:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from linkwork.dynamics.methods import AUTOMATIC, METHODS, refusal
 from linkwork.errors import InputError
-from linkwork.inputs import Auto, ForwardMethod, JointProperty, above_zero, suggest
+from linkwork.inputs import Auto, ForwardMethod, JointProperty, above_zero, items, shown, suggest
 from linkwork.mechanism.connections import PROPERTIES, ConnectionGraph, Rules
 from linkwork.mechanism.correspondence import Correspondence
 from linkwork.mechanism.mechanism import Mechanism
@@ -173,6 +173,8 @@ def optimize(
 
 
 def _methods(robot: Mechanism, method: str) -> Sequence[str]:
+    if not isinstance(method, str):
+        raise InputError(f"method is {shown(method)}, needs a name")
     if method == "auto":
         return AUTOMATIC if any(c.enabled for c in robot.constraints) else ("aba",)
     if method not in METHODS:
@@ -187,6 +189,7 @@ def _methods(robot: Mechanism, method: str) -> Sequence[str]:
 
 
 def _check_names(robot: Mechanism, keep: Collection[str], drop: Collection[str]) -> None:
+    drop = items(drop, "drop", f"some of {', '.join(PROPERTIES)}") if not isinstance(drop, str) else drop
     if isinstance(keep, str) or isinstance(drop, str):
         raise InputError("keep and drop are lists of names, not one name")
     known = [*robot.joint_names, *(c.name for c in robot.constraints)]
@@ -194,8 +197,8 @@ def _check_names(robot: Mechanism, keep: Collection[str], drop: Collection[str])
         if name not in known:
             raise InputError(f"keep names '{name}', which is neither a joint nor a constraint{suggest(name, known)}")
     for name in drop:
-        if name not in PROPERTIES:
-            raise InputError(f"drop has '{name}', needs some of {', '.join(PROPERTIES)}")
+        if not isinstance(name, str) or name not in PROPERTIES:
+            raise InputError(f"drop has {shown(name)}, needs some of {', '.join(PROPERTIES)}")
 
 
 def _changes(old: Mechanism, new: Mechanism) -> Iterator[str]:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
+from linkwork.inputs import items
 from linkwork.mechanism.names import kept_activations
 from linkwork.mechanism.outboard import locked_sensors
 from linkwork.mechanism.topology import Tree
@@ -71,7 +72,7 @@ def _locked(
     if given and q is not None:
         raise InputError("joints are locked at coordinates by joint, or at a configuration q; both were given")
     known: dict[str, Floats] = {}
-    for name in fixed:
+    for name in items(fixed, "fixed", "a list of joints, or coordinates by joint"):
         joint = robot.joint(name)
         own = given.get(name, at[robot.q_slice(name)])
         values = np.atleast_1d(numbers(own, f"coordinate of locked joint '{name}'", InputError))

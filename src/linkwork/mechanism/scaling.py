@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.errors import InputError
 from linkwork.inputs import above_zero
 from linkwork.mechanism.scaled_tendons import scaled_tendon, tendon_unit
 from linkwork.model.arrays import Floats
@@ -69,7 +70,9 @@ class Scaling:
     """
 
     def __init__(self, robot: Model, length: float, mass: float, time: float) -> None:
-        self.length, self.mass, self.time = float(length), float(mass), float(time)
+        self.length, self.mass, self.time = length, mass, time
+        if not (0 < time * time < np.inf and 0 < length * length < np.inf and 0 < self.energy < np.inf):
+            raise InputError(f"factors {length:g} of lengths, {mass:g} of masses, {time:g} of times are beyond floats")
         joints = [j.type for j in robot.joints]
         self.positions = _joined([lengths_of_q(j, self.length) for j in joints])
         """Of each number of q, ``(nq,)``."""
@@ -81,7 +84,7 @@ class Scaling:
     @property
     def energy(self) -> float:
         """Of a moment, too."""
-        return self.mass * self.length**2 / self.time**2
+        return self.mass * (self.length * self.length) / (self.time * self.time)
 
     def q(self, q: npt.ArrayLike) -> Floats:
         """Configurations."""

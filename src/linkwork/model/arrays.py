@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import LinkworkError, ModelError
+from linkwork.inputs import float_array
 
 Floats = npt.NDArray[np.float64]
 VectorLike = Sequence[float] | npt.NDArray[np.float64]
@@ -28,10 +29,7 @@ def numbers(values: object, what: str, error: type[LinkworkError] = ModelError) 
         what: What the error calls them.
         error: Its type.
     """
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise error(f"{what} is {values!r}, needs numbers") from None
+    return np.array(float_array(values, what, error))
 
 
 def finite(values: object, what: str, error: type[LinkworkError] = ModelError) -> Floats:

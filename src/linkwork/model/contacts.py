@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import isfinite
 
+from linkwork.conversions import converted
 from linkwork.errors import ModelError
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Ground, Solid
 
 
+@converted
 @dataclass(frozen=True, eq=False)
 class ContactShape:
     """A solid that may touch others: on a body, or on ``"world"``.
@@ -37,6 +39,7 @@ class ContactShape:
             raise ModelError(f"a contact shape on body '{self.body}' has no name; give it one", subject=self.body)
 
 
+@converted
 @dataclass(frozen=True, eq=False)
 class ContactPair:
     """Two shapes that may touch.

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import ModelError
-from linkwork.model.arrays import Floats, VectorLike, finite_array
+from linkwork.conversions import converted
+from linkwork.errors import InputError, ModelError, WrongOperand
+from linkwork.inputs import shown
+from linkwork.model.arrays import Floats, VectorLike, finite_array, numbers
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import aligning_rotation
 
 
+@converted
 @dataclass(frozen=True, eq=False)
 class Inertia:
     """Spatial inertia of a body: mass, center of mass and rotational inertia.
@@ -35,7 +38,7 @@ class Inertia:
         com: VectorLike = (0.0, 0.0, 0.0),
         rotational: npt.ArrayLike | None = None,
     ) -> None:
-        values = np.zeros((3, 3)) if rotational is None else np.array(rotational, dtype=np.float64)
+        values = np.zeros((3, 3)) if rotational is None else numbers(rotational, "rotational inertia")
         if values.shape == (3,):
             values = np.diag(values)
         object.__setattr__(self, "mass", float(mass))
@@ -48,6 +51,7 @@ class Inertia:
         return Inertia(0.0)
 
     @staticmethod
+    @converted
     def box(mass: float, size: VectorLike, com: VectorLike = (0.0, 0.0, 0.0)) -> Inertia:
         """A solid box of edge lengths ``size``.
 
@@ -56,10 +60,11 @@ class Inertia:
             size: Edge lengths along x, y, z, in meters.
             com: Its center, in meters.
         """
-        x, y, z = (float(k) for k in size)
+        x, y, z = finite_array(size, (3,), "size")
         return Inertia(mass, com, np.diag([y * y + z * z, x * x + z * z, x * x + y * y]) * mass / 12)
 
     @staticmethod
+    @converted
     def sphere(mass: float, radius: float, com: VectorLike = (0.0, 0.0, 0.0)) -> Inertia:
         """A solid ball.
 
@@ -68,9 +73,10 @@ class Inertia:
             radius: In meters.
             com: Its center, in meters.
         """
-        return Inertia(mass, com, np.eye(3) * 0.4 * mass * radius**2)
+        return Inertia(mass, com, np.eye(3) * 0.4 * mass * (radius * radius))
 
     @staticmethod
+    @converted
     def rod(mass: float, start: VectorLike, end: VectorLike, radius: float = 0.01) -> Inertia:
         """A solid cylinder from ``start`` to ``end``.
 
@@ -80,13 +86,13 @@ class Inertia:
             end: Center of the other end, in meters.
             radius: In meters.
         """
-        a, b = np.array(start, dtype=np.float64), np.array(end, dtype=np.float64)
+        a, b = finite_array(start, (3,), "start"), finite_array(end, (3,), "end")
         length = float(np.linalg.norm(b - a))
         if length == 0:
             raise ModelError(f"a rod needs two different ends, not both at {a.tolist()}")
         R = aligning_rotation((b - a) / length)
-        side = mass * (3 * radius**2 + length**2) / 12
-        return Inertia(mass, (a + b) / 2, R @ np.diag([side, side, mass * radius**2 / 2]) @ R.T)
+        side = mass * (3 * (radius * radius) + length * length) / 12
+        return Inertia(mass, (a + b) / 2, R @ np.diag([side, side, mass * (radius * radius) / 2]) @ R.T)
 
     def about_origin(self) -> Floats:
         """Rotational inertia about the origin of the body's frame."""
@@ -100,10 +106,14 @@ class Inertia:
         Args:
             placement: Of its frame in the outer one.
         """
+        if not isinstance(placement, Placement):
+            raise InputError(f"placement is {shown(placement)}, needs a Placement")
         R = placement.rotation
         return Inertia(self.mass, R @ self.com + placement.position, R @ self.rotational @ R.T)
 
     def __add__(self, other: Inertia) -> Inertia:
+        if not isinstance(other, Inertia):
+            raise WrongOperand(f"an Inertia is added to another, not to {shown(other)}")
         mass = self.mass + other.mass
         if mass == 0:
             return Inertia(0.0, (0, 0, 0), self.rotational + other.rotational)

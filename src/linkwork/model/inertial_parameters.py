@@ -25,7 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
+from linkwork.inputs import float_array
 from linkwork.model.arrays import Floats
 
 SIX = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
@@ -96,6 +98,7 @@ def is_physically_consistent(parameters: npt.ArrayLike) -> npt.NDArray[np.bool_]
     return found
 
 
+@converted
 def nearest_physically_consistent(
     parameters: npt.ArrayLike, *, length: float | None = None, margin: float = 1e-8
 ) -> Floats:
@@ -246,10 +249,7 @@ def _first(bad: npt.NDArray[np.bool_]) -> str:
 
 
 def _numbers(values: npt.ArrayLike, shape: tuple[int, ...], what: str) -> Floats:
-    try:
-        x = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be an array of numbers, not {type(values).__name__}") from None
+    x = float_array(values, what)
     if x.shape[-len(shape) :] != shape:
         needs = ", ".join(map(str, shape))
         raise InputError(f"{what}: the shape is {x.shape}, needs (..., {needs})")

@@ -23,6 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import ModelError
 from linkwork.model import lie
 from linkwork.model.arrays import Floats, VectorLike, finite_array
@@ -105,6 +106,7 @@ class Prismatic(_OneAxis):
     width: ClassVar[float] = 1.0
 
 
+@converted
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Helical(_OneAxis):
     """A screw: translation along an axis, coupled to the rotation about it.

@@ -15,8 +15,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError, ModelError
-from linkwork.inputs import each_name
+from linkwork.inputs import each_name, plural, shown
 from linkwork.model.arrays import Floats, VectorLike, finite, finite_array
 from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
@@ -385,8 +386,9 @@ class Model:
         for constraint in constraints:
             if not isinstance(constraint, Constraint):
                 pose = "; a configuration at which constraints are to hold is given by name: at=q"
-                hint = pose if np.shape(constraint) == (self.nq,) and self.nq else ""
-                raise InputError(f"{constraint!r} is not a constraint, such as Weld or Gear{hint}")
+                size = (len(constraint),) if isinstance(constraint, list | tuple) else getattr(constraint, "shape", ())
+                hint = pose if size == (self.nq,) else ""
+                raise InputError(f"{shown(constraint)} is not a constraint, such as Weld or Gear{hint}")
 
     def unconstrained(self, *names: str) -> Self:
         """A new mechanism without these constraints; without any, if none is named.
@@ -399,6 +401,7 @@ class Model:
         kept = tuple(c for c in self.constraints if names and c.name not in names)
         return replace(self, constraints=kept)
 
+    @converted
     def switched(self, enabled: Mapping[str, bool]) -> Self:
         """The same mechanism with constraints enabled or disabled; what was computed for it is shared.
 
@@ -413,6 +416,7 @@ class Model:
         new._set(computed=self.computed)
         return new
 
+    @converted
     def with_frame(self, name: str, body: str, placement: PlacementLike = (0.0, 0.0, 0.0)) -> Self:
         """A new mechanism with one more frame; this one is unchanged.
 
@@ -445,6 +449,7 @@ class Model:
         joints = tuple(replace(j, actuated=True) if j.name in driven else j for j in self.joints)
         return replace(self, joints=joints, actuators=(*self.actuators, *new))
 
+    @converted
     def with_gravity(self, gravity: VectorLike) -> Self:
         """The same mechanism under another gravity, e.g. ``(0, 0, 0)``.
 
@@ -461,7 +466,9 @@ class Model:
 
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")
-        return f"<{type(self).__name__} '{self.name}': {len(self.joints)} joints, {sizes}, {self.mass:.4g} kg>"
+        return (
+            f"<{type(self).__name__} '{self.name}': {plural(len(self.joints), 'joint')}, {sizes}, {self.mass:.4g} kg>"
+        )
 
     def _repr_html_(self) -> str:
         return mechanism_tables(self)

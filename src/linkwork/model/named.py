@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from linkwork.errors import UnknownName
-from linkwork.inputs import suggest
+from linkwork.inputs import shown, suggest
 
 T = TypeVar("T")
 
@@ -19,8 +19,14 @@ class Named(dict[str, T], Generic[T]):
         super().__init__(found)
         self._whose = f"robot '{robot}' has no {kind}"
 
+    def __getitem__(self, name: str) -> T:
+        try:
+            return super().__getitem__(name)
+        except TypeError:  # what is not hashable is no name
+            return self.__missing__(name)
+
     def __missing__(self, name: str) -> T:
         near = suggest(name, self)
         if not near and 0 < len(self) <= 8:
             near = f"; there {'is' if len(self) == 1 else 'are'} {', '.join(self)}"
-        raise UnknownName(f"{self._whose} '{name}'{near}")
+        raise UnknownName(f"{self._whose} {shown(name)}{near}")

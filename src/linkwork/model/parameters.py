@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from linkwork.errors import InputError
-from linkwork.inputs import not_negative, suggest
+from linkwork.inputs import finite_floats, not_negative, suggest
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Pair
 from linkwork.model.inertia import Inertia
@@ -370,11 +370,9 @@ def own_values(robot: Model, name: str) -> Floats:
 def changed_fields(robot: Model, name: str, values: Any) -> dict[str, Any]:
     """Fields of a model in which a parameter has these values, as `dataclasses.replace` takes them."""
     kind, own = parameter(name), own_values(robot, name)
-    x = np.array(values, dtype=np.float64)
+    x = np.array(finite_floats(values, name))
     if x.shape != own.shape:
         raise InputError(f"{name} has shape {x.shape}, robot '{robot.name}' needs {own.shape}")
-    if not np.isfinite(x).all():
-        raise InputError(f"{name} holds numbers that are not finite")
     if kind.check is not None:
         kind.check(x, name)
     return kind.changes(robot, x)
@@ -385,10 +383,10 @@ M = TypeVar("M", bound=Model)
 
 def with_inertial_parameters(robot: M, values: Any, check: bool) -> M:
     """The mechanism with other inertial parameters; see `Mechanism.with_inertial_parameters`."""
-    x = np.asarray(values, dtype=np.float64)
+    x = finite_floats(values, "inertial_parameters")
     shape = (len(robot.joints), 10)
     x = x.reshape(shape) if x.shape == (10 * len(robot.joints),) else x
-    if check or x.shape != shape or not np.isfinite(x).all():
+    if check is not False or x.shape != shape:
         return replace(robot, **changed_fields(robot, "inertial_parameters", x))
     for body, row in zip(robot.body_names, x, strict=True):
         if row[0] == 0 and row[1:4].any():

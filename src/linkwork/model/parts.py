@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from linkwork.conversions import converted_but
 from linkwork.model.activations import ActuatorDynamics
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Joint
@@ -51,6 +52,7 @@ class TreeJoint:
     """Whether it is one of the minimal coordinates of its loops; None where not specified."""
 
 
+@converted_but("gear", "gain", "bias", "limits", "force_limits", "activation_limits")
 @dataclass(frozen=True, eq=False)
 class Actuator:
     """A motor or a servo. With ``l`` its length and ``r`` its rate, its force for a command ``u`` is::

@@ -9,7 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import ModelError
+from linkwork.conversions import converted
+from linkwork.errors import InputError, ModelError, WrongOperand
+from linkwork.inputs import rows_of
 from linkwork.model.arrays import Floats, VectorLike, finite
 from linkwork.model.rotations import axis_rotation, quaternion_matrix, quaternion_of, rotate, tidy
 
@@ -45,7 +47,7 @@ class Placement:
     ) -> None:
         p: Any = position
         R: Any = np.eye(3) if rotation is None else rotation
-        if check:
+        if check is not False:
             p, R = _checked(p, R)
         p.setflags(False)
         R.setflags(False)
@@ -53,6 +55,7 @@ class Placement:
         fields["position"], fields["rotation"] = p, R
 
     @staticmethod
+    @converted
     def rpy(roll: float, pitch: float, yaw: float, position: VectorLike = (0.0, 0.0, 0.0)) -> Placement:
         """From URDF's fixed-axis angles: ``Rz(yaw) Ry(pitch) Rx(roll)``.
 
@@ -66,6 +69,7 @@ class Placement:
         return Placement(position, R)
 
     @staticmethod
+    @converted
     def from_quaternion(x: float, y: float, z: float, w: float, position: VectorLike = (0.0, 0.0, 0.0)) -> Placement:
         """From a quaternion, normalized here.
 
@@ -88,10 +92,12 @@ class Placement:
 
     def __mul__(self, other: Placement) -> Placement:
         if not isinstance(other, Placement):
-            raise TypeError(
+            raise WrongOperand(
                 f"a Placement multiplies Placements, not {type(other).__name__}: points are moved by .act(points)"
             )
-        return Placement(self.act(other.position), tidy(self.rotation @ other.rotation), check=False)
+        return Placement(
+            rotate(self.rotation, other.position) + self.position, tidy(self.rotation @ other.rotation), check=False
+        )
 
     def inverse(self) -> Placement:
         """The outer frame, seen from the inner one."""
@@ -104,7 +110,7 @@ class Placement:
         Args:
             points: ``(..., 3)``; leading axes broadcast with those of the placement.
         """
-        moved: Floats = rotate(self.rotation, np.asarray(points, dtype=np.float64)) + self.position
+        moved: Floats = rotate(self.rotation, _points(points, self.position.shape[:-1])) + self.position
         return moved
 
     def __getitem__(self, index: Any) -> Placement:
@@ -122,6 +128,16 @@ class Placement:
     def __repr__(self) -> str:
         turned = "" if (self.rotation == np.eye(3)).all() else f", rotation={self.rotation.tolist()}"
         return f"Placement(position={self.position.tolist()}{turned})"
+
+
+def _points(points: npt.ArrayLike, lead: tuple[int, ...]) -> Floats:
+    """Points that a placement with these leading axes moves."""
+    array = rows_of(points, "points", (3,))
+    try:
+        np.broadcast_shapes(array.shape[:-1], lead)
+    except ValueError:
+        raise InputError(f"leading axes do not broadcast: points {array.shape[:-1]}, placement {lead}") from None
+    return array
 
 
 def _checked(position: object, rotation: object) -> tuple[Floats, Floats]:

@@ -37,6 +37,7 @@ from math import inf, isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from linkwork.conversions import converted
 from linkwork.errors import ModelError
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD
@@ -127,6 +128,7 @@ VOLUMES = (Sphere, Box, Ellipsoid, Cylinder)
 """Solids that volumes of touch sensors may be."""
 
 
+@converted
 @dataclass(frozen=True, eq=False)
 class Outboard:
     """A part of a moving body, and what it carries: what is outboard of a fixed joint that the model has merged.
@@ -152,6 +154,7 @@ class Outboard:
         return replace(self, joints=tuple(map(new, self.joints)), frames=tuple(map(new, self.frames)))
 
 
+@converted
 @dataclass(frozen=True, eq=False)
 class Sensor:
     """A sensor: a function of a state and, for some types, of the solution of forward dynamics; see `Sensors`.

@@ -9,7 +9,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Literal
 
+from linkwork.conversions import converted
 from linkwork.errors import ModelError
+from linkwork.model.arrays import finite, numbers
 from linkwork.model.placement import Placement
 
 Color = tuple[float, float, float, float]
@@ -25,6 +27,7 @@ def _above_zero(what: str, *sizes: float) -> None:
         raise ModelError(f"{what} {', '.join(f'{size:g}' for size in sizes)}: sizes must be finite and > 0")
 
 
+@converted
 @dataclass(frozen=True)
 class Box:
     """A box around the origin; edges along the axes.
@@ -39,6 +42,7 @@ class Box:
         _above_zero("a box of", *self.size)
 
 
+@converted
 @dataclass(frozen=True)
 class Sphere:
     """A sphere around the origin.
@@ -53,6 +57,7 @@ class Sphere:
         _above_zero("a sphere of", self.radius)
 
 
+@converted
 @dataclass(frozen=True)
 class Ellipsoid:
     """An ellipsoid around the origin; its semi-axes are along the axes.
@@ -67,6 +72,7 @@ class Ellipsoid:
         _above_zero("an ellipsoid of", *self.radii)
 
 
+@converted
 @dataclass(frozen=True)
 class Cylinder:
     """A cylinder around the z axis, ``length`` from end to end; a capsule if ``rounded``.
@@ -100,6 +106,7 @@ class Ground:
     """The whole xy plane; in contacts, the half-space below it."""
 
 
+@converted
 @dataclass(frozen=True, eq=False)
 class HeightField:
     """The surface ``z = height(x, y)`` over a rectangle around the origin, and what is below it.
@@ -116,14 +123,13 @@ class HeightField:
 
     def __post_init__(self) -> None:
         _above_zero("a height field of", *self.size)
-        rows = tuple(tuple(float(z) for z in row) for row in self.heights)
-        if len(rows) < 2 or len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows):
+        heights = finite(self.heights, "heights of a height field")
+        if heights.ndim != 2 or min(heights.shape) < 2:
             raise ModelError("the heights of a height field must be at least 2 x 2 numbers, in rows of the same length")
-        if not all(isfinite(z) for row in rows for z in row):
-            raise ModelError("heights of a height field must be finite")
-        object.__setattr__(self, "heights", rows)
+        object.__setattr__(self, "heights", tuple(tuple(row) for row in heights.tolist()))
 
 
+@converted
 @dataclass(frozen=True)
 class Mesh:
     """Triangles from a file.
@@ -146,6 +152,7 @@ class Mesh:
 Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | HeightField | Mesh
 
 
+@converted
 @dataclass(frozen=True)
 class Surface:
     """What a file says of contacts of a shape; None where it says nothing.
@@ -192,7 +199,7 @@ def as_color(values: Sequence[float] | None) -> Color | None:
     """A color from three or four numbers; opaque by default."""
     if values is None:
         return None
-    found = tuple(float(value) for value in values)
+    found = tuple(numbers(values, "color").reshape(-1).tolist())
     if len(found) not in (3, 4) or not all(0 <= value <= 1 for value in found):
         raise ModelError(f"color is {list(found)}, needs red, green, blue and optionally opacity, each from 0 to 1")
     red, green, blue, opacity = found if len(found) == 4 else (*found, 1.0)

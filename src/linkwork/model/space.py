@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import batch_shape, real_array
+from linkwork.inputs import batch_shape, plural, random_generator, real_array
 from linkwork.model import lie
 from linkwork.model.arrays import Floats
 from linkwork.model.named import Named
@@ -54,7 +54,7 @@ class ConfigurationSpace:
 
     def random(self, seed: int | np.random.Generator, size: int | Sequence[int]) -> Floats:
         """Random configurations within the limits, ``(*size, nq)``."""
-        rng = np.random.default_rng(seed)
+        rng = random_generator(seed)
         lead = batch_shape(size)
         parts = [j.type.group.random(rng, j.limits.lower, j.limits.upper, j.type.width, lead) for j in self._joints]
         return np.concatenate(parts, axis=-1) if parts else np.zeros((*lead, 0))
@@ -101,7 +101,7 @@ class ConfigurationSpace:
     def _checked(self, x: npt.ArrayLike, width: int, name: str) -> Floats:
         array: Floats = real_array(x, name).astype(np.float64, copy=False)
         if array.ndim == 0 or array.shape[-1] != width:
-            found = "a single number" if array.ndim == 0 else f"{array.shape[-1]} numbers"
+            found = "a single number" if array.ndim == 0 else plural(array.shape[-1], "number")
             raise InputError(f"{name} has {found}, robot '{self._robot}' needs {width}")
         if not np.isfinite(array).all():
             raise InputError(f"{name} holds NaN or infinity")

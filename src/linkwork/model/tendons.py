@@ -10,10 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from linkwork.conversions import converted, converted_but
 from linkwork.errors import ModelError
+from linkwork.inputs import items
 from linkwork.model.arrays import numbers
 
 
+@converted
 @dataclass(frozen=True, eq=False)
 class Branch:
     """A part of a spatial tendon's path between two pulleys.
@@ -41,6 +44,7 @@ class Branch:
         return tuple(pairwise(self.sites))
 
 
+@converted_but("joints", "rest", "limits", "force_limits", "stop")
 @dataclass(frozen=True, eq=False)
 class Tendon:
     """A tendon, fixed or spatial (MuJoCo's words).
@@ -78,7 +82,11 @@ class Tendon:
     stop: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        given = (self.path,) if isinstance(self.path, str) else tuple(self.path)
+        given = (
+            (self.path,)
+            if isinstance(self.path, str)
+            else items(self.path, f"tendon '{self.name}': path", "names of frames")
+        )
         plain = [place for place in given if not isinstance(place, Branch)]
         if plain and len(plain) < len(given):
             raise self._error("path has frames and branches; give all frames of a branch in the branch")

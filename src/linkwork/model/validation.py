@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.errors import ModelError
-from linkwork.inputs import suggest
+from linkwork.inputs import plural, suggest
 from linkwork.model import lie
 from linkwork.model.activations import ACTIVATIONS
 from linkwork.model.arrays import numbers
@@ -65,7 +65,8 @@ def check_actuator(model: Model, actuator: Actuator) -> None:
         type = model.joint(joint).type
         if len(gear) != type.nv:
             raise ModelError(
-                f"actuator '{actuator.name}' has {len(gear)} gears, joint '{joint}' {type.nv} degrees of freedom",
+                f"actuator '{actuator.name}' has {plural(len(gear), 'gear')}, joint '{joint}' "
+                f"{plural(type.nv, 'degree')} of freedom",
                 subject=actuator.name,
             )
         if type.nq != type.nv and (actuator.gain[1] != 0 or actuator.bias[1] != 0):
@@ -149,7 +150,7 @@ def check_constraint(model: Model, constraint: Constraint) -> None:
                 )
             bound = constraint.rows if isinstance(constraint, JointLock) else 1
             if joint.nv != bound:
-                raise fail(f"joint '{term.joint}' has {joint.nv} coordinates, the constraint {bound}")
+                raise fail(f"joint '{term.joint}' has {plural(joint.nv, 'coordinate')}, the constraint {bound}")
     elif isinstance(constraint, TendonCoupling):
         for tendon in constraint.tendons:
             check_path(model, tendon, fail)

@@ -92,9 +92,8 @@ def load(
     extension = file.suffix.lower()
     if extension not in _BY_EXTENSION:
         hint = f"; a xacro file is a template: {EXPAND_XACRO}" if extension == ".xacro" else ""
-        raise ModelError(
-            f"extension '{file.suffix}' is no model format known here: {', '.join(_BY_EXTENSION)}{hint}", file=file
-        )
+        ending = f"ends in '{file.suffix}'" if file.suffix else "has no ending"
+        raise ModelError(f"the file {ending}; models are {', '.join(_BY_EXTENSION)}{hint}", file=file)
     return _read(Document(read_file(file), str(file), file), _BY_EXTENSION[extension], settings)
 
 

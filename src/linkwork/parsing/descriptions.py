@@ -15,7 +15,7 @@ from pkgutil import iter_modules
 from typing import Any, Literal
 
 from linkwork.errors import InputError, ModelError, UnknownName, UnsupportedFeature
-from linkwork.inputs import named_options, suggest
+from linkwork.inputs import named_options, shown, suggest
 from linkwork.mechanism import Mechanism
 from linkwork.parsing import load
 from linkwork.parsing.options import EXPAND_XACRO, Base, Contacts, Dependent, Inertias, Loops, Mimic
@@ -56,8 +56,8 @@ def load_description(
         dependent: As for `load`.
         contacts: As for `load`.
     """
-    if format not in (None, *_PATHS):
-        raise InputError(f"format is {format!r}; it is 'urdf' or 'mjcf'")
+    if format is not None and str(format) not in _PATHS:
+        raise InputError(f"format is {shown(format)}; it is 'urdf' or 'mjcf'")
     path = _path(_module(name, format), name, format)
     return load(path, base, mimic=mimic, inertias=inertias, loops=loops, dependent=dependent, contacts=contacts)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.errors import ModelError, NotFinite, SingularMassMatrix, UnsupportedFeature
+from linkwork.inputs import plural
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import VectorLike
 from linkwork.model.constraints import Constraint, Coupling, JointCoupling, JointLock
@@ -155,7 +156,7 @@ class LocatedBuilder:
                 found[body] = e
         if found:
             first, *others = found
-            more = f". The same for {len(others)} others: {', '.join(others[:5])}" if others else ""
+            more = f". The same for {plural(len(others), 'other')}: {', '.join(others[:5])}" if others else ""
             more += ", ..." if len(others) > 5 else ""
             advice = "Loaded unchanged; inertias='check' makes this an error, 'trust' silences it"
             warn(self.where(first), f"{found[first]}{more}. {advice}")

@@ -62,7 +62,7 @@ class LoadSettings:
             check_option(name, getattr(self, name))
         if not (self.loops is None or self.loops is False or isinstance(self.loops, str | PathLike)):
             raise InputError(f"loops is {self.loops!r}; it is the path of a file, None, or False")
-        if not (self.contacts is None or isinstance(self.contacts, bool) or self.contacts in ("ground", "all")):
+        if not (self.contacts is None or isinstance(self.contacts, bool) or str(self.contacts) in ("ground", "all")):
             raise InputError(f"contacts is {self.contacts!r}; it is True, False, 'ground', 'all' or None")
 
     def require_meaning(self, names: Collection[str], document: Document, form: Format) -> None:

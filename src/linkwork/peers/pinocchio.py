@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import real_array
+from linkwork.inputs import rows_of
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.checks import check_robot
@@ -248,7 +248,7 @@ class PinocchioMap:
         Args:
             q: Ours, ``(..., nq)``.
         """
-        ours = _checked(q, self.robot.nq, "q")
+        ours = rows_of(q, "q", (self.robot.nq,))
         parts = []
         for k in range(1, self.model.njoints):
             for part in _parts(self.model, k):
@@ -262,7 +262,7 @@ class PinocchioMap:
         Args:
             q: Pinocchio's, ``(..., model.nq)``.
         """
-        theirs = _checked(q, self.model.nq, "q")
+        theirs = rows_of(q, "q", (self.model.nq,))
         found = _coordinates(self.model, theirs)
         parts = [found[name] for name in self.robot.joint_names]
         return np.concatenate(parts, axis=-1) if parts else theirs
@@ -273,7 +273,7 @@ class PinocchioMap:
         Args:
             v: Ours, ``(..., nv)``.
         """
-        ours = _checked(v, self.robot.nv, "v")
+        ours = rows_of(v, "v", (self.robot.nv,))
         theirs = np.empty_like(ours)
         theirs[..., self.v_order] = ours
         return theirs
@@ -284,14 +284,7 @@ class PinocchioMap:
         Args:
             v: Pinocchio's, ``(..., nv)``.
         """
-        return _checked(v, self.robot.nv, "v")[..., self.v_order]
-
-
-def _checked(x: npt.ArrayLike, width: int, name: str) -> Floats:
-    array: Floats = real_array(x, name).astype(np.float64, copy=False)
-    if array.shape[-1:] != (width,):
-        raise InputError(f"{name} has shape {array.shape}, needs (..., {width})")
-    return array
+        return rows_of(v, "v", (self.robot.nv,))[..., self.v_order]
 
 
 def pinocchio_map(robot: Mechanism, model: Any) -> PinocchioMap:

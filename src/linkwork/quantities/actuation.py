@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
+from linkwork.inputs import float_array, real_array
+from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
@@ -89,8 +91,9 @@ def _gears(robot: Model) -> Array:
 
 def commands_and_activations(robot: Model, commands: npt.ArrayLike, act: npt.ArrayLike | None) -> npt.ArrayLike:
     """Commands and, after them, activations, ``(..., actuators + na)``, as evaluators take them."""
+    check_robot(robot)
     if not robot.na:
-        if act is not None and np.size(act):
+        if act is not None and real_array(act, "act").size:
             raise InputError(f"act is given, but no actuator of '{robot.name}' has an activation")
         return commands
     w = np.zeros(robot.na) if act is None else act
@@ -99,7 +102,7 @@ def commands_and_activations(robot: Model, commands: npt.ArrayLike, act: npt.Arr
 
 def _broadcast(robot: Model, **given: tuple[npt.ArrayLike, int]) -> list[Array]:
     """Arrays with so many numbers each, with the same leading axes."""
-    arrays = {name: np.asarray(x, dtype=np.float64) for name, (x, _) in given.items()}
+    arrays = {name: float_array(x, name) for name, (x, _) in given.items()}
     for name, (_, width) in given.items():
         if arrays[name].shape[-1:] != (width,):
             raise InputError(f"{name} has shape {arrays[name].shape}, robot '{robot.name}' needs (..., {width})")
@@ -187,7 +190,7 @@ def next_activations(robot: Model, commands: npt.ArrayLike, act: npt.ArrayLike, 
         dt: Time of the step, in seconds, ``(...)``.
     """
     u = commands_and_activations(robot, commands, act)
-    return Activations(*evaluator_of(robot, "activations")(u, np.asarray(dt, dtype=np.float64)[..., None]))
+    return Activations(*evaluator_of(robot, "activations")(u, float_array(dt, "dt")[..., None]))
 
 
 def acting_activations(robot: Model, commands: Array, act: Array, dt: float) -> Array:

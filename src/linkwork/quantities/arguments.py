@@ -67,14 +67,14 @@ def thread_count(threads: int | None) -> int:
 
 def checked_dtype(dtype: str) -> str:
     """A type of numbers that programs compute with."""
-    if dtype not in ("float64", "float32"):
+    if not isinstance(dtype, str) or dtype not in ("float64", "float32"):
         raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
     return dtype
 
 
 def checked_lanes(lanes: int | str) -> int | None:
     """A number of lanes; None: as many as fit the machine."""
-    if lanes == "auto":
+    if isinstance(lanes, str) and lanes == "auto":
         return None
     if not isinstance(lanes, int) or lanes not in (1, 2, 4, 8, 16):
         raise InputError(f"lanes is {lanes!r}, needs 'auto' or one of 1, 2, 4, 8, 16")

@@ -28,8 +28,9 @@ from linkwork.compilers.entry import SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner, always_refused
 from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.conversions import converted
 from linkwork.errors import InputError, NotFinite
-from linkwork.inputs import BackendName, Lanes, Precision
+from linkwork.inputs import BackendName, Lanes, Precision, plural, were_given
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
@@ -216,6 +217,7 @@ class BaseEvaluator(OnDevices, NewResults):
         """Type of the numbers computed with."""
         return self._dtype
 
+    @converted
     def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
         """The same, running native code with numbers of one type, whatever the type of arguments.
 
@@ -233,6 +235,7 @@ class BaseEvaluator(OnDevices, NewResults):
         """The same, running the Python text itself: slow, for debugging."""
         return self._on(Backend("plain"))
 
+    @converted
     def compile(
         self,
         lanes: Lanes = "auto",
@@ -320,7 +323,7 @@ class ArrayEvaluator(BaseEvaluator, Differentiable):
             elif len(inputs) == len(names) and inputs[-1] is None:
                 inputs[-1] = self._no_wrenches
         if len(inputs) != len(names):
-            raise InputError(f"{self.quantity} takes {', '.join(names)}; {len(inputs)} arguments were given")
+            raise InputError(f"{self.quantity} takes {', '.join(names)}; {were_given(len(inputs))}")
         return inputs
 
     def _outputs(self, out: Array | Sequence[Array] | None) -> list[Any]:
@@ -335,7 +338,7 @@ class ArrayEvaluator(BaseEvaluator, Differentiable):
         if not isinstance(out, tuple | list) or len(out) != len(shapes):
             names = list(self.program.algorithm.outputs)
             each = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
-            given = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
+            given = plural(len(out), "array") if isinstance(out, tuple | list) else type(out).__name__
             raise InputError(
                 f"{self.quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {given}"
             )

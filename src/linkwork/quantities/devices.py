@@ -9,8 +9,9 @@ from typing import Self
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.compilers.trace import GPU_OPERATIONS
+from linkwork.conversions import converted
 from linkwork.errors import InputError
-from linkwork.inputs import DeviceCode, DeviceName, Precision
+from linkwork.inputs import DeviceCode, DeviceName, Precision, among
 from linkwork.quantities.arguments import checked_dtype
 from linkwork.quantities.differentiable import Differentiable
 
@@ -31,6 +32,7 @@ class OnDevices:
         """The same on another backend."""
         raise NotImplementedError
 
+    @converted
     def to(
         self,
         device: DeviceName,
@@ -82,7 +84,7 @@ class OnDevices:
             known |= {name: output for name, (output, _) in self.differentiated.results.items()}
         for name in results:
             if name not in known:
-                raise InputError(f"{self.quantity} has no result '{name}'; there are {', '.join(known)}")
+                raise InputError(f"{self.quantity} has no result '{name}'{among(name, known)}")
         return tuple(dict.fromkeys(known[name] for name in results))
 
     def check(self) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import Quantity, Reference
+from linkwork.inputs import Quantity, Reference, among, shown
 from linkwork.kernels import (
     aba,
     actuation,
@@ -138,6 +139,7 @@ class Evaluator(ProgramEvaluator):
         parameters: Parameters of the robot that are inputs, such as ``["mass"]``: see `ForwardDynamics`.
     """
 
+    @converted
     def __init__(
         self,
         robot: Model,
@@ -149,7 +151,7 @@ class Evaluator(ProgramEvaluator):
     ) -> None:
         check_robot(robot)
         if quantity not in QUANTITIES:
-            raise InputError(f"no quantity '{quantity}'; there are {', '.join(QUANTITIES)}")
+            raise InputError(f"no quantity {shown(quantity)}{among(quantity, QUANTITIES)}")
         if not isinstance(reference, str) or reference not in REFERENCES:
             raise InputError(f"reference {reference!r} is none of {', '.join(REFERENCES)}")
         if quantity == "frame_acceleration" and reference == "world":
@@ -184,6 +186,7 @@ class Evaluator(ProgramEvaluator):
         return replace(found, curved=tuple(x for x in ("q", "p") if x in found.given), curved_results=results)
 
 
+@converted
 def operation_count(evaluator: BaseEvaluator) -> OperationCount:
     """Exact count of + - * / sqrt sincos of one evaluation: a benchmark without noise.
 

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
+from linkwork.conversions import texts
 from linkwork.errors import InputError
-from linkwork.inputs import ParameterName, on_gpu, real_array, suggest
+from linkwork.inputs import ParameterName, finite_floats, on_gpu, real_array, suggest
 from linkwork.kernels.parametrized import parameter_start, parametrized
 from linkwork.model.model import Model
 from linkwork.model.parameters import PARAMETERS, own_values, parameter
@@ -39,6 +40,8 @@ class ParameterInputs:
         self.robot, self.implicit_time = robot, implicit_time
         if isinstance(names, str):
             names = [names]  # type: ignore[list-item]
+        if not isinstance(names, Mapping):
+            names = texts(names, "parameters")
         self.chosen = tuple(_chosen(robot, name, _items(names, name)) for name in names)
         self.names = tuple(one.name for one in self.chosen)
         inertial = [name for name in self.names if name in INERTIAL]
@@ -106,10 +109,14 @@ class ParameterInputs:
             if name not in self.names:
                 raise InputError(self._unknown(name))
             check = parameter(name).check if once else parameter(name).quick
-            if check is not None and x is not None and not on_gpu(x):
-                array, shape = real_array(x, name), self.shapes[name]
-                if array.shape[array.ndim - len(shape) :] == shape:  # else the runner has something to say
-                    check(array, name)
+            if x is None or on_gpu(x) or not (once or check):
+                continue
+            array, shape = (finite_floats if once else real_array)(x, name), self.shapes[name]
+            fits = array.shape[array.ndim - len(shape) :] == shape
+            if once and not fits:
+                raise InputError(f"{name} has shape {array.shape}, needs (..., {', '.join(map(str, shape))})")
+            if check is not None and fits:  # else the runner has something to say
+                check(array, name)
 
     def _unknown(self, name: str) -> str:
         if self.names:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import Quantity, real_array
+from linkwork.inputs import Quantity, rows_of
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.functions import evaluator_of
@@ -99,9 +99,7 @@ def _of_point(
 ) -> Array:
     """A quantity of one point, or of one of each frame."""
     names = frame_names(frame)
-    points = real_array(point, "point").astype(np.float64)
-    if points.shape[-1:] != (3,) or not np.isfinite(points).all():
-        raise InputError(f"point has shape {points.shape}; it needs three finite numbers, in its last axis")
+    points = rows_of(point, "point", (3,))
     if isinstance(frame, str):
         result: Array = evaluator_of(robot, quantity, frame)(*state, points[..., None, :])
         return result[..., 0, :, :] if "jacobian" in quantity else result[..., 0, :]

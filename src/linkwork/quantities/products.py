@@ -24,7 +24,7 @@ from linkwork.compilers.derived_programs import derived
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import check_out
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
-from linkwork.inputs import Lanes, Precision, real_array
+from linkwork.inputs import Lanes, Precision, real_array, were_given
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.base import ArrayEvaluator
@@ -185,7 +185,7 @@ class Product(ArrayEvaluator):
         known, given = self._known, dict(given)
         state, rest = list(arrays[: len(known.given)]), list(arrays[len(known.given) :])
         if len(state) < len(known.given):
-            raise InputError(f"{self.quantity} takes {self._signature()}; {len(arrays)} arguments were given")
+            raise InputError(f"{self.quantity} takes {self._signature()}; {were_given(len(arrays))}")
         inputs = self._holder._inputs_with(state, {n: given.pop(n) for n in known.optional if given.get(n) is not None})
         further: list[Any] = []
         directions = sum(name.startswith("d") and name[1:] in known.given for name in self._zeros)
@@ -205,7 +205,7 @@ class Product(ArrayEvaluator):
             further.append(zero if x is None else x)
         left = [name for name, x in given.items() if x is not None]
         if rest or left:
-            what = f"'{left[0]}' was given as well" if left else f"{len(arrays)} arguments were given"
+            what = f"'{left[0]}' was given as well" if left else f"{were_given(len(arrays))}"
             raise InputError(f"{self.quantity} takes {self._signature()}; {what}")
         return [*inputs, *further]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.sensors import needed_inputs, sensors_of
 from linkwork.model.checks import check_robot
@@ -76,6 +77,7 @@ class Sensors(ProgramEvaluator):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
+    @converted
     def __init__(
         self,
         robot: Model,

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy.typing as npt
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
@@ -19,6 +20,7 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import center_of_mass, center_of_mass_jacobian, center_of_mass_jacobian_rate
 
 
+@converted
 def subtree_of(robot: Model, body: str) -> Model:
     """The robot whose bodies weigh nothing, but for a body and all that it carries: see `subtree_center_of_mass`.
 
@@ -47,6 +49,7 @@ def _subtree_of(robot: Model, body: str) -> Model:
     return replace(robot.unconstrained(), inertias=inertias)
 
 
+@converted
 def subtree_center_of_mass(robot: Model, q: npt.ArrayLike, body: str) -> Array:
     """Center of mass of a body and of all that it carries, in the world, ``(..., 3)``.
 
@@ -58,6 +61,7 @@ def subtree_center_of_mass(robot: Model, q: npt.ArrayLike, body: str) -> Array:
     return center_of_mass(subtree_of(robot, body), q)
 
 
+@converted
 def subtree_center_of_mass_jacobian(robot: Model, q: npt.ArrayLike, body: str) -> Array:
     """``J``, ``(..., 3, nv)``: ``J v`` is the velocity of the `subtree_center_of_mass`.
 
@@ -69,6 +73,7 @@ def subtree_center_of_mass_jacobian(robot: Model, q: npt.ArrayLike, body: str) -
     return center_of_mass_jacobian(subtree_of(robot, body), q)
 
 
+@converted
 def subtree_center_of_mass_jacobian_rate(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, body: str) -> Array:
     """``dJ/dt``, ``(..., 3, nv)``: ``J a + dJ/dt v`` is the acceleration of the `subtree_center_of_mass`.
 

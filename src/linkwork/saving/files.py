@@ -9,11 +9,10 @@ import warnings
 from collections.abc import Collection
 from pathlib import Path
 
-import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import CannotSave, InputError, ModelWarning
-from linkwork.inputs import suggest
+from linkwork.inputs import shown, suggest
 from linkwork.model.arrays import Floats, finite_array
 from linkwork.model.model import Model
 from linkwork.saving.report import FORMATS, SHOWN, Droppable, Format, Report, check_drop, described
@@ -34,8 +33,10 @@ def format_of(path: Path, format: Format | None) -> Format:
         format: The format, if it is given; by default what the extension says.
     """
     if format is not None:
-        if format not in FORMATS:
-            raise InputError(f"format is {format!r}; it is one of {', '.join(FORMATS)}{suggest(str(format), FORMATS)}")
+        if not isinstance(format, str) or format not in FORMATS:
+            raise InputError(
+                f"format is {shown(format)}; it is one of {', '.join(FORMATS)}{suggest(str(format), FORMATS)}"
+            )
         return format
     found = EXTENSIONS.get(path.suffix.lower())
     if found is None:
@@ -130,7 +131,7 @@ def _drawn(model: Model, pose: str | npt.ArrayLike | None) -> Floats | None:
         return None
     if isinstance(pose, str):
         return model.poses[pose]
-    return model.normalize(finite_array(np.asarray(pose), (model.nq,), "pose", InputError))
+    return model.normalize(finite_array(pose, (model.nq,), "pose", InputError))
 
 
 def _refusal(model: Model, report: Report, folder: Path | None, drawn: Floats | None) -> CannotSave:

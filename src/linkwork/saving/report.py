@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from linkwork.errors import InputError
-from linkwork.inputs import suggest
+from linkwork.inputs import items, shown, suggest
 
 Format = Literal["urdf", "mjcf", "sdf"]
 """Formats that models are saved in."""
@@ -99,10 +99,11 @@ def check_drop(drop: Collection[Droppable]) -> frozenset[Droppable]:
     """
     if isinstance(drop, str):
         raise InputError(f"drop is '{drop}'; it is a list of words: drop=['{drop}']")
-    for word in drop:
-        if word not in DROPPABLE:
-            raise InputError(f"drop: '{word}' is none of {', '.join(DROPPABLE)}{suggest(str(word), DROPPABLE)}")
-    return frozenset(drop)
+    words = items(drop, "drop", f"some of {', '.join(DROPPABLE)}")
+    for word in words:
+        if not isinstance(word, str) or word not in DROPPABLE:
+            raise InputError(f"drop: {shown(word)} is none of {', '.join(DROPPABLE)}{suggest(str(word), DROPPABLE)}")
+    return frozenset(words)
 
 
 def described(refusals: Iterable[Refusal], able: dict[tuple[str, str], list[str]] | None = None) -> str:

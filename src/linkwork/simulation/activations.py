@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import fresh_floats
+from linkwork.inputs import fresh_floats, real_array
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 
@@ -21,7 +21,7 @@ from linkwork.quantities.arguments import Array
 def initial_activations(robot: Model, act: npt.ArrayLike | None, robots: int | None = None) -> Array | None:
     """Activations at the start, ``(na,)`` or ``(robots, na)``, by default zero; None for a robot without any."""
     if not robot.na:
-        if act is not None and np.size(act):
+        if act is not None and real_array(act, "act").size:
             raise InputError(f"act is given, but no actuator of '{robot.name}' has an activation")
         return None
     lead = () if robots is None else (robots,)

@@ -144,6 +144,11 @@ def frame_wrenches(
     rows = []
     for name, values in given.items():
         robot.frame(name)
+        if callable(values):
+            raise InputError(
+                f"wrench on '{name}' is a function, needs numbers, which act all along; they change in parts of a run: "
+                "run.resume(seconds=..., wrenches=...)"
+            )
         wrench = fresh_floats(values, f"wrench on '{name}'")
         if wrench.shape not in ((6,), (robots, 6)) or not np.isfinite(wrench).all():
             more = "" if robots is None else f" or ({robots}, 6)"

@@ -24,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.contact.step_products import ContactStepVjp
+from linkwork.conversions import converted
 from linkwork.errors import InputError
-from linkwork.inputs import count
+from linkwork.inputs import count, float_array
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.step_result import StepResult
 from linkwork.simulation.stepper import Stepper
@@ -184,6 +185,7 @@ class Adjoint:
             themselves.
     """
 
+    @converted
     def __init__(self, stepper: Stepper, *, smoothing: float | None = None) -> None:
         if not isinstance(stepper, Stepper):
             raise InputError(
@@ -221,14 +223,17 @@ class Adjoint:
             parameters: Parameters of the robot that are inputs of the stepper, by name, ``(..., rows)``.
         """
         robot = self.stepper.source
-        at = np.asarray(q, dtype=np.float64)
-        rate = np.zeros((*at.shape[:-1], robot.nv)) if v is None else np.asarray(v, dtype=np.float64)
+        at = float_array(q, "q")
+        rate = np.zeros((*at.shape[:-1], robot.nv)) if v is None else float_array(v, "v")
         if at.shape[-1:] != (robot.nq,) or rate.shape != (*at.shape[:-1], robot.nv):
             raise InputError(
                 f"q and v have shapes {at.shape} and {rate.shape}, need (..., {robot.nq}) and (..., {robot.nv})"
             )
         given = {"tau": tau, "commands": commands, "wrenches": wrenches}
-        arrays = {name: None if x is None else np.asarray(x, dtype=np.float64) for name, x in given.items()}
+        arrays = {name: None if x is None else float_array(x, name) for name, x in given.items()}
+        for name, x in arrays.items():
+            if x is not None and x.ndim < 2:
+                raise InputError(f"{name} has shape {x.shape}, needs (steps, ...): its first axis is that of steps")
         lengths = {name: len(x) for name, x in arrays.items() if x is not None}
         if steps is None and not lengths:
             raise InputError("say how many steps to make: steps=100, or torques of each step, tau (steps, ..., nv)")
@@ -236,7 +241,7 @@ class Adjoint:
         for name, length in lengths.items():
             if length != n:
                 raise InputError(f"{name} is for {length} steps, needs to be for {n}: its first axis is that of steps")
-        held = {name: np.asarray(x, dtype=np.float64) for name, x in parameters.items()}
+        held = {name: float_array(x, name) for name, x in parameters.items()}
         inputs = _Inputs(n, arrays["tau"], arrays["commands"], arrays["wrenches"], held)
         return Rollout(self, _State(at, rate, None), inputs, count(record_every, "record_every"))
 

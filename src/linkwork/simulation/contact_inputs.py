@@ -9,6 +9,7 @@ import numpy.typing as npt
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.scales import contact_scales
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE, penetration_time, step_settings
+from linkwork.inputs import rows_of
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
@@ -61,6 +62,8 @@ class ContactInputs:
         if row is None and self.given is None:
             return settings
         tree = self.tree
+        if row is not None:
+            row = rows_of(row, "contact_state", (self.row.width,))
         lead = np.shape(q)[:-1] if row is None else np.broadcast_shapes(np.shape(q)[:-1], row.shape[:-1])
         found = np.array(np.broadcast_to(settings, (*lead, settings.size)), order="C")
         points = tree.nsettings + tree.nstart

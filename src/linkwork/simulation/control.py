@@ -20,6 +20,7 @@ from linkwork.compilers.checks import check
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language import Source, source_of
 from linkwork.compilers.program import Program
+from linkwork.conversions import converted, texts
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, fresh_floats
 from linkwork.kernels.algorithm import Algorithm
@@ -68,7 +69,7 @@ class Controller:
     ) -> None:
         names = _parameter_names(text)
         called = f"kernel '{text.__name__}'"
-        own = (per_robot,) if isinstance(per_robot, str) else tuple(per_robot)
+        own = (per_robot,) if isinstance(per_robot, str) else texts(per_robot, "per_robot")
         for given, what in ((parameters, "parameter"), (own, "per_robot")):
             unknown = [name for name in given if name not in names]
             if unknown:
@@ -118,6 +119,7 @@ class Controller:
         cut = {name: self.parameters[name][rows] for name in self.per_robot}
         return self.with_parameters(**cut)
 
+    @converted
     def of_robot(self, index: int) -> Controller:
         """The controller of one robot of a batch.
 
@@ -127,6 +129,7 @@ class Controller:
         own = {name: self.parameters[name][index] for name in self.per_robot}
         return Controller(self.text, **{**self.parameters, **own})
 
+    @converted
     def check(self, robot: Model, robots: int | None = None) -> None:
         """Refuse parameters for another number of robots (None: for one robot), and a kernel that leaves its arrays.
 

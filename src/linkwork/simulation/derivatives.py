@@ -24,7 +24,7 @@ from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import Integrator
+from linkwork.inputs import Integrator, were_given
 from linkwork.kernels.steps import DIFFERENTIATED, single
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
@@ -87,7 +87,7 @@ class StepFunction(ArrayEvaluator):
 
     def _inputs_with(self, state: Sequence[Any], optional: dict[str, Any]) -> list[Any]:
         if len(state) != 3:
-            raise InputError(f"a step takes q, v, tau; {len(state)} arguments were given")
+            raise InputError(f"a step takes q, v, tau; {were_given(len(state))}")
         q, v, tau = state
         stepper = self.stepper if self.stepper.dtype == self._dtype else self._stepper_of_type()
         held = stepper.held(optional.get("commands"), optional.get("wrenches"))

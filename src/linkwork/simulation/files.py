@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trajectories in files: one ``.npz``, or one ``.parquet`` with a column for each number."""
+"""Trajectories in files: one ``.npz``, or one ``.parquet`` or ``.csv`` with a column for each number."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import zipfile
@@ -19,7 +21,8 @@ from linkwork.quantities.arguments import Array
 
 FORMAT = 1
 """Of saved files."""
-KINDS = (".npz", ".parquet")
+KINDS = (".npz", ".parquet", ".csv")
+"""Files that are written; the last holds numbers alone, and is not read again."""
 ARRAYS = ("times", "q", "v", "tau", "multipliers")
 COMMANDS, CONTACTS, ACT = "commands", "contact_state", "act"
 OPTIONAL = (COMMANDS, CONTACTS, ACT)
@@ -33,9 +36,15 @@ Arrays = Mapping[str, Array]
 def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Path:
     """Write a trajectory; an older file is replaced only when the new one is whole."""
     place = Path(path)
-    if place.suffix.lower() not in KINDS:
+    if not place.name:
+        raise InputError(f"path is {os.fspath(path)!r}, needs the name of a file")
+    if not place.suffix:
         place = place.with_name(place.name + KINDS[0])
+    if place.suffix.lower() not in KINDS:
+        raise InputError(f"{place} ends in '{place.suffix}'; trajectories are saved as {', '.join(KINDS)}")
     words = {"format": FORMAT, **words}
+    if place.suffix.lower() == ".csv":
+        return _whole(place, lambda file: _write_csv(file, _columns(arrays, robot)))
     if place.suffix.lower() == ".parquet":
         parquet = _parquet()  # or it is missed before a file is begun
         table = _table(words, arrays, robot)
@@ -46,6 +55,14 @@ def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, r
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
     """What is said about a trajectory, and its arrays."""
+    if Path(path).suffix.lower() == ".csv":
+        raise InputError(
+            f"{path} has numbers alone, for tools that read tables; save a trajectory that is to be loaded as .npz"
+        )
+    if Path(path).suffix.lower() == ".csv":
+        raise InputError(
+            f"{path} has numbers alone, for tools that read tables; save a trajectory that is to be loaded as .npz"
+        )
     try:
         if Path(path).suffix.lower() == ".parquet":
             words, arrays = _from_table(_parquet().read_table(os.fspath(path)))
@@ -76,7 +93,7 @@ def _whole(place: Path, put: Callable[[Any], object]) -> Path:
     return place
 
 
-# Parquet --------------------------------------------------------------------------------------------------
+# Tables ---------------------------------------------------------------------------------------------------
 
 
 def _parquet() -> Any:
@@ -87,10 +104,8 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
-def _table(words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Any:
+def _columns(arrays: Arrays, robot: Model | None) -> dict[str, Array]:
     """A row for each time, or for each robot at each time; columns are called after joints and constraints."""
-    import pyarrow
-
     batch = arrays["q"].shape[1:-1]
     many = int(np.prod(batch, dtype=np.int64))
     columns = {"time": np.repeat(arrays["times"], many)}
@@ -100,8 +115,26 @@ def _table(words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Any:
         numbers = int(np.prod(arrays[name].shape[1 + len(batch) :], dtype=np.int64))
         flat = arrays[name].reshape(len(columns["time"]), numbers)
         columns |= {called: flat[:, k] for k, called in enumerate(_names(name, flat.shape[1], robot))}
+    return columns
+
+
+def _table(words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Any:
+    """Columns as Parquet keeps them, with what is said about the trajectory."""
+    import pyarrow
+
     shapes = {name: array.shape for name, array in arrays.items()}
-    return pyarrow.table(columns).replace_schema_metadata({WORDS: json.dumps({**words, "shapes": shapes}).encode()})
+    about = {WORDS: json.dumps({**words, "shapes": shapes}).encode()}
+    return pyarrow.table(_columns(arrays, robot)).replace_schema_metadata(about)
+
+
+def _write_csv(file: Any, columns: dict[str, Array]) -> None:
+    """A line of names, and a line for each row: numbers to the last digit, empty where there is none."""
+    lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    table = csv.writer(lines)
+    table.writerow(columns)
+    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+        table.writerow("" if x != x else x for x in row)
+    lines.detach()
 
 
 def _from_table(table: Any) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry import DONE, OVERFLOW
 from linkwork.errors import InputError
-from linkwork.inputs import ParameterName, real_array
+from linkwork.inputs import ParameterName, real_array, truths
 from linkwork.kernels.control import controller_torques
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import not_finite
@@ -175,7 +175,7 @@ class HostBatch:
     ) -> None:
         """Set the state of some robots, or of all, and what steps keep of the one before to zero; arrays have a row for
         each robot."""
-        rows: Any = slice(None) if mask is None else np.asarray(mask)
+        rows: Any = slice(None) if mask is None else truths(mask, "mask")
         if mask is not None and (rows.shape != (self.count,) or rows.dtype != np.bool_):
             raise InputError(f"mask has shape {rows.shape} of {rows.dtype}, needs ({self.count},) of bool")
         for x, y in ((self.q, q), (self.v, v)):

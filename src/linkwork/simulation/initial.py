@@ -55,6 +55,8 @@ def initial_states(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> t
 
 def _check_loops(robot: Model, q: Array, v: Array) -> None:
     """Refuse loops that are open, and velocities that open them."""
+    if q.ndim != 1:
+        raise InputError(f"q has shape {q.shape}, needs ({robot.nq},): one state; for several, see rollouts")
     on = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints]) if robot.nc else np.zeros(0)
     if not on.any():
         return

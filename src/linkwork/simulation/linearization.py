@@ -26,9 +26,10 @@ from linkwork.closure.assembly import which_enabled
 from linkwork.closure.clusters import dof_names
 from linkwork.closure.minimal import Minimal
 from linkwork.closure.mobility import state_doubt
+from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.errors import InputError, StateWarning
-from linkwork.inputs import Integrator, Quantity
+from linkwork.inputs import Integrator, Quantity, among, float_array, plural
 from linkwork.model.checks import check_robot
 from linkwork.model.joints import Free, Planar, Spherical
 from linkwork.model.model import Model
@@ -74,9 +75,12 @@ class Linearization:
 
     def __repr__(self) -> str:
         time = "continuous" if self.dt is None else f"step of {self.dt:g} s"
-        return f"<Linearization, {time}, {len(self.coordinates)} coordinates ({self.space}), A {self.A.shape}>"
+        return (
+            f"<Linearization, {time}, {plural(len(self.coordinates), 'coordinate')} ({self.space}), A {self.A.shape}>"
+        )
 
 
+@converted
 def linearize(
     robot: Model,
     q: npt.ArrayLike,
@@ -111,14 +115,14 @@ def linearize(
         contact: Whether contacts act in the step, as for `Stepper`; the continuous system knows none.
     """
     check_robot(robot)
-    at = np.asarray(q, dtype=np.float64)
-    rate = np.zeros(robot.nv) if v is None else np.asarray(v, dtype=np.float64)
-    torque = np.zeros(robot.nv) if tau is None else np.asarray(tau, dtype=np.float64)
+    at = float_array(q, "q")
+    rate = np.zeros(robot.nv) if v is None else float_array(v, "v")
+    torque = np.zeros(robot.nv) if tau is None else float_array(tau, "tau")
     for name, x, size in (("q", at, robot.nq), ("v", rate, robot.nv), ("tau", torque, robot.nv)):
         if x.shape != (size,):
             raise InputError(f"linearize: {name} has shape {x.shape}, needs ({size},): one state")
     if coordinates not in ("auto", "all", "minimal", "projected"):
-        raise InputError(f"no coordinates '{coordinates}'; there are auto, all, minimal, projected")
+        raise InputError(f"no coordinates '{coordinates}'{among(coordinates, ('auto', 'all', 'minimal', 'projected'))}")
     bound = bool(enabled_rows(robot))
     space: Any = ("minimal" if bound else "all") if coordinates == "auto" else coordinates
     space = space if bound else "all"

@@ -16,13 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.errors import InputError
+
 FINENESS = 2.0**20
 """Times are whole numbers of this part of a step, a millionth: what rounding does to them does not make a step."""
 
 
 def in_steps(seconds: float, dt: float) -> float:
     """A time on the clock, in steps."""
-    return round(seconds / dt * FINENESS) / FINENESS
+    steps = seconds / dt * FINENESS
+    if not abs(steps) < np.inf:
+        raise InputError(f"{seconds:g} s are too many steps of {dt:g} s")
+    return round(steps) / FINENESS
 
 
 class Stop(NamedTuple):

@@ -12,10 +12,13 @@ import numpy.typing as npt
 
 from linkwork.contact.geometry import ContactGeometry
 from linkwork.contact.solution import ContactSolution, box_forces
+from linkwork.conversions import texts
+from linkwork.dynamics.inverse_solution import InverseSolution
 from linkwork.dynamics.motion import Motion
 from linkwork.dynamics.solution import Solution
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import StepMethod
+from linkwork.inputs import StepMethod, float_array
+from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.joints import Free, Planar
 from linkwork.model.model import Model
@@ -31,9 +34,10 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import passive_forces
 from linkwork.quantities.sensors import Sensors, SensorValues
 from linkwork.simulation.actuation import frame_wrenches
+from linkwork.simulation.step_result import StepResult
 from linkwork.simulation.stepper import Stepper
 
-Known = Solution | ContactSolution | npt.ArrayLike | None
+Known = Solution | InverseSolution | ContactSolution | npt.ArrayLike | None
 """What is known of accelerations and forces."""
 
 
@@ -57,18 +61,22 @@ def sensor_data(
         robot: The mechanism.
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``; all sensors but those of positions need them.
-        solution: What `ForwardDynamics` or `ContactStep` returned for this state, or joint accelerations ``(..., nv)``
-            alone, of a robot without constraints.
+        solution: What `ForwardDynamics`, `InverseDynamics.solve` or `ContactStep` returned for this state, or joint
+            accelerations ``(..., nv)`` alone, of a robot without constraints.
         names: Names of sensors; by default all that are computed.
         commands: Commands of the actuators, ``(..., actuators)``, for sensors of their forces.
         act: Activations that these come from, ``(..., na)``, as for `actuator_torques`; by default zero.
         wrenches: External wrenches by frame that acted, ``{"hand": [*moment, *force]}``, as in `simulate`.
         time: Seconds, for clocks.
     """
+    check_robot(robot)
+    if q is None:
+        raise InputError("q is None, needs a configuration")
     frames, acting = frame_wrenches(robot, wrenches)
     found = _of_solution(robot, q, v, solution)
-    sensors = _made_once(robot, _names(names), frames, False if isinstance(solution, Solution) else None)
-    clock = None if time is None else np.asarray(time, dtype=np.float64)[..., None]
+    without = isinstance(solution, Solution | InverseSolution)
+    sensors = _made_once(robot, _names(names), frames, False if without else None)
+    clock = None if time is None else float_array(time, "time")[..., None]
     u = None if commands is None else commands_and_activations(robot, commands, act)
     given = {"q": q, "v": v, "commands": u, "wrenches": acting if frames else None, "time": clock}
     return _evaluated(sensors, given | found.inputs(robot, q, sensors.inputs))
@@ -221,9 +229,16 @@ def _of_solution(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None, soluti
         limits = solution.limit_impulses / solution._layout.dt
         a = solution.acceleration + axes_accelerations(robot, v)
         return Forces(a, solution.multipliers, solution.forces, limits)
-    if isinstance(solution, Solution):
+    if isinstance(solution, InverseSolution) and solution.contacts:
+        raise InputError("forces of contacts that inverse dynamics chose are not measured: give those of ContactStep")
+    if isinstance(solution, Solution | InverseSolution):
         return Forces(solution.acceleration, solution.multipliers)
-    return Forces(np.asarray(solution, dtype=np.float64))
+    if isinstance(solution, StepResult):
+        raise InputError(
+            "solution is a StepResult, the state after a step, and sensors measure what acts in it: give what "
+            "ForwardDynamics or ContactStep returned for the state before, or use run.sensors() of a simulation"
+        )
+    return Forces(float_array(solution, "solution"))
 
 
 def _evaluated(sensors: Sensors, given: Mapping[str, Any]) -> SensorValues:
@@ -247,7 +262,7 @@ def _evaluated(sensors: Sensors, given: Mapping[str, Any]) -> SensorValues:
 
 
 def _names(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else (names,) if isinstance(names, str) else tuple(names)
+    return None if names is None else (names,) if isinstance(names, str) else texts(names, "names")
 
 
 @computed_once

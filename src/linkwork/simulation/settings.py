@@ -10,9 +10,10 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.conversions import word
 from linkwork.dynamics.implicit import with_implicit_armature
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, fresh_floats
+from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, among, fresh_floats
 from linkwork.kernels.control import Control
 from linkwork.model.model import Model
 from linkwork.model.tendons import without_springs
@@ -129,9 +130,9 @@ class StepSettings:
         solver = ("iterations", "regularization", "contact_tolerance", "contact_iterations")
         iterations = {name: value for name, value in options.items() if name in solver}
         return cls(
-            integrator,
+            word(integrator, "integrator"),
             dt,
-            method,
+            word(method, "method"),
             options.get("time_constant", AUTO),
             options.get("passive", True),
             joint_limits(options.get("limits", True)),
@@ -184,7 +185,7 @@ class StepSettings:
             names = ", ".join(name for name, _ in self.options)
             raise InputError(f"method '{self.method}' takes no {names}: these are for compiled steps")
         if self.integrator not in INTEGRATORS:
-            raise InputError(f"no integrator {self.integrator!r}; there are {', '.join(INTEGRATORS)}")
+            raise InputError(f"no integrator {self.integrator!r}{among(self.integrator, INTEGRATORS)}")
         warn_of_joint_friction(robot)
         at = robot.neutral() if self.stops_at is None else np.array(self.stops_at)
         passive = passive_parameters(robot, self.passive, soft_limits(robot, self.limits, False), at, self.dt)

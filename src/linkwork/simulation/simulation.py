@@ -11,8 +11,9 @@ from typing import Any, Protocol, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, ParameterName, Precision, StepMethod, above_zero, named_options
+from linkwork.inputs import Integrator, ParameterName, Precision, StepMethod, above_zero, float_array, named_options
 from linkwork.inputs import count as counted
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values
@@ -106,6 +107,7 @@ class Simulation:
     """
 
     @named_options(StepOptions)
+    @converted
     def __init__(
         self,
         robot: Model,
@@ -186,7 +188,7 @@ class Simulation:
         robot = self.robot
         if q is None:
             q = robot.poses.get("assembled", robot.neutral())
-        full = [np.asarray(q, dtype=np.float64), np.asarray(0.0 if v is None else v, dtype=np.float64)]
+        full = [float_array(q, "q"), float_array(0.0 if v is None else v, "v")]
         for k, (name, width) in enumerate((("q", robot.nq), ("v", robot.nv))):
             x = full[k]
             if x.shape not in ((width,), (self.count, width)) and not (v is None and k == 1):
@@ -264,7 +266,7 @@ class Simulation:
             act: Activations of actuators, ``(na,)`` or ``(count, na)``; by default those at the start.
         """
         changed: dict[ParameterName, Array] = {}
-        for name, value in robot_parameters(self.robot, parameters or {}, self.count).items():
+        for name, value in robot_parameters(self.robot, {} if parameters is None else parameters, self.count).items():
             if name not in self.parameters:
                 has = f"it has {', '.join(self.parameters)}" if self.parameters else "it has none"
                 raise InputError(f"the simulation was made without parameters={{'{name}': ...}}: {has}")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from linkwork.closure.mobility import MASSLESS, mass_factor
 from linkwork.errors import InputError
-from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero
+from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero, advised
 from linkwork.kernels.stage import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
 from linkwork.model.tendons import Tendon
@@ -27,6 +27,10 @@ TIME_CONSTANT = 0.005
 STOP_TIME, STOP_STEPS = 0.01, 5
 """Seconds in which a stop catches a joint that carries nothing but its own inertia, and steps that this takes at least:
 stops are explicit, stiffer ones are not stable."""
+
+
+SHORTEST = 0.02
+"""Of a step: shorter ones are not advised."""
 
 
 def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
@@ -51,9 +55,13 @@ def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
     k = int(ratio.argmax())
     if ratio[k] > 1:
         joint = next(j.name for j in robot.joints if k in range(*robot.v_slice(j.name).indices(robot.nv)))
+        shorter = dt / float(ratio[k])
+        advice = f"try dt={advised(shorter)} or less"
+        if shorter < SHORTEST * dt:
+            advice = "no step that is worth it is short enough: give the joint armature, or less damping to the servo"
         warnings.warn(
             f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
-            f"is {ratio[k]:.3g} times the inertia that the joint feels; try dt={dt / ratio[k]:.1g} or less",
+            f"is {ratio[k]:.3g} times the inertia that the joint feels; {advice}",
             RuntimeWarning,
             stacklevel=4,
         )

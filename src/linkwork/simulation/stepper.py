@@ -19,10 +19,11 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE
+from linkwork.conversions import converted
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite, StateWarning, UnsupportedFeature
-from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, count
+from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
 from linkwork.kernels.steps import STEPS
@@ -116,6 +117,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
+    @converted
     def __init__(
         self,
         robot: Model,
@@ -140,7 +142,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         check_dynamics(robot)
         robot = with_usable_contacts(robot, contact)
         if integrator not in INTEGRATORS:
-            raise InputError(f"no integrator {integrator!r}; there are {', '.join(INTEGRATORS)}")
+            raise InputError(f"no integrator {integrator!r}{among(integrator, INTEGRATORS)}")
         if method not in ("auto", "minimal"):
             raise InputError(f"no method {method!r} of compiled steps; there are auto, minimal")
         self.integrator, self.dt = integrator, above_zero(dt, "dt")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from linkwork.closure.assembly import assemble
 from linkwork.closure.continuation import Continuation, numbers_of
 from linkwork.errors import AssemblyError, InputError
-from linkwork.inputs import above_zero, real_array
+from linkwork.inputs import above_zero, plural, real_array
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
@@ -56,7 +56,7 @@ class Sweep(Trajectory):
         return ", ".join(f"{name} = {self.joint_position(name)[k]:.4g}" for name in self.joints)
 
     def __repr__(self) -> str:
-        return f"<Sweep of '{self._name()}' over {', '.join(self.joints)}, {len(self)} configurations>"
+        return f"<Sweep of '{self._name()}' over {', '.join(self.joints)}, {plural(len(self), 'configuration')}>"
 
 
 def sweep(

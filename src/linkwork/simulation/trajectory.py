@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError
+from linkwork.inputs import plural, real_number
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation import files
@@ -42,6 +44,7 @@ class Trajectory(Motion):
     A trajectory that ended early says so in `ended`, and holds what was found until then.
     """
 
+    @converted
     def resume(self, index: int = -1, *, seconds: float, **changes: Any) -> Trajectory:
         """Go on from a recorded state as `simulate` would have, or with other arguments of `simulate`.
 
@@ -54,6 +57,8 @@ class Trajectory(Motion):
 
         if self.q.ndim != 2:
             raise InputError("rollouts cannot be resumed: simulate one of their states")
+        if not -len(self) <= index < len(self):
+            raise InputError(f"index is {index}, of {plural(len(self), 'state')} recorded")
         robot, kept = self._known(), self.settings
         how = {name: kept[name] for name in RESUMED if name in kept} | {"tau": self.tau[index]}
         if self.commands is not None and np.isfinite(self.commands[index]).all():
@@ -96,6 +101,7 @@ class Trajectory(Motion):
         """Forces of contact points along t1, t2, n, ``(k, ..., nslots, 3)``, on second shapes; None without any."""
         return self.contacts.forces if self._has_its_contacts() else None
 
+    @converted
     def sensors(self, names: str | Sequence[str] | None = None) -> SensorValues:
         """Values of sensors at the recorded states by name, ``(k, ..., size)`` each.
 
@@ -111,13 +117,16 @@ class Trajectory(Motion):
 
     # Files ----------------------------------------------------------------------------------------------
 
+    @converted
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the trajectory to one file, ``.npz`` or ``.parquet``; an old one is replaced when the new one is whole.
+        """Write the trajectory to one file, an ``.npz`` unless it ends otherwise; an old one is replaced when the new
+        one is whole.
 
-        A Parquet file has a column for each number, called after joints and constraints, for tools that read tables.
+        A Parquet or CSV file has a column for each number, called after joints and constraints, for tools that read
+        tables. `load` reads the first two again; a CSV file has numbers alone, without settings.
 
         Args:
-            path: File to write, ``.npz`` or ``.parquet``.
+            path: File to write, ``.npz``, ``.parquet`` or ``.csv``.
         """
         words = {"robot": self._name(), "settings": self.settings, "ended": self.ended}
         arrays = {name: getattr(self, name) for name in files.ARRAYS}
@@ -127,6 +136,7 @@ class Trajectory(Motion):
         return files.write(path, words, arrays, self.robot)
 
     @classmethod
+    @converted
     def load(cls, path: str | os.PathLike[str], robot: Model | None = None) -> Trajectory:
         """A saved trajectory; with its robot it also knows energies, forces by name and how to be drawn.
 
@@ -141,18 +151,29 @@ class Trajectory(Motion):
 
     # Looking --------------------------------------------------------------------------------------------
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Joint positions, energies, how far loops open, constraint forces, and normal forces and gaps of contacts over
-        time; to a file if asked.
+    @converted
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        joints: str | Sequence[str] | None = None,
+        quantities: str | Sequence[str] | None = None,
+    ) -> Figure:
+        """Curves over time, each unit on axes of its own; to a file if asked.
 
-        Of a trajectory that ended early, as far as it went; its title says where that was, and why.
+        By default joint positions, energies, how far loops open, constraint forces, and normal forces and gaps of
+        contacts. Of a trajectory that ended early, as far as it went; its title says where that was, and why.
 
         Args:
             path: File to write; by default none.
+            joints: Names of joints that are drawn, all of their degrees of freedom; by default those that move most.
+            quantities: Some of ``"positions"``, ``"velocities"``, ``"torques"``, ``"energy"``, ``"errors"``,
+                ``"forces"`` (of constraints) and ``"contacts"``; where joints are named, by default the first three,
+                torques where there are any.
         """
         from linkwork.drawing.plots import draw_motion
 
-        return draw_motion(self, path)
+        return draw_motion(self, path, joints, quantities)
 
     def picture(
         self,
@@ -174,9 +195,11 @@ class Trajectory(Motion):
 
         if isinstance(path, Real):
             to = "" if time is None else f"{str(time)!r}, "
-            raise InputError(f"path is {path:g}, needs a file; the time comes after it: picture({to}time={path:g})")
+            at = f"{real_number(path, 'path'):g}"
+            raise InputError(f"path is {at}, needs a file; the time comes after it: picture({to}time={at})")
         return draw_state(self, time, path, view, index)
 
+    @converted
     def animate(
         self, fps: float = 25, *, view: tuple[float, float] | None = None, speed: float = 1.0, index: int = 0
     ) -> FuncAnimation:
@@ -192,6 +215,7 @@ class Trajectory(Motion):
 
         return animation(self, fps, view, speed, index)
 
+    @converted
     def save_video(
         self,
         path: str | os.PathLike[str],
@@ -217,6 +241,7 @@ class Trajectory(Motion):
 
         return write_video(self, path, fps, view, speed, index)
 
+    @converted
     def view(self, *, index: int = 0, port: int = 8080, open_browser: bool | None = None, wait: bool = False) -> Viewer:
         """Show the trajectory in the browser, with a slider for time. See `viewer.Viewer`.
 
@@ -233,6 +258,7 @@ class Trajectory(Motion):
             viewer.wait()
         return viewer
 
+    @converted
     def save_html(self, path: str | os.PathLike[str], fps: float = 25, *, speed: float = 1.0, index: int = 0) -> Path:
         """The trajectory as one page that plays in any browser, without a server or a network; see `viewer.Viewer`.
 

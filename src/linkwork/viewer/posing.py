@@ -17,6 +17,8 @@ from linkwork.model.model import Model
 from linkwork.model.parts import TreeJoint
 from linkwork.quantities.arguments import Array
 
+SAME_POSE = 1e-2
+"""Configurations that are nearer than this, in radians and meters, are at the same pose."""
 STEP = 1e-3
 """Of sliders, in radians or meters."""
 
@@ -55,6 +57,13 @@ def start_of(robot: Model) -> tuple[Array, str]:
         return robot.neutral(), f"neutral, with open loops: {error}"
 
 
+def pose_at(robot: Model, q: Array) -> str:
+    """The name of the pose that a configuration is at, up to what closing its loops moves; empty if it is at none."""
+    apart = {name: float(robot.distance(q, pose)) for name, pose in robot.poses.items()}
+    nearest = min(apart, key=lambda name: apart[name], default="")
+    return nearest if nearest and apart[nearest] < SAME_POSE else ""
+
+
 class Posing:
     """Sliders of all joints with one degree of freedom, those with motors first; ``show`` gets where they lead."""
 
@@ -63,7 +72,7 @@ class Posing:
         self.words = gui.add_markdown(words)
         self.sliders: dict[str, Any] = {}
         self._following = False
-        self._poses(gui)
+        self.chooser = self._poses(gui)
         single = [j for j in robot.joints if j.type.nq == j.type.nv == 1]
         driven = {actuator.joint for actuator in robot.actuators}
         first = [j for j in single if j.actuated or j.name in driven] or [j for j in single if j.independent] or single
@@ -76,17 +85,19 @@ class Posing:
                 for joint in rest:
                     self._slider(gui, joint)
 
-    def _poses(self, gui: Any) -> None:
+    def _poses(self, gui: Any) -> Any:
+        """The box with the names of poses, where there are any: it shows the one that the robot is at."""
         poses = self.pose.robot.poses
         if not poses:
-            return
-        chooser = gui.add_dropdown("pose", ("", *poses), initial_value="")
+            return None
+        chooser = gui.add_dropdown("pose", ("", *poses), initial_value=pose_at(self.pose.robot, self.pose.q))
 
         def choose(event: Any) -> None:
             if chooser.value:
                 self.go(poses[chooser.value], f"pose {chooser.value}")
 
         chooser.on_update(choose)
+        return chooser
 
     def _slider(self, gui: Any, joint: TreeJoint) -> None:
         low, high, now = _range(joint, float(self.pose.q[self.pose.robot.q_index(joint.name)]))
@@ -109,6 +120,9 @@ class Posing:
     def _follow(self) -> None:
         """Show the pose, and put all sliders where their joints are."""
         self._show(self.pose.q)
+        here = pose_at(self.pose.robot, self.pose.q)
+        if self.chooser is not None and self.chooser.value != here:
+            self.chooser.value = here
         self._following = True
         for name, slider in self.sliders.items():
             at = float(self.pose.q[self.pose.robot.q_index(name)])

@@ -23,6 +23,7 @@ from linkwork.drawing.plots import finite_part
 from linkwork.drawing.skeleton import IMMENSE
 from linkwork.dynamics.motion import Motion
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
+from linkwork.inputs import plural
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.viewer.between import ARROWS, PUSHES, Film
@@ -287,7 +288,9 @@ class Viewer:
             words.append(f"arrows of {ARROW * stage.framing.size:.2g} m for {stage.strong:.3g} N")
         if stage.meshes.skipped:
             name, reason = next(iter(stage.meshes.skipped.items()))
-            words.append(f"{len(stage.meshes.skipped)} meshes are not drawn, such as {name}: {reason}")
+            words.append(
+                f"{plural(len(stage.meshes.skipped), 'mesh is', 'meshes are')} not drawn, such as {name}: {reason}"
+            )
         return "  \n".join(words)
 
 

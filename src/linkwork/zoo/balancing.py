@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.constraints import WORLD
@@ -20,6 +21,7 @@ HEIGHT = 0.7
 """Of the middle of the plate in the pose ``"assembled"``, in meters."""
 
 
+@converted
 def ball_on_stewart(
     radius: float = 0.04,
     mass: float = 0.2,
@@ -52,7 +54,7 @@ def ball_on_stewart(
         dampers[platform.v_index(f"leg{k}")] = damping
     level = stewart_pose(platform, (0.0, 0.0, HEIGHT))
     build = Builder("ball on a Stewart platform").add_mechanism(platform.with_parameters(damping=dampers))
-    shell = 2 / 3 * mass * radius**2
+    shell = 2 / 3 * mass * (radius * radius)
     build.body("ball", Inertia(mass, (0, 0, 0), ((shell, 0, 0), (0, shell, 0), (0, 0, shell))))
     build.joint("ball", Free(), WORLD, "ball")
     build.shape("platform", Box(PLATE)).shape("ball", Sphere(radius))

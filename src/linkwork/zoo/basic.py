@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linkwork.conversions import converted
+from linkwork.errors import InputError
+from linkwork.inputs import random_generator
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.inertia import Inertia
@@ -14,6 +17,7 @@ from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic, Revol
 from linkwork.model.placement import Placement
 
 
+@converted
 def pendulum(links: int = 1, length: float = 1.0, mass: float = 1.0) -> Mechanism:
     """A planar pendulum of equal rods, turning about y, hanging at rest.
 
@@ -33,6 +37,7 @@ def pendulum(links: int = 1, length: float = 1.0, mass: float = 1.0) -> Mechanis
     return build.build()
 
 
+@converted
 def serial_chain(links: int, seed: int = 0) -> Mechanism:
     """A chain of revolute joints about changing coordinate axes, links of random inertia.
 
@@ -40,7 +45,7 @@ def serial_chain(links: int, seed: int = 0) -> Mechanism:
         links: How many links.
         seed: Of the random inertias.
     """
-    rng = np.random.default_rng(seed)
+    rng = random_generator(seed)
     build = Builder(f"chain of {links}")
     parent = "world"
     for k in range(links):
@@ -52,6 +57,7 @@ def serial_chain(links: int, seed: int = 0) -> Mechanism:
     return build.build()
 
 
+@converted
 def humanoid() -> Mechanism:
     """A floating humanoid of about 80 kg: legs of six joints, arms of seven, a waist of three, a neck of two."""
     build = Builder("humanoid")
@@ -95,6 +101,7 @@ def _limb(
         parent = body
 
 
+@converted
 def random_tree(seed: int, bodies: int = 8, kinds: str = "rphusSf", armature: bool = True) -> Mechanism:
     """A random mechanism over all joint types, hanging on the world by one or several joints.
 
@@ -104,7 +111,9 @@ def random_tree(seed: int, bodies: int = 8, kinds: str = "rphusSf", armature: bo
         kinds: Joint types to draw from: r revolute, p prismatic, h helical, u universal, s spherical, S planar, f free.
         armature: Whether some joints have armature.
     """
-    rng = np.random.default_rng(seed)
+    if not kinds:
+        raise InputError("kinds is empty, needs some of r, p, h, u, s, S, f")
+    rng = random_generator(seed)
     build = Builder(f"random tree {seed}")
     names = ["world"]
     for k in range(bodies):
@@ -143,25 +152,29 @@ def _random_joint(rng: np.random.Generator, kind: str) -> Joint:
             return Planar()
         case "f":
             return Free()
-    raise ValueError(f"joint kind '{kind}' is none of r, p, h, u, s, S, f")
+    raise InputError(f"joint kind '{kind}' is none of r, p, h, u, s, S, f")
 
 
+@converted
 def random_direction(rng: np.random.Generator) -> Floats:
     """A random unit vector.
 
     Args:
         rng: Generator of random numbers.
     """
+    rng = random_generator(rng)
     x = rng.normal(size=3)
     return x / np.linalg.norm(x)
 
 
+@converted
 def random_placement(rng: np.random.Generator) -> Placement:
     """A random offset; half of the time a random rotation, else none or quarter turns.
 
     Args:
         rng: Generator of random numbers.
     """
+    rng = random_generator(rng)
     position = rng.uniform(-0.5, 0.5, 3) * (rng.random(3) < 0.7)
     if rng.random() < 0.5:
         x, y, z, w = rng.normal(size=4)
@@ -170,12 +183,14 @@ def random_placement(rng: np.random.Generator) -> Placement:
     return Placement.rpy(roll, pitch, yaw, position)
 
 
+@converted
 def random_inertia(rng: np.random.Generator) -> Inertia:
     """The inertia of random point masses, so that it is physically consistent.
 
     Args:
         rng: Generator of random numbers.
     """
+    rng = random_generator(rng)
     points = rng.uniform(-0.3, 0.3, (6, 3))
     masses = rng.uniform(0.1, 0.5, 6)
     mass = float(masses.sum())

@@ -13,7 +13,9 @@ from math import cos, sin
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
+from linkwork.inputs import float_array
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats, VectorLike
 from linkwork.model.contacts import ContactShape
@@ -27,6 +29,7 @@ FACE = 4
 """Contact points of two faces."""
 
 
+@converted
 def boxes(
     count: int = 10,
     masses: float | Sequence[float] | Floats = 1.0,
@@ -52,6 +55,7 @@ def boxes(
     return scene.finish()
 
 
+@converted
 def sliding_box(size: float | VectorLike = 0.2, mass: float = 1.0, friction: float = 0.5) -> Mechanism:
     """A box on level ground, to be pushed: it slides by ``v² / (2 friction g)`` if it does not tip.
 
@@ -63,6 +67,7 @@ def sliding_box(size: float | VectorLike = 0.2, mass: float = 1.0, friction: flo
     return boxes(1, mass, size, friction)
 
 
+@converted
 def boxes_on_slope(
     angle: float = 0.4,
     friction: float | Sequence[float] = (0.3, 0.5),
@@ -80,7 +85,7 @@ def boxes_on_slope(
         mass: Of each box, in kilograms.
     """
     edges, slope = box_size(size), turn("y", angle)
-    coefficients = [float(mu) for mu in np.atleast_1d(np.asarray(friction, dtype=np.float64))]
+    coefficients = float_array(friction, "friction").reshape(-1).tolist()
     scene = ContactScene(f"boxes on a slope of {angle:g} rad")
     ground = scene.ground(slope)
     for k, mu in enumerate(coefficients):
@@ -89,6 +94,7 @@ def boxes_on_slope(
     return scene.finish()
 
 
+@converted
 def box_pyramid(
     layers: int = 10,
     ridge: int = 1,
@@ -135,6 +141,7 @@ def box_pyramid(
     return scene.finish()
 
 
+@converted
 def dominoes(
     count: int = 10,
     size: VectorLike = (0.0075, 0.024, 0.048),
@@ -174,6 +181,7 @@ def dominoes(
     return scene.finish()
 
 
+@converted
 def card_house(
     levels: int = 3,
     size: VectorLike = (0.001, 0.063, 0.088),

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.model import lie
@@ -36,7 +37,7 @@ from linkwork.model.constraints import (
 )
 from linkwork.model.placement import Placement
 from linkwork.zoo.basic import random_direction, random_placement, random_tree
-from linkwork.zoo.places import ASSEMBLED, placements, turn
+from linkwork.zoo.places import ASSEMBLED, at_least, placements, turn
 
 Rng = np.random.Generator
 
@@ -59,6 +60,7 @@ class _Scene:
         ]
 
 
+@converted
 def random_loops(
     seed: int,
     bodies: int = 8,
@@ -82,6 +84,10 @@ def random_loops(
         armature: Whether some joints have armature.
     """
     chosen = list(LOOP_KINDS if constraints is None else constraints)
+    at_least(bodies, 1, "bodies")
+    at_least(loops, 0, "loops")
+    if not chosen:
+        raise InputError(f"constraints is empty, needs some of {', '.join(LOOP_KINDS)}")
     for name in chosen:
         if name not in LOOP_KINDS:
             raise InputError(f"constraint '{name}' is none of {', '.join(LOOP_KINDS)}")

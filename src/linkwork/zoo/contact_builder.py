@@ -13,6 +13,7 @@ from math import sqrt
 import numpy as np
 
 from linkwork.errors import InputError
+from linkwork.inputs import finite_floats, plural
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import Floats, VectorLike, finite_array
 from linkwork.model.constraints import WORLD
@@ -85,10 +86,10 @@ def floating(where: Placement) -> Floats:
 
 def per_body(values: float | Sequence[float] | Floats, count: int, what: str) -> list[float]:
     """One positive number for each body, from one for all or a sequence."""
-    found = [float(value) for value in np.atleast_1d(np.asarray(values, dtype=np.float64)).reshape(-1)]
-    found = found * count if np.ndim(values) == 0 else found
+    array = finite_floats(values, what)
+    found = array.reshape(-1).tolist() * (1 if array.ndim else count)
     if len(found) != count:
-        raise InputError(f"{what} has {len(found)} numbers, needs one, or one for each of {count}")
+        raise InputError(f"{what} has {plural(len(found), 'number')}, needs one, or one for each of {count}")
     return [above_zero(value, what) for value in found]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import product
 from math import cos, sin
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.constraints import WORLD, Point
@@ -20,6 +21,7 @@ from linkwork.zoo.places import ASSEMBLED, at_least
 Vector = tuple[float, float, float]
 
 
+@converted
 def swimmer(links: int = 3, length: float = 0.2, mass: float = 0.3) -> Mechanism:
     """A planar swimmer on the ground: two contact points under each link (**delassus** Fig. 2a).
 
@@ -54,6 +56,7 @@ def swimmer(links: int = 3, length: float = 0.2, mass: float = 0.3) -> Mechanism
     return build.pose(ASSEMBLED, pose).build()
 
 
+@converted
 def stack(boxes: int = 30, size: float = 0.2, mass: float = 1.0) -> Mechanism:
     """Boxes on top of each other, the lowest on the ground (**delassus** Table I).
 
@@ -73,6 +76,7 @@ def stack(boxes: int = 30, size: float = 0.2, mass: float = 1.0) -> Mechanism:
     return build.build()
 
 
+@converted
 def pyramid(layers: int = 4, size: float = 0.2, gap: float = 0.02, mass: float = 1.0) -> Mechanism:
     """A square pyramid of boxes, each standing on four of the layer below or on the ground (**delassus** Table I).
 

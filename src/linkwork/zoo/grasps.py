@@ -10,6 +10,7 @@ from math import atan2, pi
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.mechanism.joint_options import JointOptions
@@ -32,6 +33,7 @@ PALM, PROXIMAL, DISTAL, TIP = (0.06, 0.12), 0.08, 0.07, 0.01
 fingertips."""
 
 
+@converted
 def pinched_capsule(
     force: float = 30.0,
     friction: float = 0.7,
@@ -69,6 +71,7 @@ def pinched_capsule(
     return scene.finish()
 
 
+@converted
 def hand_and_cube(
     force: float = 5.0,
     friction: float = 0.8,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.mechanism.joint_options import JointOptions
@@ -31,6 +32,7 @@ of the foot. It moves up and down by 0.17 m within 2 cm of a vertical line."""
 TRUNK = (0.2, 0.12, 0.08)
 
 
+@converted
 def hopper(
     angle: float = -0.785,
     friction: float = 0.8,

@@ -13,6 +13,7 @@ from itertools import product
 from math import pi
 from typing import NamedTuple
 
+from linkwork.conversions import converted
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
@@ -71,6 +72,7 @@ DEPTH = 0.07
 """Meters: from the middle of torso and pelvis to the back; also the radius of the head."""
 
 
+@converted
 def small_humanoid() -> Mechanism:
     """A floating humanoid of 35 kg and 1.3 m like Unitree's G1: 29 revolute joints, 35 velocities.
 
@@ -116,6 +118,7 @@ def _soles() -> list[Ball]:
     return [ball for side, _ in SIDES for ball in (*_heel(side), *_sole(side, 0.12, 0.03))]
 
 
+@converted
 def humanoid_standing(joint_friction: bool = False) -> Mechanism:
     """The small humanoid on its feet, four corners each: 24 rows, 53 with joint friction (**delassus** Table I).
 
@@ -127,6 +130,7 @@ def humanoid_standing(joint_friction: bool = False) -> Mechanism:
     return resting(robot, q, lowest_points(robot, q, _soles()), joint_friction=joint_friction, name="humanoid standing")
 
 
+@converted
 def humanoid_fallen(joint_friction: bool = False) -> Mechanism:
     """The small humanoid on its back: 23 contacts and 69 rows, with joint friction 24 and 101 (**delassus** Table I).
 

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from linkwork.conversions import converted, text
 from linkwork.errors import InputError
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import Floats
@@ -85,8 +86,8 @@ def meeting(p: Floats, r: float, q: Floats, s: float, left: bool = True) -> Floa
     distance = float(np.hypot(*d))
     if not abs(r - s) <= distance <= r + s or distance == 0:
         return None
-    along = (r**2 - s**2 + distance**2) / (2 * distance)
-    across = np.sqrt(max(r**2 - along**2, 0.0)) * (1 if left else -1)
+    along = (r * r - s * s + distance * distance) / (2 * distance)
+    across = np.sqrt(max(r * r - along * along, 0.0)) * (1 if left else -1)
     found: Floats = p + (along * d + across * np.array([-d[1], d[0]])) / distance
     return found
 
@@ -136,6 +137,7 @@ def _needed(point: Floats | None, what: str) -> Floats:
     return point
 
 
+@converted
 def four_bar(
     closure: Closure | Literal["weld", "rod"] = "hinge",
     ground: float = 0.5,
@@ -177,7 +179,7 @@ def four_bar(
         "C": Pin("C", "C", "coupler", "rocker", closes=True),
     }
     extra: list[Pair] = []
-    if closure == "weld":
+    if text(closure, "closure") == "weld":
         half = coupler / 2
         bars["coupler"] = Bar({"B": (0, 0), "M": (half, 0)}, along)
         bars["coupler_end"] = Bar({"C": (0, 0), "M": (-half, 0)}, along)
@@ -192,6 +194,7 @@ def four_bar(
     return build.constrain(*extra).build()
 
 
+@converted
 def five_bar(
     closure: Closure = "hinge",
     ground: float = 0.3,
@@ -230,6 +233,7 @@ def five_bar(
     return build.frame("tip", on="left_coupler", at=(coupler, 0.0, 0.0)).build()
 
 
+@converted
 def slider_crank(
     closure: Closure = "hinge", crank: float = 0.1, rod: float = 0.35, offset: float = 0.03, angle: float = 1.0
 ) -> Mechanism:
@@ -257,6 +261,7 @@ def slider_crank(
     return build.pose(ASSEMBLED, pose).build()
 
 
+@converted
 def four_bar_cart_pole(
     closure: Closure = "hinge",
     ground: float = 0.12,
@@ -296,6 +301,7 @@ def four_bar_cart_pole(
     return build.build()
 
 
+@converted
 def watt(closure: Closure = "hinge", angle: float = 1.0) -> Mechanism:
     """Watt's six-bar chain: a four-bar A B C D whose coupler and rocker reach on to E and F, and bars from there to G.
 
@@ -347,6 +353,7 @@ HOLY_NUMBERS = {
 """Theo Jansen's: lengths of the bars of his leg."""
 
 
+@converted
 def jansen(closure: Closure = "hinge", angle: float = 1.0, scale: float = 0.01) -> Mechanism:
     """Theo Jansen's leg: a crank, two triangles and four bars, ten pins, three loops; one degree of freedom.
 

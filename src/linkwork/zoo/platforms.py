@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import Floats, VectorLike
@@ -30,6 +31,7 @@ SIDES = ("left", "right")
 # Stewart platform ------------------------------------------------------------------------------------
 
 
+@converted
 def stewart(
     foot: Foot = "universal",
     head: Head = "spherical",
@@ -85,6 +87,7 @@ def stewart(
     return replace(robot, poses={ASSEMBLED: stewart_pose(robot, where)})
 
 
+@converted
 def stewart_pose(robot: Mechanism, placement: PlacementLike) -> Floats:
     """The configuration of a `stewart` platform whose platform is at ``placement``, ``(nq,)``: closed form.
 
@@ -122,6 +125,7 @@ def universal_angles(d: VectorLike) -> Floats:
 # Delta robot -----------------------------------------------------------------------------------------
 
 
+@converted
 def delta(
     rods: Rods = "universal",
     base: float = 0.2,
@@ -174,6 +178,7 @@ def delta(
     return replace(robot, poses={ASSEMBLED: delta_pose(robot, tool)})
 
 
+@converted
 def delta_pose(robot: Mechanism, tool: VectorLike) -> Floats:
     """The configuration of a `delta` robot whose platform is at ``tool``, ``(nq,)``: closed form, elbows outwards.
 

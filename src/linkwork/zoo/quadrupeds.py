@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
+from linkwork.conversions import converted
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.constraints import WORLD
 from linkwork.model.inertia import Inertia
@@ -33,6 +34,7 @@ FOOT = 0.022
 """Meters: the trunk's edges, the length of thighs and of shins, and the radius of feet and knees."""
 
 
+@converted
 def quadruped() -> Mechanism:
     """A floating quadruped of 15 kg like Unitree's Go2: a trunk of 6.9 kg, legs of three joints, 18 velocities.
 
@@ -72,6 +74,7 @@ def _knee(leg: str) -> Ball:
     return Ball(f"{leg}_thigh", (0.0, 0.0, -SHANK), FOOT)
 
 
+@converted
 def quadruped_standing(joint_friction: bool = False) -> Mechanism:
     """The quadruped on its four feet: 4 contacts and 12 rows, 24 with joint friction (**delassus** Table I).
 
@@ -84,6 +87,7 @@ def quadruped_standing(joint_friction: bool = False) -> Mechanism:
     return resting(robot, q, contacts, joint_friction=joint_friction, name="quadruped standing")
 
 
+@converted
 def quadruped_fallen(joint_friction: bool = False) -> Mechanism:
     """The quadruped on its belly: 9 contacts and 27 rows, with joint friction 10 and 42 (**delassus** Table I).
 

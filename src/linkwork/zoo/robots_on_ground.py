@@ -13,9 +13,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
+from linkwork.inputs import items
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
+from linkwork.model.checks import check_all
 from linkwork.model.constraints import WORLD, Constraint, PlaneOnPlane, PointOnPlane
 from linkwork.model.contacts import ContactShape
 from linkwork.model.placement import Placement
@@ -33,6 +36,7 @@ GO2_FOOT = Sphere(0.022)
 """The feet of ``digit-v3.xml`` and of ``go2.urdf``, the latter a mesh there."""
 
 
+@converted
 def on_ground(
     robot: Mechanism,
     feet: Sequence[ContactShape],
@@ -55,6 +59,10 @@ def on_ground(
         slots: Contact points of each pair; by default what shapes need.
         name: Of the new mechanism; by default that of the robot with "on the ground".
     """
+    feet = items(feet, "feet", "a list of ContactShape")
+    check_all(feet, ContactShape, "a ContactShape")
+    if not feet:
+        raise InputError("feet is empty, needs at least one ContactShape")
     near = robot.neutral() if q is None else robot.normalize(q)
     if near.shape != (robot.nq,):
         raise InputError(f"q has shape {near.shape}, needs ({robot.nq},): one configuration")
@@ -69,6 +77,7 @@ def on_ground(
     return replace(placed, name=titled, shapes=drawn, poses={**robot.poses, ASSEMBLED: stands})
 
 
+@converted
 def cassie_on_ground(robot: Mechanism, feet: Literal["box", "capsule"] = "box", *, friction: float = 0.8) -> Mechanism:
     """Cassie on both feet, near its pose ``"home"``.
 
@@ -92,6 +101,7 @@ def cassie_on_ground(robot: Mechanism, feet: Literal["box", "capsule"] = "box", 
     return on_ground(robot, shapes, robot.poses["home"], friction=friction, slots=4 if feet == "box" else 2)
 
 
+@converted
 def digit_on_ground(robot: Mechanism, *, friction: float = 0.7) -> Mechanism:
     """Digit on both feet, which are boxes with 4 contact points each.
 
@@ -106,6 +116,7 @@ def digit_on_ground(robot: Mechanism, *, friction: float = 0.7) -> Mechanism:
     return on_ground(robot, shapes, friction=friction, slots=4)
 
 
+@converted
 def go2_on_ground(robot: Mechanism, *, friction: float = 0.8, bend: Mapping[str, float] | None = None) -> Mechanism:
     """Unitree's Go2 on its four feet, which are balls.
 

@@ -8,10 +8,11 @@ set for those scenes that start in motion.
 from __future__ import annotations
 
 from itertools import pairwise
-from math import atan, cos, pi, sin
+from math import atan, cos, isfinite, pi, sin
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import VectorLike, finite_array
@@ -27,6 +28,7 @@ RAISED = "raised"
 """The pose of `newtons_cradle` in which the first ball is raised."""
 
 
+@converted
 def bouncing_ball(
     restitution: float = 0.8, height: float = 1.0, *, radius: float = 0.1, mass: float = 1.0, friction: float = 0.5
 ) -> Mechanism:
@@ -45,6 +47,7 @@ def bouncing_ball(
     return scene.finish()
 
 
+@converted
 def rolling_sphere(angle: float = 0.0, friction: float = 0.5, *, radius: float = 0.1, mass: float = 1.0) -> Mechanism:
     """A ball on the ground or on a slope that goes down along x.
 
@@ -63,6 +66,7 @@ def rolling_sphere(angle: float = 0.0, friction: float = 0.5, *, radius: float =
     return scene.finish()
 
 
+@converted
 def spinning_disc(
     tilt: float = 0.0, friction: float = 0.3, *, radius: float = 0.1, thickness: float = 0.02, mass: float = 1.0
 ) -> Mechanism:
@@ -84,6 +88,7 @@ def spinning_disc(
     return scene.finish()
 
 
+@converted
 def spinning_top(
     tilt: float = 0.2, friction: float = 0.3, *, radius: float = 0.03, height: float = 0.03, mass: float = 0.1
 ) -> Mechanism:
@@ -100,7 +105,7 @@ def spinning_top(
         mass: Of the disc, in kilograms; the stem has a twentieth of it.
     """
     tip, thickness, stem = 0.1 * radius, 0.3 * radius, 2.5 * height
-    if not height * cos(tilt) - radius * sin(tilt) - thickness / 2 * cos(tilt) > -tip:
+    if not isfinite(tilt) or not height * cos(tilt) - radius * sin(tilt) - thickness / 2 * cos(tilt) > -tip:
         raise InputError(f"tilt is {tilt:g} rad: the disc would be in the ground; try a smaller one")
     scene, center = ContactScene("spinning top", friction), Placement((0.0, 0.0, height))
     low, high = ((0.0, 0.0, height + sign * thickness / 2) for sign in (-1, 1))
@@ -113,6 +118,7 @@ def spinning_top(
     return scene.finish()
 
 
+@converted
 def rattleback(
     radii: VectorLike = (0.2, 0.03, 0.02),
     friction: float = 1.0,
@@ -144,6 +150,7 @@ def rattleback(
     return scene.finish()
 
 
+@converted
 def painleve_rod(
     friction: float = 2.0, angle: float = atan(2.0), *, length: float = 1.0, radius: float = 0.005, mass: float = 1.0
 ) -> Mechanism:
@@ -170,6 +177,7 @@ def painleve_rod(
     return scene.finish()
 
 
+@converted
 def newtons_cradle(
     balls: int = 5,
     restitution: float = 1.0,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
@@ -30,6 +31,7 @@ HIP_LIMITS, KNEE_LIMITS = (-0.6, 1.8), (-2.3, -0.45)
 """Radians. Crank and rod are not in line within these, nor are rod and lever."""
 
 
+@converted
 def running_hopper(
     hip: float = 0.62,
     knee: float = -1.3,

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.model.constraints import WORLD
@@ -24,6 +25,7 @@ Tips = Literal["hub", "path", "ring"]
 # loops ------------------------------------------------------------------------------------------------
 
 
+@converted
 def single_loop(links: int, floating: bool = True) -> Mechanism:
     """A cycle of ``links`` links, the last welded to the first by 6 rows (**loops** Fig. 6a).
 
@@ -41,6 +43,7 @@ def single_loop(links: int, floating: bool = True) -> Mechanism:
     return sketch.finish()
 
 
+@converted
 def chain_of_loops(loops: int, links: int = 7, floating: bool = True) -> Mechanism:
     """``loops`` loops in a row, each of seven links and closed by a weld (**loops** Fig. 7a).
 
@@ -64,6 +67,7 @@ def chain_of_loops(loops: int, links: int = 7, floating: bool = True) -> Mechani
     return sketch.finish()
 
 
+@converted
 def coupled_loops(loops: int, spacing: int = 4, floating: bool = True) -> Mechanism:
     """The worst case: every loop has joints in common with every other (**loops** Fig. 8a).
 
@@ -87,6 +91,7 @@ def coupled_loops(loops: int, spacing: int = 4, floating: bool = True) -> Mechan
     return sketch.finish()
 
 
+@converted
 def star_of_loops(branches: int, links: int = 7, tips: Tips = "hub", floating: bool = True) -> Mechanism:
     """Branches from one link whose tips are welded to each other: favors LCABA over proxBBO (**loops** Fig. 9a).
 
@@ -121,6 +126,7 @@ def star_of_loops(branches: int, links: int = 7, tips: Tips = "hub", floating: b
 # lqr --------------------------------------------------------------------------------------------------
 
 
+@converted
 def held_chain(links: int) -> Mechanism:
     """A chain on the world whose last link is held there too, by 6 rows (**lqr** Fig. 4a: 6 to 100 revolute joints).
 
@@ -134,6 +140,7 @@ def held_chain(links: int) -> Mechanism:
     return sketch.finish()
 
 
+@converted
 def ladder(rungs: int, links: int = 7, segment: int = 3) -> Mechanism:
     """Rungs of seven links on a stile with three links from rung to rung; their far ends are held (**lqr** Fig. 4b).
 
@@ -157,6 +164,7 @@ def ladder(rungs: int, links: int = 7, segment: int = 3) -> Mechanism:
     return sketch.finish()
 
 
+@converted
 def stalk(stem: int, branches: int, links: int = 7, floating: bool = True) -> Mechanism:
     """A long stem with ``branches`` chains of seven links at both ends, every tip held by 6 rows (**lqr** Fig. 2e).
 

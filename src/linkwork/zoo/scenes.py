@@ -9,6 +9,7 @@ from math import atan2, hypot, pi
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism, compose
 from linkwork.model.arrays import Floats
@@ -40,6 +41,7 @@ HEEL = 0.02
 """Half the width of a heel."""
 
 
+@converted
 def robots_on_pyramid(robots: int = 3) -> Mechanism:
     """Small humanoids that have fallen onto the pyramid of boxes, each on a side of it (**delassus** Table I).
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.inputs import real_array
 from linkwork.mechanism import Mechanism
@@ -37,6 +38,7 @@ STANDING = "standing"
 SIDES = (("left", 1.0), ("right", -1.0))
 
 
+@converted
 def resting(
     robot: Mechanism,
     q: npt.ArrayLike,

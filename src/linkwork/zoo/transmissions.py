@@ -13,17 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.conversions import converted
 from linkwork.errors import InputError, ModelError
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.constraints import WORLD, Belt, Constraint, FunctionCoupling, Gear
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Revolute
-from linkwork.zoo.places import ASSEMBLED
+from linkwork.zoo.places import ASSEMBLED, at_least
 
 LENGTH = 0.3
 """Meters: a link of the chains."""
 
 
+@converted
 def geared_chain(links: int = 12, ratio: float = 6.0, rotor_mass: float = 0.2) -> Mechanism:
     """A chain of links, each turned through a gear by a rotor on the link before (**clusters** Fig. 8e).
 
@@ -37,6 +39,7 @@ def geared_chain(links: int = 12, ratio: float = 6.0, rotor_mass: float = 0.2) -
     return _chain(f"geared chain of {links}", links, 1, ratio, 1.0, rotor_mass)
 
 
+@converted
 def belt_chain(
     links: int = 12, group: int = 2, ratio: float = 6.0, belt: float = 1.0, rotor_mass: float = 0.2
 ) -> Mechanism:
@@ -53,6 +56,7 @@ def belt_chain(
         belt: Ratio of the belt's wheels.
         rotor_mass: Of each rotor, in kilograms.
     """
+    at_least(group, 1, "group")
     if links % group:
         raise InputError(f"{links} links are no whole number of groups of {group}")
     return _chain(f"belt chain of {links}", links, group, ratio, belt, rotor_mass)
@@ -77,7 +81,7 @@ def _chain(name: str, links: int, group: int, ratio: float, belt: float, rotor_m
         for k in range(start, start + group):
             build.body(f"rotor{k}", Inertia.box(rotor_mass, (0.04, 0.05, 0.06)))
             build.joint(f"rotor{k}", Revolute(axis), carrier, f"rotor{k}", top, actuated=True, independent=False)
-            over = {f"joint{j}": ratio * belt ** (j - start + 1) for j in range(start, k + 1)}
+            over = {f"joint{j}": ratio * float(np.float64(belt) ** (j - start + 1)) for j in range(start, k + 1)}
             if group == 1:
                 build.constrain(Gear(f"rotor{k}", f"joint{k}", ratio, name=f"gear{k}"))
             else:
@@ -114,6 +118,7 @@ CRANK_ANGLE = 493 * np.pi / 1500
 LEVER_ANGLE = 11 * np.pi / 30
 
 
+@converted
 def tello(robot: Mechanism) -> Mechanism:
     """UIUC's Tello with the transmissions that its model files leave out (**clusters** Figs. 1b, 8b).
 

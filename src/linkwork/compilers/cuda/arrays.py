@@ -22,7 +22,9 @@ import numpy.typing as npt
 
 from linkwork.compilers.cuda import dlpack
 from linkwork.compilers.cuda.driver import Device, Memory, device, driver
+from linkwork.conversions import converted_but
 from linkwork.errors import InputError
+from linkwork.inputs import real_array
 
 CUDA = 2
 """DLPack's number of devices of NVIDIA."""
@@ -401,6 +403,7 @@ def ordered(where: Device, before: int, after: int) -> None:
 _device = device
 
 
+@converted_but("array")
 def to_device(array: npt.ArrayLike, dtype: str | None = None, device: int = 0) -> DeviceArray:
     """A NumPy array as an array on a GPU, for evaluators on ``"cuda"`` where no framework is used.
 
@@ -411,9 +414,11 @@ def to_device(array: npt.ArrayLike, dtype: str | None = None, device: int = 0) -
         dtype: Type of the numbers there; by default that of the array.
         device: Number of the GPU.
     """
-    given = np.asarray(array, dtype=dtype)
-    if given.dtype.kind != "f":
-        given = given.astype(np.float64)
+    given = real_array(array, "array")
+    if dtype not in (None, "float64", "float32"):
+        raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
+    if dtype is not None or given.dtype.kind != "f":
+        given = given.astype(dtype or "float64")
     fortran = given.flags.f_contiguous and not given.flags.c_contiguous
     strides = tuple(s // given.itemsize for s in given.strides) if fortran else None
     made = DeviceArray(given.shape, given.dtype.name, device, strides)

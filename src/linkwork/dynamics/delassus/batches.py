@@ -14,7 +14,7 @@ import numpy.typing as npt
 from linkwork.compilers.program import Program
 from linkwork.dynamics.operational import OperationalInertia
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import DelassusMethod, real_array
+from linkwork.inputs import LARGEST, DelassusMethod, plural, real_array
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import efpa, osim
 from linkwork.kernels.algorithm import Algorithm
@@ -194,7 +194,7 @@ def row_dampings(robot: Model, damping: npt.ArrayLike) -> Array:
     if R.ndim == 0:
         return np.full(robot.nc, float(R))
     if R.shape[-1] != robot.nc:
-        raise InputError(f"damping has {R.shape[-1]} numbers, the operator has {robot.nc} rows")
+        raise InputError(f"damping has {plural(R.shape[-1], 'number')}, the operator {plural(robot.nc, 'row')}")
     return R
 
 
@@ -202,6 +202,6 @@ def settings(refine: bool | int) -> Array:
     """Those of the damped inverse's text: steps of refinement if they seem to be needed, none, or so many."""
     if refine is True:
         return np.array([REFINED, MOST_REFINEMENTS])
-    if not isinstance(refine, int) or refine < 0:
+    if not isinstance(refine, int) or not 0 <= refine <= LARGEST:
         raise InputError(f"refine is {refine!r}, needs True, False or a number of steps")
     return np.array([0.0, 1.0 + refine])

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.conversions import converted
 from linkwork.dynamics.delassus.family import Delassus, enabled_part
 from linkwork.dynamics.delassus.operators import DelassusOperator, MatrixFree
 from linkwork.errors import InputError
-from linkwork.inputs import count, real_array
+from linkwork.inputs import count, finite_floats, real_array, shown
 from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD, Pair, Point
 from linkwork.model.model import Model
@@ -59,6 +60,7 @@ class Contacts:
         known: How many sets of touching bodies are kept.
     """
 
+    @converted
     def __init__(self, robot: Model, known: int = KNOWN) -> None:
         check_robot(robot)
         self.robot = enabled_part(robot)
@@ -81,7 +83,9 @@ class Contacts:
             axes: Rotations, ``(k, 3, 3)``, their columns the directions of each contact's rows in the world; by default
                 the world's axes.
         """
-        plan = self._plan(bodies)
+        plan, q = self._plan(bodies), finite_floats(q, "q")
+        if q.ndim != 1:
+            raise InputError(f"q has shape {q.shape}, needs ({self.robot.nq},): one configuration")
         n = len(bodies)
         where = _floats(points, "points", (n, 3))
         if axes is None:
@@ -122,7 +126,10 @@ class Contacts:
         return tuple(pairs)
 
     def _plan(self, bodies: Sequence[tuple[str, str]]) -> _Plan:
-        given = tuple(bodies)
+        try:
+            given = tuple(bodies)
+        except Exception:  # what cannot be iterated
+            raise InputError(f"bodies is {shown(bodies)}, needs pairs of names of bodies") from None
         try:
             known = self._plans.get(given)
         except TypeError:  # lists, or what is no name: see below

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.cache_lines import cache_lines
+from linkwork.conversions import converted_but
 from linkwork.dynamics.delassus.batches import METHODS, ClusterMatrix, Inverse, InverseMatrix, Matrix, Product, settings
 from linkwork.dynamics.delassus.memory import Pool
 from linkwork.dynamics.delassus.operators import DelassusOperator, Explicit, MatrixFree
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import DelassusMethod, real_array
+from linkwork.inputs import DelassusMethod, among, items, plural, shown
 from linkwork.kernels import delassus as texts
 from linkwork.kernels import osim
 from linkwork.model.checks import check_robot
@@ -56,6 +57,7 @@ class Delassus:
         moving: Arrays of the plan that operators change, for `Contacts`.
     """
 
+    @converted_but("rows")
     def __init__(
         self,
         robot: Model,
@@ -66,10 +68,11 @@ class Delassus:
     ) -> None:
         check_robot(robot)
         if not isinstance(method, str) or method not in METHODS:
-            raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
+            raise InputError(f"no method {shown(method)}{among(method, METHODS)}")
         if rows is not None:
             rows = [rows] if isinstance(rows, str) else rows
-            if not isinstance(rows, Collection) or not all(isinstance(name, str) for name in rows):
+            rows = items(rows, "rows", "names of constraints")
+            if not all(isinstance(name, str) for name in rows):
                 raise InputError(f"rows are names of constraints; found {rows!r}")
             for name in rows:
                 robot.row_slice(name)
@@ -184,7 +187,9 @@ class Delassus:
         Args:
             q: Configuration, ``(nq,)``; by default the neutral one.
         """
-        pose = self.robot.neutral() if q is None else real_array(q, "q")
+        pose = self.robot.neutral() if q is None else self.robot.normalize(q)
+        if pose.ndim != 1:
+            raise InputError(f"q has shape {pose.shape}, needs ({self.robot.nq},): one configuration")
         rows, still = np.ones(self.robot.nc), np.zeros(self.robot.nv)
         return {
             "operator": cache_lines(self.product.program, [pose, rows, still]),
@@ -192,4 +197,4 @@ class Delassus:
         }
 
     def __repr__(self) -> str:
-        return f"<Delassus of '{self.robot.name}', {self.robot.nc} rows, {self.method}>"
+        return f"<Delassus of '{self.robot.name}', {plural(self.robot.nc, 'row')}, {self.method}>"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Number
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from linkwork.errors import InputError
+from linkwork.inputs import real_array
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 
@@ -55,7 +57,72 @@ def finite(x: Array, name: str) -> Array:
     return x
 
 
-class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+def vectors(x: Any, name: str, size: int, most: float = np.inf) -> Array:
+    """``x`` as a vector of so many numbers, or a matrix of such columns; complex ones are taken, as SciPy's are.
+
+    Args:
+        x: What an operator is applied to.
+        name: Of the argument.
+        size: Numbers of a vector.
+        most: Columns that a matrix may have.
+    """
+    plain = type(x) is np.ndarray and x.dtype.kind in "fc"
+    array = x if plain else np.asarray(x) if _is_complex(x) else real_array(x, name)
+    if array.ndim not in (1, 2) or len(array) != size or (array.ndim == 2 and array.shape[1] > most):
+        raise InputError(f"{name} has shape {array.shape}, needs ({size},) or ({size}, {'k' if most > 1 else 1})")
+    return array
+
+
+def _is_complex(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "c" and not np.ma.is_masked(x)
+
+
+class Operator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+    """SciPy's linear operator whose vectors are checked: what is no vector of its size is an `InputError`."""
+
+    def matvec(self, x: Any) -> Array:
+        """The product with a vector."""
+        result: Array = super().matvec(vectors(x, "x", self.shape[1], most=1))
+        return result
+
+    def rmatvec(self, x: Any) -> Array:
+        """The product of the transpose with a vector."""
+        result: Array = super().rmatvec(vectors(x, "x", self.shape[0], most=1))
+        return result
+
+    def matmat(self, X: Any) -> Array:
+        """The product with the columns of a matrix."""
+        if scipy.sparse.issparse(X):
+            return super().matmat(X)  # type: ignore[no-any-return]
+        result: Array = super().matmat(_matrix(X, self.shape[1]))
+        return result
+
+    def rmatmat(self, X: Any) -> Array:
+        """The product of the transpose with the columns of a matrix."""
+        result: Array = super().rmatmat(_matrix(X, self.shape[0]))
+        return result
+
+    def dot(self, x: Any) -> Any:
+        """The product with a vector, a matrix, a number or another operator."""
+        if isinstance(x, Number | scipy.sparse.linalg.LinearOperator) or scipy.sparse.issparse(x):
+            return super().dot(x)
+        x = vectors(x, "x", self.shape[1])
+        return self.matvec(x) if x.ndim == 1 else self.matmat(x)
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, Number):
+            raise InputError(f"x is {other!r}, needs a vector; numbers multiply an operator by *")
+        return self.dot(other)
+
+
+def _matrix(X: Any, size: int) -> Array:
+    array = vectors(X, "X", size)
+    if array.ndim != 2:
+        raise InputError(f"X has shape {array.shape}, needs ({size}, k)")
+    return array
+
+
+class RowOperator(Operator):
     """A symmetric operator on rows; subclasses say how it acts on some vectors, ``(k, nc)``."""
 
     dense = False
@@ -86,7 +153,7 @@ class RowOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
         return 0.5 * (result + result.T)
 
 
-class DerivedOperator(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+class DerivedOperator(Operator):
     """An operator of the same configuration, an attribute of its owner."""
 
     def __init__(

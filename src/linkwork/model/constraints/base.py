@@ -123,16 +123,16 @@ class Constraint:
 
     def _baumgarte(self) -> tuple[float, float]:
         """The gains ``(kp, kd)``, from a time constant where that was given."""
-        if self.gains not in (None, (0.0, 0.0)) and self.time_constant is not None:
+        gains = None if self.gains is None else numbers(self.gains, f"{self}: gains").ravel()
+        if gains is not None and gains.any() and self.time_constant is not None:
             raise self._error("give a time constant or gains, not both")
         if self.time_constant is not None:
-            T = float(numbers(self.time_constant, f"{self}: time constant").mean())
-            if not (np.isfinite(T) and T > 0):
+            T = float(self.time_constant)
+            if not (T > 0 and 0 < T * T < np.inf):
                 raise self._error(f"time constant must be finite and > 0, not {T}")
             return 1 / T**2, 2 / T
-        if self.gains is None:
+        if gains is None:
             return 0.0, 0.0
-        gains = numbers(self.gains, f"{self}: gains").ravel()
         if gains.size != 2 or not (np.isfinite(gains).all() and (gains >= 0).all()):
             raise self._error(f"gains must be (kp, kd), both finite and >= 0, not {self.gains}")
         return float(gains[0]), float(gains[1])

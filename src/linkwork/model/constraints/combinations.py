@@ -9,12 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
+from linkwork.inputs import shown
 from linkwork.model.arrays import Floats, finite, frozen
 from linkwork.model.constraints.base import WORLD, Constraint, Renaming
 from linkwork.model.placement import PlacementLike, as_placement
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Constraint):
     """The center of mass of some bodies stays at a point of the world, along the chosen axes.
@@ -58,6 +61,7 @@ class CenterOfMass(Constraint):
         return {"at": names.world_at * as_placement(self.at), "bodies": bodies}
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class LinearCombination(Constraint):
     """A linear combination of velocities of bodies or frames stays zero: ``sum of matrix @ velocity``.
@@ -73,7 +77,9 @@ class LinearCombination(Constraint):
     reference: Literal["aligned", "local"] = "aligned"
 
     def __post_init__(self) -> None:
-        given = dict(self.matrices).items()
+        if not isinstance(self.matrices, Mapping):
+            raise ModelError(f"LinearCombination: matrices is {shown(self.matrices)}, needs matrices by name")
+        given = self.matrices.items()
         found = {str(place): finite(matrix, f"LinearCombination: the matrix of '{place}'") for place, matrix in given}
         if not found:
             raise ModelError("LinearCombination: matrices names no bodies or frames; give at least one")

@@ -9,7 +9,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
+from linkwork.inputs import plural, shown
 from linkwork.model.arrays import Floats, finite, frozen
 from linkwork.model.constraints.base import Constraint, ConstraintOptions, Renaming
 
@@ -17,6 +19,7 @@ Equation = tuple[tuple["Term", ...], float]
 """The terms of a row, and the value of their sum."""
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class Term:
     """A polynomial of one joint's coordinate: ``sum over k of coefficients[k] (q - origin)^(k + 1)``.
@@ -41,6 +44,7 @@ class Term:
         return sum(c * x ** (k + 1) for k, c in enumerate(self.coefficients))
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class Coupling(Constraint):
     """Constraints on joints: each row is a sum of terms that stays at a value. See the subclasses."""
@@ -69,6 +73,7 @@ class Coupling(Constraint):
         self._settle()
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class JointCoupling(Coupling):
     """A weighted sum of joint coordinates stays at a value: ``JointCoupling({"left": 1, "right": -1})``.
@@ -82,7 +87,7 @@ class JointCoupling(Coupling):
     offset: float = 0.0
 
     def __post_init__(self) -> None:
-        self._set(coefficients={str(joint): float(c) for joint, c in dict(self.coefficients).items()})
+        self._set(coefficients=dict(self.coefficients))
         if not self.coefficients:
             raise ModelError("JointCoupling: coefficients name no joints; give at least one")
         super().__post_init__()
@@ -96,6 +101,7 @@ class JointCoupling(Coupling):
         return {"coefficients": {names.joint(name): c for name, c in self.coefficients.items()}}
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False, init=False)
 class Belt(JointCoupling):
     """A driver coupled by a belt to several joints: ``q_driver = sum of ratio q_driven + offset``.
@@ -115,7 +121,7 @@ class Belt(JointCoupling):
     def __init__(
         self, driver: str, driven: Mapping[str, float], offset: float = 0.0, **options: Unpack[ConstraintOptions]
     ) -> None:
-        ratios = {str(joint): float(ratio) for joint, ratio in dict(driven).items()}
+        ratios = dict(driven)
         if driver in ratios:
             raise ModelError(f"{type(self).__name__}: joint '{driver}' cannot drive itself", subject=driver)
         self._set(driver=driver, driven=ratios)
@@ -126,6 +132,7 @@ class Belt(JointCoupling):
         return {"driver": names.joint(self.driver), "driven": driven}
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False, init=False)
 class Gear(JointCoupling):
     """The driver turns ``ratio`` times as far as the driven joint: ``q_driver = ratio q_driven + offset``.
@@ -156,6 +163,7 @@ class Gear(JointCoupling):
         return {"driver": names.joint(self.driver), "driven": names.joint(self.driven)}
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class PolynomialCoupling(Coupling):
     """One joint follows a polynomial of another: ``q - origin = c0 + c1 x + ... + c4 x^4``, ``x`` that of the other.
@@ -179,7 +187,7 @@ class PolynomialCoupling(Coupling):
     def __post_init__(self) -> None:
         given = tuple(float(c) for c in self.coefficients)
         if not 1 <= len(given) <= 5:
-            raise ModelError(f"PolynomialCoupling: {len(given)} coefficients, needs 1 to 5")
+            raise ModelError(f"PolynomialCoupling: {plural(len(given), 'coefficient')}, needs 1 to 5")
         if self.leader == self.follower:
             raise ModelError(f"PolynomialCoupling: joint '{self.follower}' cannot follow itself")
         self._set(coefficients=given + (0.0,) * (5 - len(given)))
@@ -198,6 +206,7 @@ class PolynomialCoupling(Coupling):
         return {"follower": names.joint(self.follower), "leader": leader}
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class FixedTendonCoupling(Coupling):
     """Polynomials of several joints that sum to a value: two fixed tendons of MJCF, one a polynomial of the other.
@@ -218,6 +227,7 @@ class FixedTendonCoupling(Coupling):
         return {"terms": tuple(replace(term, joint=names.joint(term.joint)) for term in self.terms)}
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class JointLock(Coupling):
     """A joint is locked at a position.
@@ -248,6 +258,7 @@ class JointLock(Coupling):
         return {"joint": names.joint(self.joint)}
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class VelocityCoupling(Coupling):
     """A linear combination of joint velocities stays zero: ``sum of matrix @ velocity``.
@@ -262,7 +273,9 @@ class VelocityCoupling(Coupling):
     matrices: Mapping[str, Sequence[Sequence[float]] | Floats]
 
     def __post_init__(self) -> None:
-        given = dict(self.matrices).items()
+        if not isinstance(self.matrices, Mapping):
+            raise ModelError(f"VelocityCoupling: matrices is {shown(self.matrices)}, needs matrices by name")
+        given = self.matrices.items()
         found = {str(joint): finite(matrix, f"VelocityCoupling: the matrix of '{joint}'") for joint, matrix in given}
         if not found:
             raise ModelError("VelocityCoupling: matrices names no joints; give at least one")

@@ -9,12 +9,15 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
+from linkwork.model.arrays import numbers
 from linkwork.model.constraints.base import ConstraintOptions, Renaming
 from linkwork.model.constraints.couplings import Coupling, Equation, Term
 from linkwork.model.functions import Tape, record
 
 
+@converted_but("gains", "offset")
 @dataclass(frozen=True, eq=False)
 class FunctionCoupling(Coupling):
     """A function of joint coordinates, written in Python, equals a value; each of its results is a row.
@@ -40,7 +43,7 @@ class FunctionCoupling(Coupling):
             raise ModelError(f"{type(self).__name__}: joints {list(names)}, needs at least one, and each once")
         self._set(over=names)
         tape = record(self._residual(), len(names))
-        given = np.array(self.offset, dtype=np.float64)
+        given = numbers(self.offset, f"{type(self).__name__}: offset")
         if given.ndim > 1 or (given.ndim == 1 and given.size != len(tape.outputs)):
             rows = len(tape.outputs)
             raise ModelError(
@@ -69,6 +72,7 @@ class FunctionCoupling(Coupling):
         return {"over": [names.joint(name) for name in self.over]}
 
 
+@converted_but("gains", "offset")
 @dataclass(frozen=True, eq=False, init=False)
 class Follows(FunctionCoupling):
     """One joint follows a function of others: ``q_follower = function(q_leader, ...) + offset``.

@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats, VectorLike, numbers
 from linkwork.model.constraints.base import WORLD, Constraint, Renaming
@@ -53,6 +54,7 @@ def _length(x: object, what: str) -> float:
     return float(found)
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class Pair(Constraint):
     """Constrains the relative motion of two frames, each on a body or on the world.
@@ -110,6 +112,7 @@ class Pair(Constraint):
         return ends
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class Weld(Pair):
     """Two frames coincide. Its force is ``[moment, force]``."""
@@ -118,6 +121,7 @@ class Weld(Pair):
     shifts: ClassVar[int] = MEET
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class Point(Pair):
     """Two origins coincide: a spherical joint that closes a loop."""
@@ -125,6 +129,7 @@ class Point(Pair):
     shifts: ClassVar[int] = MEET
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class Axial(Pair):
     """A pair with an axis.
@@ -153,6 +158,7 @@ def _z_along(axis: Floats) -> Floats:
     return np.eye(3) if np.array_equal(axis, (0.0, 0.0, 1.0)) else aligning_rotation(axis)
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class Hinge(Axial):
     """Rotation about an axis is free: a revolute joint that closes a loop."""
@@ -161,6 +167,7 @@ class Hinge(Axial):
     shifts: ClassVar[int] = MEET
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class Slider(Axial):
     """Translation along an axis is free: a prismatic joint that closes a loop."""
@@ -169,6 +176,7 @@ class Slider(Axial):
     shifts: ClassVar[int] = ON_LINE
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class Cylindrical(Axial):
     """Rotation about an axis and translation along it are free: a cylindrical joint that closes a loop."""
@@ -177,6 +185,7 @@ class Cylindrical(Axial):
     shifts: ClassVar[int] = ON_LINE
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class PlaneOnPlane(Axial):
     """The second frame's plane lies in the first's: a planar joint that closes a loop. ``axis`` is the normal."""
@@ -185,6 +194,7 @@ class PlaneOnPlane(Axial):
     shifts: ClassVar[int] = ON_PLANE
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class PointOnLine(Axial):
     """The second origin stays on the line through the first along its axis."""
@@ -192,6 +202,7 @@ class PointOnLine(Axial):
     shifts: ClassVar[int] = ON_LINE
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class PointOnPlane(Axial):
     """The second origin stays in the plane through the first, normal to its axis."""
@@ -199,6 +210,7 @@ class PointOnPlane(Axial):
     shifts: ClassVar[int] = ON_PLANE
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class Cardan(Pair):
     """A universal joint that closes a loop: an axis of the first stays normal to an axis of the second.
@@ -225,6 +237,7 @@ class Cardan(Pair):
         return first * Placement((0, 0, 0), to_x), second * Placement((0, 0, 0), to_y)
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class Rod(Pair):
     """Two origins stay at a distance. Its error is ``(distance² - length²) / (2 length)``.
@@ -246,6 +259,7 @@ class Rod(Pair):
         return float(self.length)
 
 
+@converted_but("gains", "length", "radius")
 @dataclass(frozen=True, eq=False)
 class Rolling(Axial):
     """A ball (or an upright wheel) about the second origin rolls on a plane of the first, to which ``axis`` is normal.

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
+from linkwork.inputs import plural
 from linkwork.model.arrays import numbers
 from linkwork.model.constraints.base import WORLD, Constraint, Renaming
 from linkwork.model.tendons import Tendon
 
 
+@converted_but("gains")
 @dataclass(frozen=True, eq=False)
 class TendonCoupling(Constraint):
     """The length of a tendon follows a polynomial of another's: ``l - l0 = c0 + c1 x + ... + c4 x^4``, ``x = m - m0``.
@@ -42,7 +45,7 @@ class TendonCoupling(Constraint):
                 raise ModelError(f"TendonCoupling: {tendon!r} is no Tendon")
         given = tuple(numbers(self.coefficients, "TendonCoupling: coefficients").reshape(-1).tolist())
         if not 1 <= len(given) <= 5:
-            raise ModelError(f"TendonCoupling: {len(given)} coefficients, needs 1 to 5")
+            raise ModelError(f"TendonCoupling: {plural(len(given), 'coefficient')}, needs 1 to 5")
         if self.leader is None:
             given = given[:1]
         self._set(

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import real_array
+from linkwork.inputs import rows_of
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.checks import check_robot
@@ -51,7 +51,7 @@ class MujocoMap:
         Args:
             qpos: MuJoCo's configuration, ``(..., nq)``.
         """
-        return _checked(qpos, self.robot.nq, "qpos")[..., self._to_q]
+        return rows_of(qpos, "qpos", (self.robot.nq,))[..., self._to_q]
 
     def to_qpos(self, q: npt.ArrayLike) -> Floats:
         """MuJoCo's ``qpos (..., nq)`` from our ``q (..., nq)``.
@@ -59,7 +59,7 @@ class MujocoMap:
         Args:
             q: Our configuration, ``(..., nq)``.
         """
-        return _checked(q, self.robot.nq, "q")[..., self._to_qpos]
+        return rows_of(q, "q", (self.robot.nq,))[..., self._to_qpos]
 
     def from_qvel(self, q: npt.ArrayLike, qvel: npt.ArrayLike) -> Floats:
         """Our velocity ``(..., nv)`` from MuJoCo's, at our ``q``.
@@ -115,7 +115,7 @@ class MujocoMap:
             v: Our velocity, ``(..., nv)``.
             a: Our acceleration, ``(..., nv)``.
         """
-        return self._turned(q, _checked(a, self.robot.nv, "a") + self._carried(v), "a", into_world=True)
+        return self._turned(q, rows_of(a, "a", (self.robot.nv,)) + self._carried(v), "a", into_world=True)
 
     def velocity_matrix(self, q: npt.ArrayLike) -> Floats:
         """``T (..., nv, nv)`` with ``qvel = T v``: our mass matrix is ``Tᵀ M T`` of MuJoCo's, our Jacobians ``J T``.
@@ -123,13 +123,13 @@ class MujocoMap:
         Args:
             q: Our configuration, ``(..., nq)``.
         """
-        array = _checked(q, self.robot.nq, "q")
+        array = rows_of(q, "q", (self.robot.nq,))
         columns = self._turned(array[..., None, :], np.eye(self.robot.nv), "v", into_world=True)
         return np.swapaxes(columns, -1, -2)
 
     def _turned(self, q: npt.ArrayLike, x: npt.ArrayLike, name: str, into_world: bool) -> Floats:
         """The linear parts of free joints turned between the axes of body and world."""
-        place, vector = _checked(q, self.robot.nq, "q"), _checked(x, self.robot.nv, name)
+        place, vector = rows_of(q, "q", (self.robot.nq,)), rows_of(x, name, (self.robot.nv,))
         try:
             batch = np.broadcast_shapes(place.shape[:-1], vector.shape[:-1])
         except ValueError:
@@ -145,7 +145,7 @@ class MujocoMap:
 
     def _carried(self, v: npt.ArrayLike) -> Floats:
         """``w x v`` of free joints: the acceleration of a body whose velocity in its own axes is constant."""
-        array = _checked(v, self.robot.nv, "v")
+        array = rows_of(v, "v", (self.robot.nv,))
         out = np.zeros_like(array)
         for _, linear in self._free:
             angular = slice(linear.stop, linear.stop + 3)
@@ -176,10 +176,3 @@ def mujoco_map(robot: Mechanism) -> MujocoMap:
         else:
             raise InputError(f"joint '{joint.name}' is {joint.type.kind_name}, which MuJoCo does not have")
     return MujocoMap(robot, np.array(to_q, np.intp), np.array(to_qpos, np.intp), tuple(free))
-
-
-def _checked(x: npt.ArrayLike, width: int, name: str) -> Floats:
-    array: Floats = real_array(x, name).astype(np.float64, copy=False)
-    if array.ndim == 0 or array.shape[-1] != width:
-        raise InputError(f"{name} has shape {array.shape}, needs (..., {width})")
-    return array
