@@ -55,7 +55,7 @@ def kernel(function: Any = None, /, *, checked: bool = True) -> Any:
     def marked(text: Any) -> Any:
         if not isinstance(text, FunctionType):
             raise InputError(f"a kernel is a function in Python, not {text!r}")
-        text.__kernel__, text.__checked__ = True, checked
+        vars(text).update(__kernel__=True, __checked__=checked)
         return text
 
     return marked if function is None else marked(function)

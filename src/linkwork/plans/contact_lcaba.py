@@ -14,11 +14,12 @@ import numpy as np
 
 from linkwork.model.joints import FREE
 from linkwork.model.model import Model
+from linkwork.plans.bodies import size_of
 from linkwork.plans.constraints import body_of_dof
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, contact_tables
 from linkwork.plans.layout import Shape
 from linkwork.plans.lcaba import LCABA_TREE, lcaba_tree_of_compliances
-from linkwork.plans.tree import Tree, build_tree, size_of
+from linkwork.plans.tree import Tree, build_tree
 
 UNBOUNDED = 1e30
 """A bound that no force reaches."""
