@@ -38,9 +38,8 @@ CASES: dict[str, Callable[[], Mechanism]] = {
 }
 each_case = pytest.mark.parametrize("name", CASES)
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*close to:linkwork.ModelWarning"),
+    pytest.mark.filterwarnings("ignore::linkwork.ModelWarning"),
     pytest.mark.filterwarnings("ignore:.*is off by:linkwork.StateWarning"),
-    pytest.mark.filterwarnings("ignore:.*meshes whose files were not found:linkwork.ModelWarning"),
 ]
 
 
