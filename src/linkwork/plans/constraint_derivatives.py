@@ -23,6 +23,7 @@ from linkwork.plans.tree import Tree
 ROW_SIZES = (
     "nrow_columns",  # rows, rounded up to lines
     "nbound",
+    "redundant",  # 1 if rows may depend on others
     "soft",  # 1 if rows give way
 )
 ROW_INTEGERS: dict[str, Shape] = {
@@ -92,7 +93,7 @@ def row_fields(tree: Tree, redundant: bool, soft: bool) -> dict[str, Any]:
     rows = ragged([r for r, support in enumerate(supports) if k in support] for k in range(tree.nv))
     return {
         "nrow_columns": -(-tree.nc // LINE) * LINE,
-        "redundant": int(redundant),  # here, 1 if rows may depend on others, open loops included
+        "redundant": int(redundant),
         "soft": int(soft),
         "k_root": roots,
         "is_bound": bound,
