@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.tolerances import CLOSED, OPEN, ROUNDED
-from linkwork.errors import AssemblyError, InputError, ModelWarning
+from linkwork.conversions import texts, truth
+from linkwork.errors import AssemblyError, ModelWarning
 from linkwork.inputs import above_zero, count, random_generator
 from linkwork.kernels.assembly import ASSEMBLY
 from linkwork.model import lie
@@ -87,7 +88,11 @@ class Search(NamedTuple):
     def checked(self) -> Search:
         """The same with numbers that mean something; an `InputError` says which do not."""
         tolerance = None if self.tolerance is None else above_zero(self.tolerance, "tolerance")
-        most = self.max_iterations if self.max_iterations == 0 else count(self.max_iterations, "max_iterations")
+        most = (
+            0
+            if type(self.max_iterations) is int and self.max_iterations == 0
+            else count(self.max_iterations, "max_iterations")
+        )
         return Search(tolerance, most, count(self.attempts, "attempts"), self.seed)
 
 
@@ -377,11 +382,10 @@ def hold_hint(robot: Model, name: str) -> str:
 def problem_of(robot: Model, fixed: str | Sequence[str], limits: bool) -> Problem:
     """The loops of a robot as equations in its free joints, made once for the constraints that are enabled."""
     names = (fixed,) if isinstance(fixed, str) else fixed
-    if names != ():
-        if not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
-            raise InputError(f"fixed takes names of joints, one or a list of them; found {fixed!r}")
-        names = tuple(names)
-    return _problem_of(robot, tuple([c.enabled for c in robot.constraints]), names, bool(limits))
+    if type(names) is not tuple or names:
+        names = texts(names, "fixed")
+    bounded = limits if isinstance(limits, bool) else truth(limits, "limits")
+    return _problem_of(robot, tuple([c.enabled for c in robot.constraints]), names, bounded)
 
 
 @computed_once

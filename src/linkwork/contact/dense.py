@@ -310,7 +310,7 @@ def _each(x: npt.ArrayLike, name: str, size: int) -> Array:
 def _check_solver(solver: str) -> None:
     if not isinstance(solver, str) or solver not in METHODS:
         why = " ('newton' factors the inertias of a robot: use ContactStep)" if solver == "newton" else ""
-        raise InputError(f"no solver {solver!r} of arrays{why or among(solver, METHODS)}")
+        raise InputError(f"no solver {solver!r} of arrays{why}{among(solver, METHODS)}")
 
 
 @lru_cache(maxsize=32)

@@ -53,7 +53,8 @@ def kernel(function: Any = None, /, *, checked: bool = True) -> Any:
     """
 
     def marked(text: Any) -> Any:
-        if not isinstance(text, FunctionType):
+        is_function = isinstance(text, FunctionType)
+        if not is_function:
             raise InputError(f"a kernel is a function in Python, not {text!r}")
         vars(text).update(__kernel__=True, __checked__=checked)
         return text

@@ -92,7 +92,6 @@ class Mechanism(Changeable):
             constraints = captured(self, constraints, at)
         return super().constrained(*constraints)
 
-    @converted
     def assemble(
         self,
         q: npt.ArrayLike | None = None,
