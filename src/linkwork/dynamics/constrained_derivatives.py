@@ -5,9 +5,9 @@ All exact methods solve one problem and have the same derivatives, at whatever s
 closed, rows redundant or not. Shallow trees have them by paths (`constrained_derivatives` of the kernels), deep ones by
 articulated bodies (`constrained_articulated_derivatives`).
 
-Accelerations of the factor that derivatives are made with are compared with the solution of forward dynamics at every
-call. Where they differ, and where the rank of the rows is in doubt, derivatives are those of singular values
-(`dense_derivatives`), whose rank is that of `kkt`.
+Where rows are dependent, or nearly so, accelerations of the factor that derivatives are made with are compared with the
+solution of forward dynamics at every call. Where they differ, and where the rank of the rows is in doubt, derivatives
+are those of singular values (`dense_derivatives`), whose rank is that of `kkt`.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ NEGLIGIBLE = RANK**2
 AGREES = 1e-9
 """Accelerations of derivatives and of forward dynamics may differ by this part of what accelerations and forces do."""
 SINGLE_AGREES = 1e-2
+INDEPENDENT = 1e-4
+"""Rows of which at least this part of the squared norm is independent need no decision on their rank: the factor has
+the solution to rounding times the inverse of this, and is not compared with it."""
 """The same in single precision."""
 
 _UNSET = np.zeros(0)
@@ -242,7 +245,7 @@ class ConstrainedDerivatives(RecordEvaluator):
 
         Raises an error where the method needs rows that are independent and they are not.
         """
-        if self._backend.name == "cuda" or self.method == "pv_soft":
+        if self._backend.name == "cuda" or self.method == "pv_soft" or result.pivot.min(initial=1.0) > INDEPENDENT:
             return result
         solution = self._solution(state, P)
         doubtful = result.pivot[..., 0] < 0
