@@ -59,10 +59,14 @@ def solve_inputs(source: Program) -> dict[str, tuple[int, ...]]:
 def solve_program(source: Program) -> Program:
     """The program that solves the linear system of one of constrained forward dynamics.
 
+    Its iterations keep the internal forces of redundant rows, since removing them is not linear: `linear_system` does.
+
     Args:
         source: A method that iterates, or one that takes rows to be independent.
     """
     algorithm = source.algorithm
+    if algorithm.iterate is not None:
+        source = replace(source, tree=source.tree._replace(has_redundant_rows=0))
     return derived(
         source,
         f"{algorithm.name}_solve",

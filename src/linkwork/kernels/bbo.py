@@ -213,7 +213,7 @@ def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
     result.iterations[0] += 1.0
     if tree.has_redundant_rows != 0:
         subtract_rows(tree, result.residual, w.error)
-        remove_internal_forces(tree, w, problem, w.error, result)
+        remove_internal_forces(tree, w, problem, w.lam, w.error, result)
 
 
 @kernel

@@ -354,13 +354,17 @@ def relative_gap_squared(settings: Settings, result: Result) -> Scalar:
 
 
 @kernel
-def remove_internal_forces(tree: Array, w: Array, problem: Problem, change: Array, result: Result) -> None:
+def remove_internal_forces(
+    tree: Array, w: Array, problem: Problem, force: Array, change: Array, result: Result
+) -> None:
     """Where iterations end with rows that contradict each other: what these added to forces and accelerations goes.
 
     Where loops are open by d, redundant rows have a singular value s of the order of d in place of zero, and ``k`` a
     part that they contradict each other in. With ``rho = R / (s^2 + R)``, n iterations satisfy ``1 - rho^n`` of it,
     ``n s^2 / R`` where s is small: each adds the same to the multipliers, an internal force, and to accelerations
-    ``da``. Without n times the last of these ``n (n - 1) / 2 (s^2 / R)^2`` is satisfied. ``change`` is ``J da``.
+    ``da``. Without n times the last of these ``n (n - 1) / 2 (s^2 / R)^2`` is satisfied. ``force`` is what an iteration
+    added to the multipliers, so that ``M da = J' force`` to rounding, which the residual over R is not; ``change`` is
+    ``J da``.
 
     If that is no small part of accelerations, or if loops are open by more than drift and such rows do not contradict
     each other but are weak, iterations have not converged: ``progress`` says so.
@@ -390,7 +394,7 @@ def remove_internal_forces(tree: Array, w: Array, problem: Problem, change: Arra
         result.a[k] -= n * w.da[k]
     for r in range(tree.nc):
         y = where(problem.R[r], DISABLED, result.residual[r], 0.0)
-        result.multipliers[r] -= n * (y / problem.R[r])
+        result.multipliers[r] -= n * where(problem.R[r], DISABLED, force[r], 0.0)
         result.residual[r] = y + n * where(problem.R[r], DISABLED, change[r], 0.0)
 
 

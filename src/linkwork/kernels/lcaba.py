@@ -281,7 +281,7 @@ def lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> Non
     result.iterations[0] += 1.0
     if tree.has_redundant_rows != 0:
         next_change(tree, w, result)
-        remove_internal_forces(tree, w, problem, w.error, result)
+        remove_internal_forces(tree, w, problem, w.k, w.error, result)
 
 
 @kernel
