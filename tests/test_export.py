@@ -375,7 +375,7 @@ def test_names_of_functions(text: str, made: str) -> None:
 def test_what_cannot_be_exported_says_why(tmp_path: Path) -> None:
     tree, loop = zoo.serial_chain(4), zoo.four_bar()
     to = tmp_path / "x.c"
-    with pytest.raises(lw.InputError, match="takes an evaluator"):
+    with pytest.raises(lw.InputError, match="needs an evaluator, such as ForwardDynamics"):
         lw.export_c(tree, to)  # type: ignore[arg-type]
     with pytest.raises(lw.UnsupportedFeature, match="kkt"):
         lw.export_c(lw.ForwardDynamics(loop, "kkt"), to)

@@ -349,7 +349,7 @@ def test_motors_that_cannot_be_are_errors() -> None:
     with pytest.raises(lw.ModelError, match="drives joint 'nothing', which does not move"):
         robot.with_actuators("nothing")
     free = robot.joint_names[0]
-    with pytest.raises(lw.ModelError, match=f"actuator '{free}' has 1 gears, joint '{free}' 6 degrees of freedom"):
+    with pytest.raises(lw.ModelError, match=f"actuator '{free}' has 1 gear, joint '{free}' 6 degrees of freedom"):
         robot.with_actuators(free)
     knee = next(j.name for j in robot.joints if j.type.nv == 1)
     with pytest.raises(lw.InputError, match=f"two actuators are called '{knee}'"):

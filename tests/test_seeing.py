@@ -419,9 +419,9 @@ def test_a_file_of_an_unknown_kind_is_refused_before_anything_is_drawn(tmp_path:
 def test_a_time_that_is_none_is_refused() -> None:
     run = swinging(0.02)
     for wrong in ("picture.png", np.nan):
-        with pytest.raises(lw.InputError, match="needs a number of seconds"):
+        with pytest.raises(lw.InputError, match="needs a number"):
             run.picture(time=wrong)  # type: ignore[arg-type]
-        with pytest.raises(lw.InputError, match="needs a number of seconds"):
+        with pytest.raises(lw.InputError, match="needs a number"):
             run.at(wrong)  # type: ignore[arg-type]
     with pytest.raises(lw.InputError, match="no state was recorded"):
         run.part(1, 1).at(0.0)

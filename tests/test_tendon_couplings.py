@@ -160,7 +160,7 @@ def test_polynomials_of_joints_are_scaled_locked_held_and_saved() -> None:
 
 def test_wrong_couplings_are_refused() -> None:
     rope = lw.Tendon("rope", path=("link0", "link1"))
-    with pytest.raises(lw.ModelError, match="is no Tendon"):
+    with pytest.raises(lw.InputError, match="needs a Tendon"):
         lw.TendonCoupling("rope")  # type: ignore[arg-type]
     with pytest.raises(lw.ModelError, match="6 coefficients"):
         lw.TendonCoupling(rope, coefficients=range(6))

@@ -130,6 +130,12 @@ CONVERSIONS: dict[str, Callable[[Any, str], Any]] = {
 }
 """How arguments are converted, by their annotation."""
 
+WORDS = {
+    "Model": "a Mechanism (from load, Builder or compose)",
+    "BaseEvaluator": "an evaluator, such as ForwardDynamics(robot)",
+}
+"""What classes are called where an object of another one was given."""
+
 
 def conversion(annotation: str, known: Mapping[str, Any]) -> Callable[[Any, str], Any] | None:
     """How an argument is converted: by `CONVERSIONS`, or checked to be a word or an object of a class.
@@ -146,9 +152,7 @@ def conversion(annotation: str, known: Mapping[str, Any]) -> Callable[[Any, str]
     if annotation.startswith("Literal[") or all(_takes_words(known.get(part)) for part in annotation.split(" | ")):
         return word
     if isinstance(kind, type) and kind.__module__.startswith("linkwork."):
-        return instance(
-            kind, "a Mechanism (from load, Builder or compose)" if annotation == "Model" else f"a {annotation}"
-        )
+        return instance(kind, WORDS.get(annotation, f"a {annotation}"))
     if isinstance(kind, UnionType) and all(isinstance(one, type) for one in get_args(kind)):
         return instance(kind, f"a {annotation}")
     return None

@@ -410,9 +410,9 @@ class Model:
         """
         for name in enabled:
             self.row_slice(name)
-        new = replace(
-            self, constraints=tuple(replace(c, enabled=enabled.get(c.name, c.enabled)) for c in self.constraints)
-        )
+        turned = {c.name for c in self.constraints if enabled.get(c.name, c.enabled) != c.enabled}
+        kept = (replace(c, enabled=not c.enabled) if c.name in turned else c for c in self.constraints)
+        new = replace(self, constraints=tuple(kept))
         new._set(computed=self.computed)
         return new
 

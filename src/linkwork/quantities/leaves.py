@@ -17,6 +17,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import TreeJoint
 from linkwork.plans.bodies import largest_size
 from linkwork.plans.kernel_frames import ROUND_OFF
+from linkwork.plans.loops import loops_of
 
 LIGHTEST = float(np.finfo(np.float64).eps)
 """A body that has mass, and less than this part of the heaviest one, is no body beside it; rotors may have none."""
@@ -64,9 +65,13 @@ def massless_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]
 
 
 def check_dynamics(robot: Model) -> None:
-    """Raise `SingularMassMatrix` for a robot that was loaded for its kinematics: a leaf has no mass."""
-    if lacks_mass(robot):
-        leaves = massless_leaves(robot.joints, robot.inertias)
+    """Raise `SingularMassMatrix` for a robot with kinematics alone: no constraint holds a leaf that has no mass."""
+    leaves = massless_leaves(robot.joints, robot.inertias) if lacks_mass(robot) else []
+    if leaves:
+        loops = [loop for loop in loops_of(robot).loops if robot.constraint(loop.constraint).enabled]
+        held = {joint for loop in loops for joint in loop.support}
+        leaves = [joint for joint in leaves if joint.name not in held]
+    if leaves:
         raise SingularMassMatrix(
             f"robot '{robot.name}' has kinematics, but no dynamics: {without_mass(leaves)}. Give each an inertia "
             "(<inertial> in the file), or lock its joint, robot.reduced(...)",

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.scales import contact_scales
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE, penetration_time, step_settings
-from linkwork.inputs import rows_of
+from linkwork.errors import InputError
+from linkwork.inputs import float_array
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
@@ -63,7 +64,9 @@ class ContactInputs:
             return settings
         tree = self.tree
         if row is not None:
-            row = rows_of(row, "contact_state", (self.row.width,))
+            row = float_array(row, "contact_state")  # of states that are not finite it holds NaN, as they do
+            if row.shape[-1:] != (self.row.width,):
+                raise InputError(f"contact_state has shape {row.shape}, needs (..., {self.row.width})")
         lead = np.shape(q)[:-1] if row is None else np.broadcast_shapes(np.shape(q)[:-1], row.shape[:-1])
         found = np.array(np.broadcast_to(settings, (*lead, settings.size)), order="C")
         points = tree.nsettings + tree.nstart

@@ -80,10 +80,11 @@ class Delassus:
             rows = [c.name for c in robot.constraints if any(robot.frames[p].body == WORLD for p in c.places)]
         self.whole, self.robot = robot, enabled_part(robot, rows)
         self._rows = set(self.robot.constraints)
-        if not self.robot.nc and method == "cluster_efpa" and any(c.enabled for c in robot.constraints):
+        loops = rows is None and any(c.enabled for c in robot.constraints)
+        if loops and not self.robot.nc and method == "cluster_efpa":
             raise UnsupportedFeature(
                 f"cluster_efpa makes rows of constraints to the world, and the {robot.nc} rows of '{robot.name}' are "
-                "all of loops between its bodies, which it takes as closed; pv_osim makes rows of these, rows=[...] "
+                "all of loops, which it takes as closed; pv_osim makes rows of these, rows=[...] "
                 "names others for cluster_efpa"
             )
         if not self.robot.nc:
