@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork import zoo
+from linkwork.contact.derivatives import ContactEquations
 from states import assert_close
 
 DT, FRICTION, GRAVITY = 1e-2, 0.5, 9.81
@@ -35,7 +36,7 @@ def differences(step: lw.ContactStep, q: Any, v: Any, tau: Any, h: float = 1e-6)
         sides = []
         for sign in (1, -1):
             dq, dv, dtau = np.split(sign * e, 3)
-            found = step(robot.integrate(q, dq), v + dv, tau + dtau, start=middle)
+            found = step(robot.integrate(q, dq), v + dv, tau + dtau)
             sides.append(np.concatenate([robot.difference(middle.q, found.q), found.v]))
         columns.append((sides[0] - sides[1]) / (2 * h))
     return np.array(columns).T
@@ -102,6 +103,71 @@ def test_an_edge_or_corner_that_hits_the_ground_against_differences(velocity: An
     assert solution.forces[:, 2].max() > 1.0
     found = step.plain().derivatives(q, v, tau, solution=solution)
     assert_close(np.concatenate([found.A, found.B], axis=-1), differences(step, q, v, tau), 1e-7)
+
+
+def on_ground(solid: Any, field: lw.HeightField) -> tuple[lw.Mechanism, Any]:
+    """A free body on a height field, a millimeter deep, in two places: within the field, and at its rim."""
+    build = lw.Builder("on ground")
+    build.body("body", lw.Inertia.box(1.0, (0.2, 0.3, 0.1))).joint("free", lw.Free(), "world", "body")
+    robot = build.build().with_contacts(lw.ContactShape("solid", "body", solid), ground=field)
+    gaps = lw.ContactGeometry(robot)
+    q = robot.integrate(robot.neutral(), np.array([[0.31, -0.22, 0, 0.5, 0.4, 0.3], [1.02, 0.4, 0, 0.5, 0.4, 0.3]]))
+    low, high = np.full(2, -1.0), np.full(2, 1.0)
+    for _ in range(40):
+        q[:, 2] = 0.5 * (low + high)
+        deep = gaps(q).gaps.min(axis=-1) < -1e-3
+        low, high = np.where(deep, q[:, 2], low), np.where(deep, high, q[:, 2])
+    return robot, q
+
+
+@pytest.mark.parametrize("solid", [lw.Sphere(0.1), lw.Capsule(0.05, 0.3), lw.Box((0.2, 0.3, 0.1))])
+def test_steps_on_a_height_field_of_any_size_against_differences(solid: Any) -> None:
+    heights = 0.05 * np.random.default_rng(0).normal(size=(40, 30))
+    robot, q = on_ground(solid, lw.HeightField(heights, (2.0, 3.0)))
+    step = lw.ContactStep(robot, DT, tolerance=1e-12)
+    v, tau = np.array([0.3, -0.2, -0.5, 0.1, 0.2, 0.3]), np.zeros(6)
+    solution = step(q, v, tau)
+    assert (solution.forces[..., 2].max(axis=-1) > 1.0).all()
+    found = step.derivatives(q, v, tau, solution=solution)
+    both = np.concatenate([found.A, found.B], axis=-1)
+    for one, x in zip(both, q, strict=True):
+        assert_close(one, differences(step, x, v, tau), 1e-7)
+    y = np.linspace(-1.0, 1.0, 12).reshape(2, 6)
+    assert_close(np.concatenate(step.vjp(q, v, tau, *y), axis=-1), y.ravel() @ both, 1e-9)
+
+
+def test_a_ball_on_a_tray_of_hills_against_differences() -> None:
+    """The height field moves, is the second shape of the pair, and has a margin; positions of joints are inputs."""
+    build = lw.Builder("tray")
+    for name in ("tray", "ball"):
+        build.body(name, lw.Inertia.box(1.0, (0.2, 0.3, 0.1))).joint(name, lw.Free(), "world", name)
+    field = lw.ContactShape("field", "tray", lw.HeightField(((0.0, 0.1, 0.0), (0.2, 0.0, 0.1)), (1.0, 1.0)))
+    ball = lw.ContactShape("round", "ball", lw.Sphere(0.1), lw.Placement((0.0, 0.02, 0.01)))
+    robot = build.build().with_contacts(lw.ContactPair(ball, field, margin=0.01))
+    step = lw.ContactStep(robot, DT, tolerance=1e-12, parameters=["joint_position"])
+    at = step.parameters["joint_position"] + 0.01
+    step = step.with_parameters(joint_position=at)
+    q = robot.integrate(robot.neutral(), 0.1 * np.cos(np.arange(12.0)))
+    q[7:10] = 0.1, 0.1, 0.11
+    v, tau = 0.1 * np.sin(np.arange(12.0)), np.zeros(12)
+    v[8] = -1.0  # the ball hits the tray
+    solution = step(q, v, tau)
+    assert solution.forces[..., 2].max() > 1.0
+    found = step.derivatives(q, v, tau, solution=solution)
+    assert_close(np.concatenate([found.A, found.B], axis=-1), differences(step, q, v, tau), 1e-7)
+    d, h = np.cos(np.arange(at.size)).reshape(at.shape), 1e-6
+    one, other = (step(q, v, tau, joint_position=at + t * d) for t in (h, -h))
+    _, rate = step.jvp(q, v, tau, *np.zeros((3, 12)), solution=solution, djoint_position=d)
+    assert_close(rate, (one.v - other.v) / (2 * h), 1e-7)
+
+
+def test_a_program_of_a_step_that_is_too_large_says_what_makes_it_shorter() -> None:
+    robot, _ = box()
+    equations = ContactEquations(lw.ContactStep(robot, DT).vjp._derivatives.step, "equations")
+    with pytest.raises(
+        lw.ProgramTooLarge, match=r"4 contact points of 1 pairs.*more than 900 op.*robot.without_contacts"
+    ):
+        equations.product_trace("vjp", ("q",), 900)
 
 
 @settings(max_examples=8, deadline=None)

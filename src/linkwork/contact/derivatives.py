@@ -20,9 +20,11 @@ import numpy.typing as npt
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
+from linkwork.compilers.trace import Trace
+from linkwork.contact.field_cells import FieldCells
 from linkwork.contact.friction_rates import FRICTION, FrictionRates
 from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
-from linkwork.errors import InputError
+from linkwork.errors import InputError, ProgramTooLarge
 from linkwork.inputs import BackendName, above_zero
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_sensitivity import CONTACT_SENSITIVITY
@@ -84,7 +86,7 @@ class ContactFunction(Protocol):
         """What acts besides torques: commands and wrenches, where there are any."""
 
     def equation_inputs(self, state: Sequence[Any], optional: Mapping[str, Any], dtype: Any) -> list[Any]:
-        """All inputs of `equations` but parameters; ``optional`` may have ``result`` and ``given``."""
+        """All inputs of `equations` but parameters; ``optional`` may have ``result``, ``cells`` and ``given``."""
 
     def problem_inputs(self, q: Any, v: Any, optional: Mapping[str, Any], dtype: Any) -> list[Any]:
         """Inputs of the system: q, v, tau, wrenches, given, start, settings."""
@@ -105,15 +107,16 @@ class ContactEquations(ArrayEvaluator):
     Args:
         step: The step.
         which: Results to differentiate: the state after the step, the equations, or both.
+        cells: Slots whose cells of height fields are given; without them, programs have all cells.
     """
 
-    def __init__(self, step: Any, which: Which) -> None:
+    def __init__(self, step: Any, which: Which, cells: int = 0) -> None:
         self.step, self.which = step, which
         super().__init__(
             step.robot,
             f"{which} of a contact step",
-            lambda: replace(step.planned, algorithm=step.equations),
-            {"step": step, "which": which},
+            lambda: replace(step.planned, algorithm=step.equations, tree=step.planned.tree._replace(ncells=cells)),
+            {"step": step, "which": which, "cells": cells},
             step.frames,
             parameters=step.parameter_inputs,
         )
@@ -122,11 +125,31 @@ class ContactEquations(ArrayEvaluator):
 
     @property
     def differentiated(self) -> Differentiated:
-        """The state, what acts, and the result that equations are taken at."""
+        """The state, what acts, and the result that equations are taken at; `cells` are data."""
         of = {"state": STATE, "equations": tuple(EQUATIONS), "all": (*STATE, *EQUATIONS)}[self.which]
-        optional = (*self.step.acting, *self.parameters, "result")
+        optional = (*self.step.acting, *self.parameters, "result", "cells")
         results = {name: (name, slice(None)) for name in of}
         return Differentiated(GIVEN, optional, results, ("q",), ("q1",))
+
+    def product_trace(self, kind: str, by: Sequence[str], limit: int) -> Trace:
+        """The straight-line program of a product; an error says what makes it shorter.
+
+        Args:
+            kind: ``"jvp"`` or ``"vjp"``.
+            by: Names of the inputs to differentiate by.
+            limit: The most operations; `ProgramTooLarge` where there are more.
+        """
+        try:
+            return super().product_trace(kind, by, limit)
+        except ProgramTooLarge:
+            tree = self.program.tree
+            advice = "leave out pairs that never touch, robot.without_contacts(...)"
+            if tree.nheights and not tree.ncells:
+                advice = f"{tree.nheights} heights of ground are part of it; jvp and vjp of the step itself need few"
+            raise ProgramTooLarge(
+                f"derivatives of steps of '{self.robot.name}', with {tree.nslots} contact points of {tree.ncontacts} "
+                f"pairs, would be a program of more than {limit} operations: {advice}"
+            ) from None
 
     def _prepare_inputs(self) -> None:
         """The step has them."""
@@ -156,6 +179,8 @@ class Point(NamedTuple):
     """Parameters of the robot that are inputs, in order."""
     result: Array
     """The result of the step, or that of the smoothed problem."""
+    cells: Array
+    """Cells of height fields that contacts depend on (`field_cells`)."""
     theta: float
     """The smoothing, an acceleration."""
 
@@ -167,7 +192,7 @@ class Point(NamedTuple):
         """
         inputs = [one_more_axis(x, inner) for x, inner in zip(self.inputs, (1, 1, 1, 2, 2, 1, 1), strict=True)]
         parameters = tuple(one_more_axis(x, len(shape)) for x, shape in zip(self.parameters, shapes, strict=True))
-        return Point(inputs, parameters, one_more_axis(self.result), self.theta)
+        return Point(inputs, parameters, one_more_axis(self.result), one_more_axis(self.cells, 3), self.theta)
 
 
 class ContactDerivatives:
@@ -184,8 +209,16 @@ class ContactDerivatives:
         """Names of the inputs to differentiate by."""
 
     @cached_property
+    def _cells(self) -> FieldCells:
+        layout = self.step.equations.layout
+        return FieldCells(self.step.planned.tree, lambda algorithm: self._runner(replace(algorithm, layout=layout)))
+
+    def _equations_of(self, which: Which) -> ContactEquations:
+        return ContactEquations(self.step, which, self._cells.count)
+
+    @cached_property
     def _equations(self) -> ContactEquations:
-        return ContactEquations(self.step, "equations")
+        return self._equations_of("equations")
 
     @cached_property
     def _friction(self) -> FrictionRates | None:
@@ -204,15 +237,15 @@ class ContactDerivatives:
 
     @cached_property
     def _state_rates(self) -> JacobianVectorProduct:
-        return JacobianVectorProduct(ContactEquations(self.step, "state"), ("q", "v", "result"))
+        return JacobianVectorProduct(self._equations_of("state"), ("q", "v", "result"))
 
     @cached_property
     def _state_seeds(self) -> VectorJacobianProduct:
-        return VectorJacobianProduct(ContactEquations(self.step, "state"), ("result",))
+        return VectorJacobianProduct(self._equations_of("state"), ("result",))
 
     @cached_property
     def _gradients(self) -> VectorJacobianProduct:
-        return VectorJacobianProduct(ContactEquations(self.step, "all"), self._by)
+        return VectorJacobianProduct(self._equations_of("all"), self._by)
 
     def _runner(self, algorithm: Any) -> Runner:
         program = replace(self.step.planned, algorithm=algorithm, derivation=None)
@@ -240,16 +273,17 @@ class ContactDerivatives:
         """
         inputs = self.step.problem_inputs(state[0], state[1], optional, self.dtype)
         parameters = self._equations.given_parameters(optional)
+        cells = self._cells(state[0], parameters)
         settings = inputs[-1]
         dt, tolerance = float(settings[2]), float(settings[0])
         if smoothing is None:
-            return Point(inputs, parameters, result, tolerance / dt)
+            return Point(inputs, parameters, result, cells, tolerance / dt)
         theta = above_zero(smoothing, "smoothing") / dt
         most = np.array([SMOOTHED_TOLERANCE * theta, SMOOTHED_ITERATIONS])
         applied = list(inputs)
         applied[2] = self.step.applied_torques(state, optional, parameters)
         found = self._smoothed.evaluate([*applied, result, np.array([theta]), most, *parameters], [None] * 4)
-        return Point(inputs, parameters, found[2], theta)
+        return Point(inputs, parameters, found[2], cells, theta)
 
     # Products ------------------------------------------------------------------------------------------------------
 
@@ -269,13 +303,14 @@ class ContactDerivatives:
         shift: Any = 0.0
         if self._friction is not None:
             named["dresult"], shift = self._friction.forward(at.result, directions, self._values(at))
-        rates = self._rates(*state, *given, result=at.result, **optional, **named)
+        held = {"result": at.result, "cells": at.cells, **optional}
+        rates = self._rates(*state, *given, **held, **named)
         how = np.array([at.theta, 0.0])
         sides = [-rates[0], rates[1] + shift, *rates[2:]]
         changes = self._sensitivity.evaluate([*at.inputs, at.result, how, *sides, *at.parameters], [None] * 4)
         dresult = np.zeros((*changes[0].shape[:-1], at.result.shape[-1]))
         dresult[..., HEAD : HEAD + self.step.robot.nv] = changes[0]
-        dq1, dv1 = self._state_rates(*state, *given[:2], result=at.result, dresult=dresult, **optional)
+        dq1, dv1 = self._state_rates(*state, *given[:2], dresult=dresult, **held)
         return dq1, dv1
 
     def reverse(
@@ -289,13 +324,14 @@ class ContactDerivatives:
             optional: Commands, wrenches and parameters, by name.
             at: What `at` returned.
         """
-        (of_result,) = self._state_seeds(*state, *seeds, result=at.result, **optional)
+        held = {"result": at.result, "cells": at.cells, **optional}
+        (of_result,) = self._state_seeds(*state, *seeds, **held)
         seed = np.ascontiguousarray(of_result[..., HEAD : HEAD + self.step.robot.nv])
         zeros = [np.zeros(shape) for shape in self._equations.program.output_shapes()[-3:]]
         how = np.array([at.theta, 1.0])
         inputs = [*at.inputs, at.result, how, seed, *zeros, *at.parameters]
         balance, y, rows, box_y = self._sensitivity.evaluate(inputs, [None] * 4)
-        parts = self._gradients(*state, *seeds, -balance, y, -rows, box_y, result=at.result, **optional)
+        parts = self._gradients(*state, *seeds, -balance, y, -rows, box_y, **held)
         found = dict(zip(self._by, parts, strict=True))
         if self._friction is not None:
             for name, x in self._friction.reverse(at.result, found["result"], y, self._values(at)).items():

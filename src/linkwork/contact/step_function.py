@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwork.compilers.program import Program
+from linkwork.contact.field_cells import NO_CELLS
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import BackendName
 from linkwork.kernels.algorithm import Algorithm
@@ -63,12 +64,13 @@ class ContactStepFunction:
 
         Args:
             state: q, v and tau.
-            optional: Wrenches and the result, by name.
+            optional: Wrenches, the result and cells of height fields, by name.
             dtype: Of arrays that are made.
         """
         result = optional.get("result")
         none = np.zeros(int(self.step.program.tree.nresult), dtype)
-        return [*self.step._inputs([*state, optional.get("wrenches")]), none if result is None else result]
+        inputs = self.step._inputs([*state, optional.get("wrenches")])
+        return [*inputs, none if result is None else result, optional.get("cells", NO_CELLS)]
 
     def problem_inputs(self, q: Any, v: Any, optional: Mapping[str, Any], dtype: Any) -> list[Any]:
         """Inputs of linear systems.

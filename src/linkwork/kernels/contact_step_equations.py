@@ -22,6 +22,7 @@ from __future__ import annotations
 from linkwork.kernels.actuation import DRIVE_WORK, drive_joints
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained import force_residual
+from linkwork.kernels.contact.fields import CELLS
 from linkwork.kernels.contact_direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact_equation import merit
 from linkwork.kernels.contact_newton import linearize, no_changes, rows_of, step_length, take_step
@@ -59,8 +60,15 @@ def contact_equations(
     y: Array,
     rows: Array,
     box_y: Array,
+    cells: Array,
 ) -> None:
-    """The equations for the accelerations ``result.a`` and the forces of ``result``; the state goes to ``result``."""
+    """The equations for the accelerations ``result.a`` and the forces of ``result``; the state goes to ``result``.
+
+    ``cells`` are those of height fields that contacts depend on, where they are given (`contact.fields`).
+    """
+    for s in range(tree.ncells):
+        for k in range(2):
+            copy_numbers(cells[s, k], w.cells[s, k], 6)
     setup_contact_problem(tree, w, problem, result.reduction[0])
     force_residual(tree, w, w.torque, result.a)
     rows_of(tree, w, result.a)
@@ -94,16 +102,17 @@ def equations_view(
     start: Array,
     settings: Array,
     flat: Array,
+    cells: Array,
     q1: Array,
     v1: Array,
     balance: Array,
     y: Array,
     rows: Array,
     box_y: Array,
-) -> tuple[ContactProblem, ContactResult, Array, Array, Array, Array]:
+) -> tuple[ContactProblem, ContactResult, Array, Array, Array, Array, Array]:
     """Flat arrays by name."""
     problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q1, v1, flat)
-    return problem, result, balance, y, rows, box_y
+    return problem, result, balance, y, rows, box_y, cells
 
 
 STATE: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
@@ -113,7 +122,7 @@ EQUATIONS: dict[str, Shape] = {"balance": ("nv",), "y": ("nslots", 3), "rows": (
 CONTACT_EQUATIONS = Algorithm(
     "contact_equations",
     contact_equations,
-    {**INPUTS, "result": ("nresult",)},
+    {**INPUTS, "result": ("nresult",), "cells": ("ncells", *CELLS)},
     {**STATE, **EQUATIONS},
     NEWTON_WORK,
     CONTACT_LCABA_TREE,
@@ -157,6 +166,7 @@ def driven_equations(
     R: Array,
     timing: Array,
     flat: Array,
+    cells: Array,
     q1: Array,
     v1: Array,
     balance: Array,
@@ -171,7 +181,7 @@ def driven_equations(
         copy_numbers(R[first + 7 * s : first + 7 * s + 7], w.given[s], 7)
     start = R[tree.nsettings : first]
     problem, result = contact_view(tree, q, v, w.applied, wrenches, w.given, start, R[0 : tree.nsettings], q1, v1, flat)
-    contact_equations(tree, w, problem, result, balance, y, rows, box_y)
+    contact_equations(tree, w, problem, result, balance, y, rows, box_y, cells)
 
 
 DRIVEN_CONTACT_EQUATIONS = Algorithm(
@@ -187,6 +197,7 @@ DRIVEN_CONTACT_EQUATIONS = Algorithm(
         "regularization": ("nheld",),
         "timing": (2,),
         "result": ("nresult",),
+        "cells": ("ncells", *CELLS),
     },
     {**STATE, **EQUATIONS},
     NEWTON_WORK | DRIVE_WORK | {"given": ("ngiven", 7), "applied": ("nv",)},

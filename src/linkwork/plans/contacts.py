@@ -35,6 +35,7 @@ CONTACT_SIZES = (
     "nmargins",  # pairs that count as touching at a distance
     "nfields",  # height fields
     "nheights",  # heights of all of them
+    "ncells",  # slots whose cells of height fields are given: all in derivatives, else none
 )
 CONTACT_INTEGERS: dict[str, Shape] = {
     "shape_body": ("nshapes",),
@@ -207,6 +208,7 @@ def contact_tables(model: Model, bodies: BodyTable) -> dict[str, Any]:
     of_slot = np.repeat(np.arange(len(planned)), counts)
     return {
         "ngiven": int(given.sum()),
+        "ncells": 0,
         "shape_body": [bodies.number[shape.body] for shape in shapes],
         "contact_kind": [one.code for one in planned],
         "contact_first": [shapes[pair.first] for pair in model.contacts],

@@ -13,6 +13,7 @@ import numpy as np
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
+from linkwork.contact.field_cells import NO_CELLS
 from linkwork.contact.step_function import need_derivatives
 from linkwork.inputs import BackendName
 from linkwork.kernels.algorithm import Algorithm
@@ -68,13 +69,13 @@ class StepperFunction:
 
         Args:
             state: q, v and tau.
-            optional: Commands, wrenches and the result, by name.
+            optional: Commands, wrenches, the result and cells of height fields, by name.
             dtype: Of arrays that are made.
         """
         result = optional.get("result")
         none = np.zeros(int(self.stepper.program.tree.nresult), dtype)
         held = self.stepper.held(optional.get("commands"), optional.get("wrenches"))
-        return [*state, *held, none if result is None else result]
+        return [*state, *held, none if result is None else result, optional.get("cells", NO_CELLS)]
 
     def problem_inputs(self, q: Any, v: Any, optional: Mapping[str, Any], dtype: Any) -> list[Any]:
         """Inputs of linear systems.

@@ -10,6 +10,9 @@ from it.
 
 A capsule touches with its two ends and a box with its corners: peaks between them are not seen.
 
+Straight-line programs would have all cells of the field. Where ``tree.ncells`` is not zero, ``w.cells`` has the two
+cells of each slot that its contact depends on: the one with the nearest point, and the one below or above ``x``.
+
 | symbol | meaning                                                                                                 |
 |--------|---------------------------------------------------------------------------------------------------------|
 | x      | the point, in axes of the field                                                                         |
@@ -36,6 +39,9 @@ from linkwork.kernels.contact.frames import (
 from linkwork.kernels.contact.planes import box_corner, half_edges, lowest_corner, lowest_corners
 from linkwork.kernels.scalar import Array, Scalar, Vector, any_below, kernel, where
 from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, rotate_inverse, scale, sub
+
+CELLS = (2, 6)
+"""Of a slot whose cells are given: each by its least x and y, and its heights there and counterclockwise."""
 
 NEAR = 1e-6
 """Parts of a cell that rounding may move points by."""
@@ -82,12 +88,12 @@ def field_box(tree: Array, w: Array, field: int, box: int, slot: int, count: int
 def set_field_contact(tree: Array, w: Array, field: int, core: Vector, radius: Scalar, slot: int, way: Scalar) -> None:
     """Write the contact point of a height field and a ball."""
     x = rotate_inverse(w.shape_R[field], sub(core, w.shape_p[field]))
-    distance, n = point_field(tree, field, x)
+    distance, n = point_field(tree, w, field, x, slot)
     set_core_contact(w, slot, distance - radius, core, radius, rotate(w.shape_R[field], n), 1.0, way)
 
 
 @kernel
-def point_field(tree: Array, field: int, x: Vector) -> tuple[Scalar, Triple]:
+def point_field(tree: Array, w: Array, field: int, x: Vector, slot: int) -> tuple[Scalar, Triple]:
     """Distance of a point from the surface, negative below it, and the normal."""
     f = tree.shape_field[field]
     rows = tree.field_rows[f]
@@ -101,16 +107,23 @@ def point_field(tree: Array, field: int, x: Vector) -> tuple[Scalar, Triple]:
     height = larger(magnitude(x[2] - tree.field_range[f, 0]), magnitude(x[2] - tree.field_range[f, 1]))
     best = 1.001 * (dot(beside, beside) + height * height) + dx * dy * NEAR * NEAR
     found = Nearest(best, (x[0], x[1], x[2]), (0.0, 0.0, 1.0), 0.0, 0.0)
-    for i in range(rows - 1):
-        x_low = float(i) * dx - half_x
-        side = larger(magnitude(x[0] - x_low - 0.5 * dx) - 0.5 * dx, 0.0)
-        if any_below(side * side - found.best, 0.0):
-            for j in range(columns - 1):
-                y_low = float(j) * dy - half_y
-                front = larger(magnitude(x[1] - y_low - 0.5 * dy) - 0.5 * dy, 0.0)
-                if any_below(side * side + front * front - found.best, 0.0):
-                    first = tree.field_start[f] + i * columns + j
-                    found = nearest_of_cell(tree, first, columns, x, beside, x_low, y_low, dx, dy, found)
+    if tree.ncells > 0:
+        for k in range(2):
+            found = nearest_of_cell(w.cells[slot, k], x, beside, dx, dy, found)
+    else:
+        for i in range(rows - 1):
+            x_low = float(i) * dx - half_x
+            side = larger(magnitude(x[0] - x_low - 0.5 * dx) - 0.5 * dx, 0.0)
+            if any_below(side * side - found.best, 0.0):
+                for j in range(columns - 1):
+                    y_low = float(j) * dy - half_y
+                    front = larger(magnitude(x[1] - y_low - 0.5 * dy) - 0.5 * dy, 0.0)
+                    if any_below(side * side + front * front - found.best, 0.0):
+                        h = tree.heights
+                        a = tree.field_start[f] + i * columns + j
+                        b = a + columns
+                        corners = (x_low, y_low, h[a], h[b], h[b + 1], h[a + 1])
+                        found = nearest_of_cell(corners, x, beside, dx, dy, found)
     return field_distance(x, beside, found, NEAR * (dx + dy))
 
 
@@ -129,23 +142,14 @@ def field_distance(x: Vector, beside: Vector, found: Nearest, least: Scalar) -> 
 
 
 @kernel
-def nearest_of_cell(
-    tree: Array,
-    first: int,
-    columns: int,
-    x: Vector,
-    beside: Vector,
-    x_low: Scalar,
-    y_low: Scalar,
-    dx: Scalar,
-    dy: Scalar,
-    found: Nearest,
-) -> Nearest:
+def nearest_of_cell(cell: Array, x: Vector, beside: Vector, dx: Scalar, dy: Scalar, found: Nearest) -> Nearest:
     """The nearest point so far, and of the two triangles of a cell."""
-    a = (x_low, y_low, tree.heights[first])
-    b = (x_low + dx, y_low, tree.heights[first + columns])
-    c = (x_low + dx, y_low + dy, tree.heights[first + columns + 1])
-    d = (x_low, y_low + dy, tree.heights[first + 1])
+    x_low = cell[0]
+    y_low = cell[1]
+    a = (x_low, y_low, cell[2])
+    b = (x_low + dx, y_low, cell[3])
+    c = (x_low + dx, y_low + dy, cell[4])
+    d = (x_low, y_low + dy, cell[5])
     u = (x[0] - beside[0] - x_low) / dx
     v = (x[1] - beside[1] - y_low) / dy
     # the height of the surface at x, or at the rim next to it: beyond the diagonal, u < v, it is the second triangle's

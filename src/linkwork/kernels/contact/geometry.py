@@ -21,7 +21,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.contact.boxes import BOX_WORK, box_box
 from linkwork.kernels.contact.capsules import box_capsule, capsule_capsule
-from linkwork.kernels.contact.fields import field_box, field_capsule, field_sphere
+from linkwork.kernels.contact.fields import CELLS, field_box, field_capsule, field_sphere
 from linkwork.kernels.contact.frames import NO_CONTACT, set_contact
 from linkwork.kernels.contact.planes import plane_box, plane_capsule, plane_cylinder, plane_ellipsoid, plane_sphere
 from linkwork.kernels.contact.spheres import (
@@ -61,6 +61,7 @@ CONTACT_WORK: dict[str, Shape] = {
     "gap": ("nslots",),
     "point": ("nslots", 3),
     "contact_R": ("nslots", 3, 3),
+    "cells": ("ncells", *CELLS),
     **BOX_WORK,
 }
 
