@@ -19,7 +19,7 @@ where u are the torques less bias forces, and k the right-hand sides of rows. Al
 F may be any factor of M; the one with ``F^-1 dF = Phi / 2``, ``Phi = F^-1 dM F^-T``, needs no derivative of a
 Cholesky factor.
 
-Cost: O(n^3 m) in NumPy, for n degrees of freedom and m rows: tensors ``dM/dq`` and ``dJ/dq`` are made of inverse
+Cost: O(n^4) in NumPy, for n degrees of freedom and m rows: tensors ``dM/dq`` and ``dJ/dq`` are made of inverse
 dynamics and of rows for unit accelerations.
 """
 
@@ -121,8 +121,8 @@ def dense_derivatives(
     T = half @ (plus * S)
 
     # along each degree of freedom, in the first axis
-    phi = np.einsum("ka,klj,lb->jab", half, p.dM, half)
-    dB = S[:, None] * np.einsum("rkj,kb->jrb", p.dJ, half) - 0.5 * B @ phi
+    phi = half.T @ np.moveaxis(p.dM, -1, 0) @ half
+    dB = S[:, None] * (np.moveaxis(p.dJ, -1, 0) @ half) - 0.5 * B @ phi
     D11, D12, D21 = U1.T @ dB @ V1, U1.T @ dB @ V2, U2.T @ dB @ V1
     X, Y = _turned(D21, np.swapaxes(D12, -1, -2), s1, s2)
     XT, YT = np.swapaxes(X, -1, -2), np.swapaxes(Y, -1, -2)
