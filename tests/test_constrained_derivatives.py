@@ -467,6 +467,20 @@ def test_states_near_a_singular_one_have_errors_of_rounding_times_condition(off:
         assert_close(x, y.astype(float), 50 * np.finfo(float).eps * condition, float(np.abs(y).max()))
 
 
+@pytest.mark.parametrize("closure", ["hinge", "line"])
+def test_a_singular_configuration_is_a_warning(closure: Any) -> None:
+    """A parallelogram that is folded flat may go on as a parallelogram or as a crossed four-bar."""
+    flat, turned = (lw.zoo.four_bar(closure, 0.5, 0.3, 0.5, 0.3, angle) for angle in (0.0, 0.5))
+    derivatives = lw.ForwardDynamics(flat).derivatives
+    singular, regular, v, tau = flat.poses["assembled"], turned.poses["assembled"], np.zeros(3), np.ones(3)
+    assert np.abs(lw.constraint_error(flat, regular)).max() < 1e-12
+    with pytest.warns(lw.StateWarning, match="constraints leave 2 degrees of freedom there, and 1 nearby"):
+        derivatives(np.stack([regular, singular]), v, tau)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        derivatives(regular, v, tau)
+
+
 def test_two_welded_feet_as_pinocchio_has_them() -> None:
     pin = pytest.importorskip("pinocchio")
     from robots import load, pinocchio_model, to_pinocchio, velocity_permutation

@@ -189,6 +189,21 @@ def _nearby(robot: Model, enabled: tuple[bool, ...]) -> list[tuple[Floats, float
     return result
 
 
+def usual_rank(robot: Model) -> int:
+    """The largest rank of the rows of enabled constraints in configurations around one with closed loops."""
+    return _usual_rank(robot, tuple(which_enabled(robot).tolist()))
+
+
+@computed_once
+def _usual_rank(robot: Model, enabled: tuple[bool, ...]) -> int:
+    ranks = [0]
+    for q, _ in _nearby(robot, enabled):
+        J = constraint_jacobian(robot, q)
+        s = np.linalg.svd(without_units(robot, J)[list(enabled)], compute_uv=False)
+        ranks.append(int((s > rank_cut(robot, q, s, J) * max(1.0, s.max(initial=0.0))).sum()))
+    return max(ranks)
+
+
 def _nearest(robot: Model, q: Floats) -> tuple[Floats, float]:
     """Where one attempt to close loops ends, and what they are open by."""
     try:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.assembly import which_enabled, which_holonomic
-from linkwork.closure.mobility import loop_rounding
+from linkwork.closure.mobility import loop_rounding, mobility, usual_rank
 from linkwork.closure.tolerances import LEAST_PIVOT, OPEN, RANK, ROUNDED
 from linkwork.compilers.program import Program
 from linkwork.dynamics.dense_derivatives import dense_derivatives
@@ -40,6 +40,7 @@ from linkwork.model.notebook import shapes
 from linkwork.plans.constrained_articulated_derivatives import constrained_articulated_tree, constrained_products
 from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.functions import mass_matrix
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.records import RecordEvaluator
 from linkwork.quantities.scales import scales_of, typical_row_units
@@ -262,6 +263,8 @@ class ConstrainedDerivatives(RecordEvaluator):
                     f"the constraints of '{self.robot.name}' are not independent, which {self.method} cannot solve; a "
                     "proximal method can, and its derivatives are defined: prox_bbo for instance"
                 )
+        if not self.parameters and (result.pivot == 0).any():
+            self._warn_if_singular(state["q"], result)
         return result
 
     def _solution(self, state: Mapping[str, Any], P: Sequence[Any]) -> Array | None:
@@ -305,6 +308,24 @@ class ConstrainedDerivatives(RecordEvaluator):
                 f"forward dynamics of '{self.robot.name}' by {self.method} is off by {difference.max():.2g} of what "
                 "forces do, where rows are dependent up to rounding: derivatives are those of the exact solution, "
                 "which 'kkt' finds",
+                StateWarning,
+                stacklevel=4,
+            )
+
+    def _warn_if_singular(self, q: npt.ArrayLike, result: ConstrainedJacobians) -> None:
+        """Warn where rows have a lower rank than in closed configurations nearby: accelerations jump there."""
+        robot = self.robot
+        # M da/dtau is a projection on what rows leave free: its trace is the number of degrees of freedom
+        freedom = np.einsum("...ij,...ij->...", mass_matrix(robot, q), result.da_dtau)
+        usual, most = robot.nv - usual_rank(robot), float(freedom.max())
+        if most < usual + 0.5:
+            return
+        at = np.broadcast_to(q, (*freedom.shape, robot.nq)).reshape(-1, robot.nq)[freedom.argmax()]
+        if mobility(robot, at).singular.size:
+            warnings.warn(
+                f"'{robot.name}' is in a singular configuration: constraints leave {round(most)} degrees of freedom "
+                f"there, and {usual} nearby. Accelerations jump, and have no derivative by q; "
+                "robot.mobility(q).singular are the directions that nearby configurations do not have",
                 StateWarning,
                 stacklevel=4,
             )
