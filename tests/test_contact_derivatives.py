@@ -297,6 +297,13 @@ def test_native_batches_of_a_stepper_with_contacts_and_its_rollout() -> None:
     assert_close((found.tau[:, :, :2] * v[:, :2]).sum(axis=-1), np.stack([later, later], axis=-1), 1e-6)
 
 
+def test_the_linear_system_of_a_step_without_actuators() -> None:
+    robot, q = box()
+    v = np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    A = lw.linearize(robot, q, v, np.zeros(6), dt=DT).A
+    assert_close(A, lw.Stepper(robot, dt=DT).derivatives(q, v).A, 1e-12)
+
+
 def test_what_is_refused() -> None:
     robot, q = box()
     with pytest.raises(lw.InputError, match="float64"):

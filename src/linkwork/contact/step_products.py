@@ -52,8 +52,8 @@ class ContactProduct:
         """Inputs by name that were given, and directions of such."""
         known = self.inputs[3:]
         allowed = (*known, *(f"d{name}" for name in known if directed))
-        for name in given:
-            if name not in allowed:
+        for name, x in given.items():
+            if x is not None and name not in allowed:
                 near = suggest(name, allowed) or (f"; there are {', '.join(allowed)}" if allowed else "")
                 raise InputError(f"a step with contacts has no input '{name}'{near}")
         arrays = {name: np.asarray(x, float) for name, x in given.items() if x is not None}
