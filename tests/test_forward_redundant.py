@@ -354,6 +354,18 @@ def test_rows_that_a_small_gap_makes_independent_do_not_act(method: Any) -> None
     assert distance(found.acceleration, exact.acceleration) <= 1e-10
 
 
+@pytest.mark.parametrize("method", ["lcaba", "prox_ltl", "prox_bbo"])
+def test_arms_on_a_loop_that_is_nearly_closed_move_as_the_exact_solution_does(method: Any) -> None:
+    """Their joints are in no row, and follow what internal forces of the loop do until these are taken back."""
+    robot = lw.attach(bricard(opened=1e-7), lw.zoo.pendulum(2), "link2")
+    robot = replace(robot, constraints=tuple(replace(c, time_constant=0.01) for c in robot.constraints))
+    q, v = robot.neutral(), 0.3 * np.random.default_rng(1).normal(size=robot.nv)
+    q[:5] = bricard().poses["assembled"]
+    exact, found = (lw.ForwardDynamics(robot, m)(q, v, np.zeros(robot.nv)) for m in ("kkt", method))
+    assert found.converged
+    assert distance(found.acceleration, exact.acceleration) <= 1e-10
+
+
 @pytest.mark.parametrize("regularization", [1e-4, 1e-8])
 @pytest.mark.parametrize("method", ["lcaba", "prox_ltl", "prox_bbo"])
 def test_iterations_that_converged_found_the_acceleration(method: Any, regularization: float) -> None:

@@ -51,7 +51,6 @@ from linkwork.kernels.constrained import (
     remove_internal_forces,
     residual_norm,
     residual_progress,
-    subtract_rows,
 )
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.lcaba_factor import SPRINGS, articulate_loops
@@ -286,18 +285,23 @@ def lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> Non
 
 @kernel
 def next_change(tree: Array, w: Array, result: Result) -> None:
-    """What a further iteration would add to accelerations, without rounding errors that it made up for: ``da``; and
-    ``J da`` in ``error``."""
-    copy_rows(tree, result.residual, w.error)
+    """What a further iteration would add to accelerations, of all joints, and to multipliers: ``da`` and ``k``.
+
+    Without rounding errors that it would make up for. ``J da`` is in ``error``.
+    """
+    clear_forces(tree, w)
     for k in range(tree.nv):
-        w.da[k] = 0.0
-    lcaba_sweeps_iterate(tree, w, result.a, result.multipliers, result.residual)
-    subtract_rows(tree, result.residual, w.error)
-    for k in range(tree.nv):
-        result.a[k] -= w.da[k]
+        w.tau[k] = 0.0
     for r in range(tree.nc):
-        result.multipliers[r] -= w.k[r]
-        result.residual[r] += w.error[r]
+        w.k[r] = w.mu[r] * result.residual[r]
+        w.error[r] = result.residual[r]
+    apply_constraint_forces(tree, w, w.k)
+    coupled_bias_forces(tree, w, w.tau)
+    coupled_accelerations(tree, w, w.da)
+    constraint_residual(tree, w, w.da, w.error)
+    for r in range(tree.nc):
+        w.k[r] = w.mu[r] * w.error[r]
+        w.error[r] = result.residual[r] - w.error[r]
 
 
 LCABA = Algorithm(
