@@ -23,7 +23,7 @@ from linkwork.model.tendons import Tendon
 from linkwork.parsing.appearance import LinkShape
 from linkwork.parsing.options import Inertias
 from linkwork.parsing.xml import Location, located, warn
-from linkwork.quantities.leaves import massless_leaves, moved_too_freely, without_mass
+from linkwork.quantities.leaves import free_massless_leaves, moved_too_freely, without_mass
 
 ROOT_JOINT = "root_joint"
 
@@ -117,7 +117,7 @@ class LocatedBuilder:
             hint = "; or load with inertias='trust' to accept it" if "moments of inertia" in str(e) else ""
             raise self.where(e.subject).error(f"{e}{hint}", type(e)) from e
         self._refuse_negative_energy(robot)
-        leaves = massless_leaves(robot.joints, robot.inertias)
+        leaves = free_massless_leaves(robot)
         if leaves:
             said = f"{without_mass(leaves)}: loaded for its kinematics; dynamics are an error until it has inertias"
             warn(self.where(leaves[0].name), said)

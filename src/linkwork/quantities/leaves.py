@@ -64,13 +64,18 @@ def massless_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]
     return result
 
 
+def free_massless_leaves(robot: Model) -> list[TreeJoint]:
+    """Joints that move a leaf without any mass, and that no enabled constraint depends on."""
+    if not lacks_mass(robot):
+        return []
+    loops = [loop for loop in loops_of(robot).loops if robot.constraint(loop.constraint).enabled]
+    held = {joint for loop in loops for joint in loop.support}
+    return [joint for joint in massless_leaves(robot.joints, robot.inertias) if joint.name not in held]
+
+
 def check_dynamics(robot: Model) -> None:
     """Raise `SingularMassMatrix` for a robot with kinematics alone: no constraint holds a leaf that has no mass."""
-    leaves = massless_leaves(robot.joints, robot.inertias) if lacks_mass(robot) else []
-    if leaves:
-        loops = [loop for loop in loops_of(robot).loops if robot.constraint(loop.constraint).enabled]
-        held = {joint for loop in loops for joint in loop.support}
-        leaves = [joint for joint in leaves if joint.name not in held]
+    leaves = free_massless_leaves(robot)
     if leaves:
         raise SingularMassMatrix(
             f"robot '{robot.name}' has kinematics, but no dynamics: {without_mass(leaves)}. Give each an inertia "

@@ -76,12 +76,12 @@ class Delassus:
                 raise InputError(f"rows are names of constraints; found {rows!r}")
             for name in rows:
                 robot.row_slice(name)
+        loops = method == "cluster_efpa" and rows is None and any(c.enabled for c in robot.constraints)
         if method == "cluster_efpa" and rows is None:
             rows = [c.name for c in robot.constraints if any(robot.frames[p].body == WORLD for p in c.places)]
         self.whole, self.robot = robot, enabled_part(robot, rows)
         self._rows = set(self.robot.constraints)
-        loops = rows is None and any(c.enabled for c in robot.constraints)
-        if loops and not self.robot.nc and method == "cluster_efpa":
+        if loops and not self.robot.nc:
             raise UnsupportedFeature(
                 f"cluster_efpa makes rows of constraints to the world, and the {robot.nc} rows of '{robot.name}' are "
                 "all of loops, which it takes as closed; pv_osim makes rows of these, rows=[...] "
