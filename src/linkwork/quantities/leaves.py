@@ -94,7 +94,7 @@ def without_mass(leaves: Sequence[TreeJoint]) -> str:
 
 @computed_once
 def lacks_mass(robot: Model) -> bool:
-    """Whether a leaf has no mass, so that the robot has kinematics alone."""
+    """Whether a leaf has no mass: unless a constraint holds it, the robot has kinematics alone."""
     return bool(massless_leaves(robot.joints, robot.inertias))
 
 
