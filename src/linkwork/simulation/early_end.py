@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import warnings
-from math import floor, log10
 
 import numpy as np
 
 from linkwork.closure.mobility import MASSLESS, mobility
 from linkwork.errors import SimulationWarning
-from linkwork.inputs import Integrator
+from linkwork.inputs import Integrator, advised
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import mass_matrix
@@ -50,7 +49,7 @@ def advice(robot: Model, q: Array, integrator: Integrator, dt: float, passive: b
             if pole * dt > most:
                 return (
                     f"the {what}, and rk4 is unstable beyond {most:.3g} / dt: try integrator='euler', which takes "
-                    f"springs and dampers implicitly, or dt={_rounded_down(most / pole):g}"
+                    f"springs and dampers implicitly, or dt={advised(most / pole)}"
                 )
     return "try a shorter dt"
 
@@ -77,9 +76,3 @@ def _largest_eigenvalue(robot: Model, q: Array, coefficients: Array) -> tuple[fl
 def _joint_of(robot: Model, dof: int) -> str:
     """The joint that a degree of freedom belongs to."""
     return next(j.name for j in robot.joints if dof < robot.v_slice(j.name).stop)
-
-
-def _rounded_down(x: float) -> float:
-    """The largest number of one digit that is not above ``x``."""
-    unit = 10.0 ** floor(log10(x))
-    return floor(x / unit) * unit
