@@ -12,7 +12,8 @@ import pytest
 
 import linkwork as lw
 from linkwork.closure.assembly import assemble
-from linkwork.closure.mobility import loop_rounding, mobility, state_doubt
+from linkwork.closure.loop_rounding import loop_rounding
+from linkwork.closure.mobility import mobility, state_doubt
 from linkwork.mechanism import Mechanism
 from tests.support.gauss import distance
 from tests.support.rounded import three_cranks, wrist

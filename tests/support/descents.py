@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import Problem
+from linkwork.closure.assembly_problem import Problem
 from linkwork.kernels.constrained.assembly import LITTLE_DECREASE, MAX_STALLED, MAX_STEP, REGULARIZATION, STEP_SIZES
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.functions import constraint_jacobian

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import FAR, NAMED, plain_numbers, which_enabled, which_holonomic
-from linkwork.closure.mobility import loop_rounding
+from linkwork.closure.assembly_problem import FAR, NAMED, plain_numbers, which_enabled, which_holonomic
+from linkwork.closure.loop_rounding import loop_rounding
 from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask, Task
 from linkwork.closure.tolerances import CLOSED_BY_PROJECTION, OPEN, ROUNDED
 from linkwork.errors import InputError

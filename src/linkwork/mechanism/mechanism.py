@@ -114,7 +114,8 @@ class Mechanism(Changeable):
             seed: Of the random numbers.
             limits: Whether joint limits hold.
         """
-        from linkwork.closure.assembly import Search, problem_of
+        from linkwork.closure.assembly import problem_of
+        from linkwork.closure.assembly_problem import Search
 
         search = Search(tolerance, max_iterations, attempts, seed)
         return problem_of(self, fixed, limits).closed(self.neutral() if q is None else q, search)

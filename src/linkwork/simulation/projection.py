@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwork.closure.assembly import assemble, which_enabled, which_holonomic
+from linkwork.closure.assembly import assemble
+from linkwork.closure.assembly_problem import which_enabled, which_holonomic
 from linkwork.closure.tolerances import CLOSED_BY_PROJECTION, ROUNDED
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.model.model import Model

@@ -20,8 +20,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import which_enabled, which_holonomic
-from linkwork.closure.mobility import loop_rounding, mobility, usual_rank
+from linkwork.closure.assembly_problem import which_enabled, which_holonomic
+from linkwork.closure.loop_rounding import loop_rounding
+from linkwork.closure.mobility import mobility, usual_rank
 from linkwork.closure.tolerances import LEAST_PIVOT, OPEN, RANK, ROUNDED
 from linkwork.compilers.program import Program
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
