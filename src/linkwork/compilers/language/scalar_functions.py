@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from linkwork.compilers.language.instructions import Writer
+from linkwork.compilers.language.memory import Writer
 from linkwork.compilers.language.values import STATE, Array, Bool, Float, Record, Table, Value, array_type, is_number
 from linkwork.kernels import scalar
 
