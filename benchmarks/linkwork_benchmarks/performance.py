@@ -61,7 +61,7 @@ def write(results_folder: Path = report.RESULTS.parent, out: Path = PAGE) -> Pat
 def _introduction() -> str:
     return (
         "# Performance\n\n"
-        "Made from the result files of the benchmarks, `src/linkwork_benchmarks/results/*.json`, by "
+        "Made from the result files of the benchmarks, `benchmarks/linkwork_benchmarks/results/*.json`, by "
         "`linkwork_benchmarks.performance.write`: every number on this page, and every sentence that says who is "
         "faster. Numbers with all their systems, sizes and notes are on the pages that sections link to.\n\n"
         "## How to read it\n\n"
