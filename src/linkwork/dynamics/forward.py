@@ -60,6 +60,7 @@ from linkwork.inputs import (
     count,
     not_negative,
     rows_of,
+    suggest,
     were_given,
 )
 from linkwork.kernels import aba
@@ -134,7 +135,7 @@ class ForwardDynamics(ForwardProducts):
     ) -> None:
         check_robot(robot)
         if method != "auto" and method not in METHODS:
-            raise InputError(f"no method '{method}'; there are auto, {', '.join(METHODS)}")
+            raise InputError(f"no method '{method}'{suggest(method, METHODS)}; there are auto, {', '.join(METHODS)}")
         reason = None if method == "auto" else refusal(robot, method)
         if reason is not None:
             others = ", ".join(methods_for(robot))
