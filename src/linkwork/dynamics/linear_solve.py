@@ -34,8 +34,8 @@ from linkwork.kernels.constrained.problem import (
     maximum,
     residual_norm,
     residual_progress,
-    settings_view,
 )
+from linkwork.kernels.records import view_records
 from linkwork.kernels.scalar import where
 from linkwork.model.expressions import INPUT, Graph, Symbol
 
@@ -168,7 +168,7 @@ class _LinearSolve:
 
     def _scales(self, inputs: Mapping[str, Any]) -> tuple[Settings, Any]:
         """Settings by name, and the scale of residuals: energies of the right-hand sides."""
-        settings = settings_view(self.tree, inputs["settings"])
+        (settings,) = view_records(self.tree, (inputs["settings"],), (Settings,))
         scale: Any = 0.0
         for k, force in enumerate(inputs["force"]):
             scale = scale + settings.mobility[k] * (force * force)

@@ -50,6 +50,7 @@ from linkwork.kernels.constrained.tasks import TASKS, task_errors, task_jacobian
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.tree.kinematics import POSE, joint_transforms
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
@@ -102,29 +103,6 @@ class Result(NamedTuple):
     """(nrows,) scaled."""
     progress: Array
     """(4,)"""
-
-
-@kernel
-def problem_view(
-    tree: Array,
-    q: Array,
-    targets: Array,
-    row_scale: Array,
-    soft: Array,
-    tolerance: Array,
-    joint_scale: Array,
-    lower: Array,
-    upper: Array,
-    posture: Array,
-    pull: Array,
-    settings: Array,
-    solution: Array,
-    errors: Array,
-    progress: Array,
-) -> tuple[Problem, Result]:
-    """Flat inputs and outputs by name."""
-    problem = Problem(q, targets, row_scale, soft, tolerance, joint_scale, lower, upper, posture, pull, settings)
-    return problem, Result(solution, errors, progress)
 
 
 # Rows ----------------------------------------------------------------------------------------------------------------
@@ -366,5 +344,5 @@ INVERSE_KINEMATICS = Algorithm(
     },
     TASK_TREE,
     iterate,
-    view=problem_view,
+    view=view_of(Problem, Result),
 )

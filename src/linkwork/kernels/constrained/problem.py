@@ -25,7 +25,7 @@ wrenches and velocities, weighed by inertia as well. Both are in kg m²/s⁴: th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained.constraints import (
@@ -35,6 +35,7 @@ from linkwork.kernels.constrained.constraints import (
     constraint_rows,
     constraint_velocities,
 )
+from linkwork.kernels.records import Entry, view_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.tree.aba import ARTICULATED
 from linkwork.kernels.tree.kinematics import ACCELERATION, MOTION, POSE, acceleration_from_parent, velocities
@@ -78,7 +79,7 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-"""Flat inputs, as `Problem` names them; ``settings``: tolerance, maximum number of iterations, then `Settings`."""
+"""Flat inputs, as `Problem` names them; ``settings`` are `Settings`."""
 OUTPUTS: dict[str, Shape] = {"a": ("nv",), "result": ("nresult",)}
 """Flat outputs, as `Result` names them: ``result`` is one array, since making arrays takes time."""
 
@@ -86,21 +87,23 @@ OUTPUTS: dict[str, Shape] = {"a": ("nv",), "result": ("nresult",)}
 class Settings(NamedTuple):
     """Scales of the convergence test (`quantities.scales`), without units of their own where they are multiplied."""
 
-    tolerance: Scalar
+    tolerance: Entry
     """The relative residual at which iterations end."""
-    rounding: Scalar
+    most: Entry
+    """The most iterations; the loop reads it, and the entries before and after it."""
+    rounding: Entry
     """The relative residual that rounding leaves after one iteration with stiff rows."""
-    regularization: Scalar
-    """Regularization of a row of compliance one, as a part of the inverse inertia that it feels."""
-    gravity: Scalar
+    regularization: Entry
+    """Regularization of a row of compliance one, as a part of the diagonal of J M⁻¹ Jᵀ."""
+    gravity: Entry
     """Square of the robot's weight over its mass."""
-    inverse_mass: Scalar
-    inverse_inertia: Scalar
+    inverse_mass: Entry
+    inverse_inertia: Entry
     """1 over a moment of inertia of the robot."""
-    mobility: Array
-    """(nv,) inverse inertia of each joint."""
-    row_inertia: Array
-    """(nc,) inertia that each row feels."""
+    mobility: Annotated[Array, ("nv",)]
+    """Inverse inertia of each joint."""
+    row_inertia: Annotated[Array, ("nc",)]
+    """1 over the diagonal of J M⁻¹ Jᵀ."""
 
 
 class Problem(NamedTuple):
@@ -125,65 +128,20 @@ class Result(NamedTuple):
 
     a: Array
     """(nv,) joint accelerations."""
-    progress: Array
-    """(1,) relative residual; of methods that do not iterate, how independent the rows are."""
-    iterations: Array
-    """(1,) number of iterations."""
-    multipliers: Array
-    """(nc,) lambda, the constraint forces."""
-    residual: Array
-    """(nc,) k - J a."""
-    violation: Array
-    """(2,) largest position error, and largest velocity error (-1 where no row has gains)."""
+    progress: Annotated[Array, (1,)]
+    """Relative residual; of methods that do not iterate, how independent the rows are."""
+    iterations: Annotated[Array, (1,)]
+    """Number of iterations."""
+    multipliers: Annotated[Array, ("nc",)]
+    """lambda, the constraint forces."""
+    residual: Annotated[Array, ("nc",)]
+    """k - J a."""
+    violation: Annotated[Array, (2,)]
+    """Largest position error, and largest velocity error (-1 where no row has gains)."""
 
 
-@kernel
-def settings_view(tree: Array, settings: Array) -> Settings:
-    """The flat input ``settings`` by name; the second number is the loop's, which reads the first and the third too."""
-    return Settings(
-        tolerance=settings[0],
-        rounding=settings[2],
-        regularization=settings[3],
-        gravity=settings[4],
-        inverse_mass=settings[5],
-        inverse_inertia=settings[6],
-        mobility=settings[7 : 7 + tree.nv],
-        row_inertia=settings[7 + tree.nv : tree.nsettings],
-    )
-
-
-@kernel
-def result_view(tree: Array, a: Array, flat: Array) -> Result:
-    """The flat outputs by name."""
-    nc = tree.nc
-    return Result(
-        a=a,
-        progress=flat[0:1],
-        iterations=flat[1:2],
-        multipliers=flat[2 : 2 + nc],
-        residual=flat[2 + nc : 2 + 2 * nc],
-        violation=flat[2 + 2 * nc : tree.nresult],
-    )
-
-
-@kernel
-def forward_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    R: Array,
-    target: Array,
-    multipliers0: Array,
-    settings: Array,
-    a: Array,
-    flat: Array,
-) -> tuple[Problem, Result]:
-    """Flat inputs and outputs by name: `Algorithm.view` of every method of constrained forward dynamics."""
-    problem = Problem(q, v, tau, wrenches, R, target, multipliers0, settings_view(tree, settings))
-    return problem, result_view(tree, a, flat)
-
+forward_view = view_of(Problem, Result)
+"""`Algorithm.view` of every method of constrained forward dynamics."""
 
 WORK: dict[str, Shape] = (
     POSE

@@ -43,6 +43,7 @@ from linkwork.kernels.contact.cones import clamp, magnitude, tangential_length
 from linkwork.kernels.contact.pgs import MATRIX, dense_inverse_inertias, dense_velocities, entry
 from linkwork.kernels.contact.rows import ROW_INPUTS, SMALLEST, Rows, project_rows, rows_residual, three
 from linkwork.kernels.panels import line, minus_scaled, set_line, sum_of_products
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.plans.contact_rows import DENSE_CONTACTS, LINE
 
@@ -313,24 +314,7 @@ dense_block = block(factorize_dense, solve_dense, multiply_dense)
 dense_start = start(multiply_dense)
 
 
-@kernel
-def admm_view(
-    tree: Array,
-    G: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    z: Array,
-    y: Array,
-    progress: Array,
-) -> tuple[Array, Rows, Array, Array, State]:
-    """Flat inputs and outputs by name."""
-    return G, Rows(g, friction, compliance, lower, upper), guess, settings, State(f, z, y, progress)
+admm_view = view_of(Array, Rows, Array, Array, State)
 
 
 @kernel

@@ -323,7 +323,7 @@ def end_of_iteration(tree: Array, w: Array, problem: ContactForcesProblem, resul
         missed = maximum(missed, magnitude(w.left[d]))
         inner = maximum(inner, magnitude(w.left[d] - result.rho[0] * w.pull[d]))
         largest = maximum(largest, magnitude(result.y[d]))
-    required = result.required[0] / problem.length
+    required = result.balance.required[0] / problem.length
     floor = problem.tolerance * required
     met = where(floor, missed, 0.0, 1.0)
     least = floor + problem.rounding * (w.size[0] * largest)
@@ -342,7 +342,7 @@ def end_of_iteration(tree: Array, w: Array, problem: ContactForcesProblem, resul
     result.rho[0] = where(0.5, converged, rho, result.rho[0])
     lighter = converged * where(missed, NEARLY * required, 1.0, 0.0)
     result.weight[0] = where(0.5, lighter, LIGHTER * result.weight[0], result.weight[0])
-    result.missed[0] = missed * problem.length
+    result.balance.missed[0] = missed * problem.length
 
 
 @kernel

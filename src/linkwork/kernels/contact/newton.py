@@ -371,21 +371,9 @@ CONTACT_NEWTON = Algorithm(
 
 
 @kernel
-def known_contact_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    q1: Array,
-    v1: Array,
-    flat: Array,
-) -> tuple[ContactProblem, ContactResult]:
+def known_contact_view(tree: Array, *arrays: Array) -> tuple[ContactProblem, ContactResult]:
     """The same with the settings of the plan; the loop reads the tolerance and the most iterations of those given."""
-    return contact_view(tree, q, v, tau, wrenches, given, start, tree.solver_settings, q1, v1, flat)
+    return contact_view(tree, *arrays[0:6], tree.solver_settings, *arrays[7:10])
 
 
 KNOWN_CONTACT_NEWTON = replace(

@@ -29,6 +29,7 @@ from linkwork.kernels.constrained.delassus import (
 )
 from linkwork.kernels.contact.admm import ADMM_OUTPUTS, ADMM_SETTINGS, ADMM_WORK, State, block, start
 from linkwork.kernels.contact.rows import ROW_INPUTS, Rows
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.tree.aba import articulate, articulated_bias_forces, joint_accelerations
 from linkwork.plans.contact_operator import CONTACT_OPERATOR_TREE
@@ -103,25 +104,7 @@ operator_block = block(factorize_rows, solve_rows, multiply_rows)
 operator_start = start(multiply_rows)
 
 
-@kernel
-def operator_view(
-    tree: Array,
-    q: Array,
-    D: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    z: Array,
-    y: Array,
-    progress: Array,
-) -> tuple[Array, Array, Rows, Array, Array, State]:
-    """Flat inputs and outputs by name."""
-    return q, D, Rows(g, friction, compliance, lower, upper), guess, settings, State(f, z, y, progress)
+operator_view = view_of(Array, Array, Rows, Array, Array, State)
 
 
 @kernel

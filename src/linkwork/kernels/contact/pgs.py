@@ -32,6 +32,8 @@ Newton's steps.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.contact.cones import clamp, magnitude
 from linkwork.kernels.contact.rows import (
@@ -45,6 +47,7 @@ from linkwork.kernels.contact.rows import (
     three,
 )
 from linkwork.kernels.panels import line, plus_scaled, set_line
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple
 from linkwork.plans.contact_rows import DENSE_CONTACTS, LINE
@@ -247,38 +250,24 @@ def lines_residual(tree: Array, rows: Rows, D: Array, f: Array, Y: Array, y: Arr
     return rows_residual(tree, rows, D, f, y)
 
 
-@kernel
-def pgs_view(
-    tree: Array,
-    G: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    Y: Array,
-    progress: Array,
-) -> tuple[Array, Rows, Array, Array, Array, Array, Array]:
-    """Flat inputs and outputs by name."""
-    return G, Rows(g, friction, compliance, lower, upper), guess, settings, f, Y, progress
+class State(NamedTuple):
+    """What lasts from one sweep to the next."""
+
+    f: Array
+    """(nrows,) impulses."""
+    Y: Array
+    """(nlines, 4) velocities of rows, in lines."""
+    progress: Array
+    """(2,) residual and sweeps."""
+
+
+pgs_view = view_of(Array, Rows, Array, Array, State)
 
 
 @kernel
-def pgs(
-    tree: Array,
-    w: Array,
-    G: Array,
-    rows: Rows,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    Y: Array,
-    progress: Array,
-) -> None:
+def pgs(tree: Array, w: Array, G: Array, rows: Rows, guess: Array, settings: Array, state: State) -> None:
     """The guess in its cones, the velocities that it leaves, and their residual."""
+    f, Y, progress = state
     dense_inverse_inertias(tree, G, rows, w.D)
     setup_slots(tree, G, rows, w.D, w.W)
     project_rows(tree, rows, guess, f)
@@ -288,18 +277,9 @@ def pgs(
 
 
 @kernel
-def pgs_iterate(
-    tree: Array,
-    w: Array,
-    G: Array,
-    rows: Rows,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    Y: Array,
-    progress: Array,
-) -> None:
+def pgs_iterate(tree: Array, w: Array, G: Array, rows: Rows, guess: Array, settings: Array, state: State) -> None:
     """One sweep over all blocks."""
+    f, Y, progress = state
     sweep(tree, G, rows, w.D, w.W, w.q, w.x, f, Y)
     residual = lines_residual(tree, rows, w.D, f, Y, w.y)
     last = where(progress[1] + 1.5, settings[1], 0.0, 1.0)
@@ -315,20 +295,8 @@ def pgs_iterate(
 
 
 @kernel
-def dense_residual(
-    tree: Array,
-    w: Array,
-    G: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
-    f: Array,
-    residual: Array,
-) -> None:
+def dense_residual(tree: Array, w: Array, G: Array, rows: Rows, f: Array, residual: Array) -> None:
     """The residual of forces ``f``."""
-    rows = Rows(g, friction, compliance, lower, upper)
     dense_inverse_inertias(tree, G, rows, w.D)
     dense_velocities(tree, G, rows, f, w.Z, w.y)
     residual[0] = rows_residual(tree, rows, w.D, f, w.y)
@@ -355,4 +323,5 @@ DENSE_RESIDUAL = Algorithm(
     {"residual": (1,)},
     DENSE_WORK | {"Z": ("nlines", LINE)},
     DENSE_CONTACTS,
+    view=view_of(Array, Rows, Array, Array),
 )

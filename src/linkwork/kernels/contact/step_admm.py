@@ -74,35 +74,22 @@ tried."""
 
 
 class Centers(NamedTuple):
-    """``s`` of all rows: forces in cones and multipliers in one; and when to stop."""
+    """``s`` of all rows: forces in cones and multipliers in one."""
 
     contacts: Array
     """(3 nslots,)"""
     boxes: Array
     """(nboxes,)"""
-    most: Scalar
-    """The most iterations."""
 
 
 @kernel
-def admm_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    q1: Array,
-    v1: Array,
-    flat: Array,
-) -> tuple[ContactProblem, ContactResult, Centers]:
-    """Flat inputs and outputs by name; the centers are at the end of the result."""
-    problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q1, v1, flat)
+def admm_view(tree: Array, *arrays: Array) -> tuple[ContactProblem, ContactResult, Centers]:
+    """Arrays by name; the centers are at the end of the result."""
+    problem, result = contact_view(tree, *arrays)
+    flat = arrays[9]
     o = tree.nresult - 3 * tree.nslots - tree.nboxes
     e = o + 3 * tree.nslots
-    return problem, result, Centers(flat[o:e], flat[e : tree.nresult], settings[1])
+    return problem, result, Centers(flat[o:e], flat[e : tree.nresult])
 
 
 @kernel
@@ -328,7 +315,7 @@ def contact_admm_iterate(
     rows_of_motion(tree, w, result.a)
     for k in range(BLOCK):
         going = where(target, missed, 1.0, 0.0)
-        going = where(result.iterations[0] + 0.5, centers.most, going, 0.0)
+        going = where(result.iterations[0] + 0.5, settings.most, going, 0.0)
         if any_below(-going, -0.5):
             target_forces(tree, w, settings, centers, c)
             if k == 0:

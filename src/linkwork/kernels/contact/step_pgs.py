@@ -67,25 +67,6 @@ PGS_WORK: dict[str, Shape] = {
 
 
 @kernel
-def pgs_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    q1: Array,
-    v1: Array,
-    flat: Array,
-) -> tuple[ContactProblem, ContactResult, Scalar]:
-    """Flat inputs and outputs by name, and the most sweeps."""
-    problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q1, v1, flat)
-    return problem, result, settings[1]
-
-
-@kernel
 def apply_forces(tree: Array, w: Array, force: Array) -> None:
     """``f -= K' force``, ``tau += K' force`` of all rows."""
     for c in range(tree.ncontacts):
@@ -222,7 +203,7 @@ def finish(tree: Array, w: Array, problem: ContactProblem, result: ContactResult
 
 
 @kernel
-def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, most: Scalar) -> None:
+def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """The problem, its matrix, and the forces that sweeps start from."""
     result.reduction[0] = 0.0
     setup_contact_problem(tree, w, problem, 0.0)
@@ -245,7 +226,7 @@ def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactR
 
 
 @kernel
-def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, most: Scalar) -> None:
+def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A block of sweeps."""
     rows = rows_in(tree, w)
     tolerance = problem.settings.tolerance
@@ -255,7 +236,7 @@ def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: 
     start = where(tolerance, residual, 1.0, 0.0)
     count = result.iterations[0]
     for _ in range(SWEEPS):
-        going = where(tolerance, residual, where(count + 0.5, most, 1.0, 0.0), 0.0)
+        going = where(tolerance, residual, where(count + 0.5, problem.settings.most, 1.0, 0.0), 0.0)
         if any_below(-going, -0.5):
             for r in range(tree.nrows):
                 w.row_x[r] = w.row_f[r]
@@ -277,5 +258,5 @@ CONTACT_PGS = Algorithm(
     STEP_WORK | PGS_WORK,
     CONTACT_ROWS_TREE,
     contact_pgs_iterate,
-    view=pgs_view,
+    view=contact_view,
 )

@@ -25,7 +25,7 @@ from linkwork.kernels.contact.newton import CONTACT_NEWTON
 from linkwork.kernels.contact.problem import ContactProblem, ContactResult, contact_view
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
-from linkwork.kernels.steps.integrators import Step, repeated
+from linkwork.kernels.steps.integrators import Step, copy_numbers, repeated
 from linkwork.kernels.steps.stage_dynamics import COMMANDED, DT, Dynamics, StepInputs, stop_torque
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints, load_activations, store_activations
 from linkwork.kernels.tree.rnea import WRENCHES
@@ -84,13 +84,6 @@ def is_open(settings: Array, result: ContactResult) -> Scalar:
     """One where iterations have to go on, else zero; settings begin with the tolerance and the most iterations."""
     more = where(result.iterations[0], settings[1], 1.0, 0.0)
     return where(settings[0], result.residual[0], more, 0.0)
-
-
-@kernel
-def copy_numbers(x: Array, y: Array, count: int) -> None:
-    """``y = x``."""
-    for k in range(count):
-        y[k] = x[k]
 
 
 @kernel
