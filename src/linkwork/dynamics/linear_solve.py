@@ -31,10 +31,10 @@ from linkwork.kernels.constrained.problem import (
     DISABLED,
     STAGNATION,
     Settings,
-    maximum,
     residual_norm,
     residual_progress,
 )
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.records import view_records
 from linkwork.kernels.scalar import where
 from linkwork.model.expressions import INPUT, Graph, Symbol

@@ -24,7 +24,8 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows
-from linkwork.kernels.constrained.problem import WORK, minimum
+from linkwork.kernels.constrained.problem import WORK
+from linkwork.kernels.elementary import minimum
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, where

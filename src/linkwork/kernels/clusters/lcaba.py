@@ -62,10 +62,10 @@ from linkwork.kernels.constrained.problem import (
     first_forward_sweep,
     force_residual,
     forward_view,
-    maximum,
     residual_norm,
     residual_progress,
 )
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import subtract_product, subtract_symmetric_product

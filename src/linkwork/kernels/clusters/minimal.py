@@ -41,7 +41,8 @@ from linkwork.kernels.clusters.explicit import (
     solve_dependent,
 )
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows
-from linkwork.kernels.constrained.problem import WORK, Result, maximum
+from linkwork.kernels.constrained.problem import WORK, Result
+from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.integration import displace, integrate
 from linkwork.kernels.joints import joint_transform, quaternion_rotation, slide_along_axis
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
@@ -207,7 +208,7 @@ def check_cluster(tree: Array, w: Array, c: int) -> None:
     largest = 0.0
     for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
         x = w.dq[tree.dep_dof[d]] * (1.0 / tree.joint_unit[tree.dep_dof[d]])
-        largest = maximum(largest, where(x, 0.0, -x, x))
+        largest = maximum(largest, magnitude(x))
     fault = where(LARGEST_CORRECTION, largest, -float(1 + tree.nclusters + c), w.fault[0])
     w.fault[0] = where(w.fault[0], -0.5, w.fault[0], fault)
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.constraints import CLOSURE, constraint_error, coupling_rows, row_jacobian
-from linkwork.kernels.constrained.problem import max_norm, maximum, minimum
+from linkwork.kernels.elementary import max_norm, maximum, minimum
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.integration import integrate, normalize
 from linkwork.kernels.joints import dof_of

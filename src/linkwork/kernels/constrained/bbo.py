@@ -43,12 +43,12 @@ from linkwork.kernels.constrained.problem import (
     copy_rows,
     first_forward_sweep,
     forward_view,
-    minimum,
     remove_internal_forces,
     residual_norm,
     residual_progress,
     subtract_rows,
 )
+from linkwork.kernels.elementary import minimum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.panels import (
     ZERO,

@@ -22,11 +22,8 @@ Cost: O(n + m_b^3 n), with m_b the largest number of rows propagated together.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.problem import (
-    DISABLED,
-    maximum,
-    minimum,
-)
+from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.joints import axis_of, dof_of, moves_along
 from linkwork.kernels.panels import (
     ZERO,

@@ -35,8 +35,8 @@ from linkwork.kernels.constrained.contact_patches import (
 )
 from linkwork.kernels.constrained.lcaba import coupled_accelerations, coupled_bias_forces
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS, articulate_loops, joint_coupling_rows
-from linkwork.kernels.constrained.problem import max_norm, maximum
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.elementary import magnitude, max_norm, maximum
+from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import (
     angular,
     dot,
@@ -229,7 +229,7 @@ def solve_damped(
     for r in range(tree.nc):
         x = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
         forces[r] = x
-        largest = larger_magnitude(largest, x)
+        largest = maximum(largest, magnitude(x))
     apply_spring_forces(tree, w, forces)
     coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, motion)  # step 2: v' = (M + J' mu J)^-1 J' lambda_R
@@ -238,15 +238,9 @@ def solve_damped(
     for r in range(tree.nc):
         x = w.mu[r] * (accelerations[r] - w.e[r])  # step 4: lambda = lambda_R - mu J v'
         forces[r] = x
-        norm = larger_magnitude(norm, x)
+        norm = maximum(norm, magnitude(x))
     progress[0] = ROUNDING * largest / (norm + TINY)
     progress[1] = 1.0
-
-
-@kernel
-def larger_magnitude(norm: Scalar, x: Scalar) -> Scalar:
-    """``max(norm, |x|)``."""
-    return maximum(norm, where(x, 0.0, -x, x))
 
 
 @kernel

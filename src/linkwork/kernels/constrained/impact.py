@@ -28,10 +28,10 @@ from linkwork.kernels.constrained.problem import (
     Settings,
     clear_forces,
     copy_rows,
-    maximum,
     residual_norm,
     residual_progress,
 )
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.tree.kinematics import accelerations, joint_transforms, velocities

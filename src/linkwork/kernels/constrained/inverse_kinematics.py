@@ -45,8 +45,8 @@ from linkwork.kernels.constrained.assembly import (
 )
 from linkwork.kernels.constrained.constraints import CLOSURE, constraint_rows, coupling_rows, row_jacobian
 from linkwork.kernels.constrained.posture import TINY, posture_difference
-from linkwork.kernels.constrained.problem import max_norm, maximum
 from linkwork.kernels.constrained.tasks import TASKS, task_errors, task_jacobian
+from linkwork.kernels.elementary import max_norm, maximum
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of

@@ -44,12 +44,12 @@ from linkwork.kernels.constrained.problem import (
     first_forward_sweep,
     force_residual,
     forward_view,
-    maximum,
     relative_residual,
     remove_internal_forces,
     residual_norm,
     residual_progress,
 )
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import (

@@ -32,14 +32,13 @@ from linkwork.kernels.constrained.problem import (
     copy_rows,
     first_forward_sweep,
     forward_view,
-    maximum,
-    minimum,
     remove_internal_forces,
     residual_from_step,
     residual_norm,
     residual_progress,
     subtract_rows,
 )
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.tree.aba import factorize_ldl, solve_ldl
 from linkwork.kernels.tree.crba import COMPOSITE, mass_matrix

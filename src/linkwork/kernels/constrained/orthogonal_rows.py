@@ -48,7 +48,8 @@ Cost: O(m² n + m³) for m rows and n degrees of freedom that they bind, four ro
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.problem import DISABLED, maximum
+from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.panels import ZERO, entries, minus_scaled, plus_scaled, scaled, set_entries
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.tree.aba import factorize_ldl, solve_ldl
@@ -106,7 +107,7 @@ def set_zeros(tree: Array, w: Array, cut: Array, row_scale: Array, row_units: Ar
     gap = 0.0
     for r in range(tree.nc):
         e = w.error[r] * row_units[r]
-        gap = maximum(gap, where(e, 0.0, -e, e))
+        gap = maximum(gap, magnitude(e))
     hindered = where(cut[4], gap, 0.0, cut[3] * gap)
     w.part[0] = maximum(cut[0], hindered * hindered)
     w.zero[0] = maximum(cut[2], hindered * hindered)
@@ -134,7 +135,7 @@ def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, row_scale: Arr
         z = w.Zr[j, r]
         if tree.soft != 0:
             square = square + where(softness[j], DISABLED, softness[j], 0.0) * (z * z)
-        noise = noise + where(z, 0.0, -z, z) * w.root[j]
+        noise = noise + magnitude(z) * w.root[j]
         if j < r:
             others = others + (z * z) * row_scale[j]
     size = others + row_scale[r]

@@ -12,7 +12,7 @@ Cost: O(n).
 
 from __future__ import annotations
 
-from linkwork.kernels.constrained.problem import maximum
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
 from linkwork.kernels.spatial import add, cross, dot, scale, sub

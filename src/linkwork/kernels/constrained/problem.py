@@ -35,6 +35,7 @@ from linkwork.kernels.constrained.constraints import (
     constraint_rows,
     constraint_velocities,
 )
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.records import Entry, view_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.tree.aba import ARTICULATED
@@ -217,28 +218,6 @@ def force_residual(tree: Array, w: Array, tau: Array, qdd: Array) -> None:
             w.f[i, j] += w.f0[i, j]
     for k in range(tree.nv):
         w.tau[k] = tau[k] - tree.armature[k] * qdd[k]
-
-
-@kernel
-def minimum(x: Scalar, y: Scalar) -> Scalar:
-    """The smaller of two numbers."""
-    return where(x, y, x, y)
-
-
-@kernel
-def maximum(x: Scalar, y: Scalar) -> Scalar:
-    """The larger of two numbers."""
-    return where(x, y, y, x)
-
-
-@kernel
-def max_norm(n: int, x: Array) -> Scalar:
-    """The largest magnitude."""
-    norm = 0.0
-    for k in range(n):
-        y = where(x[k], 0.0, -x[k], x[k])
-        norm = where(norm, y, y, norm)
-    return norm
 
 
 @kernel

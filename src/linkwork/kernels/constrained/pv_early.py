@@ -43,7 +43,6 @@ from linkwork.kernels.constrained.problem import (
     Result,
     constraint_violation,
     forward_view,
-    minimum,
     setup_problem,
 )
 from linkwork.kernels.constrained.rank_revealing import (
@@ -54,6 +53,7 @@ from linkwork.kernels.constrained.rank_revealing import (
     rank_revealing_step,
     refinement_progress,
 )
+from linkwork.kernels.elementary import minimum
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize

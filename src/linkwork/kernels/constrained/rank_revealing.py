@@ -41,14 +41,12 @@ from linkwork.kernels.constrained.problem import (
     Problem,
     Result,
     constraint_violation,
-    max_norm,
-    maximum,
-    minimum,
     relative_gap_squared,
     relative_residual,
     set_residual_scale,
     setup_problem_at,
 )
+from linkwork.kernels.elementary import magnitude, max_norm, maximum, minimum
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_child, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.spatial import (
@@ -167,7 +165,7 @@ def condense_rows(tree: Array, w: Array, i: int) -> None:
 @kernel
 def infeasible(w: Array, k: Scalar) -> None:
     """A row ``0 = k``."""
-    w.infeasibility[0] = maximum(w.infeasibility[0], where(k, 0.0, -k, k))
+    w.infeasibility[0] = maximum(w.infeasibility[0], magnitude(k))
 
 
 @kernel

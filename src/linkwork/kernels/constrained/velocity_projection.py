@@ -29,7 +29,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.constraints import CLOSURE, constraint_rows, jacobian_from_rows
 from linkwork.kernels.constrained.ltl import factorize_mass_matrix, rows_by_factor, solve_L
-from linkwork.kernels.constrained.problem import maximum, minimum
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.panels import ZERO, entries, minus_scaled, plus_scaled, scaled, set_entries
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.tree.aba import factorize_ldl, solve_ldl
@@ -85,7 +85,7 @@ def rank_cut(tree: Array, w: Array, row_units: Array, settings: Array) -> Scalar
     gap = 0.0
     for r in range(tree.nc):
         e = w.error[r] * row_units[r]
-        gap = maximum(gap, where(e, 0.0, -e, e))
+        gap = maximum(gap, magnitude(e))
     return maximum(settings[0], where(settings[3], gap, 0.0, maximum(settings[1], settings[2] * gap)))
 
 

@@ -38,10 +38,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained.problem import maximum
-from linkwork.kernels.contact.cones import clamp, magnitude, tangential_length
+from linkwork.kernels.contact.cones import tangential_length
 from linkwork.kernels.contact.pgs import MATRIX, dense_inverse_inertias, dense_velocities, entry
 from linkwork.kernels.contact.rows import ROW_INPUTS, SMALLEST, Rows, project_rows, rows_residual, three
+from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.panels import line, minus_scaled, set_line, sum_of_products
 from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where

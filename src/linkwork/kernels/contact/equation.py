@@ -15,9 +15,9 @@ Other symbols as in `contact_newton`. Cost: linear in contacts, about 150 operat
 
 from __future__ import annotations
 
-from linkwork.kernels.constrained.problem import maximum
 from linkwork.kernels.contact.cones import smooth_cone, smooth_parts, smooth_plus, spectral
 from linkwork.kernels.contact.problem import ContactResult, ContactSettings, slot_vector
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, symmetric_product
 

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.clusters.rnea import CLUSTER_RNEA
-from linkwork.kernels.constrained.problem import maximum
 from linkwork.kernels.contact.balance import (
     BALANCE_WORK,
     ContactForcesProblem,
@@ -46,7 +45,8 @@ from linkwork.kernels.contact.balance import (
     torque_unit,
     write_forces,
 )
-from linkwork.kernels.contact.cones import clamp, clamp_slope, cone_derivative, magnitude, project_cone
+from linkwork.kernels.contact.cones import clamp_slope, cone_derivative, project_cone
+from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import Triple

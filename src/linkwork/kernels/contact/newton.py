@@ -23,8 +23,8 @@ from dataclasses import replace
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.lcaba import constraint_residual
-from linkwork.kernels.constrained.problem import DISABLED, STAGNATION, force_residual, maximum, minimum
-from linkwork.kernels.contact.cones import clamp, magnitude, project_cone, tangential_length
+from linkwork.kernels.constrained.problem import DISABLED, STAGNATION, force_residual
+from linkwork.kernels.contact.cones import project_cone, tangential_length
 from linkwork.kernels.contact.direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact.equation import (
     linearize_box,
@@ -69,6 +69,7 @@ from linkwork.kernels.contact.smoothing import (
     follow_change,
     update_smoothing,
 )
+from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import symmetric_product

@@ -35,7 +35,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.contact.cones import clamp, magnitude
 from linkwork.kernels.contact.rows import (
     ROW_INPUTS,
     SMALLEST,
@@ -46,6 +45,7 @@ from linkwork.kernels.contact.rows import (
     set_three,
     three,
 )
+from linkwork.kernels.elementary import clamp, magnitude
 from linkwork.kernels.panels import line, plus_scaled, set_line
 from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where

@@ -39,8 +39,8 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.clusters.explicit import generalized_force
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS, joint_coupling_rows
-from linkwork.kernels.constrained.problem import DISABLED, WORK, maximum, minimum
-from linkwork.kernels.contact.cones import box_residual, contact_residual, magnitude
+from linkwork.kernels.constrained.problem import DISABLED, WORK
+from linkwork.kernels.contact.cones import box_residual, contact_residual
 from linkwork.kernels.contact.row_products import rows_times
 from linkwork.kernels.contact.setup import (
     body_rows,
@@ -49,6 +49,7 @@ from linkwork.kernels.contact.setup import (
     world_poses,
 )
 from linkwork.kernels.contact.shapes.geometry import CONTACT_WORK, contact_geometry, given_contacts
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.records import Entry, view_of

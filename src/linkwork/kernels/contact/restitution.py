@@ -16,8 +16,8 @@ The work of removing penetration and closing loops is not counted: it is not tha
 
 from __future__ import annotations
 
-from linkwork.kernels.constrained.problem import maximum, minimum
 from linkwork.kernels.contact.problem import ContactProblem, ContactResult, normal_offset, problem_residual, slot_vector
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 
 UNSOLVED = 1.001

@@ -22,8 +22,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.problem import maximum
-from linkwork.kernels.contact.cones import box_residual, clamp, contact_residual, project_cone
+from linkwork.kernels.contact.cones import box_residual, contact_residual, project_cone
+from linkwork.kernels.elementary import clamp, maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import Triple
 

@@ -7,7 +7,7 @@ weight of ``w`` against ``z``.
 
 from __future__ import annotations
 
-from linkwork.kernels.constrained.problem import maximum, minimum
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 
 SHORT = 0.05

@@ -31,9 +31,9 @@ from linkwork.kernels.constrained.lcaba import (
     coupled_accelerations,
     coupled_bias_forces,
 )
-from linkwork.kernels.constrained.problem import DISABLED, force_residual, maximum
+from linkwork.kernels.constrained.problem import DISABLED, force_residual
 from linkwork.kernels.contact.admm import BLOCK
-from linkwork.kernels.contact.cones import clamp, magnitude, project_cone, tangential_length
+from linkwork.kernels.contact.cones import project_cone, tangential_length
 from linkwork.kernels.contact.direction import factorize_contacts
 from linkwork.kernels.contact.problem import (
     INPUTS,
@@ -53,6 +53,7 @@ from linkwork.kernels.contact.restitution import reduce_restitution
 from linkwork.kernels.contact.row_products import apply_contact_force
 from linkwork.kernels.contact.rows import SMALLEST
 from linkwork.kernels.contact.step import STEP_WORK, no_forces, row_changes, rows_of_motion
+from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.tree.aba import articulate, articulated_bias_forces, joint_accelerations
 from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE

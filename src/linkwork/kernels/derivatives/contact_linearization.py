@@ -20,7 +20,7 @@ cubic in contacts.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.problem import clear_forces, force_residual, maximum
+from linkwork.kernels.constrained.problem import clear_forces, force_residual
 from linkwork.kernels.contact.cones import inverse_length, smooth_cone, spectral
 from linkwork.kernels.contact.direction import changes_of_forces, factorize_contacts
 from linkwork.kernels.contact.equation import (
@@ -41,6 +41,7 @@ from linkwork.kernels.contact.problem import (
     slot_vector,
 )
 from linkwork.kernels.contact.row_products import apply_contact_force
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import dot
 

@@ -38,10 +38,10 @@ from linkwork.kernels.contact.problem import (
 from linkwork.kernels.contact.row_products import apply_contact_force
 from linkwork.kernels.contact.shapes.fields import CELLS
 from linkwork.kernels.contact.smoothing import CLOSE
+from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.steps.contact_steps import add_stop_torques
-from linkwork.kernels.steps.integrators import copy_numbers
 from linkwork.kernels.steps.stage_dynamics import COMMANDED, DT
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints
 from linkwork.kernels.tree.rnea import WRENCHES, joint_torques

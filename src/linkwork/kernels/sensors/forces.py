@@ -19,6 +19,7 @@ Cost: O(n) for all bodies, and for each part the joints, rows and contacts on it
 
 from __future__ import annotations
 
+from linkwork.kernels.elementary import magnitude
 from linkwork.kernels.joints import rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import (
@@ -183,11 +184,11 @@ def between(low: Scalar, high: Scalar, near: Scalar, far: Scalar) -> tuple[Scala
 @kernel
 def slab(x: Scalar, d: Scalar, size: Scalar) -> tuple[Scalar, Scalar]:
     """Where ``|x + t d| <= size``."""
-    along = where(d, 0.0, -d, d)
+    along = magnitude(d)
     safe = where(along, PARALLEL, 1.0, d)
     t = (-size - x) / safe
     u = (size - x) / safe
-    inside = where(where(x, 0.0, -x, x), size, 1.0, -1.0)
+    inside = where(magnitude(x), size, 1.0, -1.0)
     low = where(along, PARALLEL, -(inside * NEVER), where(t, u, t, u))
     return low, where(along, PARALLEL, inside * NEVER, where(t, u, u, t))
 
@@ -245,10 +246,10 @@ def is_inside(kind: int, size: Array, x: Vector) -> Scalar:
     if kind == BOX:
         found = 1.0
         for k in range(3):
-            found = where(size[k], where(x[k], 0.0, -x[k], x[k]), 0.0, found)
+            found = where(size[k], magnitude(x[k]), 0.0, found)
         return found
     if kind == CYLINDER or kind == CAPSULE:
-        along = where(x[2], 0.0, -x[2], x[2])
+        along = magnitude(x[2])
         over = where(size[1], along, along - size[1], 0.0)
         across = x[0] * x[0] + x[1] * x[1]
         if kind == CAPSULE:

@@ -20,12 +20,12 @@ Cost: that of the solver.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained.problem import maximum
 from linkwork.kernels.contact.newton import CONTACT_NEWTON
 from linkwork.kernels.contact.problem import ContactProblem, ContactResult, contact_view
+from linkwork.kernels.elementary import copy_numbers, maximum
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
-from linkwork.kernels.steps.integrators import Step, copy_numbers, repeated
+from linkwork.kernels.steps.integrators import Step, repeated
 from linkwork.kernels.steps.stage_dynamics import COMMANDED, DT, Dynamics, StepInputs, stop_torque
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints, load_activations, store_activations
 from linkwork.kernels.tree.rnea import WRENCHES

@@ -28,6 +28,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.integration import chart_rate, retract
 from linkwork.kernels.records import view_of, view_records
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
@@ -260,13 +261,6 @@ def count_step(tree: Array, q: Array, v: Array, progress: Array) -> None:
         x = x + v[k] * 0.0
     progress[0] = 1.0 + x
     progress[1] += where(progress[0], 2.0, 1.0, 0.0)
-
-
-@kernel
-def copy_numbers(x: Array, y: Array, count: int) -> None:
-    """``y = x``."""
-    for k in range(count):
-        y[k] = x[k]
 
 
 @kernel

@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.integration import chart_rate, retract
 from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.steps.integrators import Start, begin_of, copy_numbers
+from linkwork.kernels.steps.integrators import Start, begin_of
 from linkwork.kernels.steps.stage_dynamics import (
     COMMANDED,
     DRIVEN_LOOPS_3,

@@ -29,20 +29,16 @@ from linkwork.kernels.contact.shapes.frames import (
     CLOSE,
     NO_CONTACT,
     TINY,
-    clamp,
     clamp_vector,
-    larger,
-    magnitude,
     magnitudes,
     select,
     select_largest,
     set_contact,
-    sign,
     size_of_box,
-    smaller,
     tangents,
     unit_or,
 )
+from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum, sign_or_one
 from linkwork.kernels.scalar import Array, Scalar, Vector, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, rotate_inverse, scale, set_vector, sub
 
@@ -103,8 +99,8 @@ def box_box(tree: Array, w: Array, first: int, second: int, slot: int, count: in
     corner = signed(toward, a)
     other = sub(t, rotate(C, signed(rotate_inverse(C, toward), b)))
     point = scale(0.5, add(corner, other))
-    near = smaller(distance_to_box(other, a), distance_to_box(rotate_inverse(C, sub(corner, t)), b))
-    if any_below(larger(-gap, gap + margin - near), 0.0):
+    near = minimum(distance_to_box(other, a), distance_to_box(rotate_inverse(C, sub(corner, t)), b))
+    if any_below(maximum(-gap, gap + margin - near), 0.0):
         x, y = nearest_points(a, b, C, t)
         out, distance = unit_or(sub(y, x), n)
         exact = where(0.0, gap, where(gap + margin, distance, 1.0, 0.0), 0.0)
@@ -140,7 +136,7 @@ def distance_to_box(x: Vector, h: Vector) -> Scalar:
 @kernel
 def signed(x: Vector, h: Vector) -> Triple:
     """``h`` with the signs of ``x``: the corner of a box that is farthest along ``x``."""
-    return sign(x[0]) * h[0], sign(x[1]) * h[1], sign(x[2]) * h[2]
+    return sign_or_one(x[0]) * h[0], sign_or_one(x[1]) * h[1], sign_or_one(x[2]) * h[2]
 
 
 # The normal -----------------------------------------------------------------------------------------------
@@ -157,15 +153,15 @@ def separating_axis(a: Vector, b: Vector, C: Array, t: Vector, margin: Scalar) -
     n = (0.0, 0.0, 1.0)
     for i in range(3):
         apart = magnitude(t[i]) - a[i] - dot(b, magnitudes(C[i]))
-        s = sign(t[i])
+        s = sign_or_one(t[i])
         axis = (s if i == 0 else 0.0, s if i == 1 else 0.0, s if i == 2 else 0.0)
         n = select(best, apart, axis, n)
-        best = larger(best, apart)
+        best = maximum(best, apart)
     for j in range(3):
         axis = column(C, j)
         along = dot(t, axis)
         apart = magnitude(along) - b[j] - dot(a, magnitudes(axis))
-        n = select(best + margin, apart, scale(sign(along), axis), n)
+        n = select(best + margin, apart, scale(sign_or_one(along), axis), n)
         best = where(best + margin, apart, apart, best)
     for i in range(3):
         edge = (1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0)
@@ -174,7 +170,7 @@ def separating_axis(a: Vector, b: Vector, C: Array, t: Vector, margin: Scalar) -
             along = dot(t, axis)
             spread = dot(a, magnitudes(axis)) + dot(b, magnitudes(rotate_inverse(C, axis)))
             apart = magnitude(along) - spread
-            n = select(best + margin, apart, scale(sign(along), axis), n)
+            n = select(best + margin, apart, scale(sign_or_one(along), axis), n)
             best = where(best + margin, apart, apart, best)
     return best, n
 
@@ -201,7 +197,7 @@ def nearest_points(a: Vector, b: Vector, C: Array, t: Vector) -> tuple[Triple, T
             d = column(C, j)
             # where faces are parallel, which edges are foremost is decided as if the second box were a little tilted
             axis = cross(e, add(d, cross(TILT, d)))
-            axis = scale(sign(dot(axis, t)), axis)
+            axis = scale(sign_or_one(dot(axis, t)), axis)
             inner = signed(axis, a)
             outer = rotate_inverse(C, axis)
             outer = signed(sub(outer, rotate_inverse(C, cross(TILT, axis))), b)
@@ -219,7 +215,7 @@ def nearer(x: Vector, y: Vector, best: Scalar, first: Vector, second: Vector) ->
     """The nearest two points so far, ``x, y`` with the square of their distance, and ``first, second``."""
     between = sub(first, second)
     square = dot(between, between)
-    return select(square, best, first, x), select(square, best, second, y), smaller(square, best)
+    return select(square, best, first, x), select(square, best, second, y), minimum(square, best)
 
 
 @kernel
@@ -231,9 +227,9 @@ def nearest_on_edges(e: Vector, d: Vector, h: Scalar, k: Scalar, r: Vector) -> t
     m = cross(e, d)
     square = dot(m, m)
     b = dot(e, d)
-    u = clamp(-dot(cross(d, m), r) / where(square, TINY, 1.0, square), h)
-    v = clamp(b * u + dot(d, r), k)
-    return clamp(b * v - dot(e, r), h), v
+    u = clamp(-dot(cross(d, m), r) / where(square, TINY, 1.0, square), -h, h)
+    v = clamp(b * u + dot(d, r), -k, k)
+    return clamp(b * v - dot(e, r), -h, h), v
 
 
 # The polygon ----------------------------------------------------------------------------------------------
@@ -280,7 +276,7 @@ def face_along(
     y = scale(h[1], y)
     z = scale(h[2], z)
     i = select_largest(facing, x, y, z)
-    s = sign(dot(n, i))
+    s = sign_or_one(dot(n, i))
     middle = add(center, scale(way * s, i))
     u = scale(s, select_largest(facing, y, z, x))
     v = select_largest(facing, z, x, y)
@@ -327,8 +323,8 @@ def clipped_edge(x: Scalar, dx: Scalar, bound: Scalar, low: Scalar, high: Scalar
     inverse = 1.0 / where(0.5, level, 1.0, dx)
     a = (-bound - x) * inverse
     b = (bound - x) * inverse
-    start = where(0.5, level, low, larger(low, smaller(a, b)))
-    end = where(0.5, level, high, smaller(high, larger(a, b)))
+    start = where(0.5, level, low, maximum(low, minimum(a, b)))
+    end = where(0.5, level, high, minimum(high, maximum(a, b)))
     outside = where(0.5, level * where(bound, magnitude(x), 1.0, 0.0), 1.0, 0.0)
     return start, where(0.5, outside, low - 1.0, end)
 
@@ -353,7 +349,7 @@ def outermost_corners(w: Array, default: Vector) -> None:
             set_vector(select(best, out, corner, chosen), chosen)
             chosen[3] = where(best, out, corner[3], chosen[3])
             chosen[4] = where(best, out, float(k + 1), chosen[4])
-            best = larger(best, out)
+            best = maximum(best, out)
     # a corner that is outermost in two directions is one contact point
     for d in range(1, 4):
         again = 0.0
@@ -371,11 +367,11 @@ def keep_nearest(points: Array, count: int, gap: Scalar, point: Vector, margin: 
     place = -1.0
     for k in range(count):
         x = points[k]
-        least = where(0.5, x[4], smaller(least, x[3]), least)
+        least = where(0.5, x[4], minimum(least, x[3]), least)
         away = sub(x, point)
         square = where(0.5, x[4], dot(away, away) + TINY, 0.0)
         place = where(square, next_to, float(k), place)
-        next_to = smaller(square, next_to)
+        next_to = minimum(square, next_to)
     for k in range(count):
         x = points[k]
         moved = where(gap + margin, least, where(magnitude(place - float(k)), 0.5, 1.0, 0.0), 0.0)

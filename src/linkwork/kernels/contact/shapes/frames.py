@@ -13,6 +13,7 @@ Cost: 30 operations a contact point.
 
 from __future__ import annotations
 
+from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, add, dot, scale
 
@@ -95,13 +96,7 @@ def select(below: Scalar, bound: Scalar, x: Vector, y: Vector) -> Triple:
 @kernel
 def select_largest(a: Vector, x: Vector, y: Vector, z: Vector) -> Triple:
     """``x``, ``y`` or ``z``: where the first, second or third entry of ``a`` is the largest."""
-    return select(a[2], larger(a[0], a[1]), select(a[0], a[1], y, x), z)
-
-
-@kernel
-def magnitude(x: Scalar) -> Scalar:
-    """``|x|``."""
-    return where(x, 0.0, -x, x)
+    return select(a[2], maximum(a[0], a[1]), select(a[0], a[1], y, x), z)
 
 
 @kernel
@@ -111,33 +106,9 @@ def magnitudes(x: Vector) -> Triple:
 
 
 @kernel
-def sign(x: Scalar) -> Scalar:
-    """-1.0 where ``x < 0``, 1.0 elsewhere."""
-    return where(x, 0.0, -1.0, 1.0)
-
-
-@kernel
-def larger(x: Scalar, y: Scalar) -> Scalar:
-    """The larger of two numbers."""
-    return where(x, y, y, x)
-
-
-@kernel
-def smaller(x: Scalar, y: Scalar) -> Scalar:
-    """The smaller of two numbers."""
-    return where(x, y, x, y)
-
-
-@kernel
-def clamp(x: Scalar, bound: Scalar) -> Scalar:
-    """``x`` within ``-bound`` and ``bound``."""
-    return where(x, -bound, -bound, where(bound, x, bound, x))
-
-
-@kernel
 def clamp_vector(x: Vector, bound: Vector) -> Triple:
     """Each entry of ``x`` within plus and minus that of ``bound``."""
-    return clamp(x[0], bound[0]), clamp(x[1], bound[1]), clamp(x[2], bound[2])
+    return clamp(x[0], -bound[0], bound[0]), clamp(x[1], -bound[1], bound[1]), clamp(x[2], -bound[2], bound[2])
 
 
 @kernel
