@@ -20,7 +20,7 @@ Cost: linear in the transmissions of actuators; gravity compensation O(n).
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.elementary import clamp
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.joints import rotate_to_child
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import cross, linear, scale, set_angular, set_linear
@@ -39,7 +39,7 @@ BALANCED = 1e-30
 @kernel
 def within(x: Scalar, range: Array) -> Scalar:
     """``x`` clamped to a range."""
-    return clamp(x, range[0], range[1])
+    return minimum(range[1], maximum(x, range[0]))
 
 
 @kernel
