@@ -16,7 +16,7 @@ from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.dynamics.jacobians import constrained as constrained_derivatives
 from linkwork.dynamics.jacobians.constrained import ConstrainedJacobians
 from linkwork.mechanism import Mechanism
-from linkwork.plans.kernel_frames import ROUND_OFF
+from linkwork.plans.thresholds import ROUND_OFF
 from linkwork.plans.tree import tree_of
 from tests.dynamics.test_constrained_derivatives import differences
 from tests.support.robots import model_file

@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.closure.clusters import dof_names, ties_of
 from linkwork.errors import InputError
-from linkwork.kernels.contact.shapes.frames import NO_CONTACT
+from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model.model import Model
 from linkwork.plans.contact_forces import contact_forces_tree
 from linkwork.plans.contacts import contact_slots

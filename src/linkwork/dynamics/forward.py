@@ -63,8 +63,8 @@ from linkwork.inputs import (
     suggest,
     were_given,
 )
-from linkwork.kernels.constrained.problem import DISABLED
 from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.kernels.tree import aba
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model

@@ -27,16 +27,11 @@ from linkwork.compilers.trace.replay import replay, signed
 from linkwork.compilers.trace.tracing import Trace, with_carry
 from linkwork.errors import LinkworkError
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.problem import (
-    DISABLED,
-    STAGNATION,
-    Settings,
-    residual_norm,
-    residual_progress,
-)
+from linkwork.kernels.constrained.problem import Settings, residual_norm, residual_progress
 from linkwork.kernels.elementary import maximum
 from linkwork.kernels.records import view_records
 from linkwork.kernels.scalar import where
+from linkwork.kernels.thresholds import DISABLED, STAGNATION
 from linkwork.model.expressions import INPUT, Graph, Symbol
 
 LINEAR = ("v", "tau", "wrenches", "target", "multipliers")

@@ -32,7 +32,7 @@ class Place(NamedTuple):
     """The number of the array."""
     start: tuple[tuple[int, str], ...] = ()
     """The first entry of a part: a sum of multiples of sizes, of 1 where the name is empty."""
-    count: tuple[int, str] | None = None
+    length: tuple[int, str] | None = None
     """Entries of a part, as a multiple of a size; None of a whole array."""
     is_entry: bool = False
 
@@ -78,9 +78,9 @@ def _places(record: type, array: int) -> tuple[Places, int]:
             array, start = array + 1, None
         if shape is not None:
             start = {} if start is None else start
-            count = _count(shape)
-            fields.append(Place(array, tuple((k, size) for size, k in start.items()), count, shape == ()))
-            start[count[1]] = start.get(count[1], 0) + count[0]
+            length = _length(shape)
+            fields.append(Place(array, tuple((k, size) for size, k in start.items()), length, shape == ()))
+            start[length[1]] = start.get(length[1], 0) + length[0]
         elif hasattr(hint, "_fields"):
             places, array = _places(hint, array)
             fields.append(places)
@@ -90,7 +90,7 @@ def _places(record: type, array: int) -> tuple[Places, int]:
     return Places(record, tuple(fields)), array + (start is not None)
 
 
-def _count(shape: Shape) -> tuple[int, str]:
+def _length(shape: Shape) -> tuple[int, str]:
     """The entries of a shape, as a multiple of its one named size."""
     factor, name = 1, ""
     for size in shape:
@@ -110,9 +110,9 @@ def view_records(tree: Array, arrays: tuple[Array, ...], items: tuple[Any, ...])
             return field.record(*map(value, field.fields))
         if not isinstance(field, Place):
             return field
-        if field.count is None:
+        if field.length is None:
             return arrays[field.array]
-        start, end = _total(tree, field.start), _total(tree, (*field.start, field.count))
+        start, end = _total(tree, field.start), _total(tree, (*field.start, field.length))
         return arrays[field.array][start if field.is_entry else slice(start, end)]
 
     return tuple(map(value, places_of(items)))

@@ -89,7 +89,7 @@ def _view_records(writer: Writer, node: ast.Call, arguments: list[Value]) -> Val
 
     def total(terms: Iterable[tuple[int, str]]) -> Value:
         """A sum of multiples of sizes of the tree."""
-        result = sum(k for k, size in terms if not size)
+        result: Value = sum(k for k, size in terms if not size)
         for k, size in terms:
             if size:
                 count = writer.as_int(node, writer.of_table(node, tree, size))
@@ -103,11 +103,11 @@ def _view_records(writer: Writer, node: ast.Call, arguments: list[Value]) -> Val
         if not isinstance(field, Place):
             return field
         array = arrays[field.array]
-        if field.count is None:
+        if field.length is None:
             return array
         if field.is_entry:
             return writer.load(node, array, [total(field.start)])
-        return writer.part(node, array, total(field.start), total((*field.start, field.count)))
+        return writer.part(node, array, total(field.start), total((*field.start, field.length)))
 
     return tuple(map(value, places_of(items)))
 

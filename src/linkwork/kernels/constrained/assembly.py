@@ -33,20 +33,17 @@ from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.integration import integrate, normalize
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+from linkwork.kernels.thresholds import LEAST_REGULARIZATION, LITTLE_CLOSING, SUFFICIENT_DECREASE
 from linkwork.kernels.tree.kinematics import POSE
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
 from linkwork.plans.assembly import ASSEMBLY_TREE
 
 REGULARIZATION = 1e-3
 """``mu``, relative to the norm of the error."""
-LEAST_REGULARIZATION = 1e-13
-"""Least ``mu``, relative to the largest entry of ``J J'``: above the rounding of redundant rows."""
 STEP_SIZES = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3)
 """Step sizes that the line search tries."""
 MAX_STEP = 1.0
 """Change of a coordinate in one step, in its unit: a radian, or the robot's length."""
-LITTLE_DECREASE = 1e-4
-"""A relative decrease of the error in one iteration below this is little,"""
 MAX_STALLED = 5.5
 """and after this many successive ones the iteration ends."""
 
@@ -220,7 +217,7 @@ def assemble_iterate(
             clip_to_limits(tree, lower, upper, w.trial)
             size = row_errors(tree, w, w.trial, row_scale)
             gap = max_norm(tree.nc, w.e)
-            bound = (1.0 - 1e-4 * STEP_SIZES[s]) * before
+            bound = (1.0 - SUFFICIENT_DECREASE * STEP_SIZES[s]) * before
             for k in range(tree.nq):
                 w.best[k] = where(-searching, -0.5, where(size, bound, w.trial[k], w.best[k]), w.best[k])
             after = where(-searching, -0.5, where(size, bound, size, after), after)
@@ -229,7 +226,7 @@ def assemble_iterate(
     for k in range(tree.nq):
         closed[k] = w.best[k]
     progress[1] += 1.0
-    progress[3] = where((1.0 - LITTLE_DECREASE) * before, after, progress[3] + 1.0, 0.0)
+    progress[3] = where((1.0 - LITTLE_CLOSING) * before, after, progress[3] + 1.0, 0.0)
     progress[0] = where(searching, 0.5, where(progress[3], MAX_STALLED, progress[2], 0.0), 0.0)
 
 

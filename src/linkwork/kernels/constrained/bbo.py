@@ -32,9 +32,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.bbo_factor import TRAVEL, articulate_rows, block_tile
 from linkwork.kernels.constrained.problem import (
-    DISABLED,
     INPUTS,
-    NEGLIGIBLE_ROW,
     OUTPUTS,
     WORK,
     Problem,
@@ -64,6 +62,7 @@ from linkwork.kernels.panels import (
 )
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import angular, dot, linear
+from linkwork.kernels.thresholds import DISABLED, NEGLIGIBLE_ROW
 from linkwork.kernels.tree.aba import (
     articulated_bias_force,
     joint_acceleration,

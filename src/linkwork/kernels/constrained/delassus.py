@@ -43,16 +43,11 @@ from linkwork.kernels.spatial import (
     linear,
     subtract_scaled,
 )
+from linkwork.kernels.thresholds import LEAST_FORCE, ROUNDING_OF_SUMS
 from linkwork.kernels.tree.aba import ARTICULATED, articulate, articulated_bias_forces, joint_accelerations
 from linkwork.kernels.tree.kinematics import POSE, acceleration_from_parent, joint_transforms
 from linkwork.kernels.tree.rnea import FORCE, inertial_force, joint_torques
 from linkwork.plans.delassus import DAMPED_TREE, DELASSUS_TREE
-
-ROUNDING = 1e-15
-"""Relative rounding error of a sum, as a part of its largest term."""
-
-TINY = 1e-300
-"""Less than any force: keeps quotients finite."""
 
 NO_NUMBER = float("nan")
 
@@ -239,7 +234,7 @@ def solve_damped(
         x = w.mu[r] * (accelerations[r] - w.e[r])  # step 4: lambda = lambda_R - mu J v'
         forces[r] = x
         norm = maximum(norm, magnitude(x))
-    progress[0] = ROUNDING * largest / (norm + TINY)
+    progress[0] = ROUNDING_OF_SUMS * largest / (norm + LEAST_FORCE)
     progress[1] = 1.0
 
 
@@ -274,7 +269,7 @@ def solve_damped_iterate(
     for r in range(tree.nc):
         w.residual[r] = w.mu[r] * (w.residual[r] - w.e[r])
         forces[r] += w.residual[r]
-    progress[0] *= max_norm(tree.nc, w.residual) / (max_norm(tree.nc, forces) + TINY)
+    progress[0] *= max_norm(tree.nc, w.residual) / (max_norm(tree.nc, forces) + LEAST_FORCE)
     progress[1] += 1.0
 
 

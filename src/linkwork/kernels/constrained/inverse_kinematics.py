@@ -44,7 +44,7 @@ from linkwork.kernels.constrained.assembly import (
     passes_limit,
 )
 from linkwork.kernels.constrained.constraints import CLOSURE, constraint_rows, coupling_rows, row_jacobian
-from linkwork.kernels.constrained.posture import TINY, posture_difference
+from linkwork.kernels.constrained.posture import posture_difference
 from linkwork.kernels.constrained.tasks import TASKS, task_errors, task_jacobian
 from linkwork.kernels.elementary import max_norm, maximum
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
@@ -52,22 +52,20 @@ from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+from linkwork.kernels.thresholds import (
+    IGNORED_ROW,
+    LEAST_REGULARIZATION,
+    LITTLE_DECREASE,
+    LITTLE_DECREASE_OF_POSTURE,
+    SUFFICIENT_DECREASE,
+)
 from linkwork.kernels.tree.kinematics import POSE, joint_transforms
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.inverse_kinematics import TASK_TREE
 
-LEAST_REGULARIZATION = 1e-13
-"""Least ``R``, relative to the largest entry of ``J F J'``: above the rounding of redundant rows."""
 LEAST_PENALTY = 0.1
 """Least ``nu``."""
-LITTLE_DECREASE = 1e-6
-"""A relative decrease of the merit in one iteration below this is little, if targets alone count,"""
-LITTLE_DECREASE_OF_POSTURE = 1e-10
-"""and if a posture does."""
-SUFFICIENT = 1e-4
-"""The part of the decrease that its derivative promises, with which the line search is content."""
-FAR = 1e30
-"""A distance before the first step toward a posture."""
 
 
 class Problem(NamedTuple):
@@ -184,7 +182,7 @@ def regularized_step(tree: Array, w: Array, soft: Array, of_soft: Scalar, of_har
         for a in range(n):
             r = tree.group_row[o + a]
             w.row_R[r] = soft[r] * of_soft + (1.0 - soft[r]) * of_hard + least
-            w.A[r, r] += w.row_R[r] + TINY
+            w.A[r, r] += w.row_R[r] + IGNORED_ROW
         factorize_at(tree.group_row, o, n, w.A)
         solve_at(tree.group_row, o, n, w.A, w.l)
     for k in range(tree.nv):
@@ -243,7 +241,7 @@ def penalty_and_slope(tree: Array, w: Array, soft: Array, factor: Scalar, hard: 
     for k in range(tree.nv):
         slope += w.p[k] * w.x[k]
     nu = maximum(LEAST_PENALTY, 2.0 * factor * sqrt(multipliers))
-    return nu, slope + nu * (slope_of_hard / maximum(hard, TINY))
+    return nu, slope + nu * (slope_of_hard / maximum(hard, IGNORED_ROW))
 
 
 @kernel
@@ -257,7 +255,7 @@ def inverse_kinematics(tree: Array, w: Array, problem: Problem, result: Result) 
         result.errors[r] = w.e[r]
     progress = result.progress
     progress[2] = largest_error(tree, w, problem.tolerance)
-    progress[0] = maximum(progress[2], where(0.5, problem.settings[2], FAR, 0.0))
+    progress[0] = maximum(progress[2], where(0.5, problem.settings[2], UNBOUNDED, 0.0))
     progress[1] = 0.0
     progress[3] = 0.0
 
@@ -290,7 +288,7 @@ def iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
             row_errors(tree, w, w.trial, problem)
             of_soft, of_hard = squares(tree, w, problem.soft)
             merit = 0.5 * of_soft + posture_distance(tree, w, w.trial, problem) + nu * sqrt(of_hard)
-            taken = where(merit, before + SUFFICIENT * STEP_SIZES[s] * part * slope, searching, 0.0)
+            taken = where(merit, before + SUFFICIENT_DECREASE * STEP_SIZES[s] * part * slope, searching, 0.0)
             largest = largest_error(tree, w, problem.tolerance)
             for k in range(tree.nq):
                 w.best[k] = where(taken, 0.5, w.best[k], w.trial[k])

@@ -31,10 +31,8 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS, articulate_loops
 from linkwork.kernels.constrained.pair_springs import apply_pair_force, pair_residual
 from linkwork.kernels.constrained.problem import (
-    DISABLED,
     INPUTS,
     OUTPUTS,
-    STAGNATION,
     WORK,
     Problem,
     Result,
@@ -58,6 +56,7 @@ from linkwork.kernels.spatial import (
     linear,
     subtract_scaled,
 )
+from linkwork.kernels.thresholds import DISABLED, STAGNATION
 from linkwork.kernels.tree.aba import (
     articulated_bias_force,
     joint_acceleration,

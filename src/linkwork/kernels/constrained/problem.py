@@ -38,6 +38,14 @@ from linkwork.kernels.constrained.constraints import (
 from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.records import Entry, view_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
+from linkwork.kernels.thresholds import (
+    DEPENDENT_CHANGE,
+    DISABLED,
+    INTERNAL_ACCELERATION,
+    NEARLY_CLOSED,
+    NEGLIGIBLE_RESIDUAL,
+    STAGNATION,
+)
 from linkwork.kernels.tree.aba import ARTICULATED
 from linkwork.kernels.tree.kinematics import ACCELERATION, MOTION, POSE, acceleration_from_parent, velocities
 from linkwork.kernels.tree.rnea import (
@@ -48,27 +56,6 @@ from linkwork.kernels.tree.rnea import (
     inertial_force,
     init_root,
 )
-
-DISABLED = 1e20
-"""A row with more regularization than this is not enabled."""
-
-NEGLIGIBLE_ROW = 1e9
-"""A row whose inverse inertia is less than `LEAST_PIVOT` over this, relative to the largest, is rounding error."""
-
-NEGLIGIBLE = 1e-20
-"""A relative residual below any tolerance that can be met, and above one that is meant never to be."""
-
-STAGNATION = 1e-4
-"""The least relative change of the residual in an iteration that is worth another."""
-
-INTERNAL = 1e-8
-"""The part of accelerations that rows which contradict each other may have when iterations end."""
-
-NEARLY_CLOSED = 1e-5
-"""Loops that are open by less, as a part of the robot's length or of one, are open by drift or rounding."""
-
-DEPENDENT = 1e-10
-"""Rows are dependent, not weak, where an iteration changes less than this part of the residual."""
 
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
@@ -284,7 +271,7 @@ def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, 
         square = maximum(square, inertia[r] * (residual[r] * residual[r]))
         change = maximum(change, inertia[r] * (y * y))
     smaller = minimum(square, change)
-    stagnant = where(0.25 * w.residual_scale[1], change, NEGLIGIBLE, relative_residual(w, smaller))
+    stagnant = where(0.25 * w.residual_scale[1], change, NEGLIGIBLE_RESIDUAL, relative_residual(w, smaller))
     w.residual_scale[1] = change
     return where(change, STAGNATION * STAGNATION * square, stagnant, relative_residual(w, smaller))
 
@@ -328,11 +315,11 @@ def remove_internal_forces(
     n = along / where(0.0, growth, growth, 1.0)
     part = sqrt(w.residual_scale[1] / where(0.0, square, square, 1.0))  # s^2 / R
     gap = relative_gap_squared(settings, result)
-    redundant = where(gap, NEARLY_CLOSED * NEARLY_CLOSED, 1.0, where(part, DEPENDENT, 1.0, 0.0))
+    redundant = where(gap, NEARLY_CLOSED * NEARLY_CLOSED, 1.0, where(part, DEPENDENT_CHANGE, 1.0, 0.0))
     left = where(0.5, redundant, 0.5 * (n - 1.0) * part, 1.0) * n * relative_residual(w, moved)
     ended = where(settings.tolerance, result.progress[0], 0.0, where(part, STAGNATION, 1.0, 0.0))
-    n = ended * redundant * where(INTERNAL, left, 0.0, n)
-    result.progress[0] = maximum(result.progress[0], ended * where(INTERNAL, left, left, 0.0))
+    n = ended * redundant * where(INTERNAL_ACCELERATION, left, 0.0, n)
+    result.progress[0] = maximum(result.progress[0], ended * where(INTERNAL_ACCELERATION, left, left, 0.0))
     for k in range(tree.nv):
         result.a[k] -= n * w.da[k]
     for r in range(tree.nc):

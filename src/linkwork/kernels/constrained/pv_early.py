@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.problem import (
-    DISABLED,
     INPUTS,
     OUTPUTS,
     WORK,
@@ -47,7 +46,6 @@ from linkwork.kernels.constrained.problem import (
 )
 from linkwork.kernels.constrained.rank_revealing import (
     STACKS,
-    WEAK_PIVOT,
     rank_revealing,
     rank_revealing_progress,
     rank_revealing_step,
@@ -57,6 +55,7 @@ from linkwork.kernels.elementary import minimum
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
+from linkwork.kernels.thresholds import DISABLED, WEAK_PIVOT
 from linkwork.kernels.tree.aba import (
     acceleration_from_parent,
     articulated_bias_force,

@@ -33,12 +33,13 @@ from linkwork.kernels.constrained.lcaba import (
     coupled_bias_forces,
 )
 from linkwork.kernels.constrained.lcaba_factor import articulate_coupled, init_augmented_inertias
-from linkwork.kernels.constrained.problem import DISABLED, clear_forces
+from linkwork.kernels.constrained.problem import clear_forces
 from linkwork.kernels.contact.problem import PROBLEM_WORK, ContactResult, ContactSettings
 from linkwork.kernels.contact.row_products import add_contact_inertia, apply_contact_force, contact_accelerations
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import symmetric_product
+from linkwork.kernels.thresholds import DISABLED
 
 DIRECTIONS = 5
 """The most conjugate residuals of a step."""

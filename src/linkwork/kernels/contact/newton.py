@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.lcaba import constraint_residual
-from linkwork.kernels.constrained.problem import DISABLED, STAGNATION, force_residual
+from linkwork.kernels.constrained.problem import force_residual
 from linkwork.kernels.contact.cones import project_cone, tangential_length
 from linkwork.kernels.contact.direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact.equation import (
@@ -73,6 +73,7 @@ from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import symmetric_product
+from linkwork.kernels.thresholds import DISABLED, STAGNATION
 from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, KNOWN_CONTACT_TREE
 
 TRIALS = 9

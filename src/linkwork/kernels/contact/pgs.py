@@ -37,7 +37,6 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.contact.rows import (
     ROW_INPUTS,
-    SMALLEST,
     Rows,
     at_least_smallest,
     project_rows,
@@ -50,16 +49,12 @@ from linkwork.kernels.panels import line, plus_scaled, set_line
 from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple
+from linkwork.kernels.thresholds import LEAST_INVERSE_INERTIA, NEAR_CONE, SINGULAR_SLIDING
 from linkwork.plans.contact_rows import DENSE_CONTACTS, LINE
 
 NEWTON_STEPS = 12
 """Of the multiplier of a contact that slips, at most: of a million random contacts, 999 in a thousand have all digits
 after 10 steps, and the worst misses the cone by 1e-6 of its force after 12."""
-CLOSE = 1e-9
-"""How far from the cone a force may be, as a part of it, for one more step to be the last: it doubles the digits."""
-SINGULAR = 1e-14
-"""What is added to the tangential inverse inertia, as a part of the whole: contacts that cannot slide."""
-
 
 # The matrix ------------------------------------------------------------------------------------------------------
 
@@ -142,7 +137,7 @@ def setup_slots(tree: Array, G: Array, rows: Rows, D: Array, W: Array) -> None:
         normal = 1.0 / at_least_smallest(entry(G, r + 2, r + 2) + rows.compliance[r + 2])
         x = entry(G, r, r + 2)
         y = entry(G, r + 1, r + 2)
-        little = SINGULAR * D[r]
+        little = SINGULAR_SLIDING * D[r]
         W[s, 0] = entry(G, r, r) + rows.compliance[r] - x * x * normal + little
         W[s, 1] = entry(G, r, r + 1) - x * y * normal
         W[s, 2] = entry(G, r + 1, r + 1) + rows.compliance[r + 1] - y * y * normal + little
@@ -172,9 +167,9 @@ def slipping_force(W: Array, b: Array, q: Scalar, mu: Scalar) -> Triple:
     l = 0.0
     off = 1.0
     for _ in range(NEWTON_STEPS):
-        if any_below(CLOSE - off, 0.0):
+        if any_below(NEAR_CONE - off, 0.0):
             x, y, n, inverse = sliding_force(W, b, q, l)
-            r = sqrt(x * x + y * y) + SMALLEST
+            r = sqrt(x * x + y * y) + LEAST_INVERSE_INERTIA
             dx = (W[1] * y - (W[2] + l) * x) * inverse  # by l: (A + l) d = -f_t
             dy = (W[1] * x - (W[0] + l) * y) * inverse
             dn = -(W[3] * dx + W[4] * dy) * W[5]
@@ -182,14 +177,14 @@ def slipping_force(W: Array, b: Array, q: Scalar, mu: Scalar) -> Triple:
             lower = where(excess, 0.0, l, lower)
             upper = where(excess, 0.0, upper, l)
             slope = mu * dn - mu * n * (x * dx + y * dy) / (r * r)  # of mu n / r - 1, times r
-            step = l - excess / where(SMALLEST, slope, slope, SMALLEST)
+            step = l - excess / where(LEAST_INVERSE_INERTIA, slope, slope, LEAST_INVERSE_INERTIA)
             inside = where(step, lower, 0.0, where(upper, step, 0.0, 1.0))
             step = where(inside, 0.5, 0.5 * (lower + upper), step)
-            l = where(off, CLOSE, l, step)
-            off = where(off, CLOSE, off, magnitude(excess) / r)
+            l = where(off, NEAR_CONE, l, step)
+            off = where(off, NEAR_CONE, off, magnitude(excess) / r)
     x, y, n, inverse = sliding_force(W, b, q, l)
     n = where(0.0, n, n, 0.0)
-    shorten = mu * n / (sqrt(x * x + y * y) + SMALLEST)
+    shorten = mu * n / (sqrt(x * x + y * y) + LEAST_INVERSE_INERTIA)
     return shorten * x, shorten * y, n
 
 

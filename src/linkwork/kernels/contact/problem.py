@@ -39,7 +39,7 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.clusters.explicit import generalized_force
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS, joint_coupling_rows
-from linkwork.kernels.constrained.problem import DISABLED, WORK
+from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.cones import box_residual, contact_residual
 from linkwork.kernels.contact.row_products import rows_times
 from linkwork.kernels.contact.setup import (
@@ -59,8 +59,10 @@ from linkwork.kernels.spatial import (
     add,
     sub,
 )
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.kernels.tree.kinematics import velocities
 from linkwork.kernels.tree.rnea import WRENCHES, apply_wrenches, forward_pass, init_root
+from linkwork.model.thresholds import UNBOUNDED
 
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
@@ -224,9 +226,6 @@ SAME_GAP = 30.0
 """Gaps of less than this many times what the tolerance allows in a step are zero: several contacts of a face stay on it
 together."""
 
-BEYOND = 1e30
-"""A velocity that nothing reaches."""
-
 
 @kernel
 def stabilized(gap: Scalar, settings: ContactSettings, most: Scalar) -> Scalar:
@@ -288,7 +287,7 @@ def normal_lever(tree: Array, w: Array, c: int, s: int) -> Scalar:
 def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: ContactSettings, acting: Scalar) -> Scalar:
     """``b`` of the normal direction of a contact that separates at ``un`` before the step, with the part ``acting`` of
     its restitution."""
-    most = where(0.0, tree.contact_compliance[s], BEYOND, settings.push)
+    most = where(0.0, tree.contact_compliance[s], UNBOUNDED, settings.push)
     time = where(0.0, tree.contact_compliance[s], settings.dt, settings.penetration_time)
     noise = where(0.0, tree.contact_compliance[s], 0.0, SAME_GAP * settings.tolerance * settings.dt)
     b = where(gap, 0.0, maximum(minimum(gap + noise, 0.0) / time, -most), maximum(gap - noise, 0.0) / settings.dt)

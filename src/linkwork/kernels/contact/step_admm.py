@@ -31,8 +31,8 @@ from linkwork.kernels.constrained.lcaba import (
     coupled_accelerations,
     coupled_bias_forces,
 )
-from linkwork.kernels.constrained.problem import DISABLED, force_residual
-from linkwork.kernels.contact.admm import BLOCK
+from linkwork.kernels.constrained.problem import force_residual
+from linkwork.kernels.contact.admm import BLOCK, balanced_factor
 from linkwork.kernels.contact.cones import project_cone, tangential_length
 from linkwork.kernels.contact.direction import factorize_contacts
 from linkwork.kernels.contact.problem import (
@@ -51,10 +51,10 @@ from linkwork.kernels.contact.problem import (
 )
 from linkwork.kernels.contact.restitution import reduce_restitution
 from linkwork.kernels.contact.row_products import apply_contact_force
-from linkwork.kernels.contact.rows import SMALLEST
 from linkwork.kernels.contact.step import STEP_WORK, no_forces, row_changes, rows_of_motion
 from linkwork.kernels.elementary import clamp, magnitude, maximum
-from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.kernels.tree.aba import articulate, articulated_bias_forces, joint_accelerations
 from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
 
@@ -206,8 +206,7 @@ def update_centers(
 def adapt_penalty(tree: Array, w: Array, settings: ContactSettings, result: ContactResult, centers: Centers) -> None:
     """``c`` by the root of primal over dual residual, and ``s`` such that ``f`` and ``z`` stay."""
     c = result.state[PENALTY]
-    factor = clamp(sqrt((w.measure[0] + SMALLEST) / (w.measure[1] + SMALLEST)), 1.0 / MOST_CHANGE, MOST_CHANGE)
-    changed = clamp(c * factor, LEAST, LARGEST)
+    changed = clamp(c * balanced_factor(w.measure[0], w.measure[1], MOST_CHANGE), LEAST, LARGEST)
     changed = where(settings.tolerance, result.residual[0], changed, c)
     ratio = c / changed
     for s in range(tree.nslots):

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.lcaba import apply_constraint_forces
-from linkwork.kernels.constrained.problem import DISABLED, force_residual
+from linkwork.kernels.constrained.problem import force_residual
 from linkwork.kernels.contact.pgs import dense_inverse_inertias, dense_velocities, lines_residual, setup_slots, sweep
 from linkwork.kernels.contact.problem import (
     INPUTS,
@@ -40,8 +40,9 @@ from linkwork.kernels.contact.row_products import apply_contact_force
 from linkwork.kernels.contact.rows import Rows, project_rows
 from linkwork.kernels.contact.step import STEP_WORK, no_forces, row_changes, rows_of_motion
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.kernels.tree.aba import articulate, articulated_bias_forces, joint_accelerations
-from linkwork.plans.contact_lcaba import UNBOUNDED
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_rows import LINE
 from linkwork.plans.contact_step_rows import CONTACT_ROWS_TREE
 

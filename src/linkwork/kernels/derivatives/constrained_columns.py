@@ -15,7 +15,6 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.constraints import CLOSURE, RATES, constraint_rows
 from linkwork.kernels.constrained.orthogonal_rows import (
     CUTS,
-    EXPECTED,
     ORTHOGONAL,
     inverse_of_rows,
     marked_pivot,
@@ -41,6 +40,7 @@ from linkwork.kernels.derivatives.dependent_rows import (
 from linkwork.kernels.panels import ZERO, entries, line, plus_scaled, scaled, set_line
 from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel
+from linkwork.kernels.thresholds import CLEARLY_INDEPENDENT
 from linkwork.kernels.tree.common_frame import COMMON_INERTIA, ONE_FRAME, acceleration_columns, net_forces
 from linkwork.kernels.tree.rnea import WRENCHES
 from linkwork.plans.aba_derivatives import LINE
@@ -197,7 +197,7 @@ def solve_force_line(tree: Array, w: Array, least: Scalar) -> None:
         set_line(scaled(w.pivot[s], q), w.yq, s)
         set_line(scaled(w.pivot[s], v), w.yv, s)
     if tree.redundant != 0:
-        if any_below(least, EXPECTED):  # else E is triangular
+        if any_below(least, CLEARLY_INDEPENDENT):  # else E is triangular
             for s in range(tree.nc):
                 for r in range(s + 1, tree.nc):
                     x = w.pivot[s] * w.Er[s, r]
@@ -212,7 +212,7 @@ def solve_force_line(tree: Array, w: Array, least: Scalar) -> None:
         set_line(q, w.dfq, r)
         set_line(v, w.dfv, r)
     if tree.redundant != 0:
-        if any_below(least, EXPECTED):
+        if any_below(least, CLEARLY_INDEPENDENT):
             for r in range(tree.nc):
                 for s in range(r):
                     set_line(plus_scaled(line(w.dfq, r), w.Er[s, r], line(w.yq, s)), w.dfq, r)

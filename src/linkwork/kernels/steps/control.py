@@ -107,7 +107,8 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     @kernel
     def view(tree: Array, *arrays: Array) -> tuple[Start, Parameters, End, Array]:
         start, parameters = view_records(tree, arrays, (Start, Parameters))
-        return start, parameters, End(*arrays[11:13], *arrays[14:16]), arrays[13]
+        q1, v1, tau1, flat, progress = arrays[11:16]
+        return start, parameters, End(q1, v1, flat, progress), tau1
 
     @kernel
     def update_torques(tree: Array, w: Array, timing: Array, parameters: Parameters, end: End, tau: Array) -> None:

@@ -339,7 +339,8 @@ def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
     @kernel
     def view(tree: Array, *arrays: Array) -> tuple[Start, End, Array]:
         (start,) = view_records(tree, arrays, (Start,))
-        return start, End(*arrays[8:11], arrays[12]), arrays[11]
+        q1, v1, flat, step_error, progress = arrays[8:13]
+        return start, End(q1, v1, flat, progress), step_error
 
     @kernel
     def estimated(tree: Array, w: Array, start: Start, end: End, step_error: Array) -> None:

@@ -24,6 +24,7 @@ from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.joints import rotate_to_child
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import cross, linear, scale, set_angular, set_linear
+from linkwork.kernels.thresholds import CANCELLED_FORCES
 from linkwork.kernels.tree.kinematics import ACCELERATION, POSE, joint_transforms
 from linkwork.kernels.tree.rnea import FORCE, joint_torques, set_root_acceleration
 from linkwork.kernels.tree.tendons import TENDON_WORK, add_passive_tendons, add_tendon_force, tendon_states
@@ -32,8 +33,6 @@ from linkwork.plans.actuation import ACTUATION_TREE
 
 MOST_DECAY = 64.0
 """Beyond this, ``exp(-x)`` is nothing."""
-BALANCED = 1e-30
-"""Square of a sum of forces, in N², below which they cancel."""
 
 
 @kernel
@@ -104,7 +103,7 @@ def bound_tendon_forces(tree: Array, w: Array) -> None:
         if tree.actuator_tendon[a] >= 0:
             x = w.ten_force[tree.actuator_tendon[a]]
             nearest = within(x, tree.tendon_force_range[tree.actuator_tendon[a]])
-            balanced = where(x * x, BALANCED, 1.0, 0.0)  # forces that cancel are not scaled
+            balanced = where(x * x, CANCELLED_FORCES, 1.0, 0.0)  # forces that cancel are not scaled
             part = where(0.5, balanced, 1.0, nearest / where(0.5, balanced, 1.0, x))
             w.actuator_force[a] = part * w.actuator_force[a]
 

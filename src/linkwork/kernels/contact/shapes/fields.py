@@ -32,12 +32,10 @@ from linkwork.kernels.contact.shapes.planes import box_corner, half_edges, lowes
 from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, Vector, any_below, kernel, where
 from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, rotate_inverse, scale, sub
+from linkwork.kernels.thresholds import CELL_ROUNDING
 
 CELLS = (2, 6)
 """Of a slot whose cells are given: each by its least x and y, and its heights there and counterclockwise."""
-
-NEAR = 1e-6
-"""Parts of a cell that rounding may move points by."""
 
 
 class Nearest(NamedTuple):
@@ -98,7 +96,7 @@ def point_field(tree: Array, w: Array, field: int, x: Vector, slot: int) -> tupl
     beside = (x[0] - clamp(x[0], -half_x, half_x), x[1] - clamp(x[1], -half_y, half_y), 0.0)
     # some point of the surface is not farther than this
     height = maximum(magnitude(x[2] - tree.field_range[f, 0]), magnitude(x[2] - tree.field_range[f, 1]))
-    best = 1.001 * (dot(beside, beside) + height * height) + dx * dy * NEAR * NEAR
+    best = 1.001 * (dot(beside, beside) + height * height) + dx * dy * CELL_ROUNDING * CELL_ROUNDING
     found = Nearest(best, (x[0], x[1], x[2]), (0.0, 0.0, 1.0), 0.0, 0.0)
     if tree.ncells > 0:
         for k in range(2):
@@ -117,7 +115,7 @@ def point_field(tree: Array, w: Array, field: int, x: Vector, slot: int) -> tupl
                         b = a + columns
                         corners = (x_low, y_low, h[a], h[b], h[b + 1], h[a + 1])
                         found = nearest_of_cell(corners, x, beside, dx, dy, found)
-    return field_distance(x, beside, found, NEAR * (dx + dy))
+    return field_distance(x, beside, found, CELL_ROUNDING * (dx + dy))
 
 
 @kernel
@@ -148,7 +146,7 @@ def nearest_of_cell(cell: Array, x: Vector, beside: Vector, dx: Scalar, dy: Scal
     # the height of the surface at x, or at the rim next to it: beyond the diagonal, u < v, it is the second triangle's
     height = a[2] + where(u, v, u * (c[2] - d[2]) + v * (d[2] - a[2]), u * (b[2] - a[2]) + v * (c[2] - b[2]))
     outside = maximum(maximum(-u, u - 1.0), maximum(-v, v - 1.0))
-    over = where(x[2], height, where(outside, NEAR, 1.0, found.below), found.below)
+    over = where(x[2], height, where(outside, CELL_ROUNDING, 1.0, found.below), found.below)
     found = Nearest(found.best, found.near, found.up, found.flat, over)
     found = nearest_of_triangle(x, a, b, c, found)
     return nearest_of_triangle(x, a, c, d, found)

@@ -16,19 +16,11 @@ from __future__ import annotations
 from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, add, dot, scale
-
-NO_CONTACT = 1e6
-"""The gap of a slot that has no point in this configuration: farther than anything that could touch."""
+from linkwork.kernels.thresholds import NO_CONTACT, ZERO_SQUARE
 
 LOWEST_UPRIGHT = -0.77
 """Normals with z components below this have tangents of their own. No face of usual terrain and no wall lies there, so
 that rounding does not switch the tangents of contacts that last."""
-
-TINY = 1e-36
-"""Squares of lengths below this are zeros."""
-
-CLOSE = 1e-11
-"""Lengths that differ by less than this part of the shapes' size are equal: what is found first is kept then."""
 
 
 @kernel
@@ -78,7 +70,7 @@ def unit_or(x: Vector, default: Vector, least: Scalar = 0.0) -> tuple[Triple, Sc
     """``x / |x|`` and ``|x|``; ``default`` in place of the direction where ``x`` is zero, or shorter than ``least``."""
     square = dot(x, x)
     length = sqrt(square)
-    bound = TINY + least * least
+    bound = ZERO_SQUARE + least * least
     inverse = 1.0 / where(square, bound, 1.0, length)
     return select(square, bound, default, scale(inverse, x)), length
 

@@ -22,9 +22,7 @@ from linkwork.kernels.contact.shapes.frames import magnitudes, select_largest, s
 from linkwork.kernels.elementary import magnitude, sign_or_one
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, rotate_inverse, scale, sub
-
-UPRIGHT = 1e-11
-"""Cylinders that lean by less than this, in radians, have contact points at fixed places of their rim."""
+from linkwork.kernels.thresholds import UPRIGHT
 
 HALF_SQRT_3 = 3.0**0.5 / 2.0
 """The sine of a third of a turn."""

@@ -18,7 +18,6 @@ Cost: 30 to 80 operations; of an ellipsoid 700.
 from __future__ import annotations
 
 from linkwork.kernels.contact.shapes.frames import (
-    CLOSE,
     clamp_vector,
     magnitudes,
     select,
@@ -29,12 +28,10 @@ from linkwork.kernels.contact.shapes.frames import (
 from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum, sign_or_one
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, add, column, dot, rotate, rotate_inverse, scale, sub
+from linkwork.kernels.thresholds import EQUAL_LENGTHS, LEAST_COORDINATE
 
 NEWTON_STEPS = 16
 """Steps of the secular equation. Six are enough but for centers near the focal ellipse or hyperbola."""
-
-LEAST_COORDINATE = 1e-18
-"""Coordinates of centers below this part of the least semi-axis count as this, so that no root is at a pole."""
 
 
 @kernel
@@ -61,7 +58,7 @@ def capsule_sphere(tree: Array, w: Array, capsule: int, sphere: int, slot: int, 
     arm = sub(w.shape_p[sphere], w.shape_p[capsule])
     along = clamp(dot(axis, arm), -(tree.shape_size[capsule, 1]), tree.shape_size[capsule, 1])
     # on the axis, rounding has no direction that is across it
-    least = CLOSE * (tree.shape_size[capsule, 0] + tree.shape_size[capsule, 1])
+    least = EQUAL_LENGTHS * (tree.shape_size[capsule, 0] + tree.shape_size[capsule, 1])
     between = unit_or(sub(arm, scale(along, axis)), column(w.shape_R[capsule], 0), least)
     distance = between[1] - tree.shape_size[capsule, 0]
     set_sphere_contact(tree, w, sphere, slot, distance, between[0], way)
