@@ -299,7 +299,7 @@ def cluster_lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Resul
     """
     settings = problem.settings
     before = (1.0 - STAGNATION) * result.progress[0]
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for d in range(tree.ndep):

@@ -197,7 +197,7 @@ def prox_bbo(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 @kernel
 def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """A further iteration of **loops** Algorithm 6: the two-sweep Algorithm 5 with the residual for k."""
-    clear_forces(tree, w)  # Algorithm 6, lines 3 and 4
+    clear_forces(tree, w, w.qdd0)  # Algorithm 6, lines 3 and 4
     for r in range(tree.nc):
         w.k[r] = result.residual[r]  # Algorithm 6, lines 5 and 6
     row_bias_forces(tree, w, w.qdd0)  # lines 1 to 8

@@ -35,6 +35,7 @@ from linkwork.kernels.constrained.contact_patches import (
 )
 from linkwork.kernels.constrained.lcaba import coupled_accelerations, coupled_bias_forces
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS, articulate_loops, joint_coupling_rows
+from linkwork.kernels.constrained.problem import clear_forces
 from linkwork.kernels.elementary import magnitude, max_norm, maximum
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import (
@@ -193,18 +194,6 @@ def spring_accelerations(tree: Array, w: Array, motion: Array, rows: Array) -> N
 
 
 @kernel
-def clear_forces(tree: Array, w: Array) -> None:
-    """Zero forces on bodies and joints, and a root at rest."""
-    for i in range(tree.n):
-        for j in range(6):
-            w.f[i, j] = 0.0
-    for j in range(6):
-        w.a[0, j] = 0.0
-    for k in range(tree.nv):
-        w.tau[k] = 0.0
-
-
-@kernel
 def solve_damped(
     tree: Array,
     w: Array,
@@ -219,7 +208,7 @@ def solve_damped(
     ``mu a`` and ``mu J v'`` may be far larger than their difference, which then has fewer digits: ``progress`` is the
     relative error that this may leave in the forces.
     """
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.tau)
     largest = 0.0
     for r in range(tree.nc):
         x = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
@@ -249,7 +238,7 @@ def solve_damped_iterate(
     progress: Array,
 ) -> None:
     """One step of iterative refinement: the residuals of ``M v' = J' f`` and ``J v' + R f = a`` are solved for."""
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.tau)
     for i in range(1, tree.n):
         acceleration_from_parent(tree, w, i, motion)
         inertial_force(tree, w, i)

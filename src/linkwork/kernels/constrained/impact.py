@@ -98,7 +98,7 @@ def setup_impact(tree: Array, w: Array, problem: ImpactProblem, result: ImpactRe
     w.residual_scale[0] = 0.0
     for k in range(tree.nv):
         w.residual_scale[0] += v[k] * v[k] / problem.settings.mobility[k]
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
 
 
 @kernel
@@ -122,7 +122,7 @@ def impact_bbo(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResu
 @kernel
 def impact_bbo_iterate(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
     """A further iteration, by the sweeps of `bbo.prox_bbo_iterate`."""
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
     for r in range(tree.nc):
         w.k[r] = result.residual[r]
     row_bias_forces(tree, w, w.qdd0)

@@ -191,7 +191,7 @@ def lcaba_sweeps_iterate(tree: Array, w: Array, a: Array, multipliers: Array, re
     Joints that no row depends on are left to the last iteration, `lcaba_sweeps_refine`; so are residuals of rows that
     are not enabled. It leaves the forces ``mu residual`` in ``k``.
     """
-    clear_forces(tree, w)  # Algorithm 3, line 4
+    clear_forces(tree, w, w.qdd0)  # Algorithm 3, line 4
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for r in range(tree.nc):
@@ -288,7 +288,7 @@ def next_change(tree: Array, w: Array, result: Result) -> None:
 
     Without rounding errors that it would make up for. ``J da`` is in ``error``.
     """
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for r in range(tree.nc):

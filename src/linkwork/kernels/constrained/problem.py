@@ -177,15 +177,18 @@ def setup_problem_at(tree: Array, w: Array, q: Array, v: Array, qdd: Array, wren
 
 
 @kernel
-def clear_forces(tree: Array, w: Array) -> None:
-    """``f = 0``, ``a0 = 0``, ``qdd = 0``: no forces but those of rows (**loops** Algorithm 6, lines 3 and 4)."""
+def clear_forces(tree: Array, w: Array, joints: Array) -> None:
+    """``f = 0``, ``a0 = 0``: no forces but those of rows (**loops** Algorithm 6, lines 3 and 4).
+
+    ``joints``, accelerations or torques of all of them, are zero as well.
+    """
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
     for j in range(6):
         w.a[0, j] = 0.0
     for k in range(tree.nv):
-        w.qdd0[k] = 0.0
+        joints[k] = 0.0
 
 
 @kernel

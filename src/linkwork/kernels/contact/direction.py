@@ -130,7 +130,7 @@ def sliding(w: Array, s: int, dy: Array) -> Scalar:
 @kernel
 def apply_eta(tree: Array, w: Array, eta: Array) -> None:
     """Forces ``-g eta`` and no others."""
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for c in range(tree.ncontacts):
@@ -231,7 +231,7 @@ def refine_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
         largest = maximum(largest, where(settings.R[r], DISABLED, missed, 0.0))
     least = OPEN * settings.tolerance / settings.dt
     if any_below(least - largest, 0.0):
-        clear_forces(tree, w)
+        clear_forces(tree, w, w.qdd0)
         for k in range(tree.nv):
             w.tau[k] = 0.0
         apply_constraint_forces(tree, w, w.dmultipliers)

@@ -20,13 +20,13 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.delassus import (
     DAMPED,
     apply_spring_forces,
-    clear_forces,
     factorize_damped,
     setup_rows,
     solve_damped,
     solve_damped_iterate,
     spring_accelerations,
 )
+from linkwork.kernels.constrained.problem import clear_forces
 from linkwork.kernels.contact.admm import ADMM_OUTPUTS, ADMM_SETTINGS, ADMM_WORK, State, block, start
 from linkwork.kernels.contact.rows import ROW_INPUTS, Rows
 from linkwork.kernels.records import view_of
@@ -91,7 +91,7 @@ def solve_rows(tree: Array, w: Array, D: Array, b: Array, x: Array) -> None:
 @kernel
 def multiply_rows(tree: Array, w: Array, D: Array, rows: Rows, f: Array, y: Array) -> None:
     """``y = G f + R f + g``."""
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.tau)
     apply_spring_forces(tree, w, f)
     articulated_bias_forces(tree, mass_factor(w), w.tau)
     joint_accelerations(tree, mass_factor(w), w.motion)

@@ -31,7 +31,7 @@ from linkwork.kernels.constrained.lcaba import (
     coupled_accelerations,
     coupled_bias_forces,
 )
-from linkwork.kernels.constrained.problem import force_residual
+from linkwork.kernels.constrained.problem import clear_forces, force_residual
 from linkwork.kernels.contact.admm import BLOCK, balanced_factor
 from linkwork.kernels.contact.cones import project_cone, tangential_length
 from linkwork.kernels.contact.direction import factorize_contacts
@@ -51,7 +51,7 @@ from linkwork.kernels.contact.problem import (
 )
 from linkwork.kernels.contact.restitution import reduce_restitution
 from linkwork.kernels.contact.row_products import apply_contact_force
-from linkwork.kernels.contact.step import STEP_WORK, no_forces, row_changes, rows_of_motion
+from linkwork.kernels.contact.step import STEP_WORK, row_changes, rows_of_motion
 from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.thresholds import DISABLED
@@ -321,7 +321,7 @@ def contact_admm_iterate(
             if k == 0:
                 apply_row_forces(tree, w, result, 1.0)
             else:
-                no_forces(tree, w)
+                clear_forces(tree, w, w.tau)
                 apply_row_forces(tree, w, result, 0.0)
             coupled_bias_forces(tree, w, w.tau)
             coupled_accelerations(tree, w, w.da)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.lcaba import apply_constraint_forces
-from linkwork.kernels.constrained.problem import force_residual
+from linkwork.kernels.constrained.problem import clear_forces, force_residual
 from linkwork.kernels.contact.pgs import dense_inverse_inertias, dense_velocities, lines_residual, setup_slots, sweep
 from linkwork.kernels.contact.problem import (
     INPUTS,
@@ -38,7 +38,7 @@ from linkwork.kernels.contact.problem import (
 from linkwork.kernels.contact.restitution import reduce_restitution
 from linkwork.kernels.contact.row_products import apply_contact_force
 from linkwork.kernels.contact.rows import Rows, project_rows
-from linkwork.kernels.contact.step import STEP_WORK, no_forces, row_changes, rows_of_motion
+from linkwork.kernels.contact.step import STEP_WORK, row_changes, rows_of_motion
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.thresholds import DISABLED
 from linkwork.kernels.tree.aba import articulate, articulated_bias_forces, joint_accelerations
@@ -111,7 +111,7 @@ def make_matrix(tree: Array, w: Array) -> None:
                 w.row_G[r, j, c] = 0.0
     for r in range(tree.nrows):
         w.row_x[r] = 1.0
-        no_forces(tree, w)
+        clear_forces(tree, w, w.tau)
         apply_forces(tree, w, w.row_x)
         motion_of_forces(tree, w)
         w.row_x[r] = 0.0
@@ -182,7 +182,7 @@ def read_forces(tree: Array, w: Array, result: ContactResult, force: Array) -> N
 def finish(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, going: Scalar) -> None:
     """Joint accelerations of the forces, the residual, and the state after the step; where iterations were ``going``
     (one), less restitution where they have ended and contacts added energy."""
-    no_forces(tree, w)
+    clear_forces(tree, w, w.tau)
     apply_forces(tree, w, w.row_f)
     motion_of_forces(tree, w)
     for k in range(tree.nv):

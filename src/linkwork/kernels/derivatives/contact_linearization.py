@@ -161,7 +161,7 @@ def factorize_eta(tree: Array, w: Array, settings: ContactSettings) -> None:
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             strength = sqrt(dot(w.contact_p[s], w.contact_p[s]) * dot(w.contact_o[s], w.contact_o[s])) * settings.D[s]
             if any_below(SLIGHT_ETA - strength, 0.0):
-                clear_forces(tree, w)
+                clear_forces(tree, w, w.qdd0)
                 for k in range(tree.nv):
                     w.tau[k] = 0.0
                 subtract_eta_force(tree, w, c, s, 1.0)

@@ -100,7 +100,7 @@ def apply_parts(tree: Array, w: Array, multipliers: Array) -> None:
 @kernel
 def subtract_eta_forces(tree: Array, w: Array) -> None:
     """Forces ``-p eta`` and no others."""
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for c in range(tree.ncontacts):
