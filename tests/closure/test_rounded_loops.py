@@ -159,7 +159,7 @@ def test_a_singular_mass_matrix_is_an_error_in_words() -> None:
     assert caught.value.joint in ("inner", "outer")
 
 
-@pytest.mark.parametrize("method", ["ltl", "prox_ltl", "pv", "prox_pv", "prox_bbo", "lagrange"])
+@pytest.mark.parametrize("method", ["ltl", "prox_ltl", "pv", "prox_pv", "prox_bbo"])
 def test_methods_that_factorize_the_mass_matrix_say_that_it_is_singular(method: Any) -> None:
     """Not that constraints are dependent, and not that they converged."""
     robot = massless()

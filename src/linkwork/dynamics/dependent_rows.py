@@ -19,7 +19,7 @@ import numpy as np
 
 from linkwork.dynamics.implicit_products import HELD
 from linkwork.dynamics.linear_system import LinearSystem
-from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.quantities.arguments import Array
 
 CONTRADICTED = 1e-11

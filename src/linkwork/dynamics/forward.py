@@ -60,10 +60,11 @@ from linkwork.inputs import (
     count,
     not_negative,
     rows_of,
+    suggest,
     were_given,
 )
-from linkwork.kernels.constrained.problem import DISABLED
 from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.kernels.tree import aba
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
@@ -134,7 +135,7 @@ class ForwardDynamics(ForwardProducts):
     ) -> None:
         check_robot(robot)
         if method != "auto" and method not in METHODS:
-            raise InputError(f"no method '{method}'; there are auto, {', '.join(METHODS)}")
+            raise InputError(f"no method '{method}'{suggest(method, METHODS)}; there are auto, {', '.join(METHODS)}")
         reason = None if method == "auto" else refusal(robot, method)
         if reason is not None:
             others = ", ".join(methods_for(robot))

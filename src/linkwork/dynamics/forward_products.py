@@ -23,7 +23,7 @@ class ForwardProducts(ArrayEvaluator):
 
     | methods                                               | products                                            |
     |-------------------------------------------------------|-----------------------------------------------------|
-    | `aba`, `ltl`, `pv`, `lagrange`                        | implicit, one program (`implicit_products`)          |
+    | `aba`, `ltl`, `pv`                                    | implicit, one program (`implicit_products`)          |
     | those that iterate, `pv_early`, `kkt`                 | implicit, in stages (`staged_products`)              |
     | `cluster`, `projection`, `approximate`, `pv_soft`     | sweeps over the program itself                      |
     """

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.dynamics.solution import HEAD, ITERATIONS, PROGRESS
-from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.quantities.arguments import Array
 
 Doubts = list[npt.NDArray[np.bool_]]

@@ -22,7 +22,7 @@ from linkwork.dynamics.solution import HEAD
 from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
 from linkwork.jax.sources import Array, Arrays, EvaluatorSource
-from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.quantities.products import Product
 
 CONTRADICTORY = 1e-6

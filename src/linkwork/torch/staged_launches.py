@@ -18,7 +18,7 @@ from linkwork.dynamics.linear_system import SOFT
 from linkwork.dynamics.rows.dependence import row_dependence
 from linkwork.dynamics.solution import HEAD
 from linkwork.dynamics.stages import Stages
-from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.torch.launches import Given, Launch, Tensor, named
 
 STIFFNESS: Mapping[str, float] = {"system": 1.0, "soft system": SOFT}

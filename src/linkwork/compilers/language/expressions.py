@@ -291,6 +291,8 @@ class Expressions(Writer):
 
     def value_Call(self, node: ast.Call) -> Value:
         """A kernel, a function of scalars, or a record."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "_replace":
+            return self.replaced(node, self.expression(node.func.value))
         function = self.expression(node.func)
         if not isinstance(function, Hashable) or not callable(function):
             raise self.error(node, f"{word(type_of(function))} cannot be called")
@@ -333,6 +335,15 @@ class Expressions(Writer):
         if len(arguments) > len(names) or set(given) != set(names) or named.keys() & set(names[: len(arguments)]):
             raise self.error(node, f"{kind.__name__} takes {', '.join(names) or 'nothing'}")
         return Record(kind, tuple(given[name] for name in names))
+
+    def replaced(self, node: ast.Call, record: Value) -> Record:
+        """``x._replace(name=value)``: a record with other values of some fields."""
+        if not isinstance(record, Record) or node.args:
+            raise self.error(node, "_replace is for records, with names of fields: x._replace(name=value)")
+        named = {str(keyword.arg): self.expression(keyword.value) for keyword in node.keywords}
+        for name in named:
+            self.of_record(node, record, name)
+        return Record(record.type, tuple(named.get(name, record.get(name)) for name in field_names(record.type)))
 
     def call_foreign(self, node: ast.Call, function: Foreign, arguments: list[Value]) -> Value:
         """A function that is there in LLVM IR."""

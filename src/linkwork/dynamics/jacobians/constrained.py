@@ -32,10 +32,10 @@ from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.rows.dependence import rows_depend
 from linkwork.errors import SingularConstraints, StateWarning, UnsupportedFeature
 from linkwork.inputs import ForwardMethod, above_zero
-from linkwork.kernels.constrained.orthogonal_rows import DOUBTLESS
 from linkwork.kernels.derivatives.constrained import CONSTRAINED_DERIVATIVES
 from linkwork.kernels.derivatives.constrained_articulated import CONSTRAINED_ARTICULATED_DERIVATIVES
 from linkwork.kernels.derivatives.constrained_columns import INPUTS
+from linkwork.kernels.thresholds import LEFT_OUT
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.plans.constrained_articulated_derivatives import constrained_articulated_tree, constrained_products
@@ -181,7 +181,7 @@ class ConstrainedDerivatives(RecordEvaluator):
         rounded = (OPEN * loop_rounding(robot)) ** 2
         least = DEPENDENT if dtype == "float64" else SINGLE_DEPENDENT
         noise = (GROWTH * float(np.finfo(dtype).eps)) ** 2
-        doubtless = DOUBTLESS**2 if dtype == "float64" else 0.0
+        doubtless = LEFT_OUT**2 if dtype == "float64" else 0.0
         zero = max(NEGLIGIBLE, rounded)
         self._cut = np.array([max(least, rounded), noise, zero, OPEN, ROUNDED, doubtless], dtype=dtype)
         self._row_scale = scales_of(robot).rows.astype(dtype)

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.problem import (
-    DISABLED,
     INPUTS,
     OUTPUTS,
     WORK,
@@ -43,21 +42,21 @@ from linkwork.kernels.constrained.problem import (
     Result,
     constraint_violation,
     forward_view,
-    minimum,
     setup_problem,
 )
 from linkwork.kernels.constrained.pv_reflections import reflect_multipliers, reflect_rows
 from linkwork.kernels.constrained.rank_revealing import (
     STACKS,
-    WEAK_PIVOT,
     rank_revealing,
     rank_revealing_progress,
     rank_revealing_step,
     refinement_progress,
 )
+from linkwork.kernels.elementary import minimum
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
+from linkwork.kernels.thresholds import DISABLED, WEAK_PIVOT
 from linkwork.kernels.tree.aba import (
     acceleration_from_parent,
     articulated_bias_force,
