@@ -20,7 +20,7 @@ from linkwork.compilers.run import Runner
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE
 from linkwork.conversions import converted
-from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
+from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite, StateWarning, UnsupportedFeature
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, among, count

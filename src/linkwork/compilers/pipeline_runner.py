@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The interpreter of pipelines for NumPy arrays: called with arrays, or bound to arrays that are allocated once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.compilers.pipeline import Call, Mask, Part, Pipeline, Step, Sum, When
+from linkwork.compilers.program import Program
+from linkwork.compilers.run import Runner
+
+Array = npt.NDArray[Any]
+Arrays = dict[str, Any]
+Bind = Callable[[Runner, Sequence[Any]], Callable[[], None]]
+
+
+class PipelineRunner:
+    """Runs a pipeline with NumPy arrays.
+
+    Args:
+        pipeline: The pipeline.
+        runner: What runs a program; called when the program is first needed.
+    """
+
+    def __init__(self, pipeline: Pipeline, runner: Callable[[Program], Runner]) -> None:
+        self.pipeline, self._runner = pipeline, runner
+        self._inner: dict[When, PipelineRunner] = {}
+
+    def __call__(self, arrays: Mapping[str, Any]) -> Arrays:
+        """All arrays of the pipeline by name: new ones, and those that it was called with.
+
+        Args:
+            arrays: By name; leading axes are batch axes and broadcast.
+        """
+        scope: Arrays = {**arrays, **self.pipeline.constants}
+        for step in self.pipeline.steps:
+            self._run(step, scope)
+        return scope
+
+    def _run(self, step: Step, scope: Arrays) -> None:
+        if isinstance(step, Call):
+            results = evaluated(self._runner(step.program), [scope[name] for name in step.arguments])
+            scope.update(zip(step.outputs, results, strict=True))
+        elif isinstance(step, Sum):
+            scope[step.output] = _sum(step, scope)
+        elif isinstance(step, Part):
+            scope[step.output] = np.ascontiguousarray(_part(step, scope))
+        elif isinstance(step, Mask):
+            scope[step.output] = _mask(step, scope)
+        elif scope[step.mask].any():
+            results = self.inner(step)(scope)
+            mask = scope[step.mask]
+            for name in step.outputs:
+                scope[name] = results[name] if mask.all() else self._chosen(name, mask, results[name], scope[name])
+
+    def inner(self, step: When) -> PipelineRunner:
+        """The runner of the pipeline of a `When`.
+
+        Args:
+            step: The step.
+        """
+        if step not in self._inner:
+            self._inner[step] = PipelineRunner(step.pipeline, self._runner)
+        return self._inner[step]
+
+    def _chosen(self, name: str, mask: Array, new: Array, old: Array) -> Array:
+        return np.where(self._aligned(mask, name), new, old)
+
+    def _aligned(self, mask: Array, name: str) -> Array:
+        """A mask that broadcasts with the array of a name."""
+        return mask.reshape((*mask.shape, *[1] * self.pipeline.ranks[name]))
+
+    # Bound to arrays -------------------------------------------------------------------------------------------
+
+    def bind(self, arrays: Arrays, bind: Bind) -> Callable[[], None]:
+        """A call without arguments that reads these arrays as they then are, and computes in arrays of its own.
+
+        Args:
+            arrays: By name; those that the pipeline computes are added.
+            bind: Makes a call without arguments of a runner and the arrays of its program.
+        """
+        arrays |= self.pipeline.constants
+        calls = [self._bound(step, arrays, bind) for step in self.pipeline.steps]
+
+        def run() -> None:
+            for call in calls:
+                call()
+
+        return run
+
+    def _bound(self, step: Step, scope: Arrays, bind: Bind) -> Callable[[], None]:
+        if isinstance(step, Call):
+            runner = self._runner(step.program)
+            inputs = [scope[name] for name in step.arguments]
+            lead = _lead(inputs, runner.inputs)
+            results = [np.empty((*lead, *shape), runner.dtype) for shape in runner.outputs]
+            scope.update(zip(step.outputs, results, strict=True))
+            return bind(runner, [*inputs, *results])
+        if isinstance(step, When):
+            return self._bound_when(step, dict(scope), bind)
+        known = dict(scope)
+        compute = {Sum: _sum, Part: _part, Mask: _mask}[type(step)]
+        with np.errstate(all="ignore"):  # arrays hold nothing yet
+            result = scope[step.output] = np.array(compute(step, known), order="C")
+        return lambda: np.copyto(result, compute(step, known))
+
+    def _bound_when(self, step: When, scope: Arrays, bind: Bind) -> Callable[[], None]:
+        mask, outputs = scope[step.mask], {name: scope[name] for name in step.outputs}
+        where = {name: self._aligned(mask, name) for name in outputs}
+        inner: list[Callable[[], None]] = []
+
+        def run() -> None:
+            if mask.any():
+                if not inner:  # bound where it is first needed
+                    inner.append(self.inner(step).bind(scope, bind))
+                inner[0]()
+                for name, x in outputs.items():
+                    np.copyto(x, scope[name], where=where[name])
+
+        return run
+
+
+def _part(step: Part, scope: Mapping[str, Any]) -> Any:
+    return scope[step.array][..., step.at]
+
+
+def _mask(step: Mask, scope: Mapping[str, Any]) -> Any:
+    return step.test(np, *(scope[name] for name in step.arrays))
+
+
+def _sum(step: Sum, scope: Mapping[str, Any]) -> Any:
+    total: Any = None
+    for factor, name in step.terms:
+        x = scope[name]
+        if isinstance(factor, str):
+            x = scope[factor] * x
+        elif factor == -1.0:
+            x = -x
+        elif factor != 1.0:
+            x = factor * x
+        total = x if total is None else total + x
+    return total
+
+
+def _lead(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(x.shape[: x.ndim - len(shape)] for x, shape in zip(arrays, shapes, strict=True)))
+
+
+def evaluated(runner: Runner, inputs: Sequence[Any]) -> list[Array]:
+    """New outputs of a program; of one state at once, where its arrays fit as they are.
+
+    Args:
+        runner: What runs the program.
+        inputs: Its inputs.
+    """
+    if all(np.ndim(x) == len(shape) for x, shape in zip(inputs, runner.inputs, strict=True)):
+        results = [np.empty(shape, runner.dtype) for shape in runner.outputs]
+        if not runner.entry(*inputs, *results):
+            return results
+    return runner.evaluate(inputs, [None] * len(runner.outputs))
