@@ -52,6 +52,26 @@ class Sum:
     output: str
     terms: tuple[tuple[Factor, str], ...]
 
+    def value(self, xp: Any, scope: Mapping[str, Any]) -> Any:
+        """The sum.
+
+        Args:
+            xp: The module of arrays.
+            scope: Arrays by name.
+        """
+        total: Any = None
+        for factor, name in self.terms:
+            x = scope[name]
+            if isinstance(factor, str):
+                x = scope[factor] * x
+            elif factor == -1.0 and total is not None:
+                total = total - x
+                continue
+            elif factor != 1.0:
+                x = -x if factor == -1.0 else factor * x
+            total = x if total is None else total + x
+        return total
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -60,6 +80,15 @@ class Part:
     output: str
     array: str
     at: slice
+
+    def value(self, xp: Any, scope: Mapping[str, Any]) -> Any:
+        """The part.
+
+        Args:
+            xp: The module of arrays.
+            scope: Arrays by name.
+        """
+        return scope[self.array][..., self.at]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +99,15 @@ class Mask:
     arrays: tuple[str, ...]
     test: Callable[..., Any]
     """A pure function of a module of arrays, `numpy`, `torch` or `jax.numpy`, and of the arrays."""
+
+    def value(self, xp: Any, scope: Mapping[str, Any]) -> Any:
+        """The mask.
+
+        Args:
+            xp: The module of arrays.
+            scope: Arrays by name.
+        """
+        return self.test(xp, *(scope[name] for name in self.arrays))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +121,19 @@ class When:
     expected: bool = True
     """Whether the structure of the robot says that there are such states. A device that is not waited for runs the
     pipeline for all states if so, and for none if not; others look at the mask."""
+
+    def selected(self, xp: Any, ranks: Mapping[str, int], scope: Mapping[str, Any], results: Mapping[str, Any]) -> Any:
+        """Outputs by name: results in the states of the mask, arrays as they were in others.
+
+        Args:
+            xp: The module of arrays.
+            ranks: Axes of one state's arrays (`Pipeline.ranks`).
+            scope: Arrays as they were.
+            results: Arrays that the pipeline computed.
+        """
+        mask = scope[self.mask]
+        wide = {name: mask.reshape((*mask.shape, *[1] * ranks[name])) for name in self.outputs}
+        return {name: xp.where(wide[name], results[name], scope[name]) for name in self.outputs}
 
 
 Step = Call | Sum | Part | Mask | When

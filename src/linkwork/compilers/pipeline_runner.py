@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.pipeline import Call, Mask, Part, Pipeline, Step, Sum, When
+from linkwork.compilers.pipeline import Call, Part, Pipeline, Step, When
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import Runner
 
@@ -45,17 +45,14 @@ class PipelineRunner:
         if isinstance(step, Call):
             results = evaluated(self._runner(step.program), [scope[name] for name in step.arguments])
             scope.update(zip(step.outputs, results, strict=True))
-        elif isinstance(step, Sum):
-            scope[step.output] = _sum(step, scope)
-        elif isinstance(step, Part):
-            scope[step.output] = np.ascontiguousarray(_part(step, scope))
-        elif isinstance(step, Mask):
-            scope[step.output] = _mask(step, scope)
-        elif scope[step.mask].any():
-            results = self.inner(step)(scope)
+        elif isinstance(step, When):
             mask = scope[step.mask]
-            for name in step.outputs:
-                scope[name] = results[name] if mask.all() else self._chosen(name, mask, results[name], scope[name])
+            if mask.any():
+                results = self.inner(step)(scope)
+                scope |= step.selected(np, self.pipeline.ranks, scope, results)
+        else:
+            x = step.value(np, scope)
+            scope[step.output] = np.ascontiguousarray(x) if isinstance(step, Part) else x
 
     def inner(self, step: When) -> PipelineRunner:
         """The runner of the pipeline of a `When`.
@@ -66,13 +63,6 @@ class PipelineRunner:
         if step not in self._inner:
             self._inner[step] = PipelineRunner(step.pipeline, self._runner)
         return self._inner[step]
-
-    def _chosen(self, name: str, mask: Array, new: Array, old: Array) -> Array:
-        return np.where(self._aligned(mask, name), new, old)
-
-    def _aligned(self, mask: Array, name: str) -> Array:
-        """A mask that broadcasts with the array of a name."""
-        return mask.reshape((*mask.shape, *[1] * self.pipeline.ranks[name]))
 
     # Bound to arrays -------------------------------------------------------------------------------------------
 
@@ -103,14 +93,13 @@ class PipelineRunner:
         if isinstance(step, When):
             return self._bound_when(step, dict(scope), bind)
         known = dict(scope)
-        compute = {Sum: _sum, Part: _part, Mask: _mask}[type(step)]
         with np.errstate(all="ignore"):  # arrays hold nothing yet
-            result = scope[step.output] = np.array(compute(step, known), order="C")
-        return lambda: np.copyto(result, compute(step, known))
+            result = scope[step.output] = np.array(step.value(np, known), order="C")
+        return lambda: np.copyto(result, step.value(np, known))
 
     def _bound_when(self, step: When, scope: Arrays, bind: Bind) -> Callable[[], None]:
         mask, outputs = scope[step.mask], {name: scope[name] for name in step.outputs}
-        where = {name: self._aligned(mask, name) for name in outputs}
+        where = {name: mask.reshape((*mask.shape, *[1] * self.pipeline.ranks[name])) for name in outputs}
         inner: list[Callable[[], None]] = []
 
         def run() -> None:
@@ -122,28 +111,6 @@ class PipelineRunner:
                     np.copyto(x, scope[name], where=where[name])
 
         return run
-
-
-def _part(step: Part, scope: Mapping[str, Any]) -> Any:
-    return scope[step.array][..., step.at]
-
-
-def _mask(step: Mask, scope: Mapping[str, Any]) -> Any:
-    return step.test(np, *(scope[name] for name in step.arrays))
-
-
-def _sum(step: Sum, scope: Mapping[str, Any]) -> Any:
-    total: Any = None
-    for factor, name in step.terms:
-        x = scope[name]
-        if isinstance(factor, str):
-            x = scope[factor] * x
-        elif factor == -1.0:
-            x = -x
-        elif factor != 1.0:
-            x = factor * x
-        total = x if total is None else total + x
-    return total
 
 
 def _lead(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -329,7 +329,10 @@ def _for_open_loops(system: System, pipeline: Callable[[System], Pipeline]) -> P
         return closed
     gap, most = ResultLayout(len(system.zero)).gap, system.closed
     opened = pipeline(system.opened)
-    steps = Mask("opened", ("result",), lambda _, result: result[..., gap] > most), When("opened", opened, opened.outputs)
+    steps = (
+        Mask("opened", ("result",), lambda _, result: result[..., gap] > most),
+        When("opened", opened, opened.outputs),
+    )
     return replace(closed, steps=(*closed.steps, *steps))
 
 
