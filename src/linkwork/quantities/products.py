@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.derived_programs import derived
+from linkwork.compilers.trace.derived_programs import derived
 from linkwork.compilers.pipeline import Call, Pipeline
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import check_out
