@@ -17,6 +17,7 @@ from linkwork.dynamics.methods import METHODS, methods_for
 from linkwork.errors import InputError, ProgramTooLarge
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.evaluator import Evaluator
+from linkwork.quantities.products import Product
 from tests.support import linkages
 from tests.support.complex_steps import complex_step
 from tests.support.states import Floats, assert_close, random_state
@@ -550,10 +551,8 @@ def test_states_of_a_batch_that_are_not_exact_are_computed_again(monkeypatch: py
     many = np.array([[well, q, well], [well, well, q]])
     fd = lw.ForwardDynamics(robot, "prox_bbo").plain()
     redone: list[Any] = []
-    jacobians = type(fd.vjp)._products_by_jacobians
-    monkeypatch.setattr(
-        type(fd.vjp), "_products_by_jacobians", lambda self, *given: redone.append(given) or jacobians(self, *given)
-    )
+    jacobians = Product.by_jacobians
+    monkeypatch.setattr(Product, "by_jacobians", lambda self, *given: redone.append(given) or jacobians(self, *given))
     found = fd.vjp(many, v, tau, y, forces=np.broadcast_to(y_forces, (2, 1, robot.nc)))
     assert len(redone) == 1 and redone[0][0][0].shape == (2, robot.nq)
     for state, at in ((q, (0, 1)), (q, (1, 2)), (well, (1, 0))):

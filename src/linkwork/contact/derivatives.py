@@ -36,7 +36,7 @@ from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import one_more_axis, unit_directions
 from linkwork.quantities.parameters import ParameterInputs
-from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
+from linkwork.quantities.products import Product
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model
@@ -233,20 +233,20 @@ class ContactDerivatives:
         return (*self.inputs, *(("result",) if self._friction is not None else ()))
 
     @cached_property
-    def _rates(self) -> JacobianVectorProduct:
-        return JacobianVectorProduct(self._equations, self._by)
+    def _rates(self) -> Product:
+        return Product(self._equations, "jvp", self._by)
 
     @cached_property
-    def _state_rates(self) -> JacobianVectorProduct:
-        return JacobianVectorProduct(self._equations_of("state"), ("q", "v", "result"))
+    def _state_rates(self) -> Product:
+        return Product(self._equations_of("state"), "jvp", ("q", "v", "result"))
 
     @cached_property
-    def _state_seeds(self) -> VectorJacobianProduct:
-        return VectorJacobianProduct(self._equations_of("state"), ("result",))
+    def _state_seeds(self) -> Product:
+        return Product(self._equations_of("state"), "vjp", ("result",))
 
     @cached_property
-    def _gradients(self) -> VectorJacobianProduct:
-        return VectorJacobianProduct(self._equations_of("all"), self._by)
+    def _gradients(self) -> Product:
+        return Product(self._equations_of("all"), "vjp", self._by)
 
     def _runner(self, algorithm: Any) -> Runner:
         program = replace(self.step.planned, algorithm=algorithm, derivation=None)

@@ -8,14 +8,15 @@ from typing import Any, Self
 
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace.tracing import Trace
+from linkwork.dynamics.implicit_computation import ImplicitComputation
 from linkwork.dynamics.implicit_products import Implicit, composed
 from linkwork.dynamics.methods import METHODS, Plan
 from linkwork.dynamics.solution import ResultLayout, Solution
-from linkwork.dynamics.staged_products import staged
 from linkwork.inputs import ForwardMethod
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.products import Computation, Product
 
 
 class ForwardProducts(ArrayEvaluator):
@@ -105,8 +106,13 @@ class ForwardProducts(ArrayEvaluator):
         """
         return solution.acceleration, solution.multipliers
 
-    def _make(self, kind: type[Any]) -> Any:
-        return staged(self, kind) if self._in_stages else super()._make(kind)
+    def computation_of(self, product: Product) -> Computation | None:
+        """How a product is computed that is several programs; None where it is one.
+
+        Args:
+            product: The product.
+        """
+        return ImplicitComputation(product) if self._in_stages else None
 
     def product_trace(self, kind: str, by: Sequence[str], limit: int) -> Trace:
         """The straight-line program of a product.

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.dynamics.implicit_computation import ImplicitComputation
 from linkwork.dynamics.implicit_products import Implicit, with_text
 from linkwork.dynamics.iterations import (
     MAX_ITERATIONS,
@@ -24,7 +25,6 @@ from linkwork.dynamics.iterations import (
 from linkwork.dynamics.methods import best_method
 from linkwork.dynamics.rows.ends import prox_bbo_tree
 from linkwork.dynamics.solution import PROGRESS, NamedRows, ResultLayout
-from linkwork.dynamics.staged_products import staged
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, ImpactMethod, above_zero, count, real_array
 from linkwork.kernels.constrained import impact
@@ -36,6 +36,7 @@ from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.products import Computation, Product
 
 METHODS: Mapping[str, Any] = MappingProxyType(
     {"prox_bbo": (impact.IMPACT_ROWS, prox_bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree_of_compliances)}
@@ -171,8 +172,13 @@ class ImpactDynamics(ArrayEvaluator):
         """
         return solution.velocity, solution._result[..., ResultLayout(self.robot.nc).multipliers]
 
-    def _make(self, kind: type[Any]) -> Any:
-        return staged(self, kind)
+    def computation_of(self, product: Product) -> Computation:
+        """How products are computed.
+
+        Args:
+            product: The product.
+        """
+        return ImplicitComputation(product)
 
     def __call__(
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None

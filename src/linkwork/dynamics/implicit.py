@@ -78,9 +78,9 @@ from linkwork.compilers.pipeline import Call, Factor, Mask, Part, Pipeline, Step
 from linkwork.compilers.program import Program
 from linkwork.dynamics.implicit_products import DUALS, HELD, Implicit
 from linkwork.dynamics.linear_solve import solve_program
-from linkwork.dynamics.row_dependence import INDEPENDENT, row_dependence, rows_redundant
+from linkwork.dynamics.rows.dependence import INDEPENDENT, row_dependence, rows_redundant
 from linkwork.dynamics.solution import ITERATIONS, PROGRESS, ResultLayout
-from linkwork.kernels.constrained import DISABLED
+from linkwork.kernels.constrained.problem import DISABLED
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import scales_of
@@ -111,6 +111,8 @@ class System:
     """R of each row, ``(nc,)``."""
     settings: Array
     """Settings of the iterations (`kernels.constrained`)."""
+    tolerance: float
+    """The relative residual above which a state is unconverged."""
     redundant: bool
     """Whether rows depend on each other at all configurations."""
     dependent: bool
@@ -134,6 +136,7 @@ class System:
         source: Program,
         regularization: Array,
         settings: Array,
+        tolerance: float,
         watched: bool,
         iterated: bool,
     ) -> System:
@@ -145,6 +148,7 @@ class System:
             source: Forward dynamics, whose program solves linear systems.
             regularization: As `System.regularization`.
             settings: As `System.settings`.
+            tolerance: As `System.tolerance`.
             watched: As `System.watched`.
             iterated: As `System.iterated`.
         """
@@ -154,6 +158,7 @@ class System:
             equations.forward_program(equations.solution[1:]),
             regularization,
             settings,
+            tolerance,
             rows_redundant(robot),
             rows.least < INDEPENDENT,
             rows.idle,
@@ -167,11 +172,6 @@ class System:
     def opened(self) -> System:
         """The same on open loops, where rows that were zero are not, and depend on others."""
         return replace(self, redundant=True, zero=self.zero_open)
-
-    @property
-    def tolerance(self) -> float:
-        """The relative residual at which iterations end."""
-        return float(self.settings[0])
 
     @cached_property
     def constants(self) -> dict[str, Array]:

@@ -24,7 +24,7 @@ from linkwork.dynamics import implicit
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.methods import METHODS
-from linkwork.dynamics.row_dependence import rows_redundant, rows_redundant_open
+from linkwork.dynamics.rows.dependence import rows_redundant, rows_redundant_open
 from linkwork.dynamics.solution import ResultLayout
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.algorithm import resolve
@@ -58,11 +58,15 @@ class ImplicitComputation:
         product: The product.
         ending: The part of the tolerance at which iterations end; by default `LATER`, and the tolerance itself of
             redundant rows, where each iteration adds to internal forces.
+        runners: What runs programs, by what they are derived by; shared with others of the same product.
     """
 
-    def __init__(self, product: Product, ending: float | None = None) -> None:
+    def __init__(
+        self, product: Product, ending: float | None = None, runners: dict[Any, Runner] | None = None
+    ) -> None:
         self.product, self._ending = product, ending
         self._kept: dict[Any, Any] = {}
+        self._runners: dict[Any, Runner] = {} if runners is None else runners
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
         if key not in self._kept:
@@ -94,9 +98,9 @@ class ImplicitComputation:
             solver = solver.native(dtype.name)
         R, _, _, settings = solver._held_inputs()
         iterated = self.solver is self.product.evaluator
-        settings = self._ending_later(settings)
+        later, most = self._ending_later(settings), float(settings[0])
         program = self.solver.program
-        return implicit.System.of_robot(robot, self.equations, program, R, settings, self.watched, iterated)
+        return implicit.System.of_robot(robot, self.equations, program, R, later, most, self.watched, iterated)
 
     @property
     def ending(self) -> float:
@@ -140,9 +144,10 @@ class ImplicitComputation:
         Args:
             program: One of a pipeline, which holds it.
         """
-        if program is self.system.solve or program is self.system.transpose:
-            return self._keep(id(program), lambda: runner_for(program, self.product._backend))
-        return self._keep(program.derivation.key, lambda: runner_for(program, self.product._backend))
+        key = program.algorithm.name, program.derivation and program.derivation.key
+        if key not in self._runners:
+            self._runners[key] = runner_for(program, self.product._backend)
+        return self._runners[key]
 
     def _run(self, seeded: Sequence[str]) -> PipelineRunner:
         pipeline = self.pipeline(seeded)
@@ -313,13 +318,7 @@ class ImplicitComputation:
     @property
     def _iterating_on(self) -> ImplicitComputation:
         """The same whose iterations end at `LAST` of the tolerance; it shares machine code."""
-
-        def further() -> ImplicitComputation:
-            other = ImplicitComputation(self.product, LAST)
-            other.runner = self.runner  # type: ignore[method-assign]
-            return other
-
-        return self._keep("iterating on", further)
+        return self._keep("iterating on", lambda: ImplicitComputation(self.product, LAST, self._runners))
 
     # Bound calls -----------------------------------------------------------------------------------------------
 

@@ -22,7 +22,6 @@ from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.dynamics.inverse import InverseDynamics
 from linkwork.dynamics.iterations import iteration_settings, row_regularization
 from linkwork.dynamics.jacobians.constrained import ConstrainedDerivatives
-from linkwork.dynamics.stages import Stages
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
@@ -111,7 +110,7 @@ def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
     method = getattr(evaluator, "method", "")
     if isinstance(evaluator, ForwardDynamics) and method == "kkt":
         raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is nothing to export; use another method")
-    if isinstance(evaluator, Stages):
+    if isinstance(evaluator, Product) and evaluator.computation is not None:
         raise UnsupportedFeature(
             f"{evaluator.quantity} by a method that iterates is several programs: take one that does not, 'ltl' or "
             "'cluster' for instance, or export_casadi of the function, which writes its derivatives too"

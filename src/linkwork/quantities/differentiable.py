@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace import derived_programs as programs
@@ -13,12 +13,10 @@ from linkwork.compilers.trace.derived_programs import Parts, TangentSpace
 from linkwork.compilers.trace.tracing import Trace
 
 if TYPE_CHECKING:
-    from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
+    from linkwork.quantities.products import Computation, Kind, Product
 
 HELD = ("settings", "regularization", "multipliers", "tolerance")
 """Inputs that no evaluator is differentiated by: settings, and where iterations start."""
-
-P = TypeVar("P")
 
 
 @dataclass(frozen=True)
@@ -93,33 +91,37 @@ class Differentiable:
         return sweep(source.trace(limit), known.results, by, space, limit)
 
     @property
-    def jvp(self) -> JacobianVectorProduct:
-        """Products with the Jacobian, ``J d``: inputs, then a direction of each."""
-        from linkwork.quantities.products import JacobianVectorProduct
-
-        return self._product(JacobianVectorProduct)
+    def jvp(self) -> Product:
+        """Products with the Jacobian, ``J d``: inputs, then a tangent of each."""
+        return self._product("jvp")
 
     @property
-    def vjp(self) -> VectorJacobianProduct:
-        """Products with the transposed Jacobian, ``y' J``: inputs, then seeds; a tuple, one array for each input."""
-        from linkwork.quantities.products import VectorJacobianProduct
-
-        return self._product(VectorJacobianProduct)
+    def vjp(self) -> Product:
+        """Products with the transposed Jacobian, ``y' J``: inputs, then cotangents; a tuple, one array for each input."""
+        return self._product("vjp")
 
     @property
-    def hvp(self) -> HessianVectorProduct:
-        """Second derivatives of ``y' f`` along a direction: inputs, seeds, directions; a tuple as of `vjp`."""
-        from linkwork.quantities.products import HessianVectorProduct
+    def hvp(self) -> Product:
+        """Second derivatives of ``y' f`` along a tangent: inputs, cotangents, tangents; a tuple as of `vjp`."""
+        return self._product("hvp")
 
-        return self._product(HessianVectorProduct)
-
-    def _product(self, kind: type[P]) -> P:
+    def _product(self, kind: Kind) -> Product:
         """The product of a kind, made once."""
-        made: P = self._products.get(kind.__name__) or self._products.setdefault(kind.__name__, self._make(kind))
-        return made
+        product: Product = self._products.get(kind) or self._products.setdefault(kind, self._make(kind))
+        return product
 
-    def _make(self, kind: type[P]) -> P:
-        return kind(self)  # type: ignore[call-arg]
+    def _make(self, kind: Kind) -> Product:
+        from linkwork.quantities.products import Product
+
+        return Product(cast(Any, self), kind)
+
+    def computation_of(self, product: Product) -> Computation | None:
+        """How a product is computed that is several programs; None where it is one.
+
+        Args:
+            product: The product.
+        """
+        return None
 
     def _inputs(self, given: Sequence[Any]) -> list[Any]:
         """All inputs of the program from those given, without parameters."""

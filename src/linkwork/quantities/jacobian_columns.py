@@ -14,7 +14,7 @@ from linkwork.inputs import Lanes, Precision
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
 from linkwork.quantities.counts import OperationCount
-from linkwork.quantities.products import JacobianVectorProduct
+from linkwork.quantities.products import Product
 
 
 class JacobianColumns(BaseEvaluator):
@@ -27,7 +27,7 @@ class JacobianColumns(BaseEvaluator):
 
     def __init__(self, function: ArrayEvaluator, arguments: Mapping[str, Any]) -> None:
         self.function = function
-        product = JacobianVectorProduct(function, function.differentiated.inputs)
+        product = Product(function, "jvp", function.differentiated.inputs)
         super().__init__(
             function.robot,
             f"derivatives of {function.quantity}",
@@ -42,7 +42,7 @@ class JacobianColumns(BaseEvaluator):
     def _set_backend(self, backend: Backend) -> None:
         super()._set_backend(backend)
         if hasattr(self, "_jvp"):
-            self._jvp = self._jvp._on(self._jvp._straight(backend))
+            self._jvp = self._jvp._on(self._jvp.straight(backend))
 
     def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
         """The same as `compile`: sweeps leave straight-line code alone.

@@ -29,7 +29,7 @@ from linkwork.kernels.steps.integrators import DIFFERENTIATED, single
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions
-from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
+from linkwork.quantities.products import Kind, Product
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.contact_derivatives import StepperFunction
 from linkwork.simulation.stage_derivatives import StageDerivatives
@@ -76,8 +76,8 @@ class StepFunction(ArrayEvaluator):
         """What products are made of where their programs would be too large."""
         return cast(StepJacobian, self.stepper.derivatives)
 
-    def _make(self, kind: type[P]) -> P:
-        return kind(self, self.differentiated.inputs)  # type: ignore[call-arg]
+    def _make(self, kind: Kind) -> Product:
+        return Product(self, kind, self.differentiated.inputs)
 
     def _prepare_inputs(self) -> None:
         """Steppers make what they hold themselves."""
@@ -209,18 +209,18 @@ class DifferentiableSteps:
         return self._kept("contacts", lambda: ContactDerivatives(StepperFunction(cast("Stepper", self))))
 
     @property
-    def jvp(self) -> JacobianVectorProduct | ContactStepJvp:
+    def jvp(self) -> Product | ContactStepJvp:
         """Products with the Jacobian of a step: ``stepper.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
         return ContactStepJvp(self._contacts) if self.contact else self._function.jvp
 
     @property
-    def vjp(self) -> VectorJacobianProduct | ContactStepVjp:
+    def vjp(self) -> Product | ContactStepVjp:
         """Products with its transpose: ``stepper.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv, dtau)``, and more where
         there are actuators or frames with wrenches (``stepper.vjp.inputs``)."""
         return ContactStepVjp(self._contacts) if self.contact else self._function.vjp
 
     @property
-    def hvp(self) -> HessianVectorProduct:
+    def hvp(self) -> Product:
         """The derivative of `vjp` along a direction, the seeds held: ``stepper.hvp(q, v, tau, y_q1, y_v1, dq, dv,
         dtau)`` gives a tuple as `vjp` does. Steps with contacts have no second derivatives."""
         if self.contact:

@@ -22,7 +22,7 @@ from linkwork.kernels.steps.runge_kutta_stages import STEP_STAGES
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import JacobianVectorProduct
+from linkwork.quantities.products import Product
 
 if TYPE_CHECKING:
     from linkwork.simulation.stepper import Stepper
@@ -89,7 +89,7 @@ class StageDerivatives:
         scheme, *parts = STEP_STAGES[stepper._make_program().algorithm.name]
         self._scheme = scheme
         self._parts = [StepPart(stepper, part) for part in parts]
-        self._products = [JacobianVectorProduct(part, part.differentiated.inputs) for part in self._parts]
+        self._products = [Product(part, "jvp", part.differentiated.inputs) for part in self._parts]
 
     @staticmethod
     def serves(stepper: Stepper) -> bool:
