@@ -302,7 +302,7 @@ def hvp(equations: Implicit, system: System, by: Sequence[str], results: Sequenc
 
     def pipeline(system: System) -> Pipeline:
         to = _Steps(system, equations)
-        to.refuse(forces)
+        to.refuse(y_forces if forces else None)
         to.duals(*to.solution(y, to.sum(None, (-1.0, y_forces)) if forces else None, cotangents=True))
         to.call(equations.forward_program(by), "force", "rows")
         for name, rate in zip(solution, to.solution("force", "rows"), strict=True):
@@ -498,13 +498,16 @@ class _Steps:
         x = self.solved("no force", self.sum(None, ("R", forces)))[0] if force_rates else self.sum(None, (0.0, a))
         self.sum(y, (1.0, x))
 
-    def refuse(self, forces: bool) -> None:
-        """Which states have no second derivative."""
-        if self.system.redundant:
-            self.contradicted()
-            self.mask("refused", lambda _, mask: mask | True if forces else mask, "contradicted")
-        else:
+    def refuse(self, y_forces: str | None) -> None:
+        """Which states have no second derivative: rows contradict each other, or forces that are not unique count."""
+        if not self.system.redundant:
             self.mask("refused", lambda _, result: result[..., PROGRESS] < 0.0, "result")
+            return
+        self.contradicted()
+        if y_forces is None:
+            self.mask("refused", lambda _, mask: mask, "contradicted")
+        else:
+            self.mask("refused", lambda xp, mask, y: mask | xp.any(y != 0.0, -1), "contradicted", y_forces)
 
 
 # Conditions ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 
 from linkwork.contact.step import ContactStep
 from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.jax.array_types import vary_alike
@@ -21,7 +20,6 @@ from linkwork.jax.contact_sources import ContactSource, contact_inputs
 from linkwork.jax.handlers import OnError
 from linkwork.jax.rules import VALUE, Source, function_p
 from linkwork.jax.sources import EvaluatorSource, StepSource, typed
-from linkwork.jax.staged_sources import StagedSource
 from linkwork.jax.tangent_space import TangentSpace
 from linkwork.model.model import Model
 from linkwork.plans.tree import tree_of
@@ -137,10 +135,7 @@ def _kind(evaluator: Any) -> Any:
     """The source of an evaluator."""
     if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
         return ContactSource
-    if isinstance(evaluator, Stepper):
-        return StepSource
-    staged = isinstance(evaluator, ImpactDynamics) or (isinstance(evaluator, ForwardDynamics) and evaluator._in_stages)
-    return StagedSource if staged else EvaluatorSource
+    return StepSource if isinstance(evaluator, Stepper) else EvaluatorSource
 
 
 def _broadcast(source: Source, arrays: Sequence[Array]) -> list[Array]:
