@@ -99,12 +99,12 @@ class ForwardProducts(ArrayEvaluator):
         return found
 
     def solved(self, solution: Solution) -> tuple[Array, Any]:
-        """Accelerations and constraint forces of a solution.
+        """Accelerations of a solution, and the result that constraint forces are a part of (`ResultLayout`).
 
         Args:
             solution: What a call returned.
         """
-        return solution.acceleration, solution.multipliers
+        return solution.acceleration, solution._result
 
     def computation_of(self, product: Product) -> Computation | None:
         """How a product is computed that is several programs; None where it is one.

@@ -165,12 +165,12 @@ class ImpactDynamics(ArrayEvaluator):
         return Implicit(with_text(self.linear_solver.program, IMPACT_RESIDUAL), ("v1", "impulses"), {})
 
     def solved(self, solution: Impact) -> tuple[Array, Array]:
-        """Velocities after an impact, and its impulses.
+        """Velocities after an impact, and the result that its impulses are a part of (`ResultLayout`).
 
         Args:
             solution: What a call returned.
         """
-        return solution.velocity, solution._result[..., ResultLayout(self.robot.nc).multipliers]
+        return solution.velocity, solution._result
 
     def computation_of(self, product: Product) -> Computation:
         """How products are computed.

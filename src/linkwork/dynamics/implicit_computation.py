@@ -184,7 +184,8 @@ class ImplicitComputation:
         Args:
             arrays: As for a call of the product.
             given: As for a call of the product.
-            solution: What the evaluator returned for these inputs, where it is at hand.
+            solution: What the evaluator returned for these inputs, where it is at hand; or its arrays, accelerations or
+                velocities and the result.
         """
         product = self.product
         inputs = product.arranged(arrays, given)
@@ -202,8 +203,8 @@ class ImplicitComputation:
 
     def _solution(self, solution: Any) -> dict[str, Array]:
         """Arrays of a solution, as pipelines name them."""
-        first, _ = self.product.evaluator.solved(solution)
-        return {self.equations.solution[0]: first, "result": solution._result}
+        first, result = solution if isinstance(solution, tuple) else self.product.evaluator.solved(solution)
+        return {self.equations.solution[0]: first, "result": result}
 
     @property
     def _function(self) -> Any:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 
 from linkwork.compilers.pipeline import Call, Pipeline, When
 from linkwork.compilers.program import Program
-from linkwork.torch.launches import TYPES, Given, Launch, Tensor
+from linkwork.torch.launches import Given, Launch, Tensor
 
 Tensors = dict[str, Tensor]
 
@@ -35,14 +34,10 @@ class DevicePipeline:
         held: Arrays that are the same in all calls, by name; all others are tensors of calls.
         launch: Makes launches.
         device: Where.
-        dtype: Type of the numbers.
     """
 
-    def __init__(
-        self, pipeline: Pipeline, held: Mapping[str, Any], launch: Launcher, device: torch.device, dtype: str
-    ) -> None:
-        self.pipeline, self._held, self._launch = pipeline, held, launch
-        self._device, self._dtype = device, TYPES[dtype]
+    def __init__(self, pipeline: Pipeline, held: Mapping[str, Any], launch: Launcher, device: torch.device) -> None:
+        self.pipeline, self._held, self._launch, self._device = pipeline, held, launch, device
         self._launches: dict[Call, Launch] = {}
         self._constants: dict[Pipeline, Tensors] = {}
 
@@ -84,8 +79,7 @@ class DevicePipeline:
     def _on_device(self, pipeline: Pipeline) -> Tensors:
         """Constants of a pipeline as tensors."""
         if pipeline not in self._constants:
-            constants = {name: np.asarray(x) for name, x in pipeline.constants.items()}
             self._constants[pipeline] = {
-                name: torch.tensor(x, dtype=self._dtype, device=self._device) for name, x in constants.items()
+                name: torch.tensor(x, device=self._device) for name, x in pipeline.constants.items()
             }
         return self._constants[pipeline]
