@@ -48,8 +48,7 @@ class PipelineRunner:
         elif isinstance(step, When):
             mask = scope[step.mask]
             if mask.any():
-                results = self.inner(step)(scope)
-                scope |= step.selected(np, self.pipeline.ranks, scope, results)
+                scope |= step.selected(np, self.pipeline.ranks, scope, self.inner(step)(scope))
         else:
             x = step.value(np, scope)
             scope[step.output] = np.ascontiguousarray(x) if isinstance(step, Part) else x

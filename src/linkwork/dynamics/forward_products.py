@@ -15,8 +15,9 @@ from linkwork.dynamics.solution import ResultLayout, Solution
 from linkwork.inputs import ForwardMethod
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.computation import Computation
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import Computation, Product
+from linkwork.quantities.products import Product
 
 
 class ForwardProducts(ArrayEvaluator):

@@ -35,8 +35,9 @@ from linkwork.model.notebook import state_tables
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.computation import Computation
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import Computation, Product
+from linkwork.quantities.products import Product
 
 METHODS: Mapping[str, Any] = MappingProxyType(
     {"prox_bbo": (impact.IMPACT_ROWS, prox_bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree_of_compliances)}

@@ -2,8 +2,8 @@
 """Products of forward dynamics and impacts by pipelines (`implicit`), and the policies around them.
 
 - Few states of a small robot: whole Jacobians take less time than several programs.
-- Unconverged states: where rows are nearly dependent, iterations end before forces are exact. Such states are recomputed
-  with more iterations, or by Jacobians.
+- Unconverged states: where rows are nearly dependent, iterations end before forces are exact. Such states are
+  recomputed with more iterations, or by Jacobians.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from linkwork.compilers.program import Program
 from linkwork.compilers.run import Runner, check_out
 from linkwork.dynamics import implicit
 from linkwork.dynamics.implicit_products import Implicit
+from linkwork.dynamics.implicit_steps import System
 from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.rows.dependence import rows_redundant, rows_redundant_open
@@ -31,17 +32,20 @@ from linkwork.kernels.algorithm import resolve
 from linkwork.model.constraints import CenterOfMass
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.jacobian_products import jacobian_blocks, multiplied
 
 if TYPE_CHECKING:
     from linkwork.dynamics.forward import ForwardDynamics
     from linkwork.quantities.products import Product
 
+T = TypeVar("T")
+
 LATER, LAST = 0.03, 1e-3
 """Parts of the tolerance at which iterations end in products: derivatives have the error of the solution, or more where
 rows are nearly dependent. Well-conditioned rows are below the first at once; the second is for unconverged states."""
 MANY_NUMBERS = 8_000
-"""Numbers in Jacobians that take about as long as what happens between programs, of one state; in lanes, the states of a
-register take `SLOWER_IN_LANES` times as long as one."""
+"""Numbers in Jacobians that take about as long as what happens between programs, of one state; in lanes, the states of
+a register take `SLOWER_IN_LANES` times as long as one."""
 LANES, SLOWER_IN_LANES = 8, 3
 BOUND = 4
 """How many times less time happens between programs in bound calls."""
@@ -61,46 +65,47 @@ class ImplicitComputation:
         runners: What runs programs, by what they are derived by; shared with others of the same product.
     """
 
-    def __init__(
-        self, product: Product, ending: float | None = None, runners: dict[Any, Runner] | None = None
-    ) -> None:
+    def __init__(self, product: Product, ending: float | None = None, runners: dict[Any, Runner] | None = None) -> None:
         self.product, self._ending = product, ending
+        self.evaluator: Any = product.evaluator
+        """Forward dynamics or impacts."""
         self._kept: dict[Any, Any] = {}
         self._runners: dict[Any, Runner] = {} if runners is None else runners
 
-    def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _keep(self, key: Any, make: Callable[[], T]) -> T:
         if key not in self._kept:
             self._kept[key] = make()
-        return self._kept[key]
+        kept: T = self._kept[key]
+        return kept
 
     # Programs --------------------------------------------------------------------------------------------------
 
     @property
     def equations(self) -> Implicit:
         """What a solution satisfies."""
-        equations: Implicit = self.product.evaluator.implicit
+        equations: Implicit = self.evaluator.implicit
         return equations
 
     @property
     def solver(self) -> ForwardDynamics:
         """Whose program solves the linear system."""
-        solver: ForwardDynamics = self.product.evaluator.linear_solver
+        solver: ForwardDynamics = self.evaluator.linear_solver
         return solver
 
     @property
-    def system(self) -> implicit.System:
+    def system(self) -> System:
         """The linear system."""
         return self._keep("system", self._system)
 
-    def _system(self) -> implicit.System:
+    def _system(self) -> System:
         solver, dtype, robot = self.solver, self.product.dtype, self.product.robot
         if solver.dtype != dtype:
-            solver = solver.native(dtype.name)
+            solver = solver.native(dtype.name)  # type: ignore[arg-type]
         R, _, _, settings = solver._held_inputs()
-        iterated = self.solver is self.product.evaluator
+        iterated = self.solver is self.evaluator
         later, most = self._ending_later(settings), float(settings[0])
         program = self.solver.program
-        return implicit.System.of_robot(robot, self.equations, program, R, later, most, self.watched, iterated)
+        return System.of_robot(robot, self.equations, program, R, later, most, self.watched, iterated)
 
     @property
     def ending(self) -> float:
@@ -155,7 +160,7 @@ class ImplicitComputation:
 
     def prepare(self) -> None:
         """Make machine code of all programs that every state needs."""
-        for call in self.pipeline(self.product.known.results).calls():
+        for call in self.pipeline(tuple(self.product.known.results)).calls():
             self.runner(call.program)
 
     def operation_count(self) -> OperationCount:
@@ -164,10 +169,10 @@ class ImplicitComputation:
         Of redundant rows, forces and solutions are made the smallest; where these contradict each other, more systems
         are solved.
         """
-        function = self.product.evaluator.operation_count()
+        function = self.evaluator.operation_count()
         traces: dict[int, OperationCount] = {}
         total, iteration, refinement = dict(function), function.iteration, function.refinement
-        for call in self.pipeline(self.product.known.results).calls():
+        for call in self.pipeline(tuple(self.product.known.results)).calls():
             key = id(call.program)
             if key not in traces:
                 traces[key] = OperationCount.of_trace(call.program.trace(10**9))
@@ -189,7 +194,7 @@ class ImplicitComputation:
         """
         product = self.product
         inputs = product.arranged(arrays, given)
-        seeded = [name for name in product.known.results if inputs.get(f"y_{name}") is not product.zeros.get(f"y_{name}")]
+        seeded = self._seeded(inputs)
         inputs |= {name: product.checked(name, inputs[name]) for name in product.zeros}
         if solution is None:
             solution = self._function(*(inputs[name] for name in product.known.given), **self._options(given))
@@ -198,19 +203,24 @@ class ImplicitComputation:
         results = [np.asarray(scope[f"{product.kind}.{name}"]) for name in product.result_names]
         return self._recomputed(results, scope, arrays, given)
 
+    def _seeded(self, inputs: Mapping[str, Any]) -> list[str]:
+        """Results that have cotangents."""
+        zeros = self.product.zeros
+        return [name for name in self.product.known.results if inputs.get(f"y_{name}") is not zeros.get(f"y_{name}")]
+
     def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         return {name: given[name] for name in self.product.known.optional if given.get(name) is not None}
 
     def _solution(self, solution: Any) -> dict[str, Array]:
         """Arrays of a solution, as pipelines name them."""
-        first, result = solution if isinstance(solution, tuple) else self.product.evaluator.solved(solution)
+        first, result = solution if isinstance(solution, tuple) else self.evaluator.solved(solution)
         return {self.equations.solution[0]: first, "result": result}
 
     @property
     def _function(self) -> Any:
         """The function, whose iterations end later: derivatives are taken at its solution."""
         holder = self.product.holder
-        if self.solver is not self.product.evaluator:
+        if self.solver is not self.evaluator:
             return holder
         return self._keep("function", lambda: holder._with_settings(self._ending_later))
 
@@ -235,7 +245,7 @@ class ImplicitComputation:
     @property
     def _alike(self) -> bool:
         """Whether Jacobians are those of the same method."""
-        fd = self.product.evaluator
+        fd = self.evaluator
 
         def alike() -> bool:
             known = self._has_jacobians and self.solver is fd and not rows_redundant(fd.robot)
@@ -303,11 +313,12 @@ class ImplicitComputation:
         recompute = self.product.by_jacobians if by_jacobians else self._iterating_on.results
         if unconverged.all():
             return recompute(arrays, given)
-        inner = {name: len(x) for name, x in self.product.evaluator.differentiated_program.algorithm.inputs.items()}
+        inner = {name: len(x) for name, x in self.evaluator.differentiated_program.algorithm.inputs.items()}
 
         def chosen(x: Any, axes: int = 1) -> Array:
             array = np.asarray(x)
-            return np.broadcast_to(array, (*unconverged.shape, *array.shape[array.ndim - axes :]))[unconverged]
+            part: Array = np.broadcast_to(array, (*unconverged.shape, *array.shape[array.ndim - axes :]))[unconverged]
+            return part
 
         named = {name: chosen(x, inner.get(name, 1)) for name, x in given.items() if x is not None}
         parts = recompute([chosen(x) for x in arrays], named)
@@ -333,7 +344,7 @@ class ImplicitComputation:
         """
         product, known = self.product, self.product.known
         inputs = product.arranged(arrays, given)
-        seeded = [name for name in known.results if inputs.get(f"y_{name}") is not product.zeros.get(f"y_{name}")]
+        seeded = self._seeded(inputs)
         at, lead = self._batch_axes(inputs)
         for (name, shape), array in zip(product.result_shapes.items(), out, strict=True):
             check_out(name, array, (*lead, *shape), product.dtype)
@@ -342,7 +353,7 @@ class ImplicitComputation:
         options = self._options(given)
         if "target" in options:
             raise UnsupportedFeature(f"{product.quantity} is bound without targets: call it")
-        source = product.evaluator.differentiated_program
+        source = self.evaluator.differentiated_program
         first, result = (np.empty((*at, *shape), product.dtype) for shape in source.output_shapes())
         state = [inputs[name] for name in (*known.given, *(name for name in known.optional if name == "wrenches"))]
         parameters = {name: x for name, x in options.items() if name != "wrenches"}
@@ -369,19 +380,19 @@ class ImplicitComputation:
         arrays_of = [np.empty(shape, product.dtype) for shape in jacobians.runner.outputs]
         step = jacobians.bind(*arrays[: len(product.known.given)], out=arrays_of)
         further = product.further(arrays, given)
-        blocks = product.blocks(jacobians.record(*arrays_of), further)
+        blocks = jacobian_blocks(jacobians.record(*arrays_of), product.known.results, product.inputs, further)
 
         def run() -> None:
             step()
             checked = {name: product.checked(name, x) for name, x in further.items()}
-            for x, y in zip(out, product.multiplied(blocks, checked), strict=True):
+            for x, y in zip(out, multiplied(blocks, checked), strict=True):
                 x[...] = y
 
         return run
 
     def _batch_axes(self, inputs: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Batch axes of the inputs of the function, and of these with cotangents and tangents."""
-        product, source = self.product, self.product.evaluator.differentiated_program
+        product, source = self.product, self.evaluator.differentiated_program
         shapes = {name: resolve(shape, source.tree) for name, shape in source.algorithm.inputs.items()}
         state = [np.shape(inputs[name])[: np.ndim(inputs[name]) - len(shape)] for name, shape in shapes.items()]
         further = [product.shaped(name, inputs[name]).shape[: -zero.ndim] for name, zero in product.zeros.items()]

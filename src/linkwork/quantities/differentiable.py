@@ -13,7 +13,8 @@ from linkwork.compilers.trace.derived_programs import Parts, TangentSpace
 from linkwork.compilers.trace.tracing import Trace
 
 if TYPE_CHECKING:
-    from linkwork.quantities.products import Computation, Kind, Product
+    from linkwork.quantities.computation import Computation
+    from linkwork.quantities.products import Kind, Product
 
 HELD = ("settings", "regularization", "multipliers", "tolerance")
 """Inputs that no evaluator is differentiated by: settings, and where iterations start."""
@@ -97,7 +98,7 @@ class Differentiable:
 
     @property
     def vjp(self) -> Product:
-        """Products with the transposed Jacobian, ``y' J``: inputs, then cotangents; a tuple, one array for each input."""
+        """Products with the transposed Jacobian, ``y' J``: inputs, cotangents; a tuple, one array for each input."""
         return self._product("vjp")
 
     @property

@@ -16,85 +16,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.trace.derived_programs import derived
 from linkwork.compilers.pipeline import Call, Pipeline
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import check_out
+from linkwork.compilers.trace.derived_programs import derived
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
 from linkwork.inputs import Lanes, Precision, real_array, were_given
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.computation import Computation
 from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.jacobian_products import SHORT, Rates, jacobian_blocks, multiplied
 
 Kind = Literal["jvp", "vjp", "hvp"]
 Shapes = dict[str, tuple[int, ...]]
 
 _empty = np.empty
-
-SHORT: Mapping[str, str] = {"acceleration": "a", "forces": "f"}
-"""Results as Jacobians call them: ``da_dq``."""
-
-
-class Rates(tuple[Array, ...]):
-    """Rates of several results: a tuple whose arrays have names, ``d`` and that of the result.
-
-    Args:
-        names: Names of the arrays.
-        arrays: The arrays.
-    """
-
-    names: tuple[str, ...]
-
-    def __new__(cls, names: Sequence[str], arrays: Sequence[Array]) -> Self:
-        """A tuple of arrays, and their names."""
-        rates = super().__new__(cls, tuple(arrays))
-        rates.names = tuple(names)
-        return rates
-
-    def __getattr__(self, name: str) -> Array:
-        names = self.__dict__.get("names", ())
-        if name in names:
-            rate: Array = self[names.index(name)]
-            return rate
-        raise AttributeError(f"there is no '{name}' among rates; there are {', '.join(names)}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Rates, (self.names, tuple(self))
-
-    def __repr__(self) -> str:
-        each = ", ".join(f"{name}={x!r}" for name, x in zip(self.names, self, strict=True))
-        return f"Rates({each})"
-
-
-class Computation(Protocol):
-    """How products are computed that are several programs."""
-
-    def pipeline(self, seeded: Sequence[str]) -> Pipeline:
-        """The programs; outputs are ``<kind>.<name>``. ``seeded``: results that have cotangents."""
-
-    def program(self) -> Program:
-        """The one of them that grows the most with the robot."""
-
-    def prepare(self) -> None:
-        """Make machine code of all programs now; `ProgramTooLarge` where one has too many operations."""
-
-    def takes_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Sequence[Any]) -> bool:
-        """Whether states are so few that Jacobians take less time than several programs."""
-
-    def results(self, arrays: Sequence[Any], given: Mapping[str, Any], solution: Any) -> list[Array]:
-        """Results, each a new array, of what a call has. ``solution``: what the evaluator returned, where at hand."""
-
-    def bind(self, arrays: Sequence[Array], given: Mapping[str, Array], out: Sequence[Array]) -> Callable[[], None]:
-        """A call without arguments that reads these arrays and writes others."""
-
-    def operation_count(self) -> OperationCount:
-        """Operations of all programs, those of the evaluator included."""
 
 
 class Product(ArrayEvaluator):
@@ -453,10 +396,10 @@ class Product(ArrayEvaluator):
         known, state = self.known, arrays[: len(self.known.given)]
         further = self.further(arrays, given)
         options = {name: x for name, x in given.items() if name in known.optional and x is not None}
-        blocks = self.blocks(self.jacobians(*state, **options), further)
+        blocks = jacobian_blocks(self.jacobians(*state, **options), self.known.results, self.inputs, further)
         if self._excess is not None and any(block is None for block in blocks.values()):
             raise self._excess
-        results = self.multiplied(blocks, {name: self.checked(name, x) for name, x in further.items()})
+        results = multiplied(blocks, {name: self.checked(name, x) for name, x in further.items()})
         if first and self.holder._unchecked:
             self.holder._check_state(arrays[0], arrays[1], results[0])
         if all(getattr(x, "dtype", None) == np.float64 for x in arrays):
@@ -473,34 +416,6 @@ class Product(ArrayEvaluator):
         """
         inputs, zeros = self.arranged(arrays, given), self.zeros
         return {name: inputs[name] for name in zeros if inputs[name] is not zeros[name]}
-
-    def blocks(self, jacobians: Any, further: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
-        """Jacobians by results and inputs, where cotangents or tangents are not zero; None where there is none.
-
-        Args:
-            jacobians: What `jacobians` returned.
-            further: Cotangents or tangents, by name.
-        """
-        return {
-            (result, name): getattr(jacobians, f"d{SHORT.get(result, result)}_d{name}", None)
-            for result in self.known.results
-            for name in self.inputs
-            if (f"y_{result}" if self.seeded else f"d{name}") in further
-        }
-
-    def multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
-        """Products of Jacobians with tangents or cotangents.
-
-        Args:
-            blocks: Jacobians by results and inputs.
-            further: Cotangents or tangents, by name.
-        """
-        sums: dict[str, Any] = {}
-        for (result, name), block in blocks.items():
-            key = name if self.seeded else result
-            part = _left_times(further[f"y_{result}"], block) if self.seeded else _times(block, further[f"d{name}"])
-            sums[key] = sums[key] + part if key in sums else part
-        return list(sums.values())
 
     # Backends --------------------------------------------------------------------------------------------------
 
@@ -535,15 +450,3 @@ class Product(ArrayEvaluator):
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation: of several programs, those of the function included."""
         return super().operation_count() if self.computation is None else self.computation.operation_count()
-
-
-def _times(block: Array, d: Array) -> Array:
-    """A matrix times a vector, of every state."""
-    product: Array = block @ d if d.ndim == 1 else (block @ d[..., None])[..., 0]
-    return product
-
-
-def _left_times(y: Array, block: Array) -> Array:
-    """A vector times a matrix, of every state."""
-    product: Array = y @ block if y.ndim == 1 else (y[..., None, :] @ block)[..., 0, :]
-    return product

@@ -199,7 +199,7 @@ class DeviceFunction(ArrayFunction):
     def _made(self, product: Product, program: Program, inputs: Arrays) -> Launch:
         """The launch of a program of a product; launches that read the same are one."""
         runner = product.runner if product.computation is None else product.computation.runner(program)
-        return Launch(runner, inputs, self.device)
+        return Launch(runner, inputs, self.device)  # type: ignore[arg-type]
 
     def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
