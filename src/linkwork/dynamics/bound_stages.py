@@ -51,22 +51,22 @@ class BoundStages(StagedCalls):
         source = self.evaluator.differentiated_program
         at, lead = self._batch_axes(named, source)
         for (name, shape), array in zip(self._result_shapes(source).items(), outputs, strict=True):
-            check_out(name, array, (*lead, *shape), self._dtype)
+            check_out(name, array, (*lead, *shape), self.dtype)
         if not lead and self._few(inputs, given, None) and BOUND * self._numbers <= MANY_NUMBERS:
             return self._bound_jacobians(inputs, given, outputs)
         shapes = dict(zip(source.algorithm.outputs, source.output_shapes(), strict=True))
-        first, result = (np.empty((*at, *shape), self._dtype) for shape in shapes.values())
+        first, result = (np.empty((*at, *shape), self.dtype) for shape in shapes.values())
         state = [named[name] for name in (*known.given, *(name for name in known.optional if name == "wrenches"))]
         options = self._options(given)
         if "target" in options:
             raise UnsupportedFeature(f"{self.quantity} is bound without targets: call it")
         parameters = {name: x for name, x in options.items() if name != "wrenches"}
         steps = [self._function.bind(*state, out=(first, result), **parameters)]
-        forces = np.empty((*at, self.robot.nc), self._dtype)
+        forces = np.empty((*at, self.robot.nc), self.dtype)
         named[DOUBTS] = doubts = self._first_doubts()
         steps.append(lambda: np.copyto(forces, result[..., HEAD : HEAD + self.robot.nc]))
         named |= zip(self.implicit.solution, (first, forces), strict=True)
-        system = self._bound_system(named, at, np.empty((*at, self.robot.nv), self._dtype))
+        system = self._bound_system(named, at, np.empty((*at, self.robot.nv), self.dtype))
         steps.append(lambda: np.copyto(forces, self._unique(named, result, system)))
         steps += self._bound(named, outputs, lead)
 
@@ -90,10 +90,10 @@ class BoundStages(StagedCalls):
     ) -> Callable[[], None]:
         """A bound call of one state, by Jacobians."""
         made = self._jacobians
-        blocks = [np.empty(shape, self._dtype) for shape in made.runner.outputs]
+        blocks = [np.empty(shape, self.dtype) for shape in made.runner.outputs]
         step = made.bind(*arrays[: len(self._known.given)], out=blocks)
         further = self._further(arrays, given)
-        named = self._blocks(made.record(*blocks), further)
+        named = self._blocks(made.packed(blocks), further)
 
         def run() -> None:
             step()
@@ -120,7 +120,7 @@ class BoundStages(StagedCalls):
 
     def _bound_system(self, inputs: Mapping[str, Any], lead: tuple[int, ...], x: Array) -> LinearSystem:
         """The linear system, bound: it writes ``x``."""
-        nv, nc, dtype = self.robot.nv, self.robot.nc, self._dtype
+        nv, nc, dtype = self.robot.nv, self.robot.nc, self.dtype
         force, rows = np.empty((*lead, nv), dtype), np.empty((*lead, nc), dtype)
         result = np.empty((*lead, *self.solve_runner.outputs[1]), dtype)
         call = bound_call(self.solve_runner, [*self._of_system(inputs, force, rows), x, result])
@@ -145,4 +145,6 @@ class BoundStages(StagedCalls):
                 step()
             return found[..., HEAD : HEAD + nc].copy()
 
-        return LinearSystem(solve, balance, self._weights, self.redundant, self._moved, inputs[DOUBTS])
+        return LinearSystem(
+            solve, balance, self.held_values.weights, self.redundant, self.held_values.moved, inputs[DOUBTS]
+        )

@@ -16,7 +16,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.dynamics.iterations import MAX_ITERATIONS
+from linkwork.dynamics.forward_checks import check_state
+from linkwork.dynamics.iterations import MAX_ITERATIONS, OFF
 from linkwork.dynamics.linear_system import Doubts, LinearSystem
 from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.row_dependence import rows_redundant
@@ -55,17 +56,23 @@ class StagedCalls(Stages):
             given: By name: inputs that need not be given (``wrenches``, ``target``), seeds of further results
                 (``forces``), and directions of such inputs (``dwrenches``, ``dtarget``).
         """
-        if not self._sees_results:
-            self._check_gpu(self._dtype.name)
+        if not self.sees_results:
+            raise self.no_gpu()
         if self._few(arrays, given, out):
             return self._of_few(arrays, given, out)
         if self._too_large() is not None:
             return self._by_jacobians(arrays, given, out)
-        typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else listed(out))])
-        return self._packed(self._written(typed._results(arrays, given, solution), out))
+        typed = self.for_type_of([*arrays, *given.values(), *(() if out is None else listed(out))])
+        return self.packed(self._written(typed.results(arrays, given, solution), out))
 
-    def _results(self, arrays: Sequence[Any], given: Mapping[str, Any], solution: Any = None) -> list[Array]:
-        """Results of all stages, each a new array."""
+    def results(self, arrays: Sequence[Any], given: Mapping[str, Any], solution: Any = None) -> list[Array]:
+        """Results of all stages, each a new array.
+
+        Args:
+            arrays: As given to a call.
+            given: As given to a call.
+            solution: What the evaluator returned for these inputs, where it is at hand.
+        """
         inputs = self._by_name(arrays, given)
         inputs |= {name: self._checked(name, inputs[name]) for name in self._zeros}
         if solution is None:
@@ -73,21 +80,21 @@ class StagedCalls(Stages):
         first, forces = self.evaluator.solved(solution)
         inputs |= zip(self.implicit.solution, (first, np.ascontiguousarray(forces)), strict=True)
         inputs[DOUBTS] = doubts = self._first_doubts()
-        inputs[OPENED] = self._opened(solution._result)
-        inputs[self.implicit.solution[1]] = self._unique(inputs, solution._result, self._system(inputs))
-        inputs[MISSED] = solution._result[..., ResultLayout(self.robot.nc).residuals]
+        inputs[OPENED] = self._opened(solution.result)
+        inputs[self.implicit.solution[1]] = self._unique(inputs, solution.result, self._system(inputs))
+        inputs[MISSED] = solution.result[..., ResultLayout(self.robot.nc).residuals]
         results = self._evaluated(inputs)
         if doubts is None or not any_doubt(doubts):
             return results
-        return self._mended(results, doubts, arrays, given, solution._result)
+        return self._mended(results, doubts, arrays, given, solution.result)
 
     def _few(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Any) -> bool:
         """Whether states are so few that Jacobians take less time than several calls."""
-        if self._alike is None:
-            fd = self.evaluator
-            known = self._has_jacobians and self.solver is fd and not rows_redundant(self.robot)
-            self._alike = known and not (fd.strict or METHODS[fd.method].closed or fd.backend == "plain")
-        if not self._alike or self._numbers > MANY_NUMBERS or any(name not in ONE_AXIS for name in given):
+        if (
+            not self.keep("alike", self._alike)
+            or self._numbers > MANY_NUMBERS
+            or any(name not in ONE_AXIS for name in given)
+        ):
             return False
         leads = {np.shape(x)[:-1] for x in (*arrays, *given.values())}
         if leads != {()}:
@@ -97,7 +104,13 @@ class StagedCalls(Stages):
                 return False
             if states > 1 and self._numbers * (1 + (states - 1) // LANES) > MANY_NUMBERS // SLOWER_IN_LANES:
                 return False
-        return self._for_type_of([*arrays, *given.values(), *(() if out is None else listed(out))]) is self
+        return self.for_type_of([*arrays, *given.values(), *(() if out is None else listed(out))]) is self
+
+    def _alike(self) -> bool:
+        """Whether Jacobians compute the same as stages."""
+        fd = self.evaluator
+        known = self._has_jacobians and self.solver is fd and not rows_redundant(self.robot)
+        return known and not (fd.strict or METHODS[fd.method].closed or fd.backend == "plain")
 
     @property
     def _numbers(self) -> int:
@@ -108,36 +121,34 @@ class StagedCalls(Stages):
     def _of_few(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Any) -> Any:
         """The product of few states, by Jacobians."""
         found = self._by_jacobians(arrays, given, out)
-        holder: Any = self._holder
-        if holder._unchecked:
-            holder._check_state(arrays[0], arrays[1], found[0])
+        if found[0].size and "checked" not in self.kept:
+            self.kept["checked"] = True
+            enabled = self._holder.execution.held["regularization"] < OFF
+            check_state(self.robot, arrays[0], arrays[1], enabled, stacklevel=3)
         return found
-
-    def _make_held(self) -> None:
-        if not self._has_held:
-            self._prepare_inputs()
-            self._has_held = True
 
     @property
     def _jacobians(self) -> Any:
-        if self._native_jacobians is None:
-            fd = self.evaluator  # no straight-line program is made for a few states
-            alike = fd._on(replace(fd._backend, name="native")) if fd.backend == "specialized" else fd
-            self._native_jacobians = alike.derivatives
-        return self._native_jacobians
+        return self.keep("jacobians", self._native_jacobians)
+
+    def _native_jacobians(self) -> Any:
+        fd = self.evaluator  # no straight-line program is made for a few states
+        return (fd.on(replace(fd.execution.backend, name="native")) if fd.backend == "specialized" else fd).derivatives
 
     @property
     def _function(self) -> Any:
         """The function, whose iterations end later: derivatives are taken at its solution."""
-        if self._exact_function is None:
-            holder: Any = self._holder
-            iterates = self.solver is self.evaluator
-            self._exact_function = holder._with_settings(self._ending_later) if iterates else holder
-        return self._exact_function
+        return self.keep("function", self._exact_function)
+
+    def _exact_function(self) -> Any:
+        holder = self._holder
+        if self.solver is not self.evaluator:
+            return holder
+        return holder.holding({"settings": self._ending_later(holder.execution.held["settings"])})
 
     def _first_doubts(self) -> Doubts | None:
         """What is known of all states before anything is computed; None where nothing can be done about it."""
-        if self._dtype != np.float64 or self.solver.max_iterations < MAX_ITERATIONS:  # fewer where time counts
+        if self.dtype != np.float64 or self.solver.solver.max_iterations < MAX_ITERATIONS:  # fewer where time counts
             return None
         return [np.array(self._loses_digits)] if self.ending > LAST or self._has_jacobians else None
 
@@ -150,22 +161,20 @@ class StagedCalls(Stages):
     @property
     def _iterating_on(self) -> Self:
         """The same whose iterations end at `LAST` of the tolerance."""
-        if self._with_more_iterations is None:
-            other = self._on(self._backend)
-            other.projects, other.ending = self.projects, LAST
-            other._prepare_inputs()
-            other._runner, other._output_shapes = self.runner, self.runner.outputs
-            other._solve_runner, other._transpose_runner = self._solve_runner, self._transpose_runner
-            other._row_runner = self._row_runner
-            self._with_more_iterations = other
-        return self._with_more_iterations
+        return self.keep("iterating on", self._with_more_iterations)
+
+    def _with_more_iterations(self) -> Self:
+        other = self.holding({})
+        other.last = True
+        other.kept |= {name: self.kept[name] for name in ("solve", "transpose", "rows") if name in self.kept}
+        return other
 
     def _unique(self, inputs: Mapping[str, Any], result: Array, system: LinearSystem) -> Any:
         """Forces of the function without what cancels; states are noted of which iterations left too much."""
         forces, doubts = inputs[self.implicit.solution[1]], inputs[DOUBTS]
         unique = system.unique(forces)
         if doubts is not None and self.solver is self.evaluator:
-            doubts.append(self._weights.doubtful(result, unique, system.redundant))
+            doubts.append(self.held_values.weights.doubtful(result, unique, system.redundant))
         return unique
 
     def _mended(
@@ -185,7 +194,7 @@ class StagedCalls(Stages):
         closed = not self._may_depend or solved[..., ResultLayout(self.robot.nc).gap].max() < CLOSED
         small = self._has_jacobians and closed and self._numbers <= MANY_NUMBERS
         by_jacobians = small or self._loses_digits or self.ending == LAST
-        again = self._products_by_jacobians if by_jacobians else self._iterating_on._results
+        again = self._products_by_jacobians if by_jacobians else self._iterating_on.results
         lead = results[0].shape[:-1]
         doubtful = np.zeros(lead, bool)
         for doubt in doubts:

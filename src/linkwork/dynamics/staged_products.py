@@ -13,8 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from linkwork.compilers.backends import runner_for
-from linkwork.compilers.program import Backend, Program
-from linkwork.compilers.run import Runner
+from linkwork.compilers.program import Program
 from linkwork.dynamics.bound_stages import BoundStages
 from linkwork.dynamics.implicit_products import DUALS
 from linkwork.dynamics.stages import evaluated, named_outputs
@@ -33,7 +32,7 @@ class StagedJacobianVectorProduct(BoundStages, JacobianVectorProduct):
 
     projections = 3
 
-    def _planned(self) -> Program:
+    def _derived(self) -> Program:
         return self.implicit.forward_program(self.inputs)
 
     @property
@@ -50,7 +49,7 @@ class StagedJacobianVectorProduct(BoundStages, JacobianVectorProduct):
         )
 
     def _bound(self, named: dict[str, Any], out: Sequence[Array], lead: tuple[int, ...]) -> list[Callable[[], None]]:
-        right = [np.empty((*lead, *shape), self._dtype) for shape in self.runner.outputs]
+        right = [np.empty((*lead, *shape), self.dtype) for shape in self.runner.outputs]
         inputs = [named[name] for name in self.program.algorithm.inputs]
         system = self._bound_system(named, lead, out[0])
 
@@ -70,7 +69,7 @@ class StagedVectorJacobianProduct(BoundStages, VectorJacobianProduct):
 
     projections = 4
 
-    def _planned(self) -> Program:
+    def _derived(self) -> Program:
         return self.implicit.reverse_program(self.inputs)
 
     @property
@@ -101,7 +100,7 @@ class StagedVectorJacobianProduct(BoundStages, VectorJacobianProduct):
     def _bound(self, named: dict[str, Any], out: Sequence[Array], lead: tuple[int, ...]) -> list[Callable[[], None]]:
         given = dict(zip(self.inputs, out, strict=True))
         y, y_forces = (named[name] for name in self._seeds)
-        w, p = np.empty((*lead, self.robot.nc), self._dtype), np.empty((*lead, self.robot.nv), self._dtype)
+        w, p = np.empty((*lead, self.robot.nc), self.dtype), np.empty((*lead, self.robot.nv), self.dtype)
         system = self._bound_system(named, lead, p)
 
         def solve() -> None:
@@ -131,11 +130,7 @@ class StagedHessianVectorProduct(BoundStages, HessianVectorProduct):
     systems = 3
     projections = 6
 
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        self._sweep_runners: dict[str, Runner] = {}
-
-    def _planned(self) -> Program:
+    def _derived(self) -> Program:
         return self.implicit.second_program(self.inputs)
 
     def _further_programs(self) -> Sequence[Program]:
@@ -143,10 +138,9 @@ class StagedHessianVectorProduct(BoundStages, HessianVectorProduct):
 
     def _sweep(self, kind: str, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Outputs by name of the tangent (``"forward"``) or adjoint (``"reverse"``) of the residual."""
-        if kind not in self._sweep_runners:
-            make = {"forward": self.implicit.forward_program, "reverse": self.implicit.reverse_program}[kind]
-            self._sweep_runners[kind] = runner_for(make(self.inputs), self._backend)
-        return named_outputs(self._sweep_runners[kind], inputs)
+        make = {"forward": self.implicit.forward_program, "reverse": self.implicit.reverse_program}[kind]
+        runner = self.keep(kind, lambda: runner_for(make(self.inputs), self.execution.backend))
+        return named_outputs(runner, inputs)
 
     def _evaluated(self, inputs: dict[str, Any]) -> list[Array]:
         y, y_forces = (inputs[f"y_{name}"] for name in self._known.results)

@@ -7,8 +7,7 @@ See `implicit_products` for the equations. Each stage is a program of its own, c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -42,6 +41,19 @@ LATER, LAST = 0.03, 1e-3
 rows are nearly dependent. Well-conditioned rows are below the first at once; the second is for states in doubt."""
 
 
+class StagedValues(NamedTuple):
+    """What stages read beside their inputs."""
+
+    regularization: Array
+    settings: Array
+    weights: Weights
+    moved: Array | None
+    moved_open: Array | None
+    most_gap: float | None
+    input_names: list[str]
+    result_names: list[str]
+
+
 class Stages(Product):
     """A product in stages.
 
@@ -57,14 +69,20 @@ class Stages(Product):
     """How often forces or rows are projected, of redundant rows: two linear systems each."""
     projects: bool = True
     """Whether forces that cancel, of redundant rows, are taken off."""
-    ending: float
-    """The part of the tolerance at which iterations end."""
+    last: bool = False
+    """Whether iterations end at `LAST` of the tolerance: for states in doubt."""
 
-    def _check_gpu(self, dtype: str) -> None:
-        method = self.evaluator.method
-        raise UnsupportedFeature(
-            f"products of {method} of '{self.robot.name}' are several programs and a linear system between them: on a "
-            "GPU they are there through lw.torch.function and lw.jax.function, or by method 'cluster'"
+    def _usable(self, backend: Backend) -> Backend:
+        if backend.name == "cuda":
+            raise self.no_gpu()
+        return super()._usable(backend)
+
+    def no_gpu(self) -> UnsupportedFeature:
+        """The error for products on a GPU."""
+        return UnsupportedFeature(
+            f"products of {self.evaluator.method} of '{self.robot.name}' are several programs and a linear system "
+            "between them: on a GPU they are there through lw.torch.function and lw.jax.function, or by method "
+            "'cluster'"
         )
 
     @property
@@ -78,17 +96,6 @@ class Stages(Product):
         """Whose program solves the linear system."""
         found: ForwardDynamics = self.evaluator.linear_solver
         return found
-
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        self._solve_runner: Runner | None = None
-        self._transpose_runner: Runner | None = None
-        self._row_runner: Runner | None = None
-        self._exact_function: Any = None
-        self._with_more_iterations: Self | None = None
-        self._native_jacobians: Any = None
-        self._alike: bool | None = None
-        self._has_held = False  # whether `_prepare_inputs` was called
 
     @property
     def redundant(self) -> bool:
@@ -106,16 +113,14 @@ class Stages(Product):
         Their forces, which gradients of accelerations depend on off closed loops alone, have eight digits then, in a
         third of the time.
         """
-        made = copy(self)
-        made.projects, made._has_held = False, False
-        return made
+        other = self.on(self.execution.backend)
+        other.projects = False
+        return other
 
     @property
     def transpose_runner(self) -> Runner:
         """What runs ``J' w``."""
-        if self._transpose_runner is None:
-            self._transpose_runner = runner_for(self._transpose_program, self._backend)
-        return self._transpose_runner
+        return self.keep("transpose", lambda: runner_for(self._transpose_program, self.execution.backend))
 
     @property
     def _transpose_program(self) -> Program:
@@ -124,32 +129,43 @@ class Stages(Product):
     @property
     def solve_runner(self) -> Runner:
         """What runs the linear system."""
-        self.runner  # noqa: B018  makes what is held
-        if self._solve_runner is None:
-            self._solve_runner = runner_for(solve_program(self.solver.program), self._backend)
-        return self._solve_runner
+        return self.keep("solve", lambda: runner_for(solve_program(self.solver.program), self.execution.backend))
 
-    def _prepare_inputs(self) -> None:
-        super()._prepare_inputs()
-        if "ending" not in self.__dict__:  # of redundant rows, each iteration adds to forces that cancel
-            self.ending = 1.0 if rows_redundant(self.robot) else LATER
-        solver = self.solver
-        if solver.dtype != self._dtype:
-            solver = solver.native(self._dtype.name)  # type: ignore[arg-type]
-        R, _, _, settings = solver._held_inputs()
+    @property
+    def held_values(self) -> StagedValues:
+        """What stages read beside their inputs."""
+        return self.keep("held values", self._held_values)
+
+    def _held_values(self) -> StagedValues:
+        solver, dtype = self.solver, self.dtype
+        if solver.dtype != dtype:
+            solver = solver.native(dtype.name)  # type: ignore[arg-type]
+        R, settings = (solver.execution.held[name] for name in ("regularization", "settings"))
         rows = row_dependence(self.robot)
-        self._weights = Weights.of_inputs(R, settings, self.robot.nv, rows.idle)
-        self._moved, self._moved_open = (
-            (~idle).astype(self._dtype) if idle.any() else None for idle in (rows.idle, rows.idle_open)
-        )
+        weights = Weights.of_inputs(R, settings, self.robot.nv, rows.idle)
+        moved, moved_open = ((~idle).astype(dtype) if idle.any() else None for idle in (rows.idle, rows.idle_open))
         opens = rows_redundant_open(self.robot)
-        self._most_gap = ROUNDED * min(1.0, scales_of(self.robot).length) if opens else None
+        most_gap = ROUNDED * min(1.0, scales_of(self.robot).length) if opens else None
         if self._may_depend and not self.projects:  # forces have changes that cancel
-            self._weights = self._weights._replace(of_changes=0.0 * self._weights.of_changes)
-        self._held_of_solver = R, self._ending_later(settings)
+            weights = weights._replace(of_changes=0.0 * weights.of_changes)
         source = self.evaluator.differentiated_program
-        self._input_names = [*source.algorithm.inputs, *self._further_inputs(source)]
-        self._result_names = list(self._result_shapes(source))
+        return StagedValues(
+            R,
+            self._ending_later(settings),
+            weights,
+            moved,
+            moved_open,
+            most_gap,
+            [*source.algorithm.inputs, *self._further_inputs(source)],
+            list(self._result_shapes(source)),
+        )
+
+    @property
+    def ending(self) -> float:
+        """The part of the tolerance at which iterations end."""
+        if self.last:
+            return LAST
+        return 1.0 if rows_redundant(self.robot) else LATER  # of redundant rows, each adds to forces that cancel
 
     def _ending_later(self, settings: Array) -> Array:
         """Settings of iterations that end at a part of the tolerance.
@@ -157,7 +173,7 @@ class Stages(Product):
         Not in single precision, where rounding is above it.
         """
         changed = settings.copy()
-        changed[0] *= self.ending if self._dtype == np.float64 else 1.0
+        changed[0] *= self.ending if self.dtype == np.float64 else 1.0
         return changed
 
     def compile(self, *arguments: Any, **keywords: Any) -> Self:
@@ -168,7 +184,7 @@ class Stages(Product):
             keywords: As for `Evaluator.compile`.
         """
         made = super().compile(*arguments, **keywords)
-        made.solve_runner  # noqa: B018
+        made.kept["solve"] = made.solve_runner
         return made
 
     def operation_count(self) -> OperationCount:
@@ -203,8 +219,7 @@ class Stages(Product):
 
     def _by_name(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """All inputs, seeds and directions, by name."""
-        arranged = self._arranged(arrays, given)  # makes the names
-        return dict(zip(self._input_names, arranged, strict=True))
+        return dict(zip(self.held_values.input_names, self._arranged(arrays, given), strict=True))
 
     def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         return {name: given[name] for name in self._known.optional if given.get(name) is not None}
@@ -213,16 +228,16 @@ class Stages(Product):
     def _has_jacobians(self) -> bool:
         """Whether Jacobians can take the place of iterations that do not end well."""
         known = hasattr(type(self.evaluator), "derivatives") and not (self.seeded and self.directed)
-        known = known and set(self.inputs) <= {"q", "v", "tau", "target"} and self._dtype == np.float64
-        return known and self.solver.max_iterations >= MAX_ITERATIONS  # fewer are asked for where time counts
+        known = known and set(self.inputs) <= {"q", "v", "tau", "target"} and self.dtype == np.float64
+        return known and self.solver.solver.max_iterations >= MAX_ITERATIONS  # fewer are asked for where time counts
 
     def _given_out(self, out: Any) -> list[Any]:
-        self.runner  # noqa: B018  makes the names
+        result_names = self.held_values.result_names
         if out is None:
-            return [None] * len(self._result_names)
+            return [None] * len(result_names)
         outputs = listed(out)
-        if len(outputs) != len(self._result_names):
-            names = ", ".join(self._result_names)
+        if len(outputs) != len(result_names):
+            names = ", ".join(result_names)
             raise InputError(f"{self.quantity} writes {names}: out needs as many arrays; found {len(outputs)}")
         return outputs
 
@@ -232,7 +247,7 @@ class Stages(Product):
 
     def _of_system(self, inputs: Mapping[str, Any], force: Any, rows: Any, stiffness: float = 1.0) -> list[Any]:
         """Inputs of the linear system, with the regularization over ``stiffness``."""
-        R, settings = self._held_of_solver
+        R, settings = self.held_values[:2]
         R = R if stiffness == 1.0 else (R / stiffness).astype(R.dtype)
         given = {**inputs, "force": force, "rows": rows, "regularization": R, "settings": settings}
         return [given[name] for name in self.solve_runner.names]
@@ -244,7 +259,7 @@ class Stages(Product):
 
     def _system(self, inputs: Mapping[str, Any]) -> LinearSystem:
         """The linear system."""
-        none = np.zeros(self.robot.nc, self._dtype)
+        none = np.zeros(self.robot.nc, self.dtype)
 
         def solve(force: Any, rows: Any) -> tuple[Array, Array]:
             x, result = evaluated(self.solve_runner, self._of_system(inputs, force, rows))
@@ -257,13 +272,15 @@ class Stages(Product):
 
         opened = inputs[OPENED]
         redundant = self.redundant or (opened and self.projects)
-        moved = self._moved_open if opened else self._moved
-        return LinearSystem(solve, balance, self._weights, redundant, moved, inputs[DOUBTS])
+        values = self.held_values
+        moved = values.moved_open if opened else values.moved
+        return LinearSystem(solve, balance, values.weights, redundant, moved, inputs[DOUBTS])
 
     def _opened(self, result: Array) -> bool:
         """Whether loops of some state are open, of a robot whose rows are redundant there and not on closed ones."""
         gap = result[..., ResultLayout(self.robot.nc).gap]
-        return self._most_gap is not None and bool((gap > self._most_gap).any())
+        most = self.held_values.most_gap
+        return most is not None and bool((gap > most).any())
 
     def _dependent_rows(self, inputs: Mapping[str, Any], forces: bool) -> DependentRows | None:
         """What turns with rows that depend on others; None where none do."""
@@ -274,9 +291,8 @@ class Stages(Product):
 
     def _of_rows(self, program: Program, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Outputs by name of the program of `Implicit.row_products` that the product has."""
-        if self._row_runner is None:
-            self._row_runner = runner_for(program, self._backend)
-        return named_outputs(self._row_runner, inputs)
+        runner = self.keep("rows", lambda: runner_for(program, self.execution.backend))
+        return named_outputs(runner, inputs)
 
 
 def named_outputs(runner: Runner, inputs: Mapping[str, Any]) -> dict[str, Array]:

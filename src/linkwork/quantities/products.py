@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,12 @@ from linkwork.compilers.derived_programs import derived
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import check_out
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
-from linkwork.inputs import Lanes, Precision, real_array, were_given
+from linkwork.inputs import real_array, were_given
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array, bound_call
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 
-_empty = np.empty
+P = TypeVar("P", bound="Product")
 
 SHORT: Mapping[str, str] = {"acceleration": "a", "forces": "f"}
 """Results as Jacobians call them: ``da_dq``."""
@@ -65,7 +65,7 @@ class Rates(tuple[Array, ...]):
         return f"Rates({each})"
 
 
-class Product(ArrayEvaluator):
+class Product(BaseEvaluator):
     """A product with the Jacobian of an evaluator, or of its gradient.
 
     Args:
@@ -81,7 +81,7 @@ class Product(ArrayEvaluator):
     directed: ClassVar[bool] = False
     """Whether a call takes directions of inputs."""
 
-    def __init__(self, evaluator: ArrayEvaluator, by: Sequence[str] | None = None) -> None:
+    def __init__(self, evaluator: BaseEvaluator, by: Sequence[str] | None = None) -> None:
         self.evaluator = evaluator
         self._known = evaluator.differentiated
         known = self._known
@@ -97,17 +97,23 @@ class Product(ArrayEvaluator):
         self.inputs = tuple(dict.fromkeys(by))
         """Names of the inputs to differentiate by."""
         arguments = {"evaluator": evaluator, "by": self.inputs}
-        super().__init__(evaluator.robot, f"{self.kind} of {evaluator.quantity}", self._planned, arguments)
-        self._set_backend(self._straight(evaluator._backend))
+        super().__init__(
+            evaluator.robot,
+            f"{self.kind} of {evaluator.quantity}",
+            self._derived,
+            arguments,
+            backend=evaluator.execution.backend,
+        )
 
-    @staticmethod
-    def _straight(backend: Backend) -> Backend:
-        """Where there is no kernel text: straight-line code in place of native code."""
+    def _usable(self, backend: Backend) -> Backend:
+        """Where there is no kernel: straight-line code in place of native code."""
         return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
 
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        self._excess: ProgramTooLarge | None = None
+    @property
+    def _excess(self) -> ProgramTooLarge | None:
+        """Why there is no program, where one was tried."""
+        excess: ProgramTooLarge | None = self.kept.get("excess")
+        return excess
 
     def by(self, *inputs: str) -> Self:
         """The same, differentiating by these inputs alone.
@@ -115,13 +121,11 @@ class Product(ArrayEvaluator):
         Args:
             inputs: Names of inputs.
         """
-        made = type(self)(self.evaluator, inputs)
-        made._set_backend(self._backend)
-        return made
+        return type(self)(self.evaluator, inputs).on(self.execution.backend)
 
     # The program -----------------------------------------------------------------------------------------------
 
-    def _planned(self) -> Program:
+    def _derived(self) -> Program:
         source = self.evaluator.differentiated_program
         if source.derivation is None and source.algorithm.iterate is not None:
             raise UnsupportedFeature(
@@ -167,26 +171,38 @@ class Product(ArrayEvaluator):
 
     # Calls -----------------------------------------------------------------------------------------------------
 
-    def _prepare_inputs(self) -> None:
-        same = self.evaluator.dtype == self._dtype and self.evaluator.backend != "cuda"
-        self._holder = self.evaluator if same else self.evaluator.native(self._dtype.name)  # type: ignore[arg-type]
-        self._holder._prepare_inputs()
-        shapes = self._further_inputs(self.evaluator.differentiated_program)
-        self._zeros = {name: np.zeros(shape, self._dtype) for name, shape in shapes.items()}
+    @property
+    def _holder(self) -> BaseEvaluator:
+        """The evaluator in the type of this product: holds inputs that calls may leave out."""
+        return self.keep("holder", self._of_type)
 
-    def _make_held(self) -> None:
-        """Make the inputs that the evaluator holds, where they are not made yet."""
-        if self._excess is None:
-            self.runner  # noqa: B018  makes them
+    def _of_type(self) -> BaseEvaluator:
+        same = self.evaluator.dtype == self.dtype and self.evaluator.backend != "cuda"
+        return self.evaluator if same else self.evaluator.native(self.dtype.name)  # type: ignore[arg-type]
+
+    @property
+    def _zeros(self) -> dict[str, Array]:
+        """Seeds and directions that are left out."""
+        shapes = self._further_inputs
+        source = self.evaluator.differentiated_program
+        return self.keep("zeros", lambda: {name: np.zeros(shape, self.dtype) for name, shape in shapes(source).items()})
+
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls may leave out: those of the evaluator, seeds and directions.
+
+        Args:
+            dtype: Type of the numbers.
+        """
+        return {**self._holder.execution.held, **self._zeros}
 
     def _arranged(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> list[Any]:
         """All inputs of the program: those of the evaluator, then seeds and directions."""
-        self._make_held()
         known, given = self._known, dict(given)
         state, rest = list(arrays[: len(known.given)]), list(arrays[len(known.given) :])
         if len(state) < len(known.given):
             raise InputError(f"{self.quantity} takes {self._signature()}; {were_given(len(arrays))}")
-        inputs = self._holder._inputs_with(state, {n: given.pop(n) for n in known.optional if given.get(n) is not None})
+        optional = {n: given.pop(n) for n in known.optional if given.get(n) is not None}
+        inputs = self._holder.input_arrays(state, optional)
         further: list[Any] = []
         directions = sum(name.startswith("d") and name[1:] in known.given for name in self._zeros)
         seeds = len(rest) - directions if len(rest) > directions else 1  # those of further results may be left out
@@ -209,9 +225,6 @@ class Product(ArrayEvaluator):
             raise InputError(f"{self.quantity} takes {self._signature()}; {what}")
         return [*inputs, *further]
 
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        return self._arranged(given, {})
-
     def _checked(self, name: str, x: Any) -> Array:
         """A seed or a direction as an array of finite numbers."""
         array = self._shaped(name, x)
@@ -221,7 +234,7 @@ class Product(ArrayEvaluator):
 
     def _shaped(self, name: str, x: Any) -> Array:
         """A seed or a direction as an array."""
-        array, shape = np.asarray(real_array(x, name), self._dtype), self._zeros[name].shape
+        array, shape = np.asarray(real_array(x, name), self.dtype), self._zeros[name].shape
         if array.shape[max(0, array.ndim - len(shape)) :] != shape:
             needs = ", ".join(map(str, shape))
             raise InputError(f"{name} has shape {array.shape}, robot '{self.robot.name}' needs (..., {needs})")
@@ -267,34 +280,40 @@ class Product(ArrayEvaluator):
         """
         if self._too_large() is not None:
             return self._by_jacobians(arrays, given, out)
-        typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else self._outputs(out))])
-        inputs = typed._arranged(arrays, given)
+        typed = self.for_type_of([*arrays, *given.values(), *(() if out is None else self.output_arrays(out))])
+        if typed is not self:
+            return typed(*arrays, out=out, **given)
+        inputs = self._arranged(arrays, given)
         if out is None:
-            results = [_empty(shape, typed._dtype) for shape in typed._output_shapes]
-            if not typed._entry(*inputs, *results):
-                return self._packed(results)
-        return self._packed(typed.runner.evaluate(inputs, self._outputs(out)))
+            results = self.execution.results(*inputs)
+            if results is not None:
+                return self.packed(results if type(results) is tuple else (results,))
+        return self.packed(self.runner.evaluate(inputs, self.output_arrays(out)))
 
-    def _packed(self, results: Sequence[Array]) -> Any:
-        """Results as a call returns them."""
+    def packed(self, results: Sequence[Array]) -> Any:
+        """Results as a call returns them.
+
+        Args:
+            results: All outputs.
+        """
         return tuple(results)
 
     # Where a program would be too large ------------------------------------------------------------------------
 
     def _too_large(self) -> ProgramTooLarge | None:
         """Why there is no program, where Jacobians can take its place."""
-        if self._runner is None and self._excess is None:
+        if not self.execution.has_runner and self._excess is None:
             try:
-                self.runner  # noqa: B018
+                self.execution.prepare()
             except ProgramTooLarge as error:
                 if not hasattr(type(self.evaluator), "derivatives") or (self.seeded and self.directed):
                     raise
-                self._excess = error
+                self.kept["excess"] = error
         return self._excess
 
     def _by_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Any) -> Any:
         """The product with the Jacobians of `derivatives`, which native code computes for robots of any size."""
-        return self._packed(self._written(self._products_by_jacobians(arrays, given), out))
+        return self.packed(self._written(self._products_by_jacobians(arrays, given), out))
 
     @property
     def _jacobians(self) -> Any:
@@ -349,18 +368,6 @@ class Product(ArrayEvaluator):
             raise InputError(f"{self.quantity} writes {names}: out needs as many arrays; found {len(outputs)}")
         return bound_call(self.runner, [*self._arranged(inputs, given), *outputs])
 
-    # Backends --------------------------------------------------------------------------------------------------
-
-    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
-        """The same as `compile`: a product has no kernel text, which native code would be made of.
-
-        Args:
-            dtype: Numbers to compute with.
-            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
-            threads: Threads that share a large batch; by default as many as this evaluator has.
-        """
-        return self.compile(lanes, dtype, threads)
-
 
 class JacobianVectorProduct(Product):
     """Rates of an evaluator's results along a direction of its inputs: ``fd.jvp(q, v, tau, dq, dv, dtau)``.
@@ -376,7 +383,12 @@ class JacobianVectorProduct(Product):
     def _result_shapes(self, source: Program) -> dict[str, tuple[int, ...]]:
         return self._part_shapes(source)
 
-    def _packed(self, results: Sequence[Array]) -> Any:
+    def packed(self, results: Sequence[Array]) -> Any:
+        """Rates as a call returns them: one array, or several with names.
+
+        Args:
+            results: All outputs.
+        """
         if len(results) == 1:
             return results[0]
         return Rates([f"d{SHORT.get(name, name)}" for name in self._known.results], results)
@@ -431,3 +443,38 @@ def _left_times(y: Array, block: Array) -> Array:
     """A vector times a matrix, of every state."""
     found: Array = y @ block if y.ndim == 1 else (y[..., None, :] @ block)[..., 0, :]
     return found
+
+
+E = TypeVar("E", bound=type[BaseEvaluator])
+
+
+class ProductOf(Generic[P]):
+    """An attribute of an evaluator: a product with its Jacobian, made at first use.
+
+    Args:
+        kind: Class of the product.
+    """
+
+    def __init__(self, kind: type[P]) -> None:
+        self._kind = kind
+
+    @overload
+    def __get__(self, evaluator: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, evaluator: BaseEvaluator, owner: type) -> P: ...
+    def __get__(self, evaluator: BaseEvaluator | None, owner: type) -> Any:
+        if evaluator is None:
+            return self
+        return evaluator.keep(self._kind, lambda: evaluator.make_product(self._kind))
+
+
+def differentiable(kind: E) -> E:
+    """A class of evaluators that have products with their Jacobians: `jvp`, `vjp` and `hvp`.
+
+    Args:
+        kind: The class.
+    """
+    kind.jvp = ProductOf(JacobianVectorProduct)  # type: ignore[assignment]
+    kind.vjp = ProductOf(VectorJacobianProduct)  # type: ignore[assignment]
+    kind.hvp = ProductOf(HessianVectorProduct)  # type: ignore[assignment]
+    return kind
