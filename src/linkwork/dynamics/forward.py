@@ -13,12 +13,12 @@ import numpy.typing as npt
 from linkwork.closure.mobility import check_mass_matrix
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner, check_out
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.conversions import converted
 from linkwork.dynamics import forward_products as products
-from linkwork.dynamics.constrained_derivatives import forward_derivatives
+from linkwork.dynamics.jacobians.constrained import forward_derivatives
 from linkwork.dynamics.dense import solve_kkt
-from linkwork.dynamics.derivatives import JacobiansOf
+from linkwork.dynamics.jacobians.trees import JacobiansOf
 from linkwork.dynamics.forward_checks import accepted_progress, check_rows, check_state, singular_rows
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import (
@@ -41,8 +41,8 @@ from linkwork.dynamics.methods import (
 from linkwork.dynamics.solution import PROGRESS, Solution, SolvedBy
 from linkwork.errors import InputError, NotConverged, NotFinite, UnsupportedFeature
 from linkwork.inputs import Auto, ForwardMethod, above_zero, count, not_negative, rows_of
-from linkwork.kernels import aba
-from linkwork.kernels.rank_revealing import LAST, UNFINISHED
+from linkwork.kernels.tree import aba
+from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.dynamics.implicit_products import Implicit, composed
 from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.solution import ResultLayout

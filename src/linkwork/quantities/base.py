@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers import derived_programs as programs
+from linkwork.compilers.trace import derived_programs as programs
 from linkwork.compilers.backends import runner_for
-from linkwork.compilers.derived_programs import TangentSpace
+from linkwork.compilers.trace.derived_programs import TangentSpace
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
-from linkwork.compilers.trace import GPU_OPERATIONS, MAX_OPERATIONS, Trace
+from linkwork.compilers.trace.tracing import GPU_OPERATIONS, MAX_OPERATIONS, Trace
 from linkwork.conversions import converted
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import BackendName, DeviceCode, DeviceName, Lanes, Precision, among, plural, were_given

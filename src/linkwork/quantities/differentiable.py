@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwork.compilers.derived_programs import Parts
+from linkwork.compilers.trace.derived_programs import Parts
 
 HELD = ("settings", "regularization", "multipliers", "tolerance")
 """Inputs that no evaluator is differentiated by: settings, and where iterations start."""

@@ -14,9 +14,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from linkwork.compilers.entry import SHAPES
+from linkwork.compilers.entry.entry_point import SHAPES
 from linkwork.compilers.program import Backend
-from linkwork.compilers.record_entry import record_entry
+from linkwork.compilers.entry.records import record_entry
 from linkwork.compilers.run import Runner, always_refused
 from linkwork.quantities.arguments import Array
 
