@@ -32,11 +32,11 @@ from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
 from linkwork.kernels.derivatives.contact_step_equations import EQUATIONS, SMOOTHED_CONTACTS
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import one_more_axis, unit_directions
 from linkwork.quantities.parameters import ParameterInputs
 from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
+from linkwork.quantities.transition import ArrayEvaluator
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model

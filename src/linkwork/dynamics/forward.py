@@ -16,9 +16,7 @@ from linkwork.compilers.run import Runner, check_out
 from linkwork.compilers.trace.tracing import Trace
 from linkwork.conversions import converted
 from linkwork.dynamics import forward_products as products
-from linkwork.dynamics.jacobians.constrained import forward_derivatives
 from linkwork.dynamics.dense import solve_kkt
-from linkwork.dynamics.jacobians.trees import JacobiansOf
 from linkwork.dynamics.forward_checks import accepted_progress, check_rows, check_state, singular_rows
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import (
@@ -29,6 +27,8 @@ from linkwork.dynamics.iterations import (
     TOLERANCE,
     SolverSettings,
 )
+from linkwork.dynamics.jacobians.constrained import forward_derivatives
+from linkwork.dynamics.jacobians.trees import JacobiansOf
 from linkwork.dynamics.methods import (
     METHODS,
     Plan,
@@ -41,8 +41,8 @@ from linkwork.dynamics.methods import (
 from linkwork.dynamics.solution import PROGRESS, Solution, SolvedBy
 from linkwork.errors import InputError, NotConverged, NotFinite, UnsupportedFeature
 from linkwork.inputs import Auto, ForwardMethod, above_zero, count, not_negative, rows_of
-from linkwork.kernels.tree import aba
 from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
+from linkwork.kernels.tree import aba
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
@@ -153,7 +153,7 @@ class ForwardDynamics(BaseEvaluator):
         """Keyword arguments that make an equal evaluator, with what ``"auto"`` stands for where that is known."""
         return {**super().recipe(), "method": self._method}
 
-    def _usable(self, backend: Backend) -> Backend:
+    def _check_backend(self, backend: Backend) -> None:
         words = {"specialized": "compile", "plain": "plain", "cuda": "run on a GPU"}
         if backend.name in words:
             self._need_kernel(words[backend.name])
@@ -161,7 +161,6 @@ class ForwardDynamics(BaseEvaluator):
             raise UnsupportedFeature(
                 "pv_early tells rows that feel a joint a little from those that do not: float64 only"
             )
-        return backend
 
     def _need_kernel(self, what: str) -> None:
         if self._method == "kkt":

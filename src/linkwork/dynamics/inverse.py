@@ -32,15 +32,15 @@ from linkwork.dynamics.contact_forces import (
     missing,
     with_torque_limits,
 )
-from linkwork.dynamics.jacobians.trees import JacobiansOf, regressor
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
 from linkwork.dynamics.jacobians.loop_inverse import inverse_derivatives
+from linkwork.dynamics.jacobians.trees import JacobiansOf, regressor
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, InverseMethod, not_negative
+from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.clusters import actuated, approximate
 from linkwork.kernels.clusters import rnea as cluster_rnea
 from linkwork.kernels.clusters.actuated import ERROR, REQUIRED, UNMET
-from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.forces import CONTACT_FORCES
 from linkwork.kernels.tree import rnea
 from linkwork.model.checks import check_robot

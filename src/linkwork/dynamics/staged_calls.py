@@ -60,7 +60,7 @@ class StagedCalls(Stages):
             raise self.no_gpu()
         if self._few(arrays, given, out):
             return self._of_few(arrays, given, out)
-        if self._too_large() is not None:
+        if self.too_large() is not None:
             return self._by_jacobians(arrays, given, out)
         typed = self.for_type_of([*arrays, *given.values(), *(() if out is None else listed(out))])
         return self.packed(self._written(typed.results(arrays, given, solution), out))

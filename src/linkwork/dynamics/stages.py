@@ -72,10 +72,9 @@ class Stages(Product):
     last: bool = False
     """Whether iterations end at `LAST` of the tolerance: for states in doubt."""
 
-    def _usable(self, backend: Backend) -> Backend:
+    def _check_backend(self, backend: Backend) -> None:
         if backend.name == "cuda":
             raise self.no_gpu()
-        return super()._usable(backend)
 
     def no_gpu(self) -> UnsupportedFeature:
         """The error for products on a GPU."""

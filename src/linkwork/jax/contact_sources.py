@@ -134,7 +134,7 @@ class ContactSource(EvaluatorSource):
 
     def _product_of(self, which: Which, kind: type[Product], by: Sequence[str]) -> ProgramCall:
         product = kind(ContactEquations(self._step, which), by)
-        return self.call_of(product.program, product._backend)
+        return self.call_of(product.program, product.execution.backend)
 
     @property
     def _by(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from linkwork.jax.staged_sources import StagedSource
 from linkwork.jax.tangent_space import TangentSpace
 from linkwork.model.model import Model
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.simulation.stepper import Stepper
 
@@ -67,7 +67,7 @@ class Function:
                 parameters are checked where they are arrays; what JAX traces has no numbers yet.
         """
         known = {name: x for name, x in named.items() if not isinstance(x, jax.core.Tracer)}
-        self.evaluator._parameter_inputs.check(
+        self.evaluator.parameter_inputs.check(
             {name: known[name] for name in self.evaluator.parameters if name in known}
         )
         return self._jitted(*arrays, **named)
@@ -126,9 +126,9 @@ def _known(evaluator: BaseEvaluator) -> Differentiated:
     if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
         return contact_inputs(evaluator)
     function = evaluator._function if isinstance(evaluator, Stepper) else evaluator
-    if not isinstance(function, ArrayEvaluator):
+    if not isinstance(function, BaseEvaluator):
         raise InputError(f"{evaluator!r} is no function of arrays that JAX can call")
-    if isinstance(evaluator, ForwardDynamics) and evaluator._dense:
+    if isinstance(evaluator, ForwardDynamics) and evaluator.method == "kkt":
         raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is no program that XLA could call")
     return function.differentiated
 
@@ -139,7 +139,7 @@ def _kind(evaluator: Any) -> Any:
         return ContactSource
     if isinstance(evaluator, Stepper):
         return StepSource
-    staged = isinstance(evaluator, ImpactDynamics) or (isinstance(evaluator, ForwardDynamics) and evaluator._in_stages)
+    staged = isinstance(evaluator, ImpactDynamics) or (isinstance(evaluator, ForwardDynamics) and evaluator.in_stages)
     return StagedSource if staged else EvaluatorSource
 
 

@@ -23,7 +23,7 @@ from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
 from linkwork.jax.sources import Array, Arrays, EvaluatorSource
 from linkwork.kernels.constrained.problem import DISABLED
-from linkwork.quantities.products import Product
+from linkwork.quantities.products import straight_line
 
 CONTRADICTORY = 1e-6
 """What rows may miss of right-hand sides, as a part of all of these (`dynamics.linear_system`)."""
@@ -50,7 +50,7 @@ class StagedSource(EvaluatorSource):
 
     @property
     def _straight(self) -> Backend:
-        return Product._straight(self.evaluator._backend)
+        return straight_line(self.evaluator.execution.backend)
 
     @cached_property
     def _tangent(self) -> ProgramCall:
@@ -82,7 +82,7 @@ class StagedSource(EvaluatorSource):
         solver = self.evaluator.linear_solver
         if solver.dtype.name != self.dtype:
             solver = solver.native(self.dtype)
-        R, _, _, settings = solver._held_inputs()
+        R, settings = (solver.execution.held[name] for name in ("regularization", "settings"))
         return R, settings
 
     def _at(self, x: dict[str, Array], outs: Arrays) -> dict[str, Array]:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.trace import derived_programs as programs
 from linkwork.compilers.backends import runner_for
-from linkwork.compilers.trace.derived_programs import TangentSpace
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
+from linkwork.compilers.trace import derived_programs as programs
+from linkwork.compilers.trace.derived_programs import TangentSpace
 from linkwork.compilers.trace.tracing import GPU_OPERATIONS, MAX_OPERATIONS, Trace
 from linkwork.conversions import converted
 from linkwork.errors import InputError, NotFinite
@@ -133,7 +133,7 @@ class BaseEvaluator:
 
         self._unparametrized, self._planned = unparametrized, once(planned)
         own = Backend(threads=thread_count(threads), single_for_single=True) if backend is None else backend
-        _start(self, self._usable(own), record)
+        start(self, self._adapted(own), record)
 
     execution: Execution
     """The program on a backend, with the inputs that calls may leave out."""
@@ -258,9 +258,7 @@ class BaseEvaluator:
         """
         own = self.execution.backend.threads if threads is None else thread_count(threads)
         most = max_operations or (GPU_OPERATIONS if backend == "cuda" else MAX_OPERATIONS)
-        if backend == "plain":
-            return self.on(Backend("plain"))
-        if backend not in ("specialized", "native", "cuda"):
+        if backend not in ("specialized", "native", "plain", "cuda"):
             raise InputError(f"backend is {backend!r}, needs 'specialized', 'native', 'plain' or 'cuda'")
         if backend != "cuda" and (outputs is not None or code is not None):
             raise InputError(f"outputs and code are for backend 'cuda', not for '{backend}'")
@@ -268,6 +266,9 @@ class BaseEvaluator:
             raise InputError(f"code is {code!r}, needs 'specialized' or 'native'")
         wanted = None if outputs is None else self._output_names([outputs] if isinstance(outputs, str) else outputs)
         chosen = Backend(backend, checked_dtype(dtype), checked_lanes(lanes), own, most, wanted, code)
+        if backend == "plain":
+            chosen = Backend("plain")
+        self._check_backend(chosen)
         other = self.on(chosen)
         if other.backend == "specialized":
             other.execution.prepare()
@@ -310,11 +311,14 @@ class BaseEvaluator:
         vars(other).update(vars(self))
         if program is not None:
             vars(other)["_planned"] = lambda: program
-        _start(other, self._usable(backend), self.execution.record)
+        start(other, self._adapted(backend), self.execution.record)
         return other
 
-    def _usable(self, backend: Backend) -> Backend:
-        """A backend as this evaluator can use it; raises where it cannot."""
+    def _check_backend(self, backend: Backend) -> None:
+        """Raise an error where this evaluator cannot run on a backend."""
+
+    def _adapted(self, backend: Backend) -> Backend:
+        """A backend as this evaluator uses it."""
         return backend
 
     def for_type_of(self, arrays: Sequence[Any]) -> Self:
@@ -453,7 +457,7 @@ class BaseEvaluator:
             return signature(method.__get__(self))
         held = self.execution.held
         arguments = [
-            Parameter(name, Parameter.POSITIONAL_ONLY, default=None if name in held else Parameter.empty)
+            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None if name in held else Parameter.empty)
             for name in self.given_names
         ]
         arguments += [Parameter("out", Parameter.KEYWORD_ONLY, default=None)]
@@ -475,12 +479,13 @@ class BaseEvaluator:
                 results = self.execution.results(*inputs)
                 if results is not None:
                     return results
-            elif not self.execution.entry(*self.execution.completed(inputs), *_listed(out)):
-                return self.packed(_listed(out))
+            elif self.execution.writes(inputs, out if isinstance(out, tuple | list) else (out,)):
+                return self.packed(out) if isinstance(out, tuple | list) else out
         typed = self.for_type_of([*inputs, *parameters.values(), *self.output_arrays(out)])
         if typed is not self:
             return typed.evaluate(*inputs, out=out, **parameters)
-        arrays = self.input_arrays(inputs, parameters=parameters)
+        named = {name: parameters.pop(name) for name in self.given_names if name in parameters}
+        arrays = self.input_arrays(inputs, named, parameters)
         return self.packed(self.runner.evaluate(arrays, self.output_arrays(out)))
 
     def packed(self, results: Sequence[Any]) -> Any:
@@ -605,12 +610,14 @@ class BaseEvaluator:
         return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}'{by}, {self.backend}, {self.dtype}>"
 
 
-def _listed(out: Array | Sequence[Array]) -> Sequence[Array]:
-    return out if isinstance(out, tuple | list) else (out,)
+def start(evaluator: BaseEvaluator, backend: Backend, record: type[Any] | None) -> None:
+    """Run an evaluator's program by this backend; nothing has run yet.
 
-
-def _start(evaluator: BaseEvaluator, backend: Backend, record: type[Any] | None) -> None:
-    """Run an evaluator's program by this backend; nothing has run yet."""
+    Args:
+        evaluator: The evaluator.
+        backend: How its program is run.
+        record: Class of its results.
+    """
     evaluator.kept = {}
     evaluator.execution = Execution(evaluator, backend, record)
     if type(evaluator).__call__ is not BaseEvaluator.__call__:

@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from linkwork.compilers.entry.entry_point import SHAPES
-from linkwork.compilers.program import Backend
 from linkwork.compilers.entry.records import record_entry
+from linkwork.compilers.program import Backend
 from linkwork.compilers.run import Runner, always_refused
 from linkwork.quantities.arguments import Array
 
@@ -110,6 +110,17 @@ class Execution:
         """
         missing = len(self.runner.inputs) - len(inputs)
         return (*inputs, *self.tail[len(self.tail) - missing :]) if 0 < missing <= len(self.tail) else tuple(inputs)
+
+    def writes(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> bool:
+        """Write the results of one state; False where arrays are not those of one state that fit as they are.
+
+        Args:
+            inputs: All inputs, or all but held ones at the end.
+            outputs: Arrays for all outputs.
+        """
+        if [getattr(x, "shape", None) for x in outputs] != self.runner.outputs:
+            return False
+        return not self.entry(*self.completed(inputs), *outputs)
 
     def holding(self, arrays: Mapping[str, Array]) -> Execution:
         """The same runner with other arrays in the place of held inputs.

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from linkwork.compilers.program import Backend
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
-from linkwork.quantities.products import JacobianVectorProduct
+from linkwork.quantities.products import JacobianVectorProduct, straight_line
 
 
 class JacobianColumns(BaseEvaluator):
@@ -39,9 +38,8 @@ class JacobianColumns(BaseEvaluator):
             backend=product.execution.backend,
         )
 
-    def _usable(self, backend: Backend) -> Backend:
-        """Sweeps leave straight-line code alone."""
-        return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
+    def _adapted(self, backend: Backend) -> Backend:
+        return straight_line(backend)
 
     @property
     def columns(self) -> JacobianVectorProduct:

@@ -106,9 +106,8 @@ class Product(BaseEvaluator):
             backend=evaluator.execution.backend,
         )
 
-    def _usable(self, backend: Backend) -> Backend:
-        """Where there is no kernel: straight-line code in place of native code."""
-        return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
+    def _adapted(self, backend: Backend) -> Backend:
+        return straight_line(backend)
 
     @property
     def _excess(self) -> ProgramTooLarge | None:
@@ -279,7 +278,7 @@ class Product(BaseEvaluator):
             given: By name: inputs that need not be given (``wrenches``, ``target``), seeds of further results, and
                 directions of such inputs (``dwrenches``, ``dtarget``).
         """
-        if self._too_large() is not None:
+        if self.too_large() is not None:
             return self._by_jacobians(arrays, given, out)
         typed = self.for_type_of([*arrays, *given.values(), *(() if out is None else self.output_arrays(out))])
         if typed is not self:
@@ -301,7 +300,7 @@ class Product(BaseEvaluator):
 
     # Where a program would be too large ------------------------------------------------------------------------
 
-    def _too_large(self) -> ProgramTooLarge | None:
+    def too_large(self) -> ProgramTooLarge | None:
         """Why there is no program, where Jacobians can take its place."""
         if not self.execution.has_runner and self._excess is None:
             try:
@@ -444,6 +443,15 @@ def _left_times(y: Array, block: Array) -> Array:
     """A vector times a matrix, of every state."""
     found: Array = y @ block if y.ndim == 1 else (y[..., None, :] @ block)[..., 0, :]
     return found
+
+
+def straight_line(backend: Backend) -> Backend:
+    """Straight-line code in place of native code, where there is no kernel.
+
+    Args:
+        backend: How an evaluator is run.
+    """
+    return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
 
 
 E = TypeVar("E", bound=type[BaseEvaluator])

@@ -25,7 +25,6 @@ from linkwork.dynamics.solution import ResultLayout, Solution
 from linkwork.dynamics.stages import Stages
 from linkwork.errors import InputError
 from linkwork.kernels.algorithm import resolve
-from linkwork.quantities.base import ProgramEvaluator
 from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives, is_curved
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import Product
@@ -223,12 +222,10 @@ class EvaluatorFunction(ArrayFunction):
     def value(self, inputs: Arrays) -> list[Any]:
         """Results."""
         options, state = self._options(inputs), self._state(inputs)
-        if "wrenches" in options and isinstance(self.evaluator, ProgramEvaluator):
-            state.append(options.pop("wrenches"))
         made = self.evaluator(*state, **options)
         if isinstance(self.evaluator, ForwardDynamics):
             found = [made.acceleration, made.multipliers] if len(self.results) > 1 else [made.acceleration]
-            return [*found, made._result] if self._keeps_result else found
+            return [*found, made.result] if self._keeps_result else found
         if isinstance(self.evaluator, ImpactDynamics):
             return list(self.evaluator.solved(made))
         return list(made) if isinstance(made, tuple | list) else [made]
@@ -243,7 +240,7 @@ class EvaluatorFunction(ArrayFunction):
 
             def solve(q: Any, v: Any, tau: Any) -> tuple[Any, ...]:
                 made: Any = evaluate(q, v, tau)
-                result = made._result
+                result = made.result
                 found = made.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
                 return (*found, result) if keeps else found
 
@@ -256,7 +253,7 @@ class EvaluatorFunction(ArrayFunction):
         """What products in stages need not compute again."""
         if not self._keeps_result:
             return {}
-        return {"solution": Solution(outputs[0], self.evaluator._by, outputs[2])}
+        return {"solution": Solution(outputs[0], self.evaluator.solved_by, outputs[2])}
 
     def _product_for(self, kind: str, seeds: Arrays) -> Any:
         """The product of a kind; without projections of forces where these have no seeds."""
@@ -306,7 +303,7 @@ class StepperArrayFunction(EvaluatorFunction):
     def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
         """Shapes of one state: of inputs, of results, and of what else `value` returns."""
         source, nq, nv = self.evaluator.single_step_program, self.robot.nq, self.robot.nv
-        program = self.evaluator._parameter_inputs.program(source)
+        program = self.evaluator.parameter_inputs.program(source)
         shapes = program.algorithm.inputs
         inputs = {name: resolve(shapes[name], program.tree) for name in (*self.given, *self.optional)}
         return inputs, {"q1": (nq,), "v1": (nv,)}, {}
@@ -344,5 +341,4 @@ def zeros_of(product: Product) -> Arrays:
     Args:
         product: The product.
     """
-    product.runner  # noqa: B018  makes them
     return product._zeros

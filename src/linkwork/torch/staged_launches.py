@@ -37,14 +37,14 @@ class StagedPrograms:
 
     def __init__(self, product: Stages, held: Held, device: torch.device) -> None:
         self.product, self._held, self.device = product, held, device
-        product.runner  # noqa: B018  makes what the product holds
+        product.execution.prepare()
         self.solution: tuple[str, str] = product.implicit.solution  # type: ignore[assignment]
         """Names of accelerations and forces among the inputs of residuals."""
         self.redundant = product.redundant
         self.rows = int(product.robot.nc)
         self._launches: dict[Any, Launch] = {}
-        R, _ = product._held_of_solver
-        dtype = {"float64": torch.float64, "float32": torch.float32}[product._dtype.name]
+        R = product.held_values.regularization
+        dtype = {"float64": torch.float64, "float32": torch.float32}[product.dtype.name]
         enabled = torch.tensor(R < DISABLED, device=device)
         given = torch.tensor(R, dtype=dtype, device=device)
         self.regularization = torch.where(enabled, given, 0.0)
@@ -83,7 +83,7 @@ class StagedPrograms:
         if name == "product":
             return product.runner
         sweeps = {"forward": product.implicit.forward_program, "reverse": product.implicit.reverse_program}
-        return runner_for(sweeps[name](product.inputs), product._backend)
+        return runner_for(sweeps[name](product.inputs), product.execution.backend)
 
     def outputs(self, name: str) -> list[str]:
         """Names of the outputs of a stage.
