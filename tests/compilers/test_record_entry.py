@@ -109,7 +109,7 @@ def test_wrenches_are_left_out_or_given_from_the_first_call_on(state: tuple[Any,
             expected = pushed if rest and rest[0] is not None else still
             for _ in range(2):
                 np.testing.assert_allclose(evaluator(q, v, *rest), expected, rtol=1e-13, atol=1e-13)
-        assert not evaluator._no_wrenches.any()
+        assert not evaluator.execution.held["wrenches"].any()
         many = evaluator(np.stack([q, q]), v)
         np.testing.assert_allclose(many, [still, still], rtol=1e-13, atol=1e-13)
 

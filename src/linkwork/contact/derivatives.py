@@ -32,11 +32,11 @@ from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
 from linkwork.kernels.derivatives.contact_step_equations import EQUATIONS, SMOOTHED_CONTACTS
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import one_more_axis, unit_directions
 from linkwork.quantities.parameters import ParameterInputs
-from linkwork.quantities.products import Product
+from linkwork.quantities.products import Kind, Product
+from linkwork.quantities.transition import ArrayEvaluator
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model
@@ -132,7 +132,7 @@ class ContactEquations(ArrayEvaluator):
         results = {name: (name, slice(None)) for name in of}
         return Differentiated(GIVEN, optional, results, ("q",), ("q1",))
 
-    def product_trace(self, kind: str, by: Sequence[str], limit: int) -> Trace:
+    def product_trace(self, kind: Kind, by: Sequence[str], limit: int) -> Trace:
         """The straight-line program of a product; an error says what makes it shorter.
 
         Args:

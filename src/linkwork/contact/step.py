@@ -36,9 +36,9 @@ from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tre
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, frame_names
-from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.scales import joint_units, typical_row_units
+from linkwork.quantities.transition import ArrayEvaluator
 
 
 class StepMethod(NamedTuple):

@@ -21,9 +21,10 @@ from linkwork.compilers.pipeline_runner import PipelineRunner
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import Runner, check_out
 from linkwork.dynamics import implicit
+from linkwork.dynamics.forward_checks import check_state
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.implicit_steps import System
-from linkwork.dynamics.iterations import MAX_ITERATIONS
+from linkwork.dynamics.iterations import MAX_ITERATIONS, OFF
 from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.rows.dependence import rows_redundant, rows_redundant_open
 from linkwork.dynamics.solution import ResultLayout
@@ -98,14 +99,11 @@ class ImplicitComputation:
         return self._keep("system", self._system)
 
     def _system(self) -> System:
-        solver, dtype, robot = self.solver, self.product.dtype, self.product.robot
-        if solver.dtype != dtype:
-            solver = solver.native(dtype.name)  # type: ignore[arg-type]
-        R, _, _, settings = solver._held_inputs()
-        iterated = self.solver is self.evaluator
+        robot, held = self.product.robot, self._typed_solver.execution.held
+        R, settings = (held[name] for name in ("regularization", "settings"))
         later, most = self._ending_later(settings), float(settings[0])
         program = self.solver.program
-        return System.of_robot(robot, self.equations, program, R, later, most, self.watched, iterated)
+        return System.of_robot(robot, self.equations, program, R, later, most, self.watched, self._iterated)
 
     @property
     def ending(self) -> float:
@@ -151,7 +149,7 @@ class ImplicitComputation:
         """
         key = program.algorithm.name, program.derivation and program.derivation.key
         if key not in self._runners:
-            self._runners[key] = runner_for(program, self.product._backend)
+            self._runners[key] = runner_for(program, self.product.execution.backend)
         return self._runners[key]
 
     def _run(self, seeded: Sequence[str]) -> PipelineRunner:
@@ -193,7 +191,7 @@ class ImplicitComputation:
                 velocities and the result.
         """
         product = self.product
-        inputs = product.arranged(arrays, given)
+        inputs = self._arranged(arrays, given)
         seeded = self._seeded(inputs)
         inputs |= {name: product.checked(name, inputs[name]) for name in product.zeros}
         if solution is None:
@@ -202,6 +200,25 @@ class ImplicitComputation:
         self._refuse(scope)
         results = [np.asarray(scope[f"{product.kind}.{name}"]) for name in product.result_names]
         return self._recomputed(results, scope, arrays, given)
+
+    def _arranged(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """All inputs by name, those of the linear system too where another method solves it."""
+        inputs = self.product.arranged(arrays, given)
+        held = {} if self._iterated else self._typed_solver.execution.held
+        return {**held, **inputs, **self._options(given)}
+
+    @property
+    def _iterated(self) -> bool:
+        """Whether the evaluator itself solves the linear system."""
+        return self.solver is self.evaluator
+
+    @property
+    def _typed_solver(self) -> ForwardDynamics:
+        """What solves the linear system, in the type of the product."""
+        solver, dtype = self.solver, self.product.dtype
+        if solver.dtype == dtype:
+            return solver
+        return self._keep("solver", lambda: solver.native(dtype.name))  # type: ignore[arg-type]
 
     def _seeded(self, inputs: Mapping[str, Any]) -> list[str]:
         """Results that have cotangents."""
@@ -222,7 +239,9 @@ class ImplicitComputation:
         holder = self.product.holder
         if self.solver is not self.evaluator:
             return holder
-        return self._keep("function", lambda: holder._with_settings(self._ending_later))
+        return self._keep(
+            "function", lambda: holder.holding({"settings": self._ending_later(holder.execution.held["settings"])})
+        )
 
     def _refuse(self, scope: Mapping[str, Any]) -> None:
         if "refused" in scope and scope["refused"].any():
@@ -240,7 +259,7 @@ class ImplicitComputation:
         product = self.product
         known = hasattr(type(product.evaluator), "derivatives") and product.kind != "hvp"
         known = known and set(product.inputs) <= {"q", "v", "tau", "target"} and product.dtype == np.float64
-        return known and self.solver.max_iterations >= MAX_ITERATIONS  # fewer are asked for where time counts
+        return known and self.solver.solver.max_iterations >= MAX_ITERATIONS  # fewer are asked for where time counts
 
     @property
     def _alike(self) -> bool:
@@ -277,14 +296,25 @@ class ImplicitComputation:
                 return False
             if states > 1 and self._numbers * (1 + (states - 1) // LANES) > MANY_NUMBERS // SLOWER_IN_LANES:
                 return False
-        return self.product._for_type_of([*arrays, *given.values(), *out]) is self.product
+        return self.product.for_type_of([*arrays, *given.values(), *out]) is self.product
+
+    def check(self, arrays: Sequence[Any]) -> None:
+        """Warn of the first state that is computed by Jacobians, where its loops are open or opening.
+
+        Args:
+            arrays: As for a call.
+        """
+        if "checked" not in self._kept:
+            self._kept["checked"] = True
+            enabled = self.product.holder.execution.held["regularization"] < OFF
+            check_state(self.product.robot, arrays[0], arrays[1], enabled, stacklevel=5)
 
     # Unconverged states ----------------------------------------------------------------------------------------
 
     @property
     def watched(self) -> bool:
         """Whether something can be done about unconverged states: not in single precision, nor where time counts."""
-        if self.product.dtype != np.float64 or self.solver.max_iterations < MAX_ITERATIONS:
+        if self.product.dtype != np.float64 or self.solver.solver.max_iterations < MAX_ITERATIONS:
             return False
         return self.ending > LAST or self._has_jacobians
 
@@ -343,7 +373,7 @@ class ImplicitComputation:
             out: Arrays that every call writes.
         """
         product, known = self.product, self.product.known
-        inputs = product.arranged(arrays, given)
+        inputs = self._arranged(arrays, given)
         seeded = self._seeded(inputs)
         at, lead = self._batch_axes(inputs)
         for (name, shape), array in zip(product.result_shapes.items(), out, strict=True):
@@ -380,7 +410,7 @@ class ImplicitComputation:
         arrays_of = [np.empty(shape, product.dtype) for shape in jacobians.runner.outputs]
         step = jacobians.bind(*arrays[: len(product.known.given)], out=arrays_of)
         further = product.further(arrays, given)
-        blocks = jacobian_blocks(jacobians.record(*arrays_of), product.known.results, product.inputs, further)
+        blocks = jacobian_blocks(jacobians.execution.record(*arrays_of), product.known.results, product.inputs, further)
 
         def run() -> None:
             step()

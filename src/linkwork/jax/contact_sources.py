@@ -138,7 +138,7 @@ class ContactSource(EvaluatorSource):
 
     def _product_of(self, which: Which, kind: Kind, by: Sequence[str]) -> ProgramCall:
         product = Product(ContactEquations(self._step, which), kind, by)
-        return self.call_of(product.program, product._backend)
+        return self.call_of(product.program, product.execution.backend)
 
     @property
     def _by(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from linkwork.jax.sources import EvaluatorSource, StepSource, typed
 from linkwork.jax.tangent_space import TangentSpace
 from linkwork.model.model import Model
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.simulation.stepper import Stepper
 
@@ -65,7 +65,7 @@ class Function:
                 parameters are checked where they are arrays; what JAX traces has no numbers yet.
         """
         known = {name: x for name, x in named.items() if not isinstance(x, jax.core.Tracer)}
-        self.evaluator._parameter_inputs.check(
+        self.evaluator.parameter_inputs.check(
             {name: known[name] for name in self.evaluator.parameters if name in known}
         )
         return self._jitted(*arrays, **named)
@@ -124,9 +124,9 @@ def _known(evaluator: BaseEvaluator) -> Differentiated:
     if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
         return contact_inputs(evaluator)
     function = evaluator._function if isinstance(evaluator, Stepper) else evaluator
-    if not isinstance(function, ArrayEvaluator):
+    if not isinstance(function, BaseEvaluator):
         raise InputError(f"{evaluator!r} is no function of arrays that JAX can call")
-    if isinstance(evaluator, ForwardDynamics) and evaluator._dense:
+    if isinstance(evaluator, ForwardDynamics) and evaluator.method == "kkt":
         raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is no program that XLA could call")
     return function.differentiated
 

@@ -28,7 +28,7 @@ from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
 from linkwork.jax.pipeline import JaxPipeline
 from linkwork.jax.tangent_space import TangentSpace
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import Kind, Product
 
@@ -39,13 +39,11 @@ Shape = tuple[int, ...]
 
 def typed(evaluator: Any, dtype: str) -> Any:
     """An evaluator with numbers of a type, on a backend that XLA can call."""
-    backend: Backend = evaluator._backend
+    backend: Backend = evaluator.execution.backend
     if backend.name == "plain":
         raise UnsupportedFeature(f"{evaluator!r} runs as plain Python, which XLA cannot call: leave plain() out")
     name = backend.name if backend.name == "specialized" else "native"
-    made = evaluator._on(replace(backend, name=name, dtype=dtype, single_for_single=False))
-    made._prepare_inputs()
-    return made
+    return evaluator.on(replace(backend, name=name, dtype=dtype, single_for_single=False))
 
 
 class EvaluatorSource:
@@ -94,7 +92,7 @@ class EvaluatorSource:
     def _held_inputs(self) -> dict[str, Any]:
         """Inputs of the program that calls do not have, as the evaluator holds them."""
         given = [Given(name) for name in self.known.given]
-        arranged = self.evaluator._inputs_with(given, {})
+        arranged = self.evaluator.input_arrays(given, {})
         names = list(self.evaluator.program.algorithm.inputs)
         return {name: x for name, x in zip(names, arranged, strict=True) if not isinstance(x, Given)}
 
@@ -106,7 +104,8 @@ class EvaluatorSource:
             backend: How it is run; by default as the evaluator.
             traced: What is run on GPUs in its place.
         """
-        return ProgramCall(program, self.evaluator._backend if backend is None else backend, self.on_error, traced)
+        own = self.evaluator.execution.backend if backend is None else backend
+        return ProgramCall(program, own, self.on_error, traced)
 
     def run(self, call: ProgramCall, *named: Mapping[str, Array]) -> dict[str, Array]:
         """Outputs of a program by name, from inputs by name; else those that the evaluator holds."""
@@ -139,17 +138,18 @@ class EvaluatorSource:
         """Which states a method without regularization solved, or iterations that must converge; None: all."""
         evaluator = self.evaluator
         if evaluator.strict and METHODS[evaluator.method].iterates:
-            return progress <= evaluator._by.tolerance
-        if not evaluator._hard:
+            return progress <= evaluator.solved_by.tolerance
+        if not evaluator.hard:
             return None
-        least = LEAST_PIVOT if evaluator._least_pivot > -np.inf else evaluator._least_pivot
-        return (progress > least) & (progress <= evaluator._most_progress)
+        by = evaluator.solved_by
+        least = LEAST_PIVOT if by.least > -np.inf else by.least
+        return (progress > least) & (progress <= by.most)
 
     # Products ----------------------------------------------------------------------------------------------------
 
     @property
-    def _products_of(self) -> ArrayEvaluator:
-        found: ArrayEvaluator = self.evaluator
+    def _products_of(self) -> BaseEvaluator:
+        found: BaseEvaluator = self.evaluator
         return found
 
     @property
@@ -161,7 +161,7 @@ class EvaluatorSource:
         """Results of a product, by its pipeline."""
         if kind not in self._pipelines:
             product = Product(self._products_of, kind, self.by)
-            make = partial(self.call_of, backend=product._backend)
+            make = partial(self.call_of, backend=product.execution.backend)
             self._pipelines[kind] = JaxPipeline(product.pipeline(), make), product
         pipeline, product = self._pipelines[kind]
         arrays: dict[str, Array] = {**self._held, **x, **self._solution(outs)}
@@ -259,8 +259,8 @@ class StepSource(EvaluatorSource):
         return [found["q1"], found["v1"]]
 
     @property
-    def _products_of(self) -> ArrayEvaluator:
-        found: ArrayEvaluator = self.evaluator._function
+    def _products_of(self) -> BaseEvaluator:
+        found: BaseEvaluator = self.evaluator._function
         return found
 
 

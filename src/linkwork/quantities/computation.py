@@ -37,5 +37,8 @@ class Computation(Protocol):
     def bind(self, arrays: Sequence[Array], given: Mapping[str, Array], out: Sequence[Array]) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes others."""
 
+    def check(self, arrays: Sequence[Any]) -> None:
+        """Check the first state that is computed by Jacobians, as the evaluator does the first that it sees."""
+
     def operation_count(self) -> OperationCount:
         """Operations of all programs, those of the evaluator included."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -26,21 +26,21 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import check_out
 from linkwork.compilers.trace.derived_programs import derived
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
-from linkwork.inputs import Lanes, Precision, real_array, were_given
+from linkwork.inputs import real_array, were_given
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array, bound_call
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.computation import Computation
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.jacobian_products import SHORT, Rates, jacobian_blocks, multiplied
 
 Kind = Literal["jvp", "vjp", "hvp"]
+KINDS: tuple[Kind, ...] = ("jvp", "vjp", "hvp")
+E = TypeVar("E", bound=type[BaseEvaluator])
 Shapes = dict[str, tuple[int, ...]]
 
-_empty = np.empty
 
-
-class Product(ArrayEvaluator):
+class Product(BaseEvaluator):
     """A product with the Jacobian of an evaluator: ``fd.jvp(q, v, tau, dq, dv, dtau)``, ``fd.vjp(q, v, tau, y)``.
 
     Args:
@@ -51,7 +51,7 @@ class Product(ArrayEvaluator):
             were named, and parameters that are inputs.
     """
 
-    def __init__(self, evaluator: ArrayEvaluator, kind: Kind, by: Sequence[str] | None = None) -> None:
+    def __init__(self, evaluator: BaseEvaluator, kind: Kind, by: Sequence[str] | None = None) -> None:
         self.evaluator, self.kind = evaluator, kind
         self.known = known = evaluator.differentiated
         """What the evaluator is differentiated by, and what of it."""
@@ -67,8 +67,13 @@ class Product(ArrayEvaluator):
         self.inputs = tuple(dict.fromkeys(by))
         """Names of the inputs to differentiate by."""
         arguments = {"evaluator": evaluator, "kind": kind, "by": self.inputs}
-        super().__init__(evaluator.robot, f"{kind} of {evaluator.quantity}", self._derived, arguments)
-        self._set_backend(self.straight(evaluator._backend))
+        super().__init__(
+            evaluator.robot,
+            f"{kind} of {evaluator.quantity}",
+            self._derived,
+            arguments,
+            backend=evaluator.execution.backend,
+        )
 
     @property
     def seeded(self) -> bool:
@@ -80,21 +85,26 @@ class Product(ArrayEvaluator):
         """Whether a call takes tangents of inputs."""
         return self.kind != "vjp"
 
-    @staticmethod
-    def straight(backend: Backend) -> Backend:
-        """Where there is no kernel: straight-line code in place of native code.
+    def _adapted(self, backend: Backend) -> Backend:
+        return straight_line(backend)
 
-        Args:
-            backend: How the evaluator is run.
-        """
-        return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
+    def _check_backend(self, backend: Backend) -> None:
+        if backend.name == "cuda" and self.computation is not None:
+            raise UnsupportedFeature(
+                f"{self.quantity} of '{self.robot.name}' is several programs and a linear system between them: on a "
+                "GPU it is there through lw.torch.function and lw.jax.function, or by method 'cluster'"
+            )
 
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        self._excess: ProgramTooLarge | None = None
-        self._has_held = False
-        self.computation: Computation | None = self.evaluator.computation_of(self)
+    @property
+    def computation(self) -> Computation | None:
         """How it is computed where it is several programs; None: it is one."""
+        return self.keep("computation", lambda: self.evaluator.computation_of(self))
+
+    @property
+    def _excess(self) -> ProgramTooLarge | None:
+        """Why there is no program, where one was tried."""
+        excess: ProgramTooLarge | None = self.kept.get("excess")
+        return excess
 
     def by(self, *inputs: str) -> Self:
         """The same, differentiating by these inputs alone.
@@ -102,9 +112,7 @@ class Product(ArrayEvaluator):
         Args:
             inputs: Names of inputs.
         """
-        product = type(self)(self.evaluator, self.kind, inputs)
-        product._set_backend(self._backend)
-        return product
+        return type(self)(self.evaluator, self.kind, inputs).on(self.execution.backend)
 
     # The program -----------------------------------------------------------------------------------------------
 
@@ -177,28 +185,28 @@ class Product(ArrayEvaluator):
 
     # Arguments -------------------------------------------------------------------------------------------------
 
-    def _prepare_inputs(self) -> None:
-        same = self.evaluator.dtype == self._dtype and self.evaluator.backend != "cuda"
-        self._holder = self.evaluator if same else self.evaluator.native(self._dtype.name)  # type: ignore[arg-type]
-        self._holder._prepare_inputs()
-        self._zeros = {name: np.zeros(shape, self._dtype) for name, shape in self.further_shapes.items()}
-        self._has_held = True
-
-    def _make_held(self) -> None:
-        if not self._has_held:
-            self._prepare_inputs()
-
     @property
     def holder(self) -> Any:
         """The evaluator in the type of this product: it holds inputs that calls may leave out."""
-        self._make_held()
-        return self._holder
+        return self.keep("holder", self._of_type)
+
+    def _of_type(self) -> BaseEvaluator:
+        same = self.evaluator.dtype == self.dtype and self.evaluator.backend != "cuda"
+        return self.evaluator if same else self.evaluator.native(self.dtype.name)  # type: ignore[arg-type]
 
     @property
     def zeros(self) -> Mapping[str, Array]:
         """Cotangents and tangents that calls leave out, by name."""
-        self._make_held()
-        return self._zeros
+        shapes = self.keep("shapes", lambda: self.further_shapes)
+        return self.keep("zeros", lambda: {name: np.zeros(shape, self.dtype) for name, shape in shapes.items()})
+
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls may leave out: those of the evaluator, cotangents and tangents.
+
+        Args:
+            dtype: Type of the numbers.
+        """
+        return {**self.holder.execution.held, **self.zeros}
 
     def arranged(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """All inputs by name: those of the evaluator, then cotangents and tangents.
@@ -212,8 +220,8 @@ class Product(ArrayEvaluator):
         if len(state) < len(known.given):
             raise InputError(f"{self.quantity} takes {self._signature()}; {were_given(len(arrays))}")
         optional = {n: given.pop(n) for n in known.optional if given.get(n) is not None}
-        names = self.evaluator.differentiated_program.algorithm.inputs
-        inputs = dict(zip(names, self.holder._inputs_with(state, optional), strict=True))
+        names = self.holder.program.algorithm.inputs
+        inputs = dict(zip(names, self.holder.input_arrays(state, optional), strict=True))
         directions = sum(name.startswith("d") and name[1:] in known.given for name in zeros)
         seeds = len(rest) - directions if len(rest) > directions else 1  # those of further results may be left out
         for k, (name, zero) in enumerate(zeros.items()):
@@ -254,7 +262,7 @@ class Product(ArrayEvaluator):
             name: Of the input.
             x: The input.
         """
-        array, shape = np.asarray(real_array(x, name), self._dtype), self.zeros[name].shape
+        array, shape = np.asarray(real_array(x, name), self.dtype), self.zeros[name].shape
         if array.shape[max(0, array.ndim - len(shape)) :] != shape:
             needs = ", ".join(map(str, shape))
             raise InputError(f"{name} has shape {array.shape}, robot '{self.robot.name}' needs (..., {needs})")
@@ -301,25 +309,29 @@ class Product(ArrayEvaluator):
                 and tangents of such inputs (``dwrenches``, ``dtarget``).
         """
         computation = self.computation
-        if computation is not None and not self._sees_results:
-            self._check_gpu(self._dtype.name)
+        self._check_backend(self.execution.backend)
         if computation is not None and computation.takes_jacobians(arrays, given, self.outputs_of(out)):
-            return self._packed(self._written(self.by_jacobians(arrays, given, first=True), out))
-        if self._too_large() is not None:
-            return self._packed(self._written(self.by_jacobians(arrays, given), out))
-        outputs = self.outputs_of(out)
-        typed = self._for_type_of([*arrays, *given.values(), *outputs])
-        if typed.computation is not None:
-            return self._packed(self._written(typed.computation.results(arrays, given, solution), out))
-        inputs = typed.arranged(arrays, given).values()
+            return self.packed(self._written(self.by_jacobians(arrays, given, first=True), out))
+        if self.too_large() is not None:
+            return self.packed(self._written(self.by_jacobians(arrays, given), out))
+        typed = self.for_type_of([*arrays, *given.values(), *self.outputs_of(out)])
+        if typed is not self:
+            return typed(*arrays, out=out, solution=solution, **given)
+        if computation is not None:
+            return self.packed(self._written(computation.results(arrays, given, solution), out))
+        inputs = list(self.arranged(arrays, given).values())
         if out is None:
-            results = [_empty(shape, typed._dtype) for shape in typed._output_shapes]
-            if not typed._entry(*inputs, *results):
-                return self._packed(results)
-        return self._packed(typed.runner.evaluate(list(inputs), outputs))
+            results = self.execution.results(*inputs)
+            if results is not None:
+                return self.packed(results if type(results) is tuple else (results,))
+        return self.packed(self.runner.evaluate(inputs, self.outputs_of(out)))
 
-    def _packed(self, results: Sequence[Array]) -> Any:
-        """Results as a call returns them."""
+    def packed(self, results: Sequence[Array]) -> Any:
+        """Results as a call returns them.
+
+        Args:
+            results: All outputs.
+        """
         if self.kind != "jvp":
             return tuple(results)
         if len(results) == 1:
@@ -358,20 +370,20 @@ class Product(ArrayEvaluator):
 
     # Where a program would be too large, or takes longer than Jacobians ------------------------------------------
 
-    def _too_large(self) -> ProgramTooLarge | None:
+    def too_large(self) -> ProgramTooLarge | None:
         """Why there is no program, where Jacobians can take its place."""
-        if self._runner is None and self._excess is None:
+        if not self.execution.has_runner and self._excess is None:
             try:
                 self.prepare()
             except ProgramTooLarge as error:
                 if not hasattr(type(self.evaluator), "derivatives") or self.kind == "hvp":
                     raise
-                self._excess = error
+                self.kept["excess"] = error
         return self._excess
 
     def prepare(self) -> None:
         """Make machine code now."""
-        self.runner  # noqa: B018
+        self.execution.prepare()
         if self.computation is not None:
             self.computation.prepare()
 
@@ -380,9 +392,8 @@ class Product(ArrayEvaluator):
         """What computes the Jacobians: native code, for robots of any size."""
         evaluator: Any = self.evaluator
         if self.computation is not None and evaluator.backend == "specialized":  # no program is made for a few states
-            if "native" not in self._products:
-                self._products["native"] = evaluator._on(replace(evaluator._backend, name="native"))
-            evaluator = self._products["native"]
+            backend = replace(evaluator.execution.backend, name="native")
+            return self.keep("jacobians", lambda: evaluator.on(backend).derivatives)
         return evaluator.derivatives
 
     def by_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any], first: bool = False) -> list[Array]:
@@ -400,8 +411,8 @@ class Product(ArrayEvaluator):
         if self._excess is not None and any(block is None for block in blocks.values()):
             raise self._excess
         results = multiplied(blocks, {name: self.checked(name, x) for name, x in further.items()})
-        if first and self.holder._unchecked:
-            self.holder._check_state(arrays[0], arrays[1], results[0])
+        if first and self.computation is not None and results[0].size:
+            self.computation.check(arrays)
         if all(getattr(x, "dtype", None) == np.float64 for x in arrays):
             return results
         types = [np.asarray(x).dtype for x in (*arrays, *given.values(), *blocks.values()) if x is not None]
@@ -417,36 +428,45 @@ class Product(ArrayEvaluator):
         inputs, zeros = self.arranged(arrays, given), self.zeros
         return {name: inputs[name] for name in zeros if inputs[name] is not zeros[name]}
 
-    # Backends --------------------------------------------------------------------------------------------------
-
-    def _check_gpu(self, dtype: str) -> None:
-        if self.computation is not None:
-            raise UnsupportedFeature(
-                f"{self.quantity} of '{self.robot.name}' is several programs and a linear system between them: on a "
-                "GPU it is there through lw.torch.function and lw.jax.function, or by method 'cluster'"
-            )
-
-    def compile(self, *arguments: Any, **keywords: Any) -> Self:
-        """The same with its programs compiled now; see `Evaluator.compile`.
-
-        Args:
-            arguments: As for `Evaluator.compile`.
-            keywords: As for `Evaluator.compile`.
-        """
-        product = super().compile(*arguments, **keywords)
-        product.prepare()
-        return product
-
-    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
-        """The same as `compile`: a product has no kernel, which native code would be made of.
-
-        Args:
-            dtype: Numbers to compute with.
-            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
-            threads: Threads that share a large batch; by default as many as this evaluator has.
-        """
-        return self.compile(lanes, dtype, threads)
-
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation: of several programs, those of the function included."""
         return super().operation_count() if self.computation is None else self.computation.operation_count()
+
+
+def straight_line(backend: Backend) -> Backend:
+    """A backend where there is no kernel: straight-line code in place of native code.
+
+    Args:
+        backend: How an evaluator is run.
+    """
+    return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
+
+
+class ProductOf:
+    """An attribute of an evaluator: a product with its Jacobian, made at first use.
+
+    Args:
+        kind: Which.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+
+    @overload
+    def __get__(self, evaluator: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, evaluator: BaseEvaluator, owner: type) -> Product: ...
+    def __get__(self, evaluator: BaseEvaluator | None, owner: type) -> Any:
+        if evaluator is None:
+            return self
+        return evaluator.keep(self._kind, lambda: Product(evaluator, self._kind, evaluator.product_inputs))
+
+
+def differentiable(kind: E) -> E:
+    """A class of evaluators that have products with their Jacobians: `jvp`, `vjp` and `hvp`.
+
+    Args:
+        kind: The class.
+    """
+    kind.jvp, kind.vjp, kind.hvp = (ProductOf(name) for name in KINDS)  # type: ignore[assignment]
+    return kind

@@ -26,10 +26,10 @@ from linkwork.dynamics.jacobians.steps import StepDerivatives, state_columns
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Integrator, were_given
 from linkwork.kernels.steps.integrators import DIFFERENTIATED, single
-from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions
-from linkwork.quantities.products import Kind, Product
+from linkwork.quantities.products import Product
+from linkwork.quantities.transition import ArrayEvaluator
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.contact_derivatives import StepperFunction
 from linkwork.simulation.stage_derivatives import StageDerivatives
@@ -76,8 +76,10 @@ class StepFunction(ArrayEvaluator):
         """What products are made of where their programs would be too large."""
         return cast(StepJacobian, self.stepper.derivatives)
 
-    def _make(self, kind: Kind) -> Product:
-        return Product(self, kind, self.differentiated.inputs)
+    @property
+    def product_inputs(self) -> Sequence[str]:
+        """Inputs that products differentiate by: all."""
+        return self.differentiated.inputs
 
     def _prepare_inputs(self) -> None:
         """Steppers make what they hold themselves."""
@@ -160,9 +162,9 @@ class StepJacobian(JacobianColumns):
 
     def _rates(self, state: Sequence[Any], directions: Sequence[Any], further: dict[str, Any]) -> Sequence[Any]:
         """Rates of the state after the step; stage by stage where the program of a whole step is too large."""
-        excess = self._jvp._too_large()
+        excess = self.columns.too_large()
         if excess is None and self._stages is None:
-            return cast(Sequence[Any], self._jvp(*state, *directions, **further))
+            return cast(Sequence[Any], self.columns(*state, *directions, **further))
         if self._stages is None:
             if excess is not None and not StageDerivatives.serves(self.function.stepper):
                 raise excess

@@ -20,9 +20,9 @@ from linkwork.compilers.program import Program
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.steps.runge_kutta_stages import STEP_STAGES
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import Product
+from linkwork.quantities.transition import ArrayEvaluator
 
 if TYPE_CHECKING:
     from linkwork.simulation.stepper import Stepper

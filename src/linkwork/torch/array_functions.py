@@ -24,7 +24,6 @@ from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.dynamics.solution import ResultLayout
 from linkwork.errors import InputError
 from linkwork.kernels.algorithm import resolve
-from linkwork.quantities.base import ProgramEvaluator
 from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives, is_curved
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import Product
@@ -217,12 +216,10 @@ class EvaluatorFunction(ArrayFunction):
     def value(self, inputs: Arrays) -> list[Any]:
         """Results."""
         options, state = self._options(inputs), self._state(inputs)
-        if "wrenches" in options and isinstance(self.evaluator, ProgramEvaluator):
-            state.append(options.pop("wrenches"))
         made = self.evaluator(*state, **options)
         if isinstance(self.evaluator, ForwardDynamics):
             found = [made.acceleration, made.multipliers] if len(self.results) > 1 else [made.acceleration]
-            return [*found, made._result] if self._keeps_result else found
+            return [*found, made.result] if self._keeps_result else found
         if isinstance(self.evaluator, ImpactDynamics):
             velocity, result = self.evaluator.solved(made)
             return [velocity, result[..., ResultLayout(self.robot.nc).multipliers], result]
@@ -238,7 +235,7 @@ class EvaluatorFunction(ArrayFunction):
 
             def solve(q: Any, v: Any, tau: Any) -> tuple[Any, ...]:
                 made: Any = evaluate(q, v, tau)
-                result = made._result
+                result = made.result
                 found = made.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
                 return (*found, result) if keeps else found
 
@@ -290,7 +287,7 @@ class StepperArrayFunction(EvaluatorFunction):
     def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
         """Shapes of one state: of inputs, of results, and of what else `value` returns."""
         source, nq, nv = self.evaluator.single_step_program, self.robot.nq, self.robot.nv
-        program = self.evaluator._parameter_inputs.program(source)
+        program = self.evaluator.parameter_inputs.program(source)
         shapes = program.algorithm.inputs
         inputs = {name: resolve(shapes[name], program.tree) for name in (*self.given, *self.optional)}
         return inputs, {"q1": (nq,), "v1": (nv,)}, {}

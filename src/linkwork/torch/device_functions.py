@@ -117,7 +117,7 @@ class DeviceFunction(ArrayFunction):
 
         def make() -> Launch:
             runner = self.evaluator.runner
-            arranged = self.evaluator._inputs_with([Given(name) for name in self.given], named(options))
+            arranged = self.evaluator.input_arrays([Given(name) for name in self.given], named(options))
             return Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device)
 
         made = self._launch(("value", options), make)(inputs)
@@ -129,7 +129,7 @@ class DeviceFunction(ArrayFunction):
     def positional_value(self) -> Callable[..., Sequence[Any]]:
         """`value` of exactly the inputs that a call must have, in their order."""
         inputs = named(self.given)
-        arranged = self.evaluator._inputs_with(list(inputs.values()), {})
+        arranged = self.evaluator.input_arrays(list(inputs.values()), {})
         runner = self.evaluator.runner
         launch, parts = Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device), self._parts
         if not launch.takes(self.given):

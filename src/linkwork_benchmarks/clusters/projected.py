@@ -15,7 +15,7 @@ from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.tree.kinematics import accelerations
 from linkwork.kernels.tree.rnea import joint_torques, newton_euler_forces, set_root_acceleration
 from linkwork.plans.clusters import CLUSTER_TREE
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 
 
 @kernel

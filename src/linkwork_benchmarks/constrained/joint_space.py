@@ -32,7 +32,7 @@ from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.tree.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.tree.rnea import joint_torques
 from linkwork.plans.ltl import LTL_TREE, ltl_tree
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 from linkwork_benchmarks.robots import Floats
 
 
