@@ -81,10 +81,10 @@ class ContactSource(EvaluatorSource):
         stepper = self.evaluator
         if not isinstance(stepper, Stepper):
             return super().program
-        planned = stepper._make_program()
+        planned = stepper.unparametrized_program
         known = contact_program_tree(planned.tree, stepper._R[: planned.tree.nsettings], stepper._passive)
         step = replace(planned, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known)
-        return stepper._parameter_inputs.program(step)
+        return stepper.parameter_inputs.program(step)
 
     @cached_property
     def _value(self) -> ProgramCall:
