@@ -41,12 +41,12 @@ from linkwork.dynamics.methods import (
 from linkwork.dynamics.solution import PROGRESS, Solution, SolvedBy
 from linkwork.errors import InputError, NotConverged, NotFinite, UnsupportedFeature
 from linkwork.inputs import Auto, ForwardMethod, above_zero, count, not_negative, rows_of
+from linkwork.kernels.constrained.ltl import PROX_LTL
 from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
-from linkwork.kernels.tree import aba
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
-from linkwork.plans.tree import tree_of
+from linkwork.plans.ltl import ltl_tree
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
@@ -169,7 +169,7 @@ class ForwardDynamics(BaseEvaluator):
     # Programs ----------------------------------------------------------------------------------------------------
 
     def _program(self) -> Program:
-        return self.program_of(METHODS[self.method].arrays or tree_of)
+        return self.program_of(METHODS[self.method].arrays or ltl_tree)
 
     def program_of(self, plan: Plan) -> Program:
         """The program of the method by another plan, with the robot's own parameters.
@@ -178,7 +178,7 @@ class ForwardDynamics(BaseEvaluator):
             plan: Makes the plan.
         """
         tree = method_tree(self.robot, self.method, plan, self.frames)
-        return Program.of_robot(self.robot, METHODS[self.method].algorithm or aba.ABA, tree)
+        return Program.of_robot(self.robot, METHODS[self.method].algorithm or PROX_LTL, tree)
 
     @property
     def traced_program(self) -> Program:

@@ -476,7 +476,8 @@ class BaseEvaluator:
         """
         if not parameters:
             if out is None:
-                results = self.execution.results(*inputs)
+                names = self.kept.get("given names")
+                results = self.execution.results(*inputs) if names is None or len(inputs) <= len(names) else None
                 if results is not None:
                     return results
             elif self.execution.writes(inputs, out if isinstance(out, tuple | list) else (out,)):
