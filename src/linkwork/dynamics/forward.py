@@ -324,7 +324,12 @@ class ForwardDynamics(BaseEvaluator):
                 by = self.kept.get("by") or self._first_solution(q, v, result)
                 if not by.watched or self._suffices(by, result):
                     return Solution(a, by, result)
-        named = {"wrenches": wrenches, "multipliers": multipliers, "target": target, "regularization": regularization}
+        named: dict[str, Any] = {
+            "wrenches": wrenches,
+            "multipliers": multipliers,
+            "target": target,
+            "regularization": regularization,
+        }
         if not self.sees_results:
             return self._on_gpu((q, v, tau), named, out, parameters)
         if self._method not in ("kkt", "pv_early"):
@@ -398,7 +403,7 @@ class ForwardDynamics(BaseEvaluator):
         else:
             other = self if named["regularization"] is None or not self.bound else self._for_regularization(None)
             if other is not self:
-                return other(*state, out=out, **named, **parameters)
+                return other(*state, out=out, **{**named, **parameters})
             inputs = self.input_arrays(state, named, parameters)
             results = self.runner.evaluate(inputs, [out, None] if self.bound else [out])
         return (

@@ -465,7 +465,7 @@ class BaseEvaluator:
         return Signature(arguments)
 
     def evaluate(
-        self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
+        self, *inputs: npt.ArrayLike | None, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
     ) -> Any:
         """The call in Python, for anything array-like: what `__call__` does where machine code cannot serve arguments.
 
