@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import pydoc
 import sys
 import tracemalloc
 import weakref
@@ -134,7 +135,7 @@ def test_calls_that_do_not_fit_are_explained_after_ones_that_did(state: tuple[An
     q, v, _ = state
     evaluator = bias()
     expected = evaluator(q, v)
-    assert callable(evaluator) and "Evaluate" in type(evaluator).__call__.__doc__
+    assert callable(evaluator) and "Evaluate" in pydoc.render_doc(evaluator)
     for _ in range(2):
         with pytest.raises(lw.InputError, match="takes q, v, wrenches; 1 argument was given"):
             evaluator(q)

@@ -169,7 +169,7 @@ def test_default_settings_converge_to_seven_digits(name: str) -> None:
     fd = {method: lw.ForwardDynamics(robot, method) for method in ("lcaba", "prox_bbo")}
     for p in problems(name):
         for method, solve in fd.items():
-            if contradicted(p) or slow(p, solve.regularization):
+            if contradicted(p) or slow(p, solve.solver.regularization):
                 continue
             s = solve(p.q, p.v, p.tau)
             assert s.converged and s.iterations <= 10, (method, s)

@@ -42,12 +42,12 @@ from linkwork.dynamics.methods import (
 from linkwork.dynamics.solution import PROGRESS, Solution, SolvedBy
 from linkwork.errors import InputError, NotConverged, NotFinite, UnsupportedFeature
 from linkwork.inputs import Auto, ForwardMethod, above_zero, count, not_negative, rows_of
+from linkwork.kernels.constrained.ltl import PROX_LTL
 from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
-from linkwork.kernels.tree import aba
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
-from linkwork.plans.tree import tree_of
+from linkwork.plans.ltl import ltl_tree
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.computation import Computation
@@ -171,7 +171,7 @@ class ForwardDynamics(BaseEvaluator):
     # Programs ----------------------------------------------------------------------------------------------------
 
     def _program(self) -> Program:
-        return self.program_of(METHODS[self.method].arrays or tree_of)
+        return self.program_of(METHODS[self.method].arrays or ltl_tree)
 
     def program_of(self, plan: Plan) -> Program:
         """The program of the method by another plan, with the robot's own parameters.
@@ -180,7 +180,7 @@ class ForwardDynamics(BaseEvaluator):
             plan: Makes the plan.
         """
         tree = method_tree(self.robot, self.method, plan, self.frames)
-        return Program.of_robot(self.robot, METHODS[self.method].algorithm or aba.ABA, tree)
+        return Program.of_robot(self.robot, METHODS[self.method].algorithm or PROX_LTL, tree)
 
     @property
     def traced_program(self) -> Program:
@@ -326,7 +326,12 @@ class ForwardDynamics(BaseEvaluator):
                 by = self.kept.get("by") or self._first_solution(q, v, result)
                 if not by.watched or self._suffices(by, result):
                     return Solution(a, by, result)
-        named = {"wrenches": wrenches, "multipliers": multipliers, "target": target, "regularization": regularization}
+        named: dict[str, Any] = {
+            "wrenches": wrenches,
+            "multipliers": multipliers,
+            "target": target,
+            "regularization": regularization,
+        }
         if not self.sees_results:
             return self._on_gpu((q, v, tau), named, out, parameters)
         if self._method not in ("kkt", "pv_early"):
@@ -400,7 +405,7 @@ class ForwardDynamics(BaseEvaluator):
         else:
             other = self if named["regularization"] is None or not self.bound else self._for_regularization(None)
             if other is not self:
-                return other(*state, out=out, **named, **parameters)
+                return other(*state, out=out, **{**named, **parameters})
             inputs = self.input_arrays(state, named, parameters)
             results = self.runner.evaluate(inputs, [out, None] if self.bound else [out])
         return (

@@ -466,7 +466,7 @@ class BaseEvaluator:
         return Signature(arguments)
 
     def evaluate(
-        self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
+        self, *inputs: npt.ArrayLike | None, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
     ) -> Any:
         """The call in Python, for anything array-like: what `__call__` does where machine code cannot serve arguments.
 
@@ -477,7 +477,8 @@ class BaseEvaluator:
         """
         if not parameters:
             if out is None:
-                results = self.execution.results(*inputs)
+                names = self.kept.get("given names")
+                results = self.execution.results(*inputs) if names is None or len(inputs) <= len(names) else None
                 if results is not None:
                     return results
             elif self.execution.writes(inputs, out if isinstance(out, tuple | list) else (out,)):

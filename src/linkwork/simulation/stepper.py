@@ -68,7 +68,7 @@ INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5
 _empty = np.empty
 
 
-class Stepper(SteppingEvaluator, DifferentiableSteps):
+class Stepper(SteppingEvaluator, DifferentiableSteps):  # type: ignore[override]
     """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
 
     | integrator | what it is                                                                                        |
@@ -428,7 +428,7 @@ class Stepper(SteppingEvaluator, DifferentiableSteps):
             self.check_loops(progress)
         return StepResult(q1, v1, found, progress, error, self)
 
-    def bind(
+    def bind(  # type: ignore[override]
         self,
         q: Array,
         v: Array,
