@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from linkwork import Evaluator, ForwardDynamics, InverseDynamics, Mechanism
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork_benchmarks.robots import Floats, States
 from linkwork_benchmarks.scenarios import BATCH, Backend
 
@@ -67,7 +67,7 @@ def ours(backend: Backend, robot: Mechanism, quantity: str, states: States) -> C
     return Contender(backend.name, evaluator, [many], BATCH, lambda: _plain(evaluator(*many))[:CALLS], tolerance)
 
 
-def _evaluator(robot: Mechanism, quantity: str) -> ArrayEvaluator:
+def _evaluator(robot: Mechanism, quantity: str) -> BaseEvaluator:
     match quantity:
         case "forward_dynamics":
             return ForwardDynamics(robot, threads=1)

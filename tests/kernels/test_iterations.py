@@ -278,7 +278,7 @@ def fresh(fd: lw.ForwardDynamics, state: tuple[np.ndarray, ...]) -> tuple[Any, l
     algorithm, tree = fd.program.algorithm, fd.program.tree
     work = algorithm.work_type(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.outputs.values()]
-    return work, [*state, fd._no_wrenches, *fd._held_inputs()], outputs
+    return work, fd.input_arrays(state), outputs
 
 
 @pytest.mark.slow

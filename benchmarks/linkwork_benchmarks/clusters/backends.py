@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.robots import Floats
 from linkwork_benchmarks.scenarios import BATCH
@@ -35,7 +35,7 @@ AGREES = 1e-6
 
 
 def contenders(
-    name: str, evaluator: ArrayEvaluator, inputs: Sequence[Floats], pick: Pick, backend: str
+    name: str, evaluator: BaseEvaluator, inputs: Sequence[Floats], pick: Pick, backend: str
 ) -> list[Contender]:
     """An evaluator by the backends of its code, ``"native"`` or ``"specialized"``; states are rows of inputs."""
     states = one_by_one(inputs)
@@ -58,7 +58,7 @@ def contenders(
     return [*found, Contender(f"{name}.batch", evaluator, [many], BATCH, first, AGREES)]
 
 
-def bind(evaluator: ArrayEvaluator, state: Sequence[Floats]) -> Callable[[], None]:
+def bind(evaluator: BaseEvaluator, state: Sequence[Floats]) -> Callable[[], None]:
     """A call without arguments, on one state."""
     out = [np.empty(shape) for shape in evaluator.program.output_shapes()]
     return evaluator.bind(*state, out=out[0] if len(out) == 1 else out)

@@ -7,6 +7,8 @@ the package, so that it can be run by every backend, with kinematics done once.
 
 from __future__ import annotations
 
+from typing import Any
+
 import linkwork as lw
 from linkwork.closure.clusters import clustered
 from linkwork.kernels.algorithm import Algorithm
@@ -15,7 +17,7 @@ from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.tree.kinematics import accelerations
 from linkwork.kernels.tree.rnea import joint_torques, newton_euler_forces, set_root_acceleration
 from linkwork.plans.clusters import CLUSTER_TREE
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 
 
 @kernel
@@ -54,5 +56,8 @@ class ProjectedInverseDynamics(ProgramEvaluator):
     """``tau, pivot = evaluator(q, v, second)``, of the independent degrees of freedom."""
 
     def __init__(self, robot: lw.Mechanism, threads: int | None = None) -> None:
-        name, arguments = "projected_inverse_dynamics", {"robot": robot}
-        super().__init__(robot, name, PROJECTED_RNEA, clustered, threads=threads, arguments=arguments)
+        super().__init__(robot, "projected_inverse_dynamics", PROJECTED_RNEA, clustered, threads=threads)
+
+    def recipe(self) -> dict[str, Any]:
+        """Keyword arguments that make an equal evaluator."""
+        return {"robot": self.robot}

@@ -16,7 +16,7 @@ from linkwork.dynamics.inverse import METHODS as INVERSE_METHODS
 from linkwork.dynamics.methods import METHODS as FORWARD_METHODS
 from linkwork.dynamics.methods import method_cost
 from linkwork.plans.cluster_efpa import cluster_efpa_tree
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork_benchmarks import runner
 from linkwork_benchmarks.clusters import backends, leg, pinocchio, robots
 from linkwork_benchmarks.clusters.projected import ProjectedInverseDynamics
@@ -52,7 +52,7 @@ begin = Journal
 class Made:
     """An evaluator with the inputs that it is timed with, and the answer that it is to give."""
 
-    evaluator: ArrayEvaluator
+    evaluator: BaseEvaluator
     inputs: tuple[Floats, ...]
     pick: backends.Pick
     wanted: Floats | None

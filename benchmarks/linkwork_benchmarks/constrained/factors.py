@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork_benchmarks.constrained import joint_space, pinocchio
 from linkwork_benchmarks.constrained.scenarios import REGULARIZATION, Factor
 from linkwork_benchmarks.constrained.states import closed_states
@@ -80,7 +80,7 @@ def _right(robot: lw.Mechanism, tau: Floats) -> Floats:
     return np.concatenate((np.zeros(robot.nc), tau))
 
 
-def _ours(backend: str, evaluator: ArrayEvaluator, inputs: tuple[Floats, ...], tau: Floats) -> Contender:
+def _ours(backend: str, evaluator: BaseEvaluator, inputs: tuple[Floats, ...], tau: Floats) -> Contender:
     out = [np.empty(shape) for shape in evaluator.program.output_shapes()]
     call = evaluator.bind(*inputs, out=out)
 

@@ -21,6 +21,8 @@ as the paper times it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import linkwork as lw
@@ -32,7 +34,7 @@ from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.tree.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.tree.rnea import joint_torques
 from linkwork.plans.ltl import LTL_TREE, ltl_tree
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 from linkwork_benchmarks.robots import Floats
 
 
@@ -98,7 +100,11 @@ class SoftGauss(ProgramEvaluator):
     """``a = evaluator(q, v, tau, R)`` by LTL-s, for constraints between one moving body or joint and the world."""
 
     def __init__(self, robot: lw.Mechanism, threads: int | None = None) -> None:
-        super().__init__(robot, "soft_gauss", LTL_SOFT, ltl_tree, threads=threads, arguments={"robot": robot})
+        super().__init__(robot, "soft_gauss", LTL_SOFT, ltl_tree, threads=threads)
+
+    def recipe(self) -> dict[str, Any]:
+        """Keyword arguments that make an equal evaluator."""
+        return {"robot": self.robot}
 
 
 @kernel
@@ -146,7 +152,11 @@ class KktFactor(ProgramEvaluator):
     """
 
     def __init__(self, robot: lw.Mechanism, threads: int | None = None) -> None:
-        super().__init__(robot, "kkt_factor", KKT_FACTOR, ltl_tree, threads=threads, arguments={"robot": robot})
+        super().__init__(robot, "kkt_factor", KKT_FACTOR, ltl_tree, threads=threads)
+
+    def recipe(self) -> dict[str, Any]:
+        """Keyword arguments that make an equal evaluator."""
+        return {"robot": self.robot}
 
 
 def kkt_matrix(M: Floats, J: Floats, R: Floats) -> Floats:

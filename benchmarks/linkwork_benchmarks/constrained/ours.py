@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.scales import scales_of
 from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.robots import Floats, States
@@ -42,7 +42,7 @@ def single(name: str, fd: lw.ForwardDynamics, states: States) -> Contender:
     return Contender(name, fd, one_by_one(tuple(states)), len(states.q), lambda: answer(fd, states), tolerance=1e-6)
 
 
-def soft_gauss(name: str, evaluator: ArrayEvaluator, states: States, regularization: float) -> Contender:
+def soft_gauss(name: str, evaluator: BaseEvaluator, states: States, regularization: float) -> Contender:
     """LTL-s (`joint_space.SoftGauss`), a state a call."""
     R = np.full((len(states.q), evaluator.robot.nc), regularization)
     few = one_by_one((*states, R))

@@ -29,7 +29,7 @@ from linkwork.kernels.constrained import bbo_factor, efpa, lcaba_factor, ltl, os
 from linkwork.kernels.constrained import constraints as loops
 from linkwork.kernels.tree import aba, crba
 from linkwork.plans.tree import Tree, tree_of
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 
 Text = Callable[[Any, Any, Any], None]
 """``text(tree, work, q)``."""
@@ -40,7 +40,7 @@ PARTS = ("inertia", "rows", "matrix", "factor")
 def total(robot: lw.Mechanism, method: str) -> int:
     """All operations of a method's text."""
     matrix = Delassus(robot, cast(Any, method)).matrix
-    assert isinstance(matrix, ArrayEvaluator)
+    assert isinstance(matrix, BaseEvaluator)
     return matrix.operation_count().total
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import linkwork as lw
 from linkwork.dynamics.delassus import Delassus
 from linkwork.dynamics.delassus.batches import settings
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus.scenarios import DAMPING, NEW
 from linkwork_benchmarks.robots import Floats
@@ -97,7 +97,7 @@ class Bench:
             return self.q, self.forces, np.zeros(self.robot.nv)
         return self.q, np.full(self.robot.nc, damping), self.accelerations, settings(True)
 
-    def first(self, name: str, evaluator: ArrayEvaluator, inputs: tuple[Floats, ...]) -> Contender:
+    def first(self, name: str, evaluator: BaseEvaluator, inputs: tuple[Floats, ...]) -> Contender:
         """A state a call."""
         out = [np.empty(shape) for shape in evaluator.program.output_shapes()]
         step = evaluator.bind(*inputs, out=out)
@@ -108,7 +108,7 @@ class Bench:
 
         return contender(name, step, answer)
 
-    def batch(self, name: str, evaluator: ArrayEvaluator, inputs: tuple[Floats, ...]) -> Contender:
+    def batch(self, name: str, evaluator: BaseEvaluator, inputs: tuple[Floats, ...]) -> Contender:
         """Many states a call: copies of the pose."""
         states = BATCH if self.robot.nc < MANY_ROWS else FEW
         many = [np.tile(x, (states, 1)) for x in inputs]
@@ -170,7 +170,7 @@ def _columns(name: str, operator: Any, x: Floats) -> Contender:
     return Contender(name, lambda: operator @ X, [()], COLUMNS, answer, AGREES)
 
 
-def bound(name: str, evaluator: ArrayEvaluator, inputs: tuple[Floats, ...], pick: int = 0) -> Contender:
+def bound(name: str, evaluator: BaseEvaluator, inputs: tuple[Floats, ...], pick: int = 0) -> Contender:
     """An evaluator on one state; the answer is one of its outputs."""
     out = [np.empty(shape) for shape in evaluator.program.output_shapes()]
     step = evaluator.bind(*inputs, out=out[0] if len(out) == 1 else out)

@@ -13,7 +13,7 @@ import linkwork as lw
 from linkwork import zoo
 from linkwork.compilers.cache_lines import LINE
 from linkwork.dynamics.delassus import Delassus
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import counts, dense
 from linkwork_benchmarks.delassus.operators import AGREES, Bench, bound, contender
@@ -132,9 +132,9 @@ def _first(scenario: Table, bench: Bench, quantity: str, journal: Journal) -> li
     return [native, *((c, wanted) for c in fast)]
 
 
-def _matrix(robot: lw.Mechanism, method: str) -> ArrayEvaluator:
+def _matrix(robot: lw.Mechanism, method: str) -> BaseEvaluator:
     matrix = Delassus(robot, cast(Any, method), threads=1).matrix
-    assert isinstance(matrix, ArrayEvaluator)
+    assert isinstance(matrix, BaseEvaluator)
     return matrix
 
 

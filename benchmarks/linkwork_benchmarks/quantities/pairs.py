@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 import linkwork as lw
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork_benchmarks.peers import pinocchio_model
 from linkwork_benchmarks.robots import Floats, load
 
@@ -62,7 +62,7 @@ class Pair(NamedTuple):
 
     inputs: str
     """A letter for each: q, v, u (torques or accelerations), p (another configuration), t (a part), x (a point)."""
-    ours: Callable[[Twin], ArrayEvaluator]
+    ours: Callable[[Twin], BaseEvaluator]
     theirs: Callable[[Twin], Callable[..., Any]]
     """A function of ``model, data`` and the inputs."""
     words: str
@@ -73,8 +73,8 @@ class Pair(NamedTuple):
     """What of our results is compared with it."""
 
 
-def _evaluator(quantity: str, *frames: str, reference: str = "local") -> Callable[[Twin], ArrayEvaluator]:
-    def made(twin: Twin) -> ArrayEvaluator:
+def _evaluator(quantity: str, *frames: str, reference: str = "local") -> Callable[[Twin], BaseEvaluator]:
+    def made(twin: Twin) -> BaseEvaluator:
         names = [twin.robot.joints[-1].child] if frames == ("last",) else list(frames)
         names = [joint.child for joint in twin.robot.joints] if frames == ("all",) else names
         return lw.Evaluator(twin.robot, cast(Any, quantity), names, cast(Any, reference), threads=1)
@@ -86,7 +86,7 @@ def _inverse(twin: Twin) -> Any:
     return lw.InverseDynamics(twin.robot, "rnea", passive=False, threads=1)  # as Pinocchio's
 
 
-def _of_subtree(quantity: str) -> Callable[[Twin], ArrayEvaluator]:
+def _of_subtree(quantity: str) -> Callable[[Twin], BaseEvaluator]:
     return lambda twin: lw.Evaluator(twin.subtree, cast(Any, quantity), threads=1)
 
 

@@ -30,7 +30,7 @@ from linkwork.model.model import Model
 from linkwork.model.placement import as_placement
 from linkwork.plans.assembly import assembly_tree
 from linkwork.plans.loops import loops_of
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 from linkwork.quantities.functions import constraint_error
 from linkwork.quantities.scales import joint_units, typical_row_units
 
@@ -166,7 +166,7 @@ class Problem:
         settings = self._settings.get(search[:2])
         if settings is None:
             settings = self._settings[search[:2]] = self.settings(search.checked())
-        made = descent_of(self.robot)._new_results(q, *self.arrays, settings)
+        made = descent_of(self.robot).execution.results(q, *self.arrays, settings)
         if made is not None and made[1][GAP] <= self.enough(search, settings):
             result: Floats = made[0]
             return result

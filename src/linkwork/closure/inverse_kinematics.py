@@ -27,7 +27,7 @@ from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.inverse_kinematics import ORIENTATION, task_tree
 from linkwork.plans.tree import Tree
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 
 Integers = npt.NDArray[np.int64]

@@ -33,7 +33,7 @@ from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
 from linkwork.model.model import Model
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Sphere
 from linkwork.plans.contacts import GIVEN, contact_tree, planned_pair, shape_kind
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 
 MeshKind = Literal["auto", "hull", "triangles"]
 """What a mesh is in contacts."""

@@ -20,7 +20,7 @@ from linkwork.model.named import Named
 from linkwork.model.notebook import shape_table
 from linkwork.plans.contacts import contact_slots, contact_tree
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.transition import ArrayEvaluator
 
 
 class ContactPoints:
