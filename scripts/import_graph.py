@@ -160,6 +160,17 @@ class ImportGraph:
         pairs = [(e.source, e.target) for e in self.edges if types or e.kind != "types"]
         return cycles(tuple(self.modules), [(a, b) for a, b in pairs if not a.startswith(f"{b}.")])
 
+    def folder_cycles(self, package: str) -> list[tuple[str, ...]]:
+        """The same of the folders, and of the modules that are in none, of one package."""
+
+        def folder(module: str) -> str:
+            return ".".join(module.split(".")[:3])
+
+        edges = (e for e in self.edges if e.kind != "types" and self.package(e.source) == self.package(e.target))
+        pairs = {(folder(e.source), folder(e.target)) for e in edges if self.package(e.source) == package}
+        pairs = {(a, b) for a, b in pairs if a != b and not a.startswith(f"{b}.")}
+        return cycles(sorted({name for pair in pairs for name in pair}), pairs)
+
     def long_files(self, most: int) -> dict[str, int]:
         """Modules with more lines than this, and how many they have."""
         return {name: lines for name in self.modules if (lines := self.lines(name)) > most}

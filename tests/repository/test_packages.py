@@ -42,6 +42,10 @@ def test_modules_have_no_cycle() -> None:
     assert [cycle for cycle in GRAPH.module_cycles() if GRAPH.package(cycle[0]) not in REWRITTEN] == []
 
 
+def test_folders_of_kernels_have_no_cycle() -> None:
+    assert GRAPH.folder_cycles("kernels") == []
+
+
 def test_files_are_short() -> None:
     long = GRAPH.long_files(MOST_LINES)
     assert {name: lines for name, lines in long.items() if GRAPH.package(name) not in REWRITTEN} == {}
@@ -188,6 +192,8 @@ def test_what_is_of_another_package_is_no_edge(tmp_path: Path) -> None:
     assert not graph.edges
 
 
+RIGHT_C = "from small.high.right import c\n"
+LEFT_B = "from small.high.left import b\n"
 LAZY_BACK = "def f():\n    from small.high import two\n"
 BY_NAME_BACK = "from importlib import import_module\ndef f():\n    return import_module('small.high.two')\n"
 BY_ATTRIBUTE_BACK = "import small\ndef f():\n    return small.high.two.y\n"
@@ -207,6 +213,12 @@ def test_a_cycle_of_modules_in_one_package_is_found(back: str, tmp_path: Path) -
     graph = package(tmp_path, high__one=back, high__two="from small.high import one")
     assert graph.module_cycles() == [("small.high.one", "small.high.two")]
     assert not graph.package_cycles()
+
+
+def test_a_cycle_of_folders_is_found_where_modules_have_none(tmp_path: Path) -> None:
+    graph = package(tmp_path, high__left__a=RIGHT_C, high__left__b="", high__right__c="", high__right__d=LEFT_B)
+    assert graph.module_cycles() == []
+    assert graph.folder_cycles("high") == [("small.high.left", "small.high.right")]
 
 
 def test_a_cycle_for_types_is_told_apart(tmp_path: Path) -> None:

@@ -10,21 +10,19 @@ Columns are handled four at a time: what they need stays in the first-level cach
 
 | symbol | meaning                                                                                   |
 |--------|-------------------------------------------------------------------------------------------|
-| L, D   | factor of the mass matrix, rows by depth (`plans.aba_derivatives`), and ``1 / D``         |
-| Linv   | ``L^-1``, rows by depth, the unit diagonal included; LinvD: ``L^-1 D^-1``                   |
 | Bq, Bv | ``dtau_dq``, ``dtau_dv``                                                                  |
 | Yq, Yv | ``L^-T dtau_dq``, ``L^-T dtau_dv``, four columns                                          |
-| Ya     | ``L^-T``, four columns                                                                    |
 | X      | four numbers of a row of each result                                                      |
 
-Symbols of motion and inertia: `common_frame`, `rnea_derivatives`. Cost: O(n d^2 + n^2 c), with d the depth of the tree
-and c <= d the mean number of ancestors that two joints share; the results are 3 n^2 numbers.
+Symbols of motion and inertia: `common_frame`, `inertia_columns`; of the factor: `mass_factor`. Cost:
+O(n d^2 + n^2 c), with d the depth of the tree and c <= d the mean number of ancestors that two joints share; the
+results are 3 n^2 numbers.
 """
 
 from __future__ import annotations
 
-from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.derivatives.rnea import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.derivatives.rnea import torque_derivatives
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.panels import (
     ZERO,
@@ -32,7 +30,6 @@ from linkwork.kernels.panels import (
     line,
     minus_scaled,
     plus_scaled,
-    scaled,
     set_entries,
     set_line,
 )
@@ -48,91 +45,19 @@ from linkwork.kernels.tree.common_frame import (
     motion_columns,
     net_forces,
 )
+from linkwork.kernels.tree.inertia_columns import TORQUE_COLUMNS, inertial_columns, spatial_dot
+from linkwork.kernels.tree.mass_factor import (
+    COLUMNS,
+    FACTOR,
+    factorize_by_depth,
+    inverse_line,
+    invert_factor,
+    mass_matrix_by_depth,
+    set_inverse_factor_line,
+    solve_by_depth,
+)
 from linkwork.kernels.tree.rnea import WRENCHES
 from linkwork.plans.aba_derivatives import LINE, PATH_TREE
-
-FACTOR: dict[str, Shape] = {
-    "L": ("nv", "ndepth"),
-    "D": ("nv",),
-    "Linv": ("nv", "ndepth"),
-    "LinvD": ("nv", "ndepth"),
-    "qdd0": ("nv",),
-}
-COLUMNS: dict[str, Shape] = {
-    "Bq": ("nv", "ncolumns"),
-    "Bv": ("nv", "ncolumns"),
-    "Yq": ("nv", LINE),
-    "Yv": ("nv", LINE),
-    "Ya": ("nv", LINE),
-    "X": (3, LINE),
-}
-
-
-# The factor ------------------------------------------------------------------------------------------
-
-
-@kernel
-def mass_matrix_by_depth(tree: Array, w: Array) -> None:
-    """Rows of ``M`` up to the diagonal, in ``L``, after `inertial_columns`."""
-    for k in range(tree.nv):
-        for t in range(tree.depth[k] + 1):
-            w.L[k, t] = spatial_dot(w.S[tree.path[k, t]], w.Ta[k])
-        for t in range(tree.depth[k] + 1, tree.ndepth):
-            w.L[k, t] = 0.0
-        w.L[k, tree.depth[k]] += tree.armature[k]
-
-
-@kernel
-def factorize_by_depth(tree: Array, w: Array) -> None:
-    """``M = L' D L`` in place, leaves first; ``D`` is the inverse of the book's.
-
-    A row is divided at the end: a number that was just written is slow to read back as a part of a line.
-    """
-    for k in range(tree.nv - 1, -1, -1):
-        d = tree.depth[k]
-        inverse = 1.0 / w.L[k, d]
-        w.D[k] = inverse
-        for s in range(d - 1, -1, -1):
-            i = tree.path[k, s]
-            x = w.L[k, s] * inverse
-            for t in range(0, s + 1, LINE):
-                set_entries(minus_scaled(entries(w.L[i], t), x, entries(w.L[k], t)), w.L[i], t)
-        for t in range(0, d + 1, LINE):
-            set_entries(scaled(inverse, entries(w.L[k], t)), w.L[k], t)
-
-
-@kernel
-def invert_factor(tree: Array, w: Array) -> None:
-    """``L^-1`` and ``L^-1 D^-1``, roots first."""
-    for k in range(tree.nv):
-        d = tree.depth[k]
-        path = tree.path[k]
-        for t in range(0, d, LINE):
-            x = scaled(-w.L[k, d - 1], entries(w.Linv[path[d - 1]], t))
-            for s in range(d - 2, t - 1, -1):
-                x = minus_scaled(x, w.L[k, s], entries(w.Linv[path[s]], t))
-            set_entries(x, w.Linv[k], t)
-        for t in range((d + LINE - 1) // LINE * LINE, tree.ndepth, LINE):
-            set_entries(ZERO, w.Linv[k], t)
-        w.Linv[k, d] = 1.0
-        for t in range(0, tree.ndepth, LINE):
-            set_entries(ZERO, w.LinvD[k], t)
-        for t in range(d + 1):
-            w.LinvD[k, t] = w.Linv[k, t] * w.D[tree.path[k, t]]
-
-
-@kernel
-def solve_by_depth(tree: Array, w: Array, x: Array) -> None:
-    """``x = M^-1 x`` with the factor."""
-    for k in range(tree.nv - 1, -1, -1):
-        for t in range(tree.depth[k]):
-            x[tree.path[k, t]] -= w.L[k, t] * x[k]
-    for k in range(tree.nv):
-        y = x[k] * w.D[k]
-        for t in range(tree.depth[k]):
-            y = y - w.L[k, t] * x[tree.path[k, t]]
-        x[k] = y
-
 
 # Accelerations ---------------------------------------------------------------------------------------
 
@@ -183,18 +108,6 @@ def half_solve_line(tree: Array, w: Array, l: int) -> None:
 
 
 @kernel
-def set_inverse_factor_line(tree: Array, w: Array, l: int) -> None:
-    """``Ya = L^-T`` in the columns of line ``l``."""
-    for i in range(tree.nv):
-        set_line(ZERO, w.Ya, i)
-    for c in range(LINE):
-        k = LINE * l + c
-        if k < tree.nv:
-            for t in range(tree.depth[k] + 1):
-                w.Ya[tree.path[k, t], c] = w.Linv[k, t]
-
-
-@kernel
 def store_line(n: int, X: Array, row: int, l: int, out: Array) -> None:
     """Columns of line ``l`` of a row of the result, which has ``n`` of them."""
     if LINE * l + LINE <= n:
@@ -221,26 +134,6 @@ def solve_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array
     set_line(v, w.X, 1)
     store_line(tree.nv, w.X, 0, l, da_dq[k])
     store_line(tree.nv, w.X, 1, l, da_dv[k])
-
-
-@kernel
-def inverse_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
-    """Row ``k`` of ``M^-1 = L^-1 D^-1 L^-T``, in the columns of line ``l``, and the same in column ``k``."""
-    path = tree.path[k]
-    x = w.LinvD[k]
-    sums = ZERO
-    for t in range(0, tree.common[k, l], 2):
-        sums = plus_scaled(plus_scaled(sums, x[t], line(w.Ya, path[t])), x[t + 1], line(w.Ya, path[t + 1]))
-    first = LINE * l
-    if first + LINE <= k:
-        set_entries(sums, da_dtau[k], first)
-        for c in range(LINE):
-            da_dtau[first + c, k] = sums[c]
-    else:
-        for c in range(LINE):
-            if first + c <= k:
-                da_dtau[k, first + c] = sums[c]
-                da_dtau[first + c, k] = sums[c]
 
 
 @kernel

@@ -39,7 +39,6 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.derivatives.aba import store_line
-from linkwork.kernels.derivatives.rnea import moment_dot, spatial_dot
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.panels import ZERO, Four, line, minus_scaled, plus, plus_scaled, scaled, set_line
 from linkwork.kernels.scalar import Array, Scalar, kernel
@@ -61,6 +60,7 @@ from linkwork.kernels.tree.common_frame import (
     motion_columns,
     net_forces,
 )
+from linkwork.kernels.tree.inertia_columns import moment_dot, spatial_dot
 from linkwork.kernels.tree.rnea import WRENCHES
 from linkwork.plans.aba_derivatives import LINE
 from linkwork.plans.articulated_derivatives import ARTICULATED_TREE, BEFORE, INSIDE, MIXED

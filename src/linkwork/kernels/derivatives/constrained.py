@@ -31,15 +31,7 @@ Cost: O(n d² + n² c + m n d + m² n + m³), with m rows; the results are (n + 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.derivatives.aba import (
-    COLUMNS,
-    FACTOR,
-    clear_related,
-    factorize_by_depth,
-    half_solve_line,
-    invert_factor,
-    mass_matrix_by_depth,
-)
+from linkwork.kernels.derivatives.aba import clear_related, half_solve_line
 from linkwork.kernels.derivatives.constrained_columns import (
     AppliedFactor,
     DerivativeProblem,
@@ -50,7 +42,7 @@ from linkwork.kernels.derivatives.constrained_columns import (
 )
 from linkwork.kernels.derivatives.constraint_forces import wrench_derivatives
 from linkwork.kernels.derivatives.couplings import coupling_force_derivatives
-from linkwork.kernels.derivatives.rnea import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
+from linkwork.kernels.derivatives.rnea import torque_derivatives
 from linkwork.kernels.derivatives.tendon_couplings import tendon_force_derivatives
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.panels import ZERO, Four, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
@@ -64,6 +56,8 @@ from linkwork.kernels.tree.common_frame import (
     motion_columns,
     net_forces,
 )
+from linkwork.kernels.tree.inertia_columns import TORQUE_COLUMNS, inertial_columns, spatial_dot
+from linkwork.kernels.tree.mass_factor import COLUMNS, FACTOR, factorize_by_depth, invert_factor, mass_matrix_by_depth
 from linkwork.plans.aba_derivatives import LINE
 from linkwork.plans.constraint_derivatives import DERIVATIVE_TREE
 

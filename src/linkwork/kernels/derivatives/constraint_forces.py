@@ -28,7 +28,6 @@ from collections.abc import Callable
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained.rows import orientation_vector
 from linkwork.kernels.derivatives.pairs import along, tilt_error
-from linkwork.kernels.derivatives.rnea import spatial_dot
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 from linkwork.kernels.spatial import (
@@ -46,6 +45,7 @@ from linkwork.kernels.spatial import (
     sub,
     subtract_scaled,
 )
+from linkwork.kernels.tree.inertia_columns import spatial_dot
 from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, MEET, NO_TURN, ON_LINE, ON_PLANE, ROD
 
 FORCE_PARTIALS: dict[str, Shape] = {"y1": (6,), "y2": (6,), "y12": (6,)}

@@ -35,7 +35,6 @@ from linkwork.kernels.derivatives.pairs import (
     point_velocity,
     point_velocity_partial,
 )
-from linkwork.kernels.derivatives.rnea import spatial_dot
 from linkwork.kernels.derivatives.tendon_couplings import (
     TENDON_PARTIALS,
     add_joint_accelerations,
@@ -65,6 +64,7 @@ from linkwork.kernels.tree.common_frame import (
     motion_columns,
     world_acceleration,
 )
+from linkwork.kernels.tree.inertia_columns import spatial_dot
 from linkwork.plans.constraint_derivatives import DERIVATIVE_TREE
 
 ROW_PARTIALS: dict[str, Shape] = COMMON_MOTION | PAIR_PARTIALS | JETS | TENDON_PARTIALS

@@ -27,7 +27,6 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.derivatives.constraint_forces import apply_constraint_wrenches, wrench_derivatives
 from linkwork.kernels.derivatives.constraints import row_derivatives, velocity_partials
 from linkwork.kernels.derivatives.couplings import coupling_force_derivatives
-from linkwork.kernels.derivatives.rnea import spatial_dot
 from linkwork.kernels.derivatives.tendon_couplings import tendon_force_derivatives
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.panels import ZERO, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
@@ -36,6 +35,7 @@ from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, s
 from linkwork.kernels.thresholds import CLEARLY_INDEPENDENT, DISABLED
 from linkwork.kernels.tree.aba import solve_ldl
 from linkwork.kernels.tree.common_frame import ONE_FRAME, acceleration_columns, composite_forces
+from linkwork.kernels.tree.inertia_columns import spatial_dot
 from linkwork.plans.aba_derivatives import LINE
 
 DEPENDENT_ROWS: dict[str, Shape] = {

@@ -21,10 +21,10 @@ States: `plans.articulated_derivatives`. Other symbols: `common_frame`. Cost: O(
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.derivatives.rnea import spatial_dot
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.tree.common_frame import acceleration_columns, net_forces
+from linkwork.kernels.tree.inertia_columns import spatial_dot
 
 ARTICULATED: dict[str, Shape] = {
     "H": ("n", 6, 6),

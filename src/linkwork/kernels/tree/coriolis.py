@@ -2,7 +2,7 @@
 """The Coriolis matrix of a tree, of all that give the same forces the one for which ``dM/dt - 2 C`` is skew.
 
 Echeandia and Wensing, Numerical methods to compute the Coriolis matrix and Christoffel symbols for rigid-body systems,
-2021, Algorithm 1, in the common frame (`common_frame`, `rnea_derivatives`): with joint i at or before joint j::
+2021, Algorithm 1, in the common frame (`common_frame`, `inertia_columns`): with joint i at or before joint j::
 
     C_ij = S_i' (I Sd_j + 1/2 B S_j)        C_ji = S_j' (I Sd_i + 1/2 B S_i)
 
@@ -12,16 +12,6 @@ Echeandia and Wensing, Numerical methods to compute the Coriolis matrix and Chri
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.derivatives.rnea import (
-    TORQUE_COLUMNS,
-    add_velocity_product,
-    clear,
-    inertia_product,
-    inertial_columns,
-    moment_dot,
-    spatial_dot,
-    transposed_velocity_product,
-)
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import angular, scale, set_vector
@@ -32,6 +22,16 @@ from linkwork.kernels.tree.common_frame import (
     body_inertias,
     composite_inertias,
     motion_columns,
+)
+from linkwork.kernels.tree.inertia_columns import (
+    TORQUE_COLUMNS,
+    add_velocity_product,
+    clear,
+    inertia_product,
+    inertial_columns,
+    moment_dot,
+    spatial_dot,
+    transposed_velocity_product,
 )
 
 

@@ -7,14 +7,17 @@ common: few in robots with limbs, where sweeps of articulated inertias (Carpenti
 space inertia matrix, 2018) take as long for a pair of joints of different limbs as for any other. The mass matrix is
 that of `crba`, in body coordinates: in a common frame, light links far from the root would lose digits.
 
-Symbols: `aba_derivatives` of the factor; X is ``M``, then ``M^-1``. Cost: O(n d^2 + n^2 c), with d the depth of the
+Symbols: `mass_factor`; X is ``M``, then ``M^-1``. Cost: O(n d^2 + n^2 c), with d the depth of the
 tree and c <= d the mean number of ancestors that two joints share.
 """
 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.derivatives.aba import (
+from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.tree.crba import COMPOSITE, crba
+from linkwork.kernels.tree.kinematics import POSE
+from linkwork.kernels.tree.mass_factor import (
     COLUMNS,
     FACTOR,
     factorize_by_depth,
@@ -22,9 +25,6 @@ from linkwork.kernels.derivatives.aba import (
     invert_factor,
     set_inverse_factor_line,
 )
-from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.tree.crba import COMPOSITE, crba
-from linkwork.kernels.tree.kinematics import POSE
 from linkwork.plans.aba_derivatives import LINE, PATH_TREE
 
 

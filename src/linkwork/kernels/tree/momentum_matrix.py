@@ -23,7 +23,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.derivatives.rnea import inertia_product
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 from linkwork.kernels.spatial import (
@@ -52,6 +51,7 @@ from linkwork.kernels.tree.common_frame import (
 )
 from linkwork.kernels.tree.common_frame import composite_inertias as common_composite_inertias
 from linkwork.kernels.tree.crba import COMPOSITE, composite_inertias, kronecker
+from linkwork.kernels.tree.inertia_columns import inertia_product
 from linkwork.kernels.tree.kinematics import POSE, WORLD_POSE, joint_transforms, world_transforms
 from linkwork.model.joints import HELICAL
 from linkwork.plans.tree import LOCAL, WORLD_ORIGIN
