@@ -48,7 +48,7 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.ltl import ltl_tree
-from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.arguments import Array, frame_names, state_not_finite
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.computation import Computation
 from linkwork.quantities.differentiable import Differentiated
@@ -215,7 +215,7 @@ class ForwardDynamics(BaseEvaluator):
 
     @property
     def fallback(self) -> Self | None:
-        """The same by the plan `Method.fallback`, in native code where this is compiled; None where that is this one."""
+        """The same by the plan `Method.fallback`, in native code where this is compiled; None where plans are equal."""
         return self.keep("fallback", self._fallback)
 
     def _fallback(self) -> Self | None:
@@ -354,7 +354,7 @@ class ForwardDynamics(BaseEvaluator):
             if not self.hard:
                 raise
             if self.fallback is None:
-                raise singular_rows(self.robot, self.method, self.state_not_finite(inputs)) from None
+                raise singular_rows(self.robot, self.method, state_not_finite(self.runner, inputs)) from None
             return self.fallback(q, v, tau, out=out, **named, **parameters)
         by = self.kept.get("by") or self._first_solution(q, v, result)
         if self.hard and not self._rows_suffice(by, result):

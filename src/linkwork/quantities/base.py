@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, Signature, signature
+from inspect import Signature, signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -19,20 +19,27 @@ import numpy.typing as npt
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
-from linkwork.compilers.trace import derived_programs as programs
-from linkwork.compilers.trace.derived_programs import TangentSpace
-from linkwork.compilers.trace.tracing import GPU_OPERATIONS, MAX_OPERATIONS, Trace
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.conversions import converted
-from linkwork.errors import InputError, NotFinite
-from linkwork.inputs import BackendName, DeviceCode, DeviceName, Lanes, Precision, among, plural, were_given
+from linkwork.errors import InputError
+from linkwork.inputs import BackendName, DeviceCode, DeviceName, Lanes, Precision, among, were_given
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.quantities.arguments import Array, bound_call, checked_dtype, checked_lanes, frame_names, thread_count
+from linkwork.quantities.arguments import (
+    Array,
+    bound_call,
+    chosen_backend,
+    frame_names,
+    listed_outputs,
+    thread_count,
+    verified,
+)
 from linkwork.quantities.counts import OperationCount
-from linkwork.quantities.differentiable import HELD, Differentiated
+from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.execution import LOCK, Execution, once
-from linkwork.quantities.leaves import check_dynamics
+from linkwork.quantities.leaves import DYNAMICS, check_dynamics
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+from linkwork.quantities.signatures import CallSignature, signature_of
 
 if TYPE_CHECKING:
     from linkwork.quantities.computation import Computation
@@ -41,23 +48,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-DYNAMICS = frozenset(
-    {"forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics", "inverse_dynamics_derivatives", "impact"}
-    | {"inverse_mass_product", "inverse_mass_matrix", "bias_forces", "coriolis_matrix", "gravity_forces", "energy"}
-    | {"centroidal_momentum", "centroidal_momentum_matrix", "centroidal_momentum_matrix_rate", "terms", "regressor"}
-    | {"kkt", "delassus", "damped_inverse", "delassus_matrix", "inverse_matrix", "contact_step"}
-)
-"""Quantities that a robot without inertias does not have. The mass matrix, with zeros, is what scales are made of."""
-
-
-class _CallSignature:
-    """The signature of an evaluator that is called, for `inspect.signature`; the class itself has that of `__init__`."""
-
-    def __get__(self, evaluator: BaseEvaluator | None, owner: type) -> Signature:
-        if evaluator is None:
-            raise AttributeError("__signature__")
-        return evaluator.call_signature()
 
 
 class BaseEvaluator:
@@ -94,7 +84,7 @@ class BaseEvaluator:
         "__weakref__": "",
     }
     __call__: Callable[..., Any]
-    __signature__ = _CallSignature()
+    __signature__ = CallSignature()
 
     jvp: Product
     """Products with the Jacobian, ``J d``: inputs, then a direction of each."""
@@ -231,10 +221,10 @@ class BaseEvaluator:
 
         | backend         | what runs                                                                                |
         |-----------------|------------------------------------------------------------------------------------------|
-        | ``specialized`` | a straight-line program for this robot; compiling takes seconds once, kept on disk          |
-        | ``native``      | machine code that reads the plan of any robot: what evaluators start with                  |
-        | ``plain``       | the kernel in Python: slow, for debugging                                                  |
-        | ``cuda``        | straight-line or native code on a GPU of NVIDIA; machine code is made at the first call     |
+        | ``specialized`` | a straight-line program for this robot; compiling takes seconds, once: kept on disk      |
+        | ``native``      | machine code that reads the plan of any robot: what evaluators start with                |
+        | ``plain``       | the kernel in Python: slow, for debugging                                                |
+        | ``cuda``        | straight-line or native code on a GPU of NVIDIA, made at the first call                  |
 
         An evaluator starts with native code in ``float64``; where all arguments are ``float32`` arrays it computes in
         ``float32``, and so are its results. What is compiled computes with numbers of one type.
@@ -257,18 +247,9 @@ class BaseEvaluator:
                 By default the first, and the second where that would have more than ``max_operations``. Products
                 (`jvp`, `vjp`) are specialized always.
         """
-        own = self.execution.backend.threads if threads is None else thread_count(threads)
-        most = max_operations or (GPU_OPERATIONS if backend == "cuda" else MAX_OPERATIONS)
-        if backend not in ("specialized", "native", "plain", "cuda"):
-            raise InputError(f"backend is {backend!r}, needs 'specialized', 'native', 'plain' or 'cuda'")
-        if backend != "cuda" and (outputs is not None or code is not None):
-            raise InputError(f"outputs and code are for backend 'cuda', not for '{backend}'")
-        if code not in (None, "specialized", "native"):
-            raise InputError(f"code is {code!r}, needs 'specialized' or 'native'")
+        own = self.execution.backend.threads if threads is None else threads
         wanted = None if outputs is None else self._output_names([outputs] if isinstance(outputs, str) else outputs)
-        chosen = Backend(backend, checked_dtype(dtype), checked_lanes(lanes), own, most, wanted, code)
-        if backend == "plain":
-            chosen = Backend("plain")
+        chosen = chosen_backend(backend, dtype, lanes, own, max_operations, wanted, code)
         self._check_backend(chosen)
         other = self.on(chosen)
         if other.backend == "specialized":
@@ -433,21 +414,7 @@ class BaseEvaluator:
         Args:
             out: The array of the main output, a tuple of all outputs, or None.
         """
-        outputs = self.program.algorithm.outputs
-        if out is None:
-            return [None] * len(outputs)
-        if len(outputs) == 1:
-            return [out]
-        if isinstance(out, np.ndarray):
-            return [out, *[None] * (len(outputs) - 1)]
-        if not isinstance(out, tuple | list) or len(out) != len(outputs):
-            names = list(outputs)
-            each = ", ".join(f"{name} {shape}" for name, shape in zip(names, self.runner.outputs, strict=True))
-            found = plural(len(out), "array") if isinstance(out, tuple | list) else type(out).__name__
-            raise InputError(
-                f"{self.quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {found}"
-            )
-        return list(out)
+        return listed_outputs(self.runner, self.quantity, out)
 
     # Calls ---------------------------------------------------------------------------------------
 
@@ -456,14 +423,7 @@ class BaseEvaluator:
         method = type(self).__call__
         if method is not BaseEvaluator.__call__:
             return signature(method.__get__(self))
-        held = self.execution.held
-        arguments = [
-            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None if name in held else Parameter.empty)
-            for name in self.given_names
-        ]
-        arguments += [Parameter("out", Parameter.KEYWORD_ONLY, default=None)]
-        arguments += [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in self.parameters]
-        return Signature(arguments)
+        return signature_of(self.given_names, self.execution.held, self.parameters)
 
     def evaluate(
         self, *inputs: npt.ArrayLike | None, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
@@ -519,21 +479,7 @@ class BaseEvaluator:
             lead = outputs[0].shape[: max(0, outputs[0].ndim - len(runner.outputs[0]))]
             outputs[1:] = [np.empty((*lead, *shape), self.dtype) for shape in runner.outputs[1:]]
         arrays = [*self.input_arrays(inputs, parameters=parameters, once=True), *outputs]
-        step = bound_call(runner, arrays)
-        verify = self._verification(alone)
-        if verify is None:
-            return step
-
-        def verified_step() -> None:
-            try:
-                step()
-            except NotFinite:
-                if not verify(arrays):  # may know why
-                    raise
-            else:
-                verify(arrays)
-
-        return verified_step
+        return verified(bound_call(runner, arrays), arrays, self._verification(alone))
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
         """What raises an error where inputs and outputs of a bound call show that the results mean nothing, if any.
@@ -543,34 +489,13 @@ class BaseEvaluator:
         """
         return None
 
-    def state_not_finite(self, inputs: Sequence[npt.ArrayLike]) -> str:
-        """Words for the first state of a batch whose results are not finite; nothing for one state alone.
-
-        Args:
-            inputs: All inputs of the program.
-        """
-        runner = self.runner
-        arrays = [np.asarray(x, dtype=np.float64) for x in inputs]
-        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, s in zip(arrays, runner.inputs, strict=True)))
-        full = [np.broadcast_to(x, (*lead, *shape)) for x, shape in zip(arrays, runner.inputs, strict=True)]
-        for k in np.ndindex(*lead) if lead else ():
-            try:
-                runner.evaluate([x[k] for x in full], [None] * len(runner.outputs))
-            except NotFinite:
-                return f" in state {k}"
-        return ""
-
     # Derivatives ---------------------------------------------------------------------------------
 
     @property
     def differentiated(self) -> Differentiated:
         """What this evaluator is differentiated by, and what of it."""
-        algorithm = self.program.algorithm
-        optional = [name for name in algorithm.inputs if name == "wrenches" and self.frames]
-        optional += self.parameters
-        given = [name for name in algorithm.inputs if name not in (*HELD, "wrenches", *self.parameters)]
-        results = {name: (name, slice(None)) for name in algorithm.outputs}
-        return Differentiated(tuple(given), tuple(optional), results)
+        optional = ("wrenches",) if self.frames and "wrenches" in self.program.algorithm.inputs else ()
+        return Differentiated.of_algorithm(self.program.algorithm, (*optional, *self.parameters))
 
     @property
     def differentiated_program(self) -> Program:
@@ -585,10 +510,7 @@ class BaseEvaluator:
             by: Names of the inputs to differentiate by.
             limit: The most operations; `ProgramTooLarge` where there are more.
         """
-        source, known = self.differentiated_program, self.differentiated
-        sweep = {"jvp": programs.jvp, "vjp": programs.vjp, "hvp": programs.hvp}[kind]
-        space = TangentSpace(source.tree, known.curved, known.curved_results)
-        return sweep(source.trace(limit), known.results, by, space, limit)
+        return self.differentiated.swept(self.differentiated_program, kind, by, limit)
 
     @property
     def product_inputs(self) -> Sequence[str] | None:

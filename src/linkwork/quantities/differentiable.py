@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwork.compilers.trace.derived_programs import Parts
+from linkwork.compilers.program import Program
+from linkwork.compilers.trace import derived_programs as programs
+from linkwork.compilers.trace.derived_programs import Parts, TangentSpace
+from linkwork.compilers.trace.tracing import Trace
+from linkwork.kernels.algorithm import Algorithm
 
 HELD = ("settings", "regularization", "multipliers", "tolerance")
 """Inputs that no evaluator is differentiated by: settings, and where iterations start."""
@@ -25,6 +30,30 @@ class Differentiated:
     """Inputs that are configurations."""
     curved_results: tuple[str, ...] = ()
     """Output arrays that are configurations."""
+
+    @classmethod
+    def of_algorithm(cls, algorithm: Algorithm, optional: tuple[str, ...]) -> Differentiated:
+        """All inputs of an algorithm but settings, and all outputs.
+
+        Args:
+            algorithm: Of an evaluator.
+            optional: Inputs that a call may leave out.
+        """
+        given = tuple(name for name in algorithm.inputs if name not in (*HELD, "wrenches", *optional))
+        return cls(given, optional, {name: (name, slice(None)) for name in algorithm.outputs})
+
+    def swept(self, source: Program, kind: str, by: Sequence[str], limit: int) -> Trace:
+        """The straight-line program of a product by a sweep over a program.
+
+        Args:
+            source: The program that is differentiated.
+            kind: ``"jvp"``, ``"vjp"`` or ``"hvp"``.
+            by: Names of the inputs to differentiate by.
+            limit: The most operations; `ProgramTooLarge` where there are more.
+        """
+        sweep = {"jvp": programs.jvp, "vjp": programs.vjp, "hvp": programs.hvp}[kind]
+        space = TangentSpace(source.tree, self.curved, self.curved_results)
+        return sweep(source.trace(limit), self.results, by, space, limit)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -23,6 +23,15 @@ LIGHTEST = float(np.finfo(np.float64).eps)
 """A body that has mass, and less than this part of the heaviest one, is no body beside it; rotors may have none."""
 
 
+DYNAMICS = frozenset(
+    {"forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics", "inverse_dynamics_derivatives", "impact"}
+    | {"inverse_mass_product", "inverse_mass_matrix", "bias_forces", "coriolis_matrix", "gravity_forces", "energy"}
+    | {"centroidal_momentum", "centroidal_momentum_matrix", "centroidal_momentum_matrix_rate", "terms", "regressor"}
+    | {"kkt", "delassus", "damped_inverse", "delassus_matrix", "inverse_matrix", "contact_step"}
+)
+"""Quantities that a robot without inertias does not have. The mass matrix, with zeros, is what scales are made of."""
+
+
 def check_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia], massless: bool = False) -> None:
     """Raise `ModelError` for a leaf that its joint moves without moving any mass: its acceleration is undetermined.
 
