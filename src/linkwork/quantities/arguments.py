@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,26 @@ def listed_outputs(runner: Runner, quantity: str, out: Array | Sequence[Array] |
             f"{quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {given}"
         )
     return list(out)
+
+
+def with_further_outputs(runner: Runner, first: Array) -> list[Array]:
+    """An array for the first output of a program, and new ones for the others.
+
+    Args:
+        runner: What runs the program.
+        first: The array, with the batch axes that all have.
+    """
+    lead = first.shape[: max(0, first.ndim - len(runner.outputs[0]))]
+    return [first, *(np.empty((*lead, *shape), runner.dtype) for shape in runner.outputs[1:])]
+
+
+def present(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays by name, without those that are None.
+
+    Args:
+        arrays: By name.
+    """
+    return {name: x for name, x in arrays.items() if x is not None}
 
 
 def chosen_backend(

@@ -10,6 +10,8 @@ from linkwork.compilers.program import Program
 from linkwork.compilers.trace import derived_programs as programs
 from linkwork.compilers.trace.derived_programs import Parts, TangentSpace
 from linkwork.compilers.trace.tracing import Trace
+from linkwork.errors import InputError
+from linkwork.inputs import among
 from linkwork.kernels.algorithm import Algorithm
 
 HELD = ("settings", "regularization", "multipliers", "tolerance")
@@ -54,6 +56,22 @@ class Differentiated:
         sweep = {"jvp": programs.jvp, "vjp": programs.vjp, "hvp": programs.hvp}[kind]
         space = TangentSpace(source.tree, self.curved, self.curved_results)
         return sweep(source.trace(limit), self.results, by, space, limit)
+
+    def outputs(self, algorithm: Algorithm, quantity: str, results: Sequence[str]) -> tuple[str, ...]:
+        """Names of output arrays of an algorithm that have these results.
+
+        Args:
+            algorithm: Of the evaluator.
+            quantity: What it computes, for messages.
+            results: Names of results, or of output arrays.
+        """
+        known = {name: name for name in algorithm.outputs} | {
+            name: output for name, (output, _) in self.results.items()
+        }
+        for name in results:
+            if name not in known:
+                raise InputError(f"{quantity} has no result '{name}'{among(name, known)}")
+        return tuple(dict.fromkeys(known[name] for name in results))
 
     @property
     def inputs(self) -> tuple[str, ...]:

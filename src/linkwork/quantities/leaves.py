@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from linkwork.compilers.program import Program
 from linkwork.errors import ModelError, SingularMassMatrix
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
@@ -151,3 +152,16 @@ def _least_inertia(type: Joint, inertia: Inertia, size: float) -> float:
         zero = max(1e-14 * abs(float(np.trace(about_origin))), ROUND_OFF * scale)
         moved.append(part if abs(part) > zero else 0.0)
     return min(moved)
+
+
+def planned(robot: Model, quantity: str, program: Callable[[], Program]) -> Program:
+    """The program of a quantity; an error where it needs inertias that the robot does not have.
+
+    Args:
+        robot: The mechanism.
+        quantity: Name of what is computed.
+        program: Makes the program.
+    """
+    if quantity in DYNAMICS:
+        check_dynamics(robot)
+    return program()

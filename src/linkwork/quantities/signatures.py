@@ -3,37 +3,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from inspect import Parameter, Signature
-from typing import Protocol
+from collections.abc import Mapping
+from inspect import Parameter, Signature, isfunction, signature
+from typing import Any, Protocol
+
+from linkwork.quantities.execution import Execution
 
 
 class Callee(Protocol):
-    """What is called."""
+    """What is called: an evaluator."""
 
-    def call_signature(self) -> Signature:
-        """Arguments of a call."""
+    execution: Execution
+
+    @property
+    def given_names(self) -> tuple[str, ...]:
+        """Names of inputs that callers give, in their order."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Parameters of the robot that are inputs."""
         ...
 
 
 class CallSignature:
     """``__signature__`` of evaluators: that of their calls. The class itself has that of its constructor."""
 
-    def __get__(self, evaluator: Callee | None, owner: type) -> Signature:
+    def __get__(self, evaluator: Callee | None, owner: Any) -> Signature:
         if evaluator is None:
             raise AttributeError("__signature__")
-        return evaluator.call_signature()
-
-
-def signature_of(given: Collection[str], held: Collection[str], parameters: Collection[str]) -> Signature:
-    """The signature of a call of any program.
-
-    Args:
-        given: Names of inputs that callers give, in their order.
-        held: Names of inputs that calls may leave out.
-        parameters: Names of parameters of the robot that are inputs.
-    """
-    kind = Parameter.POSITIONAL_OR_KEYWORD
-    arguments = [Parameter(name, kind, default=None if name in held else Parameter.empty) for name in given]
-    further = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in ("out", *parameters)]
-    return Signature([*arguments, *further])
+        if isfunction(owner.__call__):
+            return signature(owner.__call__.__get__(evaluator))
+        held, kind = evaluator.execution.held, Parameter.POSITIONAL_OR_KEYWORD
+        given = [Parameter(x, kind, default=None if x in held else Parameter.empty) for x in evaluator.given_names]
+        named = [Parameter(x, Parameter.KEYWORD_ONLY, default=None) for x in ("out", *evaluator.parameters)]
+        return Signature([*given, *named])

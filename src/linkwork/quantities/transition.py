@@ -13,7 +13,8 @@ from linkwork.compilers.run import Runner
 from linkwork.errors import InputError
 from linkwork.inputs import were_given
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import NOTHING, BaseEvaluator, start
+from linkwork.quantities.base import NOTHING, BaseEvaluator
+from linkwork.quantities.execution import start
 from linkwork.quantities.parameters import ParameterInputs
 from linkwork.quantities.products import differentiable
 
