@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self, TypeVar, overload
 
 import numpy as np
@@ -98,7 +99,7 @@ class Product(BaseEvaluator):
     @property
     def computation(self) -> Computation | None:
         """How it is computed where it is several programs; None: it is one."""
-        return self.keep("computation", lambda: self.evaluator.computation_of(self))
+        return self.keep("computation", partial(self.evaluator.computation_of, self))
 
     @property
     def _excess(self) -> ProgramTooLarge | None:
@@ -197,8 +198,10 @@ class Product(BaseEvaluator):
     @property
     def zeros(self) -> Mapping[str, Array]:
         """Cotangents and tangents that calls leave out, by name."""
-        shapes = self.keep("shapes", lambda: self.further_shapes)
-        return self.keep("zeros", lambda: {name: np.zeros(shape, self.dtype) for name, shape in shapes.items()})
+        return self.keep("zeros", self._make_zeros)
+
+    def _make_zeros(self) -> dict[str, Array]:
+        return {name: np.zeros(shape, self.dtype) for name, shape in self.further_shapes.items()}
 
     def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
         """Inputs that calls may leave out: those of the evaluator, cotangents and tangents.
@@ -309,12 +312,14 @@ class Product(BaseEvaluator):
                 and tangents of such inputs (``dwrenches``, ``dtarget``).
         """
         computation = self.computation
-        self._check_backend(self.execution.backend)
-        if computation is not None and computation.takes_jacobians(arrays, given, self.outputs_of(out)):
-            return self.packed(self._written(self.by_jacobians(arrays, given, first=True), out))
+        if computation is not None:
+            if not self.sees_results:
+                self._check_backend(self.execution.backend)
+            if computation.takes_jacobians(arrays, given, () if out is None else self.outputs_of(out)):
+                return self.packed(self._written(self.by_jacobians(arrays, given, first=True), out))
         if self.too_large() is not None:
             return self.packed(self._written(self.by_jacobians(arrays, given), out))
-        typed = self.for_type_of([*arrays, *given.values(), *self.outputs_of(out)])
+        typed = self.for_type_of([*arrays, *given.values(), *(() if out is None else self.outputs_of(out))])
         if typed is not self:
             return typed(*arrays, out=out, solution=solution, **given)
         if computation is not None:
