@@ -126,7 +126,7 @@ def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None
             with pytest.raises(lw.SingularConstraints):
                 fd(p.q, p.v, p.tau)
         return  # more of these in test_forward_redundant
-    if method in ("ltl", "lagrange", "pv") and p.redundant:
+    if method in ("ltl", "pv") and p.redundant:
         with pytest.raises(lw.SingularConstraints):
             fd(p.q, p.v, p.tau)
         return

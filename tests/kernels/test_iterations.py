@@ -17,7 +17,7 @@ from linkwork.dynamics.iterations import OFF, REGULARIZATION, TOLERANCE
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.constrained import lcaba
-from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.scales import scales_of
 from tests.support.gauss import ROUNDING, Problem, closed_state, open_state

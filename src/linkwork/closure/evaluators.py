@@ -14,15 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import (
-    GAP,
-    Search,
-    descent_of,
-    problem_of,
-    which_enabled,
-    which_holonomic,
-)
-from linkwork.closure.mobility import loop_rounding, project_by_singular_values
+from linkwork.closure.assembly import problem_of
+from linkwork.closure.assembly_problem import GAP, Search, descent_of, which_enabled, which_holonomic
+from linkwork.closure.loop_rounding import loop_rounding
+from linkwork.closure.mobility import project_by_singular_values
 from linkwork.closure.tolerances import OPEN, RANK, ROUNDED, SINGLE_CLOSED, SINGLE_RANK, WEAK
 from linkwork.compilers.program import Program
 from linkwork.errors import NotFinite, UnsupportedFeature

@@ -41,7 +41,7 @@ from linkwork.dynamics.methods import (
 )
 from linkwork.dynamics.solution import PROGRESS, Solution, SolvedBy
 from linkwork.errors import InputError, NotConverged, NotFinite, UnsupportedFeature
-from linkwork.inputs import Auto, ForwardMethod, above_zero, count, not_negative, rows_of
+from linkwork.inputs import Auto, ForwardMethod, above_zero, count, not_negative, rows_of, suggest
 from linkwork.kernels.constrained.ltl import PROX_LTL
 from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
 from linkwork.model.checks import check_robot
@@ -108,7 +108,7 @@ class ForwardDynamics(BaseEvaluator):
     ) -> None:
         check_robot(robot)
         if method != "auto" and method not in METHODS:
-            raise InputError(f"no method '{method}'; there are auto, {', '.join(METHODS)}")
+            raise InputError(f"no method '{method}'{suggest(method, METHODS)}; there are auto, {', '.join(METHODS)}")
         reason = None if method == "auto" else refusal(robot, method)
         if reason is not None:
             others = ", ".join(methods_for(robot))

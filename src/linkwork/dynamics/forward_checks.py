@@ -15,7 +15,7 @@ from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.dynamics.solution import PROGRESS
 from linkwork.errors import SingularConstraints, StateWarning
 from linkwork.inputs import ForwardMethod
-from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 

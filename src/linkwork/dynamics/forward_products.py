@@ -3,7 +3,7 @@
 
 | methods                                               | products                                            |
 |-------------------------------------------------------|-----------------------------------------------------|
-| `aba`, `ltl`, `pv`, `lagrange`                        | implicit, one program (`implicit_products`)          |
+| `aba`, `ltl`, `pv`                                    | implicit, one program (`implicit_products`)          |
 | those that iterate, `pv_early`, `kkt`                 | implicit, several programs (`implicit_computation`)   |
 | `cluster`, `projection`, `approximate`, `pv_soft`     | sweeps over the program itself                      |
 """

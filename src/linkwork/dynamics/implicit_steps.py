@@ -22,7 +22,7 @@ from linkwork.dynamics.implicit_products import DUALS, HELD, Implicit
 from linkwork.dynamics.linear_solve import solve_program
 from linkwork.dynamics.rows.dependence import INDEPENDENT, row_dependence, rows_redundant
 from linkwork.dynamics.solution import ITERATIONS, PROGRESS, ResultLayout
-from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import scales_of

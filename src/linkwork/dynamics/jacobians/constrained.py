@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import which_enabled, which_holonomic
-from linkwork.closure.mobility import loop_rounding, mobility, usual_rank
+from linkwork.closure.assembly_problem import which_enabled, which_holonomic
+from linkwork.closure.loop_rounding import loop_rounding
+from linkwork.closure.mobility import mobility, usual_rank
 from linkwork.closure.tolerances import LEAST_PIVOT, OPEN, RANK, ROUNDED
 from linkwork.compilers.program import Program
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
@@ -30,10 +31,10 @@ from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.rows.dependence import rows_depend
 from linkwork.errors import SingularConstraints, StateWarning, UnsupportedFeature
 from linkwork.inputs import ForwardMethod, above_zero
-from linkwork.kernels.constrained.orthogonal_rows import DOUBTLESS
 from linkwork.kernels.derivatives.constrained import CONSTRAINED_DERIVATIVES
 from linkwork.kernels.derivatives.constrained_articulated import CONSTRAINED_ARTICULATED_DERIVATIVES
 from linkwork.kernels.derivatives.constrained_columns import INPUTS
+from linkwork.kernels.thresholds import LEFT_OUT
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.plans.constrained_articulated_derivatives import constrained_articulated_tree, constrained_products
@@ -177,7 +178,7 @@ class ConstrainedDerivatives(BaseEvaluator):
         rounded = (OPEN * loop_rounding(robot)) ** 2
         least = DEPENDENT if double else SINGLE_DEPENDENT
         noise = (GROWTH * float(np.finfo(dtype).eps)) ** 2
-        doubtless = DOUBTLESS**2 if double else 0.0
+        doubtless = LEFT_OUT**2 if double else 0.0
         cut = [max(least, rounded), noise, max(NEGLIGIBLE, rounded), OPEN, ROUNDED, doubtless]
         closing = which_enabled(robot) & which_holonomic(robot)
         return super().held_inputs(dtype) | {

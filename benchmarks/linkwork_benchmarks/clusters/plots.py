@@ -16,7 +16,7 @@ COLORS = {
     "efpa": "#0b6e4f",
     "projection": "#d1660a",
     "projected": "#d1660a",
-    "lagrange": "#3b5ba5",
+    "ltl": "#3b5ba5",
     "lcaba": "#8c4a97",
     "prox_bbo": "#c2185b",
     "approximate": "#b58900",

@@ -73,7 +73,7 @@ def _command(command: str) -> str:
     return f"`{command}`" if command else ""
 
 
-ROOTS = ("src/linkwork", "src", "")
+ROOTS = ("src/linkwork", "benchmarks", "")
 """Folders of the repository that places are relative to, in this order."""
 
 

@@ -19,7 +19,7 @@ INVERSE: Percents = {
 FORWARD: Percents = {
     "approximate": (-34.1, -34.6, -35.3, -38.6, -49.4, -38.4),
     "projection": (86.8, 73.5, 21.0, 32.5, 22.2, 87.3),
-    "lagrange": (133.1, 119.8, 76.3, 106.2, 82.7, 212.8),
+    "ltl": (133.1, 119.8, 76.3, 106.2, 82.7, 212.8),
 }
 """Table III: against C-ABA."""
 

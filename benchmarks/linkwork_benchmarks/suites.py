@@ -97,7 +97,7 @@ def check_peers() -> None:
     if not EXAMPLES.is_dir():
         missing.append("example-robot-data")
     if missing:
-        raise NothingToRun(f"studies need {', '.join(missing)}: pip install 'linkwork[bench]'")
+        raise NothingToRun(f"studies need {', '.join(missing)}: pip install ./benchmarks")
 
 
 def check_gpu() -> None:

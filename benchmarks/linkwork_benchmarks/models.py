@@ -211,7 +211,7 @@ def _twin(peer: str, make: Callable[[], Any], found: Times) -> Any:
     try:
         return make()
     except ImportError:
-        found.note(f"without {peer}, which is not installed: pip install 'linkwork[bench]'")
+        found.note(f"without {peer}, which is not installed: pip install ./benchmarks")
     except Unable as reason:
         found.note(f"forward dynamics without {peer}: {reason}")
     return None

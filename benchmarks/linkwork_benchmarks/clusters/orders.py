@@ -14,7 +14,7 @@ Metrics = Mapping[str, float]
 MEASURES = {"operations": "operations", "native_bound.us": "native time", "bound.us": "specialized time"}
 """What is compared, by the ends of metrics' names. Times are those through `bind`: without Python's part of a call."""
 
-SLOWER = {"inverse": ("projected",), "forward": ("projection", "lagrange"), "inertia": ("projection",)}
+SLOWER = {"inverse": ("projected",), "forward": ("projection", "ltl"), "inertia": ("projection",)}
 """Methods that the paper finds slower than the one by clusters, on every system."""
 
 SAME = 1.0

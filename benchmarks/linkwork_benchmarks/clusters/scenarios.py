@@ -14,7 +14,7 @@ from linkwork import zoo
 from linkwork_benchmarks.clusters.robots import SUBJECTS, Subject, bare_stalk, geared_stalk
 from linkwork_benchmarks.scenario import NamedScenario
 
-FORWARD = ("cluster", "projection", "lagrange", "lcaba", "prox_bbo", "approximate")
+FORWARD = ("cluster", "projection", "ltl", "lcaba", "prox_bbo", "approximate")
 """Methods of forward dynamics: the paper's (Table III, Fig. 10), and two that iterate."""
 
 INVERSE = ("cluster", "projected", "rnea", "approximate")
@@ -117,7 +117,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Growth("belt_chain", zoo.belt_chain, LINKS),
     Growth("belt_chain", zoo.belt_chain, LINKS, "inertia", INERTIA),
     Parallel("explicit", EXPLICIT),
-    Parallel("implicit", IMPLICIT, ("cluster", "projection", "lcaba", "prox_bbo")),  # redundant rows: no lagrange
+    Parallel("implicit", IMPLICIT, ("cluster", "projection", "lcaba", "prox_bbo")),  # redundant rows: no ltl
     Stem("stalk", bare_stalk, STEMS),
     Stem("geared_stalk", geared_stalk, STEMS),
     Torques(),

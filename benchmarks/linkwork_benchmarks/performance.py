@@ -61,7 +61,7 @@ def write(results_folder: Path = report.RESULTS.parent, out: Path = PAGE) -> Pat
 def _introduction() -> str:
     return (
         "# Performance\n\n"
-        "Made from the result files of the benchmarks, `src/linkwork_benchmarks/results/*.json`, by "
+        "Made from the result files of the benchmarks, `benchmarks/linkwork_benchmarks/results/*.json`, by "
         "`linkwork_benchmarks.performance.write`: every number on this page, and every sentence that says who is "
         "faster. Numbers with all their systems, sizes and notes are on the pages that sections link to.\n\n"
         "## How to read it\n\n"
@@ -160,7 +160,7 @@ def _clusters(results: Results | None) -> str:
     metrics, rows = results["metrics"], []
     for system in orders.systems(metrics):
         start = f"systems.{system}.forward"
-        cells = [tables.whole(metrics.get(f"{start}.{m}.operations")) for m in ("cluster", "projection", "lagrange")]
+        cells = [tables.whole(metrics.get(f"{start}.{m}.operations")) for m in ("cluster", "projection", "ltl")]
         cells.append(tables.time(metrics.get(f"{start}.pinocchio.aba.us")))
         for backend in ("native", "specialized", "bound", "batch"):
             us, ratio = metrics.get(f"{start}.cluster.{backend}.us"), orders.against_pinocchio(metrics, system, backend)
@@ -170,7 +170,7 @@ def _clusters(results: Results | None) -> str:
         "system (velocities)",
         "operations, `cluster`",
         "`projection`",
-        "`lagrange`",
+        "`ltl`",
         "`pin.aba`, no rotors",
         "native",
         "specialized",

@@ -186,7 +186,7 @@ _WORDS = {
         "beside it `rnea` of the bare tree."
     ),
     "forward": (
-        "`lagrange` factors mass matrix and rows with the zeros of the tree used, the paper's does so with sparse "
+        "`ltl` factors mass matrix and rows with the zeros of the tree used, the paper's does so with sparse "
         "matrices. `lcaba` and `prox_bbo` are not in the paper. `approximate` is not exact; on Tello the joints of its "
         "links are the independent ones for it."
     ),
@@ -278,7 +278,7 @@ def _parallel(results: Results, shown: Mapping[str, str]) -> str:
     parts.append(
         "Two chains side by side, tied by one loop (files of the paper's sources). A cluster is as large as its loop, "
         "and costs the cube of its joints: clusters gain where loops are local. An explicit loop is a gear; an "
-        "implicit one is closed by a hinge, whose rows are redundant in the plane: `lagrange` refuses them. Native "
+        "implicit one is closed by a hinge, whose rows are redundant in the plane: `ltl` refuses them. Native "
         "bound µs (operations):"
     )
     for kind in kinds:
