@@ -30,7 +30,10 @@ class PipelineRunner:
         self.pipeline, self._runner = pipeline, runner
         self._inner: dict[When, PipelineRunner] = {}
         kinds: dict[type, Callable[[Any, Arrays], None]] = {Call: self._call, When: self._when, Part: _part}
-        self._steps = [(kinds.get(type(step), _compute), step) for step in pipeline.steps]
+        self._steps = [
+            (kinds.get(type(step), _compute), step, released)
+            for step, released in zip(pipeline.steps, pipeline.released, strict=True)
+        ]
 
     def __call__(self, arrays: Mapping[str, Any]) -> Arrays:
         """All arrays of the pipeline by name: new ones, and those that it was called with.
@@ -39,8 +42,10 @@ class PipelineRunner:
             arrays: By name; leading axes are batch axes and broadcast.
         """
         scope: Arrays = {**arrays, **self.pipeline.constants}
-        for run, step in self._steps:
+        for run, step, released in self._steps:
             run(step, scope)
+            for name in released:
+                del scope[name]
         return scope
 
     def _call(self, step: Call, scope: Arrays) -> None:
@@ -89,10 +94,18 @@ class PipelineRunner:
             return bind(runner, [*inputs, *results])
         if isinstance(step, When):
             return self._bound_when(step, dict(scope), bind)
+        if isinstance(step, Sum) and self._is_alias(step):
+            scope[step.output] = scope[step.terms[0][1]]
+            return _nothing
         known = dict(scope)
         with np.errstate(all="ignore"):  # arrays hold nothing yet
             result = scope[step.output] = np.array(step.value(np, known), order="C")
         return lambda: np.copyto(result, step.value(np, known))
+
+    def _is_alias(self, step: Sum) -> bool:
+        """Whether a sum is an array that is there already, and that no `When` writes to."""
+        written = any(step.output in other.outputs for other in self.pipeline.steps if isinstance(other, When))
+        return len(step.terms) == 1 and step.terms[0][0] == 1.0 and not written
 
     def _bound_when(self, step: When, scope: Arrays, bind: Bind) -> Callable[[], None]:
         mask, outputs = scope[step.mask], {name: scope[name] for name in step.outputs}
@@ -108,6 +121,10 @@ class PipelineRunner:
                     np.copyto(x, scope[name], where=where[name])
 
         return run
+
+
+def _nothing() -> None:
+    """A step that needs no time."""
 
 
 def _compute(step: Sum | Mask, scope: Arrays) -> None:

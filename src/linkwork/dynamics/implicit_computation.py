@@ -409,7 +409,7 @@ class ImplicitComputation:
         jacobians = product.jacobians
         arrays_of = [np.empty(shape, product.dtype) for shape in jacobians.runner.outputs]
         step = jacobians.bind(*arrays[: len(product.known.given)], out=arrays_of)
-        further = product.further(arrays, given)
+        further = product.nonzero(arrays, given)
         blocks = jacobian_blocks(jacobians.execution.record(*arrays_of), product.known.results, product.inputs, further)
 
         def run() -> None:
