@@ -286,12 +286,18 @@ _LAZY = {
 }
 """What needs a compiler is imported when it is first asked for: names by module."""
 
+_NAMESPACES = (
+    *("actuators", "constraints", "contact", "derivatives", "devices", "errors", "export", "inertial_parameters"),
+    *("joints", "kernels", "kinematics", "loops", "methods", "peers", "results", "sensors", "shapes", "tasks"),
+    *("tendons", "zoo"),
+)
+
 _MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     """Import what needs a compiler when it is first asked for."""
-    if name in ("gym", "jax", "torch", "zoo"):  # the first three need Gymnasium, JAX, PyTorch
+    if name in _NAMESPACES or name in ("gym", "jax", "torch"):  # these need Gymnasium, JAX, PyTorch
         return import_module(f"linkwork.{name}")
     if name in _MODULE_OF:
         found = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)  # from now on found without a search
