@@ -34,7 +34,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PICTURE = REPOSITORY / "docs" / "pictures" / "import_graph.svg"
 
 ORDER: tuple[tuple[str, ...], ...] = (
-    ("errors", "lazy"),
+    ("errors", "names"),
     ("inputs",),
     ("conversions",),
     ("model",),

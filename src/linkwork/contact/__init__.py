@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from linkwork.lazy import lazy_names
+from linkwork.names import lazy_names
 
 if TYPE_CHECKING:
     from linkwork.contact.dense import RowSolution, solve_contacts
