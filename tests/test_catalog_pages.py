@@ -14,7 +14,6 @@ import pytest
 import linkwork as lw
 from linkwork.dynamics import delassus, forward, inverse, operational
 from linkwork.dynamics import impact as impulse
-from linkwork.model.constraints import Constraint
 from linkwork.simulation.stepper import INTEGRATORS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,9 +64,8 @@ def test_code_runs(page: Path) -> None:
 
 
 def constraint_names() -> list[str]:
-    """Every constraint that users can name: classes, and functions that make one."""
-    classes = [n for n in lw.__all__ if isinstance(x := getattr(lw, n), type) and issubclass(x, Constraint)]
-    return [*(n for n in classes if n != "Constraint"), "Gear", "Belt", "Follows"]
+    """Every constraint that users can name."""
+    return [name for name in lw.constraints.__all__ if name != "Constraint"]
 
 
 @pytest.mark.parametrize("name", constraint_names())

@@ -39,7 +39,7 @@ FOUND = (
 
 def surface() -> Iterator[tuple[str, Any, type | None]]:
     """Public functions, classes and their methods by name, with the class that each belongs to."""
-    for package in (lw, lw.zoo):
+    for package in (lw, *(thing for name in lw.__all__ if inspect.ismodule(thing := getattr(lw, name)))):
         for name in package.__all__:
             thing = getattr(package, name)
             if inspect.isclass(thing):

@@ -76,4 +76,4 @@ _MOVED = {
 }
 
 MOVED = {name: space for space, names in _MOVED.items() for name in names.split()}
-"""Names that were at the top of linkwork before version 0.4, and the namespaces that have them now."""
+"""Names that were once at the top of linkwork, and the namespaces that have them now."""

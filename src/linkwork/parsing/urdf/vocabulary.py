@@ -41,7 +41,8 @@ _REFUSED = {
     "drake:linear_spring_damper": "a spring and damper between two points is not read; remove the element, and "
     "use robot.with_tendons(lw.Tendon('spring', path=(...), stiffness=..., damping=..., rest=(l, l))) in code",
     "drake:tendon_constraint": "bounds on a weighted sum of joint positions are not kept here; a tendon of fixed "
-    "length is a JointCoupling: remove the element, and use robot.constrained(lw.JointCoupling(...)) in code",
+    "length is a JointCoupling: remove the element, and use "
+    "robot.constrained(lw.constraints.JointCoupling(...)) in code",
 }
 """Additions of Drake to the dynamics that are not read, and the error for each."""
 
