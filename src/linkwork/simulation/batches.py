@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError, LinkworkError
 from linkwork.inputs import Integrator, ParameterName, StepMethod, above_zero, count, named_options
-from linkwork.kernels.control import Control
+from linkwork.kernels.steps.control import Control
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values
 from linkwork.quantities.arguments import Array

@@ -23,14 +23,14 @@ from linkwork.compilers.cuda.ptx import BLOCKS
 from linkwork.compilers.cuda.rollout_code import IntegerCode, assign_code, rollout_code
 from linkwork.compilers.cuda.rollouts import RolloutProgram, given_names
 from linkwork.compilers.cuda.warps import LANES, WIDTH
-from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.fixed import fixed
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName
-from linkwork.kernels.contact_steps import SINGLE_CONTACT_STEPS
-from linkwork.kernels.control import controller_torques
-from linkwork.kernels.steps import single
+from linkwork.kernels.steps.contact_steps import SINGLE_CONTACT_STEPS
+from linkwork.kernels.steps.control import controller_torques
+from linkwork.kernels.steps.integrators import single
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.contact_steps import contact_program_tree
 from linkwork.quantities.arguments import Array

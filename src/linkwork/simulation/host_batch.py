@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.backends import runner_for
-from linkwork.compilers.entry import DONE, OVERFLOW
+from linkwork.compilers.entry.entry_point import DONE, OVERFLOW
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, real_array, truths
-from linkwork.kernels.control import controller_torques
+from linkwork.kernels.steps.control import controller_torques
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import not_finite
 from linkwork.simulation.control import Controller

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwork.compilers.entry import addresses, watch
-from linkwork.compilers.interrupts import Job, shared
+from linkwork.compilers.entry.entry_point import addresses, watch
+from linkwork.compilers.entry.interrupts import Job, shared
 from linkwork.compilers.run import SHARE, thread_pool
 from linkwork.errors import InputError
 from linkwork.quantities.arguments import Array

@@ -15,8 +15,8 @@ from numba import njit, types
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
-from linkwork.compilers.entry import CHUNK
-from linkwork.kernels.stage import COMMANDED
+from linkwork.compilers.entry.entry_point import CHUNK
+from linkwork.kernels.steps.stage_dynamics import COMMANDED
 from linkwork.simulation.numba_control import FINE, NOT_FINITE, WRONG_SHAPE
 
 __all__ = ["NumbaError", "run_events"]
@@ -32,7 +32,7 @@ def cached(function: Callable[..., Any]) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, context: Any, watch: Any) -> Any:
-    """A kernel by its address, as `compilers.entry` calls it."""
+    """A kernel by its address, as `compilers.entry.entry_point` calls it."""
 
     def code(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(64)
@@ -46,7 +46,7 @@ def call(typing_context: Any, kernel: Any, rows: Any, widths: Any, n: Any, conte
 
 @intrinsic  # type: ignore[untyped-decorator]
 def poll(typing_context: Any, function: Any, watch: Any) -> Any:
-    """A look at a watch (`compilers.interrupts`) by the address of its function: not 0 to end."""
+    """A look at a watch (`compilers.entry.interrupts`) by the address of its function: not 0 to end."""
 
     def code(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(64)
@@ -134,8 +134,8 @@ def run_events(
     more, and how many records were made.
 
     ``arrays``: the state, that after steps, records of both, and constants. ``places`` and ``widths`` are those of the
-    kernel's arrays, inputs then outputs (`kernels.steps`). ``accepts`` says whether the controller may return torques,
-    and commands. ``watch``: the words of one (`compilers.interrupts`), which may end it.
+    kernel's arrays, inputs then outputs (`kernels.steps.integrators`). ``accepts`` says whether the controller may
+    return torques, and commands. ``watch``: the words of one (`compilers.entry.interrupts`), which may end it.
     """
     q, v, tau, forces, q1, v1, found, progress = arrays[:8]
     commands, constant_tau, timing, settings, dt = arrays[13:]

@@ -8,7 +8,7 @@ from math import ceil
 
 import numpy as np
 
-from linkwork.compilers.entry import DONE, OVERFLOW
+from linkwork.compilers.entry.entry_point import DONE, OVERFLOW
 from linkwork.errors import InputError
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array

@@ -14,7 +14,7 @@ from linkwork.conversions import word
 from linkwork.dynamics.implicit import with_implicit_armature
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, among, fresh_floats
-from linkwork.kernels.control import Control
+from linkwork.kernels.steps.control import Control
 from linkwork.model.model import Model
 from linkwork.model.tendons import without_springs
 from linkwork.quantities.arguments import Array

@@ -25,8 +25,8 @@ from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATIO
 from linkwork.errors import InputError, NotFinite, StateWarning, UnsupportedFeature
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
-from linkwork.kernels.steps import STEPS
+from linkwork.kernels.steps.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
+from linkwork.kernels.steps.integrators import STEPS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.tendons import without_springs
