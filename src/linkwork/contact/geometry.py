@@ -12,15 +12,15 @@ from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
 from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.kernels.contact.shapes.frames import NO_CONTACT
 from linkwork.kernels.contact.shapes.geometry import CONTACT_POINTS
+from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.notebook import shape_table
 from linkwork.plans.contacts import contact_slots, contact_tree
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.transition import ArrayEvaluator
 
 
 class ContactPoints:

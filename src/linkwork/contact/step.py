@@ -20,7 +20,7 @@ from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.conversions import converted
-from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
+from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning
 from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, shown
@@ -36,9 +36,9 @@ from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tre
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, frame_names
-from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.scales import joint_units, typical_row_units
+from linkwork.quantities.transition import ArrayEvaluator
 
 
 class StepMethod(NamedTuple):

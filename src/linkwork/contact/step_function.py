@@ -42,7 +42,7 @@ class ContactStepFunction:
     @property
     def planned(self) -> Program:
         """The step, without parameters of the robot among its inputs."""
-        return self.step._make_program()
+        return self.step.unparametrized_program
 
     @property
     def equations(self) -> Algorithm:
@@ -52,7 +52,7 @@ class ContactStepFunction:
     @property
     def parameter_inputs(self) -> ParameterInputs:
         """Parameters of the robot that are inputs."""
-        return self.step._parameter_inputs
+        return self.step.parameter_inputs
 
     @property
     def acting(self) -> tuple[str, ...]:

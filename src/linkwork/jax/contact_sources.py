@@ -28,7 +28,7 @@ from linkwork.kernels.steps.contact_steps import SINGLE_CONTACT_STEPS
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.contact_steps import contact_program_tree
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import JacobianVectorProduct, Product, VectorJacobianProduct
+from linkwork.quantities.products import Kind, Product
 from linkwork.simulation.contact_derivatives import StepperFunction
 from linkwork.simulation.stepper import Stepper
 
@@ -68,6 +68,10 @@ class ContactSource(EvaluatorSource):
         self.curved_results = ("q",)
         self.nv = int(evaluator.robot.nv)
 
+    @property
+    def _solves(self) -> bool:
+        return False
+
     def _differentiated(self) -> Differentiated:
         return contact_inputs(self.evaluator)
 
@@ -77,10 +81,10 @@ class ContactSource(EvaluatorSource):
         stepper = self.evaluator
         if not isinstance(stepper, Stepper):
             return super().program
-        planned = stepper._make_program()
+        planned = stepper.unparametrized_program
         known = contact_program_tree(planned.tree, stepper._R[: planned.tree.nsettings], stepper._passive)
         step = replace(planned, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known)
-        return stepper._parameter_inputs.program(step)
+        return stepper.parameter_inputs.program(step)
 
     @cached_property
     def _value(self) -> ProgramCall:
@@ -132,9 +136,9 @@ class ContactSource(EvaluatorSource):
         tree = ContactEquations(self._step, "equations").program.tree
         return FrictionRates(tree, self.evaluator.dt, names) if names else None
 
-    def _product_of(self, which: Which, kind: type[Product], by: Sequence[str]) -> ProgramCall:
-        product = kind(ContactEquations(self._step, which), by)
-        return self.call_of(product.program, product._backend)
+    def _product_of(self, which: Which, kind: Kind, by: Sequence[str]) -> ProgramCall:
+        product = Product(ContactEquations(self._step, which), kind, by)
+        return self.call_of(product.program, product.execution.backend)
 
     @property
     def _by(self) -> tuple[str, ...]:
@@ -143,19 +147,19 @@ class ContactSource(EvaluatorSource):
 
     @cached_property
     def _rates(self) -> ProgramCall:
-        return self._product_of("equations", JacobianVectorProduct, self._by)
+        return self._product_of("equations", "jvp", self._by)
 
     @cached_property
     def _state_rates(self) -> ProgramCall:
-        return self._product_of("state", JacobianVectorProduct, ("q", "v", "result"))
+        return self._product_of("state", "jvp", ("q", "v", "result"))
 
     @cached_property
     def _state_seeds(self) -> ProgramCall:
-        return self._product_of("state", VectorJacobianProduct, ("result",))
+        return self._product_of("state", "vjp", ("result",))
 
     @cached_property
     def _gradients(self) -> ProgramCall:
-        return self._product_of("all", VectorJacobianProduct, self._by)
+        return self._product_of("all", "vjp", self._by)
 
     @cached_property
     def _sensitivity(self) -> ProgramCall:
@@ -203,7 +207,7 @@ class ContactSource(EvaluatorSource):
         """
         result = outs[2]
         at = {**self._equation_inputs, **x, "result": result}
-        seeds = self._seeds(y)
+        seeds = dict(zip(("y_q1", "y_v1"), y, strict=True))
         of_result = self.run(self._state_seeds, at, seeds)["result"]
         zeros = [np.zeros(shape) for shape in list(self._sensitivity.outputs.values())[1:]]
         balance, slots, rows, boxes = self._solved(x, result, True, [of_result[..., HEAD : HEAD + self.nv], *zeros])
@@ -212,9 +216,6 @@ class ContactSource(EvaluatorSource):
         if self._friction is not None:
             found |= self._friction_gradients(self._friction, x, result, found, slots)
         return found
-
-    def _seeds(self, y: Arrays) -> dict[str, Array]:
-        return dict(zip(("y_q1", "y_v1"), y, strict=True))
 
     def second(self, x: dict[str, Array], outs: Arrays, y: Arrays, d: dict[str, Array]) -> dict[str, Array]:
         """There is none.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.conversions import word
-from linkwork.dynamics.implicit import with_implicit_armature
+from linkwork.dynamics.implicit_armature import with_implicit_armature
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, among, fresh_floats
 from linkwork.kernels.steps.control import Control

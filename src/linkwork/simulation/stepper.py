@@ -20,7 +20,7 @@ from linkwork.compilers.run import Runner
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE
 from linkwork.conversions import converted
-from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
+from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite, StateWarning, UnsupportedFeature
 from linkwork.inputs import Integrator, JointLimits, StepMethod, TimeConstant, above_zero, among, count
@@ -37,10 +37,10 @@ from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.arguments import Array, frame_names
-from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.quantities.leaves import check_dynamics
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+from linkwork.quantities.transition import SteppingEvaluator
 from linkwork.simulation.activations import with_activations
 from linkwork.simulation.bound_steps import bound_steps
 from linkwork.simulation.contact_inputs import ContactInputs
@@ -68,7 +68,7 @@ INTEGRATORS: Mapping[str, int] = MappingProxyType({"euler": 1, "rk4": 4, "dopri5
 _empty = np.empty
 
 
-class Stepper(BaseEvaluator, DifferentiableSteps):
+class Stepper(SteppingEvaluator, DifferentiableSteps):  # type: ignore[override]
     """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
 
     | integrator | what it is                                                                                        |
@@ -428,7 +428,7 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             self.check_loops(progress)
         return StepResult(q1, v1, found, progress, error, self)
 
-    def bind(
+    def bind(  # type: ignore[override]
         self,
         q: Array,
         v: Array,
