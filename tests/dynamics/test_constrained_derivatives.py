@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
-from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
+from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.dynamics.jacobians.constrained import ConstrainedDerivatives, ConstrainedJacobians
 from linkwork.dynamics.rows.dependence import rows_depend
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.constrained.constraints import CONSTRAINT_BIAS, CONSTRAINT_JACOBIAN, ERRORS, TARGET
 from linkwork.kernels.tree.rnea import RNEA
 from linkwork.mechanism import Mechanism
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import tree_of, without_passive_elements
 from tests.support import linkages, long_doubles
@@ -170,7 +171,7 @@ def inverse_of_kkt(robot: Mechanism, q: Floats) -> tuple[Floats, Floats, Floats]
     """``da_dtau``, ``da_dtarget`` and ``df_dtarget`` by singular values, of redundant rows the smallest forces."""
     M, J = lw.mass_matrix(robot, q), lw.constraint_jacobian(robot, q)
     R = row_regularization(robot, REGULARIZATION)
-    weight = np.where(R < OFF, 1 / np.sqrt(R), 0.0)
+    weight = np.where(R < UNBOUNDED, 1 / np.sqrt(R), 0.0)
     half = np.linalg.inv(np.linalg.cholesky(M)).T  # M^-1 = half half'
     u, s, vt = np.linalg.svd(weight[:, None] * (J @ half), full_matrices=False)
     on = s > INDEPENDENT * s.max()
@@ -187,7 +188,7 @@ def turned(p: Problem, T: Floats) -> tuple[Floats, Floats]:
     """
     robot, q, plan = p.robot, p.q, constrained_tree(p.robot)
     R = row_regularization(robot, REGULARIZATION)
-    on = R < OFF
+    on = R < UNBOUNDED
     R, weight = np.where(on, R, 0.0), np.where(on, 1 / R, 0.0)
     missed = lw.constraint_target(robot, q, p.v) - lw.constraint_bias(robot, q, p.v)
     missed = missed - lw.constraint_jacobian(robot, q) @ p.found.a

@@ -13,12 +13,13 @@ import pytest
 
 import linkwork as lw
 from linkwork.compilers.backends import best_lanes
-from linkwork.dynamics.iterations import OFF, REGULARIZATION, TOLERANCE
+from linkwork.dynamics.iterations import REGULARIZATION, TOLERANCE
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.constrained import lcaba
 from linkwork.kernels.thresholds import DISABLED
 from linkwork.mechanism import Mechanism
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.scales import scales_of
 from tests.support.gauss import ROUNDING, Problem, closed_state, open_state
 from tests.support.states import assert_close
@@ -406,4 +407,4 @@ def test_one_iteration_solves_the_problem_of_soft_rows(method: str, damping: flo
 
 
 def test_the_damping_of_a_row_that_is_off_is_beyond_all_others() -> None:
-    assert OFF > DISABLED > 1e6
+    assert UNBOUNDED > DISABLED > 1e6

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.dynamics.iterations import OFF
 from linkwork.dynamics.methods import method_cost, refusal
 from linkwork.dynamics.rows.ranks import pv_early_plan
 from linkwork.mechanism import Mechanism
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.tree import Tree
 from linkwork.zoo.closed import random_loops
 from tests.support.gauss import Problem, closed_state, distance, open_state
@@ -230,7 +230,7 @@ def test_call_may_enable_rows_and_disable_them() -> None:
     R = np.zeros(robot.nc)
     enabled = dynamics(one)(q, v, tau, regularization=R)
     assert distance(enabled.acceleration, Problem(robot, q, v, tau).hard[0]) <= EXACT
-    R[robot.row_slice(robot.constraints[0].name)] = OFF
+    R[robot.row_slice(robot.constraints[0].name)] = UNBOUNDED
     disabled = dynamics(robot)(q, v, tau, regularization=R)
     assert distance(disabled.acceleration, Problem(one, q, v, tau).hard[0]) <= EXACT
 
