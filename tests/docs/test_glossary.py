@@ -59,7 +59,7 @@ def test_every_name_of_ours_exists() -> None:
         known = place is not None and hasattr(place, name)
         known = (
             known
-            or any(hasattr(x, word) for x in (robot, fd, lw.InverseDynamics, lw.constraints.Weld))
+            or any(hasattr(x, word) for x in (robot, fd, fd.solver, lw.InverseDynamics, lw.constraints.Weld))
             or word in methods
             or word in MOVED
             or word in WORDS

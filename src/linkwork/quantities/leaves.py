@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.compilers.program import Program
 from linkwork.errors import ModelError, SingularMassMatrix
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
@@ -19,6 +19,9 @@ from linkwork.model.parts import TreeJoint
 from linkwork.plans.bodies import largest_size
 from linkwork.plans.loops import loops_of
 from linkwork.plans.thresholds import ROUND_OFF
+
+if TYPE_CHECKING:
+    from linkwork.compilers.program import Program
 
 LIGHTEST = float(np.finfo(np.float64).eps)
 """A body that has mass, and less than this part of the heaviest one, is no body beside it; rotors may have none."""
