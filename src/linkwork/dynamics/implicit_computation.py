@@ -24,13 +24,14 @@ from linkwork.dynamics import implicit
 from linkwork.dynamics.forward_checks import check_state
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.implicit_steps import System
-from linkwork.dynamics.iterations import MAX_ITERATIONS, OFF
+from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.rows.dependence import rows_redundant, rows_redundant_open
 from linkwork.dynamics.solution import ResultLayout
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.algorithm import resolve
 from linkwork.model.constraints import CenterOfMass
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.jacobian_products import jacobian_blocks, multiplied
@@ -306,7 +307,7 @@ class ImplicitComputation:
         """
         if "checked" not in self._kept:
             self._kept["checked"] = True
-            enabled = self.product.holder.execution.held["regularization"] < OFF
+            enabled = self.product.holder.execution.held["regularization"] < UNBOUNDED
             check_state(self.product.robot, arrays[0], arrays[1], enabled, stacklevel=5)
 
     # Unconverged states ----------------------------------------------------------------------------------------
