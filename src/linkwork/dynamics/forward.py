@@ -269,7 +269,8 @@ class ForwardDynamics(BaseEvaluator):
             out: Array to write accelerations to; by default a new one.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        if out is None and wrenches is multipliers is target is regularization is None and not parameters:
+        state_alone = wrenches is multipliers is target is regularization is None and not parameters
+        if state_alone and out is None and not (q.__class__ is np.ndarray and q.ndim > 1):
             results = self.execution.results(q, v, tau)  # of one state, in machine code
             if results is not None:
                 if results.__class__ is not tuple:
@@ -278,16 +279,14 @@ class ForwardDynamics(BaseEvaluator):
                 by = self.kept.get("by") or self._first_solution(q, v, result)
                 if not by.watched or by.least < result[PROGRESS] <= by.most:
                     return Solution(a, by, result)
-        named: dict[str, Any] = {
-            "wrenches": wrenches,
-            "multipliers": multipliers,
-            "target": target,
-            "regularization": regularization,
-        }
+        named: dict[str, Any] = {}
+        if not state_alone:
+            named = present({"wrenches": wrenches, "multipliers": multipliers, "target": target})
+            named |= {} if regularization is None else {"regularization": regularization}
         if not self.sees_results:
             return self._on_gpu((q, v, tau), named, out, parameters)
         if self._method not in ("kkt", "pv_early"):
-            typed = self.for_type_of([q, v, tau, *named.values(), out, *parameters.values()])
+            typed = self.for_type_of((q, v, tau, out, *named.values(), *parameters.values()))
             if typed is not self:
                 return typed(q, v, tau, out=out, **named, **parameters)
         if not self.bound:
@@ -298,7 +297,7 @@ class ForwardDynamics(BaseEvaluator):
             if other is not self:
                 return other(q, v, tau, out=out, **named, **parameters)
         if self._method == "kkt":
-            arrays = self.execution.held | present(named)
+            arrays = self.execution.held | named
             a, result = dense_solution(self.robot, self.frames, (q, v, tau), arrays, self.solver.regularization, out)
             return Solution(a, self.keep("by", lambda: self.solved_by), result)
         inputs = self.input_arrays((q, v, tau), named, parameters)
@@ -311,7 +310,7 @@ class ForwardDynamics(BaseEvaluator):
                 raise singular_rows(self.robot, self.method, state_not_finite(self.runner, inputs)) from None
             return self.fallback(q, v, tau, out=out, **named, **parameters)
         by = self.kept.get("by") or self._first_solution(q, v, result)
-        if self.hard and not self._rows_suffice(by, result):
+        if by.watched and self.hard and not self._rows_suffice(by, result):
             assert self.fallback is not None
             return self.fallback(q, v, tau, out=out, **named, **parameters)
         solution = Solution(a, by, result)
@@ -350,10 +349,10 @@ class ForwardDynamics(BaseEvaluator):
         self, state: Sequence[Any], named: Mapping[str, Any], out: Any, parameters: Mapping[str, Any]
     ) -> Solution:
         """Accelerations, and forces of constraints, as arrays on a GPU that nothing here looks at."""
-        if out is None and not parameters and not any(x is not None for x in named.values()):
+        if out is None and not parameters and not named:
             results = self.runner.evaluate_with(self.execution.tail, state)
         else:
-            other = self if named["regularization"] is None or not self.bound else self._for_regularization(None)
+            other = self._for_regularization(None) if "regularization" in named and self.bound else self
             if other is not self:
                 return other(*state, out=out, **{**named, **parameters})
             inputs = self.input_arrays(state, named, parameters)

@@ -375,14 +375,18 @@ class BaseEvaluator:
             parameters: Parameters of the robot that are inputs, by name.
             once: Whether parameters are given once for many calls, and checked thoroughly.
         """
+        if not named and not parameters:
+            inputs = self.execution.completed(given)
+            if inputs is not None:
+                return inputs
         if parameters:
             self.parameter_inputs.check(parameters, once=once)
         names = self.keep("given names", lambda: self.given_names)
         arrays = self.execution.held | present({**dict(zip(names, given, strict=False)), **named, **parameters})
-        inputs = self.program.algorithm.inputs
-        if len(given) > len(names) or not inputs.keys() <= arrays.keys():
+        needed = self.program.algorithm.inputs
+        if len(given) > len(names) or not needed.keys() <= arrays.keys():
             raise InputError(f"{self.quantity} takes {', '.join(names)}; {were_given(len(given))}")
-        return [arrays[name] for name in inputs]
+        return [arrays[name] for name in needed]
 
     def output_arrays(self, out: Array | Sequence[Array] | None) -> list[Any]:
         """Arrays to write outputs to; None for those that are to be made.
