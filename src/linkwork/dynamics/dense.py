@@ -11,10 +11,10 @@ import numpy as np
 from linkwork.closure.mobility import mass_factor, rank_cut
 from linkwork.closure.tolerances import RANK
 from linkwork.compilers.run import check_out
-from linkwork.dynamics.iterations import OFF
 from linkwork.errors import InputError
 from linkwork.inputs import rows_of
 from linkwork.model.model import Model
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import (
     bias_forces,
@@ -36,7 +36,7 @@ throw a mechanism off its branch within 1e-8 of it. Left out, rows come back as 
 
 def row_weights(R: Array, mu: float) -> Array:
     """What rows count by, the root of ``mu / R``; zero for rows that are not enabled."""
-    result: Array = np.where(R < OFF, np.sqrt(mu / np.maximum(R, 1e-300)), 0.0)
+    result: Array = np.where(R < UNBOUNDED, np.sqrt(mu / np.maximum(R, 1e-300)), 0.0)
     return result
 
 
@@ -62,7 +62,7 @@ def solve_kkt(
     force = tau - c
     for frame, wrench in wrenches.items():
         force = force + (np.swapaxes(frame_jacobian(robot, q, frame), -1, -2) @ wrench[..., None])[..., 0]
-    on = R < OFF
+    on = R < UNBOUNDED
     scale = row_weights(R, mu)
     # With M = L L', B = scale J L^-T and f = M^-1 force: a = f + L^-T y, the shortest y with B y = scale (k - J f)
     L = mass_factor(robot, q)

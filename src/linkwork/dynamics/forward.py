@@ -20,7 +20,7 @@ from linkwork.dynamics.dense import dense_solution
 from linkwork.dynamics.forward_checks import accepted_progress, check_rows, check_state, singular_rows
 from linkwork.dynamics.implicit_computation import ImplicitComputation
 from linkwork.dynamics.implicit_products import Implicit
-from linkwork.dynamics.iterations import EXPECTED, MAX_ITERATIONS, OFF, REGULARIZATION, TOLERANCE, SolverSettings
+from linkwork.dynamics.iterations import EXPECTED, MAX_ITERATIONS, REGULARIZATION, TOLERANCE, SolverSettings
 from linkwork.dynamics.jacobians.constrained import forward_derivatives
 from linkwork.dynamics.jacobians.trees import JacobiansOf
 from linkwork.dynamics.methods import METHODS, Plan, best_method, check_method, check_parameters, method_tree
@@ -30,6 +30,7 @@ from linkwork.inputs import Auto, ForwardMethod, not_negative
 from linkwork.kernels.constrained.ltl import PROX_LTL
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.ltl import ltl_tree
 from linkwork.quantities.arguments import Array, frame_names, present, state_not_finite
@@ -217,7 +218,7 @@ class ForwardDynamics(BaseEvaluator):
             check_mass_matrix(self.robot)
         R, none = self.solver.rows(self.robot, dtype.name), np.zeros(self.robot.nc, dtype)
         if METHODS[self.method].hard:
-            R = np.where(R < OFF, 0.0, R).astype(dtype)
+            R = np.where(R < UNBOUNDED, 0.0, R).astype(dtype)
         settings = self._iterations(dtype)
         return {**held, "regularization": R, "target": none, "multipliers": none, "settings": settings}
 
@@ -325,7 +326,7 @@ class ForwardDynamics(BaseEvaluator):
         """How the first solution was computed; warns where loops are open or opening."""
         by = self.solved_by
         if result.size:
-            check_state(self.robot, q, v, self.execution.held["regularization"] < OFF, stacklevel=3)
+            check_state(self.robot, q, v, self.execution.held["regularization"] < UNBOUNDED, stacklevel=3)
             self.kept["by"] = by
         return by
 
