@@ -91,7 +91,7 @@ class ForwardDynamics(BaseEvaluator):
         self._method: ForwardMethod | Auto = method
         frames = frame_names(wrenches)
         arguments = {"robot": robot, "method": method, **vars(self.solver), "strict": self.strict, "wrenches": frames}
-        super().__init__(robot, "forward_dynamics", self._program, arguments, frames, threads, parameters)
+        super().__init__(robot, "forward_dynamics", self.program_of, arguments, frames, threads, parameters)
         if self.parameters:
             check_parameters(self.parameters, method)
 
@@ -131,24 +131,18 @@ class ForwardDynamics(BaseEvaluator):
 
     # Programs ----------------------------------------------------------------------------------------------------
 
-    def _program(self) -> Program:
-        return self.program_of(METHODS[self.method].arrays or ltl_tree)
-
-    def program_of(self, plan: Plan) -> Program:
-        """The program of the method by another plan, with the robot's own parameters.
+    def program_of(self, plan: Plan | None = None) -> Program:
+        """The program of the method, with the robot's own parameters.
 
         Args:
-            plan: Makes the plan.
+            plan: Makes another plan than that of the method.
         """
-        tree = method_tree(self.robot, self.method, plan, self.frames)
-        return Program.of_robot(self.robot, METHODS[self.method].algorithm or PROX_LTL, tree)
+        algorithm, own = METHODS[self.method].algorithm or PROX_LTL, METHODS[self.method].arrays or ltl_tree
+        return Program.of_robot(self.robot, algorithm, method_tree(self.robot, self.method, plan or own, self.frames))
 
     @property
     def traced_program(self) -> Program:
-        """What `compile` makes straight-line code of.
-
-        Without the kernel of further iterations where there are to be none: it needs much of the first to be kept.
-        """
+        """What `compile` makes straight-line code of: without the kernel of further iterations where there are none."""
         method = METHODS[self.method]
         once = not method.falls_back and (self.solver.max_iterations == 1 or not method.iterates)
         return self.program.without_iterations() if once else self.program
@@ -196,12 +190,12 @@ class ForwardDynamics(BaseEvaluator):
             return self
         if R is not None and (R.shape[-1:] != (self.robot.nc,) or shares_penalties(self.program.tree, R)):
             return self
-        return self.keep("any regularization", self._without_closed_forms)
-
-    def _without_closed_forms(self) -> Self:
-        other = self.on(self.execution.backend, replace(self.program, tree=any_regularization(self.program.tree)))
-        other.kept["any regularization"] = other
-        return other
+        if "any regularization" not in self.kept:
+            program = replace(self.program, tree=any_regularization(self.program.tree))
+            other = self.kept["any regularization"] = self.on(self.execution.backend, program)
+            other.kept["any regularization"] = other
+        general: Self = self.kept["any regularization"]
+        return general
 
     # Held inputs -------------------------------------------------------------------------------------------------
 
