@@ -176,91 +176,6 @@ def test_closing_is_assembling_and_projecting() -> None:
     assert np.abs(robot.difference(at, off)).max() < 1e-2
 
 
-# Controllers that Numba has compiled ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def njit() -> Callable[..., Any]:
-    """Numba's decorator, where there is Numba."""
-    found: Callable[..., Any] = pytest.importorskip("numba").njit
-    return found
-
-
-def test_compiled_controllers_give_the_same_bits(njit: Callable[..., Any]) -> None:
-    robot = zoo.four_bar()
-    q, v = moving(robot)
-
-    def hold(time: float, q: Floats, v: Floats) -> Floats:
-        return 3.0 * np.sin(5.0 * time) - 2.0 * q - 0.1 * v
-
-    how: dict[str, Any] = {"seconds": 0.3, "control_every": 4, "record_every": 7, "start": 0.05}
-    plain = lw.simulate(robot, q, v, controller=hold, **how)
-    fast = lw.simulate(robot, q, v, controller=njit(hold), **how)
-    for name in ("times", "q", "v", "tau", "multipliers"):
-        np.testing.assert_array_equal(getattr(fast, name), getattr(plain, name), err_msg=name)
-    assert fast.settings == plain.settings
-
-
-def test_compiled_controllers_of_many(njit: Callable[..., Any]) -> None:
-    """The same torques, so the same motion; robots that are lost are NaN and the others go on."""
-    robot = zoo.four_bar()
-    q, v = moving(robot)
-    n = 300
-    many, rates = np.tile(q, (n, 1)), np.linspace(0, 1, n)[:, None] * v
-
-    def push(time: float, q: Floats, v: Floats) -> Floats:
-        tau = -0.5 * v
-        tau[3, 0] = 1e200
-        return tau
-
-    how: dict[str, Any] = {"seconds": 0.05, "control_every": 5, "record_every": 10, "compile": False}
-    plain = lw.rollouts(robot, many, rates, controller=push, **how)
-    fast = lw.rollouts(robot, many, rates, controller=njit(push), threads=2, **how)
-    assert plain.ended == fast.ended == "1 of 300 robots stopped being finite; try a shorter dt"
-    np.testing.assert_array_equal(fast.q, plain.q)
-    assert np.isfinite(np.delete(fast.q, 3, axis=1)).all()
-
-
-def test_compiled_controllers_that_are_wrong_say_so(njit: Callable[..., Any]) -> None:
-    robot = zoo.four_bar()
-    q, v = moving(robot)
-
-    @njit
-    def short(time: float, q: Floats, v: Floats) -> Floats:
-        return np.zeros(3) if time < 0.01 else np.zeros(2)
-
-    @njit
-    def undefined(time: float, q: Floats, v: Floats) -> Floats:
-        return np.full(3, np.nan) if time >= 0.01 else np.zeros(3)
-
-    @njit
-    def number(time: float, q: Floats, v: Floats) -> float:
-        return 1.0
-
-    for controller, words in ((short, r"at 0.01 s: torques have shape \(2,\)"), (undefined, "torque 0 is not finite")):
-        with pytest.raises(lw.InputError, match=words) as told:
-            lw.simulate(robot, q, v, seconds=0.1, controller=controller)
-        assert len(told.value.trajectory) == 10
-    with pytest.raises(lw.InputError, match="giving an array of torques"):
-        lw.simulate(robot, q, v, seconds=0.1, controller=number)
-
-
-def test_a_run_under_a_compiled_controller_that_explodes_says_when(njit: Callable[..., Any]) -> None:
-    build = lw.Builder("slider", gravity=(0, 0, 0))
-    build.body("mass", lw.Inertia.box(2.0, (0.1, 0.1, 0.1)))
-    build.joint("slide", lw.Prismatic("x"), "world", "mass")
-    robot = build.build()
-
-    @njit
-    def push(time: float, q: Floats, v: Floats) -> Floats:
-        return np.full(1, 1e308)
-
-    how: dict[str, Any] = {"seconds": 5.0, "dt": 1.0}
-    plain, fast = (lw.simulate(robot, controller=c, **how) for c in (push.py_func, push))
-    assert fast.ended == plain.ended and fast.ended.startswith("not finite after step")
-    np.testing.assert_array_equal(fast.v, plain.v)
-
-
 # Going on ---------------------------------------------------------------------------------------------------
 
 
@@ -317,15 +232,11 @@ def test_commands_have_limits() -> None:
     def ask_all(time: float, q: Floats, v: Floats) -> Floats:
         return np.array([[10.0, -0.3], [-1.0, 7.0]])
 
-    compiled = [] if importlib.util.find_spec("numba") is None else [importlib.import_module("numba").njit]
-    for controller in (ask, *(njit(ask) for njit in compiled)):
-        run = lw.simulate(robot, seconds=0.01, controller=controller)
-        np.testing.assert_allclose(run.tau[0], [6.0, 0.0, -0.3])
-    for controller in (ask_all, *(njit(ask_all) for njit in compiled)):
-        q = np.zeros((2, 3))
-        many = lw.rollouts(robot, q, seconds=0.01, controller=controller, compile=False)
-        np.testing.assert_allclose(many.tau[0], [[6.0, 0.0, -0.3], [-3.0, 0.0, 0.1]])
-        np.testing.assert_allclose(many.q[-1, 0], run.q[-1], atol=1e-12)
+    run = lw.simulate(robot, seconds=0.01, controller=ask)
+    np.testing.assert_allclose(run.tau[0], [6.0, 0.0, -0.3])
+    many = lw.rollouts(robot, np.zeros((2, 3)), seconds=0.01, controller=ask_all, compile=False)
+    np.testing.assert_allclose(many.tau[0], [[6.0, 0.0, -0.3], [-3.0, 0.0, 0.1]])
+    np.testing.assert_allclose(many.q[-1, 0], run.q[-1], atol=1e-12)
     with pytest.raises(lw.ModelError, match="the first must not be greater"):
         build.actuator("none", names[1], limits=(1.0, -1.0))
 

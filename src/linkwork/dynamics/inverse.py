@@ -156,7 +156,7 @@ class InverseDynamics(ClusterEvaluator):
         elif self.limits or max_gap is not None:
             raise InputError("limits and max_gap are for contacts that bear load: say contacts=True")
         self._limits_vary = self.limits and any(
-            a.has_feedback or (a.tendon and robot.tendon(a.tendon).is_spatial) for a in robot.actuators
+            any((*a.gain[1:], *a.bias[1:])) or (a.tendon and robot.tendon(a.tendon).is_spatial) for a in robot.actuators
         )
         self.passive = bool(passive)
         self._exact = method == "auto" and bound

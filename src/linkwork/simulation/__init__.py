@@ -7,7 +7,6 @@
 | loop              | the loop that follows a schedule: control, record, steps, projection, early end          |
 | propagators       | steps of one robot that are plugged into it: fixed, adaptive, with a kernel controller   |
 | batch_propagators | the same of many robots, in SIMD lanes and threads                                      |
-| numba_control     | the same with a controller of Numba; `numba_loop` is its loop in machine code            |
 | python_steps      | steps in Python around any method of forward dynamics                                    |
 | minimal           | single steps in minimal coordinates                                                     |
 | open_loops        | what to say where steps in minimal coordinates could not close loops                     |

@@ -35,7 +35,6 @@ from linkwork.simulation.early_end import advice, warn_of_early_end
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.initial import initial_states
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
-from linkwork.simulation.numba_control import is_compiled, numba_steps
 from linkwork.simulation.schedule import Schedule, Stop
 from linkwork.simulation.settings import RolloutOptions, StepSettings
 from linkwork.simulation.stabilization import warn_of_stiff_servos
@@ -281,9 +280,6 @@ class Batch:
         if controller is None:
             return schedule.stops(), propagate, None
         feedback = function_feedback(self.robot, controller, self.output, self.constant, len(self.q))
-        if is_compiled(controller) and not (stepper.contact or given or self.robot.na):
-            how = (controller, self.output, self.constant, wrenches, schedule, recorder)
-            return schedule.outer_stops(), numba_steps(stepper, propagate, *how), feedback
         return schedule.stops(), propagate, feedback
 
     def _stepper(self, control: Control | None = None, control_every: int = 0) -> Stepper:

@@ -28,7 +28,6 @@ from linkwork.simulation.early_end import advice, warn_of_early_end
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.initial import initial_state
 from linkwork.simulation.loop import Feedback, Propagate, Recorder, State, function_feedback, progress_bar, run
-from linkwork.simulation.numba_control import is_compiled, numba_steps
 from linkwork.simulation.projection import LoopProjection
 from linkwork.simulation.propagators import (
     adaptive_steps,
@@ -95,8 +94,7 @@ def simulate(
             coordinates with loops closed at every stage; `SingularConstraints` where the independent joints come to a
             dead center of theirs.
         controller: Computes torques of all joints or commands of the actuators, which are held in between: a
-            `Controller` or a kernel, which is compiled with the steps; a Python function of time, ``q`` and ``v``; such
-            a function compiled by Numba (``numba.njit``) is called from machine code.
+            `Controller` or a kernel, which is compiled with the steps, or a Python function of time, ``q`` and ``v``.
         tau: Constant torques, ``(nv,)``.
         commands: Constant commands of the actuators, ``(actuators,)``; with a controller that returns commands, those
             before it is first called.
@@ -228,9 +226,6 @@ class _Task:
             one = one_compiled_step(stepper, wrenches)
             return schedule.stops(), adaptive_steps(one, steps.dt, self.tolerance, robot), feedback
         propagate = compiled_steps(stepper, self._stepper, wrenches)
-        if function is not None and machine_code and is_compiled(function) and not (stepper.contact or robot.na):
-            how = (function, self.output, self.constant, wrenches, schedule, recorder)
-            return schedule.outer_stops(), numba_steps(stepper, propagate, *how), feedback
         return schedule.stops(), propagate, feedback
 
     def _python_steps(self) -> Propagate:
