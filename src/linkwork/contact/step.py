@@ -21,9 +21,9 @@ from linkwork.contact.step_function import ContactStepFunction
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.conversions import converted
 from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
-from linkwork.dynamics.iterations import row_regularization
+from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings, row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning
-from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, shown
+from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, named_options, outer_level, shown
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact_equation import ROUNDINGS
 from linkwork.kernels.contact_newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
@@ -76,8 +76,6 @@ SLACK = 1e-7
 """Of the smoothed projections: penalties are at most that above over this."""
 SINGLE_SLACK = 1e-4
 """The least in single precision: larger penalties leave nothing of inertias beside them."""
-REGULARIZATION = 1e-8
-"""Of loops, as for `ForwardDynamics`."""
 PUSH = 0.1
 """The largest velocity at which penetration is removed, as a part of that at which bodies of the robot's size fall."""
 THRESHOLD = 2.0
@@ -107,7 +105,7 @@ class ContactStep(ArrayEvaluator):
         limits: Whether joint limits hold; else joints pass them.
         joint_friction: Whether the dry friction of joints acts.
         passive: Whether springs and dampers of joints act.
-        stabilization: Seconds in which penetration is removed; by default 5 ms, or two steps. None: it stays.
+        time_constant: Seconds in which penetration is removed; by default 5 ms, or two steps. None: it stays.
         meshes: What a mesh is, as for `ContactGeometry`.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
             and `ContactSolution.converged` says so.
@@ -118,6 +116,7 @@ class ContactStep(ArrayEvaluator):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
+    @named_options(renamed={"stabilization": "time_constant"})
     @converted
     def __init__(
         self,
@@ -130,7 +129,7 @@ class ContactStep(ArrayEvaluator):
         limits: bool = True,
         joint_friction: bool = True,
         passive: bool = True,
-        stabilization: TimeConstant = "auto",
+        time_constant: TimeConstant = "auto",
         meshes: MeshKind = "auto",
         strict: bool = False,
         wrenches: Sequence[str] = (),
@@ -142,13 +141,15 @@ class ContactStep(ArrayEvaluator):
             raise InputError(f"no solver '{solver}' for contacts{among(solver, SOLVERS)}")
         self.dt = above_zero(dt, "dt")
         self.solver = solver
-        self.tolerance = above_zero(tolerance, "tolerance")
         most = SOLVERS[solver].most if max_iterations is None else max_iterations
-        self.max_iterations = count(most, "max_iterations")
+        self.solver_settings = SolverSettings(
+            REGULARIZATION, above_zero(tolerance, "tolerance"), count(most, "max_iterations")
+        )
+        """When iterations end."""
         self.strict = bool(strict)
         self.limits, self.joint_friction, self.passive = bool(limits), bool(joint_friction), bool(passive)
-        self.stabilization = stabilization
-        self._time = penetration_time(stabilization, self.dt)
+        self.time_constant = time_constant
+        self._time = penetration_time(time_constant, self.dt)
         self.meshes: MeshKind = meshes
         self._settings = self._no_torques = self._cold_start = self._no_points = _UNSET
         self._given: GivenContacts | None = None
@@ -157,12 +158,12 @@ class ContactStep(ArrayEvaluator):
             "robot": robot,
             "dt": self.dt,
             "solver": solver,
-            "tolerance": self.tolerance,
-            "max_iterations": self.max_iterations,
+            "tolerance": self.solver_settings.tolerance,
+            "max_iterations": self.solver_settings.max_iterations,
             "limits": self.limits,
             "joint_friction": self.joint_friction,
             "passive": self.passive,
-            "stabilization": stabilization,
+            "time_constant": time_constant,
             "meshes": meshes,
             "strict": self.strict,
             "wrenches": frames,
@@ -196,9 +197,7 @@ class ContactStep(ArrayEvaluator):
 
     def _prepare_inputs(self) -> None:
         tree, dtype = self.program.tree, self._dtype.name
-        self._settings = step_settings(
-            self.robot, tree, self.dt, self.tolerance, self.max_iterations, self._time, dtype
-        )
+        self._settings = step_settings(self.robot, tree, self.dt, self.solver_settings, self._time, dtype)
         self._no_torques = np.zeros(self.robot.nv, dtype)
         self._cold_start = np.zeros(tree.nstart, dtype)
         self._no_points = np.zeros((0, 7), dtype)
@@ -321,12 +320,12 @@ class ContactStep(ArrayEvaluator):
         states = f" in {missed.sum()} of {missed.size} states" if residual.ndim else ""
         message = (
             f"{self.solver} did not solve the contacts of '{self.robot.name}'{states}: residual "
-            f"{np.max(residual):.3g} m/s after {self.max_iterations} iterations (tolerance: "
+            f"{np.max(residual):.3g} m/s after {self.solver_settings.max_iterations} iterations (tolerance: "
             f"{self._layout.tolerance:.1g}); try a smaller dt or more max_iterations"
         )
         if self.strict:
             raise NotConverged(message)
-        warnings.warn(message, StateWarning, stacklevel=3)
+        warnings.warn(message, StateWarning, stacklevel=outer_level())
 
 
 def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
@@ -338,29 +337,29 @@ def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
             raise InputError(f"a step with contacts does not depend on {name}: leave it out")
 
 
-def penetration_time(stabilization: TimeConstant, dt: float) -> float:
+def penetration_time(time_constant: TimeConstant, dt: float) -> float:
     """Seconds in which penetration is removed under steps of the time ``dt``; None: it stays."""
-    if stabilization is None:
+    if time_constant is None:
         return 1e30
-    if isinstance(stabilization, str) and stabilization == "auto":
+    if isinstance(time_constant, str) and time_constant == "auto":
         return max(TIME_CONSTANT, 2 * dt)
-    time = above_zero(stabilization, "stabilization")
+    time = above_zero(time_constant, "time_constant")
     if time < dt:
-        raise InputError(f"stabilization is {time:g} s: penetration cannot be removed in less than a step ({dt:g} s)")
+        raise InputError(f"time_constant is {time:g} s: penetration cannot be removed in less than a step ({dt:g} s)")
     return time
 
 
 def step_settings(
-    robot: Model, tree: Tree, dt: float, tolerance: float, iterations: int, time: float, dtype: str = "float64"
+    robot: Model, tree: Tree, dt: float, solver: SolverSettings, time: float, dtype: str = "float64"
 ) -> Array:
     """The input ``settings`` of `kernels.contact_problem`."""
     scales, gravity = contact_scales(robot), float(np.linalg.norm(robot.gravity))
     velocity = scales.velocity(gravity, dt)
-    least, penalty, slack = tolerance, PENALTY, SLACK
+    least, penalty, slack = solver.tolerance, PENALTY, SLACK
     if dtype == "float32":
         least, penalty, slack = max(least, SINGLE_TOLERANCE), min(penalty, SINGLE_PENALTY), SINGLE_SLACK
     threshold = THRESHOLD * gravity * dt
-    head = [least * velocity, iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, slack]
+    head = [least * velocity, solver.max_iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, slack]
     inertias = 2 / (np.repeat(scales.pairs, tree.contact_slots) * (1 + tree.friction**2))
     head += [float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0, ROUNDINGS[0]]
     joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)
@@ -371,7 +370,7 @@ def step_settings(
         np.repeat(scales.pairs, tree.contact_slots),
         joints,
         np.where(angles, scales.length, 1.0),
-        row_regularization(robot, REGULARIZATION, dtype),
+        row_regularization(robot, solver.regularization, dtype),
         units,
     ]
     return np.concatenate(parts).astype(dtype)

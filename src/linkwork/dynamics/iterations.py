@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from linkwork.model.model import Model
@@ -27,6 +29,18 @@ EXPECTED = 3
 """Iterations that most robots need: what `auto` counts with, or as many as are allowed."""
 OFF = 1e30
 """Regularization of a row that is not enabled."""
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """Settings of iterations for the forces of constraints and contacts."""
+
+    regularization: float
+    """Regularization of the proximal iterations, as a part of the inverse inertia of a row."""
+    tolerance: float
+    """Residual at which iterations end."""
+    max_iterations: int
+    """The most iterations."""
 
 
 def row_regularization(robot: Model, regularization: float, dtype: str = "float64") -> Array:

@@ -105,8 +105,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
             robot,
             dt=above_zero(dt, "dt"),
             wrenches=wrenches,
-            contact_tolerance=TOLERANCE,
-            contact_iterations=ITERATIONS,
+            **({"tolerance": TOLERANCE, "max_iterations": ITERATIONS} if robot.contacts else {}),
             parameters=self.randomization.names,
             threads=threads,
         )

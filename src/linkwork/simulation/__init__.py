@@ -35,9 +35,9 @@ from linkwork.simulation.linearization import Linearization, linearize
 from linkwork.simulation.minimal import MinimalMotion
 from linkwork.simulation.sensors import sensor_data
 from linkwork.simulation.simulation import Records, Simulation
-from linkwork.simulation.single import simulate
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
 from linkwork.simulation.sweep import Sweep
+from linkwork.simulation.trajectories import simulate
 from linkwork.simulation.trajectory import Trajectory
 
 __all__ = [

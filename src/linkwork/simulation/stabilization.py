@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from linkwork.closure.mobility import MASSLESS, mass_factor
 from linkwork.errors import InputError
-from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero, advised
+from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero, advised, outer_level
 from linkwork.kernels.stage import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
 from linkwork.model.tendons import Tendon
@@ -63,7 +63,7 @@ def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
             f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
             f"is {ratio[k]:.3g} times the inertia that the joint feels; {advice}",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=outer_level(),
         )
 
 
