@@ -21,7 +21,7 @@ check: $(READY) docs    ## format, lint, types, direction of imports, pages
 	$(BIN)/ruff format --check src tests examples scripts
 	$(BIN)/ruff check src tests examples scripts
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest tests/test_packages.py
+	$(BIN)/python -m pytest tests/repository/test_packages.py
 
 docs: $(READY)          ## the documentation site, into build/site; links that lead nowhere are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -18,8 +18,8 @@ import numpy as np
 import linkwork as lw
 from linkwork.drawing.graphs import layout, ties
 from linkwork.drawing.pictures import COUPLING, FAINT, GROUND, INK, LOOP, PASTELS, blank, write_picture
-from linkwork.dynamics.row_ranks import pv_early_plan
-from linkwork.kernels.tableaus import DOPRI5, RK4, Scheme
+from linkwork.dynamics.rows.ranks import pv_early_plan
+from linkwork.kernels.steps.tableaus import DOPRI5, RK4, Scheme
 from linkwork.plans.bbo import LOOP as LOOP_END
 from linkwork.plans.bbo import WORLD_END, bbo_tree, rows_of_block, rows_passing
 from linkwork.plans.constraints import constrained_tree

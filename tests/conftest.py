@@ -44,6 +44,6 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test marked ``models`` needs the folder of models: without it, it is skipped, and in CI it fails."""
     if item.get_closest_marker("models") is not None:
-        from robots import models_folder
+        from tests.support.robots import models_folder
 
         models_folder()

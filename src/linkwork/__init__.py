@@ -102,9 +102,9 @@ if TYPE_CHECKING:
     from linkwork.dynamics.impact import Impact, ImpactDynamics
     from linkwork.dynamics.inverse import InverseDynamics
     from linkwork.dynamics.inverse_solution import InverseSolution
+    from linkwork.dynamics.jacobians.minimal import minimal_derivatives
     from linkwork.dynamics.kkt import KKT, KKTFactor
     from linkwork.dynamics.methods import best_method, method_costs, methods_for
-    from linkwork.dynamics.minimal_derivatives import minimal_derivatives
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.solution import Solution
     from linkwork.export import export_c, export_casadi
@@ -206,7 +206,7 @@ _LAZY = {
     "linkwork.dynamics.inverse_solution": ("InverseSolution",),
     "linkwork.dynamics.kkt": ("KKT", "KKTFactor"),
     "linkwork.dynamics.methods": ("best_method", "method_costs", "methods_for"),
-    "linkwork.dynamics.minimal_derivatives": ("minimal_derivatives",),
+    "linkwork.dynamics.jacobians.minimal": ("minimal_derivatives",),
     "linkwork.dynamics.solution": ("Solution",),
     "linkwork.dynamics.operational": ("OperationalInertia",),
     "linkwork.export": ("export_c", "export_casadi"),

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 # Words that parameters take: editors complete them, and type checkers find those that are misspelled. Each lists the
-# keys of a table that says what they mean (tests/test_docstrings.py compares them).
+# keys of a table that says what they mean (tests/docs/test_docstrings.py compares them).
 
 Auto = Literal["auto"]
 """Whatever fits best."""

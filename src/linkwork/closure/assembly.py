@@ -2,7 +2,7 @@
 """Assembly: configurations in which the loops of a mechanism are closed.
 
 This is the function behind `Mechanism.assemble`; `evaluators.Assembly` is the same to hold on to. It works on the rows
-of enabled constraints; the Gauss-Newton descent is compiled (`kernels.assembly`).
+of enabled constraints; the Gauss-Newton descent is compiled (`kernels.constrained.assembly`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from linkwork.closure.tolerances import CLOSED, OPEN, ROUNDED
 from linkwork.conversions import texts, truth
 from linkwork.errors import AssemblyError, ModelWarning
 from linkwork.inputs import above_zero, count, random_generator
-from linkwork.kernels.assembly import ASSEMBLY
+from linkwork.kernels.constrained.assembly import ASSEMBLY
 from linkwork.model import lie
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once

@@ -24,7 +24,7 @@ from linkwork.closure.mobility import loop_rounding, project_by_singular_values
 from linkwork.closure.tolerances import OPEN, RANK, ROUNDED, SINGLE_CLOSED, SINGLE_RANK, WEAK
 from linkwork.compilers.program import Backend, Program
 from linkwork.errors import NotFinite, UnsupportedFeature
-from linkwork.kernels.velocity_projection import VELOCITY_PROJECTION
+from linkwork.kernels.constrained.velocity_projection import VELOCITY_PROJECTION
 from linkwork.model.arrays import Floats
 from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once

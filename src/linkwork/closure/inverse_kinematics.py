@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Inverse kinematics: configurations with closed loops, within limits, that bring frames to their targets.
 
-This is the function behind `Mechanism.inverse_kinematics`. Whole descents are compiled (`kernels.inverse_kinematics`);
-what is here decides where to start, when to start again, and says how it went.
+This is the function behind `Mechanism.inverse_kinematics`. Whole descents are compiled
+(`kernels.constrained.inverse_kinematics`); what is here decides where to start, when to start again, and says how it
+went.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask, Tas
 from linkwork.closure.tolerances import CLOSED_BY_PROJECTION, OPEN, ROUNDED
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero, count, not_negative, random_generator
-from linkwork.kernels.inverse_kinematics import INVERSE_KINEMATICS
+from linkwork.kernels.constrained.inverse_kinematics import INVERSE_KINEMATICS
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model

@@ -19,8 +19,8 @@ from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints
 from linkwork.inputs import count, finite_floats, rows_of
-from linkwork.kernels import clusters as kernels
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.clusters import explicit as kernels
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows

@@ -6,8 +6,9 @@ Errors are without units: parts of the robot's length, or of one radian (`scales
 
 from __future__ import annotations
 
-from linkwork.kernels import clusters as kernels
-from linkwork.kernels import constrained, rank_revealing
+from linkwork.kernels.clusters import explicit as kernels
+from linkwork.kernels.constrained import problem as constrained
+from linkwork.kernels.constrained import rank_revealing
 
 CLOSED = 1e-13
 """Errors below this are closed loops after assembly; rounding of most robots is smaller."""

@@ -11,15 +11,16 @@ from functools import cached_property
 import numpy as np
 
 from linkwork.compilers import cache as disk
-from linkwork.compilers import emit, llvm, native
-from linkwork.compilers.batch import SYMBOL
-from linkwork.compilers.entry import CHUNK, entry_point
+from linkwork.compilers import llvm, native
+from linkwork.compilers.entry.batch import SYMBOL
+from linkwork.compilers.entry.entry_point import CHUNK, entry_point
+from linkwork.compilers.entry.uneven import GROUP
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.packing import Packing, packed
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Array, Entry, Runner, thread_pool
-from linkwork.compilers.trace import Trace
-from linkwork.compilers.uneven import GROUP
+from linkwork.compilers.trace import emit
+from linkwork.compilers.trace.packing import Packing, packed
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.errors import InputError
 
 WIDEST_PACK = 8

@@ -20,9 +20,9 @@ from traceback import walk_tb
 import numpy as np
 
 from linkwork.compilers import native
-from linkwork.compilers.fingerprint import foreign_kernels
-from linkwork.compilers.guards import SITE, UNWRITTEN
 from linkwork.compilers.lanes import Type
+from linkwork.compilers.language.fingerprint import foreign_kernels
+from linkwork.compilers.language.guards import SITE, UNWRITTEN
 from linkwork.compilers.program import Program
 from linkwork.errors import InputError, KernelError
 from linkwork.kernels.algorithm import Algorithm, resolve
@@ -82,8 +82,8 @@ def run_checked(algorithm: Algorithm, program: Program) -> None:
         algorithm: Its kernels.
         program: The plan.
     """
-    from linkwork.compilers.entry import watch  # which is made of kernel text itself
-    from linkwork.compilers.language import source_of
+    from linkwork.compilers.entry.entry_point import watch  # which is made of kernel text itself
+    from linkwork.compilers.language.values import source_of
 
     code = native.code(algorithm, ONE, checked=True)
     context = native.Context(algorithm, program.tree, ONE, checked=True)
@@ -143,7 +143,7 @@ def located(algorithm: Algorithm) -> Iterator[None]:
         ]
         if not frames:
             raise
-        from linkwork.compilers.language import source_of
+        from linkwork.compilers.language.values import source_of
 
         kernel, line = frames[-1]
         source = source_of(kernel)

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compilers import batch, llvm
+from linkwork.compilers import llvm
 from linkwork.compilers.cache import announced, key
-from linkwork.compilers.fingerprint import fingerprint
-from linkwork.compilers.guards import WORDS, Guards
+from linkwork.compilers.entry import batch
 from linkwork.compilers.lanes import Type
+from linkwork.compilers.language.fingerprint import fingerprint
+from linkwork.compilers.language.guards import WORDS, Guards
 from linkwork.kernels.algorithm import Algorithm, Shape, resolve
 from linkwork.plans.tree import Tree
 
@@ -77,8 +78,8 @@ def guarded_module(
 ) -> tuple[str, Guards | None]:
     """The same, and what it checks while it runs; None where all text is the package's own."""
     # Only where something is to be compiled: a process that finds all code in the cache does without.
-    from linkwork.compilers.language import STATE, Fixed, array_type, source_of, tables
-    from linkwork.compilers.lowering import Unit
+    from linkwork.compilers.language.lowering import Unit
+    from linkwork.compilers.language.values import STATE, Fixed, array_type, source_of, tables
 
     tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded, algorithm.shared)
     words = len(tree.sizes) + len(tree.arrays) + len(work.arrays)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.compilers.fingerprint import fingerprint
-from linkwork.compilers.trace import MAX_OPERATIONS, Trace, trace
+from linkwork.compilers.language.fingerprint import fingerprint
+from linkwork.compilers.trace.tracing import MAX_OPERATIONS, Trace, trace
 from linkwork.errors import SingularMassMatrix
 from linkwork.inputs import BackendName, DeviceCode
 from linkwork.kernels.algorithm import Algorithm, resolve

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers import entry as entries
 from linkwork.compilers.checks import check, located
-from linkwork.compilers.interrupts import Job, go_on, shared
+from linkwork.compilers.entry import entry_point as entries
+from linkwork.compilers.entry.interrupts import Job, go_on, shared
 from linkwork.compilers.program import Backend, Program
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import plural, real_array

@@ -34,8 +34,8 @@ class Job(NamedTuple):
 def all_algorithms() -> dict[str, Algorithm]:
     """Every algorithm that native code is made of, by name."""
     result: dict[str, Algorithm] = {}
-    for module in pkgutil.iter_modules(algorithms.__path__):
-        for value in vars(import_module(f"{algorithms.__name__}.{module.name}")).values():
+    for module in pkgutil.walk_packages(algorithms.__path__, f"{algorithms.__name__}."):
+        for value in vars(import_module(module.name)).values():
             several = value.values() if isinstance(value, dict) else (value,)
             result |= {one.name: one for one in several if isinstance(one, Algorithm)}
     return result

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.compilers import native
 from linkwork.compilers.backends import best_lanes
-from linkwork.compilers.entry import entry_point
+from linkwork.compilers.entry.entry_point import entry_point
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import Entry

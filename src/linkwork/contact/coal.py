@@ -25,8 +25,8 @@ import numpy.typing as npt
 from linkwork.contact.convex import Convex, convex_of, hull_of
 from linkwork.contact.surfaces import Surface
 from linkwork.errors import InputError, ModelError, UnsupportedFeature
-from linkwork.kernels.contact.frames import NO_CONTACT
-from linkwork.kernels.contact.geometry import SHAPE_POSES
+from linkwork.kernels.contact.shapes.frames import NO_CONTACT
+from linkwork.kernels.contact.shapes.geometry import SHAPE_POSES
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes

@@ -6,8 +6,8 @@
     y = (G + R) f + g,    K ∋ f ⟂ y + Gamma(y) ∈ K*,    Gamma = (0, 0, mu |y_t|) of each contact
 
 `solve_contacts` takes arrays, one problem or a batch of them; `RowSolver` is the same made once for many problems of
-one structure. Solvers are `pgs` (`kernels.contact_pgs`) and `admm` (`kernels.contact_admm`). Residuals are velocities,
-in the unit of ``g``; that of every solver is the one of `kernels.cones`.
+one structure. Solvers are `pgs` (`kernels.contact.pgs`) and `admm` (`kernels.contact.admm`). Residuals are velocities,
+in the unit of ``g``; that of every solver is the one of `kernels.contact.cones`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from linkwork.contact.operator import operator_contacts, solve_on_operator
 from linkwork.dynamics.delassus import DelassusOperator
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero, among, count, float_array, real_array, shown
-from linkwork.kernels import contact_admm as admm
-from linkwork.kernels import contact_pgs as pgs
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.contact import admm, pgs
 from linkwork.plans.contact_rows import LINE, dense_contacts
 from linkwork.quantities.arguments import Array
 

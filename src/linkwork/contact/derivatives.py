@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Derivatives of a step with contacts: the implicit function theorem at its solution (`kernels.contact_sensitivity`).
+"""Derivatives of a step with contacts: the implicit function theorem at its solution.
 
-A step is an implicit function of the state. At its solution, equations that hold before and after a change of the state
-are linear in what changes: a forward or reverse sweep over the equations (straight-line code), and one system with the
-factor of Newton's matrix (native code) in between. What contacts do, stick, slide or part, is what they do at the
-solution; where two of these meet, derivatives are those of a smoothed problem.
+The kernel is `kernels.derivatives.contact_sensitivity`. A step is an implicit function of the state. At its solution,
+equations that hold before and after a change of the state are linear in what changes: a forward or reverse sweep over
+the equations (straight-line code), and one system with the factor of Newton's matrix (native code) in between. What
+contacts do, stick, slide or part, is what they do at the solution; where two of these meet, derivatives are those of a
+smoothed problem.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ import numpy.typing as npt
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.contact.field_cells import FieldCells
 from linkwork.contact.friction_rates import FRICTION, FrictionRates
-from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
+from linkwork.dynamics.jacobians.steps import StepDerivatives, state_columns
 from linkwork.errors import InputError, ProgramTooLarge
 from linkwork.inputs import BackendName, above_zero
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact_sensitivity import CONTACT_SENSITIVITY
-from linkwork.kernels.contact_step_equations import EQUATIONS, SMOOTHED_CONTACTS
+from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
+from linkwork.kernels.derivatives.contact_step_equations import EQUATIONS, SMOOTHED_CONTACTS
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import ArrayEvaluator

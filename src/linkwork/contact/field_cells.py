@@ -2,7 +2,7 @@
 """The cells of height fields that contacts depend on in a configuration: data of the derivatives of steps.
 
 A straight-line program of a contact with a height field would have all of its cells. Native code finds the contact
-first; a program of two cells has its derivatives (`kernels.contact.fields`).
+first; a program of two cells has its derivatives (`kernels.contact.shapes.fields`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from linkwork.compilers.run import Runner
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact.fields import CELLS
-from linkwork.kernels.contact.geometry import CONTACT_POINTS, SHAPE_POSES
+from linkwork.kernels.contact.shapes.fields import CELLS
+from linkwork.kernels.contact.shapes.geometry import CONTACT_POINTS, SHAPE_POSES
 from linkwork.plans.contacts import FIELD_BOX, FIELD_CAPSULE, FIELD_SPHERE
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array

@@ -12,8 +12,8 @@ from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
 from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.kernels.contact.frames import NO_CONTACT
-from linkwork.kernels.contact.geometry import CONTACT_POINTS
+from linkwork.kernels.contact.shapes.frames import NO_CONTACT
+from linkwork.kernels.contact.shapes.geometry import CONTACT_POINTS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.named import Named

@@ -15,8 +15,8 @@ from linkwork.dynamics.delassus import Delassus, DelassusOperator
 from linkwork.dynamics.delassus.memory import Pool, Prepared
 from linkwork.dynamics.delassus.operators import MatrixFree
 from linkwork.errors import InputError
-from linkwork.kernels.contact_admm import NPROGRESS
-from linkwork.kernels.contact_operator import OPERATOR_ADMM
+from linkwork.kernels.contact.admm import NPROGRESS
+from linkwork.kernels.contact.operator import OPERATOR_ADMM
 from linkwork.plans.contact_operator import contact_operator_tree
 from linkwork.quantities.arguments import Array
 
@@ -36,13 +36,13 @@ def operator_contacts(operator: DelassusOperator) -> list[int]:
 def solve_on_operator(
     operator: DelassusOperator, contacts: Sequence[int], rows: Sequence[Array], settings: Array
 ) -> list[Array]:
-    """Impulses, multipliers, velocities and progress of `kernels.contact_operator`.
+    """Impulses, multipliers, velocities and progress of `kernels.contact.operator`.
 
     Args:
         operator: Without a matrix.
         contacts: The first row of each contact.
         rows: Free velocity, friction, compliance, bounds and guess, as kernels take them.
-        settings: Of `kernels.contact_admm`.
+        settings: Of `kernels.contact.admm`.
     """
     if not isinstance(operator, MatrixFree):
         raise InputError(f"{operator!r} has a matrix: give operator.toarray()")

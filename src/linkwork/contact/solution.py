@@ -23,7 +23,7 @@ RESIDUAL, ITERATIONS, REDUCTION = 0, 1, HEAD - 1
 
 @dataclass(frozen=True, eq=False)
 class StepLayout:
-    """Where the result of a step has what (`kernels.contact_problem.contact_view`), and names of contacts."""
+    """Where the result of a step has what (`kernels.contact.problem.contact_view`), and names of contacts."""
 
     robot: Model
     tree: Tree
@@ -163,7 +163,7 @@ class ContactSolution:
 
     @property
     def residual(self) -> Any:
-        """What the step misses of the laws of contact, a velocity in m/s (`kernels.cones`)."""
+        """What the step misses of the laws of contact, a velocity in m/s (`kernels.contact.cones`)."""
         return _plain(self._result[..., RESIDUAL])
 
     @property

@@ -25,10 +25,10 @@ from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings, row_reg
 from linkwork.errors import InputError, NotConverged, StateWarning
 from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, named_options, outer_level, shown
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact_equation import ROUNDINGS
-from linkwork.kernels.contact_newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
-from linkwork.kernels.contact_step_admm import CONTACT_ADMM
-from linkwork.kernels.contact_step_pgs import CONTACT_PGS
+from linkwork.kernels.contact.equation import ROUNDINGS
+from linkwork.kernels.contact.newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
+from linkwork.kernels.contact.step_admm import CONTACT_ADMM
+from linkwork.kernels.contact.step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import KNOWN_CONTACT_TREE, contact_lcaba_tree
@@ -352,7 +352,7 @@ def penetration_time(time_constant: TimeConstant, dt: float) -> float:
 def step_settings(
     robot: Model, tree: Tree, dt: float, solver: SolverSettings, time: float, dtype: str = "float64"
 ) -> Array:
-    """The input ``settings`` of `kernels.contact_problem`."""
+    """The input ``settings`` of `kernels.contact.problem`."""
     scales, gravity = contact_scales(robot), float(np.linalg.norm(robot.gravity))
     velocity = scales.velocity(gravity, dt)
     least, penalty, slack = solver.tolerance, PENALTY, SLACK

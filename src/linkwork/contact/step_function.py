@@ -13,7 +13,7 @@ from linkwork.contact.field_cells import NO_CELLS
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import BackendName
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact_step_equations import CONTACT_EQUATIONS
+from linkwork.kernels.derivatives.contact_step_equations import CONTACT_EQUATIONS
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.parameters import ParameterInputs

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.contact.derivatives import ContactDerivatives, Point, checked_state
-from linkwork.dynamics.step_derivatives import StepDerivatives
+from linkwork.dynamics.jacobians.steps import StepDerivatives
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import DeviceName, suggest
 from linkwork.quantities.arguments import Array

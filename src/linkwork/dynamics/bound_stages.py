@@ -12,7 +12,7 @@ import numpy as np
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import check_out
 from linkwork.dynamics.linear_system import LinearSystem
-from linkwork.dynamics.row_dependence import rows_redundant
+from linkwork.dynamics.rows.dependence import rows_redundant
 from linkwork.dynamics.solution import HEAD
 from linkwork.dynamics.staged_calls import MANY_NUMBERS, StagedCalls, any_doubt
 from linkwork.dynamics.stages import DOUBTS

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Inverse dynamics with contacts: which pairs bear load, parameters of the kernel, and what it found.
 
-The kernel is `kernels.contact_forces`; `InverseDynamics` with ``contacts`` runs it.
+The kernel is `kernels.contact.forces`; `InverseDynamics` with ``contacts`` runs it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.closure.clusters import dof_names, ties_of
 from linkwork.errors import InputError
-from linkwork.kernels.contact.frames import NO_CONTACT
+from linkwork.kernels.contact.shapes.frames import NO_CONTACT
 from linkwork.model.model import Model
 from linkwork.plans.contact_forces import contact_forces_tree
 from linkwork.plans.contacts import contact_slots
@@ -26,7 +26,7 @@ from linkwork.quantities.scales import joint_units, scales_of
 UNBOUNDED = 1e30
 """A bound that no torque reaches."""
 PIVOT = 2
-"""Where the last output of `kernels.contact_forces` has the least pivot."""
+"""Where the last output of `kernels.contact.forces` has the least pivot."""
 
 TOLERANCE, SINGLE_TOLERANCE = 1e-11, 1e-5
 """What may be unmet when iterations end, as a part of what is required; in single precision."""
@@ -59,7 +59,7 @@ def bearing_robot(robot: Model, contacts: bool | str | Sequence[str]) -> Model:
 
 
 def bearing_tree(robot: Model, frames: Sequence[str], driven: Sequence[int], limits: bool) -> Tree:
-    """The arrays of a robot for `kernels.contact_forces`; with ``limits``, torques that have some are chosen."""
+    """The arrays of a robot for `kernels.contact.forces`; with ``limits``, torques that have some are chosen."""
     limited: set[int] = set()
     if limits:
         bounds = torque_limits(robot, robot.neutral(), np.zeros(robot.nv))
@@ -76,7 +76,7 @@ def with_torque_limits(settings: Array, tree: Tree, limits: tuple[Array, Array] 
 
 
 def bearing_settings(robot: Model, max_gap: float | None, dtype: str) -> Array:
-    """The input ``settings`` of `kernels.contact_forces`, without limits of torques."""
+    """The input ``settings`` of `kernels.contact.forces`, without limits of torques."""
     length, single = scales_of(robot).length, dtype == "float32"
     most = MAX_GAP * length if max_gap is None else max_gap
     values = [

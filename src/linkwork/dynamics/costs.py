@@ -7,7 +7,7 @@ import json
 
 from linkwork.compilers import cache as disk
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.compilers.trace.tracing import MAX_OPERATIONS
 from linkwork.errors import ProgramTooLarge
 from linkwork.quantities.counts import OperationCount
 

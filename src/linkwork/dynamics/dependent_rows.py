@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Products where rows depend on others: what turns with the dependency.
 
-See `kernels.dependent_rows` for the equations. With ``h = R^-1 e`` of what rows miss, ``y = T R f``, and ``u = R T'
-d(J' h)``, rows follow targets that change by ``u``, and forces change by ``z = R^-1 (1 - J T) d(J y)`` besides::
+See `kernels.derivatives.dependent_rows` for the equations. With ``h = R^-1 e`` of what rows miss, ``y = T R f``, and
+``u = R T' d(J' h)``, rows follow targets that change by ``u``, and forces change by ``z = R^-1 (1 - J T) d(J y)``
+besides::
 
     jvp:  solve with  rows + u,  then  df + z
     vjp:  y_a' T u + y_f' X u = c' d(J' h),    c = -T R w        (p, w) solves the system of the seeds
@@ -18,7 +19,7 @@ import numpy as np
 
 from linkwork.dynamics.implicit_products import HELD
 from linkwork.dynamics.linear_system import LinearSystem
-from linkwork.kernels.constrained import DISABLED
+from linkwork.kernels.constrained.problem import DISABLED
 from linkwork.quantities.arguments import Array
 
 CONTRADICTED = 1e-11

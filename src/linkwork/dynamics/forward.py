@@ -17,11 +17,9 @@ from linkwork.closure.mobility import check_mass_matrix, state_doubt
 from linkwork.closure.tolerances import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import check_out
-from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.compilers.trace.tracing import MAX_OPERATIONS
 from linkwork.conversions import converted
-from linkwork.dynamics.constrained_derivatives import forward_derivatives
 from linkwork.dynamics.dense import solve_kkt
-from linkwork.dynamics.derivatives import JacobiansOf
 from linkwork.dynamics.forward_products import ForwardProducts
 from linkwork.dynamics.iterations import (
     EXPECTED,
@@ -32,6 +30,8 @@ from linkwork.dynamics.iterations import (
     iteration_settings,
     row_regularization,
 )
+from linkwork.dynamics.jacobians.constrained import forward_derivatives
+from linkwork.dynamics.jacobians.trees import JacobiansOf
 from linkwork.dynamics.methods import (
     AUTOMATIC,
     METHODS,
@@ -62,9 +62,9 @@ from linkwork.inputs import (
     rows_of,
     were_given,
 )
-from linkwork.kernels import aba
-from linkwork.kernels.constrained import DISABLED
-from linkwork.kernels.rank_revealing import LAST, UNFINISHED
+from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
+from linkwork.kernels.tree import aba
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties

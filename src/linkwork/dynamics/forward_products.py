@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.dynamics.implicit_products import Implicit, composed
 from linkwork.dynamics.methods import METHODS, Plan
 from linkwork.dynamics.solution import ResultLayout, Solution

@@ -22,13 +22,13 @@ from linkwork.dynamics.iterations import (
     row_regularization,
 )
 from linkwork.dynamics.methods import best_method
-from linkwork.dynamics.row_ends import prox_bbo_tree
+from linkwork.dynamics.rows.ends import prox_bbo_tree
 from linkwork.dynamics.solution import PROGRESS, NamedRows, ResultLayout
 from linkwork.dynamics.staged_products import staged
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, ImpactMethod, above_zero, count, real_array
-from linkwork.kernels import impact
-from linkwork.kernels.constrained_residual import IMPACT_RESIDUAL
+from linkwork.kernels.constrained import impact
+from linkwork.kernels.constrained.residual import IMPACT_RESIDUAL
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables

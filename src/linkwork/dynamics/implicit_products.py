@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Products with Jacobians of forward dynamics and impacts, by the implicit function theorem.
 
-A solution satisfies ``F = b``, with the residuals ``F(q, v, ...; a, lambda)`` of `kernels.constrained_residual`, and
+A solution satisfies ``F = b``, with the residuals ``F(q, v, ...; a, lambda)`` of `kernels.constrained.residual`, and
 ``b`` what stands on the right-hand side: torques and targets. With ``K`` the matrix of the linear system, the
 derivative of ``F`` by the solution::
 
@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwork.compilers import derived_programs as programs
-from linkwork.compilers.composition import Composition
-from linkwork.compilers.derived_programs import Sweeps, TangentSpace, derived, whole
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace import derived_programs as programs
+from linkwork.compilers.trace.composition import Composition
+from linkwork.compilers.trace.derived_programs import Sweeps, TangentSpace, derived, whole
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.dynamics.linear_solve import linear_solve
 from linkwork.kernels.algorithm import Algorithm, resolve
-from linkwork.kernels.constrained_residual import CONSTRAINED_RESIDUAL, TREE_RESIDUAL
+from linkwork.kernels.constrained.residual import CONSTRAINED_RESIDUAL, TREE_RESIDUAL
 
 if TYPE_CHECKING:
     from linkwork.quantities.differentiable import Differentiated
@@ -190,7 +190,7 @@ class Implicit:
 RIGHT_SIDES: Mapping[str, str] = {"tau": "force", "rows": "rows"}
 """Outputs of residuals, and the right-hand sides of the linear system that they change."""
 HELD = ("h", "y")
-"""Inputs of `Implicit.row_products`: forces of rows, and a motion (`kernels.dependent_rows`)."""
+"""Inputs of `Implicit.row_products`: forces of rows, and a motion (`kernels.derivatives.dependent_rows`)."""
 DUALS: Mapping[str, str] = {"tau": "p", "rows": "w"}
 """Outputs of residuals, and the solutions that they are multiplied with."""
 

@@ -32,15 +32,17 @@ from linkwork.dynamics.contact_forces import (
     missing,
     with_torque_limits,
 )
-from linkwork.dynamics.derivatives import JacobiansOf, regressor
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
-from linkwork.dynamics.loop_inverse_derivatives import inverse_derivatives
+from linkwork.dynamics.jacobians.loop_inverse import inverse_derivatives
+from linkwork.dynamics.jacobians.trees import JacobiansOf, regressor
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, InverseMethod, not_negative, were_given
-from linkwork.kernels import actuated, approximate, cluster_rnea, rnea
-from linkwork.kernels.actuated import ERROR, REQUIRED, UNMET
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact_forces import CONTACT_FORCES
+from linkwork.kernels.clusters import actuated, approximate
+from linkwork.kernels.clusters import rnea as cluster_rnea
+from linkwork.kernels.clusters.actuated import ERROR, REQUIRED, UNMET
+from linkwork.kernels.contact.forces import CONTACT_FORCES
+from linkwork.kernels.tree import rnea
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.actuated import actuated_tree

@@ -21,7 +21,7 @@ SINGLE_REGULARIZATION = 1e-4
 """The least in single precision."""
 TOLERANCE = 1e-13
 """Residual of rows at which iterations end, as a part of what forces and velocities do to the robot
-(`kernels.constrained`)."""
+(`kernels.constrained.problem`)."""
 SINGLE_TOLERANCE = 1e-7
 """The least in single precision."""
 MAX_ITERATIONS = 20

@@ -29,7 +29,7 @@ from linkwork.dynamics.delassus.memory import Pool, Prepared
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.errors import InputError, NotFinite, SingularConstraints
 from linkwork.inputs import plural, real_array
-from linkwork.kernels import kkt as texts
+from linkwork.kernels.constrained import kkt as texts
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.ltl import ltl_tree

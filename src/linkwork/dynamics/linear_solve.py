@@ -20,14 +20,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from linkwork.compilers.derived_programs import derived
-from linkwork.compilers.differentiation import Place, dependent, tangents
 from linkwork.compilers.program import Program
-from linkwork.compilers.replay import replay, signed
-from linkwork.compilers.trace import Trace, with_carry
+from linkwork.compilers.trace.derived_programs import derived
+from linkwork.compilers.trace.differentiation import Place, dependent, tangents
+from linkwork.compilers.trace.replay import replay, signed
+from linkwork.compilers.trace.tracing import Trace, with_carry
 from linkwork.errors import LinkworkError
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained import (
+from linkwork.kernels.constrained.problem import (
     DISABLED,
     STAGNATION,
     Settings,
@@ -83,7 +83,7 @@ def linear_solve(source: Program, traced: Trace, limit: int = sys.maxsize) -> Tr
     """The straight-line program of the linear system.
 
     Args:
-        source: A program with the inputs and outputs of `kernels.constrained`.
+        source: A program with the inputs and outputs of `kernels.constrained.problem`.
         traced: Its trace; the graphs grow.
         limit: The most operations; `ProgramTooLarge` where there are more.
     """
@@ -158,7 +158,7 @@ class _LinearSolve:
         return self._trace(f"solve_{name}", graph, values[: self.nv], [norm, before[1] + 1.0, *lines])
 
     def _progress(self, name: str, inputs: Mapping[str, Any], before: Sequence[Any], residual: Sequence[Any]) -> Any:
-        """What is to fall below the tolerance, as `kernels.constrained` and `kernels.lcaba` have it."""
+        """What is to fall below the tolerance, as `constrained.problem` and `constrained.lcaba` have it."""
         settings, w = self._scales(inputs)
         if name == "refine" or self.traced.refine is None:
             return residual_progress(self.tree, w, settings, before[2 + self.nc :], residual)

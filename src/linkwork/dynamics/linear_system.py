@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.dynamics.solution import HEAD, ITERATIONS, PROGRESS
-from linkwork.kernels.constrained import DISABLED
+from linkwork.kernels.constrained.problem import DISABLED
 from linkwork.quantities.arguments import Array
 
 Doubts = list[npt.NDArray[np.bool_]]
@@ -72,7 +72,7 @@ class Weights(NamedTuple):
 
         Args:
             regularization: Of each row.
-            settings: Settings of the iterations (`kernels.constrained`).
+            settings: Settings of the iterations (`kernels.constrained.problem`).
             nv: Degrees of freedom.
             idle: Rows that nothing moves, whose forces do not count.
         """

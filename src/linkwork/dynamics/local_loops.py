@@ -14,7 +14,7 @@ from linkwork.closure.clusters import ties_of
 from linkwork.compilers.program import Program
 from linkwork.dynamics.costs import program_cost
 from linkwork.dynamics.iterations import EXPECTED
-from linkwork.kernels.cluster_lcaba import CLUSTER_LCABA
+from linkwork.kernels.clusters.lcaba import CLUSTER_LCABA
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import Coupling
 from linkwork.model.model import Model

@@ -23,13 +23,17 @@ from linkwork.conversions import converted
 from linkwork.dynamics.costs import MOST_COUNTED, program_cost
 from linkwork.dynamics.iterations import EXPECTED
 from linkwork.dynamics.local_loops import loops_in_clusters
-from linkwork.dynamics.row_ends import prox_bbo_tree, prox_pv_tree, pv_tree, world_tree
-from linkwork.dynamics.row_ranks import pv_early_plan
+from linkwork.dynamics.rows.ends import prox_bbo_tree, prox_pv_tree, pv_tree, world_tree
+from linkwork.dynamics.rows.ranks import pv_early_plan
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import ForwardMethod
-from linkwork.kernels import aba, approximate, bbo, cluster_aba, cluster_lcaba, lcaba, ltl, projection
-from linkwork.kernels import pv_early as early
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.clusters import aba as cluster_aba
+from linkwork.kernels.clusters import approximate, projection
+from linkwork.kernels.clusters import lcaba as cluster_lcaba
+from linkwork.kernels.constrained import bbo, lcaba, ltl
+from linkwork.kernels.constrained import pv_early as early
+from linkwork.kernels.tree import aba
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import CenterOfMass, VelocityCoupling
 from linkwork.model.model import Model

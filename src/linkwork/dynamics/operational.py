@@ -14,9 +14,9 @@ from linkwork.conversions import converted
 from linkwork.dynamics.costs import program_cost
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import InertiaMethod, among, shown
-from linkwork.kernels import cluster_efpa as effectors
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.approximate import APPROXIMATE_EFPA
+from linkwork.kernels.clusters import efpa as effectors
+from linkwork.kernels.clusters.approximate import APPROXIMATE_EFPA
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.cluster_efpa import approximate_efpa_tree, cluster_efpa_tree, efpa_ancestors

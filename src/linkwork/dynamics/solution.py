@@ -21,7 +21,7 @@ iterations, and where multipliers start."""
 
 @dataclass(frozen=True)
 class ResultLayout:
-    """Where the last output of constrained kernels (`kernels.constrained`) has what, for so many rows."""
+    """Where the last output of constrained kernels (`kernels.constrained.problem`) has what, for so many rows."""
 
     rows: int
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.linear_system import Doubts, LinearSystem
 from linkwork.dynamics.methods import METHODS
-from linkwork.dynamics.row_dependence import rows_redundant
+from linkwork.dynamics.rows.dependence import rows_redundant
 from linkwork.dynamics.solution import ResultLayout
 from linkwork.dynamics.stages import DOUBTS, LAST, MISSED, OPENED, Stages, listed
 from linkwork.model.constraints import CenterOfMass

@@ -21,7 +21,7 @@ from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.linear_solve import solve_program
 from linkwork.dynamics.linear_system import LinearSystem, Weights
-from linkwork.dynamics.row_dependence import row_dependence, rows_redundant, rows_redundant_open
+from linkwork.dynamics.rows.dependence import row_dependence, rows_redundant, rows_redundant_open
 from linkwork.dynamics.solution import HEAD, ResultLayout
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.quantities.arguments import Array

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.errors import UnsupportedFeature
 from linkwork.export.parts import Part, Parts, cut
 from linkwork.model.expressions import (

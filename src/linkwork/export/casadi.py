@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import MAX_OPERATIONS, Trace
+from linkwork.compilers.trace.fixed import fixed
+from linkwork.compilers.trace.tracing import MAX_OPERATIONS, Trace
 from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics

@@ -22,10 +22,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from linkwork.compilers.differentiation import Place, adjoints, pattern, tangents
 from linkwork.compilers.program import Program
-from linkwork.compilers.sparse_jacobian import Vector, jacobian
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.differentiation import Place, adjoints, pattern, tangents
+from linkwork.compilers.trace.sparse_jacobian import Vector, jacobian
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.errors import ProgramTooLarge
 from linkwork.export.patterns import Pattern, column_groups
 from linkwork.kernels.algorithm import resolve

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from linkwork.compilers.trace import Trace, is_zero, mostly_zero
+from linkwork.compilers.trace.tracing import Trace, is_zero, mostly_zero
 from linkwork.model.expressions import CONST, INPUT, Symbol, operands
 
 LENGTH = 800

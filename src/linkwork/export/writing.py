@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from linkwork.closure.evaluators import ClosureEvaluator
-from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import MAX_OPERATIONS, Trace
+from linkwork.compilers.trace.fixed import fixed
+from linkwork.compilers.trace.tracing import MAX_OPERATIONS, Trace
 from linkwork.conversions import converted
-from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.dynamics.inverse import InverseDynamics
 from linkwork.dynamics.iterations import iteration_settings, row_regularization
+from linkwork.dynamics.jacobians.constrained import ConstrainedDerivatives
 from linkwork.dynamics.stages import Stages
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments

@@ -17,8 +17,8 @@ from typing import Any
 
 from linkwork.compilers import llvm
 from linkwork.compilers.cache import fetch, key
-from linkwork.compilers.entry import LOW
-from linkwork.compilers.entry_functions import words
+from linkwork.compilers.entry.entry_point import LOW
+from linkwork.compilers.entry.functions import words
 from linkwork.kernels.scalar import kernel
 
 SYMBOL = "linkwork_handler"

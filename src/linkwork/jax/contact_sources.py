@@ -23,8 +23,8 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
 from linkwork.jax.sources import Array, Arrays, EvaluatorSource, Given, Shape
-from linkwork.kernels.contact_sensitivity import CONTACT_SENSITIVITY
-from linkwork.kernels.contact_steps import SINGLE_CONTACT_STEPS
+from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
+from linkwork.kernels.steps.contact_steps import SINGLE_CONTACT_STEPS
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.contact_steps import contact_program_tree
 from linkwork.quantities.differentiable import Differentiated

@@ -17,7 +17,7 @@ import sys
 from functools import cache
 from typing import Any
 
-from linkwork.compilers.entry import (
+from linkwork.compilers.entry.entry_point import (
     DONE,
     MOST_ARRAYS,
     NO_DIRECTION,
@@ -28,7 +28,7 @@ from linkwork.compilers.entry import (
     compute,
     have_directions,
 )
-from linkwork.compilers.entry_functions import call_kernel, floats, foreign, functions, is_finite
+from linkwork.compilers.entry.functions import call_kernel, floats, foreign, functions, is_finite
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.run import SHARE
 from linkwork.jax.call_frame import (
@@ -127,9 +127,9 @@ def object_code(dtype: str) -> bytes:
 
 def module(dtype: str) -> str:
     """The LLVM IR of handlers for a type of numbers."""
-    from linkwork.compilers.language import INTEGER, Fixed, Int, array_type, tables
-    from linkwork.compilers.lowering import Unit
-    from linkwork.compilers.module import Foreign  # where something is to be compiled alone
+    from linkwork.compilers.language.lowering import Unit
+    from linkwork.compilers.language.module import Foreign  # where something is to be compiled alone
+    from linkwork.compilers.language.values import INTEGER, Fixed, Int, array_type, tables
 
     t = Type(dtype, 1)
     integers = array_type(INTEGER, ("arrays",))

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from linkwork.compilers.entry import MOST_ARRAYS, RECORD
-from linkwork.compilers.entry_functions import foreign, functions
+from linkwork.compilers.entry.entry_point import MOST_ARRAYS, RECORD
+from linkwork.compilers.entry.functions import foreign, functions
 from linkwork.compilers.lanes import Type
 from linkwork.jax.call_frame import (
     API,
@@ -50,13 +50,13 @@ def object_code(dtype: str) -> bytes:
 
 def module(dtype: str) -> str:
     """The LLVM IR of handlers for a type of numbers."""
-    from linkwork.compilers.language import (
+    from linkwork.compilers.language.lowering import Unit
+    from linkwork.compilers.language.values import (
         INTEGER,
         Fixed,
         array_type,
         tables,
     )  # where something is to be compiled alone
-    from linkwork.compilers.lowering import Unit
 
     t = Type(dtype, 1)
     integers = array_type(INTEGER, ("arrays",))

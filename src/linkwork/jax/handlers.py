@@ -18,10 +18,10 @@ import numpy as np
 
 from linkwork.compilers import llvm, native
 from linkwork.compilers.backends import NativeRunner, SpecializedRunner
-from linkwork.compilers.entry import CHUNK, NO_DIRECTION, OVERFLOW, SHAPES, addresses, entry_record
+from linkwork.compilers.entry.entry_point import CHUNK, NO_DIRECTION, OVERFLOW, SHAPES, addresses, entry_record
+from linkwork.compilers.entry.uneven import GROUP
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.run import Runner
-from linkwork.compilers.uneven import GROUP
 from linkwork.errors import UnsupportedFeature
 from linkwork.jax import call_frame, cpu_code
 

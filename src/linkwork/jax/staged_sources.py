@@ -17,12 +17,12 @@ import numpy as np
 from linkwork.compilers.program import Backend
 from linkwork.dynamics.implicit_products import DUALS, Implicit
 from linkwork.dynamics.linear_solve import solve_program
-from linkwork.dynamics.row_dependence import rows_depend, rows_redundant
+from linkwork.dynamics.rows.dependence import rows_depend, rows_redundant
 from linkwork.dynamics.solution import HEAD
 from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
 from linkwork.jax.sources import Array, Arrays, EvaluatorSource
-from linkwork.kernels.constrained import DISABLED
+from linkwork.kernels.constrained.problem import DISABLED
 from linkwork.quantities.products import Product
 
 CONTRADICTORY = 1e-6

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Between coordinates and tangent spaces: the maps of `kernels.tangent_space` and their transposes, as JAX functions.
+"""Between coordinates and tangent spaces: maps of `kernels.tree.tangent_space` and their transposes, as JAX functions.
 
 Derivatives by a configuration are tangent vectors here (``nv`` numbers), and have its shape (``nq``) in JAX. No result
 depends on the length of a quaternion or of a direction ``(cos, sin)``, so that the derivative by coordinates is the one

@@ -51,7 +51,7 @@ class Algorithm:
     refinement: Callable[..., None] | None = None
     uneven: bool = False
     """Whether some states need many more iterations than others: straight-line programs then gather those that go on,
-    so that lanes do not wait for one another (`compilers.uneven`)."""
+    so that lanes do not wait for one another (`compilers.entry.uneven`)."""
     traced: bool = False
     """Whether straight-line programs alone are made of it: no native code is made beforehand (`compilers.warm`)."""
     shared: tuple[str, ...] = ()

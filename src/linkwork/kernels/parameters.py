@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 from linkwork.kernels.spatial import add, dot, rotate, rotate_inverse, rotate_symmetric, scale, set_vector, sub
-from linkwork.kernels.stage import DAMPING, REST, STIFFNESS
+from linkwork.kernels.steps.stage_dynamics import DAMPING, REST, STIFFNESS
 
 # Inertias -------------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Paths of degrees of freedom to the root, for the mass matrix's factor and its inverse (`kernels.aba_derivatives`).
+"""Paths of degrees of freedom to the root, for the mass matrix's factor and its inverse (`kernels.derivatives.aba`).
 
 Featherstone's expanded parent array, with ancestors numbered by depth: rows of ``M = L' D L`` and of ``L^-1`` have an
 entry for each ancestor, and those of an ancestor are the first of its descendants'. Columns are handled four at a time,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How columns of derivatives travel through a tree (`kernels.articulated_derivatives`).
+"""How columns of derivatives travel through a tree (`kernels.derivatives.articulated`).
 
 Motion of the tree has a *state* after each degree of freedom: state ``k + 1`` after degree of freedom ``k``, state 0 is
 the world's; that of a body is the one after its joint. To a column ``j``, a degree of freedom ``k`` is
@@ -149,7 +149,7 @@ def _branches(tree: Tree, entry: Sequence[int], body: Integers, ends: Integers) 
 
 
 def products(tree: Tree) -> tuple[int, int]:
-    """Multiplications of derivatives of forward dynamics, by paths (`kernels.aba_derivatives`) and articulated bodies.
+    """Multiplications of derivatives of forward dynamics, by paths (`kernels.derivatives.aba`) and articulated bodies.
 
     Where all numbers differ from zero, and without those that both have.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What derivatives of constrained dynamics by articulated bodies read (`kernels.constrained_articulated_derivatives`).
+"""What derivatives of constrained dynamics by articulated bodies read (`kernels.derivatives.constrained_articulated`).
 
 Forces of a constraint act on a few bodies, its *ends*. Where a degree of freedom moves the ends of a constraint against
 each other, the wrenches on them change; couplings of joints change torques at their joints alone.
@@ -133,7 +133,7 @@ def _coupled(tree: Tree) -> list[set[int]]:
 
 
 def constrained_products(tree: Tree) -> tuple[int, int]:
-    """Multiplications of derivatives of constrained dynamics, by paths (`kernels.constrained_derivatives`) and by
+    """Multiplications of derivatives of constrained dynamics, by paths (`kernels.derivatives.constrained`) and by
     articulated bodies, without those that both have; of a `constraint_derivatives.derivative_tree`."""
     by_paths, by_bodies = products(tree)
     depth, nv, near = tree.depth + 1, tree.nv, tree.line_count

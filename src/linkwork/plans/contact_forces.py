@@ -21,7 +21,7 @@ from linkwork.plans.tree import Tree, build_tree
 SETTINGS = 8
 """Numbers of the input ``settings`` before the limits of chosen torques."""
 HEAD = 7
-"""Numbers at the head of the last output: see `kernels.contact_forces`."""
+"""Numbers at the head of the last output: see `kernels.contact.forces`."""
 
 CONTACT_FORCES_TREE = ACTUATED_TREE.extended(
     "contact_forces",

@@ -29,7 +29,7 @@ LEAST_LEVER = 1e-6
 radian or a meter of its own."""
 
 SETTINGS, HEAD = 12, 15
-"""Numbers at the head of the settings and of the result: see `kernels.contact_problem`."""
+"""Numbers at the head of the settings and of the result: see `kernels.contact.problem`."""
 
 CONTACT_LCABA_TREE = LCABA_TREE.extended(
     "contact_lcaba",
@@ -59,7 +59,7 @@ CONTACT_LCABA_TREE = LCABA_TREE.extended(
 
 
 CONTACT_CONSTANTS: dict[str, Shape] = {"solver_settings": ("nsettings",)}
-"""Settings of the solver, as `kernels.contact_problem` has them: of programs in which they are constants."""
+"""Settings of the solver, as `kernels.contact.problem` has them: of programs in which they are constants."""
 
 KNOWN_CONTACT_TREE = CONTACT_LCABA_TREE.extended("known_contact", (), {}, CONTACT_CONSTANTS)
 """The same with settings of the solver."""

@@ -41,7 +41,7 @@ CONTACT_PROGRAM_TREE = CONTACT_STEPS_TREE.extended(
     {},
     {
         **CONTACT_CONSTANTS,
-        "joint_passive": ("nv", 7),  # passive parameters of joints, as `kernels.stage` has them
+        "joint_passive": ("nv", 7),  # passive parameters of joints, as `kernels.steps.stage_dynamics` has them
     },
 )
 """The same for a program of one step, in which parameters of steps are constants."""

@@ -5,8 +5,8 @@ Each shape is there once, however many pairs it is in. The contact points of a p
 of `Model.contacts`; how many there are depends on the two kinds of shapes alone, and on `ContactPair.slots`.
 
 Pairs without kernel text, those of meshes above all, are of kind `GIVEN`: gap, point and normal of each of their slots
-are data that come in with the state (`kernels.contact.geometry.given_contacts`), rows ``contact_given`` and on of an
-input ``(ngiven, 7)``, which has no rows where no pair needs it.
+are data that come in with the state (`kernels.contact.shapes.geometry.given_contacts`), rows ``contact_given`` and on
+of an input ``(ngiven, 7)``, which has no rows where no pair needs it.
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.backends import runner_for
-from linkwork.compilers.entry import SHAPES
+from linkwork.compilers.entry.entry_point import SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner, always_refused
-from linkwork.compilers.trace import MAX_OPERATIONS
+from linkwork.compilers.trace.tracing import MAX_OPERATIONS
 from linkwork.conversions import converted
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import BackendName, Lanes, Precision, plural, were_given

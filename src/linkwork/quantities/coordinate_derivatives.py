@@ -3,7 +3,7 @@
 
 Frameworks know arrays, not manifolds: to them a derivative by ``q`` has as many numbers as ``q`` (``nq``), where ours
 have as many as ``v`` (``nv``). With ``T(q)`` the rates of coordinates of a tangent vector, and ``V(q)`` the tangent
-vector of rates (`kernels.tangent_space`)::
+vector of rates (`kernels.tree.tangent_space`)::
 
     direction   d (nq)  ->  V d            a rate of a result   x (nv)  ->  T x
     gradient    y (nv)  ->  V' y           a seed of a result   s (nq)  ->  T' s
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.tangent_space import (
+from linkwork.kernels.tree.tangent_space import (
     COORDINATE_GRADIENTS,
     COORDINATE_RATES,
     TANGENT_GRADIENTS,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.tracing import Trace
 
 
 class OperationCount(dict[str, int]):

@@ -8,7 +8,7 @@ from typing import Self
 
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
-from linkwork.compilers.trace import GPU_OPERATIONS
+from linkwork.compilers.trace.tracing import GPU_OPERATIONS
 from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.inputs import DeviceCode, DeviceName, Precision, among

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from linkwork.compilers import derived_programs as programs
-from linkwork.compilers.derived_programs import Parts, TangentSpace
 from linkwork.compilers.program import Program
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace import derived_programs as programs
+from linkwork.compilers.trace.derived_programs import Parts, TangentSpace
+from linkwork.compilers.trace.tracing import Trace
 
 if TYPE_CHECKING:
     from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct

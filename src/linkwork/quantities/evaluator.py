@@ -10,11 +10,13 @@ from types import MappingProxyType
 from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Quantity, Reference, among, shown
-from linkwork.kernels import (
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.constrained import constraints as loops
+from linkwork.kernels.derivatives import constraints as constraint_derivatives
+from linkwork.kernels.tree import (
     aba,
     actuation,
     configurations,
-    constraint_derivatives,
     coriolis,
     crba,
     inverse_mass,
@@ -26,9 +28,7 @@ from linkwork.kernels import (
     tendons,
     terms,
 )
-from linkwork.kernels import centroidal as centroid
-from linkwork.kernels import constraints as loops
-from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.tree import centroidal as centroid
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.aba_derivatives import path_tree

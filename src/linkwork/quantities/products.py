@@ -7,8 +7,9 @@
 | `evaluator.vjp` | inputs, seeds                    | ``y' J``: a tuple, one array for each input                 |
 | `evaluator.hvp` | inputs, seeds, directions        | the derivative of ``y' J`` along the direction, a tuple      |
 
-They are straight-line programs, made by sweeps over the trace of the evaluator's own (`compilers.differentiation`) at
-the first call, and kept on disk. Derivatives by ``q`` are in the tangent space at ``q``: as many numbers as ``v`` has.
+They are straight-line programs, made by sweeps over the trace of the evaluator's own
+(`compilers.trace.differentiation`) at the first call, and kept on disk. Derivatives by ``q`` are in the tangent space
+at ``q``: as many numbers as ``v`` has.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.derived_programs import derived
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import check_out
+from linkwork.compilers.trace.derived_programs import derived
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
 from linkwork.inputs import Lanes, Precision, real_array, were_given
 from linkwork.kernels.algorithm import resolve

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results of one state as new arrays, made in machine code (`compilers.record_entry`)."""
+"""Results of one state as new arrays, made in machine code (`compilers.entry.records`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.record_entry import record_entry
+from linkwork.compilers.entry.records import record_entry
 from linkwork.compilers.run import Runner
 from linkwork.errors import NotFinite
 from linkwork.quantities.arguments import Array

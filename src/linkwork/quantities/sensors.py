@@ -9,7 +9,7 @@ from typing import Any
 
 from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.kernels.sensors import needed_inputs, sensors_of
+from linkwork.kernels.sensors.readings import needed_inputs, sensors_of
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.named import Named

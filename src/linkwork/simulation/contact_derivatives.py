@@ -17,7 +17,7 @@ from linkwork.contact.field_cells import NO_CELLS
 from linkwork.contact.step_function import need_derivatives
 from linkwork.inputs import BackendName
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact_step_equations import APPLIED_TORQUES, DRIVEN_CONTACT_EQUATIONS
+from linkwork.kernels.derivatives.contact_step_equations import APPLIED_TORQUES, DRIVEN_CONTACT_EQUATIONS
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.parameters import ParameterInputs
 from linkwork.simulation.activations import refuse_activations

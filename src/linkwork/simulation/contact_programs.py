@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Steps with contacts by straight-line programs: one call of machine code a step, for many robots at once.
 
-Steps of native code repeat in machine code (`kernels.contact_steps`), iterations within steps. A straight-line program
-has one loop, that of its iterations; so there is a call for each step, which starts from the result of the one before.
-Robots are taken in parts, each of which makes all steps before the next begins.
+Steps of native code repeat in machine code (`kernels.steps.contact_steps`), iterations within steps. A straight-line
+program has one loop, that of its iterations; so there is a call for each step, which starts from the result of the one
+before. Robots are taken in parts, each of which makes all steps before the next begins.
 
 What a step does besides is the same: where iterations from the forces of the step before fail, it is solved from none;
 a robot that stops being finite is left where it is. A controller that is kernel text is a program of its own.
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.compilers.backends import runner_for
-from linkwork.compilers.entry import DONE, OVERFLOW, SHAPES
+from linkwork.compilers.entry.entry_point import DONE, OVERFLOW, SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Entry, Runner
 from linkwork.contact.solution import ITERATIONS, RESIDUAL
-from linkwork.kernels.control import END, EVERY, FIRST, WAIT
-from linkwork.kernels.stage import DT
+from linkwork.kernels.steps.control import END, EVERY, FIRST, WAIT
+from linkwork.kernels.steps.stage_dynamics import DT
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
@@ -41,8 +41,8 @@ class ContactStepsRunner(Runner):
     Args:
         program: The steps as native code repeats them, for which this stands in.
         backend: How programs are run.
-        step: One step (`kernels.contact_steps.single_contact_step`).
-        torques: The controller, if there is one (`kernels.control.controller_torques`).
+        step: One step (`kernels.steps.contact_steps.single_contact_step`).
+        torques: The controller, if there is one (`kernels.steps.control.controller_torques`).
     """
 
     def __init__(self, program: Program, backend: Backend, step: Program, torques: Program | None = None) -> None:
@@ -98,7 +98,7 @@ class ContactStepsRunner(Runner):
 
 @dataclass
 class _Clock:
-    """When a controller is due (`kernels.control`)."""
+    """When a controller is due (`kernels.steps.control`)."""
 
     timing: Array
     next: float
@@ -227,7 +227,7 @@ class _Robots:
 
 
 def _put_forces(tree: Tree, result: Array, start: Array) -> None:
-    """Forces to start from in the places of a result (`kernels.contact_problem`)."""
+    """Forces to start from in the places of a result (`kernels.contact.problem`)."""
     ns, nb, nc, h = tree.nslots, tree.nboxes, tree.nc, HEAD + tree.nv
     result[..., h : h + 3 * ns] = start[..., : 3 * ns]
     result[..., h + 7 * ns + nc : h + 7 * ns + nc + nb] = start[..., 3 * ns : 3 * ns + nb]

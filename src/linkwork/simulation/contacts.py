@@ -27,7 +27,7 @@ import numpy.typing as npt
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
 from linkwork.inputs import Integrator, outer_level, suggest
-from linkwork.kernels.contact_steps import FRICTION, IMPACTS, JOINTS, MISSED, RESIDUAL
+from linkwork.kernels.steps.contact_steps import FRICTION, IMPACTS, JOINTS, MISSED, RESIDUAL
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import HEAD
@@ -159,7 +159,7 @@ class ContactRow:
         return places
 
     def of_result(self, found: Array, nv: int) -> Array:
-        """The row of the result of steps (`kernels.contact_problem`, and totals at its end).
+        """The row of the result of steps (`kernels.contact.problem`, and totals at its end).
 
         Args:
             found: The result, ``(..., nresult)``.

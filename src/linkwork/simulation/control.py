@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from linkwork.compilers.checks import check
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.language import Source, source_of
+from linkwork.compilers.language.values import Source, source_of
 from linkwork.compilers.program import Program
 from linkwork.conversions import converted, texts
 from linkwork.errors import InputError
 from linkwork.inputs import fresh_floats
-from linkwork.kernels.control import Control, Slot, controller_torques, torque_kernel
+from linkwork.kernels.steps.control import Control, Slot, controller_torques, torque_kernel
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
 from linkwork.quantities.arguments import Array
@@ -209,14 +209,14 @@ def _parameter_names(text: Callable[..., None]) -> list[str]:
 @lru_cache(maxsize=64)
 def _verify(text: Callable[..., None], shapes: tuple[tuple[int, ...], ...]) -> None:
     """Raise a `KernelError` unless the text, with parameters of these shapes, is in the language of kernels."""
-    from linkwork.compilers.language import (
+    from linkwork.compilers.language.lowering import Unit
+    from linkwork.compilers.language.values import (
         STATE,
         Fixed,
         Float,
         array_type,
         tables,
     )  # not needed for other controllers
-    from linkwork.compilers.lowering import Unit
 
     tree, _ = tables(TREE, {})
     unit = Unit(Type("float64", 1), tree, len(tree.sizes) + len(tree.arrays))

@@ -22,8 +22,8 @@ from linkwork.compilers.cuda.ptx import BLOCKS
 from linkwork.compilers.cuda.rollout_code import IntegerCode, assign_code, rollout_code
 from linkwork.compilers.cuda.rollouts import RolloutProgram, given_names
 from linkwork.compilers.cuda.warps import LANES, WIDTH
-from linkwork.compilers.fixed import fixed
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.fixed import fixed
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName
 from linkwork.plans.contact_lcaba import HEAD

@@ -6,8 +6,8 @@
 | q, v    | state before the step; directions of ``q`` are tangent vectors there, as velocities are      |
 | q1, v1  | state after it; rates of ``q1`` are tangent vectors at ``q1``                                |
 
-A step is a straight line (`kernels.steps.single`), whatever the integrator: sweeps over its trace are its exact
-derivatives, stages, springs, stops, actuators, stabilization and corrections of loops included.
+A step is a straight line (`kernels.steps.integrators.single`), whatever the integrator: sweeps over its trace are its
+exact derivatives, stages, springs, stops, actuators, stabilization and corrections of loops included.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import numpy.typing as npt
 from linkwork.compilers.program import Program
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
-from linkwork.dynamics.step_derivatives import StepDerivatives, state_columns
+from linkwork.dynamics.jacobians.steps import StepDerivatives, state_columns
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Integrator, were_given
-from linkwork.kernels.steps import DIFFERENTIATED, single
+from linkwork.kernels.steps.integrators import DIFFERENTIATED, single
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions

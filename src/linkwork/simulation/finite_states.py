@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.compilers.entry import CHUNK, DONE, OVERFLOW
+from linkwork.compilers.entry.entry_point import CHUNK, DONE, OVERFLOW
 from linkwork.compilers.run import Runner
 from linkwork.quantities.arguments import Array
 

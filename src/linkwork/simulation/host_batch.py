@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.backends import runner_for
-from linkwork.compilers.entry import DONE, OVERFLOW
+from linkwork.compilers.entry.entry_point import DONE, OVERFLOW
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, real_array, truths
 from linkwork.quantities.arguments import Array

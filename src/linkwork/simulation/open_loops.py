@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from linkwork.closure.clusters import reports
 from linkwork.errors import AssemblyError, LinkworkError, SingularConstraints
-from linkwork.kernels.minimal import CORRECTIONS
+from linkwork.kernels.clusters.minimal import CORRECTIONS
 from linkwork.model.model import Model
 from linkwork.plans.clusters import clusters_of, enabled_rows
 from linkwork.plans.constraints import constrained_tree
@@ -13,7 +13,7 @@ from linkwork.plans.tree import LOCAL
 
 
 def open_loops(robot: Model, fault: float, where: str) -> LinkworkError:
-    """The error for ``progress[0]`` of a step whose loops could not be closed (`kernels.minimal`).
+    """The error for ``progress[0]`` of a step whose loops could not be closed (`kernels.clusters.minimal`).
 
     Args:
         robot: The mechanism.

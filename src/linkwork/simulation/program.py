@@ -30,10 +30,11 @@ from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATIO
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact_newton import CONTACT_NEWTON
-from linkwork.kernels.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
-from linkwork.kernels.control import Control, controlled, controller_torques
-from linkwork.kernels.stage import (
+from linkwork.kernels.contact.newton import CONTACT_NEWTON
+from linkwork.kernels.steps.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
+from linkwork.kernels.steps.control import Control, controlled, controller_torques
+from linkwork.kernels.steps.integrators import STEPS, single
+from linkwork.kernels.steps.stage_dynamics import (
     DRIVEN_LOOPS_1,
     DRIVEN_LOOPS_3,
     DRIVEN_MINIMAL,
@@ -44,7 +45,6 @@ from linkwork.kernels.stage import (
     TREES,
     Dynamics,
 )
-from linkwork.kernels.steps import STEPS, single
 from linkwork.model.model import Model
 from linkwork.model.tendons import without_springs
 from linkwork.plans.actuation import with_actuators

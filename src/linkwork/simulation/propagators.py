@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.compilers.entry import DONE, OVERFLOW
+from linkwork.compilers.entry.entry_point import DONE, OVERFLOW
 from linkwork.errors import InputError
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
@@ -175,7 +175,7 @@ class CompiledSteps:
 
 
 def control_timing(stepper: Stepper, now: int, steps: int, final: bool) -> Array:
-    """The input ``timing`` of steps under a controller (`kernels.control`); before the first ones, there is a call of
+    """The input ``timing`` of steps under a controller (`kernels.steps.control`); before the first ones, there is a call of
     none, which has the controller computed if it is due.
 
     Args:

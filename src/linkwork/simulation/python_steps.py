@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Steps in Python around any method of forward dynamics.
 
-The text of a step is that of `kernels.steps`, run as Python; forward dynamics at its stages is an evaluator. Much
-slower than `Stepper`: for comparing methods.
+The text of a step is that of `kernels.steps.integrators`, run as Python; forward dynamics at its stages is an
+evaluator. Much slower than `Stepper`: for comparing methods.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import among
 from linkwork.kernels.algorithm import resolve
-from linkwork.kernels.stage import Dynamics, StepInputs
-from linkwork.kernels.steps import Step, euler, runge_kutta
-from linkwork.kernels.tableaus import DOPRI5, RK4
+from linkwork.kernels.steps.integrators import Step, euler, runge_kutta
+from linkwork.kernels.steps.stage_dynamics import Dynamics, StepInputs
+from linkwork.kernels.steps.tableaus import DOPRI5, RK4
 from linkwork.model.model import Model
 from linkwork.plans.actuation import ACTUATION_TREE, actuation_tree
 from linkwork.quantities.actuation import (

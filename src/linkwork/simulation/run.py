@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName
-from linkwork.kernels.control import Control
+from linkwork.kernels.steps.control import Control
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values
 from linkwork.quantities.arguments import Array

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from linkwork.closure.mobility import MASSLESS, mass_factor
 from linkwork.errors import InputError
 from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero, advised, outer_level
-from linkwork.kernels.stage import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
+from linkwork.kernels.steps.stage_dynamics import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
 from linkwork.model.tendons import Tendon
 from linkwork.plans.actuation import BEYOND
@@ -139,7 +139,7 @@ def stop_time(dt: float) -> float:
 
 
 def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: npt.ArrayLike, dt: float) -> Array:
-    """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.stage` reads them.
+    """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.steps.stage_dynamics` reads them.
 
     Args:
         robot: The mechanism.

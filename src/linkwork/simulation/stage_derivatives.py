@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.step_stages import STEP_STAGES
+from linkwork.kernels.steps.runge_kutta_stages import STEP_STAGES
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import ArrayEvaluator
 from linkwork.quantities.differentiable import Differentiated

@@ -28,7 +28,7 @@ from linkwork.inputs import (
     outer_level,
     shown,
 )
-from linkwork.kernels.control import Control
+from linkwork.kernels.steps.control import Control
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array, frame_names

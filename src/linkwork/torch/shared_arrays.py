@@ -20,8 +20,17 @@ import numpy as np
 
 from linkwork.compilers import llvm
 from linkwork.compilers.cache import fetch, key
-from linkwork.compilers.entry import _FASTCALL, _NEW, DATA, TYPE, WRITEABLE, Owned, _MethodDefinition, layout_holds
-from linkwork.compilers.record_entry import PYARRAY_NEW, _array_interface
+from linkwork.compilers.entry.entry_point import (
+    _FASTCALL,
+    _NEW,
+    DATA,
+    TYPE,
+    WRITEABLE,
+    Owned,
+    _MethodDefinition,
+    layout_holds,
+)
+from linkwork.compilers.entry.records import PYARRAY_NEW, _array_interface
 
 PYARRAY_SET_BASE_OBJECT = 282
 """Place of `PyArray_SetBaseObject` in the table of NumPy's C interface, which is part of its ABI."""

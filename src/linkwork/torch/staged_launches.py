@@ -15,10 +15,10 @@ import torch
 from linkwork.compilers.backends import runner_for
 from linkwork.dynamics.implicit_products import DUALS
 from linkwork.dynamics.linear_system import SOFT
-from linkwork.dynamics.row_dependence import row_dependence
+from linkwork.dynamics.rows.dependence import row_dependence
 from linkwork.dynamics.solution import HEAD
 from linkwork.dynamics.stages import Stages
-from linkwork.kernels.constrained import DISABLED
+from linkwork.kernels.constrained.problem import DISABLED
 from linkwork.torch.launches import Given, Launch, Tensor, named
 
 STIFFNESS: Mapping[str, float] = {"system": 1.0, "soft system": SOFT}

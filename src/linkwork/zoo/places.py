@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.errors import InputError
 from linkwork.kernels.algorithm import resolve
-from linkwork.kernels.kinematics import PLACEMENTS
+from linkwork.kernels.tree.kinematics import PLACEMENTS
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import Floats, VectorLike
 from linkwork.model.constraints import WORLD, Weld

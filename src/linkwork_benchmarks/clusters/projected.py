@@ -10,10 +10,10 @@ from __future__ import annotations
 import linkwork as lw
 from linkwork.closure.clusters import clustered
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.clusters import EXPLICIT_FORM, explicit_form
-from linkwork.kernels.kinematics import accelerations
-from linkwork.kernels.rnea import joint_torques, newton_euler_forces, set_root_acceleration
+from linkwork.kernels.clusters.explicit import EXPLICIT_FORM, explicit_form
 from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.tree.kinematics import accelerations
+from linkwork.kernels.tree.rnea import joint_torques, newton_euler_forces, set_root_acceleration
 from linkwork.plans.clusters import CLUSTER_TREE
 from linkwork.quantities.base import ProgramEvaluator
 

@@ -6,7 +6,7 @@ Both are kernel text like that of the package, so that every backend runs them a
 
 **LTL-s** solves the soft Gauss principle (**lqr** Eq. 50; proxLTLs of **loops**, Eqs. 14a and 15, after one iteration):
 ``(M + J' R^-1 J) a = tau - c + J' R^-1 k``. Of constraints to the world the matrix has the zeros of the mass matrix,
-and `linkwork.kernels.ltl` factorizes it; of loops between bodies it has not.
+and `linkwork.kernels.constrained.ltl` factorizes it; of loops between bodies it has not.
 
 The **factor** is that of ``[-R J; J' M]`` from ``M``, ``J`` and ``R``: kinematics, mass matrix and Jacobian are given,
 as the paper times it.
@@ -25,12 +25,12 @@ import numpy as np
 
 import linkwork as lw
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.constrained import WORK, setup_problem
-from linkwork.kernels.constraints import jacobian_from_rows
-from linkwork.kernels.crba import COMPOSITE, mass_matrix
-from linkwork.kernels.ltl import DENSE, factorize_delassus, factorize_mass_matrix, rows_by_factor
-from linkwork.kernels.rnea import joint_torques
+from linkwork.kernels.constrained.constraints import jacobian_from_rows
+from linkwork.kernels.constrained.ltl import DENSE, factorize_delassus, factorize_mass_matrix, rows_by_factor
+from linkwork.kernels.constrained.problem import WORK, setup_problem
 from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.tree.crba import COMPOSITE, mass_matrix
+from linkwork.kernels.tree.rnea import joint_torques
 from linkwork.plans.ltl import LTL_TREE, ltl_tree
 from linkwork.quantities.base import ProgramEvaluator
 from linkwork_benchmarks.robots import Floats

@@ -21,12 +21,13 @@ from functools import cache
 from typing import Any, cast
 
 import linkwork as lw
-from linkwork.compilers.trace import trace
+from linkwork.compilers.trace.tracing import trace
 from linkwork.dynamics.delassus import Delassus
 from linkwork.dynamics.delassus.batches import METHODS
-from linkwork.kernels import aba, bbo_factor, crba, efpa, lcaba_factor, ltl, osim
-from linkwork.kernels import constraints as loops
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.constrained import bbo_factor, efpa, lcaba_factor, ltl, osim
+from linkwork.kernels.constrained import constraints as loops
+from linkwork.kernels.tree import aba, crba
 from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.base import ArrayEvaluator
 

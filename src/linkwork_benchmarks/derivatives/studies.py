@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import linkwork as lw
-from linkwork.dynamics.constrained_derivatives import ConstrainedDerivatives
-from linkwork.dynamics.derivatives import ForwardDerivatives, InverseDerivatives
+from linkwork.dynamics.jacobians.constrained import ConstrainedDerivatives
+from linkwork.dynamics.jacobians.trees import ForwardDerivatives, InverseDerivatives
 from linkwork_benchmarks.contender import Contender
 from linkwork_benchmarks.delassus import dense
 from linkwork_benchmarks.derivatives.scenarios import Feet, Growth, HeldGrowth, Jacobians

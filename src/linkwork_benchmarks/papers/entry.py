@@ -20,7 +20,7 @@ class Entry(NamedTuple):
     about: str
     """What it is, in a few words."""
     where: Sequence[str] = ()
-    """Files, each with a name in it or without: ``kernels/lcaba.py:lcaba_sweeps``; see `page.file_of`."""
+    """Files, each with a name in it or without: ``kernels/constrained/lcaba.py:lcaba_sweeps``; see `page.file_of`."""
     printed: str = ""
     here: Text = ""
     differs: str = ""

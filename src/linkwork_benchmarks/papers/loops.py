@@ -81,9 +81,9 @@ ENTRIES = (
     Entry(
         "Eqs. 12, 13",
         "proxLTL",
-        ("kernels/ltl.py:prox_ltl", "kernels/ltl.py:prox_ltl_iterate"),
+        ("kernels/constrained/ltl.py:prox_ltl", "kernels/constrained/ltl.py:prox_ltl_iterate"),
         here="`prox_ltl`, also [Algorithm 1 of **proximal**](#proximal)",
-        command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",
+        command="tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
     Entry(
         "Eqs. 14, 15",
@@ -97,12 +97,16 @@ ENTRIES = (
     Entry(
         "Algorithm 1",
         "LCABA, three sweeps",
-        ("kernels/lcaba.py:lcaba_sweeps", "kernels/lcaba_factor.py:articulate_loops", "plans/lcaba.py:lcaba_tree"),
+        (
+            "kernels/constrained/lcaba.py:lcaba_sweeps",
+            "kernels/constrained/lcaba_factor.py:articulate_loops",
+            "plans/lcaba.py:lcaba_tree",
+        ),
         here="`lcaba`; agrees with dense least squares (`kkt`) on robots and random mechanisms",
         differs=(
             "which bodies are coupled is planned once; ties of the minimum degree are broken by index, not at random"
         ),
-        command="tests/test_forward_models.py::test_every_method_agrees_on_random_mechanisms",
+        command="tests/dynamics/test_forward_models.py::test_every_method_agrees_on_random_mechanisms",
     ),
     drawing(
         "Fig. 4",
@@ -114,7 +118,7 @@ ENTRIES = (
     Entry(
         "Algorithm 2",
         "LCABA, two sweeps",
-        ("kernels/lcaba.py:lcaba_sweeps_iterate", "kernels/lcaba.py:lcaba_sweeps_refine"),
+        ("kernels/constrained/lcaba.py:lcaba_sweeps_iterate", "kernels/constrained/lcaba.py:lcaba_sweeps_refine"),
         here=lambda f: (
             "further iteration / first, operations on the Digits: "
             + ", ".join(
@@ -130,10 +134,10 @@ ENTRIES = (
     Entry(
         "Algorithm 3",
         "LCABA",
-        ("kernels/lcaba.py:lcaba", "kernels/lcaba.py:lcaba_iterate"),
+        ("kernels/constrained/lcaba.py:lcaba", "kernels/constrained/lcaba.py:lcaba_iterate"),
         here='`ForwardDynamics(robot, "lcaba")`',
         differs="the tolerance has no unit: residuals are weighed by the inertia that rows feel",
-        command="tests/test_iterations.py",
+        command="tests/kernels/test_iterations.py",
     ),
     Entry(
         "Sec. IV-D",
@@ -151,10 +155,14 @@ ENTRIES = (
     Entry(
         "Algorithm 4",
         "proxBBO, three sweeps",
-        ("kernels/bbo.py:prox_bbo", "kernels/bbo_factor.py:articulate_rows", "plans/bbo.py:bbo_tree"),
+        (
+            "kernels/constrained/bbo.py:prox_bbo",
+            "kernels/constrained/bbo_factor.py:articulate_rows",
+            "plans/bbo.py:bbo_tree",
+        ),
         here="`prox_bbo`",
         differs="multipliers have the opposite sign",
-        command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",
+        command="tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
     drawing(
         "Fig. 5",
@@ -165,7 +173,7 @@ ENTRIES = (
     Entry(
         "Algorithm 5",
         "proxBBO, two sweeps",
-        ("kernels/bbo.py:prox_bbo_iterate",),
+        ("kernels/constrained/bbo.py:prox_bbo_iterate",),
         here=lambda f: (
             "further iteration / first, operations on the Digits: "
             + ", ".join(
@@ -178,14 +186,14 @@ ENTRIES = (
     Entry(
         "Algorithm 6",
         "proxBBO",
-        ("kernels/bbo.py:prox_bbo", "kernels/bbo.py:prox_bbo_iterate"),
+        ("kernels/constrained/bbo.py:prox_bbo", "kernels/constrained/bbo.py:prox_bbo_iterate"),
         here='`ForwardDynamics(robot, "prox_bbo")`',
-        command="tests/test_iterations.py",
+        command="tests/kernels/test_iterations.py",
     ),
     Entry(
         "Eqs. 54, 55",
         "semi-implicit Euler with Baumgarte's stabilization",
-        ("kernels/steps.py:euler", "kernels/constrained.py:setup_problem"),
+        ("kernels/steps/integrators.py:euler", "kernels/constrained/problem.py:setup_problem"),
         here=lambda f: (
             "Cassie's loops after 100 s of random torques are open by "
             + (f"{x:.0e} m" if (x := f.get("simulation", "loops.Cassie.stabilized.open")) is not None else UNKNOWN)
@@ -205,7 +213,7 @@ ENTRIES = (
     Entry(
         "Table II, BBO / LCABA",
         "on the three Digits, one iteration",
-        ("kernels/bbo.py", "kernels/lcaba.py"),
+        ("kernels/constrained/bbo.py", "kernels/constrained/lcaba.py"),
         _quotients("prox_bbo", "lcaba", DIGITS),
         lambda f: "native " + _ours(f, "prox_bbo", "lcaba", DIGITS),
         command=TABLE,
@@ -213,7 +221,7 @@ ENTRIES = (
     Entry(
         "Table II, LTL / LCABA",
         "on the three Digits, one iteration",
-        ("kernels/ltl.py", "kernels/lcaba.py"),
+        ("kernels/constrained/ltl.py", "kernels/constrained/lcaba.py"),
         _quotients("prox_ltl", "lcaba", DIGITS),
         lambda f: "native " + _ours(f, "prox_ltl", "lcaba", DIGITS),
         command=TABLE,
@@ -221,7 +229,7 @@ ENTRIES = (
     Entry(
         "Table II, LCABA / ABA",
         "what constraints cost, on the three Digits, one iteration",
-        ("kernels/aba.py:aba", "kernels/lcaba.py"),
+        ("kernels/tree/aba.py:aba", "kernels/constrained/lcaba.py"),
         _quotients("lcaba", "aba", DIGITS),
         lambda f: "native " + _ours(f, "lcaba", "aba", DIGITS),
         command=TABLE,
@@ -229,7 +237,7 @@ ENTRIES = (
     Entry(
         "Abstract, Sec. VI-B",
         "LCABA over 6 times faster than non-recursive methods (Digit²-cube)",
-        ("kernels/lcaba.py",),
+        ("kernels/constrained/lcaba.py",),
         f"{_quotients('prox_ltl', 'lcaba', ('Digit²-cube',))} times",
         _speedup,
         command=TABLE,
@@ -304,7 +312,7 @@ ENTRIES = (
             "[what is won](spanning-trees.md#what-is-won)"
         ),
         "by default a file's or the builder's tree is kept, bodies go by minimum degree",
-        "tests/test_optimized.py",
+        "tests/mechanism/test_optimized.py",
     ),
     Entry(
         "Sec. VII-D",
@@ -312,20 +320,20 @@ ENTRIES = (
         ("dynamics/methods.py:best_method",),
         "left for future work",
         "`auto` counts operations of both, of `prox_pv` and `prox_ltl`, and takes the least; one method a robot",
-        command="tests/test_forward_calls.py",
+        command="tests/dynamics/test_forward_calls.py",
     ),
     Entry(
         "Sec. VII-D",
         "the first iteration of LCABA is MuJoCo's soft Gauss principle",
-        ("kernels/lcaba.py:lcaba",),
+        ("kernels/constrained/lcaba.py:lcaba",),
         "stated",
         "with MuJoCo's softness `pv_soft` and `lcaba` find its `qacc` to 1e-8",
-        command="tests/test_benchmarks_constrained.py::test_mujoco_finds_what_our_soft_rows_find_at_rest",
+        command="tests/benchmarks/test_benchmarks_constrained.py::test_mujoco_finds_what_our_soft_rows_find_at_rest",
     ),
     Entry(
         "Sec. VII-E",
         "explicit beside implicit constraints, and a hybrid of both: an open question there",
-        ("kernels/cluster_lcaba.py:cluster_lcaba", "kernels/cluster_aba.py:cluster_aba"),
+        ("kernels/clusters/lcaba.py:cluster_lcaba", "kernels/clusters/aba.py:cluster_aba"),
         "left for future work",
         (
             "`cluster_lcaba`: local loops as clusters, others as springs, in one elimination, "

@@ -85,16 +85,16 @@ ENTRIES = (
     Entry(
         "Eqs. 14 to 16",
         "the augmented Lagrangian method, compared with",
-        ("kernels/lcaba.py:lcaba",),
+        ("kernels/constrained/lcaba.py:lcaba",),
         here="`lcaba` is this method by bodies",
-        command="tests/test_forward_models.py::test_every_method_agrees_with_least_squares",
+        command="tests/dynamics/test_forward_models.py::test_every_method_agrees_with_least_squares",
     ),
     Entry(
         "Eqs. 17 to 20",
         "the proximal iteration",
-        ("kernels/ltl.py:prox_ltl", "kernels/constrained.py"),
+        ("kernels/constrained/ltl.py:prox_ltl", "kernels/constrained/problem.py"),
         here="`prox_ltl`; `regularization` is the paper's μ for rows of unit inertia",
-        command="tests/test_iterations.py",
+        command="tests/kernels/test_iterations.py",
     ),
     Entry(
         "Fig. 2",
@@ -109,30 +109,34 @@ ENTRIES = (
     Entry(
         "Algorithm 1",
         "sparse Cholesky factorization of the KKT matrix",
-        ("kernels/ltl.py:factorize_mass_matrix", "kernels/ltl.py:rows_by_factor", "kernels/ltl.py:factorize_delassus"),
+        (
+            "kernels/constrained/ltl.py:factorize_mass_matrix",
+            "kernels/constrained/ltl.py:rows_by_factor",
+            "kernels/constrained/ltl.py:factorize_delassus",
+        ),
         here="part of `prox_ltl`; alone as `lw.KKT(robot).at(q)`",
-        command="tests/test_kkt.py",
+        command="tests/dynamics/test_kkt.py",
     ),
     Entry(
         "Sec. IV-D",
         "products and solutions with the factor (U, D)",
-        ("dynamics/kkt.py:KKTFactor", "kernels/kkt.py"),
+        ("dynamics/kkt.py:KKTFactor", "kernels/constrained/kkt.py"),
         here="`KKTFactor`: solve, products with U, U' and their inverses, another damping",
-        command="tests/test_kkt.py",
+        command="tests/dynamics/test_kkt.py",
     ),
     Entry(
         "Sec. IV-E",
         "the factor of the inverse OSIM is part of it",
-        ("dynamics/kkt.py:KKTFactor", "kernels/osim.py:prox_ltl_osim"),
+        ("dynamics/kkt.py:KKTFactor", "kernels/constrained/osim.py:prox_ltl_osim"),
         here='`Delassus(robot, "prox_ltl")` as well',
-        command="tests/test_kkt.py",
+        command="tests/dynamics/test_kkt.py",
     ),
     Entry(
         "Sec. IV-F",
         "any matrix with the sparsity of the tree in the place of M",
         ("dynamics/kkt.py:KKT",),
         here="`KKT` takes such a matrix",
-        command="tests/test_kkt.py",
+        command="tests/dynamics/test_kkt.py",
     ),
     Entry(
         "Fig. 4",
@@ -158,7 +162,7 @@ ENTRIES = (
     Entry(
         "Fig. 6",
         "inverse OSIM from the factor",
-        ("kernels/osim.py:pv_osim",),
+        ("kernels/constrained/osim.py:pv_osim",),
         "about 4 µs on Talos with 24 rows, after the factor",
         lambda f: _extracted(f, "matrix"),
         "ours makes the matrix at once, by `pv_osim`; the factor has it too (`KKTFactor`)",
@@ -167,7 +171,7 @@ ENTRIES = (
     Entry(
         "Fig. 7",
         "OSIM from the factor",
-        ("kernels/osim.py:caba_osim",),
+        ("kernels/constrained/osim.py:caba_osim",),
         "about 0.03 µs on UR5, 7 µs on Talos with 24 rows, after the factor",
         lambda f: _extracted(f, "inverse"),
         "ours makes the damped inverse at once",
@@ -176,7 +180,7 @@ ENTRIES = (
     Entry(
         "Fig. 8",
         "constrained dynamics as a whole",
-        ("kernels/ltl.py:prox_ltl",),
+        ("kernels/constrained/ltl.py:prox_ltl",),
         "more than 50 % less than `forwardDynamics` of Pinocchio 2 on all robots",
         _dynamics,
         (

@@ -48,7 +48,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.branches import Branch, scheduled
 from linkwork.compilers.cuda.slots import (
     Action,
     Allocation,
@@ -62,7 +61,8 @@ from linkwork.compilers.cuda.slots import (
     Store,
     placed,
 )
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.branches import Branch, scheduled
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.model.expressions import CONST, COS, INPUT, SIN, Node, operands
 
 NEVER = 1 << 60

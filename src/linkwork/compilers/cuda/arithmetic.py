@@ -22,11 +22,11 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from linkwork.compilers.emit import declarations as basic_declarations
-from linkwork.compilers.emit import straight_line
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.sincos import sincos_double, sincos_single
-from linkwork.compilers.trace import trace_function
+from linkwork.compilers.language.sincos import sincos_double, sincos_single
+from linkwork.compilers.trace.emit import declarations as basic_declarations
+from linkwork.compilers.trace.emit import straight_line
+from linkwork.compilers.trace.tracing import trace_function
 
 APPROXIMATIONS = {
     "float32": ("llvm.nvvm.rcp.approx.ftz.f", "llvm.nvvm.rsqrt.approx.ftz.f", "llvm.nvvm.sqrt.approx.ftz.f"),

@@ -21,9 +21,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from linkwork.compilers.cuda.allocation import NEVER, Limits, allocate
 from linkwork.compilers.cuda.arithmetic import declarations, quotient, root, sincos
 from linkwork.compilers.cuda.slots import Action, Allocation, Begin, Compute, Cut, End, Load, Put, Slot, Store
-from linkwork.compilers.emit import BINARY
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.emit import BINARY
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.model.expressions import CONST, DIV, FMA, INPUT, NEG, RINT, SELECT, SIN, SQRT, operands
 
 TRIPLE = "nvptx64-nvidia-cuda"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from linkwork.compilers.batch import SYMBOL
+from linkwork.compilers.entry.batch import SYMBOL
 from linkwork.errors import DeviceError
 
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"

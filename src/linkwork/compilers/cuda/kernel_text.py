@@ -27,15 +27,15 @@ import ast
 import math
 from collections.abc import Callable, Sequence
 
-from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda.device_functions import GLOBAL, thread_head, thread_index
 from linkwork.compilers.cuda.native import BLOCKS, PLAN_WORDS, WARP
 from linkwork.compilers.cuda.ptx import Kernel, counted, unfinished
-from linkwork.compilers.entry import TINY
+from linkwork.compilers.entry.batch import SYMBOL
+from linkwork.compilers.entry.entry_point import TINY
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.language import STATE, Fixed, Float, Source, array_type, tables
-from linkwork.compilers.lowering import Unit
-from linkwork.compilers.sincos import DOUBLE, SINGLE, sincos_text
+from linkwork.compilers.language.lowering import Unit
+from linkwork.compilers.language.sincos import DOUBLE, SINGLE, sincos_text
+from linkwork.compilers.language.values import STATE, Fixed, Float, Source, array_type, tables
 from linkwork.kernels.algorithm import Algorithm
 
 

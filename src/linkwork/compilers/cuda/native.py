@@ -14,8 +14,8 @@ import numpy as np
 from linkwork.compilers import llvm
 from linkwork.compilers.cache import key
 from linkwork.compilers.cuda.driver import Device, Memory
-from linkwork.compilers.fingerprint import fingerprint
 from linkwork.compilers.lanes import Type
+from linkwork.compilers.language.fingerprint import fingerprint
 from linkwork.compilers.program import Program
 from linkwork.kernels.algorithm import Algorithm, resolve
 

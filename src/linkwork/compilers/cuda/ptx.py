@@ -30,7 +30,6 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda.allocation import Limits, allocate
 from linkwork.compilers.cuda.device_functions import (
     GLOBAL,
@@ -44,10 +43,11 @@ from linkwork.compilers.cuda.device_functions import (
     part_of,
     thread_index,
 )
-from linkwork.compilers.entry import TINY
+from linkwork.compilers.entry.batch import SYMBOL
+from linkwork.compilers.entry.entry_point import TINY
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.llvm import optimize
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.tracing import Trace
 
 BLOCKS = 2
 """Blocks that share one multiprocessor: 256 threads, which leaves each of them all the registers that it can name."""

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 from linkwork.compilers import cache as disk
 from linkwork.compilers import llvm
-from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda import ptx
 from linkwork.compilers.cuda.assembling import Assembler, uncollected
 from linkwork.compilers.cuda.device_functions import GLOBAL, THREADS, TRIPLE
 from linkwork.compilers.cuda.driver import CudaCode, Device, machine_code, packed, unpacked, version
 from linkwork.compilers.cuda.rollouts import SCALARS, RolloutProgram, rollout_kernel, rollout_limits
+from linkwork.compilers.entry.batch import SYMBOL
 
 LARGE = 60_000
 """Programs of more operations are assembled with less optimization: they are as fast, and made in half the time."""

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from linkwork.compilers.batch import SYMBOL
 from linkwork.compilers.cuda.allocation import Limits
 from linkwork.compilers.cuda.device_functions import (
     GLOBAL,
@@ -41,8 +40,9 @@ from linkwork.compilers.cuda.device_functions import (
 from linkwork.compilers.cuda.ptx import BLOCKS
 from linkwork.compilers.cuda.row_functions import copy_function, fill_function
 from linkwork.compilers.cuda.warps import AGAIN, EMPTY, ITERATING, LANES, STEP, WARP_BYTES, device_warp, host_warp
+from linkwork.compilers.entry.batch import SYMBOL
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.tracing import Trace
 
 WARM_ITERATIONS = 50.0
 """After so many, iterations that start from the forces of the step before have failed: most take one or two."""

@@ -37,10 +37,10 @@ from linkwork.compilers.cuda.driver import (
 )
 from linkwork.compilers.cuda.layout import Layouts, Rows, rows_of
 from linkwork.compilers.cuda.native import NativeCode
-from linkwork.compilers.fixed import fixed
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
-from linkwork.compilers.trace import Trace
+from linkwork.compilers.trace.fixed import fixed
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.errors import InputError, NotFinite, ProgramTooLarge
 
 GIVEN = ("q", "v", "tau", "a")

@@ -15,9 +15,9 @@ from linkwork.compilers.program import Program
 from linkwork.dynamics.operational import OperationalInertia
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import LARGEST, DelassusMethod, plural, real_array
-from linkwork.kernels import delassus as texts
-from linkwork.kernels import efpa, osim
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.constrained import delassus as texts
+from linkwork.kernels.constrained import efpa, osim
 from linkwork.model.constraints import WORLD, CenterOfMass, Pair, VelocityCoupling
 from linkwork.model.model import Model
 from linkwork.plans.bbo import BASE, WORLD_END, bbo_tree

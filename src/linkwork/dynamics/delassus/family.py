@@ -19,8 +19,8 @@ from linkwork.dynamics.delassus.memory import Pool
 from linkwork.dynamics.delassus.operators import DelassusOperator, Explicit, MatrixFree
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import DelassusMethod, among, items, plural, shown
-from linkwork.kernels import delassus as texts
-from linkwork.kernels import osim
+from linkwork.kernels.constrained import delassus as texts
+from linkwork.kernels.constrained import osim
 from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD
 from linkwork.model.model import Model

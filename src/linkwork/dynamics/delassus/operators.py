@@ -18,8 +18,8 @@ from linkwork.dynamics.delassus.linear import BlockDiagonal, DerivedOperator, Ro
 from linkwork.dynamics.delassus.memory import Pool, Prepared
 from linkwork.errors import InputError, NotConverged
 from linkwork.inputs import above_zero, count, real_array
-from linkwork.kernels import delassus as texts
-from linkwork.kernels import osim
+from linkwork.kernels.constrained import delassus as texts
+from linkwork.kernels.constrained import osim
 from linkwork.quantities.arguments import Array
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ Rows are in this order, rotation first:
 | Rod          | 1    | free                       | at constant distance                        |
 | Rolling      | 3    | without slipping           | at one height (two rows have no position)   |
 
-Kernels (`kernels.constraint_rows`) know a pair of frames by two codes (`model.pairs`): which relative rotation and
+Kernels (`kernels.constrained.rows`) know a pair of frames by two codes (`model.pairs`): which relative rotation and
 which relative translation is free; each class is one choice of both. The error of a pair is expressed in the axes of
 the first frame. Where its origins coincide (`MEET`), the error is a vector and its rate the rate of that vector, so
 that rows span what they span in MuJoCo, and points what they span in Pinocchio, also where the loop is open. Rotation

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The language of kernels, and its compiler to LLVM IR."""

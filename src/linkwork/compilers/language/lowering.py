@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernel text to LLVM IR, by its syntax tree: one function of machine code for a kernel and the types of its arguments.
+
+`Unit` is a module of LLVM IR that grows by the functions that are called; `Lowering` walks the text of one of them.
+Types are inferred on the way: they are those of the arguments, of the arrays of tables, and of constants. A float is
+one number or a vector with one state in each lane, whatever `Type` the unit has; integers are the same for all lanes,
+so that lanes never part. Local variables that are assigned once are values; the others are memory that LLVM turns into
+registers. [docs/kernels.md] says what may be written.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.language.expressions import INLINE_ALL, INLINE_SIZE, Expressions
+from linkwork.compilers.language.fingerprint import is_own
+from linkwork.compilers.language.instructions import Slot, Unset
+from linkwork.compilers.language.module import Lowered, Module
+from linkwork.compilers.language.sincos import DOUBLE, LIMIT, SINGLE, sincos_text
+from linkwork.compilers.language.values import (
+    Array,
+    Bool,
+    Fixed,
+    Float,
+    Int,
+    RecordType,
+    Source,
+    Value,
+    entries_of,
+    source_of,
+    type_of,
+    word,
+)
+from linkwork.kernels.scalar import any_below
+
+SHORT = 1024
+"""Loops between smaller constants end soon."""
+
+NEW_LINE = "\n  "
+STATEMENTS = "assignments, if, for ... in range(...), while, return and calls"
+STATEMENT_ADVICE = {
+    "Break": "put the loop into a kernel of its own and return, or use while",
+    "Continue": "put what follows under an if",
+    "FunctionDef": "define kernels at the top of the file",
+    "Import": "import at the top of the file",
+    "ImportFrom": "import at the top of the file",
+    "Assert": "check before the kernel is called",
+    "Raise": "check before the kernel is called",
+    "Try": "check before the kernel is called",
+}
+
+
+class Unit(Module):
+    """A module of LLVM IR: functions are made when they are first called."""
+
+    def function(self, function: Callable[..., Any], kinds: Sequence[Any], caller: Source, node: ast.AST) -> Lowered:
+        """The machine code of a kernel for arguments of these types."""
+        key = (function, tuple(kinds))
+        if (known := self._functions.get(key)) is not None:
+            return known
+        if any(lowered is None and open[0] is function for open, lowered in self._functions.items()):
+            raise caller.error(node, f"{function.__name__} calls itself: kernels are not recursive; use a loop")
+        self._functions[key] = None
+        symbol = f"{re.sub('[^A-Za-z0-9_]', '_', function.__name__)}.{len(self._functions)}"
+        source = source_of(function)
+        try:
+            lowered, text = Lowering(self, source, symbol).run(kinds)
+        except RecursionError:
+            raise source.error(source.tree, "an expression is nested too deeply: use several lines") from None
+        self._text.append(text)
+        self._functions[key] = lowered
+        return lowered
+
+    def root(self, function: Callable[..., Any], kinds: Sequence[Any]) -> Lowered:
+        """The same for a kernel that no other calls."""
+        source = source_of(function)
+        names, kinds = source.names, source.gather(kinds)
+        if len(names) != len(kinds):
+            raise source.error(source.tree, f"{function.__name__} takes {len(names)} arguments, needs {len(kinds)}")
+        return self.function(function, kinds, source, source.tree)
+
+    def sincos(self, caller: Source, node: ast.AST) -> str:
+        """The function for sine and cosine: polynomials, and the C library for angles beyond `LIMIT`, lane by lane.
+
+        (Called `sincos` it would be taken for the C library's, to which LLVM turns the slow branch.)
+        """
+        if not self._sincos:
+            self._sincos = "linkwork_sincos"
+            polynomials = DOUBLE if self.t.dtype == "float64" else SINGLE
+            lowered = self.function(sincos_text, (Float, Fixed(polynomials)), caller, node)
+            self._text.append(_sincos_function(self.t, self._sincos, lowered.name))
+        return self._sincos
+
+
+def _sincos_function(t: Type, name: str, polynomials: str) -> str:
+    """Sine and cosine by polynomials, and by the C library in the lanes that these are not good for."""
+    pair = f"{{ {t.name}, {t.name} }}"
+    mask, good = "i1", "%good = or i1 %fits, false"
+    if t.lanes > 1:
+        mask = f"<{t.lanes} x i1>"
+        good = f"%bits = bitcast {mask} %fits to i{t.lanes}\n  %good = icmp eq i{t.lanes} %bits, -1"
+    lines, sines, cosines = _by_library(t)
+    return f"""define internal {pair} @{name}(ptr %c, {t.name} %x) #0 noinline {{
+  %size = call {t.name} @llvm.fabs.{t.suffix}({t.name} %x)
+  %fits = fcmp ole {t.name} %size, {t.number(LIMIT)}
+  {good}
+  %near = call {pair} @{polynomials}(ptr %c, {t.name} %x)
+  br i1 %good, label %fast, label %slow, !prof !1
+fast:
+  ret {pair} %near
+slow:
+  {NEW_LINE.join(lines)}
+  %near0 = extractvalue {pair} %near, 0
+  %near1 = extractvalue {pair} %near, 1
+  %sine = select {mask} %fits, {t.name} %near0, {t.name} {sines}
+  %cosine = select {mask} %fits, {t.name} %near1, {t.name} {cosines}
+  %one = insertvalue {pair} poison, {t.name} %sine, 0
+  %both = insertvalue {pair} %one, {t.name} %cosine, 1
+  ret {pair} %both
+}}
+declare double @llvm.sin.f64(double)
+declare double @llvm.cos.f64(double)
+!1 = !{{!"branch_weights", i32 1000, i32 1}}"""
+
+
+def _by_library(t: Type) -> tuple[list[str], str, str]:
+    """Instructions that compute sine and cosine of ``%x`` lane by lane, and the names of both."""
+    wide, results = t.dtype == "float64", []
+    lines = list[str]()
+    for f in ("sin", "cos"):
+        packed = "poison"
+        for lane in range(t.lanes):
+            name, x = f"{f}{lane}", "%x"
+            if t.lanes > 1:
+                x = f"%x.{name}"
+                lines.append(f"{x} = extractelement {t.name} %x, i32 {lane}")
+            if not wide:
+                lines.append(f"%d.{name} = fpext float {x} to double")
+                x = f"%d.{name}"
+            y = f"%y.{name}"
+            lines.append(f"{y} = call double @llvm.{f}.f64(double {x})")
+            if not wide:
+                lines.append(f"%n.{name} = fptrunc double {y} to float")
+                y = f"%n.{name}"
+            if t.lanes > 1:
+                lines.append(f"%p.{name} = insertelement {t.name} {packed}, {t.scalar} {y}, i32 {lane}")
+                y = f"%p.{name}"
+            packed = y
+        results.append(packed)
+    return lines, results[0], results[1]
+
+
+def _is_of_floats(kind: Any) -> bool:
+    """Whether values of a type are floats, or tuples of them."""
+    parts = kind.fields if isinstance(kind, RecordType) else kind
+    return all(map(_is_of_floats, parts)) if isinstance(parts, tuple) else kind is Float
+
+
+class Lowering(Expressions):
+    """The text of one kernel, for arguments of given types."""
+
+    def __init__(self, unit: Unit, source: Source, name: str) -> None:
+        super().__init__(unit, source, name)
+        self._returns = [node for node in ast.walk(source.tree) if isinstance(node, ast.Return)]
+        self._result: Slot | None = None
+        self._direct: Value = None
+
+    def run(self, kinds: Sequence[Any]) -> tuple[Lowered, str]:
+        """The function, and its text."""
+        tree, unit = self.source.tree, self.unit
+        known = f"align 8 dereferenceable({8 * unit.words}) " if unit.words else ""
+        attributes = f"{unit.pointer} noalias readonly {known}"
+        parameters = [unit.context.replace(f"{unit.pointer} ", attributes, 1)]
+        names = self.source.names
+        counter = iter(range(10**9))
+        for name, kind in zip(names, kinds, strict=True):
+            types = unit.llvm_types(kind)
+            given = [f"%a{next(counter)}" for _ in types]
+            parameters += [f"{t} {g}" for t, g in zip(types, given, strict=True)]
+            value = self.rebuilt(kind, iter(given))
+            if self._assigned[name]:
+                self._assigned[name] += 1
+                self.bind(tree, name, value)
+            else:
+                self._names[name] = value
+        self.block(tree.body)
+        result = self.finish()
+        short = self.size_of_text < INLINE_ALL or is_own(self.source.function)
+        inline = "alwaysinline" if self.source.size < INLINE_SIZE and short and not unit.checked else ""
+        head = f"define internal {unit.result_type(result)} @{self.symbol}({', '.join(parameters)}) #0 {inline} {{"
+        text = "\n  ".join(["entry:", *self._head, *self._lines])
+        return Lowered(self.symbol, result, self.size_of_text), f"{head}\n{text}\n}}"
+
+    def finish(self) -> Any:
+        """The end of the function; the type that it returns."""
+        if self._direct is not None:
+            kind = type_of(self._direct)
+            self.give_back(self._direct)
+            return kind
+        if self._result is not None and self._open:
+            raise self.error(
+                self.source.tree, "some paths through the kernel end without a return: return a value on all of them"
+            )
+        self.branch("exit")
+        self.label("exit")
+        if self._result is None:
+            self.emit("ret void")
+            return None
+        self.give_back(self.load_slot(self._result))
+        return self._result.kind
+
+    def give_back(self, value: Value) -> None:
+        """The instruction that returns a value."""
+        kind = type_of(value)
+        types, parts = self.unit.llvm_types(kind), self.parts(value)
+        if len(parts) == 1:
+            self.emit(f"ret {types[0]} {parts[0]}")
+            return
+        whole, made = self.unit.result_type(kind), "poison"
+        for k, (t, part) in enumerate(zip(types, parts, strict=True)):
+            name = self.new("r")
+            self.emit(f"{name} = insertvalue {whole} {made}, {t} {part}, {k}")
+            made = name
+        self.emit(f"ret {whole} {made}" if parts else "ret void")
+
+    def merge(self, before: dict[str, Any], paths: Sequence[dict[str, Any]]) -> None:
+        """What names mean where several paths through the text meet."""
+        merged: dict[str, Any] = {}
+        for name in {name for path in paths for name in path}:
+            found = [path.get(name) for path in paths]
+            if all(x is found[0] for x in found):
+                merged[name] = found[0]
+            elif any(x is None for x in found):
+                merged[name] = Unset(f"{name} has no value on some paths to this line: set it before the branch")
+            else:
+                merged[name] = Unset(f"{name} has values of several types on the paths to this line")
+        self._names = merged
+
+    # Statements -------------------------------------------------------------------------------------------------------
+
+    def block(self, body: Sequence[ast.stmt]) -> None:
+        """Statements in order; what follows a return is never reached."""
+        for statement in body:
+            if not self._open:
+                return
+            lower = getattr(self, f"lower_{type(statement).__name__}", None)
+            if lower is None:
+                kind = type(statement).__name__
+                advice = f": {STATEMENT_ADVICE[kind]}" if kind in STATEMENT_ADVICE else ""
+                raise self.error(
+                    statement, f"{kind} is not part of the kernel language, which has {STATEMENTS}{advice}"
+                )
+            lower(statement)
+
+    def lower_Pass(self, statement: ast.Pass) -> None:
+        """Nothing."""
+
+    def lower_Expr(self, statement: ast.Expr) -> None:
+        """A call for its effects, or a docstring."""
+        if not isinstance(statement.value, ast.Constant):
+            self.expression(statement.value)
+
+    def lower_Assign(self, statement: ast.Assign) -> None:
+        """A value for one or several targets."""
+        value = self.expression(statement.value)
+        for target in statement.targets:
+            self.assign(target, value)
+
+    def lower_AnnAssign(self, statement: ast.AnnAssign) -> None:
+        """A value for a target whose type is written beside it."""
+        if statement.value is None:
+            raise self.error(statement, "a variable needs a value")
+        self.assign(statement.target, self.expression(statement.value))
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        """Put a value where a target says."""
+        if isinstance(target, ast.Name):
+            self.bind(target, target.id, value)
+        elif isinstance(target, ast.Tuple):
+            entries = entries_of(value)
+            if entries is None or len(entries) != len(target.elts):
+                raise self.error(target, f"{word(type_of(value))} cannot be taken apart into {len(target.elts)} names")
+            for part, x in zip(target.elts, entries, strict=True):
+                self.assign(part, x)
+        elif isinstance(target, ast.Subscript):
+            array = self.expression(target.value)
+            if not isinstance(array, Array):
+                raise self.error(target, f"{word(type_of(array))} cannot be assigned to: only entries of arrays can")
+            self.store(target, array, self.indices(target.slice), value)
+        else:
+            raise self.error(target, "only names and entries of arrays can be assigned to")
+
+    def lower_AugAssign(self, statement: ast.AugAssign) -> None:
+        """``+=`` and the like."""
+        target = statement.target
+        if isinstance(target, ast.Name):
+            value = self.expression(statement.value)
+            self.bind(target, target.id, self.binary(statement, statement.op, self.name(target, target.id), value))
+        elif isinstance(target, ast.Subscript):
+            array = self.expression(target.value)
+            if not isinstance(array, Array):
+                raise self.error(target, f"{word(type_of(array))} cannot be assigned to: only entries of arrays can")
+            at = self.indices(target.slice)
+            old = self.load(target, array, at)
+            value = self.expression(statement.value)
+            self.store(target, array, at, self.binary(statement, statement.op, old, value))
+        else:
+            raise self.error(target, "only names and entries of arrays can be assigned to")
+
+    def lower_If(self, statement: ast.If) -> None:
+        """A branch; one that a constant decides is taken or left out when the kernel is compiled."""
+        tests = self._skippable_tests(statement.test)
+        self.skippable = tests if not statement.orelse else ()
+        test = self.condition(statement.test)
+        if tests:
+            self._check_skippable(statement)
+        self.skipped += bool(tests)
+        self._branch(statement, test)
+        self.skipped -= bool(tests)
+
+    def _branch(self, statement: ast.If, test: bool | Bool) -> None:
+        if isinstance(test, bool):
+            self.block(statement.body if test else statement.orelse)
+            return
+        then, otherwise, after = (self.fresh_label(p) for p in ("then", "else", "after"))
+        before = self._names
+        self.fork(test, then, otherwise if statement.orelse else after)
+        paths = [] if statement.orelse else [before]
+        for name, body in ((then, statement.body), (otherwise, statement.orelse)):
+            if body:
+                self._names = dict(before)
+                self.label(name)
+                self.block(body)
+                if self._open:
+                    paths.append(self._names)
+                self.branch(after)
+        if paths:
+            self.merge(before, paths)
+            self.label(after)
+
+    def _skippable_tests(self, test: ast.expr) -> tuple[ast.expr, ...]:
+        """Calls of `any_below` that decide a branch."""
+        if isinstance(test, ast.BoolOp):
+            return tuple(found for part in test.values for found in self._skippable_tests(part))
+        if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Name | ast.Attribute):
+            return ()
+        return (test,) if self.expression(test.func) is any_below else ()
+
+    def _check_skippable(self, statement: ast.If) -> None:
+        """Branches that only save work change floats alone: integers, and what is run, are those of all states."""
+        for node in (inner for part in statement.body for inner in ast.walk(part)):
+            if isinstance(node, ast.Return):
+                raise self.error(node, "no return where any_below decides: all states take the same way")
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self._names:
+                before = self._names[node.id]
+                kind = before.kind if isinstance(before, Slot) else type_of(before)
+                if not isinstance(before, Unset) and not _is_of_floats(kind):
+                    raise self.error(node, f"{node.id} is {word(kind)}, which cannot change where any_below decides")
+
+    def loop_body(self, statement: ast.For | ast.While, before: dict[str, Any], latch: str) -> None:
+        """The body of a loop, and what names mean after it."""
+        if statement.orelse:
+            raise self.error(statement, "a loop has no else in the kernel language")
+        self._loops += 1
+        self.block(statement.body)
+        self._loops -= 1
+        self.branch(latch)
+        for name, value in before.items():
+            if self._names.get(name) is not value and not isinstance(value, Unset):
+                raise self.error(statement, f"{name} has another type after the loop's body than before: use two names")
+        inside = set(self._names) - set(before)
+        after = {name: Unset(f"{name} is set inside a loop that may not run: set it before") for name in inside}
+        self._names = {**before, **after}
+
+    def lower_For(self, statement: ast.For) -> None:
+        """``for k in range(...)``."""
+        call = statement.iter
+        ranged = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"
+        if not ranged or not isinstance(call, ast.Call) or not isinstance(statement.target, ast.Name) or call.keywords:
+            raise self.error(statement, "loops are for k in range(...), with one name")
+        if not 1 <= len(call.args) <= 3:
+            raise self.error(statement, f"range takes one to three integers, not {len(call.args)}")
+        given = [self.expression(argument) for argument in call.args]
+        operands = [self.as_int(argument, x) for argument, x in zip(call.args, given, strict=True)]
+        step = given[2] if len(given) == 3 else 1
+        if not isinstance(step, int) or step == 0:
+            raise self.error(statement, "the step of a range is a constant, and not zero")
+        first, last = ("0", operands[0]) if len(given) == 1 else (operands[0], operands[1])
+        bounds = [0, given[0]] if len(given) == 1 else given[:2]
+        if all(isinstance(x, int) for x in bounds) and not range(bounds[0], bounds[1], step):
+            return
+        head, body, latch, end = (self.fresh_label(p) for p in ("head", "body", "latch", "end"))
+        before, start = dict(self._names), self._block
+        k, following = self.new("k"), self.new("k")
+        self.branch(head)
+        self.label(head)
+        self.emit(f"{k} = phi i64 [ {first}, %{start} ], [ {following}, %{latch} ]")
+        self.fork(Bool(self.made(f"icmp {'slt' if step > 0 else 'sgt'} i64 {k}, {last}")), body, end)
+        self.label(body)
+        self.count_iteration(statement, bounds, end)
+        self.bind(statement.target, statement.target.id, Int(k))
+        variable = statement.target.id
+        if variable in before and self._names[variable] is not before[variable]:
+            before.pop(variable)
+        self.loop_body(statement, before, latch)
+        self.label(latch)
+        self.emit(f"{following} = add nsw i64 {k}, {step}")
+        self.branch(head)
+        self.label(end)
+
+    def count_iteration(self, statement: ast.For | ast.While, bounds: Sequence[Value], end: str) -> None:
+        """In guarded code, the end of a loop that has gone on for too long, or that a user interrupts.
+
+        Loops of the package end by themselves, and those between constants that are few, unless more is checked.
+        """
+        guards = self.unit.guards
+        short = bool(bounds) and all(isinstance(x, int) and abs(x) <= SHORT for x in bounds)
+        if guards is None or (not guards.checked and (short or is_own(self.source.function))):
+            return
+        words = "loops went round {first} times for one state, this one last: does it end? (`checked=False`: no limit)"
+        site, on = guards.site(self.source, statement, words), self.fresh_label("on")
+        self.fork(Bool(self.made(f"call i1 @linkwork_iterate(ptr %c, i64 {site})")), on, end)
+        self.label(on)
+
+    def lower_While(self, statement: ast.While) -> None:
+        """A loop on integers."""
+        head, body, end = (self.fresh_label(p) for p in ("head", "body", "end"))
+        before = dict(self._names)
+        self.branch(head)
+        self.label(head)
+        test = self.condition(statement.test)
+        if isinstance(test, bool):
+            raise self.error(statement, "a while loop needs a condition that integers decide")
+        self.fork(test, body, end)
+        self.label(body)
+        self.count_iteration(statement, (), end)
+        self.loop_body(statement, before, head)
+        self.label(end)
+
+    def lower_Return(self, statement: ast.Return) -> None:
+        """The value of the kernel."""
+        value = None if statement.value is None else self.expression(statement.value)
+        if value is None:
+            if any(other.value is not None for other in self._returns):
+                raise self.error(statement, "other returns have a value: return one on all paths through the kernel")
+            self.branch("exit")
+            return
+        if len(self._returns) == 1 and statement is self.source.tree.body[-1]:
+            self._direct = value
+            return
+        kind = type_of(value)
+        if self._result is None:
+            self._result = self.slot(("return",), kind)
+        if self._result.kind != kind:
+            raise self.error(
+                statement, f"returns {word(kind)}, elsewhere {word(self._result.kind)}: one type for all returns"
+            )
+        self.store_slot(self._result, value)
+        self.branch("exit")

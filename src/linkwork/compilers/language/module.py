@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A module of LLVM IR for kernel text: how values are spelled in it, and what memory is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.language.guards import Guards
+from linkwork.compilers.language.values import (
+    CONSTANT,
+    INTEGER,
+    STATE,
+    ArrayType,
+    Bool,
+    Fixed,
+    Float,
+    Int,
+    RecordType,
+    Source,
+    Table,
+    array_type,
+    is_number,
+)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A function of machine code."""
+
+    name: str
+    result: Any
+    """The type that it returns; None for nothing."""
+    size: int
+    """How much text it is, with all that it calls."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A function that is not kernel text: its name in LLVM IR, where it is given the context, and what it returns."""
+
+    name: str
+    result: Any
+
+
+class Module:
+    """A module of LLVM IR: what is in it so far, and how things are spelled in it."""
+
+    pointer = "ptr"
+    """The type of addresses of arrays and of the context."""
+    context = "ptr %c"
+    """What every function is given first."""
+    spacing = 1
+    """How many numbers apart numbers of a state are. Where it is not 1, work arrays are offsets from ``%own``."""
+
+    def __init__(
+        self,
+        t: Type,
+        layout: Table,
+        words: int,
+        contract: bool = True,
+        foreign: Mapping[Callable[..., Any], Foreign] = MappingProxyType({}),
+        guards: Guards | None = None,
+    ) -> None:
+        self.t = t
+        self.foreign = foreign
+        self.guards = guards
+        """What code of text from outside the package checks while it runs."""
+        self.layout = layout
+        """Sizes and arrays that every context has, and their words."""
+        self.words = words
+        """How many words a context has at least."""
+        self.flags = "contract " if contract else ""
+        """Whether multiplications and additions may be fused."""
+        self._text: list[str] = []
+        self._constants: dict[Any, tuple[str, ArrayType]] = {}
+        self._tags: dict[str, int] = {}
+        self._functions: dict[Any, Lowered | None] = {}
+        """Those that are written; None while one is being written."""
+        self._sincos = ""
+        self._tables: dict[Any, Table] = {}
+
+    def function(self, function: Callable[..., Any], kinds: Sequence[Any], caller: Source, node: ast.AST) -> Lowered:
+        """The machine code of a kernel for arguments of these types."""
+        raise NotImplementedError
+
+    def table_with(self, tree: Table, work: Table, fields: tuple[tuple[str, str], ...]) -> Table:
+        """A table with work arrays, read-only, in place of some of its own: the same one for the same arguments."""
+        key = (tree, work, fields)
+        if key not in self._tables:
+            given = {field: work.arrays[name] for field, name in fields}
+            moved = {field: (place, replace(kind, writable=False)) for field, (place, kind) in given.items()}
+            extents = {**tree.extents, **{field: work.extents[name] for field, name in fields}}
+            self._tables[key] = Table(tree.name, tree.sizes, {**tree.arrays, **moved}, extents)
+        return self._tables[key]
+
+    def sincos(self, caller: Source, node: ast.AST) -> str:
+        """The name of the function for sine and cosine."""
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """All of it, with what it needs from LLVM."""
+        t = self.t
+        one = [f"declare {t.name} @llvm.{f}.{t.suffix}({t.name})" for f in ("sqrt", "rint", "fabs")]
+        one.append(f"declare {t.name} @llvm.fma.{t.suffix}({t.name}, {t.name}, {t.name})")
+        tags = ['!2 = !{!"linkwork"}']
+        for name, number in self._tags.items():
+            tags += [
+                f'!{number + 1} = !{{!"{name}", !2, i64 0}}',
+                f"!{number} = !{{!{number + 1}, !{number + 1}, i64 0}}",
+            ]
+        guards = [] if self.guards is None else [self.guards.functions()]
+        return "\n".join([*one, *guards, *self._text, "attributes #0 = { nounwind }", "!0 = !{}", *tags])
+
+    @property
+    def checked(self) -> bool:
+        """Whether indices and integers are checked."""
+        return self.guards is not None and self.guards.checked
+
+    def llvm_types(self, kind: Any) -> list[str]:
+        """How LLVM spells a value of this type; constants are not passed."""
+        if isinstance(kind, RecordType):
+            kind = kind.fields
+        if isinstance(kind, tuple):
+            return [name for part in kind for name in self.llvm_types(part)]
+        if isinstance(kind, ArrayType):
+            return [self.pointer, "i64"] if self.checked else [self.pointer]
+        if isinstance(kind, Fixed):
+            return []
+        return [{Int: "i64", Bool: "i1", Float: self.t.name}[kind]]
+
+    def result_type(self, kind: Any) -> str:
+        """How LLVM spells what a function returns."""
+        names = [] if kind is None else self.llvm_types(kind)
+        return "void" if not names else names[0] if len(names) == 1 else "{ " + ", ".join(names) + " }"
+
+    def element(self, kind: ArrayType) -> tuple[str, int]:
+        """What one entry of an array is in memory, and its alignment."""
+        if kind.element == INTEGER:
+            return "i64", 8
+        return (self.t.name, self.t.bytes * self.t.lanes) if kind.element == STATE else (self.t.scalar, self.t.bytes)
+
+    def cell(self, kind: ArrayType) -> str:
+        """What one entry of an array takes in memory, with what others have between it and the next."""
+        element, _ = self.element(kind)
+        return element if self.spacing == 1 or kind.element != STATE else f"[{self.spacing} x {element}]"
+
+    def alias(self, kind: ArrayType) -> str:
+        """What LLVM may know of the memory of an array: that it does not change, or what it does not overlap."""
+        if kind.element != STATE and not kind.writable:
+            return ", !invariant.load !0"
+        if not kind.tag:
+            return ""
+        number = self._tags.setdefault(kind.tag, 10 + 2 * len(self._tags))
+        return f", !tbaa !{number}"
+
+    def constant_array(self, value: tuple[Any, ...]) -> tuple[str, ArrayType] | None:
+        """A tuple of constant numbers, or of such tuples of one length, as an array; None if it is none."""
+        key = Fixed(value)
+        if key not in self._constants:
+            shape, numbers = [len(value)], list(value)
+            while numbers and all(isinstance(x, tuple) for x in numbers) and len({len(x) for x in numbers}) == 1:
+                shape.append(len(numbers[0]))
+                numbers = [y for x in numbers for y in x]
+            if not numbers or not all(is_number(x) and not isinstance(x, bool) for x in numbers):
+                return None
+            integers = all(isinstance(x, int) for x in numbers)
+            if not integers and not all(isinstance(x, float) for x in numbers):
+                return None
+            name = f"@constant.{len(self._constants)}"
+            scalar_type, one = ("i64", str) if integers else (self.t.scalar, Type(self.t.dtype, 1).number)
+            listed = ", ".join(f"{scalar_type} {one(x)}" for x in numbers)
+            space = self.pointer.removeprefix("ptr")
+            kept = f"private unnamed_addr{space} constant"
+            self._text.append(f"{name} = {kept} [{len(numbers)} x {scalar_type}] [{listed}]")
+            kind = array_type(INTEGER if integers else CONSTANT, tuple(shape), writable=False)
+            self._constants[key] = (name, kind)
+        return self._constants[key]

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions that the compiler of kernel text knows by itself: those of `scalar`, and two of Python's own."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from typing import Any
+
+from linkwork.compilers.language.instructions import Writer
+from linkwork.compilers.language.values import STATE, Array, Bool, Float, Record, Table, Value, array_type, is_number
+from linkwork.kernels import scalar
+
+
+def _floats(writer: Writer, node: ast.Call, arguments: list[Value], count: int, name: str) -> list[str]:
+    if len(arguments) != count:
+        raise writer.error(node, f"{name} takes {count} arguments")
+    return [writer.as_float(node, x) for x in arguments]
+
+
+def _intrinsic(name: str, count: int) -> Callable[[Writer, ast.Call, list[Value]], Value]:
+    def lower(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+        t = writer.unit.t
+        operands = ", ".join(f"{t.name} {x}" for x in _floats(writer, node, arguments, count, name))
+        return Float(writer.made(f"call {t.name} @llvm.{name}.{t.suffix}({operands})"))
+
+    return lower
+
+
+def _where(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    t = writer.unit.t
+    below, bound, then, otherwise = _floats(writer, node, arguments, 4, "where")
+    mask = writer.made(f"fcmp olt {t.name} {below}, {bound}")
+    kind = "i1" if t.lanes == 1 else f"<{t.lanes} x i1>"
+    return Float(writer.made(f"select {kind} {mask}, {t.name} {then}, {t.name} {otherwise}"))
+
+
+def _any_below(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    t = writer.unit.t
+    x, bound = _floats(writer, node, arguments, 2, "any_below")
+    if node not in writer.skippable:
+        raise writer.error(node, "any_below(x, bound) is for the test of an if without else, also in and, or")
+    if writer.unit.checked:
+        return True  # all text is run once
+    below = writer.made(f"fcmp olt {t.name} {x}, {bound}")
+    if t.lanes == 1:
+        return Bool(below)
+    bits = writer.made(f"bitcast <{t.lanes} x i1> {below} to i{t.lanes}")
+    return Bool(writer.made(f"icmp ne i{t.lanes} {bits}, 0"))
+
+
+def _unpack(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    if len(arguments) != 2 or not all(isinstance(x, tuple) for x in arguments):
+        raise writer.error(node, "unpack takes a tuple of arrays and a constant tuple of places")
+    arrays, places = arguments
+    parts = []
+    for k, start, shape in places:
+        flat = arrays[k]
+        if shape:
+            kind = array_type(STATE, shape, flat.type.writable, flat.type.tag)
+            whole = writer.part(node, flat, start, start + math.prod(shape))
+            parts.append(Array(whole.name, kind, writer.extent_within(whole.name, writer.extent(node, shape[0]))))
+        else:
+            parts.append(writer.load(node, flat, [start]))
+    return tuple(parts)
+
+
+def _with_arrays(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    if len(arguments) != 3 or not all(isinstance(x, Table) for x in arguments[:2]) or type(arguments[2]) is not tuple:
+        raise writer.error(node, "with_arrays takes tree, w and a constant tuple of pairs of names")
+    tree, work, fields = arguments
+    for field, name in fields:
+        if field not in tree.arrays or name not in work.arrays:
+            raise writer.error(node, f"with_arrays: there is no array {field} of tree, or no work array {name}")
+    return writer.unit.table_with(tree, work, fields)
+
+
+def _sincos(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    t, (x,) = writer.unit.t, _floats(writer, node, arguments, 1, "sincos")
+    name = writer.unit.sincos(writer.source, node)
+    call = f"call {{ {t.name}, {t.name} }} @{name}({writer.unit.context}, {t.name} {x})"
+    return writer.results((Float, Float), call)
+
+
+def _length(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    entries = arguments[0].fields if len(arguments) == 1 and isinstance(arguments[0], Record) else arguments[0]
+    if len(arguments) != 1 or not isinstance(entries, tuple):
+        raise writer.error(node, "len is for tuples: sizes of arrays are sizes of tree, such as tree.nv")
+    return len(entries)
+
+
+def _float(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    if len(arguments) != 1:
+        raise writer.error(node, "float takes one integer")
+    if is_number(arguments[0]):
+        return float(arguments[0])
+    if isinstance(arguments[0], Float):
+        raise writer.error(node, "float is for integers: this is a float already")
+    t = writer.unit.t
+    return Float(writer.splat(writer.made(f"sitofp i64 {writer.as_int(node, arguments[0])} to {t.scalar}")))
+
+
+SCALAR_FUNCTIONS: dict[Any, Callable[[Writer, ast.Call, list[Value]], Value]] = {
+    scalar.sqrt: _intrinsic("sqrt", 1),
+    scalar.rint: _intrinsic("rint", 1),
+    scalar.fma: _intrinsic("fma", 3),
+    scalar.where: _where,
+    scalar.any_below: _any_below,
+    scalar.unpack: _unpack,
+    scalar.with_arrays: _with_arrays,
+    scalar.sincos: _sincos,
+    len: _length,
+    float: _float,
+}
+"""Functions that the compiler knows by itself."""

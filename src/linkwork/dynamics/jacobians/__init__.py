@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jacobians of forward and inverse dynamics, one kind of mechanism a file."""

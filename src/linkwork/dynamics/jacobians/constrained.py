@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jacobians of constrained forward dynamics: `ForwardDynamics.derivatives` of a robot that is bound.
+
+All exact methods solve one problem and have the same derivatives, at whatever state the robot is in: loops open or
+closed, rows redundant or not. Shallow trees have them by paths (`constrained_derivatives` of the kernels), deep ones by
+articulated bodies (`constrained_articulated_derivatives`).
+
+Where rows are dependent, or nearly so, accelerations of the factor that derivatives are made with are compared with the
+solution of forward dynamics at every call. Where they differ, and where the rank of the rows is in doubt, derivatives
+are those of singular values (`dense_derivatives`), whose rank is that of `kkt`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.closure.assembly import which_enabled, which_holonomic
+from linkwork.closure.mobility import loop_rounding, mobility, usual_rank
+from linkwork.closure.tolerances import LEAST_PIVOT, OPEN, RANK, ROUNDED
+from linkwork.compilers.program import Program
+from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
+from linkwork.dynamics.jacobians.dense import dense_derivatives
+from linkwork.dynamics.jacobians.trees import FEWER, ForwardDerivatives
+from linkwork.dynamics.methods import METHODS
+from linkwork.dynamics.rows.dependence import rows_depend
+from linkwork.errors import SingularConstraints, StateWarning, UnsupportedFeature
+from linkwork.inputs import ForwardMethod, above_zero
+from linkwork.kernels.constrained.orthogonal_rows import DOUBTLESS
+from linkwork.kernels.derivatives.constrained import CONSTRAINED_DERIVATIVES
+from linkwork.kernels.derivatives.constrained_articulated import CONSTRAINED_ARTICULATED_DERIVATIVES
+from linkwork.kernels.derivatives.constrained_columns import INPUTS
+from linkwork.model.model import Model
+from linkwork.model.notebook import shapes
+from linkwork.plans.constrained_articulated_derivatives import constrained_articulated_tree, constrained_products
+from linkwork.plans.constraint_derivatives import derivative_tree
+from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.functions import mass_matrix
+from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+from linkwork.quantities.records import RecordEvaluator
+from linkwork.quantities.scales import scales_of, typical_row_units
+
+DEPENDENT = 1e-11
+"""Rows whose pivot is a smaller part of their diagonal entry depend on rows before them."""
+SINGLE_DEPENDENT = 1e-5
+"""The same in single precision."""
+GROWTH = 50.0
+"""How many times rounding a sum of rows may be off (`kernels.constrained.orthogonal_rows`)."""
+NEGLIGIBLE = RANK**2
+"""Combinations of rows whose squared norm is less than this part of their own (`scales`) are zero, as in `kkt`."""
+AGREES = 1e-9
+"""Accelerations of derivatives and of forward dynamics may differ by this part of what accelerations and forces do."""
+SINGLE_AGREES = 1e-2
+INDEPENDENT = 1e-4
+"""Rows of which at least this part of the squared norm is independent need no decision on their rank: the factor has
+the solution to rounding times the inverse of this, and is not compared with it."""
+"""The same in single precision."""
+
+_UNSET = np.zeros(0)
+
+
+class ConstrainedJacobians(NamedTuple):
+    """Derivatives of constrained forward dynamics. Leading axes are those of the batch.
+
+    Derivatives by ``q`` are in the tangent space at q. The gains of constraints are part of them: a target depends on
+    the state through these. Of rows that depend on others, accelerations are the fit of every method, and forces the
+    smallest that do (`kernels.derivatives.dependent_rows`), on open loops too.
+    """
+
+    da_dq: Array
+    """Accelerations by configuration, ``(..., nv, nv)``."""
+    da_dv: Array
+    """By velocity, ``(..., nv, nv)``."""
+    da_dtau: Array
+    """By torque, ``(..., nv, nv)``."""
+    df_dq: Array
+    """Constraint forces by configuration, ``(..., nc, nv)``."""
+    df_dv: Array
+    """By velocity, ``(..., nc, nv)``."""
+    df_dtau: Array
+    """By torque, ``(..., nc, nv)``."""
+    da_dtarget: Array
+    """Accelerations by the targets of rows, ``(..., nv, nc)``."""
+    df_dtarget: Array
+    """Constraint forces by these, ``(..., nc, nc)``: the operational-space inertia of the rows."""
+    a: Array
+    """The accelerations themselves, ``(..., nv)``."""
+    f: Array
+    """The constraint forces, ``(..., nc)``."""
+    pivot: Array
+    """``(..., 1)``: how independent rows are, the least pivot of ``J M^-1 J'`` relative to its diagonal; zero where
+    rows depend on others. Relative errors of results are those of rounding, over this."""
+
+    def __repr__(self) -> str:
+        return shapes(self)
+
+
+class ConstrainedDerivatives(RecordEvaluator):
+    """Jacobians of constrained forward dynamics: ``fd.derivatives(q, v, tau)``, see `ConstrainedJacobians`.
+
+    Args:
+        robot: The mechanism.
+        method: The method whose derivatives these are. All exact ones have the same; `pv_soft` has those of rows that
+            are as soft as their regularization.
+        regularization: As in `ForwardDynamics`: what forces of redundant rows are weighed by.
+        wrenches: Names of the frames that external wrenches act on; they are held in the axes of these frames.
+        parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
+        threads: Threads that share a large batch; by default as many as there are cores.
+        forward_dynamics: The evaluator whose derivatives these are, if there is one: accelerations are compared with
+            its solution.
+    """
+
+    record: ClassVar[type[Any]] = ConstrainedJacobians
+
+    def __init__(
+        self,
+        robot: Model,
+        method: ForwardMethod = "prox_ltl",
+        *,
+        regularization: float = REGULARIZATION,
+        wrenches: Sequence[str] = (),
+        parameters: ParameterNames | ParameterInputs = (),
+        threads: int | None = None,
+        forward_dynamics: Any = None,
+    ) -> None:
+        if not METHODS[method].exact:
+            raise UnsupportedFeature(
+                f"{method} solves another problem than its constraints', whose derivatives are not known here: use an "
+                "exact method, cluster or prox_bbo for instance"
+            )
+        self.method = method
+        self.regularization = above_zero(regularization, "regularization")
+        self._forward_dynamics = copy(forward_dynamics)
+        if forward_dynamics is not None:
+            self._forward_dynamics._unchecked = False  # states are checked where forward dynamics is asked for
+        self._softness = self._weights = self._no_target = self._cut = _UNSET
+        self._row_scale = self._row_units = _UNSET
+        frames = frame_names(wrenches)
+
+        def program() -> Program:
+            return _program(robot, frames, redundant=True, soft=method == "pv_soft")
+
+        arguments = {
+            "robot": robot,
+            "method": method,
+            "regularization": self.regularization,
+            "wrenches": frames,
+            "forward_dynamics": forward_dynamics,
+        }
+        super().__init__(robot, "forward_dynamics_derivatives", program, arguments, frames, threads, parameters)
+
+    @property
+    def traced_program(self) -> Program:
+        """What `compile` makes straight-line code of.
+
+        Without the part that finds the smallest forces where no rows depend on others.
+        """
+        if rows_depend(self.robot):
+            return self.program
+        return self._parameter_inputs.program(
+            _program(self.robot, self.frames, redundant=False, soft=self.method == "pv_soft")
+        )
+
+    @property
+    def counted_program(self) -> Program:
+        """What `operation_count` counts."""
+        return self.traced_program
+
+    def _prepare_inputs(self) -> None:
+        robot, dtype = self.robot, self._dtype.name
+        self._weights = row_regularization(robot, self.regularization, dtype)
+        soft = self.method == "pv_soft"
+        self._softness = self._weights if soft else np.where(self._weights < OFF, 0.0, OFF).astype(dtype)
+        self._no_target = np.zeros(robot.nc, dtype=dtype)
+        rounded = (OPEN * loop_rounding(robot)) ** 2
+        least = DEPENDENT if dtype == "float64" else SINGLE_DEPENDENT
+        noise = (GROWTH * float(np.finfo(dtype).eps)) ** 2
+        doubtless = DOUBTLESS**2 if dtype == "float64" else 0.0
+        zero = max(NEGLIGIBLE, rounded)
+        self._cut = np.array([max(least, rounded), noise, zero, OPEN, ROUNDED, doubtless], dtype=dtype)
+        self._row_scale = scales_of(robot).rows.astype(dtype)
+        closing = which_enabled(robot) & which_holonomic(robot)
+        self._row_units = np.where(closing, 1 / typical_row_units(robot), 0.0).astype(dtype)
+
+    def _held_inputs(self, target: npt.ArrayLike | None = None) -> tuple[Any, ...]:
+        """Inputs that a call need not give: softness, regularization, target and what counts as dependent."""
+        if not self._cut.size:
+            self._prepare_inputs()
+        target = self._no_target if target is None else target
+        return self._softness, self._weights, target, self._cut, self._row_scale, self._row_units
+
+    def _set_backend(self, backend: Any) -> None:
+        super()._set_backend(backend)
+        self._cut = _UNSET
+
+    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
+        state: list[Any] = list(given[:3])
+        W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
+        return [*state, W, *self._held_inputs(given[4] if len(given) > 4 else None)]
+
+    def __call__(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        *,
+        target: npt.ArrayLike | None = None,
+        out: Sequence[Array] | Array | None = None,
+        **parameters: npt.ArrayLike,
+    ) -> ConstrainedJacobians:
+        """Derivatives of accelerations and constraint forces, and these. Leading axes are batch axes and broadcast.
+
+        Args:
+            q: Configuration, ``(..., nq)``.
+            v: Joint velocities, ``(..., nv)``.
+            tau: Joint torques, ``(..., nv)``.
+            wrenches: External wrenches on the frames that were named, ``(..., frames, 6)``; by default none.
+            target: Accelerations of rows beyond those of their gains, ``(..., nc)``.
+            out: Arrays to write all fields of `ConstrainedJacobians` to, or one for ``da_dq``; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
+        """
+        P = self._given_parameters(parameters) if parameters else self._own_parameters
+        state = {"q": q, "v": v, "tau": tau, "wrenches": wrenches, "target": target}
+        if out is None and wrenches is target is None and self._cut.size:
+            held = self._held_inputs()
+            made = self._new_results(q, v, tau, self._no_wrenches, *held, *P)
+            if type(made) is ConstrainedJacobians:
+                return self._verified(state, P, made)
+        typed = self._for_type_of([q, v, tau, wrenches, target, *self._outputs(out), *parameters.values()])
+        arrays = typed._all_inputs(typed._inputs((q, v, tau, wrenches, target)), P)
+        outputs = typed.runner.evaluate(arrays, self._outputs(out))
+        return self._verified(state, P, ConstrainedJacobians(*outputs))
+
+    # Checks of results ---------------------------------------------------------------------------
+
+    def _verified(
+        self, state: Mapping[str, Any], P: Sequence[Any], result: ConstrainedJacobians
+    ) -> ConstrainedJacobians:
+        """The result, of which states in doubt are computed again.
+
+        Raises an error where the method needs rows that are independent and they are not.
+        """
+        if self._backend.name == "cuda" or self.method == "pv_soft" or result.pivot.min(initial=1.0) > INDEPENDENT:
+            return result
+        solution = self._solution(state, P)
+        doubtful = result.pivot[..., 0] < 0
+        if solution is not None:
+            agrees = AGREES if result.a.dtype == np.float64 else SINGLE_AGREES
+            doubtful = doubtful | (self._difference(result, solution) > agrees)
+        if doubtful.any():
+            self._recompute(state, result, doubtful)
+            if solution is not None:
+                self._warn_if_inexact(np.where(doubtful, self._difference(result, solution), 0.0), agrees)
+        if METHODS[self.method].hard and self.method != "pv_early" and not METHODS[self.method].closed:
+            if not (result.pivot > LEAST_PIVOT).all():
+                raise SingularConstraints(
+                    f"the constraints of '{self.robot.name}' are not independent, which {self.method} cannot solve; a "
+                    "proximal method can, and its derivatives are defined: prox_bbo for instance"
+                )
+        if not self.parameters and (result.pivot == 0).any():
+            self._warn_if_singular(state["q"], result)
+        return result
+
+    def _solution(self, state: Mapping[str, Any], P: Sequence[Any]) -> Array | None:
+        """Accelerations of forward dynamics."""
+        if self._forward_dynamics is None:
+            return None
+        parameters = dict(zip(self.parameters, P, strict=True))
+        found: Array = self._forward_dynamics(**state, **parameters).acceleration
+        return found
+
+    def _difference(self, result: ConstrainedJacobians, solution: Array) -> Array:
+        """What accelerations differ by, as a part of what accelerations and constraint forces do."""
+        scales = scales_of(self.robot)
+        size = np.square(result.a) @ scales.joints + np.square(result.f) @ scales.rows
+        part = np.square(result.a - solution) @ scales.joints / np.where(size > 0, size, 1.0)
+        difference: Array = np.sqrt(part)
+        return difference
+
+    def _recompute(self, state: Mapping[str, Any], result: ConstrainedJacobians, doubtful: Array) -> None:
+        """Overwrite results of the states in doubt by those of singular values."""
+        if self.parameters:
+            raise SingularConstraints(
+                f"the rank of the constraints of '{self.robot.name}' is a close call, and its derivatives are computed "
+                "by singular values, which know no parameters as inputs: change the robot, robot.with_parameters(...)"
+            )
+        lead = result.a.shape[:-1]
+        R = row_regularization(self.robot, self.regularization)
+        none = {"wrenches": np.zeros((len(self.frames), 6)), "target": np.zeros(self.robot.nc)}
+        width = {"wrenches": 2}
+        given = {name: np.asarray(none[name] if x is None else x, dtype=np.float64) for name, x in state.items()}
+        full = {name: np.broadcast_to(x, (*lead, *x.shape[x.ndim - width.get(name, 1) :])) for name, x in given.items()}
+        for k in zip(*np.nonzero(np.atleast_1d(doubtful)), strict=True) if lead else ((),):
+            one = {name: x[k] for name, x in full.items()}
+            found = dense_derivatives(self.robot, one, self.frames, R, self.regularization)
+            for name, x in found.items():
+                getattr(result, name)[k] = x
+
+    def _warn_if_inexact(self, difference: Array, agrees: float) -> None:
+        if (difference > agrees).any():
+            warnings.warn(
+                f"forward dynamics of '{self.robot.name}' by {self.method} is off by {difference.max():.2g} of what "
+                "forces do, where rows are dependent up to rounding: derivatives are those of the exact solution, "
+                "which 'kkt' finds",
+                StateWarning,
+                stacklevel=4,
+            )
+
+    def _warn_if_singular(self, q: npt.ArrayLike, result: ConstrainedJacobians) -> None:
+        """Warn where rows have a lower rank than in closed configurations nearby: accelerations jump there."""
+        robot = self.robot
+        # M da/dtau is a projection on what rows leave free: its trace is the number of degrees of freedom
+        freedom = np.einsum("...ij,...ij->...", mass_matrix(robot, q), result.da_dtau)
+        usual, most = robot.nv - usual_rank(robot), float(freedom.max())
+        if most < usual + 0.5:
+            return
+        at = np.broadcast_to(q, (*freedom.shape, robot.nq)).reshape(-1, robot.nq)[freedom.argmax()]
+        if mobility(robot, at).singular.size:
+            warnings.warn(
+                f"'{robot.name}' is in a singular configuration: constraints leave {round(most)} degrees of freedom "
+                f"there, and {usual} nearby. Accelerations jump, and have no derivative by q; "
+                "robot.mobility(q).singular are the directions that nearby configurations do not have",
+                StateWarning,
+                stacklevel=4,
+            )
+
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
+        held = len(INPUTS)
+
+        def verify(arrays: Sequence[Array]) -> None:
+            state = dict(zip(INPUTS, arrays, strict=False))
+            state = {name: state[name] for name in ("q", "v", "tau", "wrenches", "target")}
+            outputs = ConstrainedJacobians(*arrays[-len(ConstrainedJacobians._fields) :])
+            self._verified(state, arrays[held : held + len(self.parameters)], outputs)
+
+        return verify
+
+
+def _program(robot: Model, frames: Sequence[str], redundant: bool, soft: bool) -> Program:
+    """The text that has fewer products, by the rule of `ForwardDerivatives`; tendons act on many bodies, by paths."""
+    tree = derivative_tree(robot, frames, redundant, soft)
+    by_paths, by_bodies = constrained_products(tree)
+    if by_bodies < FEWER * by_paths and not tree.ntendon_rows:
+        bodies = constrained_articulated_tree(robot, frames, redundant, soft)
+        return Program.of_robot(robot, CONSTRAINED_ARTICULATED_DERIVATIVES, bodies)
+    return Program.of_robot(robot, CONSTRAINED_DERIVATIVES, tree)
+
+
+def forward_derivatives(fd: Any) -> ForwardDerivatives | ConstrainedDerivatives:
+    """The evaluator of the Jacobians of a `ForwardDynamics`, by its method."""
+    if not fd._bound:
+        return ForwardDerivatives(fd.robot, wrenches=fd.frames, parameters=fd._parameter_inputs)
+    return ConstrainedDerivatives(
+        fd.robot,
+        fd.method,
+        regularization=fd.regularization,
+        wrenches=fd.frames,
+        parameters=fd._parameter_inputs,
+        forward_dynamics=fd,
+    )

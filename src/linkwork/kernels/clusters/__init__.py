@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Clusters of bodies: explicit constraints, and dynamics in independent coordinates."""

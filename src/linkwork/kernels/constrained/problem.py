@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Constrained forward dynamics: the problem that all methods solve, its first forward sweep, and convergence.
+
+With ``R`` the regularization of each row (a diagonal; the papers' ``1/mu``, or ``mu`` of **proximal**) and ``lambda0``
+the warm start, one iteration solves::
+
+    M a + c = tau + J' lambda
+    J a + R (lambda - lambda0) = k,        k = target - bias
+
+The proximal method of multipliers (**proximal** Section III, **loops** Section III-D) repeats this with the new
+multipliers for lambda0, and converges to ``J a = k`` also where rows are redundant. Rows that are not enabled have
+infinite regularization.
+
+| symbol         | meaning                                                                                  |
+|----------------|------------------------------------------------------------------------------------------|
+| k              | right-hand side of each row, beyond the motion with ``qdd = 0``                          |
+| error, Jv      | position and velocity error of each row                                                  |
+| target         | Baumgarte's target                                                                       |
+| da             | change of joint accelerations in an iteration                                            |
+| residual_scale | square of the scale of residuals; square of the residual's change in the iteration before |
+
+Convergence: the residual ``k - J a``, weighed by the inertia of each row, relative to the effect of gravity, torques,
+wrenches and velocities, weighed by inertia as well. Both are in kg m²/s⁴: the ratio has no unit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.constrained.constraints import (
+    CLOSURE,
+    RATES,
+    constraint_bias,
+    constraint_rows,
+    constraint_velocities,
+)
+from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
+from linkwork.kernels.tree.aba import ARTICULATED
+from linkwork.kernels.tree.kinematics import ACCELERATION, MOTION, POSE, acceleration_from_parent, velocities
+from linkwork.kernels.tree.rnea import (
+    FORCE,
+    WRENCHES,
+    apply_wrenches,
+    forward_pass,
+    inertial_force,
+    init_root,
+)
+
+DISABLED = 1e20
+"""A row with more regularization than this is not enabled."""
+
+NEGLIGIBLE_ROW = 1e9
+"""A row whose inverse inertia is less than `LEAST_PIVOT` over this, relative to the largest, is rounding error."""
+
+NEGLIGIBLE = 1e-20
+"""A relative residual below any tolerance that can be met, and above one that is meant never to be."""
+
+STAGNATION = 1e-4
+"""The least relative change of the residual in an iteration that is worth another."""
+
+INTERNAL = 1e-8
+"""The part of accelerations that rows which contradict each other may have when iterations end."""
+
+NEARLY_CLOSED = 1e-5
+"""Loops that are open by less, as a part of the robot's length or of one, are open by drift or rounding."""
+
+DEPENDENT = 1e-10
+"""Rows are dependent, not weak, where an iteration changes less than this part of the residual."""
+
+INPUTS: dict[str, Shape] = {
+    "q": ("nq",),
+    "v": ("nv",),
+    "tau": ("nv",),
+    "wrenches": WRENCHES,
+    "regularization": ("nc",),
+    "target": ("nc",),
+    "multipliers": ("nc",),
+    "settings": ("nsettings",),
+}
+"""Flat inputs, as `Problem` names them; ``settings``: tolerance, maximum number of iterations, then `Settings`."""
+OUTPUTS: dict[str, Shape] = {"a": ("nv",), "result": ("nresult",)}
+"""Flat outputs, as `Result` names them: ``result`` is one array, since making arrays takes time."""
+
+
+class Settings(NamedTuple):
+    """Scales of the convergence test (`quantities.scales`), without units of their own where they are multiplied."""
+
+    tolerance: Scalar
+    """The relative residual at which iterations end."""
+    rounding: Scalar
+    """The relative residual that rounding leaves after one iteration with stiff rows."""
+    regularization: Scalar
+    """Regularization of a row of compliance one, as a part of the inverse inertia that it feels."""
+    gravity: Scalar
+    """Square of the robot's weight over its mass."""
+    inverse_mass: Scalar
+    inverse_inertia: Scalar
+    """1 over a moment of inertia of the robot."""
+    mobility: Array
+    """(nv,) inverse inertia of each joint."""
+    row_inertia: Array
+    """(nc,) inertia that each row feels."""
+
+
+class Problem(NamedTuple):
+    """What constrained forward dynamics is given."""
+
+    q: Array
+    v: Array
+    tau: Array
+    wrenches: Array
+    """(nf, 6) external wrenches."""
+    R: Array
+    """(nc,) regularization of each row; infinite where a row is not enabled."""
+    target: Array
+    """(nc,) accelerations of the rows beyond those of Baumgarte's gains."""
+    multipliers0: Array
+    """(nc,) lambda0, the warm start."""
+    settings: Settings
+
+
+class Result(NamedTuple):
+    """What constrained forward dynamics returns."""
+
+    a: Array
+    """(nv,) joint accelerations."""
+    progress: Array
+    """(1,) relative residual; of methods that do not iterate, how independent the rows are."""
+    iterations: Array
+    """(1,) number of iterations."""
+    multipliers: Array
+    """(nc,) lambda, the constraint forces."""
+    residual: Array
+    """(nc,) k - J a."""
+    violation: Array
+    """(2,) largest position error, and largest velocity error (-1 where no row has gains)."""
+
+
+@kernel
+def settings_view(tree: Array, settings: Array) -> Settings:
+    """The flat input ``settings`` by name; the second number is the loop's, which reads the first and the third too."""
+    return Settings(
+        tolerance=settings[0],
+        rounding=settings[2],
+        regularization=settings[3],
+        gravity=settings[4],
+        inverse_mass=settings[5],
+        inverse_inertia=settings[6],
+        mobility=settings[7 : 7 + tree.nv],
+        row_inertia=settings[7 + tree.nv : tree.nsettings],
+    )
+
+
+@kernel
+def result_view(tree: Array, a: Array, flat: Array) -> Result:
+    """The flat outputs by name."""
+    nc = tree.nc
+    return Result(
+        a=a,
+        progress=flat[0:1],
+        iterations=flat[1:2],
+        multipliers=flat[2 : 2 + nc],
+        residual=flat[2 + nc : 2 + 2 * nc],
+        violation=flat[2 + 2 * nc : tree.nresult],
+    )
+
+
+@kernel
+def forward_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    R: Array,
+    target: Array,
+    multipliers0: Array,
+    settings: Array,
+    a: Array,
+    flat: Array,
+) -> tuple[Problem, Result]:
+    """Flat inputs and outputs by name: `Algorithm.view` of every method of constrained forward dynamics."""
+    problem = Problem(q, v, tau, wrenches, R, target, multipliers0, settings_view(tree, settings))
+    return problem, result_view(tree, a, flat)
+
+
+WORK: dict[str, Shape] = (
+    POSE
+    | MOTION
+    | CLOSURE
+    | RATES
+    | ACCELERATION
+    | FORCE
+    | ARTICULATED
+    | {"error": ("nc",), "target": ("nc",), "k": ("nc",), "da": ("nv",), "residual_scale": (2,), "Jv": ("nc",)}
+)
+
+
+@kernel
+def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, target: Array) -> None:
+    """First forward sweep (**loops** Section IV-C1): poses, bias forces, rows of K and their right-hand sides ``k``.
+
+    Forces and right-hand sides are those beyond the motion with ``qdd = 0``; ``target`` is added to Baumgarte's.
+    """
+    for k in range(tree.nv):
+        w.qdd0[k] = 0.0
+    setup_problem_at(tree, w, q, v, w.qdd0, wrenches, target)
+
+
+@kernel
+def setup_problem_at(tree: Array, w: Array, q: Array, v: Array, qdd: Array, wrenches: Array, target: Array) -> None:
+    """The same beyond the motion with these joint accelerations; without the part of joint couplings in ``k``."""
+    init_root(tree, w)
+    for i in range(1, tree.n):
+        forward_pass(tree, w, i, q, v, qdd)
+    constraint_rows(tree, w, q, w.error)
+    constraint_bias(tree, w, q, v)
+    if tree.has_gains != 0:
+        velocities(tree, w, v)
+        constraint_velocities(tree, w, q, v, w.Jv)
+        for r in range(tree.nc):
+            w.target[r] = -(tree.kp[r] * w.error[r]) - tree.kd[r] * w.Jv[r]
+    apply_wrenches(tree, w, wrenches)
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for r in range(tree.nc):
+        w.k[r] = target[r] - w.beta[r]
+        if tree.has_gains != 0:
+            w.k[r] += w.target[r]
+
+
+@kernel
+def clear_forces(tree: Array, w: Array) -> None:
+    """``f = 0``, ``a0 = 0``, ``qdd = 0``: no forces but those of rows (**loops** Algorithm 6, lines 3 and 4)."""
+    for i in range(tree.n):
+        for j in range(6):
+            w.f[i, j] = 0.0
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for k in range(tree.nv):
+        w.qdd0[k] = 0.0
+
+
+@kernel
+def force_residual(tree: Array, w: Array, tau: Array, qdd: Array) -> None:
+    """Iterative refinement: bias forces and torques of the accelerations so far, ``f = f0 + I a``, ``tau - I_r qdd``.
+
+    Stiff rows swamp the inertias that they are added to: where the inverse inertia of a row is 1e9 times its
+    regularization, the factor has seven digits of the dynamics. The iteration corrects the unbalanced force. ``f0`` are
+    the bias forces of ``qdd = 0``, as `setup_problem` left them, ``I_r`` rotor inertias.
+    """
+    for j in range(6):
+        w.a[0, j] = 0.0
+    for i in range(1, tree.n):
+        acceleration_from_parent(tree, w, i, qdd)
+        inertial_force(tree, w, i)
+        for j in range(6):
+            w.f[i, j] += w.f0[i, j]
+    for k in range(tree.nv):
+        w.tau[k] = tau[k] - tree.armature[k] * qdd[k]
+
+
+@kernel
+def minimum(x: Scalar, y: Scalar) -> Scalar:
+    """The smaller of two numbers."""
+    return where(x, y, x, y)
+
+
+@kernel
+def maximum(x: Scalar, y: Scalar) -> Scalar:
+    """The larger of two numbers."""
+    return where(x, y, y, x)
+
+
+@kernel
+def max_norm(n: int, x: Array) -> Scalar:
+    """The largest magnitude."""
+    norm = 0.0
+    for k in range(n):
+        y = where(x[k], 0.0, -x[k], x[k])
+        norm = where(norm, y, y, norm)
+    return norm
+
+
+@kernel
+def constraint_violation(tree: Array, w: Array, R: Array, result: Result) -> None:
+    """Largest position error, and velocity error where rows have gains (else -1), after `setup_problem`."""
+    position = 0.0
+    velocity = 0.0
+    for r in range(tree.nc):
+        position = maximum(position, where(R[r], DISABLED, w.error[r] * w.error[r], 0.0))
+        if tree.has_gains != 0:
+            velocity = maximum(velocity, where(R[r], DISABLED, w.Jv[r] * w.Jv[r], 0.0))
+    result.violation[0] = sqrt(position)
+    result.violation[1] = sqrt(velocity) if tree.has_gains != 0 else -1.0
+
+
+@kernel
+def set_residual_scale(tree: Array, w: Array, problem: Problem) -> None:
+    """Square of the scale of residuals: gravity, torques, wrenches and velocities, weighed by inertia."""
+    settings = problem.settings
+    tau = problem.tau
+    wrenches = problem.wrenches
+    x = settings.gravity
+    for k in range(tree.nv):
+        x = x + settings.mobility[k] * (tau[k] * tau[k])
+    for r in range(tree.nc):
+        x = x + settings.row_inertia[r] * (w.k[r] * w.k[r])
+    for e in range(tree.nf):
+        for j in range(3):
+            x = x + settings.inverse_inertia * (wrenches[e, j] * wrenches[e, j])
+            x = x + settings.inverse_mass * (wrenches[e, 3 + j] * wrenches[e, 3 + j])
+    w.residual_scale[0] = x
+
+
+@kernel
+def relative_residual(w: Array, square: Scalar) -> Scalar:
+    """Root of a square relative to that of `set_residual_scale`; zero where nothing moves the robot."""
+    return sqrt(square / where(0.0, w.residual_scale[0], w.residual_scale[0], 1.0))
+
+
+@kernel
+def residual_norm(tree: Array, w: Array, settings: Settings, residual: Array) -> Scalar:
+    """Largest residual, relative to `set_residual_scale`."""
+    inertia = settings.row_inertia
+    square = 0.0
+    for r in range(tree.nc):
+        square = maximum(square, inertia[r] * (residual[r] * residual[r]))
+    w.residual_scale[1] = DISABLED
+    return relative_residual(w, square)
+
+
+@kernel
+def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, residual: Array) -> Scalar:
+    """`residual_norm`, or the change of the residual since ``before`` if that is less (**loops** Algorithm 3, line 9).
+
+    The residual of contradictory rows stays as it is, while their multipliers grow, and with these the rounding errors
+    of accelerations. So does that of rows that differ from others by rounded numbers in a file alone, which creep: a
+    change of less than `STAGNATION` in an iteration, about as large as in the one before, counts as none.
+    """
+    inertia = settings.row_inertia
+    square = 0.0
+    change = 0.0
+    for r in range(tree.nc):
+        y = residual[r] - before[r]
+        square = maximum(square, inertia[r] * (residual[r] * residual[r]))
+        change = maximum(change, inertia[r] * (y * y))
+    smaller = minimum(square, change)
+    stagnant = where(0.25 * w.residual_scale[1], change, NEGLIGIBLE, relative_residual(w, smaller))
+    w.residual_scale[1] = change
+    return where(change, STAGNATION * STAGNATION * square, stagnant, relative_residual(w, smaller))
+
+
+@kernel
+def relative_gap_squared(settings: Settings, result: Result) -> Scalar:
+    """Square of the largest position error, in lengths of the robot (`Scales.length`) where these are below one."""
+    shorter = maximum(1.0, settings.inverse_inertia / (12.0 * settings.inverse_mass))
+    return (result.violation[0] * result.violation[0]) * shorter
+
+
+@kernel
+def remove_internal_forces(
+    tree: Array, w: Array, problem: Problem, force: Array, change: Array, result: Result
+) -> None:
+    """Where iterations end with rows that contradict each other: what these added to forces and accelerations goes.
+
+    Where loops are open by d, redundant rows have a singular value s of the order of d in place of zero, and ``k`` a
+    part that they contradict each other in. With ``rho = R / (s^2 + R)``, n iterations satisfy ``1 - rho^n`` of it,
+    ``n s^2 / R`` where s is small: each adds the same to the multipliers, an internal force, and to accelerations
+    ``da``. Without n times the last of these ``n (n - 1) / 2 (s^2 / R)^2`` is satisfied. ``force`` is what an iteration
+    added to the multipliers, so that ``M da = J' force`` to rounding, which the residual over R is not; ``change`` is
+    ``J da``.
+
+    If that is no small part of accelerations, or if loops are open by more than drift and such rows do not contradict
+    each other but are weak, iterations have not converged: ``progress`` says so.
+    """
+    settings = problem.settings
+    square = 0.0
+    along = 0.0
+    growth = 0.0
+    for r in range(tree.nc):
+        y = where(problem.R[r], DISABLED, result.residual[r], 0.0)
+        square = maximum(square, settings.row_inertia[r] * (y * y))
+        along = along + y * result.multipliers[r]
+        growth = growth + y * (y / problem.R[r])
+    moved = 0.0
+    for k in range(tree.nv):
+        moved = moved + w.da[k] * w.da[k] / settings.mobility[k]
+    # internal forces are orthogonal to all others, rows being weighed by R: n from multipliers = n residual / R + ...
+    n = along / where(0.0, growth, growth, 1.0)
+    part = sqrt(w.residual_scale[1] / where(0.0, square, square, 1.0))  # s^2 / R
+    gap = relative_gap_squared(settings, result)
+    redundant = where(gap, NEARLY_CLOSED * NEARLY_CLOSED, 1.0, where(part, DEPENDENT, 1.0, 0.0))
+    left = where(0.5, redundant, 0.5 * (n - 1.0) * part, 1.0) * n * relative_residual(w, moved)
+    ended = where(settings.tolerance, result.progress[0], 0.0, where(part, STAGNATION, 1.0, 0.0))
+    n = ended * redundant * where(INTERNAL, left, 0.0, n)
+    result.progress[0] = maximum(result.progress[0], ended * where(INTERNAL, left, left, 0.0))
+    for k in range(tree.nv):
+        result.a[k] -= n * w.da[k]
+    for r in range(tree.nc):
+        y = where(problem.R[r], DISABLED, result.residual[r], 0.0)
+        result.multipliers[r] -= n * where(problem.R[r], DISABLED, force[r], 0.0)
+        result.residual[r] = y + n * where(problem.R[r], DISABLED, change[r], 0.0)
+
+
+@kernel
+def residual_from_step(tree: Array, change: Array, R: Array, residual: Array) -> None:
+    """``k - J a = R (lambda - lambda0)``; zero where a row is not enabled."""
+    for r in range(tree.nc):
+        residual[r] = where(R[r], DISABLED, R[r] * change[r], 0.0)
+
+
+@kernel
+def copy_rows(tree: Array, x: Array, y: Array) -> None:
+    """``y = x``, for rows."""
+    for r in range(tree.nc):
+        y[r] = x[r]
+
+
+@kernel
+def subtract_rows(tree: Array, x: Array, y: Array) -> None:
+    """``y -= x``, for rows."""
+    for r in range(tree.nc):
+        y[r] -= x[r]
+
+
+@kernel
+def first_forward_sweep(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """`setup_problem`, the scale of residuals, and the constraint violation."""
+    setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
+    set_residual_scale(tree, w, problem)
+    constraint_violation(tree, w, problem.R, result)

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What contact forces of inverse dynamics have to balance: generalized forces that accelerations ask for, and columns.
+
+Accelerations ask for generalized forces ``b`` of independent degrees of freedom (`cluster_rnea`). Contact forces ``f``
+supply ``J' f``, with ``J`` the velocities of contact points, second shape relative to first, for those of the
+independent degrees of freedom; torques ``t`` that are chosen (`plans.contact_forces`) supply ``B t``. Actuated degrees
+of freedom that are independent supply what is left of their own rows.
+
+All generalized forces are forces here: torques are divided by a length of the robot, so that units do not matter.
+
+| symbol    | meaning                                                                                    |
+|-----------|--------------------------------------------------------------------------------------------|
+| contact_K | rows of a contact on a body, along t1, t2, n                                               |
+| contact_J | ``J``, zero where a contact is open; of dependent degrees of freedom as in the spanning tree |
+| b         | what the accelerations ask for; of dependent degrees of freedom as in the spanning tree    |
+| left      | ``b - J' f - B t``                                                                         |
+| tau_tree  | torques of the spanning tree                                                               |
+| tau_rest  | ``left`` as torques                                                                        |
+
+Cost: that of `cluster_rnea`, and contacts times the joints that carry them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.clusters.actuated import max_constraint_error, max_required_torque
+from linkwork.kernels.clusters.explicit import cluster_multipliers, generalized_force, shift_force_to_parent
+from linkwork.kernels.clusters.rnea import CLUSTER_RNEA, independent_torques, spanning_tree_torques
+from linkwork.kernels.contact.setup import body_rows, poses_of_shapes, world_poses
+from linkwork.kernels.contact.shapes.geometry import CONTACT_WORK, contact_geometry, given_contacts
+from linkwork.kernels.joints import dof_of
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.plans.contact_forces import HEAD, SETTINGS
+
+BALANCE_WORK: dict[str, Shape] = {
+    **CLUSTER_RNEA.work,
+    **CONTACT_WORK,
+    "body_E": ("n", 3, 3),
+    "body_o": ("n", 3),
+    "contact_K": (3, 6),
+    "contact_J": ("nslots", 3, "nv"),
+    "b": ("nv",),
+    "left": ("nv",),
+    "t": ("nchosen",),
+    "tau_tree": ("nv",),
+    "tau_rest": ("nv",),
+}
+
+
+class ContactForcesProblem(NamedTuple):
+    """A motion to make, contact points of pairs without kernel text, and parameters."""
+
+    q: Array
+    v: Array
+    a: Array
+    wrenches: Array
+    given: Array
+    tolerance: Scalar
+    """What may be unmet when iterations end, as a part of what is required."""
+    rho0: Scalar
+    """Weight of the proximal term to start with,"""
+    least_rho: Scalar
+    """the least,"""
+    enough_rho: Scalar
+    """and the one at which what contacts miss is taken for what they cannot supply."""
+    max_gap: Scalar
+    """Contacts that are farther open bear nothing."""
+    length: Scalar
+    """Of the robot."""
+    rounding: Scalar
+    """What ``J y`` is uncertain by, as a part of ``y``."""
+    limits: Array
+    """(2 nchosen,) between which numbers each chosen torque is."""
+
+
+class ContactForcesResult(NamedTuple):
+    """Torques and forces that make it."""
+
+    tau: Array
+    full: Array
+    """(nv,) accelerations of all joints."""
+    multipliers: Array
+    forces: Array
+    """(nslots, 3) forces of contacts, in the axes t1, t2, n."""
+    gaps: Array
+    unmet: Array
+    """(nv,) generalized forces that are missing."""
+    residual: Array
+    """(1,) what iterations still have to change, as a part of what is required; zero at the end."""
+    iterations: Array
+    pivot: Array
+    """(1,) as in `cluster_rnea`."""
+    missed: Array
+    """(1,) the largest of ``unmet``, times the unit of its coordinate."""
+    required: Array
+    """(1,) the largest torque of a joint of the spanning tree, in the same units."""
+    error: Array
+    """(1,) the largest constraint error."""
+    before: Array
+    """(1,) ``missed`` where ``y0`` was moved last."""
+    rho: Array
+    """(1,) weight of the proximal term,"""
+    weight: Array
+    """(1,) and of that of chosen torques."""
+    y: Array
+    """(nv,)"""
+    y0: Array
+    """(nv,)"""
+    t0: Array
+    """(nchosen,)"""
+
+
+@kernel
+def contact_forces_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    a: Array,
+    wrenches: Array,
+    given: Array,
+    settings: Array,
+    tau: Array,
+    full: Array,
+    multipliers: Array,
+    forces: Array,
+    gaps: Array,
+    unmet: Array,
+    balance: Array,
+    flat: Array,
+) -> tuple[ContactForcesProblem, ContactForcesResult]:
+    """Flat inputs and outputs by name; the second number of ``settings`` is the most iterations."""
+    problem = ContactForcesProblem(
+        q=q,
+        v=v,
+        a=a,
+        wrenches=wrenches,
+        given=given,
+        tolerance=settings[0],
+        rho0=settings[2],
+        least_rho=settings[3],
+        enough_rho=settings[4],
+        max_gap=settings[5],
+        length=settings[6],
+        rounding=settings[7],
+        limits=settings[SETTINGS : SETTINGS + 2 * tree.nchosen],
+    )
+    result = ContactForcesResult(
+        tau=tau,
+        full=full,
+        multipliers=multipliers,
+        forces=forces,
+        gaps=gaps,
+        unmet=unmet,
+        residual=flat[0:1],
+        iterations=flat[1:2],
+        pivot=flat[2:3],
+        missed=balance[0:1],
+        required=balance[1:2],
+        error=flat[3:4],
+        before=flat[4:5],
+        rho=flat[5:6],
+        weight=flat[6:7],
+        y=flat[HEAD : HEAD + tree.nv],
+        y0=flat[HEAD + tree.nv : HEAD + 2 * tree.nv],
+        t0=flat[HEAD + 2 * tree.nv : HEAD + 2 * tree.nv + tree.nchosen],
+    )
+    return problem, result
+
+
+# Setup --------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def support_columns(tree: Array, w: Array, body: int, sign: Scalar, K: Array, J: Array) -> None:
+    """Add to ``J`` what a force ``sign K`` on a body is to the joints that support it."""
+    i = body
+    for j in range(6):
+        w.y6[j] = sign * K[j]
+    while i != 0:
+        for k in range(dof_of(tree.kind[i])):
+            J[tree.iv[i] + k] += generalized_force(tree, i, k, w.y6)
+        shift_force_to_parent(tree, w, i, w.y6)
+        i = tree.parent[i]
+
+
+@kernel
+def contact_columns(tree: Array, w: Array, problem: ContactForcesProblem, gaps: Array) -> None:
+    """``contact_J`` of all slots, on degrees of freedom of the spanning tree: second body minus first."""
+    world_poses(tree, w)
+    poses_of_shapes(tree, w)
+    contact_geometry(tree, w)
+    given_contacts(tree, w, problem.given)
+    for c in range(tree.ncontacts):
+        first = tree.shape_body[tree.contact_first[c]]
+        second = tree.shape_body[tree.contact_second[c]]
+        for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
+            gaps[s] = w.gap[s]
+            bears = where(problem.max_gap, w.gap[s], 0.0, 1.0)
+            for k in range(3):
+                for d in range(tree.nv):
+                    w.contact_J[s, k, d] = 0.0
+            if first > 0:
+                body_rows(w.body_E[first], w.body_o[first], w.contact_R[s], w.point[s], w.contact_K, 0)
+                for k in range(3):
+                    support_columns(tree, w, first, -bears, w.contact_K[k], w.contact_J[s, k])
+            if second > 0:
+                body_rows(w.body_E[second], w.body_o[second], w.contact_R[s], w.point[s], w.contact_K, 0)
+                for k in range(3):
+                    support_columns(tree, w, second, bears, w.contact_K[k], w.contact_J[s, k])
+
+
+@kernel
+def independent_columns(tree: Array, w: Array, length: Scalar) -> None:
+    """``J G`` in the place of independent degrees of freedom; then all columns in units of forces."""
+    for c in range(tree.nclusters):
+        for e in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            i = tree.dep_dof[e]
+            for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
+                j = tree.ind_dof[f]
+                for s in range(tree.nslots):
+                    for k in range(3):
+                        w.contact_J[s, k, j] += w.contact_J[s, k, i] * w.Gc[i, j]
+    for d in range(tree.nv):
+        unit = tree.joint_unit[d] / length
+        for s in range(tree.nslots):
+            for k in range(3):
+                w.contact_J[s, k, d] = unit * w.contact_J[s, k, d]
+
+
+@kernel
+def chosen_column(tree: Array, w: Array, p: int, d: int) -> Scalar:
+    """``B``: what the chosen torque ``p`` is to the row of degree of freedom ``d``, in units of forces."""
+    k = tree.chosen_dof[p]
+    x = 1.0
+    if k != d:
+        x = w.Gc[k, d] * (tree.joint_unit[d] / tree.joint_unit[k])
+    return x
+
+
+@kernel
+def torque_unit(tree: Array, p: int, length: Scalar) -> Scalar:
+    """What a chosen torque is multiplied by to be a force."""
+    return tree.joint_unit[tree.chosen_dof[p]] / length
+
+
+@kernel
+def setup_balance(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
+    """``b`` and ``J``."""
+    spanning_tree_torques(tree, w, problem.q, problem.v, problem.a, problem.wrenches, w.tau_tree, result.full)
+    result.required[0] = max_required_torque(tree, w)
+    result.error[0] = max_constraint_error(tree, w)
+    result.pivot[0] = w.pivot[0]
+    for c in range(tree.nclusters):
+        independent_torques(tree, w, c, w.tau_tree)
+    contact_columns(tree, w, problem, result.gaps)
+    independent_columns(tree, w, problem.length)
+    for d in range(tree.nv):
+        w.b[d] = (tree.joint_unit[d] / problem.length) * w.tau_tree[d]
+        result.unmet[d] = 0.0
+
+
+@kernel
+def write_forces(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
+    """Torques, forces of constraints, and what is missing."""
+    for d in range(tree.nv):
+        result.tau[d] = 0.0
+        w.tau_rest[d] = w.left[d] * (problem.length / tree.joint_unit[d])
+    for e in range(tree.nbalanced):
+        result.unmet[tree.balanced_dof[e]] = w.tau_rest[tree.balanced_dof[e]]
+    for e in range(tree.ndriven):
+        result.tau[tree.driven_dof[e]] = w.tau_rest[tree.driven_dof[e]]
+    for p in range(tree.nchosen):
+        result.tau[tree.chosen_dof[p]] = w.t[p] / torque_unit(tree, p, problem.length)
+    for r in range(tree.nc):
+        result.multipliers[r] = 0.0
+    for c in range(tree.nclusters):
+        for e in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
+            w.tau_rest[tree.dep_dof[e]] -= result.tau[tree.dep_dof[e]]
+        cluster_multipliers(tree, w, c, w.tau_rest, result.multipliers)

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A step in time with contacts: the problem that solvers are given, what they return, and the rows of all contacts.
+
+Velocity level, semi-implicit: ``v+ = v + dt a`` and ``q+`` along ``v+``, with joint accelerations ``a`` and forces of::
+
+    M a + c = tau + J_l' lambda + J_c' f + sum s f_b            dynamics
+    J_l v+ = -error / loop_time - dt beta / 2                   loops, closed to second order
+    K ∋ f ⟂ J_c v+ + b + Gamma(J_c v+) ∈ K*                     contacts: Signorini, Coulomb, maximum dissipation
+    s v+ + gap / dt ⟂ f_b >= 0;    f_b in [-F, F]               limits and dry friction of joints (boxes)
+
+Of a contact that is apart, ``b = gap / dt``: it may close, and no more. One that no joint moves along its normal, as
+of a link that turns about a vertical axis on the ground, has no equation. Penetration is removed with a time constant,
+and with a bounded velocity. Where a contact closes faster than a threshold, Newton's law of restitution holds:
+``b = e u_n``, with a smaller ``e`` where this would add energy (`contact.restitution`). A compliant contact is an
+implicit spring, ``b = gap / dt + compliance f_n / dt``.
+
+Everything is divided by ``dt``, so that rows are of accelerations and the text of `lcaba` applies:
+
+| symbol       | meaning                                                                                       |
+|--------------|-----------------------------------------------------------------------------------------------|
+| contact_K    | rows of K of a contact, on its first body (three, along t1, t2, n) and on its second (three)   |
+| contact_b    | ``(J v + b) / dt`` of each contact                                                            |
+| offset       | ``b / dt`` of the normal direction of each contact                                            |
+| effective_gap | its gap; where no joint moves it along its normal, not negative: nothing is to be removed      |
+| contact_y    | ``J a + contact_b``: velocities of contacts after the step, ``(u+ + b) / dt``                   |
+| k            | right-hand sides of loops: ``J_l a = k``                                                      |
+| box_b        | as ``contact_b``, of limits and dry friction                                                  |
+| torque       | joint torques, with those of springs and dampers at the end of the step                       |
+| body_E, body_o | pose of a body in the world                                                                 |
+
+Cost: linear in bodies and contacts.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.clusters.explicit import generalized_force
+from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
+from linkwork.kernels.constrained.lcaba_factor import SPRINGS, joint_coupling_rows
+from linkwork.kernels.constrained.problem import DISABLED, WORK, maximum, minimum
+from linkwork.kernels.contact.cones import box_residual, contact_residual, magnitude
+from linkwork.kernels.contact.row_products import rows_times
+from linkwork.kernels.contact.setup import (
+    body_rows,
+    implicit_joint_torques,
+    poses_of_shapes,
+    world_poses,
+)
+from linkwork.kernels.contact.shapes.geometry import CONTACT_WORK, contact_geometry, given_contacts
+from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
+from linkwork.kernels.joints import dof_of
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.spatial import (
+    Triple,
+    add,
+    sub,
+)
+from linkwork.kernels.tree.kinematics import velocities
+from linkwork.kernels.tree.rnea import WRENCHES, apply_wrenches, forward_pass, init_root
+
+INPUTS: dict[str, Shape] = {
+    "q": ("nq",),
+    "v": ("nv",),
+    "tau": ("nv",),
+    "wrenches": WRENCHES,
+    "given": ("ngiven", 7),
+    "start": ("nstart",),
+    "settings": ("nsettings",),
+}
+"""``given``: contact points of pairs without kernel text; ``start``: forces to start from (warm start)."""
+OUTPUTS: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "result": ("nresult",)}
+
+CONTACT_ROWS: dict[str, Shape] = {
+    "body_E": ("n", 3, 3),
+    "body_o": ("n", 3),
+    "contact_K": ("nslots", 6, 6),
+    "contact_b": ("nslots", 3),
+    "offset": ("nslots",),
+    "effective_gap": ("nslots",),
+    "lever_K": (3, 6),
+    "box_b": ("nboxes",),
+    "torque": ("nv",),
+    "contact_y": ("nslots", 3),
+    "box_y": ("nboxes",),
+}
+PROBLEM_WORK: dict[str, Shape] = WORK | SPRINGS | CONTACT_WORK | CONTACT_ROWS
+
+
+STATE = 12
+"""Numbers that a solver keeps from one iteration to the next."""
+
+
+class ContactSettings(NamedTuple):
+    """Parameters of a step, and scales of the robot."""
+
+    tolerance: Scalar
+    """The residual at which iterations end, a velocity."""
+    dt: Scalar
+    penetration_time: Scalar
+    """Time constant in which penetration is removed."""
+    loop_time: Scalar
+    """Time in which loops close."""
+    push: Scalar
+    """The largest velocity at which penetration is removed."""
+    threshold: Scalar
+    """Approach velocity from which on restitution acts."""
+    gravity: Scalar
+    """Magnitude of gravity."""
+    penalty: Scalar
+    """Penalty of a row, in units of the inertia that it feels."""
+    slack: Scalar
+    saxce: Scalar
+    """Factor of De Saxcé's correction."""
+    """The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties."""
+    mean: Scalar
+    """Geometric mean of the inertias of contacts, ``2 / (D (1 + mu²))``."""
+    rounding: Scalar
+    """By how much of the smoothing the length of a velocity is rounded at zero."""
+    D: Array
+    """(nslots,) inverse inertia that each contact feels."""
+    box_D: Array
+    """(nboxes,) the same of limits and dry friction."""
+    box_unit: Array
+    """(nboxes,) a length that makes a velocity of the rate of a joint: that of the robot, or one."""
+    R: Array
+    """(nc,) regularization of rows of loops; infinite where a row is not enabled."""
+    row_unit: Array
+    """(nc,) as ``box_unit``."""
+
+
+class ContactProblem(NamedTuple):
+    """What a step with contacts is given."""
+
+    q: Array
+    v: Array
+    tau: Array
+    wrenches: Array
+    given: Array
+    forces0: Array
+    """(3 nslots,) forces of contacts to start from."""
+    boxes0: Array
+    multipliers0: Array
+    settings: ContactSettings
+
+
+class ContactResult(NamedTuple):
+    """What a step with contacts returns; forces times ``dt`` are impulses."""
+
+    q: Array
+    v: Array
+    residual: Array
+    """(1,) the residual of the true problem (`cones`), a velocity."""
+    iterations: Array
+    state: Array
+    """(12,) what a solver keeps from one iteration to the next."""
+    reduction: Array
+    """(1,) the part of the coefficients of restitution that does not act, because it would add energy."""
+    a: Array
+    """(nv,) joint accelerations."""
+    forces: Array
+    """(3 nslots,) forces of contacts, in the axes t1, t2, n."""
+    velocities: Array
+    """(3 nslots,) velocities of contacts after the step, in these axes."""
+    gaps: Array
+    """(nslots,) gaps before the step."""
+    multipliers: Array
+    """(nc,) forces of loops."""
+    boxes: Array
+    """(nboxes,) forces of limits and dry friction."""
+
+
+@kernel
+def contact_view(
+    tree: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    given: Array,
+    start: Array,
+    settings: Array,
+    q1: Array,
+    v1: Array,
+    flat: Array,
+) -> tuple[ContactProblem, ContactResult]:
+    """Flat inputs and outputs by name."""
+    ns = tree.nslots
+    nb = tree.nboxes
+    nc = tree.nc
+    o = 12
+    parameters = ContactSettings(
+        tolerance=settings[0],
+        dt=settings[2],
+        penetration_time=settings[3],
+        loop_time=settings[4],
+        push=settings[5],
+        threshold=settings[6],
+        gravity=settings[7],
+        penalty=settings[8],
+        slack=settings[9],
+        saxce=1.0,
+        mean=settings[10],
+        rounding=settings[11],
+        D=settings[o : o + ns],
+        box_D=settings[o + ns : o + ns + nb],
+        box_unit=settings[o + ns + nb : o + ns + 2 * nb],
+        R=settings[o + ns + 2 * nb : o + ns + 2 * nb + nc],
+        row_unit=settings[o + ns + 2 * nb + nc : o + ns + 2 * nb + 2 * nc],
+    )
+    problem = ContactProblem(
+        q=q,
+        v=v,
+        tau=tau,
+        wrenches=wrenches,
+        given=given,
+        forces0=start[0 : 3 * ns],
+        boxes0=start[3 * ns : 3 * ns + nb],
+        multipliers0=start[3 * ns + nb : 3 * ns + nb + nc],
+        settings=parameters,
+    )
+    h = 15 + tree.nv
+    result = ContactResult(
+        q=q1,
+        v=v1,
+        residual=flat[0:1],
+        iterations=flat[1:2],
+        state=flat[2 : 2 + STATE],
+        reduction=flat[14:15],
+        a=flat[15:h],
+        forces=flat[h : h + 3 * ns],
+        velocities=flat[h + 3 * ns : h + 6 * ns],
+        gaps=flat[h + 6 * ns : h + 7 * ns],
+        multipliers=flat[h + 7 * ns : h + 7 * ns + nc],
+        boxes=flat[h + 7 * ns + nc : h + 7 * ns + nc + nb],
+    )
+    return problem, result
+
+
+# Setup --------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem, reduction: Scalar) -> None:
+    """First forward sweep: bias forces, contact points, and the rows of loops, contacts and boxes.
+
+    Coefficients of restitution are less by the part ``reduction``.
+    """
+    h = problem.settings.dt
+    q = problem.q
+    v = problem.v
+    axes_accelerations(tree, v, w.qdd0)
+    init_root(tree, w)
+    for i in range(1, tree.n):
+        forward_pass(tree, w, i, q, v, w.qdd0)
+    world_poses(tree, w)
+    poses_of_shapes(tree, w)
+    contact_geometry(tree, w)
+    given_contacts(tree, w, problem.given)
+    apply_wrenches(tree, w, problem.wrenches)
+    for i in range(1, tree.n):
+        for j in range(6):
+            w.f0[i, j] = w.f[i, j]
+    implicit_joint_torques(tree, w, q, v, problem.tau, h)
+    constraint_rows(tree, w, q, w.error)
+    constraint_bias(tree, w, q, v)
+    velocities(tree, w, v)
+    constraint_velocities(tree, w, q, v, w.Jv)
+    joint_coupling_rows(tree, w)
+    for r in range(tree.nc):
+        w.k[r] = -((w.Jv[r] + w.error[r] / problem.settings.loop_time) / h) - 0.5 * w.beta[r]
+        w.mu[r] = 1.0 / problem.settings.R[r]
+    contact_rows(tree, w, problem.settings, 1.0 - reduction)
+    for b in range(tree.nboxes):
+        k = tree.box_v[b]
+        gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b]) if tree.box_q[b] >= 0 else 0.0
+        most = problem.settings.push / problem.settings.box_unit[b]
+        w.box_b[b] = (tree.box_sign[b] * v[k] + stabilized(gap, problem.settings, most)) / h
+
+
+SAME_GAP = 30.0
+"""Gaps of less than this many times what the tolerance allows in a step are zero: several contacts of a face stay on it
+together."""
+
+BEYOND = 1e30
+"""A velocity that nothing reaches."""
+
+
+@kernel
+def stabilized(gap: Scalar, settings: ContactSettings, most: Scalar) -> Scalar:
+    """``b`` of a gap: ``gap / dt`` where it is positive, else at most the velocity ``most`` with a time constant."""
+    return where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / settings.dt)
+
+
+@kernel
+def contact_rows(tree: Array, w: Array, settings: ContactSettings, acting: Scalar) -> None:
+    """``contact_K`` and ``contact_b``, with the part ``acting`` of restitution."""
+    h = settings.dt
+    for c in range(tree.ncontacts):
+        i = tree.contact_body_first[c]
+        j = tree.contact_body_second[c]
+        for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
+            K = w.contact_K[s]
+            u = (0.0, 0.0, 0.0)
+            moves = 1.0
+            w.effective_gap[s] = w.gap[s]
+            if tree.contact_path_count[c] > 0:
+                moves = where(normal_lever(tree, w, c, s), tree.least_lever[c], 0.0, 1.0)
+                w.effective_gap[s] = where(0.5, moves, w.gap[s], magnitude(w.gap[s]))
+            if i > 0:
+                body_rows(w.body_E[i], w.body_o[i], w.contact_R[s], w.point[s], K, 0)
+                scale_rows(K, 0, moves)
+                u = sub(u, rows_times(K, 0, w.omega[i], w.u[i]))
+            if j > 0:
+                body_rows(w.body_E[j], w.body_o[j], w.contact_R[s], w.point[s], K, 3)
+                scale_rows(K, 3, moves)
+                u = add(u, rows_times(K, 3, w.omega[j], w.u[j]))
+            w.contact_b[s, 0] = u[0] / h
+            w.contact_b[s, 1] = u[1] / h
+            w.offset[s] = normal_offset(tree, s, w.effective_gap[s], u[2], settings, acting) / h
+            w.contact_b[s, 2] = u[2] / h + w.offset[s]
+
+
+@kernel
+def scale_rows(K: Array, start: int, x: Scalar) -> None:
+    """The three rows of ``K`` from ``start`` on, times ``x``."""
+    for r in range(start, start + 3):
+        for k in range(6):
+            K[r, k] = x * K[r, k]
+
+
+@kernel
+def normal_lever(tree: Array, w: Array, c: int, s: int) -> Scalar:
+    """The largest velocity along the normal of slot ``s`` that a unit velocity of one joint makes."""
+    lever = 0.0
+    first = tree.contact_path_start[c]
+    for e in range(first, first + tree.contact_path_count[c]):
+        i = tree.contact_path[e]
+        body_rows(w.body_E[i], w.body_o[i], w.contact_R[s], w.point[s], w.lever_K, 0)
+        for k in range(dof_of(tree.kind[i])):
+            lever = maximum(lever, magnitude(generalized_force(tree, i, k, w.lever_K[2])))
+    return lever
+
+
+@kernel
+def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: ContactSettings, acting: Scalar) -> Scalar:
+    """``b`` of the normal direction of a contact that separates at ``un`` before the step, with the part ``acting`` of
+    its restitution."""
+    most = where(0.0, tree.contact_compliance[s], BEYOND, settings.push)
+    time = where(0.0, tree.contact_compliance[s], settings.dt, settings.penetration_time)
+    noise = where(0.0, tree.contact_compliance[s], 0.0, SAME_GAP * settings.tolerance * settings.dt)
+    b = where(gap, 0.0, maximum(minimum(gap + noise, 0.0) / time, -most), maximum(gap - noise, 0.0) / settings.dt)
+    e = acting * tree.restitution[s]
+    bounced = minimum(e * un, b)
+    closes = where(un + gap / settings.dt, 0.0, where(un, -settings.threshold, 1.0, 0.0), 0.0)
+    return where(0.0, e * closes, bounced, b)
+
+
+# Results ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def slot_vector(x: Array, s: int) -> Triple:
+    """The three numbers of slot ``s``."""
+    return x[3 * s], x[3 * s + 1], x[3 * s + 2]
+
+
+@kernel
+def set_slot_vector(x: Triple, y: Array, s: int) -> None:
+    """Set the three numbers of slot ``s``."""
+    y[3 * s] = x[0]
+    y[3 * s + 1] = x[1]
+    y[3 * s + 2] = x[2]
+
+
+@kernel
+def problem_residual(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, rows: Array) -> Scalar:
+    """The largest residual of contacts, boxes and loops, a velocity, at ``y``; ``rows`` are ``k - J_l a``."""
+    settings = problem.settings
+    h = settings.dt
+    largest = 0.0
+    for s in range(tree.nslots):
+        f = slot_vector(result.forces, s)
+        compliance = tree.contact_compliance[s] / (h * h)
+        largest = maximum(largest, contact_residual(tree.friction[s], settings.D[s], f, w.contact_y[s], compliance))
+    for b in range(tree.nboxes):
+        x = box_residual(settings.box_D[b], result.boxes[b], w.box_y[b], tree.box_lower[b], tree.box_upper[b])
+        largest = maximum(largest, settings.box_unit[b] * x)
+    for r in range(tree.nc):
+        largest = maximum(largest, where(settings.R[r], DISABLED, settings.row_unit[r] * magnitude(rows[r]), 0.0))
+    return h * largest
+
+
+@kernel
+def write_step(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
+    """The state after the step, and velocities of contacts."""
+    h = problem.settings.dt
+    for k in range(tree.nv):
+        result.v[k] = problem.v[k] + h * result.a[k]
+    integrate_from_axes(tree, problem.q, result.v, h, result.q)
+    for s in range(tree.nslots):
+        result.gaps[s] = w.gap[s]
+        u = w.contact_y[s]
+        set_slot_vector((h * u[0], h * u[1], h * (u[2] - w.offset[s])), result.velocities, s)

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Derivatives of constrained forward dynamics: accelerations and constraint forces, by `constrained_derivatives`.
+
+By the implicit function theorem where ``r = ID(q, v, a) - J' f - tau`` and ``s = J a + dJ/dt v - target`` are zero::
+
+    [M  -J'] [da]     [dr]            da_dtau = M^-1 - P X P'      da_dtarget = P X
+    [J    0] [df] = - [ds]            df_dtau = -X P'              df_dtarget = X
+
+with ``P = M^-1 J'`` and ``X`` the inverse of ``J P``, the operational-space inertia matrix; of redundant rows its
+pseudoinverse in the metric of the regularization, which gives the smallest forces. Rows are made orthogonal
+(`orthogonal_rows`), so that ``X = E' pivot E`` and ``P X = W pivot E`` lose few digits where rows are nearly dependent.
+All by the sparse factor ``M = L' D L`` (`aba_derivatives`), four columns at a time: with ``Y = L^-T dr``, related ones
+alone, ``y = pivot E (-ds + J L^-1 D^-1 Y)``, ``df = E' y`` and ``da = L^-1 D^-1 (-Y + L^-T J' df)``.
+
+Every exact method has these derivatives: where rows are redundant, accelerations do not depend on how forces share.
+What turns with the dependency of such rows, on open loops above all, is in `dependent_rows`.
+
+| symbol     | meaning                                                                                 |
+|------------|-----------------------------------------------------------------------------------------|
+| Jc, JD     | ``J L^-1``, and ``D^-1 (J L^-1)'``                                                      |
+| Wr, X, T   | W: ``L^-1 D^-1 Q``, above, and ``T = P X``                                                 |
+| Bq ... Ya  | ``dr_dq``, and columns by q, v and tau, of `aba_derivatives`                             |
+| uq, uv     | four columns of ``-ds + J L^-1 D^-1 Y``; yq, yv, yr of ``y``; dfq, dfv of ``df``             |
+| Wl         | four columns of ``pivot W'``                                                            |
+| Xl         | four numbers of a row of each result                                                    |
+| k, error   | right-hand sides of rows; errors of constraints                                         |
+
+Cost: O(n d² + n² c + m n d + m² n + m³), with m rows; the results are (n + m) (3 n + m) numbers.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.constrained.constraints import CLOSURE, RATES
+from linkwork.kernels.constrained.orthogonal_rows import (
+    ORTHOGONAL,
+    inverse_of_rows,
+    marked_pivot,
+    orthogonal_rows,
+)
+from linkwork.kernels.derivatives.aba import (
+    COLUMNS,
+    FACTOR,
+    clear_related,
+    factorize_by_depth,
+    half_solve_line,
+    invert_factor,
+    mass_matrix_by_depth,
+    store_line,
+)
+from linkwork.kernels.derivatives.constrained_columns import (
+    INPUTS,
+    OUTPUTS,
+    ROWS,
+    Jacobians,
+    combine_targets,
+    pad_rows,
+    set_torque_line,
+    setup_rows,
+    solve_force_line,
+    solve_rows,
+    store_force_line,
+    store_inverse_of_rows,
+)
+from linkwork.kernels.derivatives.constraint_forces import (
+    FORCE_PARTIALS,
+    apply_constraint_wrenches,
+    wrench_derivatives,
+)
+from linkwork.kernels.derivatives.constraints import ROW_PARTIALS, row_derivatives
+from linkwork.kernels.derivatives.couplings import coupling_force_derivatives
+from linkwork.kernels.derivatives.dependent_rows import (
+    DEPENDENT_ROWS,
+    add_internal_force_derivatives,
+    subtract_fit_derivative,
+)
+from linkwork.kernels.derivatives.rnea import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
+from linkwork.kernels.derivatives.tendon_couplings import tendon_force_derivatives
+from linkwork.kernels.joints import dof_of
+from linkwork.kernels.panels import ZERO, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
+from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.tree.common_frame import (
+    COMMON_INERTIA,
+    acceleration_columns,
+    body_inertias,
+    composite_forces,
+    composite_inertias,
+    motion_columns,
+    net_forces,
+)
+from linkwork.plans.aba_derivatives import LINE
+from linkwork.plans.constraint_derivatives import DERIVATIVE_TREE
+
+BY_FACTOR: dict[str, Shape] = {"JD": ("nv", "nrow_columns"), "z": ("nv",)}
+
+
+# The solution -----------------------------------------------------------------------------------------
+
+
+@kernel
+def rows_by_factor(tree: Array, w: Array) -> None:
+    """``Jc = J L^-1``, ``Q = Jc'`` and ``JD = D^-1 Jc'`` (**proximal** Algorithm 1, pass over the constraints)."""
+    for k in range(tree.nv):
+        for c in range(0, tree.nrow_columns, LINE):
+            set_entries(ZERO, w.JD[k], c)
+            set_entries(ZERO, w.Qr[k], c)
+    for r in range(tree.nc):
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            k = tree.row_dof[e]
+            x = w.Jc[r, k]
+            for t in range(tree.depth[k]):
+                w.Jc[r, tree.path[k, t]] -= w.L[k, t] * x
+            w.JD[k, r] = x * w.D[k]
+            w.Qr[k, r] = x
+
+
+@kernel
+def solve_constrained(tree: Array, w: Array, tau: Array, a: Array, f: Array) -> None:
+    """``y = pivot E (k - J M^-1 (tau - c))``, ``f = E' y``, ``a = M^-1 (tau - c) + W y``; bias forces are in ``fC``."""
+    for i in range(1, tree.n):
+        for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+            w.z[k] = tau[k] - spatial_dot(w.S[k], w.fC[i])
+    for k in range(tree.nv - 1, -1, -1):
+        for t in range(tree.depth[k]):
+            w.z[tree.path[k, t]] -= w.L[k, t] * w.z[k]
+        w.z[k] = w.z[k] * w.D[k]
+    for r in range(tree.nc):
+        for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
+            w.k[r] -= w.Jc[r, tree.row_dof[e]] * w.z[tree.row_dof[e]]
+    solve_rows(tree, w, f)
+    for k in range(tree.nv):
+        x = w.z[k]
+        if tree.is_bound[k] != 0:
+            for s in range(tree.nc):
+                x = x + w.D[k] * (w.Qr[k, s] * w.yr[s])
+        for t in range(tree.depth[k]):
+            x = x - w.L[k, t] * a[tree.path[k, t]]
+        a[k] = x
+
+
+# Blocks of the inverse of the KKT matrix --------------------------------------------------------------
+
+
+@kernel
+def target_columns(tree: Array, w: Array, least: Scalar) -> None:
+    """``W = L^-1 D^-1 Q`` and ``T = W pivot E``, rows of W padded with zeros."""
+    for k in range(tree.nv):
+        for c in range(0, tree.nrow_columns, LINE):
+            x = ZERO
+            if tree.is_bound[k] != 0:
+                x = scaled(w.D[k], entries(w.Qr[k], c))
+            for t in range(tree.depth[k]):
+                x = minus_scaled(x, w.L[k, t], entries(w.Wr[tree.path[k, t]], c))
+            set_entries(x, w.Wr[k], c)
+    combine_targets(tree, w, least)
+
+
+@kernel
+def set_force_line(tree: Array, w: Array, least: Scalar, l: int) -> None:
+    """``y = pivot E (-ds + J L^-1 D^-1 Y)`` and ``df = E' y`` in the columns of line ``l``."""
+    for r in range(tree.nc):
+        set_line(scaled(-1.0, entries(w.ds_dq[r], LINE * l)), w.uq, r)
+        set_line(scaled(-1.0, entries(w.ds_dv[r], LINE * l)), w.uv, r)
+    for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
+        k = tree.line_dof[e]
+        if tree.is_bound[k] != 0:
+            q = line(w.Yq, k)
+            v = line(w.Yv, k)
+            for n in range(tree.dof_row_start[k], tree.dof_row_start[k] + tree.dof_row_count[k]):
+                r = tree.dof_row[n]
+                set_line(plus_scaled(line(w.uq, r), w.JD[k, r], q), w.uq, r)
+                set_line(plus_scaled(line(w.uv, r), w.JD[k, r], v), w.uv, r)
+    solve_force_line(tree, w, least)
+
+
+@kernel
+def add_force_line(tree: Array, w: Array, l: int) -> None:
+    """``Y = D^-1 (-Y + Jc' df)`` in the columns of line ``l``; given rows have fewer entries than ``Q``."""
+    for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
+        k = tree.line_dof[e]
+        set_line(scaled(-w.D[k], line(w.Yq, k)), w.Yq, k)
+        set_line(scaled(-w.D[k], line(w.Yv, k)), w.Yv, k)
+    for b in range(tree.nbound):
+        k = tree.bound[b]
+        q = line(w.Yq, k)
+        v = line(w.Yv, k)
+        for n in range(tree.dof_row_start[k], tree.dof_row_start[k] + tree.dof_row_count[k]):
+            r = tree.dof_row[n]
+            q = plus_scaled(q, w.JD[k, r], line(w.dfq, r))
+            v = plus_scaled(v, w.JD[k, r], line(w.dfv, r))
+        set_line(q, w.Yq, k)
+        set_line(v, w.Yv, k)
+
+
+@kernel
+def acceleration_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
+    """Row ``k`` of ``L^-1 Y``, in the columns of line ``l``."""
+    reach = tree.reach[k, l]
+    bound = tree.bound_depth[k]
+    q = ZERO
+    v = ZERO
+    for t in range(reach if reach > bound else bound):
+        x = w.Linv[k, t]
+        i = tree.path[k, t]
+        q = plus_scaled(q, x, line(w.Yq, i))
+        v = plus_scaled(v, x, line(w.Yv, i))
+    set_line(q, w.Xl, 0)
+    set_line(v, w.Xl, 1)
+    store_line(tree.nv, w.Xl, 0, l, da_dq[k])
+    store_line(tree.nv, w.Xl, 1, l, da_dv[k])
+
+
+@kernel
+def torque_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
+    """Row ``k`` of ``M^-1 - W pivot W'``, in the columns of line ``l``, and the same in column ``k``."""
+    x = ZERO
+    for t in range(tree.common[k, l]):
+        x = plus_scaled(x, w.LinvD[k, t], line(w.Ya, tree.path[k, t]))
+    for r in range(tree.nc):
+        x = minus_scaled(x, w.Wr[k, r], line(w.Wl, r))
+    set_line(x, w.Xl, 2)
+    for c in range(LINE):
+        j = LINE * l + c
+        if j <= k:
+            da_dtau[k, j] = w.Xl[2, c]
+            da_dtau[j, k] = w.Xl[2, c]
+
+
+@kernel
+def solve_lines(tree: Array, w: Array, least: Scalar, outputs: Jacobians) -> None:
+    """All derivatives, four columns at a time."""
+    for l in range(tree.nlines):
+        for b in range(tree.nbound):
+            set_line(ZERO, w.Yq, tree.bound[b])
+            set_line(ZERO, w.Yv, tree.bound[b])
+        half_solve_line(tree, w, l)
+        set_force_line(tree, w, least, l)
+        add_force_line(tree, w, l)
+        set_torque_line(tree, w, l, outputs.da_dtarget, outputs.df_dtau)
+        store_force_line(tree, w, l, outputs.df_dq, outputs.df_dv)
+        for k in range(tree.nv):
+            acceleration_line(tree, w, l, k, outputs.da_dq, outputs.da_dv)
+        for k in range(LINE * l, tree.nv):
+            torque_line(tree, w, l, k, outputs.da_dtau)
+    store_inverse_of_rows(tree, w, outputs.df_dtarget)
+
+
+@kernel
+def constrained_derivatives(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    softness: Array,
+    regularization: Array,
+    target: Array,
+    cut: Array,
+    row_scale: Array,
+    row_units: Array,
+    da_dq: Array,
+    da_dv: Array,
+    da_dtau: Array,
+    df_dq: Array,
+    df_dv: Array,
+    df_dtau: Array,
+    da_dtarget: Array,
+    df_dtarget: Array,
+    a: Array,
+    f: Array,
+    pivot: Array,
+) -> None:
+    """Derivatives of accelerations and constraint forces, these themselves, and the least pivot of the rows."""
+    outputs = Jacobians(da_dq, da_dv, da_dtau, df_dq, df_dv, df_dtau, da_dtarget, df_dtarget)
+    motion_columns(tree, w, q, v, 1)
+    body_inertias(tree, w)
+    composite_inertias(tree, w)
+    inertial_columns(tree, w)
+    mass_matrix_by_depth(tree, w)
+    factorize_by_depth(tree, w)
+    for k in range(tree.nv):
+        w.qdd0[k] = 0.0
+    acceleration_columns(tree, w, v, w.qdd0, 1)
+    net_forces(tree, w, wrenches)
+    composite_forces(tree, w)
+    setup_rows(tree, w, q, v, target)
+    rows_by_factor(tree, w)
+    least = orthogonal_rows(tree, w, softness, regularization, cut, row_scale, row_units)
+    pivot[0] = marked_pivot(w, least)
+    inverse_of_rows(tree, w, least, w.X)
+    solve_constrained(tree, w, tau, a, f)
+    acceleration_columns(tree, w, v, a, 1)
+    net_forces(tree, w, wrenches)
+    apply_constraint_wrenches(tree, w, f)
+    clear_related(tree, w)
+    torque_derivatives(tree, w, w.Bq, w.Bv)
+    wrench_derivatives(tree, w, f, w.Bq)
+    row_derivatives(tree, w, q, v, a, w.ds_dq, w.ds_dv)
+    pad_rows(tree, w)
+    coupling_force_derivatives(tree, w, q, f, w.Bq)
+    tendon_force_derivatives(tree, w, f, w.Bq)
+    invert_factor(tree, w)
+    target_columns(tree, w, least)
+    subtract_fit_derivative(tree, w, q, regularization, least)
+    solve_lines(tree, w, least, outputs)
+    add_internal_force_derivatives(tree, w, q, regularization, least, f, df_dq)
+
+
+CONSTRAINED_DERIVATIVES = Algorithm(
+    "constrained_derivatives",
+    constrained_derivatives,
+    INPUTS,
+    OUTPUTS,
+    ROW_PARTIALS
+    | COMMON_INERTIA
+    | TORQUE_COLUMNS
+    | FACTOR
+    | COLUMNS
+    | CLOSURE
+    | RATES
+    | FORCE_PARTIALS
+    | ORTHOGONAL
+    | ROWS
+    | BY_FACTOR
+    | DEPENDENT_ROWS,
+    DERIVATIVE_TREE,
+)

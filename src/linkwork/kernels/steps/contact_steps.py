@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Steps in time with contacts as kernel text: the iterations of a solver inside the steps that `steps` repeats.
+
+A step is solved from the forces of the step before, and where that fails, from none. Iterations go on while some lane
+needs them; a lane that is done keeps what it has, so that its result does not depend on its neighbors. On the way steps
+sum up what contacts and joints take of the energy: of a force ``f`` over a step ``-dt f (u + u+) / 2`` with velocities
+before and after it, the work that changes the kinetic energy of semi-implicit Euler exactly.
+
+| symbol      | meaning                                                                       |
+|-------------|-------------------------------------------------------------------------------|
+| start       | forces of contacts, of joints, and of loops, to start from                     |
+| applied     | joint torques given, and those of actuators                                   |
+| kept        | the result of the iteration before, and the state                             |
+| missed      | the same of the attempt before                                                |
+| totals      | `plans.contact_steps.TOTALS` numbers at the end of the result                  |
+
+Cost: that of the solver.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.constrained.problem import maximum
+from linkwork.kernels.contact.newton import CONTACT_NEWTON
+from linkwork.kernels.contact.problem import ContactProblem, ContactResult, contact_view
+from linkwork.kernels.joints import dof_of
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
+from linkwork.kernels.steps.integrators import Step, repeated
+from linkwork.kernels.steps.stage_dynamics import COMMANDED, DT, Dynamics, StepInputs, stop_torque
+from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints, load_activations, store_activations
+from linkwork.kernels.tree.rnea import WRENCHES
+from linkwork.model.joints import FREE, PLANAR, SPHERICAL
+from linkwork.plans.contact_steps import CONTACT_PROGRAM_TREE, CONTACT_STEPS_TREE, TOTALS
+
+FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED = range(TOTALS)
+"""Entries of the totals."""
+
+
+APPLIED: dict[str, Shape] = {"applied": ("nv",), "start": ("nstart",)}
+
+
+@kernel
+def begin_contacts(tree: Array, inputs: StepInputs, flat: Array) -> None:
+    """Forces to start from in the places of the result, nothing else."""
+    for k in range(tree.nresult):
+        flat[k] = 0.0
+    start = inputs.R[tree.nsettings : tree.nsettings + tree.nstart]
+    problem, result = contact_view(
+        tree, flat, flat, flat, flat, flat, start, inputs.R[0 : tree.nsettings], flat, flat, flat
+    )
+    for k in range(3 * tree.nslots):
+        result.forces[k] = problem.forces0[k]
+    for b in range(tree.nboxes):
+        result.boxes[b] = problem.boxes0[b]
+    for r in range(tree.nc):
+        result.multipliers[r] = problem.multipliers0[r]
+
+
+@kernel
+def keep_forces(tree: Array, problem: ContactProblem, result: ContactResult) -> None:
+    """Forces of the step before, whose result this is, to start from; none, where it was not solved."""
+    solved = where(problem.settings.tolerance, result.residual[0], 0.0, 1.0)
+    for k in range(3 * tree.nslots):
+        problem.forces0[k] = solved * result.forces[k]
+    for b in range(tree.nboxes):
+        problem.boxes0[b] = solved * result.boxes[b]
+    for r in range(tree.nc):
+        problem.multipliers0[r] = solved * result.multipliers[r]
+
+
+@kernel
+def add_stop_torques(tree: Array, q: Array, v: Array, passive: Array, torque: Array) -> None:
+    """Torques of joint limits that are springs; of those that hold exactly, there are none."""
+    for i in range(1, tree.n):
+        kind = tree.kind[i]
+        if kind != SPHERICAL and kind != FREE and kind != PLANAR:
+            for j in range(dof_of(kind)):
+                k = tree.iv[i] + j
+                torque[k] += stop_torque(passive[k], q[tree.iq[i] + j], v[k])
+
+
+@kernel
+def is_open(settings: Array, result: ContactResult) -> Scalar:
+    """One where iterations have to go on, else zero; settings begin with the tolerance and the most iterations."""
+    more = where(result.iterations[0], settings[1], 1.0, 0.0)
+    return where(settings[0], result.residual[0], more, 0.0)
+
+
+@kernel
+def copy_numbers(x: Array, y: Array, count: int) -> None:
+    """``y = x``."""
+    for k in range(count):
+        y[k] = x[k]
+
+
+@kernel
+def choose_numbers(new: Scalar, x: Array, y: Array, count: int) -> None:
+    """``x`` where ``new`` is one, else ``y``."""
+    for k in range(count):
+        x[k] = where(0.5, new, x[k], y[k])
+
+
+@kernel
+def keep_result(tree: Array, flat: Array, q: Array, v: Array, kept: Array, size: int) -> None:
+    """``kept``: a result with the state after the step."""
+    copy_numbers(flat, kept, size)
+    copy_numbers(q, kept[size : size + tree.nq], tree.nq)
+    copy_numbers(v, kept[size + tree.nq : size + tree.nq + tree.nv], tree.nv)
+
+
+@kernel
+def choose_result(tree: Array, new: Scalar, flat: Array, q: Array, v: Array, kept: Array, size: int) -> None:
+    """The result that was kept, where ``new`` is not one."""
+    choose_numbers(new, flat, kept, size)
+    choose_numbers(new, q, kept[size : size + tree.nq], tree.nq)
+    choose_numbers(new, v, kept[size + tree.nq : size + tree.nq + tree.nv], tree.nv)
+
+
+@kernel
+def add_totals(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, totals: Array) -> None:
+    """Energy that contacts and joints took, and how iterations ended."""
+    h = problem.settings.dt
+    friction = 0.0
+    impacts = 0.0
+    joints = 0.0
+    for s in range(tree.nslots):
+        f = result.forces[3 * s : 3 * s + 3]
+        u = result.velocities[3 * s : 3 * s + 3]
+        b = w.contact_b[s]
+        friction += f[0] * (u[0] + h * b[0]) + f[1] * (u[1] + h * b[1])
+        impacts += f[2] * (u[2] + h * (b[2] - w.offset[s]))
+    for k in range(tree.nboxes):
+        i = tree.box_v[k]
+        joints += tree.box_sign[k] * result.boxes[k] * (problem.v[i] + result.v[i])
+    totals[FRICTION] -= 0.5 * h * friction
+    totals[IMPACTS] -= 0.5 * h * impacts
+    totals[JOINTS] -= 0.5 * h * joints
+    totals[RESIDUAL] = maximum(totals[RESIDUAL], result.residual[0])
+    totals[MISSED] += where(problem.settings.tolerance, result.residual[0], 1.0, 0.0)
+
+
+@kernel
+def applied_torques(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs) -> None:
+    """``applied``: torques given, those of stops that are springs, and of actuators with activations ``w.act``."""
+    copy_numbers(inputs.tau, w.applied, tree.nv)
+    add_stop_torques(tree, q, v, inputs.passive, w.applied)
+    drive_joints(tree, w, q, v, inputs.u, inputs.timing[DT], inputs.timing[COMMANDED], w.applied)
+
+
+def contact_step(solver: Algorithm) -> Step:
+    """A step of semi-implicit Euler with contacts, by a solver of `contact.problem`."""
+    solve, iterate = solver.kernel, solver.iteration
+    assert iterate is not None
+
+    @kernel
+    def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
+        settings = inputs.R[0 : tree.nsettings]
+        size = tree.act_start - TOTALS
+        load_activations(tree, w, flat)
+        applied_torques(tree, w, q, v, inputs)
+        problem, result = contact_view(
+            tree, q, v, w.applied, inputs.wrenches, w.given, w.start, settings, w.qs, w.vs, flat
+        )
+        keep_forces(tree, problem, result)
+        first = tree.nsettings + tree.nstart
+        for s in range(tree.ngiven):
+            copy_numbers(inputs.R[first + 7 * s : first + 7 * s + 7], w.given[s], 7)
+        for attempt in range(2):
+            needed = 1.0 if attempt == 0 else where(settings[0], result.residual[0], 1.0, 0.0)
+            if any_below(0.5 - needed, 0.0):
+                keep_result(tree, flat, w.qs, w.vs, w.missed, size)
+                if attempt > 0:
+                    for k in range(tree.nstart):
+                        w.start[k] = 0.0
+                solve(tree, w, problem, result)
+                for _ in range(tree.nfurther):
+                    going = is_open(settings, result)
+                    if any_below(0.5 - going, 0.0):
+                        keep_result(tree, flat, w.qs, w.vs, w.kept, size)
+                        iterate(tree, w, problem, result)
+                        choose_result(tree, going, flat, w.qs, w.vs, w.kept, size)
+                if attempt > 0:  # iterations count together
+                    result.iterations[0] += w.missed[1]
+                    better = needed * where(result.residual[0], w.missed[0], 1.0, 0.0)
+                    choose_result(tree, better, flat, w.qs, w.vs, w.missed, size)
+        add_totals(tree, w, problem, result, flat[size : size + TOTALS])
+        store_activations(tree, w, inputs.timing[DT], flat, flat)
+
+    work: dict[str, Shape] = APPLIED | {
+        "given": ("ngiven", 7),
+        "qs": ("nq",),
+        "vs": ("nv",),
+        "kept": ("nkept",),
+        "missed": ("nkept",),
+    }
+    dynamics = Dynamics(
+        solver.name,
+        solver.kernel,
+        dict(solver.work) | DRIVE_WORK,
+        CONTACT_STEPS_TREE,
+        constrained=True,
+        folded={},
+        actuation=drive_joints,
+        regularization=("nheld",),
+        begin=begin_contacts,
+    )
+    return Step("euler", dynamics, step, work)
+
+
+def single_contact_step(solver: Algorithm) -> Algorithm:
+    """One step with contacts. Iterations are those of the algorithm, so that straight-line programs can have them.
+
+    ``before`` is the result of the step before, with forces to start from, totals and activations; that of the step
+    ends with these totals and its own, and with activations after it. Where iterations do not reach the tolerance,
+    another attempt from zero forces is the caller's.
+    """
+    solve, iterate = solver.kernel, solver.iteration
+    assert iterate is not None
+
+    @kernel
+    def set_totals(
+        tree: Array, w: Array, h: Scalar, problem: ContactProblem, result: ContactResult, before: Array, flat: Array
+    ) -> None:
+        size = tree.act_start - TOTALS
+        copy_numbers(before[size : size + TOTALS], flat[size : size + TOTALS], TOTALS)
+        add_totals(tree, w, problem, result, flat[size : size + TOTALS])
+        store_activations(tree, w, h, before, flat)
+
+    @kernel
+    def first(
+        tree: Array,
+        w: Array,
+        q: Array,
+        v: Array,
+        tau: Array,
+        u: Array,
+        wrenches: Array,
+        before: Array,
+        given: Array,
+        timing: Array,
+        settings: Array,
+        q1: Array,
+        v1: Array,
+        flat: Array,
+    ) -> None:
+        known = tree.solver_settings
+        load_activations(tree, w, before)
+        applied_torques(tree, w, q, v, StepInputs(tau, u, wrenches, tree.joint_passive, known, timing))
+        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, before)
+        keep_forces(tree, problem, result)
+        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, flat)
+        solve(tree, w, problem, result)
+        set_totals(tree, w, timing[DT], problem, result, before, flat)
+
+    @kernel
+    def iteration(
+        tree: Array,
+        w: Array,
+        q: Array,
+        v: Array,
+        tau: Array,
+        u: Array,
+        wrenches: Array,
+        before: Array,
+        given: Array,
+        timing: Array,
+        settings: Array,
+        q1: Array,
+        v1: Array,
+        flat: Array,
+    ) -> None:
+        known = tree.solver_settings
+        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, flat)
+        iterate(tree, w, problem, result)
+        set_totals(tree, w, timing[DT], problem, result, before, flat)
+
+    inputs: dict[str, Shape] = {
+        "q": ("nq",),
+        "v": ("nv",),
+        "tau": ("nv",),
+        "commands": ("ncommands",),
+        "wrenches": WRENCHES,
+        "before": ("nresult",),
+        "given": ("ngiven", 7),
+        "timing": (2,),
+        "settings": (2,),
+    }
+    outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "result": ("nresult",)}
+    work = dict(solver.work) | DRIVE_WORK | APPLIED
+    return Algorithm(
+        f"step_{solver.name}", first, inputs, outputs, work, CONTACT_PROGRAM_TREE, iteration, uneven=True, traced=True
+    )
+
+
+CONTACT_STEPS: dict[tuple[str, str], Step] = {
+    (one.name, one.dynamics.name): one for one in (contact_step(CONTACT_NEWTON),)
+}
+"""Steps with contacts, by integrator and solver."""
+
+REPEATED_CONTACT_STEPS: dict[tuple[str, str], Algorithm] = {key: repeated(one) for key, one in CONTACT_STEPS.items()}
+"""Algorithms of steps with contacts, by integrator and solver."""
+
+SINGLE_CONTACT_STEPS: dict[str, Algorithm] = {one.name: single_contact_step(one) for one in (CONTACT_NEWTON,)}
+"""Algorithms of one step with contacts, by solver."""

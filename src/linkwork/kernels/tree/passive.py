@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Passive torques: springs and dampers, ``-k (q - rest) - d v`` of each degree of freedom, and those of tendons.
+
+MuJoCo's ``qfrc_passive`` without gravity compensation. Time stepping (`steps`) and inverse dynamics (`rnea`,
+`clusters`) have these torques from here. Cost: linear in the number of springs and dampers; of spatial tendons, as in
+`tendons`.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.tree.tendons import add_tendon_force, passive_force, tendon_states
+
+
+@kernel
+def spring_torque(stiffness: Scalar, x: Scalar, rest: Scalar) -> Scalar:
+    """``-k (x - rest)``."""
+    return -(stiffness * (x - rest))
+
+
+@kernel
+def damper_torque(damping: Scalar, v: Scalar) -> Scalar:
+    """``-d v``."""
+    return -(damping * v)
+
+
+@kernel
+def subtract_passive_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
+    """``tau = tau - passive torques`` of joints and tendons: what actuators have to supply."""
+    subtract_joint_torques(tree, q, v, tau)
+    if tree.npassive_tendons != 0:
+        subtract_tendon_torques(tree, w, q, v, tau)
+
+
+@kernel
+def subtract_tendon_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
+    """The same of springs and dampers of tendons alone."""
+    tendon_states(tree, w, q, v)
+    for t in range(tree.ntendons):
+        add_tendon_force(tree, w, t, -passive_force(tree, w, t), tau)
+
+
+@kernel
+def subtract_joint_torques(tree: Array, q: Array, v: Array, tau: Array) -> None:
+    """The same of springs and dampers of joints alone."""
+    for s in range(tree.nsprings):
+        tau[tree.spring_v[s]] -= spring_torque(tree.stiffness[s], q[tree.spring_q[s]], tree.rest[s])
+    for d in range(tree.ndampers):
+        tau[tree.damper_v[d]] -= damper_torque(tree.damping[d], v[tree.damper_v[d]])
+
+
+@kernel
+def passive_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
+    """Passive torques of all joints."""
+    for k in range(tree.nv):
+        tau[k] = 0.0
+    subtract_joint_torques(tree, q, v, tau)
+    for k in range(tree.nv):
+        tau[k] = -tau[k]
+
+
+PASSIVE = Algorithm("passive", passive_torques, {"q": ("nq",), "v": ("nv",)}, {"tau": ("nv",)}, {})

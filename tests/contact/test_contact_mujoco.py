@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Motion with contacts beside MuJoCo's: the same where its contacts are nearly rigid, or the same springs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork import zoo
+from linkwork.mechanism import Mechanism
+from linkwork_benchmarks.contact import mujoco as in_mujoco
+from linkwork_benchmarks.contact.motion import move
+from tests.support.states import Floats
+
+mujoco = pytest.importorskip("mujoco")
+mujoco.set_mju_user_warning(lambda message: None)
+
+
+def difference(
+    scene: Mechanism, v: Floats, seconds: float, dt: float, friction_time: float | None = None
+) -> tuple[float, float]:
+    """The largest difference of any coordinate, and how far anything moved."""
+    q, steps = scene.poses[zoo.ASSEMBLED], round(seconds / dt)
+    ours = move(lw.ContactStep(scene, dt), q, v, steps)
+    assert ours.converged.all()
+    theirs = in_mujoco.move(scene, q, v, dt, steps, friction_time=friction_time)
+    for at in scene.unit_slices():
+        theirs[:, at] *= np.sign((theirs[:, at] * ours.q[:, at]).sum(axis=1, keepdims=True))
+    return float(np.abs(ours.q - theirs).max()), float(np.abs(ours.q - q).max())
+
+
+def compliant(scene: Mechanism, compliance: float) -> Mechanism:
+    return replace(scene, contacts=tuple(replace(pair, compliance=compliance) for pair in scene.contacts))
+
+
+def test_a_box_slides_and_stops_at_the_same_place() -> None:
+    """MuJoCo's box hops while it slides, by less with smaller steps: its friction is associated."""
+    scene, v = zoo.sliding_box((0.2, 0.2, 0.05), friction=0.3), np.array([1.0, 0, 0, 0, 0, 0])
+    coarse, moved = difference(scene, v, 0.4, 1e-3, 0.005)
+    fine, _ = difference(scene, v, 0.4, 2.5e-4, 0.005)
+    assert fine < 0.25 * coarse < 2e-4
+    assert moved > 0.16
+
+
+def test_a_ball_slides_and_rolls_alike() -> None:
+    scene, v = zoo.rolling_sphere(0.0, 0.2), np.array([1.0, 0, 0, 0, 0, 0])
+    coarse, moved = difference(scene, v, 0.3, 1e-3, 0.005)
+    fine, _ = difference(scene, v, 0.3, 2.5e-4, 0.005)
+    assert fine < 0.25 * coarse < 2e-4
+    assert moved > 0.2
+
+
+def test_a_box_rocks_alike_on_its_edges() -> None:
+    scene, v = zoo.sliding_box((0.1, 0.1, 0.3), friction=0.8), np.array([0.3, 0, 0, 0, 2.5, 0])
+    coarse, moved = difference(scene, v, 0.3, 1e-3)
+    fine, _ = difference(scene, v, 0.3, 2.5e-4)
+    assert fine < 0.4 * coarse < 1e-3
+    assert moved > 0.02
+
+
+def test_a_ball_bounces_alike_on_a_soft_ground() -> None:
+    """A spring of 10 kN/m; it is implicit here, which damps it by an amount of first order in the step."""
+    scene = compliant(zoo.bouncing_ball(0.0, 0.05), 1e-4)
+    coarse, moved = difference(scene, np.zeros(6), 0.2, 1e-3)
+    fine, _ = difference(scene, np.zeros(6), 0.2, 2.5e-4)
+    assert fine < 0.4 * coarse < 0.01
+    assert moved > 0.04
+
+
+def test_mujoco_holds_the_capsule_better_the_smaller_its_steps() -> None:
+    """Here it does not move at all; there it sinks by the compliance of friction, which falls with the step."""
+    scene = zoo.pinched_capsule()
+    coarse, moved = difference(scene, np.zeros(8), 0.1, 5e-4)
+    fine, _ = difference(scene, np.zeros(8), 0.1, 1.25e-4)
+    assert fine < 0.25 * coarse
+    assert moved < 1e-9

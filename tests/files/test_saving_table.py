@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of docs/files.md: what each format can say, what it says otherwise, with a warning, and what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.saving import FORMATS
+from tests.support import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "files.md"
+
+
+def pair(type: Any = None, build: Callable[[lw.Builder], object] | None = None, **options: Any) -> lw.Mechanism:
+    """Two bodies side by side, whose loops of all kinds are closed as drawn."""
+    made = lw.Builder("pair")
+    for side, joint in (("left", lw.Revolute("z")), ("right", type or lw.Revolute("z"))):
+        made.body(side, lw.Inertia.sphere(1.0, 0.1, (0.2, 0.1, 0)))
+        made.joint(f"{side}_joint", joint, "world", side, **(options if side == "right" else {}))
+    made.body("third", lw.Inertia.sphere(1.0, 0.1, (0.2, 0, 0.1)))
+    made.joint("third_joint", lw.Prismatic("x"), "world", "third")
+    if build is not None:
+        build(made)
+    return made.build()
+
+
+def of(*constraints: lw.Constraint) -> lw.Mechanism:
+    return pair().constrained(*constraints)
+
+
+def shape(solid: Any) -> lw.Mechanism:
+    return pair(build=lambda made: made.shape("world" if isinstance(solid, lw.Ground) else "left", solid))
+
+
+ENDS: Any = ("left", "right")
+ROWS: dict[str, Callable[[], lw.Mechanism]] = {
+    "`Revolute`, `Prismatic`": pair,
+    "`Universal`": lambda: pair(lw.Universal("x", "y")),
+    "`Universal`, its axes not at right angles": lambda: pair(lw.Universal("x", (1, 1, 0))),
+    "`Spherical`": lambda: pair(lw.Spherical()),
+    "`Helical`": lambda: pair(lw.Helical("z", 0.1)),
+    "`Planar`": lambda: pair(lw.Planar("z")),
+    "`Free`": lambda: pair(lw.Free()),
+    "limits of position, of effort": lambda: pair(lower=-1.0, upper=1.0, effort=5.0),
+    "limits of position of a `Helical`": lambda: pair(lw.Helical("z", 0.1), lower=-1.0, upper=1.0),
+    "limits of velocity": lambda: pair(velocity=1.0),
+    "armature, damping, friction, springs of one degree of freedom": lambda: pair(
+        armature=0.1, damping=0.1, friction=0.1, stiffness=1.0, rest=0.2
+    ),
+    "armature, damping, friction of a `Spherical`": lambda: pair(
+        lw.Spherical(), armature=0.1, damping=0.1, friction=0.1
+    ),
+    "springs of a `Spherical`": lambda: pair(lw.Spherical(), stiffness=1.0),
+    "marks: driven": lambda: pair(actuated=True),
+    "marks: independent": lambda: pair(independent=True),
+    "gravity": lambda: pair().with_gravity((0, 1, -2)),
+    "gravity compensation": lambda: pair(
+        build=lambda made: made.body("held", lw.Inertia.sphere(1, 0.1), gravity_compensation=1).joint(
+            "held_joint", lw.Revolute("z"), "world", "held"
+        )
+    ),
+    "actuators": lambda: pair().with_actuators("left_joint"),
+    "tendons with springs or dampers": lambda: replace(
+        pair(), tendons=(lw.Tendon("t", joints={"left_joint": 1.0}, damping=1.0),)
+    ),
+    "contacts": lambda: pair(build=lambda made: made.shape("left", lw.Sphere(0.1), role="collision").contact("left")),
+    "restitution and compliance of contacts": lambda: pair(
+        build=lambda made: made.shape("left", lw.Sphere(0.1), role="collision").contact("left", restitution=0.5)
+    ),
+    "poses": lambda: pair(build=lambda made: made.pose("home", {"left_joint": 0.3})),
+    "sensors": lambda: pair().with_sensors(lw.Sensor("s", "jointpos", "left_joint")),
+    "frames": lambda: pair().with_frame("tip", "left", (0, 0, 1)),
+    "`Point`": lambda: of(lw.Point(*ENDS)),
+    "`Weld`": lambda: of(lw.Weld(*ENDS)),
+    "`Hinge`": lambda: of(lw.Hinge(*ENDS)),
+    "`Slider`": lambda: of(lw.Slider(*ENDS)),
+    "`Cardan`": lambda: of(lw.Cardan(*ENDS)),
+    "`PlaneOnPlane`": lambda: of(lw.PlaneOnPlane(*ENDS)),
+    "`Cylindrical`": lambda: of(lw.Cylindrical(*ENDS)),
+    "`PointOnLine`, `PointOnPlane`": lambda: of(lw.PointOnLine(*ENDS), lw.PointOnPlane(*ENDS, name="plane")),
+    "`Rod`": lambda: of(lw.Rod(*ENDS, length=0.5)),
+    "`Rolling`": lambda: of(lw.Rolling(*ENDS, radius=0.5)),
+    "`JointLock`": lambda: of(lw.JointLock("left_joint", name="left_joint_mimic")),
+    "`Gear`, `JointCoupling` of two joints": lambda: of(
+        lw.Gear("left_joint", "third_joint", 2.0, name="left_joint_mimic")
+    ),
+    "`Belt`, `JointCoupling` of more": lambda: of(
+        lw.JointCoupling({"left_joint": 1.0, "right_joint": 2.0, "third_joint": 3.0}, 0.1)
+    ),
+    "`PolynomialCoupling`": lambda: of(lw.PolynomialCoupling("left_joint", "third_joint", (0.1, 0, 1.0))),
+    "`TendonCoupling` of spatial tendons": lambda: of(
+        lw.TendonCoupling(lw.Tendon("rope", path=("left", "world")), name="rope")
+    ),
+    "`FunctionCoupling`, `Follows`": lambda: of(lw.Follows("left_joint", "third_joint", np.sin)),
+    "`VelocityCoupling`, `LinearCombination`, `CenterOfMass`": lambda: of(
+        lw.VelocityCoupling({"left_joint": [[1.0]]}), lw.CenterOfMass()
+    ),
+    "constraints that are disabled": lambda: of(lw.Weld(*ENDS, enabled=False)),
+    "gains and compliance of constraints": lambda: of(lw.Weld(*ENDS, time_constant=0.1, compliance=2.0)),
+    "`Box`, `Sphere`, `Cylinder`, `Capsule`, `Ellipsoid`": lambda: pair(
+        build=lambda made: [
+            made.shape("left", solid)
+            for solid in (
+                lw.Box((1, 2, 3)),
+                lw.Sphere(1.0),
+                lw.Cylinder(1, 2),
+                lw.Capsule(1, 2),
+                lw.Ellipsoid((1, 2, 3)),
+            )
+        ]
+    ),
+    "`Mesh` (MJCF: .stl, .obj, .msh)": lambda: shape(lw.Mesh("part.stl", None)),
+    "`Ground`": lambda: shape(lw.Ground()),
+    "`HeightField`": lambda: shape(lw.HeightField(((0, 1), (1, 2)), (1, 1))),
+}
+
+
+def verdict(robot: lw.Mechanism, format: str) -> str:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", lw.ModelWarning)
+        try:
+            robot.to_text(format)  # type: ignore[arg-type]
+        except lw.CannotSave:
+            return "refused"
+    return "warning" if caught else "yes"
+
+
+def said() -> dict[str, list[str]]:
+    """The rows of the table in the page."""
+    lines = PAGE.read_text().split("## What each format can say")[1].split("\n## ")[0].splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    assert [cell.lower() for cell in cells[0][1:]] == list(FORMATS)
+    return {row[0]: row[1:] for row in cells[2:]}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_table_says_what_happens(row: str) -> None:
+    found = [verdict(ROWS[row](), format) for format in FORMATS]
+    told = [cell.split(":")[0] for cell in said()[row]]
+    assert told == found
+
+
+def test_the_table_has_no_other_rows() -> None:
+    assert list(said()) == list(ROWS)
