@@ -172,6 +172,9 @@ TimeConstant = float | Literal["auto"] | None
 LARGEST = 2**53
 """Whole numbers beyond it are taken for mistakes: no float holds them, and nobody waits for so many of anything."""
 
+INNER = frozenset({"linkwork", "functools"})
+"""Modules whose frames a warning does not point to: this package, and properties that are computed once."""
+
 # Arrays and numbers ---------------------------------------------------------------------------------
 
 
@@ -211,7 +214,7 @@ def advised(x: float) -> str:
 def outer_level() -> int:
     """The ``stacklevel`` at which a warning points to the first caller outside of this package."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "linkwork":
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
         frame, level = frame.f_back, level + 1
     return level
 

@@ -45,7 +45,7 @@ def differences(step: lw.ContactStep, q: Any, v: Any, tau: Any, h: float = 1e-6)
 def test_a_sliding_box_loses_speed_by_friction() -> None:
     """``v1 = v (1 - mu g dt / |v|)``: along the motion nothing of a change of speed is lost, across it some is."""
     robot, q = box()
-    step = lw.ContactStep(robot, DT, stabilization=None)
+    step = lw.ContactStep(robot, DT, time_constant=None)
     v = np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     solution = step(q, v)
     found = step.plain().derivatives(q, v, solution=solution)
@@ -231,7 +231,7 @@ def test_smoothed_derivatives_are_those_of_the_smoothed_step() -> None:
 def test_friction_slows_a_sliding_box_in_proportion() -> None:
     """``v1 = v - mu g dt``, whatever the mass."""
     robot, q = box()
-    plain = lw.ContactStep(robot, DT, stabilization=None, parameters=["contact_friction", "mass"]).plain()
+    plain = lw.ContactStep(robot, DT, time_constant=None, parameters=["contact_friction", "mass"]).plain()
     v = np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     solution = plain(q, v)
     _, rate = plain.jvp(q, v, None, *np.zeros((3, 6)), dcontact_friction=[1.0], solution=solution)

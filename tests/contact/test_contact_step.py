@@ -375,7 +375,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(lw.InputError, match="no solver 'magic'"):
         lw.ContactStep(robot, solver="magic")  # type: ignore[arg-type]
     with pytest.raises(lw.InputError, match="less than a step"):
-        lw.ContactStep(robot, dt=0.01, stabilization=1e-3)
+        lw.ContactStep(robot, dt=0.01, time_constant=1e-3)
     with pytest.raises(KeyError):
         lw.ContactStep(robot)(q, np.zeros(6)).impulses["no such pair"]
 

@@ -82,7 +82,7 @@ def test_all_ways_to_give_commands_agree() -> None:
     by_name = lw.simulate(robot, seconds=0.05, controller=lambda t, q, v: COMMANDS, controller_output="commands")
     by_method = lw.simulate(robot, seconds=0.05, commands=COMMANDS, method="prox_ltl" if robot.nc else "aba")
     staged = lw.simulate(robot.constrained(lw.JointLock("c", 0.0)), seconds=0.05, commands=COMMANDS, method="minimal")
-    stepped = lw.simulate(robot.constrained(lw.JointLock("c", 0.0)), seconds=0.05, commands=COMMANDS, iterations=3)
+    stepped = lw.simulate(robot.constrained(lw.JointLock("c", 0.0)), seconds=0.05, commands=COMMANDS, max_iterations=3)
     many = lw.rollouts(robot, np.zeros((9, 3)), seconds=0.05, commands=COMMANDS)
     step = lw.Stepper(robot, limits=False)
     q, v = np.zeros(3), np.zeros(3)

@@ -25,7 +25,7 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.compilers.language.fingerprint import fingerprint
-from linkwork.simulation.control import ControlledStepper
+from linkwork.simulation.propagators import control_timing
 
 Floats = npt.NDArray[np.float64]
 ROUNDING = {"rtol": 1e-11, "atol": 1e-11}
@@ -124,7 +124,7 @@ def test_lanes_move_as_one_robot_does(integrator: str, control_every: int, compi
     robot = zoo.four_bar()
     q, v = moving(robot)
     many, rates = np.tile(q, (21, 1)), np.linspace(-1, 1, 21)[:, None] * v
-    how: dict[str, Any] = {"seconds": 0.2, "integrator": integrator, "iterations": 3}
+    how: dict[str, Any] = {"seconds": 0.2, "integrator": integrator, "max_iterations": 3}
     how |= {"control_every": control_every, "record_every": 10}
     run = lw.rollouts(robot, many, rates, controller=pd_of(q), compile=compile, **how)
     python = lw.rollouts(robot, many, rates, controller=pd_function(q), compile=compile, **how)
@@ -141,8 +141,8 @@ def test_all_ways_to_run_the_text_agree() -> None:
     robot = zoo.four_bar()
     q, v = moving(robot)
     controller = pd_of(q)
-    native = ControlledStepper(robot, controller.control, 7, "euler", 1e-3, iterations=3)
-    clock, settings = native.settings(10, 20, final=True)
+    native = lw.Stepper(robot, max_iterations=3).controlled(controller.control, 7)
+    clock, settings = control_timing(native, 10, 20, final=True), native.held.repeats(20)
     inputs = [q, v, np.zeros(3), *native.held(None)[:-1], clock, *controller.packed(), settings]
     wanted = native.runner.evaluate(inputs, [None] * 5)
     assert wanted[4][1:].tolist() == [21.0, 26.0]

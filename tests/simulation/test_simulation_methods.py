@@ -42,9 +42,9 @@ def test_every_method_moves_a_robot_alike(make: Callable[[], lw.Mechanism], inte
     q, v = moving(robot)
     how: dict[str, Any] = {"seconds": 0.02, "integrator": integrator, "record_every": 10}
     if integrator == "euler" and robot.nc:
-        how["iterations"] = 3
+        how["max_iterations"] = 3
     wanted = lw.simulate(robot, q, v, **how)
-    how.pop("iterations", None)
+    how.pop("max_iterations", None)
     for method in lw.methods_for(robot):
         if not METHODS[method].exact:
             continue
@@ -87,10 +87,11 @@ def test_constraints_given_twice_change_no_motion() -> None:
 
 def test_independent_rows_are_solved_in_as_many_operations_as_without_a_word_about_redundant_ones() -> None:
     """One iteration more, with fewer internal forces, is for robots with redundant rows alone."""
-    independent, redundant = (lw.Stepper(zoo.four_bar(closure), "rk4") for closure in ("line", "hinge"))
+    independent, redundant = (lw.Stepper(zoo.four_bar(closure), integrator="rk4") for closure in ("line", "hinge"))
     assert (independent.program.tree.has_redundant_rows, redundant.program.tree.has_redundant_rows) == (0, 1)
-    assert (independent.regularization, redundant.regularization) == (1e-8, 1e-7)
-    assert lw.Stepper(zoo.four_bar("hinge"), "rk4", regularization=1e-6).regularization == 1e-6
+    assert [stepper.planned.solver.regularization for stepper in (independent, redundant)] == [1e-8, 1e-7]
+    softer = lw.Stepper(zoo.four_bar("hinge"), integrator="rk4", regularization=1e-6)
+    assert softer.planned.solver.regularization == 1e-6
 
 
 @pytest.mark.parametrize("name", ["four-bar", "geared chain"])
@@ -145,7 +146,7 @@ def test_a_method_that_is_not_there_is_an_error() -> None:
     with pytest.raises(lw.InputError, match="lcabba"):
         lw.simulate(zoo.four_bar(), seconds=0.1, method="lcabba")
     with pytest.raises(lw.InputError, match="takes no iterations"):
-        lw.simulate(zoo.four_bar(), seconds=0.1, method="prox_ltl", iterations=3)
+        lw.simulate(zoo.four_bar(), seconds=0.1, method="prox_ltl", max_iterations=3)
     for method in ("auto", "minimal"):
         with pytest.raises(lw.InputError, match="no integrator 'rk5'"):
             lw.simulate(zoo.four_bar(), seconds=0.1, method=method, integrator="rk5")
@@ -198,7 +199,7 @@ def test_stops_and_turns_go_on_to_the_last_bit(integrator: str, method: str, tmp
     robot = tumbler()
     rate = 4.0 * np.random.default_rng(7).normal(size=robot.nv)
     rate[robot.v_index("shoulder")] = -6.0
-    how: dict[str, Any] = {"integrator": integrator, "method": method, "tolerance": 1e-6, "record_every": 10}
+    how: dict[str, Any] = {"integrator": integrator, "method": method, "accuracy": 1e-6, "record_every": 10}
     run = lw.simulate(robot, None, rate, seconds=0.2, **how)
     angle = run.q[:, robot.q_index("shoulder")]
     assert angle.min() < -0.2 or angle.max() > 0.3
@@ -212,7 +213,7 @@ def test_stops_and_turns_go_on_to_the_last_bit(integrator: str, method: str, tmp
 def test_iterations_go_on() -> None:
     robot = zoo.stewart()
     q, v = moving(robot)
-    run = lw.simulate(robot, q, v, seconds=0.05, record_every=5, iterations=3, regularization=1e-5)
+    run = lw.simulate(robot, q, v, seconds=0.05, record_every=5, max_iterations=3, regularization=1e-5)
     np.testing.assert_array_equal(run.resume(4, seconds=0.03).q, run.q[4:])
 
 

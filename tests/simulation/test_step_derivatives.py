@@ -57,8 +57,8 @@ def differences(stepper: lw.Stepper, q: Any, v: Any, tau: Any, h: float = 1e-6) 
 def test_steps_against_differences(integrator: Any, kind: Any) -> None:
     robot, q, v, tau = tree_state() if kind == "tree" else loop_state()
     # constraint forces of one proximal iteration have eight digits, too few for differences
-    how: Any = {"method": "minimal"} if kind == "minimal" else {"iterations": 3} if kind == "auto" else {}
-    stepper = lw.Stepper(robot, integrator, dt=1e-2, **how).plain()
+    how: Any = {"method": "minimal"} if kind == "minimal" else {"max_iterations": 3} if kind == "auto" else {}
+    stepper = lw.Stepper(robot, integrator=integrator, dt=1e-2, **how).plain()
     found = stepper.derivatives(q, v, tau)
     wanted = differences(stepper, q, v, tau)
     assert_close(np.concatenate([found.A, found.B], axis=-1), wanted, 2e-8)
@@ -71,7 +71,7 @@ def test_derivatives_chained_from_stages_are_those_of_the_step(integrator: Any, 
     robot, q, v, tau = tree_state() if kind == "tree" else loop_state()
     if kind == "driven":
         robot = replace(robot, actuators=(lw.Actuator("servo", robot.joint_names[0], (2.0,), bias=(0.1, -3.0, -0.4)),))
-    stepper = lw.Stepper(robot, integrator, dt=1e-2, method="minimal" if kind == "minimal" else "auto")
+    stepper = lw.Stepper(robot, integrator=integrator, dt=1e-2, method="minimal" if kind == "minimal" else "auto")
     commands = np.array([0.7]) if kind == "driven" else None
     whole = stepper.derivatives(q, v, tau, commands=commands)
     stepper.derivatives._stages = StageDerivatives(stepper)
@@ -84,8 +84,8 @@ def test_derivatives_chained_from_stages_are_those_of_the_step(integrator: Any, 
 
 def test_steps_whose_program_would_be_too_large_are_differentiated_stage_by_stage() -> None:
     robot, q, v, tau = loop_state()
-    small = lw.Stepper(robot, "dopri5", dt=1e-2).compile(max_operations=4000)
-    wanted = lw.Stepper(robot, "dopri5", dt=1e-2).derivatives(q, v, tau)
+    small = lw.Stepper(robot, integrator="dopri5", dt=1e-2).compile(max_operations=4000)
+    wanted = lw.Stepper(robot, integrator="dopri5", dt=1e-2).derivatives(q, v, tau)
     with pytest.raises(lw.ProgramTooLarge):
         small.hvp(q, v, tau, v, v, v, v, v)
     assert_close(small.derivatives(q, v, tau).A, wanted.A, 1e-12)
@@ -207,7 +207,7 @@ def test_steps_in_three_iterations_have_derivatives_by_parameters_that_differenc
     robot = zoo.four_bar()
     q, v, tau = open_state(robot, gap)
     names = OF_LOOPS if gap else OF_LOOPS[:-1]
-    stepper = lw.Stepper(robot, iterations=3, parameters=names).plain()
+    stepper = lw.Stepper(robot, max_iterations=3, parameters=names).plain()
     values, along = parameters_and_directions(stepper)
     for name in names:
 
@@ -226,7 +226,7 @@ def test_steps_in_three_iterations_have_derivatives_by_parameters_that_differenc
 @pytest.mark.parametrize("kind", ["tree", "minimal", "auto"])
 def test_second_derivatives_of_steps_are_rates_of_gradients(integrator: Any, kind: Any) -> None:
     robot, q, v, tau = tree_state() if kind == "tree" else loop_state()
-    stepper = lw.Stepper(robot, integrator, dt=1e-2, method="minimal" if kind == "minimal" else "auto").plain()
+    stepper = lw.Stepper(robot, 1e-2, integrator, method="minimal" if kind == "minimal" else "auto").plain()
     rng = np.random.default_rng(12)
     y, d = rng.normal(size=(2, robot.nv)), rng.normal(size=(3, robot.nv))
 
@@ -242,7 +242,7 @@ def test_second_derivatives_of_steps_are_symmetric_where_coordinates_are_numbers
     """By the state, torques and masses together; of loops, in the state that iterations of a step converge to."""
     robot, q, v, tau = loop_state()
     for integrator in ("euler", "rk4"):
-        stepper = lw.Stepper(robot, integrator, dt=1e-2, parameters=["mass"]).plain()  # type: ignore[arg-type]
+        stepper = lw.Stepper(robot, integrator=integrator, dt=1e-2, parameters=["mass"]).plain()  # type: ignore[arg-type]
         rng = np.random.default_rng(13)
         y, d, e = rng.normal(size=(2, robot.nv)), rng.normal(size=(3, robot.nv)), rng.normal(size=(3, robot.nv))
         dmass, emass = rng.normal(size=(2, *stepper.parameters["mass"].shape))
@@ -339,13 +339,13 @@ def test_gradient_of_a_hundred_steps_of_a_four_bar(record_every: int) -> None:
 def test_gradient_of_a_spherical_pendulum() -> None:
     robot, q, v, _ = tree_state(bodies=2)
     tau = np.random.default_rng(9).normal(size=(20, robot.nv))
-    assert rollout_gradient_error(lw.Stepper(robot, "rk4", dt=1e-3), q, v, tau) < 1e-7
+    assert rollout_gradient_error(lw.Stepper(robot, integrator="rk4", dt=1e-3), q, v, tau) < 1e-7
 
 
 def test_energy_of_a_pendulum_has_the_gradient_that_it_had_at_the_start() -> None:
     """Energy is conserved: its derivative by the state at the start is the same through the rollout, and at once."""
     robot = zoo.pendulum(1)
-    stepper = lw.Stepper(robot, "rk4", dt=1e-3, passive=False)
+    stepper = lw.Stepper(robot, integrator="rk4", dt=1e-3, passive=False)
     q, v = np.array([0.7]), np.array([0.4])
     made = lw.Adjoint(stepper)(q, v, steps=100)
 
@@ -389,7 +389,7 @@ def test_gradients_by_masses_of_links() -> None:
 def test_gradients_of_fifty_euler_steps_of_a_four_bar_by_parameters() -> None:
     robot, q, v, _ = loop_state()
     names: tuple[ParameterName, ...] = ("mass", "com", "joint_position", "anchor_position")
-    stepper, converged = (lw.Stepper(robot, iterations=k, parameters=names).plain() for k in (1, 3))
+    stepper, converged = (lw.Stepper(robot, max_iterations=k, parameters=names).plain() for k in (1, 3))
     values, along = parameters_and_directions(stepper)
     rng = np.random.default_rng(8)
     tau, y = rng.normal(size=(50, robot.nv)), rng.normal(size=(2, robot.nv))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwork.inputs import above_zero, count
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import scales_of
@@ -33,14 +34,27 @@ OFF = 1e30
 
 @dataclass(frozen=True)
 class SolverSettings:
-    """Settings of iterations for the forces of constraints and contacts."""
+    """Settings of proximal iterations, without units; they travel together."""
 
-    regularization: float
-    """Regularization of the proximal iterations, as a part of the inverse inertia of a row."""
-    tolerance: float
-    """Residual at which iterations end."""
-    max_iterations: int
+    regularization: float = REGULARIZATION
+    """Of a row, as a part of the diagonal of J M⁻¹ Jᵀ, times the compliance of its constraint."""
+    tolerance: float = TOLERANCE
+    """The constraint residual at which iterations end, as a part of what gravity, torques and velocities do."""
+    max_iterations: int = MAX_ITERATIONS
     """The most iterations."""
+
+    def __post_init__(self) -> None:
+        above_zero(self.regularization, "regularization")
+        above_zero(self.tolerance, "tolerance")
+        count(self.max_iterations, "max_iterations")
+
+    def rows(self, robot: Model, dtype: str) -> Array:
+        """The input ``regularization`` of kernels, `row_regularization`."""
+        return row_regularization(robot, self.regularization, dtype)
+
+    def array(self, robot: Model, dtype: str) -> Array:
+        """The input ``settings`` of kernels, `iteration_settings`."""
+        return iteration_settings(robot, self.regularization, self.tolerance, self.max_iterations, dtype)
 
 
 def row_regularization(robot: Model, regularization: float, dtype: str = "float64") -> Array:

@@ -13,11 +13,12 @@ Where actuators take commands, gravity is compensated or tendons pull, dynamics 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.newton import CONTACT_NEWTON
 from linkwork.kernels.steps.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
 from linkwork.kernels.steps.control import Control, controlled, controller_torques
-from linkwork.kernels.steps.integrators import STEPS, single
+from linkwork.kernels.steps.integrators import DIFFERENTIATED, STEPS, single
 from linkwork.kernels.steps.stage_dynamics import (
     DRIVEN_LOOPS_1,
     DRIVEN_LOOPS_3,
@@ -120,6 +121,10 @@ class StepProgram:
         """Activations of actuators."""
         return int(getattr(self.tree, "na", 0))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = self.source, self.settings, self.parameters.recipe, self.control, self.control_every
+        return _restored, arguments
+
     @property
     def algorithm(self) -> Algorithm:
         """The algorithm that repeats a step, under the controller if there is one."""
@@ -146,6 +151,19 @@ class StepProgram:
         tree = contact_program_tree(self.tree, settings, self.passive.astype(dtype))
         one = SINGLE_CONTACT_STEPS[CONTACT_NEWTON.name]
         return self.parameters.program(replace(planned, algorithm=one, tree=tree))
+
+    @property
+    def differentiated(self) -> Program:
+        """One step as a straight line, without the loop that repeats it: derivatives are taken of it.
+
+        With constraint forces refined where they are those of a single iteration, which has eight digits, and whose
+        derivatives have fewer.
+        """
+        planned = self.repeated
+        if self.settings.integrator == "dopri5":
+            return planned
+        algorithm = planned.algorithm
+        return replace(planned, algorithm=single(DIFFERENTIATED.get(algorithm.name, algorithm)))
 
     def torques(self, control: Control) -> Program:
         """A controller by itself.
@@ -250,6 +268,15 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
             dynamics, tree = driven, with_actuators(moved, tree, driven.layout)
         key = settings.integrator, dynamics.name
     return StepProgram(robot, moved, settings, form, key, tree, passive, solver, inputs, contact)
+
+
+def _restored(
+    robot: Model, settings: StepSettings, parameters: ParameterNames, control: Control | None, control_every: int
+) -> StepProgram:
+    """What was pickled, once more."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what was warned before
+        return replace(step_program(robot, settings, parameters), control=control, control_every=control_every)
 
 
 def _check(settings: StepSettings) -> None:

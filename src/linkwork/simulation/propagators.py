@@ -175,8 +175,9 @@ class CompiledSteps:
 
 
 def control_timing(stepper: Stepper, now: int, steps: int, final: bool) -> Array:
-    """The input ``timing`` of steps under a controller (`kernels.steps.control`); before the first ones, there is a call of
-    none, which has the controller computed if it is due.
+    """The input ``timing`` of steps under a controller (`kernels.steps.control`).
+
+    Before the first steps there is a call of none, which has the controller computed if it is due.
 
     Args:
         stepper: Makes the steps.

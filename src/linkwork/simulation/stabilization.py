@@ -139,7 +139,7 @@ def stop_time(dt: float) -> float:
 
 
 def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: npt.ArrayLike, dt: float) -> Array:
-    """Springs, dampers and stops of joints: a row for each degree of freedom, as `kernels.steps.stage_dynamics` reads them.
+    """Springs, dampers and stops of joints: a row for each degree of freedom (`kernels.steps.stage_dynamics`).
 
     Args:
         robot: The mechanism.

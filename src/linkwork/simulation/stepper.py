@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Backend
 from linkwork.compilers.run import Runner
 from linkwork.contact.coal import GivenContacts
+from linkwork.contact.derivatives import ContactDerivatives
+from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.conversions import converted_but
 from linkwork.errors import InputError, NotFinite, StateWarning, UnsupportedFeature
 from linkwork.inputs import (
@@ -35,10 +37,12 @@ from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.leaves import check_dynamics
 from linkwork.quantities.parameters import ParameterNames
+from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
 from linkwork.simulation.bound_steps import bound_steps
+from linkwork.simulation.contact_derivatives import StepperFunction
 from linkwork.simulation.contact_programs import ContactStepsRunner
 from linkwork.simulation.contacts import ContactRow
-from linkwork.simulation.derivatives import DifferentiableSteps
+from linkwork.simulation.derivatives import StepFunction, StepJacobian
 from linkwork.simulation.finite_states import steps_of_finite
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.held_inputs import HeldInputs
@@ -49,10 +53,12 @@ from linkwork.simulation.step_result import StepResult
 
 __all__ = ["INTEGRATORS", "Stepper"]
 
+T = TypeVar("T")
+
 _empty = np.empty
 
 
-class Stepper(BaseEvaluator, DifferentiableSteps):
+class Stepper(BaseEvaluator):
     """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
 
     | integrator | what it is                                                                                        |
@@ -161,6 +167,8 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             threads: As for the constructor.
         """
         check_dynamics(robot)
+        if settings.method != "minimal":
+            settings = replace(settings, method="auto")  # which is the method that simulations are compiled with
         stepper = cls.__new__(cls)
         stepper._set_program(step_program(robot, settings, parameters), threads)
         return stepper
@@ -282,7 +290,8 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
             results = self._evaluated(inputs)
         if planned.form == "minimal":
             planned.check_loops(results[-1])
-        return StepResult(*results[:3], results[-1], results[3] if len(results) > 4 else None, planned)
+        q1, v1, result, *error, progress = results
+        return StepResult(q1, v1, result, progress, error[0] if error else None, planned)
 
     def _one_by_one(
         self,
@@ -373,3 +382,46 @@ class Stepper(BaseEvaluator, DifferentiableSteps):
         control = self.planned.control
         torques = None if control is None else self.planned.torques(control)
         return ContactStepsRunner(self.program, self._backend, self.planned.single(self._backend.dtype), torques)
+
+    # Derivatives -------------------------------------------------------------------------------------------------
+
+    def _keep(self, name: str, make: Callable[[], T]) -> T:
+        """What was made for derivatives under a name, or is made now."""
+        if name not in self._products:
+            self._products[name] = make()
+        made: T = self._products[name]
+        return made
+
+    @property
+    def _function(self) -> StepFunction:
+        return self._keep("function", lambda: StepFunction(self))
+
+    @property
+    def _contacts(self) -> ContactDerivatives:
+        return self._keep("contacts", lambda: ContactDerivatives(StepperFunction(self)))
+
+    @property
+    def jvp(self) -> JacobianVectorProduct | ContactStepJvp:
+        """Products with the Jacobian of a step: ``stepper.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
+        return ContactStepJvp(self._contacts) if self.contact else self._function.jvp
+
+    @property
+    def vjp(self) -> VectorJacobianProduct | ContactStepVjp:
+        """Products with its transpose: ``stepper.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv, dtau)``, and more where
+        there are actuators or frames with wrenches (``stepper.vjp.inputs``)."""
+        return ContactStepVjp(self._contacts) if self.contact else self._function.vjp
+
+    @property
+    def hvp(self) -> HessianVectorProduct:
+        """The derivative of `vjp` along a direction, the cotangents held: ``stepper.hvp(q, v, tau, y_q1, y_v1, dq, dv,
+        dtau)`` gives a tuple as `vjp` does. Steps with contacts have no second derivatives."""
+        if self.contact:
+            raise UnsupportedFeature(f"steps of '{self.source.name}' with contacts have no second derivatives")
+        return self._function.hvp
+
+    @property
+    def derivatives(self) -> StepJacobian | ContactStepJacobian:
+        """The Jacobian of a step: ``stepper.derivatives(q, v, tau)`` gives `StepDerivatives`."""
+        if self.contact:
+            return ContactStepJacobian(self._contacts)
+        return self._keep("jacobian", lambda: StepJacobian(self._function))

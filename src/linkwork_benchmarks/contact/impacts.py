@@ -112,7 +112,7 @@ def solve(
     found = []
     for seed in seeds:
         given = impact(seed)
-        unit = lw.ContactStep(given.scene, DT).settings[0] / lw.ContactStep(given.scene, DT).tolerance
+        unit = lw.ContactStep(given.scene, DT).settings[0] / lw.ContactStep(given.scene, DT).solver_settings.tolerance
         step = lw.ContactStep(given.scene, DT, solver, tolerance=TOLERANCE / unit, max_iterations=max_iterations)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", lw.StateWarning)
