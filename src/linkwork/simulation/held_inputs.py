@@ -41,6 +41,8 @@ class HeldInputs:
     """Settings for one step."""
     shapes: tuple[tuple[int, ...], ...]
     """Of the outputs."""
+    idle: tuple[Array, ...] | None
+    """Inputs from commands to the timing where a call gives none; None where contact points are found for each."""
 
     @classmethod
     def of(cls, planned: StepProgram, program: Program, dtype: str) -> HeldInputs:
@@ -56,18 +58,17 @@ class HeldInputs:
             solver = row_regularization(robot, planned.solver.regularization, dtype)
         else:
             solver = planned.contact.settings(dtype)
-        return cls(
-            planned,
-            np.zeros(robot.nv, dtype),
+        given = planned.contact is not None and planned.contact.given is not None
+        idle = (
             np.zeros(program.input_shapes()[3], dtype),
             np.zeros((len(planned.settings.wrenches), 6), dtype),
             planned.passive.astype(dtype),
             solver,
             np.array([dt, 0.0], dtype),
-            np.array([dt, 1.0], dtype),
-            np.array([0.0, 2.0], dtype),
-            tuple(program.output_shapes()),
         )
+        tau, commanded, once = np.zeros(robot.nv, dtype), np.array([dt, 1.0], dtype), np.array([0.0, 2.0], dtype)
+        shapes = tuple(program.output_shapes())
+        return cls(planned, tau, *idle, commanded, once, shapes, None if given else idle)
 
     def __call__(
         self,

@@ -146,13 +146,12 @@ class HostBatch:
         compiled = self._compiled
         if wrenches is not None:
             compiled = CompiledSteps(self.stepper, None, wrenches, compiled.parameters)
-        live = finite_states(self.q, self.v)
-        after, _ = compiled.advance(before, 0, steps)
+        after, made = compiled.advance(before, 0, steps)
         pairs = ((self.q, after.q), (self.v, after.v), (self.forces, after.multipliers))
         for x, y in (*pairs, (self.contacts, after.contacts), (self.act, after.act)):
             if x is not None and y is not None:
                 x[...] = y
-        self.steps[live] += steps
+        self.steps += made
 
     # Resets ----------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from linkwork.simulation.stepper import Stepper
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
 """Of adaptive steps: safety factor, and the factors by which a step may shrink and grow."""
+
+_empty = np.empty
 
 # Steps in machine code ----------------------------------------------------------------------------------------------
 
@@ -73,12 +75,12 @@ class CompiledSteps:
             short, begin = self.shortened((stop - start) * self.stepper.dt), self.begin + start * self.stepper.dt
             part = CompiledSteps(short, self.shortened, self.wrenches, self.parameters, begin=begin)
             return part(state, 0.0, 1.0)
-        if self.stepper.given is None:
-            return self.advance(state, int(start), steps, stop == self.end)
-        for k in range(steps):  # contact points are found between steps
-            state, done = self.advance(state, int(start) + k, 1, start + k + 1 == self.end)
-            if done < 1:
-                return state, k
+        one, calls = state.q.ndim == 1, 1 if self.stepper.given is None else steps
+        for k in range(calls):  # or one by one, where contact points are found between steps
+            each = steps // calls
+            state, done = self.advance(state, int(start) + k, each, k == calls - 1 and stop == self.end)
+            if one and done < each:
+                return state, k + done
         return state, steps
 
     def feedback(self, time: float, state: State) -> Actuation:
@@ -90,8 +92,11 @@ class CompiledSteps:
         """
         return self.advance(state, round(time / self.stepper.dt), 0, False)[0].actuation
 
-    def advance(self, state: State, now: int, steps: int, final: bool = False) -> tuple[State, int]:
-        """The state after some steps in one call of machine code, and the steps after which it was finite.
+    def advance(self, state: State, now: int, steps: int, final: bool = False) -> tuple[State, Any]:
+        """The state after some steps in one call of machine code.
+
+        And the steps after which it was finite; of a batch, the steps of each robot: none of those that were not finite
+        before.
 
         Args:
             state: Before the steps.
@@ -113,62 +118,60 @@ class CompiledSteps:
 
     def _one(self, state: State, inputs: Sequence[Array], now: int, steps: int) -> tuple[State, int]:
         """One robot."""
-        planned, runner = self.stepper.planned, self.stepper.runner
+        stepper = self.stepper
         if self._entry is None:
-            self._entry = runner.own_entry(False)
-        out = [np.empty(shape) for shape in runner.outputs]
+            self._entry = stepper.runner.own_entry(False)
+        out = [_empty(shape) for shape in stepper.held.shapes]
         status = self._entry(*inputs, *out)
         if status not in (DONE, OVERFLOW):
-            runner.explain(status, inputs, out)
-        q, v, *tau, result, progress = out
-        done = int(progress[1]) - 1
+            stepper.runner.explain(status, inputs, out)
+        done, planned = int(out[-1][1]) - 1, stepper.planned
         if done < steps:
-            planned.check_loops(progress, f"at {self.begin + (now + done) * self.stepper.dt:g} s ")
-        kept = planned.contacts_of(result, state.contacts)
-        if not tau:
-            act = planned.activations_of(result)
-            return State(q, v, state.actuation, planned.forces_of(result), kept, act), done
-        wrong = np.flatnonzero(~np.isfinite(tau[0]))
-        if len(wrong):
-            raise InputError(self._not_finite(now + done, int(wrong[0])))
-        return State(q, v, Actuation(tau[0]), planned.forces_of(result), kept, state.act), done
+            planned.check_loops(out[-1], f"at {self.begin + (now + done) * stepper.dt:g} s ")
+        if self.controller is None:
+            q, v, result, _ = out
+            actuation, act = state.actuation, planned.activations_of(result)
+        else:
+            q, v, tau, result, _ = out
+            actuation, act = Actuation(tau), state.act
+            wrong = np.flatnonzero(~np.isfinite(tau))
+            if len(wrong):
+                raise InputError(self._not_finite(now + done, int(wrong[0])))
+        contacts = None if planned.contact is None else planned.contacts_of(result, state.contacts)
+        return State(q, v, actuation, planned.forces_of(result), contacts, act), done
 
-    def _many(self, state: State, inputs: Sequence[Array], now: int, steps: int) -> tuple[State, int]:
+    def _many(self, state: State, inputs: Sequence[Array], now: int, steps: int) -> tuple[State, Array]:
         """A batch."""
         planned = self.stepper.planned
         live = finite_states(state.q, state.v)
-        rows = np.flatnonzero(live)
         q, v, *tau, result, progress = step_live(self.stepper.runner, list(inputs), live)
+        rows, good = np.flatnonzero(live), progress[:, 1] == steps + 1
         for torques in tau:
             wrong = np.argwhere(~np.isfinite(torques))
             if len(wrong):
                 row, k = (int(x) for x in wrong[0])
                 raise InputError(self._not_finite(now + float(progress[row, 1]) - 1.0, k, int(rows[row])))
-        good = rows[progress[:, 1] == steps + 1]
-        kept = progress[:, 1] == steps + 1
+        every = len(rows) == len(live)
 
-        def scattered(x: Array) -> Array:
-            full = np.full((len(live), x.shape[1]), np.nan, x.dtype)
-            full[good] = x[kept]
+        def scattered(x: Array, kept: Array | None = None) -> Array:
+            """Of all robots; NaN where steps failed, or what others are given to keep."""
+            if every and (kept is not None or good.all()):
+                return x
+            full = np.full((len(live), x.shape[1]), np.nan, x.dtype) if kept is None else kept.copy()
+            some = np.ones_like(good) if kept is not None else good
+            full[rows[some]] = x[some]
             return full
 
-        def updated(before: Array | None, x: Array | None) -> Array | None:
-            if before is None or x is None:
-                return before
-            after = before.copy()
-            after[rows] = x
-            return after
-
-        contacts = None if state.contacts is None else planned.contacts_of(result, state.contacts[rows])
-        act = None if tau else planned.activations_of(result)
-        return State(
-            scattered(q),
-            scattered(v),
-            Actuation(scattered(tau[0])) if tau else state.actuation,
-            scattered(planned.forces_of(result)),
-            updated(state.contacts, contacts),
-            updated(state.act, act),
-        ), steps
+        contacts, act = state.contacts, state.act
+        if contacts is not None:
+            after = planned.contacts_of(result, contacts if every else contacts[rows])
+            contacts = contacts if after is None else scattered(after, contacts)
+        if act is not None and not tau:
+            moved = planned.activations_of(result)
+            act = act if moved is None else scattered(moved, act)
+        actuation = Actuation(scattered(tau[0])) if tau else state.actuation
+        forces = scattered(planned.forces_of(result))
+        return State(scattered(q), scattered(v), actuation, forces, contacts, act), live * steps
 
     def _not_finite(self, step: float, torque: int, robot: int | None = None) -> str:
         return f"the controller at {step * self.stepper.dt:g} s: {not_finite('torque', torque, robot)}"

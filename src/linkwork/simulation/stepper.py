@@ -108,7 +108,7 @@ class Stepper(BaseEvaluator):
     """
 
     @named_options(renamed=RENAMED)
-    @converted_but("dt")
+    @converted_but("dt", "integrator")
     def __init__(
         self,
         robot: Model,
@@ -128,7 +128,7 @@ class Stepper(BaseEvaluator):
         parameters: ParameterNames = (),
         threads: int | None = None,
     ) -> None:
-        if isinstance(dt, str):
+        if isinstance(dt, str):  # as the order was before
             raise InputError(f"dt is {shown(dt)}, needs a number: Stepper(robot, 1e-3, {dt!r})")
         check_robot(robot)
         check_dynamics(robot)
@@ -280,7 +280,10 @@ class Stepper(BaseEvaluator):
         if planned.contact is not None and planned.contact.given is not None and steps != 1:
             return self._one_by_one(q, v, tau, wrenches, commands, act, steps, contact_state, parameters)
         P = self._given_parameters(parameters) if parameters else self._own_parameters
-        inputs = (q, v, held.tau if tau is None else tau, *held(commands, wrenches, contact_state, q, act), *P)
+        further = held.idle
+        if further is None or not (commands is act is wrenches is contact_state is None):
+            further = held(commands, wrenches, contact_state, q, act)
+        inputs = (q, v, held.tau if tau is None else tau, *further, *P)
         if planned.settings.integrator != "dopri5":
             inputs += (held.once if type(steps) is int and steps == 1 else held.repeats(count(steps, "steps")),)
         elif steps != 1:
