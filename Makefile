@@ -18,15 +18,15 @@ test: $(READY)          ## all tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
 check: $(READY) docs    ## format, lint, types, direction of imports, pages
-	$(BIN)/ruff format --check src tests examples scripts
-	$(BIN)/ruff check src tests examples scripts
+	$(BIN)/ruff format --check src benchmarks tests examples scripts
+	$(BIN)/ruff check src benchmarks tests examples scripts
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest tests/repository/test_packages.py
 
 docs: $(READY)          ## the documentation site, into build/site; links that lead nowhere are errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-bench: $(READY)         ## ours beside Pinocchio and MuJoCo, into src/linkwork_benchmarks/results/trees.json
+bench: $(READY)         ## ours beside Pinocchio and MuJoCo, into benchmarks/linkwork_benchmarks/results/trees.json
 	$(BIN)/python -m linkwork_benchmarks
 
 pages: $(READY)         ## pages and tables of results, from the result files: nothing is measured
@@ -34,13 +34,13 @@ pages: $(READY)         ## pages and tables of results, from the result files: n
 	$(BIN)/python scripts/algorithm_tables.py
 
 format: $(READY)        ## format and fix what can be fixed
-	$(BIN)/ruff format src tests examples scripts
-	$(BIN)/ruff check --fix src tests examples scripts
+	$(BIN)/ruff format src benchmarks tests examples scripts
+	$(BIN)/ruff check --fix src benchmarks tests examples scripts
 
 clean:                  ## remove the virtual environment and what tools leave behind
 	rm -rf $(VENV) out build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml benchmarks/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,plot,dev,docs]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,plot,dev,docs]" -e benchmarks
 	touch $@

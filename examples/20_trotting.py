@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Unitree's Go2 trots by a script: feet follow half circles, motors follow the feet, friction does the rest.
 
-Needs the package ``example-robot-data`` (``pip install 'linkwork[bench]'``).
+Needs the package ``example-robot-data`` (``pip install example-robot-data``).
 """
 
 import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from math import acos, atan2, cos, hypot, pi, sin
 
 import numpy as np
@@ -12,18 +13,19 @@ import numpy as np
 import linkwork as lw
 
 try:
-    from linkwork_benchmarks.robots import EXAMPLES
-except ImportError:
-    print("no example-robot-data: pip install 'linkwork[bench]'")
+    package = distribution("example-robot-data")
+except PackageNotFoundError:
+    print("no example-robot-data: pip install example-robot-data")
     sys.exit()
 
+FILE = "cmeel.prefix/share/example-robot-data/robots/go2_description/urdf/go2.urdf"
 PERIOD, STRIDE, LIFT = 0.4, 0.1, 0.05  # seconds, meters
 LINK, BEND = 0.213, 0.9  # length of thigh and calf in meters, angle of the thigh at rest
 STIFFNESS, DAMPING, MOST = 300.0, 8.0, 45.0  # Nm/rad, Nms/rad, Nm
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
 PHASES = {"FL": 0.0, "RR": 0.0, "FR": 0.5, "RL": 0.5}
 
-go2 = lw.zoo.go2_on_ground(lw.load(EXAMPLES / "go2_description/urdf/go2.urdf", "floating"))
+go2 = lw.zoo.go2_on_ground(lw.load(str(package.locate_file(FILE)), "floating"))
 start = go2.poses["assembled"]
 height = 2 * LINK * cos(BEND)
 joints = {

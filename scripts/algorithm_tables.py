@@ -173,11 +173,11 @@ OPERATIONS: dict[str, Callable[[], str]] = {
         trees(),
         "",
     ),
-    "ltl": lambda: methods("ltl", "prox_ltl", "lagrange"),
+    "ltl": lambda: methods("ltl", "prox_ltl"),
     "pv": lambda: methods("pv", "prox_pv", "pv_early", "pv_soft"),
     "lcaba": lambda: methods("lcaba", "constrained_aba", "pv_soft"),
     "bbo": lambda: methods("prox_bbo", "prox_pv", "lcaba"),
-    "clusters": lambda: methods("cluster", "projection", "lagrange", "approximate", "prox_bbo", "lcaba", robots=geared),
+    "clusters": lambda: methods("cluster", "projection", "ltl", "approximate", "prox_bbo", "lcaba", robots=geared),
     "osim": lambda: (
         counts({name: matrix(name) for name in explicit() if name != "pv_osim_fast"}, standing(), "method")
         + "\n"

@@ -240,7 +240,7 @@ def winners() -> str:
     every = [
         n
         for n, m in METHODS.items()
-        if m.algorithm is not None and m.exact and n not in ("aba", "lagrange", "constrained_aba", "pv_soft")
+        if m.algorithm is not None and m.exact and n not in ("aba", "constrained_aba", "pv_soft")
     ]
     for system in (*bars.judged(found), "lqr.Go1 (4F3)", "lqr.Atlas (2F)", "lqr.Talos (2F+2H)"):
         cost = {
@@ -257,7 +257,7 @@ def winners() -> str:
     clusters = metrics("clusters")
     for system in series.names(clusters, "systems", 1):
         start = f"systems.{system}"
-        exact = ("cluster", "projection", "lagrange", "lcaba", "prox_bbo")
+        exact = ("cluster", "projection", "ltl", "lcaba", "prox_bbo")
         have = [
             {n: clusters[f"{start}.forward.{n}.{what}"] for n in exact}
             for what in ("operations", "native_bound.us", "bound.us")
@@ -295,7 +295,7 @@ MEASURED: dict[str, Callable[[], str]] = {
     ),
     "bbo": lambda: constrained_times(("prox_bbo", "lcaba"), SYSTEMS) + "\n\n" + growth(("prox_bbo", "lcaba"), LOOPS),
     "clusters": lambda: (
-        cluster_times("forward", ("cluster", "projection", "lagrange", "prox_bbo", "lcaba", "approximate"))
+        cluster_times("forward", ("cluster", "projection", "ltl", "prox_bbo", "lcaba", "approximate"))
         + "\n\n"
         + beside_the_tree()
     ),

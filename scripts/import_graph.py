@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The graph of imports between the packages of linkwork: ``python scripts/import_graph.py``.
 
-Prints cycles, edges that point up in the declared `ORDER`, and the sizes that show the shape of the source; writes the
-picture of docs/architecture.md. Exits with 1 where there is a cycle or an edge that points up.
+Prints cycles of packages and of modules, edges that point up in the declared `ORDER`, and the sizes that show the shape
+of the source; writes the picture of docs/architecture.md. Exits with 1 where there is a cycle, an edge that points up,
+or a file of more than `MOST_LINES` lines.
 
 Every reference from one module to another is an edge:
 
@@ -58,6 +59,9 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("__main__",),
 )
 """Levels of packages and top-level modules, from the bottom up: one imports itself and lower levels."""
+
+MOST_LINES = 450
+"""Lines of a file, at most: what is longer has a second subject."""
 
 Kind = Literal["import", "lazy", "name", "attribute", "types"]
 
@@ -151,10 +155,14 @@ class ImportGraph:
         """Packages that import each other, directly or not; run-time edges of all kinds count."""
         return cycles(self.packages, self.between_packages())
 
-    def module_cycles(self) -> list[tuple[str, ...]]:
-        """The same of modules. A module of a package and its ``__init__`` may know each other: they do not count."""
-        pairs = [(e.source, e.target) for e in self.edges if e.kind != "types"]
+    def module_cycles(self, *, types: bool = False) -> list[tuple[str, ...]]:
+        """The same of modules, with ``types`` of all edges. A module and the ``__init__`` around it do not count."""
+        pairs = [(e.source, e.target) for e in self.edges if types or e.kind != "types"]
         return cycles(tuple(self.modules), [(a, b) for a, b in pairs if not a.startswith(f"{b}.")])
+
+    def long_files(self, most: int) -> dict[str, int]:
+        """Modules with more lines than this, and how many they have."""
+        return {name: lines for name in self.modules if (lines := self.lines(name)) > most}
 
     def upward(self, order: Sequence[Sequence[str]] = ORDER, *, types: bool = False) -> list[Edge]:
         """Edges to a package that is not on a lower level."""
@@ -367,6 +375,8 @@ def report(graph: ImportGraph, order: Sequence[Sequence[str]] = ORDER) -> str:
             _listed("edges that point up", map(_words, graph.upward(order))),
             _listed("edges for types that point up", map(_words, graph.upward(order, types=True))),
             _listed("cycles of modules", [" <-> ".join(cycle) for cycle in graph.module_cycles()]),
+            _listed("with types, cycles of modules", [" <-> ".join(c) for c in graph.module_cycles(types=True)]),
+            _listed(f"files over {MOST_LINES} lines", [f"{n}: {k}" for n, k in graph.long_files(MOST_LINES).items()]),
             f"longest file: {place(graph.modules[module])}, {graph.lines(module)} lines",
             f"longest function: {longest.name} in {place(longest.path)}, {longest.lines} lines",
             f"longest parameter list: {widest.name} in {place(widest.path)}, {widest.parameters} parameters",
@@ -395,7 +405,8 @@ def main() -> int:
     print(report(graph))
     draw(graph, PICTURE, ORDER)
     print(f"picture: {PICTURE.relative_to(REPOSITORY)}")
-    return 1 if graph.package_cycles() or graph.upward() else 0
+    wrong = (graph.package_cycles(), graph.upward(), graph.module_cycles(), graph.long_files(MOST_LINES))
+    return 1 if any(wrong) else 0
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("src", "tests", "scripts", "examples")
+FOLDERS = ("src", "benchmarks", "tests", "scripts", "examples")
 
 TAG = "# SPDX-License-Identifier:"
 BEFORE = re.compile(r"#!|#.*?coding[:=]")

@@ -44,7 +44,6 @@ ForwardMethod = Literal[
     "cluster",
     "projection",
     "approximate",
-    "lagrange",
 ]
 """Methods of forward dynamics: `dynamics.methods.METHODS`."""
 
@@ -178,11 +177,18 @@ INNER = frozenset({"linkwork", "functools"})
 # Arrays and numbers ---------------------------------------------------------------------------------
 
 
+REPLACED = {"lagrange": "ltl"}
+"""Words that are no longer taken, and those that mean the same."""
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """The end of a message that says what the user may have meant."""
     from difflib import get_close_matches  # takes a moment, and is for mistakes alone
 
-    names = {known_name.casefold(): known_name for known_name in reversed(list(known))}
+    known = list(known)
+    if REPLACED.get(name) in known:
+        return f"; use '{REPLACED[name]}', which is the same method"
+    names = {known_name.casefold(): known_name for known_name in reversed(known)}
     given = str(name).casefold()
     close = [names[match] for match in get_close_matches(given, names, n=3)]
     close = close or [names[other] for other in names if given and given in other][:3]

@@ -64,7 +64,7 @@ def test_every_study_leaves_numbers(results: dict[str, dict[str, float]]) -> Non
     metrics = results["metrics"]
     for scenario in TINY:
         assert any(name.startswith(scenario.name) for name in metrics), scenario.name
-    for method in ("cluster", "projection", "lagrange", "lcaba", "prox_bbo", "tree"):
+    for method in ("cluster", "projection", "ltl", "lcaba", "prox_bbo", "tree"):
         for backend in ("native", "native_bound", "specialized", "bound", "batch"):
             assert metrics[f"systems.geared chain.forward.{method}.{backend}.us"] > 0
         assert metrics[f"systems.geared chain.forward.{method}.operations"] > 0
@@ -196,7 +196,7 @@ def test_sentences_say_who_needs_less(projection: float, words: str) -> None:
 
 def test_what_was_not_measured_is_not_judged() -> None:
     metrics = counts(cluster=100.0)
-    assert "not measured" in orders.verdict(metrics, "forward", "lagrange", "operations")
+    assert "not measured" in orders.verdict(metrics, "forward", "ltl", "operations")
     assert "not measured" in orders.growth_verdict(metrics, "forward_of_geared_chain", "cluster", linear=True)
 
 
@@ -221,7 +221,7 @@ def test_times_that_grow_slower_than_links_are_not_judged() -> None:
 
 
 def test_the_papers_percentages_are_those_of_its_tables() -> None:
-    assert papers.percent("forward", "lagrange", "JVRC-1") == 212.8
+    assert papers.percent("forward", "ltl", "JVRC-1") == 212.8
     assert papers.percent("inverse", "projected", "Tello") == 22.4
     assert papers.percent("forward", "lcaba", "Tello") is None
     assert papers.percent("forward", "projection", "a robot of ours") is None

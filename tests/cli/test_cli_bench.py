@@ -147,7 +147,7 @@ def test_missing_peers_are_named(monkeypatch: pytest.MonkeyPatch, tree: str) -> 
     monkeypatch.setattr(suites, "EXAMPLES", Path("nowhere"))
     result = run("bench", "--suite", "loops")
     assert result.exit_code == 1
-    assert "need mujoco, example-robot-data: pip install 'linkwork[bench]'" in result.stderr
+    assert "need mujoco, example-robot-data: pip install ./benchmarks" in result.stderr
 
 
 def test_a_model_is_timed_without_peers_that_are_not_installed(monkeypatch: pytest.MonkeyPatch, tree: str) -> None:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
-from linkwork.closure.assembly import Problem, assemble, descent_of
+from linkwork.closure.assembly import assemble
+from linkwork.closure.assembly_problem import Problem, descent_of
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.constrained.assembly import ASSEMBLY, row_errors, support_jacobian
 from linkwork.kernels.constrained.constraints import CLOSURE

@@ -12,7 +12,8 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.closure.assembly import AssemblySolution, assemble
+from linkwork.closure.assembly import assemble
+from linkwork.closure.assembly_problem import AssemblySolution
 from linkwork.errors import AssemblyError, ModelWarning
 from linkwork.mechanism import Mechanism
 from tests.support.robots import EXAMPLES, model_absent, model_files

@@ -14,7 +14,7 @@ from linkwork.compilers.trace.tracing import trace
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import any_below, kernel, sqrt, where
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 
 ROUNDS = 300
 

@@ -22,7 +22,7 @@ from linkwork.kernels.scalar import kernel, where
 from linkwork.kernels.tree.aba import ABA
 from linkwork.kernels.tree.rnea import GRAVITY, gravity_forces
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 from tests.support.kernel_backends import written
 
 ARM = lw.zoo.pendulum(3)

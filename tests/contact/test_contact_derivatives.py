@@ -213,7 +213,7 @@ def test_smoothed_derivatives_are_those_of_the_smoothed_step() -> None:
     def after(dv: Any) -> Any:
         state = [q, v + dv, tau]
         result = made.at(state, {}, step(*state)._result, smoothing).result
-        return result[made.step.step._layout.places["a"]] * DT + v + dv  # in the axes of the start
+        return result[made.step.step.layout.places["a"]] * DT + v + dv  # in the axes of the start
 
     wanted = np.array([(after(e) - after(-e)) / (2 * h) for e in h * np.eye(6)]).T
     solution = step(q, v, tau)

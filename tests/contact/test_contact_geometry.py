@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 import linkwork as lw
 from linkwork.contact.coal import GivenContacts
 from linkwork.errors import InputError, ModelError, UnknownName, UnsupportedFeature
-from linkwork.kernels.contact.shapes.frames import NO_CONTACT
+from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model.arrays import Floats
 from linkwork.model.contacts import ContactPair, ContactShape
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere

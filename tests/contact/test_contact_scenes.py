@@ -19,7 +19,7 @@ from linkwork.mechanism import Mechanism
 from linkwork.model.contacts import ContactShape
 from linkwork.model.shapes import Box, Cylinder, Ground, Sphere
 from linkwork.plans.contacts import contact_tree, planned_pair
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 from linkwork.viewer.solids import MeshFiles, corners
 from linkwork.zoo.contact_builder import reach
 from linkwork.zoo.places import placements

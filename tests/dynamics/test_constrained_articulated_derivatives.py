@@ -42,7 +42,7 @@ def held(links: int, kind: type[lw.Point] | type[lw.Weld] = lw.Weld) -> Mechanis
 def by_text(robot: Mechanism, text: Text, state: tuple[Floats, ...], backend: str = "plain", **options: Any) -> Any:
     """All results of one of the texts, but pivots; ``options`` are those of `ConstrainedDerivatives`."""
     evaluator = ConstrainedDerivatives(robot, **options)
-    inputs = evaluator._inputs(state)
+    inputs = evaluator.input_arrays(state)
     program = Program.of_robot(robot, text[0], text[1](robot, evaluator.frames, soft=evaluator.method == "pv_soft"))
     results = runner_for(program, Backend(backend)).evaluate(list(inputs), [None] * len(program.algorithm.outputs))
     return results[:-1]
@@ -118,7 +118,7 @@ def test_text_reads_no_memory_that_it_has_not_written(name: str) -> None:
     tree = plan(robot)
     work = algorithm.work_type(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.outputs.values()]
-    algorithm.text(tree, work, *ConstrainedDerivatives(robot)._inputs((s.q, s.v, s.tau)), *outputs)
+    algorithm.text(tree, work, *ConstrainedDerivatives(robot).input_arrays((s.q, s.v, s.tau)), *outputs)
     assert all(np.isfinite(y).all() for y in outputs)
 
 

@@ -305,7 +305,7 @@ def test_text_reads_no_memory_that_it_has_not_written(name: str) -> None:
     algorithm, tree = evaluator.program.algorithm, evaluator.program.tree
     work = algorithm.work_type(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.outputs.values()]
-    algorithm.text(tree, work, *evaluator._inputs((s.q, s.v, s.tau)), *outputs)
+    algorithm.text(tree, work, *evaluator.input_arrays((s.q, s.v, s.tau)), *outputs)
     assert all(np.isfinite(y).all() for y in outputs)
 
 
@@ -435,7 +435,7 @@ def test_nearly_dependent_rows_lose_digits_by_their_condition_not_its_square(see
         J = lw.constraint_jacobian(robot, q)
         v = v - np.linalg.pinv(J, rcond=INDEPENDENT) @ (J @ v)
     evaluator = ConstrainedDerivatives(robot).plain()
-    found, inputs = evaluator(q, v, tau), evaluator._inputs((q, v, tau))
+    found, inputs = evaluator(q, v, tau), evaluator.input_arrays((q, v, tau))
     exact = dict(zip(found._fields, long_doubles.run(evaluator.program, inputs), strict=True))
     rows = np.linalg.solve(np.linalg.cholesky(lw.mass_matrix(robot, q)), lw.constraint_jacobian(robot, q).T)
     values = np.linalg.svd(rows / np.linalg.norm(rows, axis=0), compute_uv=False)
@@ -459,7 +459,7 @@ def test_states_near_a_singular_one_have_errors_of_rounding_times_condition(off:
     v, tau = np.random.default_rng(0).normal(size=(2, 3))
     evaluator = ConstrainedDerivatives(robot).plain()
     found = evaluator(q, v, tau)
-    exact = long_doubles.run(evaluator.program, evaluator._inputs((q, v, tau)))
+    exact = long_doubles.run(evaluator.program, evaluator.input_arrays((q, v, tau)))
     condition = 2.0 / float(np.sqrt(found.pivot[0]))
     assert condition > 1.0 / off
     for x, y in zip(found[:-1], exact, strict=False):

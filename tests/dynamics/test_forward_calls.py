@@ -269,6 +269,11 @@ def test_an_unknown_method_is_refused_with_those_there_are() -> None:
         lw.ForwardDynamics(lw.zoo.four_bar(), "simplex")
 
 
+def test_a_method_that_was_another_name_says_which_to_use() -> None:
+    with pytest.raises(lw.InputError, match=r"no method 'lagrange'; use 'ltl', which is the same method"):
+        lw.ForwardDynamics(lw.zoo.four_bar(), "lagrange")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("what", ["plain", "compile"])
 def test_dense_algebra_has_no_kernel(what: str) -> None:
     with pytest.raises(lw.UnsupportedFeature, match=f"nothing to {what}"):

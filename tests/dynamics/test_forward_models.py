@@ -126,24 +126,24 @@ def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None
             with pytest.raises(lw.SingularConstraints):
                 fd(p.q, p.v, p.tau)
         return  # more of these in test_forward_redundant
-    if method in ("ltl", "lagrange", "pv") and p.redundant:
+    if method in ("ltl", "pv") and p.redundant:
         with pytest.raises(lw.SingularConstraints):
             fd(p.q, p.v, p.tau)
         return
     s = fd(p.q, p.v, p.tau)
-    expected, _ = p.soft(fd.regularization) if soft else p.hard
+    expected, _ = p.soft(fd.solver.regularization) if soft else p.hard
     error = distance(s.acceleration, expected)
     exact = method == "kkt" or METHODS[method].closed
     allowed = EARLY if method == "pv_early" else REDUNDANT if p.redundant and not exact else AGREEMENT
-    if METHODS[method].iterates and slow(p, fd.regularization):
+    if METHODS[method].iterates and slow(p, fd.solver.regularization):
         assert error <= allowed or not s.converged
         return
     if METHODS[method].hard and method != "pv_early":  # one factor, which nothing improves
         allowed += 10 * ROUNDING * p.condition
     if METHODS[method].iterates and method != "prox_ltl":  # rows are stiff springs on the inertias of bodies
-        allowed += 0.1 * ROUNDING * p.stiffness / fd.regularization
+        allowed += 0.1 * ROUNDING * p.stiffness / fd.solver.regularization
     if soft:  # one iteration of stiff rows knows no more digits than these leave of the inertias
-        allowed += 10 * ROUNDING * p.stiffness / fd.regularization
+        allowed += 10 * ROUNDING * p.stiffness / fd.solver.regularization
     assert error <= allowed, f"differs by {error:.1e}, may by {allowed:.1e}"
     assert p.unbalanced(s) <= allowed
     if not soft and not contradicted(p):
@@ -169,7 +169,7 @@ def test_default_settings_converge_to_seven_digits(name: str) -> None:
     fd = {method: lw.ForwardDynamics(robot, method) for method in ("lcaba", "prox_bbo")}
     for p in problems(name):
         for method, solve in fd.items():
-            if contradicted(p) or slow(p, solve.regularization):
+            if contradicted(p) or slow(p, solve.solver.regularization):
                 continue
             s = solve(p.q, p.v, p.tau)
             assert s.converged and s.iterations <= 10, (method, s)

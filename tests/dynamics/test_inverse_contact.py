@@ -637,7 +637,7 @@ def test_evaluators_are_pickled() -> None:
     robot, q = stance("table")
     made = pickle.loads(pickle.dumps(lw.InverseDynamics(robot, contacts=["foot0", "foot3"], max_gap=0.1)))
     s = made.solve(q, np.zeros(robot.nv), np.zeros(robot.nv))
-    assert list(s.contact_forces) == ["foot0", "foot3"] and made.max_gap == 0.1
+    assert list(s.contact_forces) == ["foot0", "foot3"] and made.bearing.max_gap == 0.1
 
 
 @pytest.mark.parametrize("factors", [(1e3, 1e3, 1.0), (1e-3, 1e3, 1e3), (1e3, 1e-3, 1e-3)])

@@ -16,7 +16,7 @@ from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.dynamics.jacobians import constrained as constrained_derivatives
 from linkwork.dynamics.jacobians.constrained import ConstrainedJacobians
 from linkwork.mechanism import Mechanism
-from linkwork.plans.kernel_frames import ROUND_OFF
+from linkwork.plans.thresholds import ROUND_OFF
 from linkwork.plans.tree import tree_of
 from tests.dynamics.test_constrained_derivatives import differences
 from tests.support.robots import model_file
@@ -130,7 +130,7 @@ def test_a_factor_that_disagrees_with_the_solution_is_not_believed(monkeypatch: 
     v, tau = robot.project_velocity(q, np.ones(robot.nv)), np.ones(robot.nv)
     right = lw.ForwardDynamics(robot).derivatives(q, v, tau)
     monkeypatch.setattr(constrained_derivatives, "DEPENDENT", 0.99)
-    monkeypatch.setattr(constrained_derivatives, "DOUBTLESS", 0.0)
+    monkeypatch.setattr(constrained_derivatives, "LEFT_OUT", 0.0)
     assert constrained_derivatives.ConstrainedDerivatives(robot)(q, v, tau).pivot[0] == 0.0
     found = lw.ForwardDynamics(robot).derivatives(q, v, tau)
     assert_close(found.da_dq, right.da_dq, 1e-11)

@@ -17,7 +17,7 @@ from linkwork.dynamics.iterations import OFF, REGULARIZATION, TOLERANCE
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.constrained import lcaba
-from linkwork.kernels.constrained.problem import DISABLED
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.scales import scales_of
 from tests.support.gauss import ROUNDING, Problem, closed_state, open_state
@@ -278,7 +278,7 @@ def fresh(fd: lw.ForwardDynamics, state: tuple[np.ndarray, ...]) -> tuple[Any, l
     algorithm, tree = fd.program.algorithm, fd.program.tree
     work = algorithm.work_type(*(np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()))
     outputs = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.outputs.values()]
-    return work, [*state, fd._no_wrenches, *fd._held_inputs()], outputs
+    return work, fd.input_arrays(state), outputs
 
 
 @pytest.mark.slow

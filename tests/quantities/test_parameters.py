@@ -106,7 +106,7 @@ def test_loops_with_other_values_are_those_of_a_rebuilt_robot(method: Any, names
         forward = lw.ForwardDynamics(robot, method, parameters=names).plain()
         rebuilt = lw.ForwardDynamics(robot.with_parameters(**values), method).plain()
         # off the loops, random rows contradict each other: they are weighed by the scales of the robot
-        wanted = rebuilt(q, v, tau, regularization=row_regularization(robot, forward.regularization, "float64"))
+        wanted = rebuilt(q, v, tau, regularization=row_regularization(robot, forward.solver.regularization, "float64"))
         assert_close(forward(q, v, tau, **values).acceleration, wanted.acceleration, 1e-6)
 
 

@@ -17,6 +17,7 @@ from linkwork.dynamics.methods import METHODS, methods_for
 from linkwork.errors import InputError, ProgramTooLarge
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.evaluator import Evaluator
+from linkwork.quantities.products import Product
 from tests.support import linkages
 from tests.support.complex_steps import complex_step
 from tests.support.states import Floats, assert_close, random_state
@@ -55,9 +56,15 @@ def closed_directions(robot: Mechanism, q: Floats, v: Floats) -> Floats:
     return d
 
 
+def held_of(evaluator: lw.ForwardDynamics | lw.ImpactDynamics) -> tuple[Floats, Floats, Floats]:
+    """Regularization, multipliers and settings that an evaluator holds."""
+    held = evaluator.execution.held
+    return held["regularization"], held["multipliers"], held["settings"]
+
+
 def stepped(fd: lw.ForwardDynamics, state: Any, d: Any, **given: Any) -> tuple[Floats, Floats]:
     """Rates of accelerations and forces by complex steps through the text of a method, iterations and all."""
-    R, zero, _, held = fd._held_inputs() if fd.robot.nc else (0.0, 0.0, 0.0, 0.0)
+    R, zero, held = held_of(fd) if fd.robot.nc else (0.0, 0.0, 0.0)
     names = ("q", "v", "tau", "wrenches", "regularization", "target", "multipliers", "settings")
     inputs = dict(zip(names, (*state, np.zeros((len(fd.frames), 6)), R, zero, zero, held), strict=True)) | given
     rates = complex_step(fd.program, inputs, dict(zip(names, d, strict=False)))
@@ -307,7 +314,7 @@ def test_targets_and_wrenches_have_derivatives() -> None:
     fd = lw.ForwardDynamics(robot, "lcaba", wrenches=["plate"]).plain()
     names = ("q", "v", "tau", "wrenches", "target")
     d = (*directions(robot), dW, dtarget)
-    R, _, zero, held = fd._held_inputs()
+    R, zero, held = held_of(fd)
     inputs = {"q": q, "v": v, "tau": tau, "wrenches": W, "target": target, "multipliers": zero}
     expected = complex_step(
         fd.program, inputs | {"regularization": R, "settings": held}, dict(zip(names, d, strict=True))
@@ -328,8 +335,7 @@ def test_an_impact_has_products() -> None:
     d = (rng.normal(size=robot.nv), rng.normal(size=robot.nv), np.full(robot.nc, 0.3))
     for method in ("prox_bbo", "lcaba"):
         impact = lw.ImpactDynamics(robot, method).plain()  # type: ignore[arg-type]
-        impact._prepare_inputs()
-        R, zero, held = impact._held
+        R, zero, held = held_of(impact)
         inputs = {"q": q, "v": v, "restitution": e, "regularization": R, "multipliers": zero, "settings": held}
         expected = complex_step(impact.program, inputs, {"q": d[0], "v": d[1], "restitution": d[2]})[0]
         rate, _ = impact.jvp(q, v, e, *d)
@@ -485,7 +491,7 @@ def test_products_by_jacobians_are_checked_as_others(monkeypatch: pytest.MonkeyP
     product = lw.ForwardDynamics(robot).vjp
     q, v, tau, y = np.random.default_rng(0).normal(size=(4, 2))
     expected = product(q, v, tau, y)
-    monkeypatch.setattr(product, "_excess", ProgramTooLarge("too large"))
+    monkeypatch.setitem(product.kept, "excess", ProgramTooLarge("too large"))
     for found, wanted in zip(product(q, v, tau, y), expected, strict=True):
         assert_close(found, wanted, 1e-12)
     assert product(*(x.astype(np.float32) for x in (q, v, tau, y)))[0].dtype == np.float32
@@ -550,10 +556,8 @@ def test_states_of_a_batch_that_are_not_exact_are_computed_again(monkeypatch: py
     many = np.array([[well, q, well], [well, well, q]])
     fd = lw.ForwardDynamics(robot, "prox_bbo").plain()
     redone: list[Any] = []
-    jacobians = type(fd.vjp)._products_by_jacobians
-    monkeypatch.setattr(
-        type(fd.vjp), "_products_by_jacobians", lambda self, *given: redone.append(given) or jacobians(self, *given)
-    )
+    jacobians = Product.by_jacobians
+    monkeypatch.setattr(Product, "by_jacobians", lambda self, *given: redone.append(given) or jacobians(self, *given))
     found = fd.vjp(many, v, tau, y, forces=np.broadcast_to(y_forces, (2, 1, robot.nc)))
     assert len(redone) == 1 and redone[0][0][0].shape == (2, robot.nq)
     for state, at in ((q, (0, 1)), (q, (1, 2)), (well, (1, 0))):
@@ -588,7 +592,7 @@ def test_one_state_takes_jacobians_and_no_program_is_made() -> None:
     given = {"target": target, "forces": y_forces}
     gradient = vjp(q, v, tau, y, **given)
     rates = jvp(q, v, tau, *d, target=target, dtarget=y_forces)
-    assert vjp._runner is None and jvp._runner is None
+    assert not vjp.execution.has_runner and not jvp.execution.has_runner
     for found, expected in zip(gradient, stages.vjp.by("tau", "q", "target")(q, v, tau, y, **given), strict=True):
         assert_close(found, expected, 1e-12)
     expected = stages.jvp.by("q", "v", "tau", "target")(q, v, tau, *d, target=target, dtarget=y_forces)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is distributed: the sdist has everything, builds, and its tests are found; README's links work on indexes."""
+"""What is distributed: the sdist has everything, its wheel needs nothing else, README's links work on indexes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
+import venv
 import zipfile
+from collections.abc import Iterable
+from importlib import metadata
+from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import linkwork
 from tests.support import REPOSITORY
@@ -27,6 +34,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 LEFT = {"build", "dist", "out", "__pycache__", "MUJOCO_LOG.TXT"}
 """Names of what is no part of the sources, beside hidden files and what the build backend leaves."""
+ARM = """<robot name="arm"><link name="base"/><link name="arm"><inertial><origin xyz="1 0 0"/><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
 
 
 def sources(folder: Path) -> set[str]:
@@ -66,18 +76,90 @@ def test_the_sdist_has_every_file_of_the_sources(unpacked: Path) -> None:
     assert sources(unpacked) - written == sources(ROOT) - written
 
 
-def test_a_wheel_builds_from_the_sdist_and_its_description_links_to_no_missing_file(unpacked: Path) -> None:
-    with zipfile.ZipFile(build("wheel", unpacked, unpacked.parent / "wheel")) as wheel:
+@pytest.fixture(scope="module")
+def wheel_file(unpacked: Path) -> Path:
+    """The wheel, built from the sdist."""
+    return build("wheel", unpacked, unpacked.parent / "wheel")
+
+
+def test_a_wheel_has_the_library_alone_and_its_description_links_to_no_missing_file(wheel_file: Path) -> None:
+    with zipfile.ZipFile(wheel_file) as wheel:
         names = set(wheel.namelist())
         (metadata,) = (name for name in names if name.endswith("/METADATA"))
         said = email.message_from_bytes(wheel.read(metadata))
     packaged = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
-    assert packaged | {"linkwork/py.typed", "linkwork_benchmarks/results/trees.json"} <= names
+    assert packaged | {"linkwork/py.typed"} == {name for name in names if ".dist-info/" not in name}
     assert said["Version"] == linkwork.__version__
     assert said["Description-Content-Type"] == "text/markdown"
     shown = said.get_payload()
     assert "# linkwork" in shown
     assert all(link.startswith(("https://", "#")) for link in LINK.findall(shown))
+
+
+def test_benchmarks_are_a_distribution_of_their_own(unpacked: Path) -> None:
+    with zipfile.ZipFile(build("wheel", unpacked / "benchmarks", unpacked.parent / "benchmarks")) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    files = [path for kind in ("*.py", "*.json") for path in (ROOT / "benchmarks").rglob(kind)]
+    assert names == {path.relative_to(ROOT / "benchmarks").as_posix() for path in files}
+
+
+# An empty environment ----------------------------------------------------------------------------------------------
+
+
+def needed(requirements: Iterable[str], seen: dict[str, Distribution]) -> dict[str, Distribution]:
+    """The distributions that are required, extras apart, and those that they require, by name."""
+    for requirement in map(Requirement, requirements):
+        key = canonicalize_name(requirement.name)
+        if key not in seen and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+            seen[key] = metadata.distribution(key)
+            needed(metadata.requires(key) or (), seen)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def installed(wheel_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the wheel and what it requires, and nothing else."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, symlinks=os.name != "nt", with_pip=False)
+    paths = {"base": str(folder), "platbase": str(folder)}
+    packages = Path(sysconfig.get_path("purelib", "venv", paths))
+    with zipfile.ZipFile(wheel_file) as wheel:
+        wheel.extractall(packages)
+        said = email.message_from_bytes(wheel.read(f"linkwork-{linkwork.__version__}.dist-info/METADATA"))
+    for one in needed(said.get_all("Requires-Dist", ()), {}).values():
+        for top in {file.parts[0] for file in one.files or () if file.parts[0] not in ("..", "__pycache__")}:
+            source = Path(str(one.locate_file(top)))
+            if source.exists() and not (packages / top).exists():
+                (packages / top).symlink_to(source, target_is_directory=source.is_dir())
+    return Path(sysconfig.get_path("scripts", "venv", paths)) / ("python.exe" if os.name == "nt" else "python")
+
+
+def alone(python: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """A command in that environment, away from the repository."""
+    hidden = ("PYTHONPATH", "PYTHONHOME")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    return subprocess.run(
+        [str(python), *command], cwd=python.parent, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege there")
+def test_the_wheel_alone_answers_the_first_example_of_readme(installed: Path) -> None:
+    example = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[0]
+    checks = "import importlib.util\nprint(linkage.mobility(q).dof, importlib.util.find_spec('linkwork_benchmarks'))\n"
+    done = alone(installed, "-c", f"{example}\n{checks}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "1 None"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege there")
+def test_without_benchmarks_the_command_line_says_what_to_install(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "arm.urdf").write_text(ARM)
+    for arguments in ((str(tmp_path / "arm.urdf"),), ("--suite", "trees")):
+        done = alone(installed, "-m", "linkwork", "bench", *arguments)
+        assert done.returncode == 1
+        said = " ".join(done.stderr.split())
+        assert "No module named 'linkwork_benchmarks'" in said and "pip install ./benchmarks" in said
 
 
 def test_tests_are_found_in_the_sdist(unpacked: Path) -> None:
@@ -89,7 +171,7 @@ def test_tests_are_found_in_the_sdist(unpacked: Path) -> None:
         text=True,
         env={
             **os.environ,
-            "PYTHONPATH": str(unpacked / "src"),
+            "PYTHONPATH": os.pathsep.join(str(unpacked / name) for name in ("src", "benchmarks")),
             "PYTHONDONTWRITEBYTECODE": "1",
             "LINKWORK_MODELS": str(MODELS),  # found beside the repository, not beside its copy
         },
@@ -108,10 +190,10 @@ def repository(monkeypatch: pytest.MonkeyPatch):
     return __import__("repository")
 
 
-def test_links_of_readme_lead_to_files_of_the_repository() -> None:
+def test_links_of_readme_lead_into_the_repository() -> None:
     relative = [link for link in LINK.findall(README) if not link.startswith(("https://", "#"))]
     assert len(relative) > 10
-    assert [link for link in relative if not (ROOT / link.partition("#")[0]).is_file()] == []
+    assert [link for link in relative if not (ROOT / link.partition("#")[0]).exists()] == []
 
 
 def test_on_indexes_links_and_pictures_of_readme_lead_into_the_repository(repository) -> None:
@@ -126,7 +208,7 @@ def test_on_indexes_links_and_pictures_of_readme_lead_into_the_repository(reposi
 def test_without_an_address_readme_names_files_without_links(repository) -> None:
     shown = repository.description(README, None)
     assert all(link.startswith(("https://", "#")) for link in LINK.findall(shown))
-    assert "docs/constraints.md" in shown and "viewer-cassie.png" not in shown
+    assert "docs/architecture.md" in shown and "viewer-cassie.png" not in shown
     assert re.findall(r"```python\n(.*?)```", shown, re.DOTALL) == re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 

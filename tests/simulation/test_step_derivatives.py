@@ -188,7 +188,7 @@ def test_euler_steps_with_loops_have_the_derivatives_of_their_single_iteration(
     planned = stepper._make_program()
     assert "lcaba1" in planned.algorithm.name
     program = stepper._parameter_inputs.program(replace(planned, algorithm=single(planned.algorithm)))
-    inputs = dict(zip(program.algorithm.inputs, stepper._function._inputs_with([q, v, tau], values), strict=True))
+    inputs = dict(zip(program.algorithm.inputs, stepper._function.input_arrays([q, v, tau], values), strict=True))
     rng = np.random.default_rng(3)
     y = rng.normal(size=(2, robot.nv))
     directions = {name: rng.normal(size=robot.nv) for name in ("q", "v", "tau")} | along

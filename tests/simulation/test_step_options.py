@@ -36,7 +36,7 @@ def test_an_old_name_is_an_error_that_says_the_new_one(name: str, old: str) -> N
 def test_the_time_constant_of_contacts_has_one_name() -> None:
     with pytest.raises(lw.UnknownOption, match="no option 'stabilization': it is 'time_constant' now"):
         lw.ContactStep(BOX, stabilization=0.01)  # type: ignore[call-arg]
-    assert lw.ContactStep(BOX, time_constant=None).time_constant is None
+    assert lw.ContactStep(BOX, time_constant=None).options.time_constant is None
 
 
 def test_the_time_of_a_step_comes_before_the_integrator() -> None:

@@ -8,8 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import Problem
-from linkwork.kernels.constrained.assembly import LITTLE_DECREASE, MAX_STALLED, MAX_STEP, REGULARIZATION, STEP_SIZES
+from linkwork.closure.assembly_problem import Problem
+from linkwork.kernels.constrained.assembly import MAX_STALLED, MAX_STEP, REGULARIZATION, STEP_SIZES
+from linkwork.kernels.thresholds import LITTLE_CLOSING
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.functions import constraint_jacobian
 from linkwork.quantities.scales import joint_units, typical_row_units
@@ -40,7 +41,7 @@ class BySingularValues(Problem):
             if best is None:
                 return q, gap, iteration + 1
             q, e = best
-            slow = slow + 1 if float(np.linalg.norm(e)) > (1 - LITTLE_DECREASE) * size else 0
+            slow = slow + 1 if float(np.linalg.norm(e)) > (1 - LITTLE_CLOSING) * size else 0
             size = float(np.linalg.norm(e))
             if slow > MAX_STALLED:
                 break

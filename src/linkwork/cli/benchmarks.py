@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from linkwork_benchmarks.models import Times
 
 RESULT_FORMATS = (".json", ".csv", ".tex")
-_MISSING = "{}; the benchmarks and the libraries compared need: pip install 'linkwork[bench]'"
+_MISSING = (
+    "{}; benchmarks, and the libraries compared with, are a distribution of their own in the repository of linkwork: "
+    "clone it, and pip install ./benchmarks there"
+)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.clusters import closed_poses, clusters, dof_names
-from linkwork.closure.mobility import loop_gap, loop_rounding, without_units
+from linkwork.closure.loop_rounding import loop_gap, loop_rounding
+from linkwork.closure.mobility import without_units
 from linkwork.closure.tolerances import CLUSTER_RANK, OPEN, ROUNDED
 from linkwork.errors import InputError, SingularConstraints
 from linkwork.inputs import finite_floats, plural, shown

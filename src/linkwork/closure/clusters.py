@@ -14,7 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from linkwork.closure.mobility import loop_rounding, nearby, without_units
+from linkwork.closure.loop_rounding import loop_rounding, nearby
+from linkwork.closure.mobility import without_units
 from linkwork.closure.tolerances import CLUSTER_RANK, OPEN
 from linkwork.conversions import converted
 from linkwork.model.arrays import Floats

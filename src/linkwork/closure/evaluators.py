@@ -8,21 +8,18 @@ loops and rows are clearly independent or clearly not; elsewhere further attempt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import (
-    GAP,
-    Search,
-    descent_of,
-    problem_of,
-    which_enabled,
-    which_holonomic,
-)
-from linkwork.closure.mobility import loop_rounding, project_by_singular_values
+from linkwork.closure.assembly import problem_of
+from linkwork.closure.assembly_problem import GAP, Search, descent_of, which_enabled, which_holonomic
+from linkwork.closure.loop_rounding import loop_rounding
+from linkwork.closure.mobility import project_by_singular_values
 from linkwork.closure.tolerances import OPEN, RANK, ROUNDED, SINGLE_CLOSED, SINGLE_RANK, WEAK
-from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.program import Program
 from linkwork.errors import NotFinite, UnsupportedFeature
 from linkwork.kernels.constrained.velocity_projection import VELOCITY_PROJECTION
 from linkwork.model.arrays import Floats
@@ -31,74 +28,60 @@ from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.products import differentiable
 from linkwork.quantities.scales import scales_of, typical_row_units
 
 
-class ClosureEvaluator(ArrayEvaluator):
-    """An evaluator of states of closed loops: inputs that it holds, and a verdict beside its result.
+class Verdict(NamedTuple):
+    """What decides on the results of an evaluator of closed loops, whose last output is a verdict."""
 
-    Where the verdict, the last output, is that the kernel does not suffice, the result is computed in another way.
-    """
-
-    _held: tuple[Array, ...] = ()
-    """Inputs that calls do not give."""
-
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        self._held = ()
-
-    @property
-    def held(self) -> tuple[Array, ...]:
-        """Inputs of the program that calls do not give: its last ones."""
-        if not self._held:
-            self._prepare_inputs()
-        return self._held
-
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        return super()._inputs([*given, *self.held])
-
-    def _suffices(self, verdict: Array) -> bool:
-        """Whether results of the kernel are those of all states."""
-        raise NotImplementedError
-
-    def _other_result(self, *given: npt.ArrayLike) -> Floats:
-        """The result of all states where the kernel does not suffice."""
-        raise NotImplementedError
-
-    def _evaluated(self, given: Sequence[npt.ArrayLike], out: Array | None) -> Array:
-        if out is None and self._held:  # the fast path for one state
-            made = self._new_results(*given, *self._held)
-            if made is not None and self._suffices(made[1]):
-                one: Array = made[0]
-                return one
-        typed = self._for_type_of([*given, *(() if out is None else [out])])
-        try:
-            result, verdict = typed.runner.evaluate(typed._inputs(given), [out, None])
-            if not typed._sees_results or typed._suffices(verdict):
-                return result
-        except NotFinite:  # the other way may know why
-            pass
-        other: Array = typed._other_result(*given).astype(typed._dtype, copy=False)
-        if out is None:
-            return other
-        out[...] = other
-        return out
-
-    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
-        count = len(self.runner.inputs) - len(self.held)
-
-        def verify(arrays: Sequence[Array]) -> bool:
-            if self._suffices(arrays[-1]):
-                return False
-            arrays[-2][...] = self._other_result(*arrays[:count])
-            return True
-
-        return verify
+    suffices: Callable[[Array], bool]
+    """Whether results of the kernel are those of all states, by the verdict."""
+    other_result: Callable[..., Floats]
+    """The result of all states where the kernel does not suffice."""
 
 
-class Assembly(ClosureEvaluator):
+def _evaluated(evaluator: BaseEvaluator, verdict: Verdict, state: Sequence[npt.ArrayLike], out: Array | None) -> Array:
+    """The result for anything array-like: by the kernel where it suffices."""
+    if out is None:  # the fast path for one state
+        results = evaluator.execution.results(*state)
+        if results is not None and verdict.suffices(results[1]):
+            one: Array = results[0]
+            return one
+    typed = evaluator.for_type_of([*state, out])
+    if typed is not evaluator:
+        single: Array = typed(*state, out=out)
+        return single
+    try:
+        result, last = evaluator.runner.evaluate(evaluator.input_arrays(state), [out, None])
+        if not evaluator.sees_results or verdict.suffices(last):
+            return result
+    except NotFinite:  # the other way may know why
+        pass
+    other: Array = verdict.other_result(*state).astype(evaluator.dtype, copy=False)
+    if out is None:
+        return other
+    out[...] = other
+    return out
+
+
+def _verified(evaluator: BaseEvaluator, verdict: Verdict) -> Callable[[Sequence[Array]], bool]:
+    """The same for bound calls."""
+    count = len(evaluator.given_names)
+
+    def verify(arrays: Sequence[Array]) -> bool:
+        if verdict.suffices(arrays[-1]):
+            return False
+        arrays[-2][...] = verdict.other_result(*arrays[:count])
+        return True
+
+    return verify
+
+
+@differentiable
+class Assembly(BaseEvaluator):
     """Configurations near given ones at which all loops are closed: ``assembly(q)``, as `Mechanism.assemble` gives.
 
     `bind` makes a call for a control loop, `compile` machine code for this robot. With ``attempts=1`` the time of a
@@ -133,13 +116,38 @@ class Assembly(ClosureEvaluator):
         arguments = {"robot": robot, "fixed": self._problem.fixed, "limits": limits, **self._search._asdict()}
         super().__init__(robot, "assembly", lambda: descent_of(robot).program, arguments, (), threads)
 
-    def _prepare_inputs(self) -> None:
+    def _settings(self, dtype: np.dtype[Any]) -> Floats:
+        """When descents end, as they read it."""
         settings = self._problem.settings(self._search)
-        if self._dtype != np.float64:
+        if dtype != np.float64:
             settings[0] = max(settings[0], SINGLE_CLOSED)
-        self._settings, bound = settings, float(np.finfo(self._dtype).max)
-        held = (*self._problem.arrays, settings)
-        self._held = tuple(np.clip(x, -bound, bound).astype(self._dtype) for x in held)
+        return settings
+
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls leave out: rows, joints and limits, and when descents end.
+
+        Args:
+            dtype: Type of the numbers.
+        """
+        bound = float(np.finfo(dtype).max)
+        held = zip(list(self.program.algorithm.inputs)[1:], (*self._problem.arrays, self._settings(dtype)), strict=True)
+        return {name: np.clip(x, -bound, bound).astype(dtype) for name, x in held}
+
+    @property
+    def _verdict(self) -> Verdict:
+        return self.keep("verdict", self._judged)
+
+    def _judged(self) -> Verdict:
+        settings = self._settings(self.dtype)
+
+        def suffices(verdict: Array) -> bool:
+            gap = verdict[GAP] if verdict.ndim == 1 else verdict[..., GAP].max(initial=0.0)
+            return bool(gap <= self._problem.enough(self._search, settings))
+
+        return Verdict(suffices, lambda q: self._problem.solve(q, self._search).q)
+
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
+        return _verified(self, self._verdict)
 
     def __call__(self, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
         """Configurations with closed loops, ``(..., nq)``.
@@ -148,14 +156,7 @@ class Assembly(ClosureEvaluator):
             q: Where to start, ``(..., nq)``; leading axes are batch axes. What is closed already is returned as it is.
             out: Array to write them to; by default a new one.
         """
-        return self._evaluated((q,), out)
-
-    def _suffices(self, verdict: Array) -> bool:
-        gap = verdict[GAP] if verdict.ndim == 1 else verdict[..., GAP].max(initial=0.0)
-        return bool(gap <= self._problem.enough(self._search, self._settings))
-
-    def _other_result(self, *given: npt.ArrayLike) -> Floats:
-        return self._problem.solve(given[0], self._search).q
+        return _evaluated(self, self._verdict, (q,), out)
 
     @property
     def differentiated(self) -> Differentiated:
@@ -166,7 +167,8 @@ class Assembly(ClosureEvaluator):
         )
 
 
-class VelocityProjection(ClosureEvaluator):
+@differentiable
+class VelocityProjection(BaseEvaluator):
     """Velocities closest to given ones that satisfy the constraints: ``projection(q, v)``.
 
     What `Mechanism.project_velocity` gives; `bind` makes a call for a control loop, `compile` machine code for this
@@ -188,14 +190,20 @@ class VelocityProjection(ClosureEvaluator):
         """What a projection is differentiated by: where rows depend on others, along closed loops."""
         return Differentiated(("q", "v"), (), {"v": ("allowed", slice(None))})
 
-    def _prepare_inputs(self) -> None:
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls leave out: scales and units of rows, and what counts as zero.
+
+        Args:
+            dtype: Type of the numbers.
+        """
         robot = self.robot
         on = which_enabled(robot)
         scale = np.where(on, 1 / np.sqrt(scales_of(robot).rows), 0.0)
         units = np.where(on & which_holonomic(robot), 1 / typical_row_units(robot), 0.0)
-        rank = RANK if self._dtype == np.float64 else SINGLE_RANK
+        rank = RANK if dtype == np.float64 else SINGLE_RANK
         settings = np.array([rank, OPEN * loop_rounding(robot), OPEN, ROUNDED, max(WEAK, rank)])
-        self._held = tuple(x.astype(self._dtype) for x in (scale, units, settings))
+        held = zip(list(self.program.algorithm.inputs)[2:], (scale, units, settings), strict=True)
+        return {name: x.astype(dtype) for name, x in held}
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
         """Velocities that satisfy the constraints, ``(..., nv)``. Leading axes are batch axes and broadcast.
@@ -205,13 +213,19 @@ class VelocityProjection(ClosureEvaluator):
             v: Joint velocities, ``(..., nv)``.
             out: Array to write the result to; by default a new one.
         """
-        return self._evaluated((q, v), out)
+        return _evaluated(self, self._verdict, (q, v), out)
 
-    def _suffices(self, verdict: Array) -> bool:
-        return not (verdict[0] if verdict.ndim == 1 else verdict.any())
+    @property
+    def _verdict(self) -> Verdict:
+        return Verdict(_independent, partial(project_by_singular_values, self.robot))
 
-    def _other_result(self, *given: npt.ArrayLike) -> Floats:
-        return project_by_singular_values(self.robot, *given)
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
+        return _verified(self, self._verdict)
+
+
+def _independent(verdict: Array) -> bool:
+    """Whether rows are clearly independent or clearly not, of all states."""
+    return not (verdict[0] if verdict.ndim == 1 else verdict.any())
 
 
 def project_velocity(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats:

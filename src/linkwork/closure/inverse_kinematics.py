@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import FAR, NAMED, plain_numbers, which_enabled, which_holonomic
-from linkwork.closure.mobility import loop_rounding
+from linkwork.closure.assembly_problem import FAR, NAMED, plain_numbers, which_enabled, which_holonomic
+from linkwork.closure.loop_rounding import loop_rounding
 from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask, Task
 from linkwork.closure.tolerances import CLOSED_BY_PROJECTION, OPEN, ROUNDED
 from linkwork.errors import InputError
@@ -24,17 +24,16 @@ from linkwork.kernels.constrained.inverse_kinematics import INVERSE_KINEMATICS
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.inverse_kinematics import ORIENTATION, task_tree
 from linkwork.plans.tree import Tree
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 
 Integers = npt.NDArray[np.int64]
 
 SCATTER = 0.25
 """The first start after the given one is this part of the way to a random configuration, the next one twice, ..."""
-OPEN_LOOPS = 1e30
-"""Where loops are open, this and more is the measure of a configuration."""
 STILL = 1e-7
 """Steps below this, in rad and lengths of the robot, change a posture no more."""
 WEIGHTLESS = 0.1
@@ -286,9 +285,9 @@ class _Problem:
         return result
 
     def quality(self, errors: Floats) -> Floats:
-        """At most one where all is well; else how far off targets are, and far more where loops are open."""
+        """At most one where all is well; else how far off targets are, and `UNBOUNDED` or more where loops are open."""
         loops, tasks = self._worst(errors, ~self.soft), self._worst(errors, self.soft)
-        result: Floats = np.where(loops > 1.0, OPEN_LOOPS * loops, 0.0) + tasks
+        result: Floats = np.where(loops > 1.0, UNBOUNDED * loops, 0.0) + tasks
         return result
 
     def scattered(self, start: Floats, rng: np.random.Generator, part: float) -> Floats:
@@ -348,7 +347,7 @@ class _Problem:
             state = ", ".join(str(x) for x in np.unravel_index(k, lead))
             where = f"{len(failed)} of {len(q)} states did not converge; in state ({state}) "
         after = f"after {tries} attempt{'s' if tries > 1 else ''}"
-        if quality[k] >= OPEN_LOOPS:
+        if quality[k] >= UNBOUNDED:
             what = f"loops of '{self.robot.name}' stay open by {gap[k]:.3g} {after}"
         else:
             what = (

@@ -25,12 +25,11 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.products import differentiable
 
 ALGORITHMS: Mapping[str, Algorithm] = {"explicit": kernels.EXPLICIT_FORM, "closing_step": kernels.CLOSING_STEP}
-
-_empty = np.empty
 
 
 class Minimal:
@@ -147,42 +146,55 @@ class Minimal:
         return f"Minimal({self.robot.name!r}, {self.ny} of {self.robot.nv}: {', '.join(self.names)})"
 
 
-class ClusterEvaluator(ArrayEvaluator):
-    """An evaluator whose last output begins with the least pivot: how well independent joints determine the others."""
+def evaluated(
+    evaluator: BaseEvaluator, inputs: Sequence[npt.ArrayLike], out: Array | None, verify: Callable[[Array], None]
+) -> list[Any]:
+    """All outputs but the last, which says how well independent joints determine the others.
 
-    def _evaluate(self, inputs: Sequence[npt.ArrayLike], out: Array | None = None) -> list[Any]:
-        """All outputs but the last; `SingularConstraints` where the independent joints do not determine the others."""
-        if out is None:
-            outputs = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            if not self._entry(*inputs, *outputs):
-                self._verify(outputs[-1])
-                return outputs[:-1]
-        try:
-            *results, last = self.runner.evaluate(inputs, [out, *[None] * (len(self.runner.outputs) - 1)])
-        except NotFinite:
-            raise undetermined(self.robot, self._state_not_finite(inputs)) from None
-        self._verify(last)
-        return results
-
-    def _verify(self, last: Array) -> None:
-        """Raise an error where the last output says that the others mean nothing."""
-        if not self._sees_results:
-            return
-        if last.ndim > 1 or not last[0] > LEAST_PIVOT:
-            check_pivots(self.robot, last[..., 0])
-
-    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
-        return lambda arrays: self._verify(arrays[-1])
-
-    @property
-    def differentiated(self) -> Differentiated:
-        """What this evaluator is differentiated by, and what of it: all outputs but the least pivot."""
-        found = super().differentiated
-        *names, _ = found.results
-        return replace(found, results={name: found.results[name] for name in names})
+    Args:
+        evaluator: Whose program is run; its last output begins with the least pivot.
+        inputs: All inputs of the program, or all but held ones at the end.
+        out: Array to write the first output to; by default a new one.
+        verify: Raises an error where the last output says that the others mean nothing.
+    """
+    if out is None:
+        results = evaluator.execution.results(*inputs)
+        if results is not None:
+            verify(results[-1])
+            return list(results[:-1])
+    runner = evaluator.runner
+    arrays = evaluator.execution.completed(inputs)
+    try:
+        *others, last = runner.evaluate(arrays, [out, *[None] * (len(runner.outputs) - 1)])
+    except NotFinite:
+        raise undetermined(evaluator.robot, evaluator.state_not_finite(arrays)) from None
+    verify(last)
+    return others
 
 
-class _Clustered(ClusterEvaluator):
+def verify_pivots(evaluator: BaseEvaluator, last: Array) -> None:
+    """Raise an error where the last output says that independent joints do not determine the others.
+
+    Args:
+        evaluator: Whose program was run.
+        last: Its last output, which begins with the least pivot.
+    """
+    if evaluator.sees_results and (last.ndim > 1 or not last[0] > LEAST_PIVOT):
+        check_pivots(evaluator.robot, last[..., 0])
+
+
+def without_pivots(known: Differentiated) -> Differentiated:
+    """What an evaluator is differentiated by, and what of it: all outputs but the last, the least pivot.
+
+    Args:
+        known: The same with all outputs.
+    """
+    *names, _ = known.results
+    return replace(known, results={name: known.results[name] for name in names})
+
+
+@differentiable
+class _Clustered(BaseEvaluator):
     """A quantity of the explicit form of a robot's constraints: all outputs but the least pivot."""
 
     def __init__(self, robot: Model, quantity: str) -> None:
@@ -191,8 +203,13 @@ class _Clustered(ClusterEvaluator):
 
         super().__init__(robot, quantity, program, {"robot": robot, "quantity": quantity})
 
+    @property
+    def differentiated(self) -> Differentiated:
+        """All outputs but the least pivot."""
+        return without_pivots(super().differentiated)
+
     def __call__(self, *inputs: npt.ArrayLike) -> list[Any]:
-        return self._evaluate(inputs)
+        return evaluated(self, inputs, None, lambda last: verify_pivots(self, last))
 
 
 def check_pivots(robot: Model, least: Array) -> None:

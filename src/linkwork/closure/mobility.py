@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import assemble, closed_to, largest_unit, which_enabled, which_holonomic
+from linkwork.closure.assembly_problem import which_enabled, which_holonomic
+from linkwork.closure.loop_rounding import loop_gap, loop_rounding, nearby, nearest_closed
 from linkwork.closure.tolerances import CLOSED_FOR_MOBILITY, DOUBTFUL, OPEN, RANK, ROUNDED, WEAK
-from linkwork.errors import AssemblyError, InputError
+from linkwork.errors import InputError
 from linkwork.inputs import float_array
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
@@ -26,10 +27,8 @@ from linkwork.model.notebook import table
 from linkwork.quantities.functions import constraint_error, constraint_jacobian, mass_matrix
 from linkwork.quantities.scales import joint_units, quantity, row_units, scales_of, singular_mass_matrix
 
-NEAR = 0.05
-"""How far from a closed configuration others are tried, in rad and lengths of the robot."""
 TRIES = 3
-"""How many."""
+"""Configurations at which a mass matrix is tried."""
 NOTHING = 1e-12
 """Kinetic energy below this part of what the robot gains as it falls by its length is that of a robot at rest."""
 NEARLY_DEPENDENT = 1e-3
@@ -79,14 +78,6 @@ def _massless_at(robot: Model) -> Floats | None:
     return M
 
 
-def loop_gap(robot: Model, q: Floats, J: Floats | None = None) -> Floats:
-    """What loops are open by, ``(...)``, as a part of the robot's length and of one."""
-    rows = which_enabled(robot) & which_holonomic(robot)
-    e = constraint_error(robot, q) / row_units(robot, constraint_jacobian(robot, q) if J is None else J)
-    result: Floats = np.abs(e[..., rows]).max(axis=-1, initial=0.0)
-    return result
-
-
 def state_doubt(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -> str | None:
     """What is wrong with one state of a robot whose rows are ``on``: loops that are wide open, or opened by ``v``."""
     J = quantity(robot, "constraint_jacobian")(q)
@@ -111,20 +102,6 @@ def state_doubt(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -
             "close it. Use v = robot.project_velocity(q, v), or give the constraint a time constant"
         )
     return None
-
-
-def loop_rounding(robot: Model) -> float:
-    """By how much loops stay open, for each unit of motion, as the robot moves: zero unless numbers are rounded.
-
-    From a configuration in which loops are closed it moves a little, closes them as well as it can, and measures.
-    """
-    gaps = [gap for _, gap in nearby(robot)]
-    return max((gap for gap in gaps if gap <= ROUNDED), default=0.0) / NEAR
-
-
-def loops_close(robot: Model) -> bool:
-    """Whether loops close at some configuration a little off one at which they do; not where numbers are rounded."""
-    return any(gap <= RANK for _, gap in nearby(robot)[1:])
 
 
 def rank_cut(robot: Model, q: Floats, singular_values: npt.NDArray[Any], J: Floats | None = None) -> Floats:
@@ -159,33 +136,13 @@ def _nearly_closed_pose(robot: Model) -> Floats:
     """The pose with a name, or the neutral one, near which one attempt to close loops comes farthest."""
     found = [(float(loop_gap(robot, q)), q) for q in (*robot.poses.values(), robot.neutral())]
     if min(gap for gap, _ in found) >= RANK:
-        found = [(gap, q) for q, gap in (_nearest(robot, q) for _, q in found)]
+        found = [(gap, q) for q, gap in (nearest_closed(robot, q) for _, q in found)]
     return min(found, key=lambda pair: pair[0])[1]
 
 
 def without_units(robot: Model, J: Floats) -> Floats:
     """Rows ``J: (..., nc, nv)`` as parts of the robot's length and of one."""
     result: Floats = J * joint_units(robot) / row_units(robot, J)[..., None]
-    return result
-
-
-def nearby(robot: Model) -> list[tuple[Floats, float]]:
-    """A configuration in which loops are closed, others a little off it, and what loops are open by there."""
-    return _nearby(robot, tuple(which_enabled(robot).tolist()))
-
-
-@computed_once
-def _nearby(robot: Model, enabled: tuple[bool, ...]) -> list[tuple[Floats, float]]:
-    rng = np.random.default_rng(0)
-    at = _closed_pose(robot)
-    if at is None:
-        return []
-    result = [(at, float(loop_gap(robot, at)))]
-    for _ in range(TRIES):
-        off = robot.integrate(at, NEAR * joint_units(robot) * rng.normal(size=robot.nv))
-        q, gap = _nearest(robot, off)
-        if gap <= ROUNDED:
-            result.append((q, gap))
     return result
 
 
@@ -197,45 +154,11 @@ def usual_rank(robot: Model) -> int:
 @computed_once
 def _usual_rank(robot: Model, enabled: tuple[bool, ...]) -> int:
     ranks = [0]
-    for q, _ in _nearby(robot, enabled):
+    for q, _ in nearby(robot):
         J = constraint_jacobian(robot, q)
         s = np.linalg.svd(without_units(robot, J)[list(enabled)], compute_uv=False)
         ranks.append(int((s > rank_cut(robot, q, s, J) * max(1.0, s.max(initial=0.0))).sum()))
     return max(ranks)
-
-
-def _nearest(robot: Model, q: Floats) -> tuple[Floats, float]:
-    """Where one attempt to close loops ends, and what they are open by."""
-    try:
-        result = assemble(robot, q, attempts=1, limits=False, tolerance=closed_to(robot)).q
-        return result, 0.0
-    except AssemblyError as error:
-        result = np.asarray(error.q)
-        return result, float(loop_gap(robot, result))
-
-
-def _closed_pose(robot: Model) -> Floats | None:
-    """A pose in which loops are closed: one that has a name, at best within limits, or one near such a pose.
-
-    Where joints are beyond their limits, as those of Cassie's feet are in its first pose, mechanisms are not used and
-    may be at a dead center.
-    """
-    named = list(robot.poses.values())
-    usual = [q for q in named if ((robot.lower <= q) & (q <= robot.upper)).all()]
-    for poses in (usual, named):
-        for q in poses:
-            if loop_gap(robot, q) < RANK:
-                return q
-        for q in poses:
-            try:
-                return assemble(robot, q, attempts=1).q
-            except AssemblyError:  # the next may be nearer
-                continue
-    try:  # nearly closed first: how nearly loops close at all is what is asked
-        near = assemble(robot, robot.neutral(), limits=False, tolerance=ROUNDED * largest_unit(robot)).q
-    except AssemblyError:
-        return None
-    return _nearest(robot, near)[0]
 
 
 # Velocities ----------------------------------------------------------------------------------------
@@ -402,7 +325,7 @@ def _singular(robot: Model, q: Floats, freedom: Floats, tolerance: float, distan
     for _ in range(4):
         step = freedom @ rng.normal(size=freedom.shape[1])
         off = robot.integrate(q, distance * joint_units(robot) * step / max(float(np.linalg.norm(step)), 1e-12))
-        near, gap = _nearest(robot, off)
+        near, gap = nearest_closed(robot, off)
         if gap > ROUNDED:  # loops cannot be closed in this direction
             continue
         _, _, other = _spaces(without_units(robot, constraint_jacobian(robot, near))[on], tolerance)

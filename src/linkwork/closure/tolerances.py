@@ -6,9 +6,8 @@ Errors are without units: parts of the robot's length, or of one radian (`scales
 
 from __future__ import annotations
 
-from linkwork.kernels.clusters import explicit as kernels
-from linkwork.kernels.constrained import problem as constrained
 from linkwork.kernels.constrained import rank_revealing
+from linkwork.kernels.thresholds import CLUSTER_PIVOT, NEARLY_CLOSED
 
 CLOSED = 1e-13
 """Errors below this are closed loops after assembly; rounding of most robots is smaller."""
@@ -24,7 +23,7 @@ CLOSED_FOR_MOBILITY = 1e-6
 """Errors in m or rad below this are closed loops to `mobility`, unless another threshold is given."""
 CLOSED_AT_START = 1e-6
 """Loops of a simulation may be open by this at the start, and open as fast, relative to the velocity of its joints."""
-ROUNDED = constrained.NEARLY_CLOSED
+ROUNDED = NEARLY_CLOSED
 """Loops that are open by less are open because numbers in a file are rounded."""
 DOUBTFUL = 0.01
 """Loops that are open by more are open by mistake; so are velocities that open them by more, as a part of what the
@@ -40,5 +39,5 @@ WEAK = 1e-4
 """Singular values below this need a closer look: a singular configuration is near, or numbers are rounded."""
 OPEN = rank_revealing.OPEN
 """Motions that rows hinder by less than so many times what loops are open by, they do not hinder."""
-LEAST_PIVOT = kernels.LEAST_PIVOT
+LEAST_PIVOT = CLUSTER_PIVOT
 """Pivots below this part of a row are zeros: other rows, or other joints, say the same."""

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from traceback import walk_tb
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +24,11 @@ from linkwork.compilers import native
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.fingerprint import foreign_kernels
 from linkwork.compilers.language.guards import SITE, UNWRITTEN
-from linkwork.compilers.program import Program
 from linkwork.errors import InputError, KernelError
 from linkwork.kernels.algorithm import Algorithm, resolve
+
+if TYPE_CHECKING:
+    from linkwork.compilers.program import Program
 
 ONE = Type("float64", 1)
 _KERNEL = ctypes.CFUNCTYPE(

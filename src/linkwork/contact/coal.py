@@ -25,15 +25,15 @@ import numpy.typing as npt
 from linkwork.contact.convex import Convex, convex_of, hull_of
 from linkwork.contact.surfaces import Surface
 from linkwork.errors import InputError, ModelError, UnsupportedFeature
-from linkwork.kernels.contact.shapes.frames import NO_CONTACT
 from linkwork.kernels.contact.shapes.geometry import SHAPE_POSES
+from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
 from linkwork.model.model import Model
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Sphere
 from linkwork.plans.contacts import GIVEN, contact_tree, planned_pair, shape_kind
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
 
 MeshKind = Literal["auto", "hull", "triangles"]
 """What a mesh is in contacts."""

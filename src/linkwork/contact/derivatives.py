@@ -32,11 +32,11 @@ from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
 from linkwork.kernels.derivatives.contact_step_equations import EQUATIONS, SMOOTHED_CONTACTS
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import one_more_axis, unit_directions
 from linkwork.quantities.parameters import ParameterInputs
-from linkwork.quantities.products import JacobianVectorProduct, VectorJacobianProduct
+from linkwork.quantities.products import Kind, Product
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model
@@ -102,7 +102,7 @@ class ContactFunction(Protocol):
         """Of what a call returned, the state after the step, and the result."""
 
 
-class ContactEquations(ArrayEvaluator):
+class ContactEquations(BaseEvaluator):
     """The equations of a step as a function of arrays: what sweeps are made of.
 
     Args:
@@ -120,9 +120,8 @@ class ContactEquations(ArrayEvaluator):
             {"step": step, "which": which, "cells": cells},
             step.frames,
             parameters=step.parameter_inputs,
+            backend=Backend("plain") if step.backend == "plain" else None,
         )
-        if step.backend == "plain":
-            self._set_backend(Backend("plain"))
 
     @property
     def differentiated(self) -> Differentiated:
@@ -132,7 +131,7 @@ class ContactEquations(ArrayEvaluator):
         results = {name: (name, slice(None)) for name in of}
         return Differentiated(GIVEN, optional, results, ("q",), ("q1",))
 
-    def product_trace(self, kind: str, by: Sequence[str], limit: int) -> Trace:
+    def product_trace(self, kind: Kind, by: Sequence[str], limit: int) -> Trace:
         """The straight-line program of a product; an error says what makes it shorter.
 
         Args:
@@ -152,15 +151,24 @@ class ContactEquations(ArrayEvaluator):
                 f"pairs, would be a program of more than {limit} operations: {advice}"
             ) from None
 
-    def _prepare_inputs(self) -> None:
-        """The step has them."""
+    def input_arrays(
+        self,
+        given: Sequence[Any],
+        named: Mapping[str, Any] = NOTHING,
+        parameters: Mapping[str, Any] = NOTHING,
+        *,
+        once: bool = False,
+    ) -> list[Any]:
+        """All inputs of the program; the step holds the others.
 
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        return self._inputs_with(given, {})
-
-    def _inputs_with(self, state: Sequence[Any], optional: dict[str, Any]) -> list[Any]:
-        inputs: list[Any] = self.step.equation_inputs(state, optional, self._dtype)
-        return self._all_inputs(inputs, self.given_parameters(optional))
+        Args:
+            given: q, v and tau.
+            named: What acts, parameters, the result and cells, by name.
+            parameters: Parameters of the robot that are inputs, by name.
+            once: Whether parameters are given once for many calls.
+        """
+        inputs: list[Any] = self.step.equation_inputs(given, named, self.dtype)
+        return self.parameter_inputs.among(self.program, inputs, self.given_parameters({**named, **parameters}))
 
     def given_parameters(self, optional: Mapping[str, Any]) -> tuple[Any, ...]:
         """All parameters that are inputs, in order.
@@ -168,7 +176,9 @@ class ContactEquations(ArrayEvaluator):
         Args:
             optional: What was given by name.
         """
-        return self._given_parameters({name: x for name, x in optional.items() if name in self.parameters})
+        known = self.parameter_inputs
+        values = {name: x for name, x in optional.items() if name in known.names}
+        return known.given(known.held(self.dtype), values)
 
 
 class Point(NamedTuple):
@@ -233,20 +243,20 @@ class ContactDerivatives:
         return (*self.inputs, *(("result",) if self._friction is not None else ()))
 
     @cached_property
-    def _rates(self) -> JacobianVectorProduct:
-        return JacobianVectorProduct(self._equations, self._by)
+    def _rates(self) -> Product:
+        return Product(self._equations, "jvp", self._by)
 
     @cached_property
-    def _state_rates(self) -> JacobianVectorProduct:
-        return JacobianVectorProduct(self._equations_of("state"), ("q", "v", "result"))
+    def _state_rates(self) -> Product:
+        return Product(self._equations_of("state"), "jvp", ("q", "v", "result"))
 
     @cached_property
-    def _state_seeds(self) -> VectorJacobianProduct:
-        return VectorJacobianProduct(self._equations_of("state"), ("result",))
+    def _state_seeds(self) -> Product:
+        return Product(self._equations_of("state"), "vjp", ("result",))
 
     @cached_property
-    def _gradients(self) -> VectorJacobianProduct:
-        return VectorJacobianProduct(self._equations_of("all"), self._by)
+    def _gradients(self) -> Product:
+        return Product(self._equations_of("all"), "vjp", self._by)
 
     def _runner(self, algorithm: Any) -> Runner:
         program = replace(self.step.planned, algorithm=algorithm, derivation=None)

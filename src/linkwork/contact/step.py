@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,9 +20,9 @@ from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.conversions import converted
-from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
+from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings, row_regularization
-from linkwork.errors import InputError, NotConverged, StateWarning
+from linkwork.errors import InputError, NotConverged, StateWarning, UnsupportedFeature
 from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, named_options, outer_level, shown
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.equation import ROUNDINGS
@@ -36,7 +36,7 @@ from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tre
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, frame_names
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.scales import joint_units, typical_row_units
 
@@ -82,12 +82,31 @@ THRESHOLD = 2.0
 """Restitution acts where contacts close faster than gravity makes them in so many steps."""
 
 
-_UNSET = np.zeros(0)
-"""An input that is not made yet."""
 _empty = np.empty
 
 
-class ContactStep(ArrayEvaluator):
+@dataclass(frozen=True)
+class ContactOptions:
+    """How steps with contacts are made: arguments of `ContactStep`, checked."""
+
+    dt: float
+    solver: ContactSolver
+    end: SolverSettings
+    """When iterations end."""
+    limits: bool
+    joint_friction: bool
+    passive: bool
+    time_constant: TimeConstant
+    meshes: MeshKind
+    strict: bool
+
+    def arguments(self) -> dict[str, Any]:
+        """As keywords of `ContactStep`."""
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "end"}
+        return {**own, "tolerance": self.end.tolerance, "max_iterations": self.end.max_iterations}
+
+
+class ContactStep(BaseEvaluator):
     """The state of a robot after a step in time with its contacts: ``step(q, v, tau).v``.
 
     Semi-implicit Euler at the level of velocities. Contacts obey Signorini's condition, Coulomb's law and the principle
@@ -139,55 +158,38 @@ class ContactStep(ArrayEvaluator):
         check_robot(robot)
         if solver not in SOLVERS:
             raise InputError(f"no solver '{solver}' for contacts{among(solver, SOLVERS)}")
-        self.dt = above_zero(dt, "dt")
-        self.solver = solver
         most = SOLVERS[solver].most if max_iterations is None else max_iterations
-        self.solver_settings = SolverSettings(
-            REGULARIZATION, above_zero(tolerance, "tolerance"), count(most, "max_iterations")
+        end = SolverSettings(REGULARIZATION, above_zero(tolerance, "tolerance"), count(most, "max_iterations"))
+        self.options = options = ContactOptions(
+            above_zero(dt, "dt"), solver, end, limits, joint_friction, passive, time_constant, meshes, strict
         )
-        """When iterations end."""
-        self.strict = bool(strict)
-        self.limits, self.joint_friction, self.passive = bool(limits), bool(joint_friction), bool(passive)
-        self.time_constant = time_constant
-        self._time = penetration_time(time_constant, self.dt)
-        self.meshes: MeshKind = meshes
-        self._settings = self._no_torques = self._cold_start = self._no_points = _UNSET
-        self._given: GivenContacts | None = None
+        """How steps are made."""
+        penetration_time(time_constant, options.dt)
+        own = robot if passive else without_passive_forces(robot)
+        inputs = ParameterInputs(own, parameters, options.dt if passive else 0.0)
+        check_contact_parameters(inputs.names, passive)
         frames = frame_names(wrenches)
-        arguments = {
-            "robot": robot,
-            "dt": self.dt,
-            "solver": solver,
-            "tolerance": self.solver_settings.tolerance,
-            "max_iterations": self.solver_settings.max_iterations,
-            "limits": self.limits,
-            "joint_friction": self.joint_friction,
-            "passive": self.passive,
-            "time_constant": time_constant,
-            "meshes": meshes,
-            "strict": self.strict,
-            "wrenches": frames,
-        }
-        own = robot if self.passive else without_passive_forces(robot)
-        inputs = ParameterInputs(own, parameters, self.dt if self.passive else 0.0)
-        check_contact_parameters(inputs.names, self.passive)
-        super().__init__(robot, "contact_step", self._planned, arguments, frames, threads, inputs)
+        arguments = {"robot": robot, **options.arguments(), "wrenches": frames}
 
-    def _planned(self) -> Program:
-        moved = with_implicit_armature(self.robot, self.dt) if self.passive else without_passive_forces(self.robot)
-        method = SOLVERS[self.solver]
-        moved = with_friction_rows(moved, self._parameter_inputs.chosen)
-        tree = method.plan(moved, self.frames, self.limits, self.joint_friction)
-        return Program.of_robot(self.robot, method.algorithm, tree)
+        def program() -> Program:
+            moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
+            method = SOLVERS[solver]
+            tree = method.plan(with_friction_rows(moved, inputs.chosen), frames, limits, joint_friction)
+            return Program.of_robot(robot, method.algorithm, tree)
+
+        super().__init__(robot, "contact_step", program, arguments, frames, threads, inputs)
+
+    @property
+    def dt(self) -> float:
+        """Time of a step, in seconds."""
+        return self.options.dt
 
     @property
     def traced_program(self) -> Program:
         """With ``newton``, settings are constants of the program, by which divisions fold."""
-        if self.solver != "newton" or self.parameters:
+        if self.options.solver != "newton" or self.parameters:
             return self.program
-        if not len(self._settings):
-            self._prepare_inputs()
-        tree = KNOWN_CONTACT_TREE.build(self.program.tree, solver_settings=self._settings)
+        tree = KNOWN_CONTACT_TREE.build(self.program.tree, solver_settings=self.execution.held["settings"])
         return replace(self.program, algorithm=KNOWN_CONTACT_NEWTON, tree=tree)
 
     @property
@@ -195,19 +197,39 @@ class ContactStep(ArrayEvaluator):
         """Settings are an input of exported C."""
         return self.program
 
-    def _prepare_inputs(self) -> None:
-        tree, dtype = self.program.tree, self._dtype.name
-        self._settings = step_settings(self.robot, tree, self.dt, self.solver_settings, self._time, dtype)
-        self._no_torques = np.zeros(self.robot.nv, dtype)
-        self._cold_start = np.zeros(tree.nstart, dtype)
-        self._no_points = np.zeros((0, 7), dtype)
-        self._layout = StepLayout(self.robot, tree, self.dt, float(self._settings[0]))
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls may leave out: no torques and wrenches, no given points, a cold start, and settings.
+
+        Args:
+            dtype: Type of the numbers.
+        """
+        tree, options = self.program.tree, self.options
+        time = penetration_time(options.time_constant, options.dt)
+        return {
+            **super().held_inputs(dtype),
+            "tau": np.zeros(self.robot.nv, dtype),
+            "given": np.zeros((0, 7), dtype),
+            "start": np.zeros(tree.nstart, dtype),
+            "settings": step_settings(self.robot, tree, options.dt, options.end, time, dtype.name),
+        }
+
+    @property
+    def given_names(self) -> tuple[str, ...]:
+        """Names of inputs that callers give, in their order."""
+        return tuple(self.unparametrized_program.algorithm.inputs)
+
+    @property
+    def layout(self) -> StepLayout:
+        """Layout of results."""
+        return self.keep(StepLayout, self._layout)
+
+    def _layout(self) -> StepLayout:
+        return StepLayout(self.robot, self.program.tree, self.dt, float(self.execution.held["settings"][0]))
 
     @property
     def settings(self) -> Array:
         """Parameters of the step and scales of the robot: the input ``settings`` of exported C."""
-        self.runner  # noqa: B018  makes the inputs that this evaluator holds
-        return self._settings.copy()
+        return self.execution.held["settings"].copy()
 
     @property
     def nslots(self) -> int:
@@ -217,17 +239,12 @@ class ContactStep(ArrayEvaluator):
     @property
     def given(self) -> GivenContacts:
         """Contact points of pairs without kernel text, by coal: ``given(q)``, ``(..., ngiven, 7)``."""
-        if self._given is None:
-            self._given = GivenContacts(self.robot, self.meshes)
-        return self._given
+        return self.keep(GivenContacts, lambda: GivenContacts(self.robot, self.options.meshes))
 
     # Derivatives ---------------------------------------------------------------------------------------------------
 
     def _derivatives(self) -> ContactDerivatives:
-        made: ContactDerivatives | None = self._products.get("derivatives")
-        if made is None:
-            made = self._products["derivatives"] = ContactDerivatives(ContactStepFunction(self))
-        return made
+        return self.keep(ContactDerivatives, lambda: ContactDerivatives(ContactStepFunction(self)))
 
     def _jvp(self) -> ContactStepJvp:
         """Rates of the state after the step: ``step.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
@@ -241,16 +258,15 @@ class ContactStep(ArrayEvaluator):
     jvp: Any = property(_jvp)  # implicit functions have products of their own
     vjp: Any = property(_vjp)
 
+    def _hvp(self) -> Any:
+        raise UnsupportedFeature(f"steps of '{self.robot.name}' with contacts have no second derivatives")
+
+    hvp: Any = property(_hvp)
+
     @property
     def derivatives(self) -> ContactStepJacobian:
         """The Jacobian of the step: ``step.derivatives(q, v, tau)`` gives `StepDerivatives`."""
         return ContactStepJacobian(self._derivatives())
-
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        self.runner  # noqa: B018
-        defaults = [None, None, self._no_torques, self._no_wrenches, self._no_points, self._cold_start, self._settings]
-        inputs = [default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)]
-        return super()._inputs(inputs)
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
         def verify(arrays: Sequence[Array]) -> None:
@@ -286,44 +302,43 @@ class ContactStep(ArrayEvaluator):
         forces = start.warm_start if isinstance(start, ContactSolution) else start
         if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
             raise InputError(f"out is {shown(out)}, needs two arrays: (q, v)")
-        typed = self._for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
+        typed = self.for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
         if typed is not self:
             return typed(q, v, tau, wrenches, given=given, start=forces, out=out, **parameters)
-        P = self._given_parameters(parameters) if parameters else self._own_parameters
-        if out is None and wrenches is None and given is None:  # the fast path for one state
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            torques = self._no_torques if tau is None else tau
-            begin = self._cold_start if forces is None else forces
-            held = self._no_wrenches, self._no_points, begin, *P, self._settings
-            if not self._entry(q, v, torques, *held, *results):
+        runner, held, layout = self.runner, self.execution.held, self.layout
+        if out is None and not parameters and wrenches is None and given is None:  # the fast path for one state
+            results = [_empty(shape, runner.dtype) for shape in runner.outputs]
+            torques, begin = held["tau"] if tau is None else tau, held["start"] if forces is None else forces
+            own = [held[name] for name in self.parameter_inputs.names]
+            inputs = (q, v, torques, held["wrenches"], held["given"], begin, *own, held["settings"])
+            if not self.execution.entry(*inputs, *results):
                 self._check(results[2])
-                return ContactSolution(results[0], results[1], results[2], self._layout)
-        runner = self.runner
+                return ContactSolution(results[0], results[1], results[2], layout)
         if given is None and self.program.tree.ngiven:
             given = self.given(q)
-        inputs = self._all_inputs(self._inputs([q, v, tau, wrenches, given, forces]), P)
-        outputs = [None, None, None] if out is None else [*out, None]
-        q1, v1, result = runner.evaluate(inputs, outputs)
+        arrays = self.input_arrays([q, v, tau, wrenches, given, forces], parameters=parameters)
+        q1, v1, result = runner.evaluate(arrays, [None, None, None] if out is None else [*out, None])
         self._check(result)
-        return ContactSolution(q1, v1, result, self._layout)
+        return ContactSolution(q1, v1, result, layout)
 
     def _check(self, result: Array) -> None:
         """Say where iterations ended too early."""
-        if not self._sees_results:
+        if not self.sees_results:
             return
-        if result.ndim == 1 and result[RESIDUAL] <= self._layout.tolerance:
+        tolerance = self.layout.tolerance
+        if result.ndim == 1 and result[RESIDUAL] <= tolerance:
             return
         residual = result[..., RESIDUAL]
-        missed = ~(residual <= self._layout.tolerance)
+        missed = ~(residual <= tolerance)
         if not missed.any():
             return
         states = f" in {missed.sum()} of {missed.size} states" if residual.ndim else ""
         message = (
-            f"{self.solver} did not solve the contacts of '{self.robot.name}'{states}: residual "
-            f"{np.max(residual):.3g} m/s after {self.solver_settings.max_iterations} iterations (tolerance: "
-            f"{self._layout.tolerance:.1g}); try a smaller dt or more max_iterations"
+            f"{self.options.solver} did not solve the contacts of '{self.robot.name}'{states}: residual "
+            f"{np.max(residual):.3g} m/s after {self.options.end.max_iterations} iterations (tolerance: "
+            f"{tolerance:.1g}); try a smaller dt or more max_iterations"
         )
-        if self.strict:
+        if self.options.strict:
             raise NotConverged(message)
         warnings.warn(message, StateWarning, stacklevel=outer_level())
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from linkwork.drawing.pictures import LOOP, blank, kind_of, write_picture
 from linkwork.errors import InputError
 from linkwork.inputs import suggest
-from linkwork.kernels.contact.shapes.frames import NO_CONTACT
+from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model import lie
 from linkwork.model.constraints import Pair
 from linkwork.model.constraints.pairs import TURN_ROWS

@@ -14,8 +14,9 @@ import numpy as np
 
 from linkwork.closure.clusters import dof_names, ties_of
 from linkwork.errors import InputError
-from linkwork.kernels.contact.shapes.frames import NO_CONTACT
+from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model.model import Model
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_forces import contact_forces_tree
 from linkwork.plans.contacts import contact_slots
 from linkwork.plans.tree import Tree
@@ -23,8 +24,6 @@ from linkwork.quantities.actuation import torque_limits
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import joint_units, scales_of
 
-UNBOUNDED = 1e30
-"""A bound that no torque reaches."""
 PIVOT = 2
 """Where the last output of `kernels.contact.forces` has the least pivot."""
 

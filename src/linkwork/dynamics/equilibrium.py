@@ -29,7 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import assemble, which_enabled
+from linkwork.closure.assembly import assemble
+from linkwork.closure.assembly_problem import which_enabled
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
 from linkwork.errors import InputError, NotConverged
 from linkwork.inputs import count

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -13,18 +13,17 @@ import numpy.typing as npt
 from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.dynamics.implicit_computation import ImplicitComputation
 from linkwork.dynamics.implicit_products import Implicit, with_text
 from linkwork.dynamics.iterations import (
     MAX_ITERATIONS,
     REGULARIZATION,
     TOLERANCE,
-    iteration_settings,
-    row_regularization,
+    SolverSettings,
 )
 from linkwork.dynamics.methods import best_method
 from linkwork.dynamics.rows.ends import prox_bbo_tree
 from linkwork.dynamics.solution import PROGRESS, NamedRows, ResultLayout
-from linkwork.dynamics.staged_products import staged
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, ImpactMethod, above_zero, count, real_array
 from linkwork.kernels.constrained import impact
@@ -34,8 +33,10 @@ from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.computation import Computation
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.products import Product, differentiable
 
 METHODS: Mapping[str, Any] = MappingProxyType(
     {"prox_bbo": (impact.IMPACT_ROWS, prox_bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree_of_compliances)}
@@ -46,37 +47,40 @@ METHODS: Mapping[str, Any] = MappingProxyType(
 class Impact:
     """Velocities after an impact, and its impulses. Leading axes are those of the batch."""
 
-    __slots__ = ("_result", "_robot", "_tolerance", "velocity")
+    __slots__ = ("_robot", "_tolerance", "result", "velocity")
 
     velocity: Array
     """Joint velocities after the impact, ``(..., nv)``."""
+    result: Array
+    """Progress, impulses and residuals of rows, as `ResultLayout` says."""
 
     def __init__(self, velocity: Array, result: Array, robot: Model, tolerance: float) -> None:
         self.velocity = velocity
-        self._result = result
+        self.result = result
         self._robot = robot
         self._tolerance = tolerance
 
     @property
     def impulses(self) -> Mapping[str, Array]:
         """Impulses of the constraints by name, ``(..., rows)`` each, in N s or N m s."""
-        return NamedRows(self._robot, self._result[..., ResultLayout(self._robot.nc).multipliers])
+        return NamedRows(self._robot, self.result[..., ResultLayout(self._robot.nc).multipliers])
 
     @property
     def converged(self) -> Any:
         """Whether iterations ended within the tolerance."""
-        ended = self._result[..., PROGRESS] <= self._tolerance
+        ended = self.result[..., PROGRESS] <= self._tolerance
         return bool(ended) if ended.ndim == 0 else ended
 
     def __repr__(self) -> str:
         return f"Impact(velocity={self.velocity!r}, converged={self.converged})"
 
     def _repr_html_(self) -> str:
-        impulses = self._result[..., ResultLayout(self._robot.nc).multipliers]
+        impulses = self.result[..., ResultLayout(self._robot.nc).multipliers]
         return state_tables("Impact", self._robot, {"velocity after": self.velocity}, {"impulse": impulses})
 
 
-class ImpactDynamics(ArrayEvaluator):
+@differentiable
+class ImpactDynamics(BaseEvaluator):
     """Velocities after the enabled constraints of a robot act at once: ``impact(q, v).velocity``.
 
     The velocity of each row is reversed, and multiplied by its restitution.
@@ -106,43 +110,39 @@ class ImpactDynamics(ArrayEvaluator):
             raise UnsupportedFeature(f"robot '{robot.name}' has no enabled constraint: an impact needs one")
         if method != "auto" and method not in METHODS:
             raise InputError(f"no method '{method}' for impacts; there are auto, {', '.join(METHODS)}")
-        self._given_method: ImpactMethod | Auto = method
-        self.regularization = above_zero(regularization, "regularization")
-        self.tolerance = above_zero(tolerance, "tolerance")
-        self.max_iterations = count(max_iterations, "max_iterations")
-        arguments = {
-            "robot": robot,
-            "method": method,
-            "regularization": self.regularization,
-            "tolerance": self.tolerance,
-            "max_iterations": self.max_iterations,
-        }
-        super().__init__(robot, "impact", self._planned, arguments, (), threads)
+        self._method: ImpactMethod | Auto = method
+        self.solver = SolverSettings(
+            above_zero(regularization, "regularization"),
+            above_zero(tolerance, "tolerance"),
+            count(max_iterations, "max_iterations"),
+        )
+        """Settings of the proximal iterations."""
+        arguments = {"robot": robot, "method": method, **vars(self.solver)}
+        super().__init__(robot, "impact", self._program, arguments, (), threads)
 
     @property
     def method(self) -> ImpactMethod:
         """The method; of ``"auto"``, the one that it stands for, chosen at first use."""
-        if self._given_method == "auto":
-            self._given_method = "lcaba" if best_method(self.robot) == "lcaba" else "prox_bbo"
-        return self._given_method
+        if self._method == "auto":
+            self._method = "lcaba" if best_method(self.robot) == "lcaba" else "prox_bbo"
+        return self._method
 
-    def _recipe(self) -> dict[str, Any]:
-        return {**super()._recipe(), "method": self._given_method}
+    def recipe(self) -> dict[str, Any]:
+        """Keyword arguments that make an equal evaluator, with what ``"auto"`` stands for where that is known."""
+        return {**super().recipe(), "method": self._method}
 
-    def _planned(self) -> Program:
+    def _program(self) -> Program:
         algorithm, plan = METHODS[self.method]
         return Program.of_robot(self.robot, algorithm, plan(self.robot, ()))
 
-    def _prepare_inputs(self) -> None:
-        robot, dtype = self.robot, self._dtype.name
-        self._held = (
-            row_regularization(robot, self.regularization, dtype),
-            np.zeros(robot.nc, dtype=dtype),
-            iteration_settings(robot, self.regularization, self.tolerance, self.max_iterations, dtype),
-        )
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls leave out: regularization, impulses to start from, and settings.
 
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        return super()._inputs([*given, *self._held] if len(given) == 3 else given)
+        Args:
+            dtype: Type of the numbers.
+        """
+        rows, settings = self.solver.rows(self.robot, dtype.name), self.solver.array(self.robot, dtype.name)
+        return {"regularization": rows, "multipliers": np.zeros(self.robot.nc, dtype), "settings": settings}
 
     @property
     def differentiated(self) -> Differentiated:
@@ -153,10 +153,10 @@ class ImpactDynamics(ArrayEvaluator):
     @property
     def linear_solver(self) -> ForwardDynamics:
         """Forward dynamics whose program solves the linear system of derivatives."""
-        if "solver" not in self._products:
-            self._products["solver"] = ForwardDynamics(self.robot, self.method, regularization=self.regularization)
-        found: ForwardDynamics = self._products["solver"]
-        return found
+        return self.keep(
+            "linear solver",
+            lambda: ForwardDynamics(self.robot, self.method, regularization=self.solver.regularization),
+        )
 
     @property
     def implicit(self) -> Implicit:
@@ -164,15 +164,20 @@ class ImpactDynamics(ArrayEvaluator):
         return Implicit(with_text(self.linear_solver.program, IMPACT_RESIDUAL), ("v1", "impulses"), {})
 
     def solved(self, solution: Impact) -> tuple[Array, Array]:
-        """Velocities after an impact, and its impulses.
+        """Velocities after an impact, and the result that its impulses are a part of (`ResultLayout`).
 
         Args:
             solution: What a call returned.
         """
-        return solution.velocity, solution._result[..., ResultLayout(self.robot.nc).multipliers]
+        return solution.velocity, solution.result
 
-    def _make(self, kind: type[Any]) -> Any:
-        return staged(self, kind)
+    def computation_of(self, product: Product) -> Computation:
+        """How products are computed.
+
+        Args:
+            product: The product.
+        """
+        return ImplicitComputation(product)
 
     def __call__(
         self, q: npt.ArrayLike, v: npt.ArrayLike, restitution: npt.ArrayLike = 0.0, *, out: Array | None = None
@@ -190,6 +195,5 @@ class ImpactDynamics(ArrayEvaluator):
             raise InputError(f"restitution must be between 0 and 1; found {e[~((e >= 0) & (e <= 1))].flat[0]:g}")
         if e.ndim == 0:
             e = np.full(self.robot.nc, float(e))
-        runner = self.runner
-        after, result = runner.evaluate(self._inputs([q, v, e]), [out, None])
-        return Impact(after, result, self.robot, self.tolerance)
+        after, result = self.runner.evaluate(self.input_arrays([q, v, e]), [out, None])
+        return Impact(after, result, self.robot, self.solver.tolerance)

@@ -12,16 +12,16 @@ within the cones of friction that do, the smallest (`contact_forces`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.clusters import clustered, dof_names, not_a_transmission, ties_of
-from linkwork.closure.minimal import ClusterEvaluator
+from linkwork.closure.minimal import evaluated, verify_pivots
 from linkwork.closure.tolerances import CLOSED_FOR_TORQUES
-from linkwork.compilers.program import Backend, Program
+from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.dynamics.contact_forces import (
     PIVOT,
@@ -36,7 +36,7 @@ from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
 from linkwork.dynamics.jacobians.loop_inverse import inverse_derivatives
 from linkwork.dynamics.jacobians.trees import JacobiansOf, regressor
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import Auto, InverseMethod, not_negative, were_given
+from linkwork.inputs import Auto, InverseMethod, not_negative
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.clusters import actuated, approximate
 from linkwork.kernels.clusters import rnea as cluster_rnea
@@ -50,11 +50,11 @@ from linkwork.plans.contact_forces import SETTINGS as BALANCE_SETTINGS
 from linkwork.plans.tree import Tree, tree_of, without_passive_elements
 from linkwork.quantities.actuation import torque_limits
 from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.parameters import ParameterNames
+from linkwork.quantities.products import differentiable
 from linkwork.quantities.scales import joint_units, scales_of
-
-_empty = np.empty
 
 METHODS: Mapping[str, str] = {
     "rnea": "every joint of the tree; knows no constraints",
@@ -88,7 +88,28 @@ RANK_TOLERANCE_SINGLE = 1e-5
 """The same in single precision."""
 
 
-class InverseDynamics(ClusterEvaluator):
+@dataclass(frozen=True)
+class BearingOptions:
+    """Contacts that bear load, and how."""
+
+    robot: Model
+    """The mechanism with the contact pairs that bear load alone."""
+    max_gap: float | None
+    """Contact points that are open by more bear nothing, in m; None: a thousandth of the robot's size."""
+    limits: bool
+    """Whether torques stay within `torque_limits`."""
+
+    @property
+    def limits_vary(self) -> bool:
+        """Whether torque limits change with the state, as those of servos and of spatial tendons do."""
+        robot = self.robot
+        return self.limits and any(
+            any((*a.gain[1:], *a.bias[1:])) or (a.tendon and robot.tendon(a.tendon).is_spatial) for a in robot.actuators
+        )
+
+
+@differentiable
+class InverseDynamics(BaseEvaluator):
     """Torques that make a robot accelerate as given: ``tau = id(q, v, a)``, the inverse of `ForwardDynamics`.
 
     By default the robot's constraints are honored: ``ForwardDynamics(robot)(q, v, tau + p).acceleration`` is ``a``,
@@ -146,25 +167,20 @@ class InverseDynamics(ClusterEvaluator):
         if method != "auto" and method not in METHODS:
             raise InputError(f"no method {method!r}; there are auto, {', '.join(METHODS)}")
         bound = any(c.enabled for c in robot.constraints)
+        bearing = bearing_robot(robot, contacts)
         self.method: InverseMethod = ("cluster" if bound else "rnea") if method == "auto" else method
-        self._bearing = bearing_robot(robot, contacts)
-        self._bears = len(self._bearing.contacts) > 0
-        self.max_gap = None if max_gap is None else float(not_negative(max_gap, "max_gap"))
-        self.limits = bool(limits)
-        if self._bears:
+        self.bearing: BearingOptions | None = None
+        """Contacts that bear load; None where there are none."""
+        if bearing.contacts:
             if method not in ("auto", "actuated"):
                 raise InputError(f"with contacts, motors push: the method is 'actuated', not {method!r}")
             self.method = "actuated"
-        elif self.limits or max_gap is not None:
+            gap = None if max_gap is None else float(not_negative(max_gap, "max_gap"))
+            self.bearing = BearingOptions(bearing, gap, bool(limits))
+        elif limits or max_gap is not None:
             raise InputError("limits and max_gap are for contacts that bear load: say contacts=True")
-        self._limits_vary = self.limits and any(
-            any((*a.gain[1:], *a.bias[1:])) or (a.tendon and robot.tendon(a.tendon).is_spatial) for a in robot.actuators
-        )
         self.passive = bool(passive)
-        self._exact = method == "auto" and bound
-        self._spreads = self.method in ("actuated", "least")
-        self._nv = robot.nv
-        if self.method == "actuated" and not self._bears and not len(driven_dofs(robot)):
+        if self.method == "actuated" and self.bearing is None and not len(driven_dofs(robot)):
             raise UnsupportedFeature(f"robot '{robot.name}' has no actuated joint; mark some, or use method 'least'")
         if self.method == "approximate" and (reason := not_a_transmission(robot)) is not None:
             raise UnsupportedFeature(f"approximate cannot serve '{robot.name}': {reason}")
@@ -174,19 +190,33 @@ class InverseDynamics(ClusterEvaluator):
             "method": method,
             "passive": self.passive,
             "wrenches": frames,
-            "contacts": [pair.name for pair in self._bearing.contacts] or False,
-            "max_gap": self.max_gap,
-            "limits": self.limits,
+            "contacts": [pair.name for pair in bearing.contacts] or False,
+            "max_gap": max_gap,
+            "limits": bool(limits),
         }
-        super().__init__(robot, "inverse_dynamics", self._planned, arguments, frames, threads, parameters)
+        super().__init__(robot, "inverse_dynamics", self._program, arguments, frames, threads, parameters)
         for name in self.parameters:
             if name in ("damping", "stiffness", "rest") and not self.passive:
                 raise InputError(f"{name} is a parameter, and passive=False leaves springs and dampers out")
         if self.parameters and self.method == "approximate":
             raise UnsupportedFeature("approximate has no parameters as inputs: 'cluster' has")
 
-    def _planned(self) -> Program:
-        algorithm = CONTACT_FORCES if self._bears else ALGORITHMS[self.method]
+    @property
+    def _exact(self) -> bool:
+        """Whether accelerations that constraints do not allow are an error."""
+        return self.recipe()["method"] == "auto" and any(c.enabled for c in self.robot.constraints)
+
+    @property
+    def _spreads(self) -> bool:
+        """Whether several joints share what pushes."""
+        return self.method in ("actuated", "least")
+
+    @property
+    def _unreachable(self) -> float:
+        return UNREACHABLE if self.dtype == np.float64 else UNREACHABLE_SINGLE
+
+    def _program(self) -> Program:
+        algorithm = ALGORITHMS[self.method] if self.bearing is None else CONTACT_FORCES
         tree = self._plan() if self.passive else without_passive_elements(self._plan())
         if self.method == "rnea" and tree.npassive_tendons:
             algorithm = rnea.TENDON_RNEA
@@ -194,8 +224,8 @@ class InverseDynamics(ClusterEvaluator):
 
     def _plan(self) -> Tree:
         robot, frames = self.robot, self.frames
-        if self._bears:
-            return bearing_tree(self._bearing, frames, driven_dofs(robot).tolist(), self.limits)
+        if self.bearing is not None:
+            return bearing_tree(self.bearing.robot, frames, driven_dofs(robot).tolist(), self.bearing.limits)
         match self.method:
             case "rnea":
                 return tree_of(robot, frames)
@@ -205,54 +235,76 @@ class InverseDynamics(ClusterEvaluator):
                 return actuated_tree(robot, frames, ties_of(robot), set(range(robot.nv)))
         return clustered(robot, frames)
 
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        self._parameters: tuple[Array, ...] | None = None
-        self._unreachable = UNREACHABLE if self._dtype == np.float64 else UNREACHABLE_SINGLE
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls may leave out: wrenches, parameters; contact points and settings where contacts bear load.
+
+        Args:
+            dtype: Type of the numbers.
+        """
+        held = super().held_inputs(dtype)
+        if self.bearing is not None:
+            robot, tree = self.robot, self.program.tree
+            rest = robot.neutral(), np.zeros(robot.nv)
+            limits = torque_limits(robot, *rest) if self.bearing.limits else None
+            settings = bearing_settings(robot, self.bearing.max_gap, dtype.name)
+            held["given"] = np.zeros((tree.ngiven, 7), dtype)
+            held["settings"] = with_torque_limits(settings, tree, limits)
+        elif self._spreads:
+            held["tolerance"] = np.array([RANK_TOLERANCE if dtype == np.float64 else RANK_TOLERANCE_SINGLE], dtype)
+        return held
 
     @property
-    def _settings(self) -> tuple[Array, ...]:
-        """Inputs that follow the wrenches, as the evaluator holds them."""
-        if self._parameters is None:
-            dtype = self._dtype.name
-            if self._bears:
-                points = np.zeros((self.program.tree.ngiven, 7), dtype)
-                settings = bearing_settings(self.robot, self.max_gap, dtype)
-                rest = self.robot.neutral(), np.zeros(self._nv)
-                limits = torque_limits(self.robot, *rest) if self.limits else None
-                self._parameters = (points, with_torque_limits(settings, self.program.tree, limits))
-            elif self._spreads:
-                tolerance = RANK_TOLERANCE_SINGLE if dtype == "float32" else RANK_TOLERANCE
-                self._parameters = (np.array([tolerance], dtype),)
-            else:
-                self._parameters = ()
-        return self._parameters
+    def given_names(self) -> tuple[str, ...]:
+        """Names of inputs that callers give, in their order."""
+        return ("q", "v", "a", "wrenches", *(("given",) if self.bearing is not None else ()))
 
-    def _extra(
-        self, given: npt.ArrayLike | None, state: tuple[npt.ArrayLike, npt.ArrayLike] | None = None
-    ) -> tuple[Any, ...]:
-        """The same with contact points of pairs of meshes, where there are such pairs, and limits of this state."""
-        held = self._settings
-        if self._limits_vary:
-            if state is None:
+    def input_arrays(
+        self,
+        given: Sequence[Any],
+        named: Mapping[str, Any] = NOTHING,
+        parameters: Mapping[str, Any] = NOTHING,
+        *,
+        once: bool = False,
+    ) -> list[Any]:
+        """All inputs of the program; see `BaseEvaluator.input_arrays`.
+
+        Torque limits are constant here, and contact points of meshes given.
+
+        Args:
+            given: Inputs in their order.
+            named: Further inputs, by name.
+            parameters: Parameters of the robot that are inputs, by name.
+            once: Whether parameters are given once for many calls.
+        """
+        if self.bearing is not None:
+            if self.bearing.limits_vary and "settings" not in named:
                 raise UnsupportedFeature(
                     f"torque limits of '{self.robot.name}' change with the state, as those of servos and of spatial "
                     "tendons do: call the evaluator, or solve(...); bound calls and products have constant limits"
                 )
-            limits = torque_limits(self.robot, *state)
-            held = held[0], with_torque_limits(held[1][:BALANCE_SETTINGS], self.program.tree, limits)
-        if not self._bears:
-            if given is not None:
-                raise InputError("contact points are for contacts that bear load: say contacts=True")
-            return held
-        if given is None:
-            if len(held[0]):
+            count = len(self.execution.held["given"])
+            if count and (len(given) < 5 or given[4] is None) and named.get("given") is None:
                 raise InputError(
-                    f"{len(held[0])} contact points of '{self.robot.name}' have no kernel text: pass them, "
+                    f"{count} contact points of '{self.robot.name}' have no kernel text: pass them, "
                     "given=ContactGeometry(robot).given(q)"
                 )
-            return held
-        return given, held[1]
+        return super().input_arrays(given, named, parameters, once=once)
+
+    def _evaluated(
+        self, state: Sequence[Any], wrenches: Any, given: Any, out: Any, parameters: Mapping[str, Any]
+    ) -> list[Any]:
+        """All outputs but the last, of a method that honors constraints."""
+        named = {}
+        if self.bearing is None and given is not None:
+            raise InputError("contact points are for contacts that bear load: say contacts=True")
+        if self.bearing is not None:
+            named["given"] = given
+            if self.bearing.limits_vary:
+                limits, settings = torque_limits(self.robot, *state[:2]), self.execution.held["settings"]
+                named["settings"] = with_torque_limits(settings[:BALANCE_SETTINGS], self.program.tree, limits)
+        elif wrenches is None and not parameters:  # the fast path for one state
+            return evaluated(self, state, out, self._verify)
+        return evaluated(self, self.input_arrays((*state, wrenches), named, parameters), out, self._verify)
 
     def __call__(
         self,
@@ -276,23 +328,20 @@ class InverseDynamics(ClusterEvaluator):
             out: Array to write the result to; by default a new one.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        W = self._no_wrenches if wrenches is None else wrenches
-        P = self._given_parameters(parameters) if parameters else self._own_parameters
-        if self.method != "rnea":
-            results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given, (q, v))), P), out)
-            if self._exact and self._sees_results:
-                self._check_allowed(a, results[1])
-            if self._bears and self._sees_results:
-                self._check_met(results)
-            torque: Array = results[0]
-            return torque
-        tau = _empty(self._nv, self._dtype) if out is None else out
-        if out is None or (type(tau) is np.ndarray and tau.ndim == 1):
-            if not self._entry(q, v, a, W, *P, tau):
-                return tau
-        typed = self._for_type_of((q, v, a, wrenches, out, *parameters.values()))
-        chosen = typed._given_parameters(parameters)
-        return typed.runner.evaluate([*typed._inputs((q, v, a, wrenches)), *chosen], [out])[0]
+        if self.method == "rnea":
+            if out is None and wrenches is None and not parameters:
+                tau: Array | None = self.execution.results(q, v, a)
+                if tau is not None:
+                    return tau
+            torques: Array = self.evaluate(q, v, a, wrenches, out=out, **parameters)
+            return torques
+        results = self._evaluated((q, v, a), wrenches, given, out, parameters)
+        if self._exact and self.sees_results:
+            self._check_allowed(a, results[1])
+        if self.bearing is not None and self.sees_results:
+            self._check_met(results)
+        torque: Array = results[0]
+        return torque
 
     def solve(
         self,
@@ -316,45 +365,31 @@ class InverseDynamics(ClusterEvaluator):
         """
         if self.method == "rnea":
             raise UnsupportedFeature("rnea knows no constraints: choose method 'cluster', 'actuated' or 'least'")
-        W = self._no_wrenches if wrenches is None else wrenches
-        P = self._given_parameters(parameters) if parameters else self._own_parameters
-        results = self._evaluate(self._all_inputs((q, v, a, W, *self._extra(given, (q, v))), P))
+        results = self._evaluated((q, v, a), wrenches, given, None, parameters)
         tau, full, multipliers = results[:3]
         if self._exact:
             self._check_allowed(a, full)
-        bearing = self._contacts_of(results) if self._bears else None
+        bearing = None if self.bearing is None else self._contacts_of(results)
         return InverseSolution(tau, full, multipliers, self.robot, state=(q, v), contacts=bearing)
-
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        if not self._spreads:
-            return super()._inputs(given)
-        names = ["q", "v", "a", "wrenches", *(["given"] if self._bears else [])]
-        if not 3 <= len(given) <= len(names):
-            raise InputError(f"inverse_dynamics takes {', '.join(names)}; {were_given(len(given))}")
-        state: list[Any] = list(given[:3])
-        W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
-        return [*state, W, *self._extra(given[4] if len(given) > 4 else None)]
 
     @property
     def differentiated(self) -> Differentiated:
         """What inverse dynamics is differentiated by, and what of it: the torques."""
-        found = super(ClusterEvaluator, self).differentiated
-        return replace(found, results={"tau": found.results["tau"]})
+        known = super().differentiated
+        return replace(known, results={"tau": known.results["tau"]})
 
     # Checks of results ---------------------------------------------------------------------------
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
         if self.method == "rnea":
             return None
-        if not self._exact and not self._bears:
-            return super()._verification(alone)
 
         def verify(arrays: Sequence[Array]) -> None:
             outputs = arrays[len(self.runner.inputs) :]
             self._verify(outputs[-1])
             if self._exact:
                 self._check_allowed(arrays[2], outputs[1])
-            if self._bears and alone:  # the caller does not see what is unmet
+            if self.bearing is not None and alone:  # the caller does not see what is unmet
                 self._check_met(outputs[:-1])
 
         return verify
@@ -366,7 +401,7 @@ class InverseDynamics(ClusterEvaluator):
         miss = np.abs(made - given)
         falling = float(np.linalg.norm(self.robot.gravity)) / length or 1.0
         scale = np.maximum(np.abs(given).max(axis=-1, initial=falling), np.abs(made).max(axis=-1, initial=falling))
-        wrong = miss > (NOT_ALLOWED if self._dtype == np.float64 else NOT_ALLOWED_SINGLE) * scale[..., None]
+        wrong = miss > (NOT_ALLOWED if self.dtype == np.float64 else NOT_ALLOWED_SINGLE) * scale[..., None]
         if wrong.any():
             at = tuple(int(k) for k in np.unravel_index(np.argmax(np.where(wrong, miss, 0.0)), miss.shape))
             where = f" in state {at[:-1]}" if len(at) > 1 else ""
@@ -381,7 +416,8 @@ class InverseDynamics(ClusterEvaluator):
     def _contacts_of(self, results: Sequence[Array]) -> BearingContacts:
         """What contacts bear, of all outputs but the last."""
         *_, force, gap, unmet, balance = results
-        return BearingContacts(self._bearing, force, gap, unmet, balance, self._unreachable)
+        assert self.bearing is not None
+        return BearingContacts(self.bearing.robot, force, gap, unmet, balance, self._unreachable)
 
     def _check_met(self, results: Sequence[Array]) -> None:
         """Raise an error where motors and contacts cannot make the accelerations."""
@@ -392,19 +428,17 @@ class InverseDynamics(ClusterEvaluator):
         if not np.all(contacts.feasible):
             raise UnsupportedFeature(
                 f"motors and contacts of '{self.robot.name}' cannot make these accelerations: "
-                f"{missing(self.robot, contacts, self._settings[1])}. Forces within the cones "
+                f"{missing(self.robot, contacts, self.execution.held['settings'])}. Forces within the cones "
                 "of friction leave no less (solve(...).unmet); ask for a motion that feet can push, or raise max_gap"
             )
 
     def _verify(self, last: Array) -> None:
         """An error where the independent joints do not determine the others, or those who push cannot make ``a``."""
-        if not self._sees_results:
+        if self.bearing is not None:
+            verify_pivots(self, last[..., PIVOT:])
             return
-        if self._bears:
-            super()._verify(last[..., PIVOT:])
-            return
-        super()._verify(last)
-        if not self._spreads:
+        verify_pivots(self, last)
+        if not self._spreads or not self.sees_results:
             return
         allowed = self._unreachable
         if last.ndim == 1 and last[UNMET] <= allowed * last[REQUIRED]:  # the fast path for one state

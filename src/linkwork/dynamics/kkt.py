@@ -34,10 +34,12 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.ltl import ltl_tree
 from linkwork.quantities.arguments import Array, thread_count
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.products import differentiable
 
 
-class KKTSolution(ArrayEvaluator):
+@differentiable
+class KKTSolution(BaseEvaluator):
     """``K^-1 b`` for states: ``solution(q, rows, joints, damping)``, two arrays, ``(..., nc)`` and ``(..., nv)``."""
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
@@ -57,7 +59,7 @@ class KKTSolution(ArrayEvaluator):
             joints: Right-hand sides of joints, ``(..., nv)``.
             damping: The diagonal of ``R``: one number, or ``(..., nc)``; by default that of proximal methods.
         """
-        R = row_damping(self.robot, damping).astype(self._dtype)
+        R = row_damping(self.robot, damping).astype(self.dtype)
         of_rows, of_joints = self.runner.evaluate([q, R, rows, joints], [None, None])
         return of_rows, of_joints
 

@@ -27,16 +27,11 @@ from linkwork.compilers.trace.replay import replay, signed
 from linkwork.compilers.trace.tracing import Trace, with_carry
 from linkwork.errors import LinkworkError
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.problem import (
-    DISABLED,
-    STAGNATION,
-    Settings,
-    maximum,
-    residual_norm,
-    residual_progress,
-    settings_view,
-)
+from linkwork.kernels.constrained.problem import Settings, residual_norm, residual_progress
+from linkwork.kernels.elementary import maximum
+from linkwork.kernels.records import view_records
 from linkwork.kernels.scalar import where
+from linkwork.kernels.thresholds import DISABLED, STAGNATION
 from linkwork.model.expressions import INPUT, Graph, Symbol
 
 LINEAR = ("v", "tau", "wrenches", "target", "multipliers")
@@ -168,7 +163,7 @@ class _LinearSolve:
 
     def _scales(self, inputs: Mapping[str, Any]) -> tuple[Settings, Any]:
         """Settings by name, and the scale of residuals: energies of the right-hand sides."""
-        settings = settings_view(self.tree, inputs["settings"])
+        (settings,) = view_records(self.tree, (inputs["settings"],), (Settings,))
         scale: Any = 0.0
         for k, force in enumerate(inputs["force"]):
             scale = scale + settings.mobility[k] * (force * force)

@@ -92,7 +92,6 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "cluster": Method(cluster_aba.CLUSTER_ABA, clustered, hard=True, closed=True),
         "projection": Method(projection.PROJECTION, clustered, hard=True, closed=True),
         "approximate": Method(approximate.APPROXIMATE_ABA, clustered, hard=True, closed=True, exact=False),
-        "lagrange": Method(ltl.LTL, ltl_tree, hard=True, needs_mass=True),
     }
 )
 """Methods of forward dynamics, by name."""

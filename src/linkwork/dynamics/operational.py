@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy.typing as npt
 
 from linkwork.closure.clusters import not_a_transmission, tied_dofs, ties_of
-from linkwork.closure.minimal import ClusterEvaluator
+from linkwork.closure.minimal import evaluated, verify_pivots, without_pivots
 from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.dynamics.costs import program_cost
@@ -21,6 +21,9 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.cluster_efpa import approximate_efpa_tree, cluster_efpa_tree, efpa_ancestors
 from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.products import differentiable
 
 METHODS: Mapping[str, Algorithm] = {
     "efpa": effectors.CLUSTER_EFPA,
@@ -30,7 +33,8 @@ METHODS: Mapping[str, Algorithm] = {
 """Methods, by name: force propagators through clusters (C-EFPA), dense, and EFPA of the independent tree."""
 
 
-class OperationalInertia(ClusterEvaluator):
+@differentiable
+class OperationalInertia(BaseEvaluator):
     """``J H^-1 J'`` of some frames, ``H`` the inertia of the robot with its loops: ``inertia(q)``, ``(..., 6k, 6k)``.
 
     Each frame has six rows, ``[angular, linear]`` in its own axes: the matrix times a wrench ``[moment, force]`` on
@@ -70,8 +74,19 @@ class OperationalInertia(ClusterEvaluator):
             q: Configuration with closed loops, ``(..., nq)``.
             out: Array to write the result to; by default a new one.
         """
-        matrix: Array = self._evaluate((q,), out)[0]
+        matrix: Array = evaluated(self, (q,), out, self._verify)[0]
         return matrix
+
+    def _verify(self, last: Array) -> None:
+        verify_pivots(self, last)
+
+    def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
+        return lambda arrays: verify_pivots(self, arrays[-1])
+
+    @property
+    def differentiated(self) -> Differentiated:
+        """The matrix by ``q``."""
+        return without_pivots(super().differentiated)
 
 
 def _program(robot: Model, frames: Sequence[str], method: InertiaMethod) -> Program:

@@ -64,31 +64,37 @@ class SolvedBy:
     method: str
     tolerance: float
     """Relative residual at which iterations end; infinite for methods that do not iterate."""
+    watched: bool = False
+    """Whether results need a look: of methods without regularization, or where iterations must converge."""
+    least: float = -np.inf
+    """Above this, and up to ``most``, the progress of a state needs no further look."""
+    most: float = np.inf
 
 
 class Solution:
     """Accelerations, and forces of constraints. Leading axes are those of the batch."""
 
-    __slots__ = ("_by", "_result", "acceleration")
+    __slots__ = ("_by", "acceleration", "result")
 
     acceleration: Array
     """Joint accelerations, ``(..., nv)``."""
+    result: Array | None
+    """Progress, forces and residuals of rows in a row, as `ResultLayout` says; None for a tree."""
 
     def __init__(self, acceleration: Array, by: SolvedBy | None = None, result: Array | None = None) -> None:
         self.acceleration = acceleration
         self._by = by
-        self._result = result
-        """As `ResultLayout` says; None for a tree."""
+        self.result = result
 
     @property
     def multipliers(self) -> Array | None:
         """Forces of all constraints in a row, ``(..., nc)``; None for a tree."""
-        return None if self._result is None else self._result[..., ResultLayout.of(self._result).multipliers]
+        return None if self.result is None else self.result[..., ResultLayout.of(self.result).multipliers]
 
     @property
     def residuals(self) -> Array | None:
         """What each row misses, ``(..., nc)``; None for a tree."""
-        return None if self._result is None else self._result[..., ResultLayout.of(self._result).residuals]
+        return None if self.result is None else self.result[..., ResultLayout.of(self.result).residuals]
 
     @property
     def forces(self) -> Mapping[str, Array]:
@@ -104,14 +110,14 @@ class Solution:
     @property
     def gap(self) -> Any:
         """The largest error of a constraint at ``q``, in m or rad."""
-        return 0.0 if self._result is None else _plain(self._result[..., ResultLayout.of(self._result).gap])
+        return 0.0 if self.result is None else _plain(self.result[..., ResultLayout.of(self.result).gap])
 
     @property
     def velocity_error(self) -> Any:
         """How fast ``v`` opens loops, the most of a row, in m/s or rad/s; None unless constraints have gains."""
-        if self._result is None:
+        if self.result is None:
             return 0.0
-        error = self._result[..., ResultLayout.of(self._result).velocity_error]
+        error = self.result[..., ResultLayout.of(self.result).velocity_error]
         if type(error) is np.ndarray or isinstance(error, np.floating):
             return None if np.any(error < 0) else _plain(error)
         return error  # on a GPU, which is not waited for: negative where constraints have gains
@@ -119,20 +125,20 @@ class Solution:
     @property
     def iterations(self) -> Any:
         """Proximal iterations, of each state."""
-        if self._result is None:
+        if self.result is None:
             return 0
-        found: Any = self._result[..., ITERATIONS]
+        found: Any = self.result[..., ITERATIONS]
         return _plain(found.astype(np.int64)) if hasattr(found, "astype") else found.long()
 
     @property
     def converged(self) -> Any:
         """Whether iterations ended within the tolerance; of a method that does not iterate, always."""
-        if self._by is None or self._result is None:
+        if self._by is None or self.result is None:
             return True
-        return _plain(self._result[..., PROGRESS] <= self._by.tolerance)
+        return _plain(self.result[..., PROGRESS] <= self._by.tolerance)
 
     def __repr__(self) -> str:
-        if self._result is None:
+        if self.result is None:
             return f"Solution(acceleration={self.acceleration!r})"
         return (
             f"Solution(acceleration={self.acceleration!r}, residual={self.residual}, "
@@ -140,7 +146,7 @@ class Solution:
         )
 
     def _repr_html_(self) -> str:
-        if self._by is None or self._result is None:
+        if self._by is None or self.result is None:
             return shape_table("Solution", {"acceleration": self.acceleration})
         ended = f"{np.sum(self.converged)} of {np.size(self.converged)} converged"
         caption = f"Solution by {self._by.method}: {ended}, residual at most {np.max(self.residual, initial=0.0):.3g}"

@@ -12,17 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.closure.evaluators import ClosureEvaluator
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace.fixed import fixed
 from linkwork.compilers.trace.tracing import MAX_OPERATIONS, Trace
 from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.dynamics.impact import ImpactDynamics
-from linkwork.dynamics.inverse import InverseDynamics
-from linkwork.dynamics.iterations import iteration_settings, row_regularization
-from linkwork.dynamics.jacobians.constrained import ConstrainedDerivatives
-from linkwork.dynamics.stages import Stages
+from linkwork.dynamics.iterations import row_regularization
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
@@ -111,7 +106,7 @@ def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
     method = getattr(evaluator, "method", "")
     if isinstance(evaluator, ForwardDynamics) and method == "kkt":
         raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is nothing to export; use another method")
-    if isinstance(evaluator, Stages):
+    if isinstance(evaluator, Product) and evaluator.computation is not None:
         raise UnsupportedFeature(
             f"{evaluator.quantity} by a method that iterates is several programs: take one that does not, 'ltl' or "
             "'cluster' for instance, or export_casadi of the function, which writes its derivatives too"
@@ -187,26 +182,10 @@ def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[
     names = [name for name in evaluator.program.algorithm.inputs if name not in evaluator.parameters]
     result: dict[str, Any] = {}
     match evaluator:
-        case ForwardDynamics():
-            result = dict(zip(names[4:], evaluator._inputs((None, None, None, None))[4:], strict=True))
-        case ConstrainedDerivatives():
-            result = dict(zip(names[4:], evaluator._held_inputs(), strict=True))
         case Product():
             result = _held(evaluator.evaluator, arguments)
         case StepFunction():
             result = _held(evaluator.stepper, arguments)
-        case InverseDynamics():
-            result = dict(zip(names[4:], evaluator._settings, strict=True))
-        case ClosureEvaluator():
-            result = dict(zip(names[-len(evaluator.held) :], evaluator.held, strict=True))
-        case ImpactDynamics():
-            result = {
-                "regularization": row_regularization(evaluator.robot, evaluator.regularization),
-                "multipliers": np.zeros(evaluator.robot.nc),
-                "settings": iteration_settings(
-                    evaluator.robot, evaluator.regularization, evaluator.tolerance, evaluator.max_iterations
-                ),
-            }
         case Stepper():
             result = {
                 "passive": evaluator.planned.passive,
@@ -219,6 +198,8 @@ def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[
                 check_actuators(evaluator.source)
             if not evaluator.frames:
                 result["wrenches"] = evaluator.held.wrenches
+        case _:
+            result = {name: x for name, x in evaluator.execution.held.items() if name != "wrenches"}
     return {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in result.items() if name in names}
 
 

@@ -25,7 +25,7 @@ from linkwork.jax.sources import Array, Arrays, EvaluatorSource, Given, Shape
 from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import JacobianVectorProduct, Product, VectorJacobianProduct
+from linkwork.quantities.products import Kind, Product
 from linkwork.simulation.contact_derivatives import StepperFunction
 from linkwork.simulation.stepper import Stepper
 
@@ -65,6 +65,10 @@ class ContactSource(EvaluatorSource):
         self.curved_results = ("q",)
         self.nv = int(evaluator.robot.nv)
 
+    @property
+    def _solves(self) -> bool:
+        return False
+
     def _differentiated(self) -> Differentiated:
         return contact_inputs(self.evaluator)
 
@@ -84,12 +88,12 @@ class ContactSource(EvaluatorSource):
         evaluator = self.evaluator
         names = list(self.program.algorithm.inputs)
         if not isinstance(evaluator, Stepper):
-            return _held(names, evaluator._all_inputs(evaluator._inputs([Given(name) for name in GIVEN[:2]])))
+            return _held(names, evaluator.input_arrays([Given(name) for name in GIVEN[:2]]))
         commands, wrenches, _, R, timing = evaluator.held(evaluator.held.commands if self._commanded else None)
         held = {"commands": commands, "wrenches": wrenches, "timing": timing, "settings": R[:2]}
         shapes = dict(zip(names, self.program.input_shapes(), strict=True))
         held |= {name: np.zeros(shapes[name], self.dtype) for name in ("tau", "before", "given")}
-        return held | dict(zip(evaluator._parameter_inputs.names, evaluator._own_parameters, strict=True))
+        return held | {name: evaluator.execution.held[name] for name in evaluator.parameters}
 
     def value(self, x: dict[str, Array]) -> list[Array]:
         """The state after the step, and the result that equations hold at.
@@ -126,9 +130,9 @@ class ContactSource(EvaluatorSource):
         tree = ContactEquations(self._step, "equations").program.tree
         return FrictionRates(tree, self.evaluator.dt, names) if names else None
 
-    def _product_of(self, which: Which, kind: type[Product], by: Sequence[str]) -> ProgramCall:
-        product = kind(ContactEquations(self._step, which), by)
-        return self.call_of(product.program, product._backend)
+    def _product_of(self, which: Which, kind: Kind, by: Sequence[str]) -> ProgramCall:
+        product = Product(ContactEquations(self._step, which), kind, by)
+        return self.call_of(product.program, product.execution.backend)
 
     @property
     def _by(self) -> tuple[str, ...]:
@@ -137,19 +141,19 @@ class ContactSource(EvaluatorSource):
 
     @cached_property
     def _rates(self) -> ProgramCall:
-        return self._product_of("equations", JacobianVectorProduct, self._by)
+        return self._product_of("equations", "jvp", self._by)
 
     @cached_property
     def _state_rates(self) -> ProgramCall:
-        return self._product_of("state", JacobianVectorProduct, ("q", "v", "result"))
+        return self._product_of("state", "jvp", ("q", "v", "result"))
 
     @cached_property
     def _state_seeds(self) -> ProgramCall:
-        return self._product_of("state", VectorJacobianProduct, ("result",))
+        return self._product_of("state", "vjp", ("result",))
 
     @cached_property
     def _gradients(self) -> ProgramCall:
-        return self._product_of("all", VectorJacobianProduct, self._by)
+        return self._product_of("all", "vjp", self._by)
 
     @cached_property
     def _sensitivity(self) -> ProgramCall:
@@ -197,7 +201,7 @@ class ContactSource(EvaluatorSource):
         """
         result = outs[2]
         at = {**self._equation_inputs, **x, "result": result}
-        seeds = self._seeds(y)
+        seeds = dict(zip(("y_q1", "y_v1"), y, strict=True))
         of_result = self.run(self._state_seeds, at, seeds)["result"]
         zeros = [np.zeros(shape) for shape in list(self._sensitivity.outputs.values())[1:]]
         balance, slots, rows, boxes = self._solved(x, result, True, [of_result[..., HEAD : HEAD + self.nv], *zeros])
@@ -206,9 +210,6 @@ class ContactSource(EvaluatorSource):
         if self._friction is not None:
             found |= self._friction_gradients(self._friction, x, result, found, slots)
         return found
-
-    def _seeds(self, y: Arrays) -> dict[str, Array]:
-        return dict(zip(("y_q1", "y_v1"), y, strict=True))
 
     def second(self, x: dict[str, Array], outs: Arrays, y: Arrays, d: dict[str, Array]) -> dict[str, Array]:
         """There is none.

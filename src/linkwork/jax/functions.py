@@ -13,7 +13,6 @@ import jax.numpy as jnp
 
 from linkwork.contact.step import ContactStep
 from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.dynamics.impact import ImpactDynamics
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.jax.array_types import vary_alike
@@ -21,11 +20,10 @@ from linkwork.jax.contact_sources import ContactSource, contact_inputs
 from linkwork.jax.handlers import OnError
 from linkwork.jax.rules import VALUE, Source, function_p
 from linkwork.jax.sources import EvaluatorSource, StepSource, typed
-from linkwork.jax.staged_sources import StagedSource
 from linkwork.jax.tangent_space import TangentSpace
 from linkwork.model.model import Model
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.simulation.stepper import Stepper
 
@@ -67,7 +65,7 @@ class Function:
                 parameters are checked where they are arrays; what JAX traces has no numbers yet.
         """
         known = {name: x for name, x in named.items() if not isinstance(x, jax.core.Tracer)}
-        self.evaluator._parameter_inputs.check(
+        self.evaluator.parameter_inputs.check(
             {name: known[name] for name in self.evaluator.parameters if name in known}
         )
         return self._jitted(*arrays, **named)
@@ -126,9 +124,9 @@ def _known(evaluator: BaseEvaluator) -> Differentiated:
     if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
         return contact_inputs(evaluator)
     function = evaluator._function if isinstance(evaluator, Stepper) else evaluator
-    if not isinstance(function, ArrayEvaluator):
+    if not isinstance(function, BaseEvaluator):
         raise InputError(f"{evaluator!r} is no function of arrays that JAX can call")
-    if isinstance(evaluator, ForwardDynamics) and evaluator._dense:
+    if isinstance(evaluator, ForwardDynamics) and evaluator.method == "kkt":
         raise UnsupportedFeature("kkt is dense linear algebra in NumPy: there is no program that XLA could call")
     return function.differentiated
 
@@ -137,10 +135,7 @@ def _kind(evaluator: Any) -> Any:
     """The source of an evaluator."""
     if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
         return ContactSource
-    if isinstance(evaluator, Stepper):
-        return StepSource
-    staged = isinstance(evaluator, ImpactDynamics) or (isinstance(evaluator, ForwardDynamics) and evaluator._in_stages)
-    return StagedSource if staged else EvaluatorSource
+    return StepSource if isinstance(evaluator, Stepper) else EvaluatorSource
 
 
 def _broadcast(source: Source, arrays: Sequence[Array]) -> list[Array]:

@@ -3,9 +3,8 @@
 
 | source             | of                                                    | products                               |
 |--------------------|-------------------------------------------------------|----------------------------------------|
-| `EvaluatorSource`  | quantities, inverse dynamics, direct forward dynamics  | one program each                       |
-| `StepSource`       | steps without contacts                                 | one program each, of a single step     |
-| `staged_sources`   | forward dynamics by methods that iterate, impacts      | several programs, at the solution      |
+| `EvaluatorSource`  | quantities, inverse and forward dynamics, impacts      | pipelines of the evaluator's products  |
+| `StepSource`       | steps without contacts                                 | pipelines of one program               |
 | `contact_sources`  | steps with contacts                                    | several programs, at the solution      |
 """
 
@@ -13,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -27,15 +26,11 @@ from linkwork.dynamics.solution import PROGRESS
 from linkwork.errors import UnsupportedFeature
 from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
+from linkwork.jax.pipeline import JaxPipeline
 from linkwork.jax.tangent_space import TangentSpace
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import (
-    HessianVectorProduct,
-    JacobianVectorProduct,
-    Product,
-    VectorJacobianProduct,
-)
+from linkwork.quantities.products import Kind, Product
 
 Array = Any
 Arrays = Sequence[Any]
@@ -44,13 +39,11 @@ Shape = tuple[int, ...]
 
 def typed(evaluator: Any, dtype: str) -> Any:
     """An evaluator with numbers of a type, on a backend that XLA can call."""
-    backend: Backend = evaluator._backend
+    backend: Backend = evaluator.execution.backend
     if backend.name == "plain":
         raise UnsupportedFeature(f"{evaluator!r} runs as plain Python, which XLA cannot call: leave plain() out")
     name = backend.name if backend.name == "specialized" else "native"
-    made = evaluator._on(replace(backend, name=name, dtype=dtype, single_for_single=False))
-    made._prepare_inputs()
-    return made
+    return evaluator.on(replace(backend, name=name, dtype=dtype, single_for_single=False))
 
 
 class EvaluatorSource:
@@ -79,7 +72,8 @@ class EvaluatorSource:
         outputs = dict(zip(program.algorithm.outputs, program.output_shapes(), strict=True))
         self._outputs = list(outputs)
         self.results = {name: _part(outputs[output], at) for name, (output, at) in self.known.results.items()}
-        self.further: list[Shape] = []
+        self.further: list[Shape] = [outputs["result"]] if self._solves else []
+        self._pipelines: dict[Kind, tuple[JaxPipeline, Product]] = {}
         self.space = TangentSpace(program.tree)
         self._held = self._held_inputs()
 
@@ -98,7 +92,7 @@ class EvaluatorSource:
     def _held_inputs(self) -> dict[str, Any]:
         """Inputs of the program that calls do not have, as the evaluator holds them."""
         given = [Given(name) for name in self.known.given]
-        arranged = self.evaluator._inputs_with(given, {})
+        arranged = self.evaluator.input_arrays(given, {})
         names = list(self.evaluator.program.algorithm.inputs)
         return {name: x for name, x in zip(names, arranged, strict=True) if not isinstance(x, Given)}
 
@@ -110,7 +104,8 @@ class EvaluatorSource:
             backend: How it is run; by default as the evaluator.
             traced: What is run on GPUs in its place.
         """
-        return ProgramCall(program, self.evaluator._backend if backend is None else backend, self.on_error, traced)
+        own = self.evaluator.execution.backend if backend is None else backend
+        return ProgramCall(program, own, self.on_error, traced)
 
     def run(self, call: ProgramCall, *named: Mapping[str, Array]) -> dict[str, Array]:
         """Outputs of a program by name, from inputs by name; else those that the evaluator holds."""
@@ -134,46 +129,57 @@ class EvaluatorSource:
         found = self.run(self._value, x)
         parts = self.known.results.items()
         results = [_taken(found[output], len(self.results[name]), at) for name, (output, at) in parts]
-        if not isinstance(self.evaluator, ForwardDynamics) or "result" not in found:
-            return results
-        solved = self._solved_states(found["result"][..., PROGRESS])
-        return results if solved is None else [jnp.where(solved[..., None], y, jnp.nan) for y in results]
+        if isinstance(self.evaluator, ForwardDynamics) and "result" in found:
+            solved = self._solved_states(found["result"][..., PROGRESS])
+            results = results if solved is None else [jnp.where(solved[..., None], y, jnp.nan) for y in results]
+        return [*results, found["result"]] if self.further else results
 
     def _solved_states(self, progress: Array) -> Array | None:
         """Which states a method without regularization solved, or iterations that must converge; None: all."""
         evaluator = self.evaluator
         if evaluator.strict and METHODS[evaluator.method].iterates:
-            return progress <= evaluator._by.tolerance
-        if not evaluator._hard:
+            return progress <= evaluator.solved_by.tolerance
+        if not evaluator.hard:
             return None
-        least = LEAST_PIVOT if evaluator._least_pivot > -np.inf else evaluator._least_pivot
-        return (progress > least) & (progress <= evaluator._most_progress)
+        by = evaluator.solved_by
+        least = LEAST_PIVOT if by.least > -np.inf else by.least
+        return (progress > least) & (progress <= by.most)
 
     # Products ----------------------------------------------------------------------------------------------------
 
-    def _product(self, kind: type[Product]) -> Product:
-        return kind(self._products_of, self.by)
-
     @property
-    def _products_of(self) -> ArrayEvaluator:
-        found: ArrayEvaluator = self.evaluator
+    def _products_of(self) -> BaseEvaluator:
+        found: BaseEvaluator = self.evaluator
         return found
 
-    def _product_call(self, kind: type[Product]) -> ProgramCall:
-        product = self._product(kind)
-        return self.call_of(product.program, product._backend)
+    @property
+    def _solves(self) -> bool:
+        """Whether the evaluator solves equations, so that products take its solution."""
+        return Product(self._products_of, "vjp", self.by).computation is not None
 
-    @cached_property
-    def _jvp(self) -> ProgramCall:
-        return self._product_call(JacobianVectorProduct)
+    def _product(self, kind: Kind, x: dict[str, Array], outs: Arrays, *named: Mapping[str, Array]) -> list[Array]:
+        """Results of a product, by its pipeline."""
+        if kind not in self._pipelines:
+            product = Product(self._products_of, kind, self.by)
+            make = partial(self.call_of, backend=product.execution.backend)
+            self._pipelines[kind] = JaxPipeline(product.pipeline(), make), product
+        pipeline, product = self._pipelines[kind]
+        arrays: dict[str, Array] = {**self._held, **x, **self._solution(outs)}
+        for further in named:
+            arrays |= further
+        computed = pipeline(arrays)
+        results = [computed[f"{kind}.{name}"] for name in product.result_names]
+        if "refused" not in computed:
+            return results
+        mask, axes = computed["refused"], [len(shape) for shape in product.result_shapes.values()]
+        wide = [mask.reshape((*mask.shape, *[1] * n)) for n in axes]
+        return [jnp.where(one, jnp.nan, y) for one, y in zip(wide, results, strict=True)]
 
-    @cached_property
-    def _vjp(self) -> ProgramCall:
-        return self._product_call(VectorJacobianProduct)
-
-    @cached_property
-    def _hvp(self) -> ProgramCall:
-        return self._product_call(HessianVectorProduct)
+    def _solution(self, outs: Arrays) -> dict[str, Array]:
+        """Results of the evaluator as pipelines name them, where it solves equations."""
+        if not self.further:
+            return {}
+        return {self.evaluator.implicit.solution[0]: outs[0], "result": outs[-1]}
 
     def forward(self, x: dict[str, Array], outs: Arrays, d: dict[str, Array]) -> list[Array]:
         """Rates of results.
@@ -183,8 +189,7 @@ class EvaluatorSource:
             outs: Results.
             d: Directions by names of inputs, in tangent spaces.
         """
-        found = self.run(self._jvp, x, {f"d{name}": one for name, one in d.items()})
-        return [found[name] for name in self.results]
+        return self._product("jvp", x, outs, self._tangents(d))
 
     def reverse(self, x: dict[str, Array], outs: Arrays, y: Arrays) -> dict[str, Array]:
         """Gradients by inputs.
@@ -194,7 +199,7 @@ class EvaluatorSource:
             outs: Results.
             y: Seeds of results, in tangent spaces.
         """
-        return self.run(self._vjp, x, self._seeds(y))
+        return dict(zip(self.by, self._product("vjp", x, outs, self._cotangents(y)), strict=True))
 
     def second(self, x: dict[str, Array], outs: Arrays, y: Arrays, d: dict[str, Array]) -> dict[str, Array]:
         """Rates of gradients along a direction.
@@ -205,10 +210,14 @@ class EvaluatorSource:
             y: Seeds of results, in tangent spaces.
             d: Directions by names of inputs, in tangent spaces.
         """
-        return self.run(self._hvp, x, self._seeds(y), {f"d{name}": one for name, one in d.items()})
+        rates = self._product("hvp", x, outs, self._cotangents(y), self._tangents(d))
+        return dict(zip(self.by, rates, strict=True))
 
-    def _seeds(self, y: Arrays) -> dict[str, Array]:
-        return {f"y_{name}": one for name, one in zip(self.results, y, strict=True)}
+    def _cotangents(self, y: Arrays) -> dict[str, Array]:
+        return {f"y_{name}": one for name, one in zip(self.known.results, y, strict=True)}
+
+    def _tangents(self, d: Mapping[str, Array]) -> dict[str, Array]:
+        return {f"d{name}": one for name, one in d.items()}
 
 
 class StepSource(EvaluatorSource):
@@ -234,7 +243,7 @@ class StepSource(EvaluatorSource):
     def _held_inputs(self) -> dict[str, Any]:
         stepper = self.evaluator
         commands = stepper.held.commands if self._commanded else None
-        held = [*stepper.held(commands), *stepper._own_parameters]
+        held = [*stepper.held(commands), *(stepper.execution.held[name] for name in stepper.parameters)]
         if stepper.integrator != "dopri5":
             held.append(stepper.held.once)
         names = list(self.program.algorithm.inputs)[3:]
@@ -250,23 +259,9 @@ class StepSource(EvaluatorSource):
         return [found["q1"], found["v1"]]
 
     @property
-    def _products_of(self) -> ArrayEvaluator:
-        found: ArrayEvaluator = self.evaluator._function
+    def _products_of(self) -> BaseEvaluator:
+        found: BaseEvaluator = self.evaluator._function
         return found
-
-    def forward(self, x: dict[str, Array], outs: Arrays, d: dict[str, Array]) -> list[Array]:
-        """Rates of the state after the step.
-
-        Args:
-            x: Inputs by name.
-            outs: Results.
-            d: Directions by names of inputs, in tangent spaces.
-        """
-        found = self.run(self._jvp, x, {f"d{name}": one for name, one in d.items()})
-        return [found["q1"], found["v1"]]
-
-    def _seeds(self, y: Arrays) -> dict[str, Array]:
-        return dict(zip(("y_q1", "y_v1"), y, strict=True))
 
 
 class Given:

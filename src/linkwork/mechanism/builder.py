@@ -18,10 +18,10 @@ from linkwork.conversions import converted, converted_but
 from linkwork.errors import ModelError
 from linkwork.inputs import items, named_options
 from linkwork.mechanism.actuators import checked_actuator
-from linkwork.mechanism.contacts import Chosen, ContactChoice, ContactOptions, part_contacts
+from linkwork.mechanism.contacts import Chosen, ContactOptions, chosen_contacts, part_contacts
 from linkwork.mechanism.joint_options import JointOptions, check_options, dynamics_of, limits_of
 from linkwork.mechanism.mechanism import Mechanism
-from linkwork.mechanism.mounting import Part, activations_of
+from linkwork.mechanism.mounting import Part, activations_of, pose_of
 from linkwork.mechanism.outboard import OutboardParts, SensorOnGraph
 from linkwork.mechanism.topology import Graph, GraphJoint, Tree
 from linkwork.model.activations import ActuatorDynamics
@@ -410,7 +410,7 @@ class Builder:
                 inertia.validate_mass(body)
         spanning = graph.spanning()
         tree = Tree.of(graph, spanning)
-        self._check_inertias(tree)
+        tree.check_inertias(self._trusted)
         check_leaves(tree.joints, tree.inertias, massless or self._massless)
         loops = graph.loop_constraints(spanning, tree.frames)
         shapes = tuple(tree.moved(shape) for shape in self._shapes)
@@ -420,7 +420,7 @@ class Builder:
         made = replace(
             open_chain,
             constraints=(*loops, *self._constraints),
-            poses={name: self._configuration(open_chain, name) for name in self._poses},
+            poses={name: pose_of(open_chain, self._joints, name, positions) for name, positions in self._poses.items()},
             actuators=tuple(self._actuators),
             tendons=tuple(self._tendons),
             activations=activations_of(self._actuators, self._activations),
@@ -431,7 +431,7 @@ class Builder:
         if self._sensors:
             parts = OutboardParts(graph, spanning, tree)
             made = replace(made, sensors=tuple(parts.of(sensor, made) for sensor in self._sensors))
-        return self._with_contacts(made) if self._touching else made
+        return replace(made, contacts=chosen_contacts(made, self._touching)) if self._touching else made
 
     def _carried_by(self, body: str) -> Inertia:
         """The inertia of what mechanisms on a body had fixed to their worlds."""
@@ -441,30 +441,3 @@ class Builder:
         """Inertias of bodies, with what they carry."""
         carriers = {to for to, _ in self._carried if to in self._inertias}
         return self._inertias | {to: self._inertias[to] + self._carried_by(to) for to in carriers}
-
-    def _with_contacts(self, robot: Mechanism) -> Mechanism:
-        choice = ContactChoice(robot)
-        pairs = {pair.name: pair for pair in robot.contacts}
-        for touching, options in self._touching:
-            pairs |= {pair.name: pair for pair in choice.pairs(*touching, **options)}
-        return replace(robot, contacts=tuple(pairs.values()))
-
-    def _check_inertias(self, tree: Tree) -> None:
-        """Of moving bodies: what is fixed to a body counts with it."""
-        trusted = {tree.home[name][0] for name in self._trusted}
-        for body, inertia in tree.inertias.items():
-            if body not in trusted:
-                inertia.validate(body)
-
-    def _configuration(self, tree: Mechanism, name: str) -> Floats:
-        """The configuration q of a named pose."""
-        q = tree.neutral()
-        for joint, values in self._poses[name].items():
-            if joint not in self._joints:
-                raise ModelError(f"pose '{name}' names joint '{joint}', which does not exist", subject=name)
-            if joint in tree.joint_names:
-                at = tree.q_slice(joint)
-                if values.size != at.stop - at.start:
-                    raise ModelError(f"pose '{name}': joint '{joint}' has {at.stop - at.start} numbers", subject=name)
-                q[at] = values
-        return q

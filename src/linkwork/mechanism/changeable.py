@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Self
+from dataclasses import FrozenInstanceError, fields, replace
+from typing import TYPE_CHECKING, Literal, NoReturn, Self
 
 import numpy.typing as npt
 
 from linkwork.conversions import converted
+from linkwork.errors import InputError
 from linkwork.inputs import each_name, named_options
-from linkwork.model.arrays import Floats
+from linkwork.model.arrays import Floats, VectorLike, finite_array
 from linkwork.model.checks import A_SENSOR, A_TENDON, check_all
 from linkwork.model.model import Model
+from linkwork.model.parts import Actuator, Limits, TreeJoint
 from linkwork.model.sensors import Sensor
 from linkwork.model.tendons import Tendon
 
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
 
 class Changeable(Model):
     """A model with the methods that give a changed copy of it; it is unchanged itself."""
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        instead = _INSTEAD.get(name)
+        if instead is None:
+            of_joint = {f.name for kind in (TreeJoint, Limits) for f in fields(kind)}
+            if name in {f.name for f in fields(self) if f.init}:
+                instead = f"dataclasses.replace(robot, {name}=...)"
+            elif name in of_joint | {"velocity_limit", "effort_limit"}:
+                instead = f"dataclasses.replace(robot, joints=...), {name} being a field of each of robot.joints,"
+        more = f"; {instead} gives a new one" if instead else ""
+        raise FrozenInstanceError(f"cannot assign to '{name}': a mechanism does not change{more}")
 
     def reduced(self, fixed: Sequence[str] | Mapping[str, npt.ArrayLike], *, q: npt.ArrayLike | None = None) -> Self:
         """A new mechanism in which these joints are locked, without their coordinates; this one is unchanged.
@@ -49,6 +62,34 @@ class Changeable(Model):
         """
         check_all(tendons, Tendon, A_TENDON)
         return replace(self, tendons=(*self.tendons, *tendons))
+
+    def with_actuators(self, *actuators: Actuator | str) -> Self:
+        """A new mechanism with more actuators, whose joints are marked as actuated; this one is unchanged.
+
+        Args:
+            actuators: Motors, or names of joints with one degree of freedom: each is driven by a motor of the joint's
+                name, whose commands are the torque or force there.
+        """
+        new = [Actuator(a, a, (1.0,)) if isinstance(a, str) else a for a in actuators]
+        taken = {a.name for a in self.actuators}
+        for actuator in new:
+            if not isinstance(actuator, Actuator):
+                raise InputError(f"{actuator!r} is neither an Actuator nor the name of a joint")
+            if actuator.name in taken:
+                raise InputError(f"two actuators are called '{actuator.name}'; give one another name")
+            taken.add(actuator.name)
+        driven = {joint for actuator in new for joint, _ in actuator.gears}
+        joints = tuple(replace(j, actuated=True) if j.name in driven else j for j in self.joints)
+        return replace(self, joints=joints, actuators=(*self.actuators, *new))
+
+    @converted
+    def with_gravity(self, gravity: VectorLike) -> Self:
+        """The same mechanism under another gravity, e.g. ``(0, 0, 0)``.
+
+        Args:
+            gravity: Acceleration of free fall, in m/s², in the world's axes.
+        """
+        return replace(self, gravity=finite_array(gravity, (3,), "gravity", InputError))
 
     @converted
     def scaled(self, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Self:
@@ -271,3 +312,14 @@ class Changeable(Model):
         from linkwork.mechanism.contacts import kept_contacts
 
         return replace(self, contacts=kept_contacts(self, each_name(names, "without_contacts")))
+
+
+_INSTEAD = {
+    "gravity": "robot.with_gravity(...)",
+    "frames": "robot.with_frame(name, body, placement)",
+    "actuators": "robot.with_actuators(...)",
+    "tendons": "robot.with_tendons(...)",
+    "constraints": "robot.constrained(...), unconstrained(...) or switched(...)",
+    "contacts": "robot.with_contacts(...) or without_contacts(...)",
+}
+"""What gives a new mechanism where people assign to fields of one."""

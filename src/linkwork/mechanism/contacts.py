@@ -353,6 +353,15 @@ def kept_contacts(robot: Model, names: Sequence[str]) -> tuple[ContactPair, ...]
     )
 
 
+def chosen_contacts(robot: Model, chosen: Iterable[tuple[Sequence[Chosen], ContactOptions]]) -> tuple[ContactPair, ...]:
+    """The pairs that a robot has, and those that are chosen besides; of two with one name, the last."""
+    choice = ContactChoice(robot)
+    pairs = {pair.name: pair for pair in robot.contacts}
+    for touching, options in chosen:
+        pairs |= {pair.name: pair for pair in choice.pairs(*touching, **options)}
+    return tuple(pairs.values())
+
+
 def part_contacts(
     pairs: Iterable[ContactPair],
     known: Sequence[ContactPair],

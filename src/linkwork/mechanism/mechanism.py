@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import FrozenInstanceError, fields
-from typing import TYPE_CHECKING, NoReturn, Self
+from dataclasses import fields
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from linkwork.mechanism.changeable import Changeable
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
-from linkwork.model.parts import Limits, TreeJoint
+from linkwork.model.validation import check_are_constraints
 
 if TYPE_CHECKING:
     import os
@@ -49,17 +49,6 @@ class Mechanism(Changeable):
     and show.
     """
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        instead = _INSTEAD.get(name)
-        if instead is None:
-            of_joint = {f.name for kind in (TreeJoint, Limits) for f in fields(kind)}
-            if name in {f.name for f in fields(self) if f.init}:
-                instead = f"dataclasses.replace(robot, {name}=...)"
-            elif name in of_joint | {"velocity_limit", "effort_limit"}:
-                instead = f"dataclasses.replace(robot, joints=...), {name} being a field of each of robot.joints,"
-        more = f"; {instead} gives a new one" if instead else ""
-        raise FrozenInstanceError(f"cannot assign to '{name}': a mechanism does not change{more}")
-
     @classmethod
     def of(cls, model: Model) -> Self:
         """The mechanism of a model.
@@ -88,7 +77,7 @@ class Mechanism(Changeable):
         if at is not None:
             from linkwork.closure.capture import captured
 
-            self._check_constraints(constraints)
+            check_are_constraints(self, constraints)
             constraints = captured(self, constraints, at)
         return super().constrained(*constraints)
 
@@ -114,7 +103,8 @@ class Mechanism(Changeable):
             seed: Of the random numbers.
             limits: Whether joint limits hold.
         """
-        from linkwork.closure.assembly import Search, problem_of
+        from linkwork.closure.assembly import problem_of
+        from linkwork.closure.assembly_problem import Search
 
         search = Search(tolerance, max_iterations, attempts, seed)
         return problem_of(self, fixed, limits).closed(self.neutral() if q is None else q, search)
@@ -439,14 +429,3 @@ class Mechanism(Changeable):
         if wait:
             viewer.wait()
         return viewer
-
-
-_INSTEAD = {
-    "gravity": "robot.with_gravity(...)",
-    "frames": "robot.with_frame(name, body, placement)",
-    "actuators": "robot.with_actuators(...)",
-    "tendons": "robot.with_tendons(...)",
-    "constraints": "robot.constrained(...), unconstrained(...) or switched(...)",
-    "contacts": "robot.with_contacts(...) or without_contacts(...)",
-}
-"""What gives a new mechanism where people assign to fields of one."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -117,3 +117,17 @@ def activations_of(actuators: Sequence[Actuator], known: Mapping[str, Mapping[st
     """Activations of all actuators in poses, from those known by pose and actuator; zero where one is not known."""
     names = [actuator.name for actuator in actuators if actuator.has_activation]
     return {pose: np.array([act.get(name, 0.0) for name in names]) for pose, act in known.items()}
+
+
+def pose_of(tree: Model, joints: Container[str], name: str, positions: Mapping[str, Floats]) -> Floats:
+    """The configuration q of a named pose; of ``joints``, those that are not in the tree have no coordinates."""
+    q = tree.neutral()
+    for joint, values in positions.items():
+        if joint not in joints:
+            raise ModelError(f"pose '{name}' names joint '{joint}', which does not exist", subject=name)
+        if joint in tree.joint_names:
+            at = tree.q_slice(joint)
+            if values.size != at.stop - at.start:
+                raise ModelError(f"pose '{name}': joint '{joint}' has {at.stop - at.start} numbers", subject=name)
+            q[at] = values
+    return q

@@ -17,6 +17,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +25,12 @@ from linkwork.dynamics.iterations import EXPECTED
 from linkwork.dynamics.methods import method_cost, refusal
 from linkwork.errors import InputError
 from linkwork.mechanism.connections import ConnectionGraph
-from linkwork.mechanism.mechanism import Mechanism
 from linkwork.mechanism.rebuilding import Choice, Rebuilder, can_flip
 from linkwork.plans.elimination import elimination_orders
 from linkwork.quantities.evaluator import Evaluator
+
+if TYPE_CHECKING:
+    from linkwork.mechanism.mechanism import Mechanism
 
 PROMISING = 1.1
 """Methods whose count is within this factor of the best one are counted for every candidate."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import get_args, overload
+from typing import TYPE_CHECKING, get_args, overload
 
 import numpy.typing as npt
 
@@ -16,11 +16,13 @@ from linkwork.errors import InputError
 from linkwork.inputs import Auto, ForwardMethod, JointProperty, above_zero, items, shown, suggest
 from linkwork.mechanism.connections import PROPERTIES, ConnectionGraph, Rules
 from linkwork.mechanism.correspondence import Correspondence
-from linkwork.mechanism.mechanism import Mechanism
 from linkwork.mechanism.optimization import Cost, Progress, Search
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Pair
 from linkwork.model.notebook import table
+
+if TYPE_CHECKING:
+    from linkwork.mechanism.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False)

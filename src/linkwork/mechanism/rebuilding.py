@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.mechanism.connections import ConnectionGraph
 from linkwork.mechanism.correspondence import Correspondence
-from linkwork.mechanism.mechanism import Mechanism
 from linkwork.mechanism.outboard import sensors_on_tree
 from linkwork.mechanism.topology import Graph, Tree, is_reversible
 from linkwork.model.arrays import Floats
@@ -35,6 +34,9 @@ from linkwork.model.placement import Placement
 from linkwork.model.spanning import Edge, spanning_tree
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.leaves import check_leaves, lacks_mass
+
+if TYPE_CHECKING:
+    from linkwork.mechanism.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Rebuilder:
 
     def _on_tree(self, tree: Tree, constraints: tuple[Constraint, ...]) -> Mechanism:
         check_leaves(tree.joints, tree.inertias, lacks_mass(self.robot))
-        return Mechanism(
+        return type(self.robot)(
             self.robot.name,
             tuple(tree.joints),
             tree.inertias,

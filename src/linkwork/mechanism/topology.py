@@ -7,7 +7,7 @@ joints that the tree leaves out become constraints.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -212,6 +212,13 @@ class Tree:
             if body != WORLD:
                 found[body] = found.get(body, Inertia.zero()) + mass.moved(place)
         return {body: Inertia(total.mass, total.com) for body, total in found.items() if total.mass != 0}
+
+    def check_inertias(self, trusted: Collection[str]) -> None:
+        """Refuse inertias of moving bodies that no distribution of mass has; what is fixed to a body counts with it."""
+        moving = {self.home[name][0] for name in trusted}
+        for body, inertia in self.inertias.items():
+            if body not in moving:
+                inertia.validate(body)
 
     def moved_contacts(self, contacts: Iterable[ContactPair]) -> tuple[ContactPair, ...]:
         """Pairs whose shapes are on the moving bodies that their own bodies are part of.

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from linkwork.conversions import converted
 from linkwork.errors import InputError, ModelError
-from linkwork.inputs import each_name, plural, shown
-from linkwork.model.arrays import Floats, VectorLike, finite, finite_array
+from linkwork.inputs import each_name, plural
+from linkwork.model.arrays import Floats, finite, finite_array
 from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import ContactPair
@@ -31,7 +31,13 @@ from linkwork.model.sensors import Sensor, check_sensors
 from linkwork.model.shapes import Mesh, Shape
 from linkwork.model.space import ConfigurationSpace
 from linkwork.model.tendons import Tendon
-from linkwork.model.validation import check_actuator, check_constraint, check_contacts, check_tendons
+from linkwork.model.validation import (
+    check_actuator,
+    check_are_constraints,
+    check_constraint,
+    check_contacts,
+    check_tendons,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,16 +385,8 @@ class Model:
         Args:
             constraints: Those to add.
         """
-        self._check_constraints(constraints)
+        check_are_constraints(self, constraints)
         return replace(self, constraints=(*self.constraints, *constraints))
-
-    def _check_constraints(self, constraints: Sequence[Constraint]) -> None:
-        for constraint in constraints:
-            if not isinstance(constraint, Constraint):
-                pose = "; a configuration at which constraints are to hold is given by name: at=q"
-                size = (len(constraint),) if isinstance(constraint, list | tuple) else getattr(constraint, "shape", ())
-                hint = pose if size == (self.nq,) else ""
-                raise InputError(f"{shown(constraint)} is not a constraint, such as Weld or Gear{hint}")
 
     def unconstrained(self, *names: str) -> Self:
         """A new mechanism without these constraints; without any, if none is named.
@@ -429,34 +427,6 @@ class Model:
         if not name or name in self.frames:
             raise InputError(f"robot '{self.name}' has a frame '{name}' already" if name else "a frame needs a name")
         return replace(self, frames={**self.frames, name: Frame(name, on.body, on.placement * as_placement(placement))})
-
-    def with_actuators(self, *actuators: Actuator | str) -> Self:
-        """A new mechanism with more actuators, whose joints are marked as actuated; this one is unchanged.
-
-        Args:
-            actuators: Motors, or names of joints with one degree of freedom: each is driven by a motor of the joint's
-                name, whose commands are the torque or force there.
-        """
-        new = [Actuator(a, a, (1.0,)) if isinstance(a, str) else a for a in actuators]
-        taken = {a.name for a in self.actuators}
-        for actuator in new:
-            if not isinstance(actuator, Actuator):
-                raise InputError(f"{actuator!r} is neither an Actuator nor the name of a joint")
-            if actuator.name in taken:
-                raise InputError(f"two actuators are called '{actuator.name}'; give one another name")
-            taken.add(actuator.name)
-        driven = {joint for actuator in new for joint, _ in actuator.gears}
-        joints = tuple(replace(j, actuated=True) if j.name in driven else j for j in self.joints)
-        return replace(self, joints=joints, actuators=(*self.actuators, *new))
-
-    @converted
-    def with_gravity(self, gravity: VectorLike) -> Self:
-        """The same mechanism under another gravity, e.g. ``(0, 0, 0)``.
-
-        Args:
-            gravity: Acceleration of free fall, in m/s², in the world's axes.
-        """
-        return replace(self, gravity=finite_array(gravity, (3,), "gravity", InputError))
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)

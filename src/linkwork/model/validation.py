@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.errors import ModelError
-from linkwork.inputs import plural, suggest
+from linkwork.errors import InputError, ModelError
+from linkwork.inputs import plural, shown, suggest
 from linkwork.model import lie
 from linkwork.model.activations import ACTIVATIONS
 from linkwork.model.arrays import numbers
@@ -29,6 +29,16 @@ from linkwork.model.tendons import Tendon
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model
+
+
+def check_are_constraints(model: Model, values: Sequence[object]) -> None:
+    """Raise `InputError` unless all are constraints."""
+    for value in values:
+        if not isinstance(value, Constraint):
+            pose = "; a configuration at which constraints are to hold is given by name: at=q"
+            size = (len(value),) if isinstance(value, list | tuple) else getattr(value, "shape", ())
+            hint = pose if size == (model.nq,) else ""
+            raise InputError(f"{shown(value)} is not a constraint, such as Weld or Gear{hint}")
 
 
 def check_actuator(model: Model, actuator: Actuator) -> None:

@@ -20,9 +20,7 @@ from typing import Any, Protocol
 from lxml import etree
 
 from linkwork.errors import ModelError, ModelWarning, UnsupportedFeature
-
-LARGEST = 1e30
-"""Beyond this a length, mass or angle in SI units is a mistake, and its square might overflow."""
+from linkwork.model.thresholds import UNBOUNDED
 
 DEEPEST = 500
 """Elements within each other: as many as TinyXML takes. (libxml2 stops at 256 unless told otherwise.)"""
@@ -150,7 +148,7 @@ class Node:
             raise self.error(f"'{_short(self.content)}' is neither true nor false")
         return value
 
-    def values(self, *counts: int, largest: float = LARGEST) -> tuple[float, ...]:
+    def values(self, *counts: int, largest: float = UNBOUNDED) -> tuple[float, ...]:
         """The text inside as numbers, as many as one of ``counts``."""
         found = self._numbers("the text", self.content, largest)
         if len(found) not in counts:
@@ -158,7 +156,7 @@ class Node:
             raise self.error(f"the text is {wanted} numbers, not {len(found)}: '{_short(self.content)}'")
         return tuple(found)
 
-    def value_of(self, tag: str, default: float | None = None, largest: float = LARGEST) -> float:
+    def value_of(self, tag: str, default: float | None = None, largest: float = UNBOUNDED) -> float:
         """The number that is the text of the element inside called ``tag``; without a default it must be there."""
         node = self.child(tag) if default is not None else self.need(tag)
         return node.values(1, largest=largest)[0] if node is not None else default  # type: ignore[return-value]
@@ -189,7 +187,7 @@ class Node:
             raise self.error(f"attribute '{attribute}' is {'missing' if value is None else 'empty'}")
         return value
 
-    def number(self, attribute: str, default: float | None = None, largest: float = LARGEST) -> float:
+    def number(self, attribute: str, default: float | None = None, largest: float = UNBOUNDED) -> float:
         """An attribute as one number; without a default it must be there."""
         if default is not None and self.get(attribute) is None:
             return default
@@ -203,7 +201,7 @@ class Node:
         text = self.get(attribute)
         if text is None:
             return None
-        values = self._numbers(f"attribute '{attribute}'", text, LARGEST)
+        values = self._numbers(f"attribute '{attribute}'", text, UNBOUNDED)
         if len(values) not in counts:
             wanted = " or ".join(map(str, counts)) if len(counts) < 4 else f"{counts[0]} to {counts[-1]}"
             raise self.error(f"attribute '{attribute}' is {wanted} numbers, not {len(values)}: '{_short(text)}'")
@@ -229,7 +227,7 @@ class Node:
         text = self.get(attribute)
         if text is None:
             return default
-        values = self._numbers(f"attribute '{attribute}'", text, LARGEST)
+        values = self._numbers(f"attribute '{attribute}'", text, UNBOUNDED)
         if len(values) != 3:
             raise self.error(f"attribute '{attribute}' is three numbers, not {len(values)}: '{_short(text)}'")
         return values[0], values[1], values[2]

@@ -11,13 +11,11 @@ import numpy as np
 from linkwork.model.activations import ACTIVATIONS
 from linkwork.model.model import Model
 from linkwork.model.parts import Actuator
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.clusters import CLUSTER_TREE
 from linkwork.plans.layout import Layout, Shape, ragged
 from linkwork.plans.lcaba import LCABA_TREE
 from linkwork.plans.tree import TREE, Tree, build_tree, tree_of
-
-BEYOND = 1e30
-"""A limit that nothing reaches."""
 
 _SIZES = (
     "nu",  # actuators
@@ -154,4 +152,4 @@ def _pulling_arrays(mechanism: Model) -> dict[str, Any]:
 
 
 def _finite(bounds: tuple[float, float]) -> tuple[float, float]:
-    return max(bounds[0], -BEYOND), min(bounds[1], BEYOND)
+    return max(bounds[0], -UNBOUNDED), min(bounds[1], UNBOUNDED)

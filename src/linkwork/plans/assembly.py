@@ -9,20 +9,20 @@ from linkwork.model.graphs import ancestors, common_ancestor, connected
 from linkwork.model.joints import DOF
 from linkwork.model.model import Model
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
-from linkwork.plans.layout import Integers, ragged
+from linkwork.plans.layout import Integers, Layout, ragged
 from linkwork.plans.tree import Tree
 
 ASSEMBLY_TREE = CONSTRAINED_TREE.extended(
     "assembly",
-    sizes=("nsupport", "ngroups"),
+    sizes=("nrows", "nsupport", "ngroups"),
     integers={
         "k_root": ("nk",),  # the loop root of a pair, whose ancestors move both bodies alike; else the world
-        "row_start": ("nc",),  # degrees of freedom that support a row: first and count
-        "row_count": ("nc",),
+        "row_start": ("nrows",),  # degrees of freedom that support a row of a constraint or a task: first and count
+        "row_count": ("nrows",),
         "row_dof": ("nsupport",),
         "group_start": ("ngroups",),  # rows that share joints, directly or through others: first and count
         "group_count": ("ngroups",),
-        "group_row": ("nc",),
+        "group_row": ("nrows",),
     },
     floats={},
 )
@@ -52,15 +52,12 @@ def row_supports(tree: Tree, k_root: Integers) -> list[set[int]]:
     return supports
 
 
-def assembly_tree(mechanism: Model) -> Tree:
-    """The arrays of a mechanism with the supports of its rows."""
-    tree = constrained_tree(mechanism)
-    k_root = loop_roots(tree)
-    supports = row_supports(tree, k_root)
+def with_supports(layout: Layout, tree: Tree, k_root: Integers, supports: list[set[int]], **arrays: Integers) -> Tree:
+    """The arrays of a mechanism, with the supports of its rows and further arrays of the layout."""
     numbers = connected(supports)
     rows = ragged(sorted(dofs) for dofs in supports)
     groups = ragged([r for r, number in enumerate(numbers) if number == g] for g in range(max(numbers, default=-1) + 1))
-    return ASSEMBLY_TREE.build(
+    return layout.build(
         tree,
         k_root=k_root,
         row_start=rows.start,
@@ -69,4 +66,12 @@ def assembly_tree(mechanism: Model) -> Tree:
         group_start=groups.start,
         group_count=groups.count,
         group_row=groups.entries,
+        **arrays,
     )
+
+
+def assembly_tree(mechanism: Model) -> Tree:
+    """The arrays of a mechanism with the supports of its rows."""
+    tree = constrained_tree(mechanism)
+    k_root = loop_roots(tree)
+    return with_supports(ASSEMBLY_TREE, tree, k_root, row_supports(tree, k_root))

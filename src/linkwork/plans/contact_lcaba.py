@@ -14,19 +14,14 @@ import numpy as np
 
 from linkwork.model.joints import FREE
 from linkwork.model.model import Model
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.bodies import size_of
 from linkwork.plans.constraints import body_of_dof
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, contact_tables
 from linkwork.plans.layout import Shape
 from linkwork.plans.lcaba import LCABA_TREE, lcaba_tree_of_compliances
+from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
-
-UNBOUNDED = 1e30
-"""A bound that no force reaches."""
-
-LEAST_LEVER = 1e-6
-"""A contact cannot move where no joint moves it along its normal by more than this part of the robot's size, for a
-radian or a meter of its own."""
 
 SETTINGS, HEAD = 12, 15
 """Numbers at the head of the settings and of the result: see `kernels.contact.problem`."""

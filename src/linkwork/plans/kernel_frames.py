@@ -22,15 +22,7 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.joints import HELICAL, PLANAR, PRISMATIC, REVOLUTE, Atom
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import aligning_rotation, cross
-
-ROUND_OFF = 2e-13
-"""Numbers below this part of a size are zeros, and numbers of rotations that near to 0 or 1 are these: what poses leave
-that were assembled, or composed of many placements. Programs and their operation counts do not depend on it then."""
-
-DISTINCT = 1e-6
-"""Directions that are off an axis by more than this part of the mechanism's size are directions of their own."""
-LEAST_SLOPE = 1e-3
-"""Components of an axis below this are not used to slide a frame: it would slide too far."""
+from linkwork.plans.thresholds import DISTINCT_DIRECTION, LEAST_SLOPE, ROUND_OFF
 
 TO_PARENT, OF_CHILDREN = 4, 3
 """What a number of the rotation to the parent counts, and of a child's axis, where one of an offset, of an angle at
@@ -130,7 +122,7 @@ def _rotated(
     for direction in directions:
         x = direction - axis * (axis @ direction)
         distance = float(np.linalg.norm(x))
-        if distance > DISTINCT * length:
+        if distance > DISTINCT_DIRECTION * length:
             x = x / distance
             x = x - axis * (axis @ x)  # of a direction that is nearly the axis, the first projection leaves rounding
             x = x / np.linalg.norm(x)

@@ -20,7 +20,8 @@ from linkwork.model.model import Model
 from linkwork.model.rotations import quaternion_of, quaternion_product
 from linkwork.model.sensors import OUTBOARD, SENSOR_TYPES, Outboard, Sensor, carried_bodies, outboard_of
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Sphere
-from linkwork.plans.actuation import BEYOND, actuated_layout, with_actuators
+from linkwork.model.thresholds import UNBOUNDED
+from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import BodyTable
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.contacts import contact_slots
@@ -422,4 +423,4 @@ def _volume(sensor: Sensor) -> tuple[int, tuple[float, float, float]]:
 
 
 def _finite(bounds: tuple[float, float]) -> tuple[float, float]:
-    return max(bounds[0], -BEYOND), min(bounds[1], BEYOND)
+    return max(bounds[0], -UNBOUNDED), min(bounds[1], UNBOUNDED)

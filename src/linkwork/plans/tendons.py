@@ -16,6 +16,7 @@ from linkwork.model.arrays import Floats
 from linkwork.model.graphs import ancestors
 from linkwork.model.model import Model
 from linkwork.model.tendons import Tendon
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.kernel_frames import rounded
 from linkwork.plans.layout import Shape
@@ -123,14 +124,14 @@ def tendon_arrays(mechanism: Model, parent: Sequence[int], bodies: BodyTable) ->
         "ntendons": len(tendons),
         "npassive_tendons": int(any(tendon.is_passive for tendon in tendons)),
         "nbounded_tendons": int(any(np.isfinite(tendon.force_limits).any() for tendon in tendons)),
-        "tendon_force_range": [np.clip(tendon.force_limits, -1e30, 1e30) for tendon in tendons],
+        "tendon_force_range": [np.clip(tendon.force_limits, -UNBOUNDED, UNBOUNDED) for tendon in tendons],
         "tendon_term_tendon": [t for t, _, _ in terms],
         "tendon_term_q": [mechanism.q_index(name) for _, name, _ in terms],
         "tendon_term_v": [mechanism.v_index(name) for _, name, _ in terms],
         "tendon_term_coefficient": [c for _, _, c in terms],
         "tendon_constant": constants,
         "tendon_passive": [
-            (t.stiffness, t.damping, *np.clip((*t.rest, *t.limits), -1e30, 1e30), *t.stop) for t in tendons
+            (t.stiffness, t.damping, *np.clip((*t.rest, *t.limits), -UNBOUNDED, UNBOUNDED), *t.stop) for t in tendons
         ],
         "segment_tendon": [s.tendon for s in segments],
         "segment_first_body": [s.bodies[0] for s in segments],

@@ -31,6 +31,7 @@ from linkwork.plans.kernel_frames import TreeAtom, kernel_frames, rounded, round
 from linkwork.plans.layout import Integers, Layout
 from linkwork.plans.slots import slots_of
 from linkwork.plans.tendons import TENDON_FLOATS, TENDON_INTEGERS, TENDON_SIZES, tendon_arrays
+from linkwork.plans.thresholds import EQUAL_NUMBERS
 
 LOCAL, ALIGNED, WORLD_ORIGIN = range(3)
 """Vectors at a frame in its own axes; in the world's axes; as spatial vectors at the world's origin."""
@@ -92,10 +93,6 @@ TREE = Layout(
     },
 )
 """A mechanism without constraints."""
-
-EQUAL = 5e-14
-"""Numbers that differ by less than this part of a size are equal. It is less than what closed loops may be open by, so
-that equal numbers open none."""
 
 
 def tree_of(mechanism: Model, frames: Sequence[str] = (), reference: int = LOCAL) -> Tree:
@@ -297,7 +294,7 @@ def merged(x: npt.ArrayLike, size: float = 0.0, known: npt.ArrayLike = ()) -> Fl
     array, others = np.asarray(x, dtype=np.float64), np.abs(known).ravel()
     sizes = np.concatenate([others, np.abs(array).ravel()])
     order = np.argsort(sizes, kind="stable")
-    starts = np.diff(sizes[order], prepend=-1.0) > EQUAL * np.maximum(size, sizes[order])
+    starts = np.diff(sizes[order], prepend=-1.0) > EQUAL_NUMBERS * np.maximum(size, sizes[order])
     group = np.empty(len(sizes), dtype=np.int64)
     group[order] = np.cumsum(starts) - 1
     _, first = np.unique(group, return_index=True)

@@ -14,11 +14,11 @@ from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
-from linkwork.plans.actuation import BEYOND
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import evaluator_of
 
-NO_LIMIT = 1e-10 * BEYOND
+NO_LIMIT = 1e-10 * UNBOUNDED
 """A torque beyond this is that of a command without a limit."""
 
 
@@ -132,7 +132,7 @@ def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Arr
     if not robot.actuators:
         return -effort, effort.copy()
     J, slope = _actuator_slopes(robot, at, rate)
-    low, high = np.clip([a.control_limits for a in robot.actuators], -BEYOND, BEYOND).T
+    low, high = np.clip([a.control_limits for a in robot.actuators], -UNBOUNDED, UNBOUNDED).T
     active = [k for k, a in enumerate(robot.actuators) if a.has_activation]
     limits = []
     for worst, best in ((high, low), (low, high)):

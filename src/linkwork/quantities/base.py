@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all evaluators share: a program for one robot, and a backend that runs it.
-
-| class            | what it has                                                              |
-|------------------|--------------------------------------------------------------------------|
-| BaseEvaluator    | program and backend; other backends, operation counts, pickling          |
-| ArrayEvaluator   | inputs that are given or held by the evaluator; `bind`                    |
-| ProgramEvaluator | a call for any program: ``evaluator(*inputs)``                           |
+"""The one class that all evaluators are made of: a program for one robot, and an execution that runs it.
 
 Nothing is computed when an evaluator is made: its program (plans, scales, choice of a method) when it is first needed,
 machine code at the first call.
@@ -14,34 +8,39 @@ machine code at the first call.
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from inspect import Parameter, Signature, signature
 from types import MappingProxyType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.backends import runner_for
-from linkwork.compilers.entry.entry_point import SHAPES
 from linkwork.compilers.program import Backend, Program
-from linkwork.compilers.run import Runner, always_refused
-from linkwork.compilers.trace.tracing import MAX_OPERATIONS
+from linkwork.compilers.run import Runner
+from linkwork.compilers.trace import derived_programs as programs
+from linkwork.compilers.trace.derived_programs import TangentSpace
+from linkwork.compilers.trace.tracing import GPU_OPERATIONS, MAX_OPERATIONS, Trace
 from linkwork.conversions import converted
 from linkwork.errors import InputError, NotFinite
-from linkwork.inputs import BackendName, Lanes, Precision, plural, were_given
-from linkwork.kernels.algorithm import Algorithm
+from linkwork.inputs import BackendName, DeviceCode, DeviceName, Lanes, Precision, among, plural, were_given
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, bound_call, checked_dtype, checked_lanes, frame_names, thread_count
 from linkwork.quantities.counts import OperationCount
-from linkwork.quantities.devices import OnDevices
-from linkwork.quantities.differentiable import Differentiable
+from linkwork.quantities.differentiable import HELD, Differentiated
+from linkwork.quantities.execution import LOCK, Execution, once
 from linkwork.quantities.leaves import check_dynamics
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
-from linkwork.quantities.results import NewResults, direct_call
+
+if TYPE_CHECKING:
+    from linkwork.quantities.computation import Computation
+    from linkwork.quantities.products import Kind, Product
+
+T = TypeVar("T")
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 DYNAMICS = frozenset(
     {"forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics", "inverse_dynamics_derivatives", "impact"}
@@ -51,15 +50,25 @@ DYNAMICS = frozenset(
 )
 """Quantities that a robot without inertias does not have. The mass matrix, with zeros, is what scales are made of."""
 
-_LOCK = threading.RLock()
-"""Around what evaluators make when they are first called."""
+
+class _CallSignature:
+    """The signature of an evaluator that is called, for `inspect.signature`; the class itself has that of `__init__`."""
+
+    def __get__(self, evaluator: BaseEvaluator | None, owner: type) -> Signature:
+        if evaluator is None:
+            raise AttributeError("__signature__")
+        return evaluator.call_signature()
 
 
-class BaseEvaluator(OnDevices, NewResults):
-    """A program for one robot, and the backend that runs it.
+class BaseEvaluator:
+    """A program for one robot, and the backend that runs it: ``evaluator(q, v, ...)``.
 
     Evaluators are pickled and copied by their arguments: a copy in another process, one of `multiprocessing` for
     instance, has its machine code from the cache there.
+
+    A method in Python takes longer to be called than the mass matrix of an arm to be computed. So ``__call__`` is a
+    slot: each evaluator holds a function of its own there, machine code from the second call on. Evaluators whose
+    results need more than arrays have a method in its place.
 
     Args:
         robot: The mechanism.
@@ -69,10 +78,30 @@ class BaseEvaluator(OnDevices, NewResults):
         frames: Frames that the quantity is about, or that external wrenches act on.
         threads: Threads that share a large batch; by default as many as there are cores.
         parameters: Parameters of the robot that are inputs.
+        record: Class of the results, a named tuple; by default the array itself, or a plain tuple of several.
+        backend: How the program is run; by default native code, with so many threads.
     """
 
+    __slots__ = {
+        "__call__": """Evaluate: one array, or a tuple where the quantity has several.
+
+        Args:
+            inputs: Arrays, in the order of the quantity's inputs; leading axes are batch axes and broadcast.
+            out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
+        """,
+        "__dict__": "",
+        "__weakref__": "",
+    }
     __call__: Callable[..., Any]
-    """Evaluate; every class says with which inputs."""
+    __signature__ = _CallSignature()
+
+    jvp: Product
+    """Products with the Jacobian, ``J d``: inputs, then a direction of each."""
+    vjp: Product
+    """Products with the transposed Jacobian, ``y' J``: inputs, then seeds; a tuple, one array for each input."""
+    hvp: Product
+    """Second derivatives of ``y' f`` along a direction: inputs, seeds, directions; a tuple as of `vjp`."""
 
     def __init__(
         self,
@@ -83,96 +112,60 @@ class BaseEvaluator(OnDevices, NewResults):
         frames: str | Sequence[str] = (),
         threads: int | None = None,
         parameters: ParameterNames | ParameterInputs = (),
+        record: type[Any] | None = None,
+        backend: Backend | None = None,
     ) -> None:
         check_robot(robot)
         self.robot = robot
-        known = parameters if isinstance(parameters, ParameterInputs) else ParameterInputs(robot, parameters)
-        self._parameter_inputs = known
         self.quantity = quantity
         self.frames = frame_names(frames)
         for name in self.frames:
             robot.frame(name)
-        self._arguments = dict(arguments)
-        if self._parameter_inputs.names:
-            self._arguments["parameters"] = self._parameter_inputs.recipe
-        self._make_program = program
-        self._program: Program | None = None
-        self._set_backend(Backend(threads=thread_count(threads), single_for_single=True))
+        known = parameters if isinstance(parameters, ParameterInputs) else ParameterInputs(robot, parameters)
+        self.parameter_inputs = known
+        """Parameters of the robot that are inputs."""
+        self._arguments = {**arguments, "parameters": known.recipe} if known.names else dict(arguments)
+        unparametrized = once(program)
 
-    def _set_backend(self, backend: Backend) -> None:
-        """Run the program by this backend; nothing has run yet."""
-        self._products: dict[str, Any] = {}
-        self._backend = backend
-        self._dtype: np.dtype[Any] = np.dtype(backend.dtype)
-        self._runner: Runner | None = None
-        self._single: Self | None = None
-        self._entry: Callable[..., int] = always_refused if backend.name == "cuda" else self._first_call
-        self._new_results: Callable[..., Any] = self._first_results
-        self._output_shapes: Sequence[tuple[int, ...]] = ()
-        self._no_wrenches = np.zeros((len(self.frames), 6), dtype=backend.dtype)
-        self._own_parameters = self._parameter_inputs.held(backend.dtype)
+        def planned() -> Program:
+            if quantity in DYNAMICS:
+                check_dynamics(robot)
+            return known.program(unparametrized())
 
-    def _first_call(self, *arrays: Any) -> int:
-        """The entry point before there is one: calls take the general path, which knows what is missing.
+        self._unparametrized, self._planned = unparametrized, once(planned)
+        own = Backend(threads=thread_count(threads), single_for_single=True) if backend is None else backend
+        start(self, self._adapted(own), record)
 
-        Code for one state is compiled when one state is given, not for a batch.
+    execution: Execution
+    """The program on a backend, with the inputs that calls may leave out."""
+    kept: dict[Any, Any]
+    """What was made for this evaluator on its backend (`keep`)."""
+
+    def keep(self, key: object, make: Callable[[], T]) -> T:
+        """What is made once for this evaluator on its backend, under a key.
+
+        Args:
+            key: Names it.
+            make: Makes it.
         """
-        shapes = self.runner.shapes
-        if all(getattr(x, "ndim", len(shape)) == len(shape) for x, shape in zip(arrays, shapes, strict=False)):
-            self._entry = self.runner.entry
-        return SHAPES
-
-    def _prepare_inputs(self) -> None:
-        """Make the inputs that the evaluator itself holds, in the type of the backend; called once, before it runs."""
+        if key not in self.kept:
+            with LOCK:
+                if key not in self.kept:
+                    self.kept[key] = make()
+        result: T = self.kept[key]
+        return result
 
     # The program and its backend -----------------------------------------------------------------
 
     @property
     def program(self) -> Program:
-        """The kernel text and the plan of this robot."""
-        if self._program is None:
-            with _LOCK:
-                if self._program is None:
-                    if self.quantity in DYNAMICS:
-                        check_dynamics(self.robot)
-                    self._program = self._parameter_inputs.program(self._make_program())
-        return self._program
+        """The kernel and the plan of this robot."""
+        return self._planned()
 
     @property
-    def parameters(self) -> Mapping[str, Array]:
-        """Parameters of the robot that are inputs, with its own values: those of a call that gives no others."""
-        return MappingProxyType(self._parameter_inputs.values)
-
-    def with_parameters(self, **values: npt.ArrayLike) -> Self:
-        """The same evaluator with other values of its parameters, where a call gives none.
-
-        Args:
-            values: By name, ``(..., rows)``: leading axes are batch axes and broadcast with those of calls.
-        """
-        other = self._on(self._backend)
-        other._hold(values)
-        if self._runner is not None:
-            other._prepare_inputs()
-            other._runner, other._output_shapes = self._runner, self._output_shapes
-        return other
-
-    def _hold(self, values: Mapping[str, Any]) -> None:
-        """Take these values of parameters where a call gives none; nothing has run yet."""
-        self._parameter_inputs = self._parameter_inputs.holding(values)
-        self._own_parameters = self._parameter_inputs.held(self._dtype)
-
-    def _given_parameters(self, parameters: Mapping[str, Any], *, once: bool = False) -> tuple[Any, ...]:
-        """All parameters that are inputs, in order, from those given by name; ``once``: for many calls."""
-        if not parameters:
-            return self._own_parameters
-        return self._parameter_inputs.given(self._own_parameters, parameters, once=once)
-
-    def _all_inputs(self, inputs: Sequence[Any], parameters: Sequence[Any] = ()) -> list[Any]:
-        """All inputs of the program, from those without parameters; by default those of the robot."""
-        if not self._own_parameters:
-            return list(inputs)
-        start = self._parameter_inputs.start(self.program)
-        return [*inputs[:start], *(parameters or self._own_parameters), *inputs[start:]]
+    def unparametrized_program(self) -> Program:
+        """The program with the robot's own parameters: none are inputs."""
+        return self._unparametrized()
 
     @property
     def traced_program(self) -> Program:
@@ -189,160 +182,324 @@ class BaseEvaluator(OnDevices, NewResults):
         """What `operation_count` counts."""
         return self.program
 
+    def runner_on(self, backend: Backend) -> Runner:
+        """What runs the program on a backend.
+
+        Args:
+            backend: How the program is run.
+        """
+        match backend.name:
+            case "specialized":
+                return runner_for(self.traced_program, backend)
+            case "cuda":
+                return runner_for(self.exported_program, backend)
+        return runner_for(self.program, backend)
+
     @property
     def runner(self) -> Runner:
         """What runs the program with arrays."""
-        if self._runner is None:
-            with _LOCK:
-                if self._runner is None:
-                    self._prepare_inputs()
-                    runner = self._new_runner()
-                    self._output_shapes = runner.outputs
-                    self._runner = runner
-        return self._runner
-
-    def _new_runner(self) -> Runner:
-        """What runs the program on the backend."""
-        name = self._backend.name
-        programs = {"specialized": "traced_program", "cuda": "exported_program"}
-        return runner_for(getattr(self, programs.get(name, "program")), self._backend)
+        return self.execution.runner
 
     @property
     def backend(self) -> BackendName:
         """How the program is run: ``"plain"``, ``"native"``, ``"specialized"`` or ``"cuda"``."""
-        return self._backend.name
+        return self.execution.backend.name
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the numbers computed with."""
-        return self._dtype
+        return self.execution.dtype
 
-    @converted
-    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
-        """The same, running native code with numbers of one type, whatever the type of arguments.
-
-        An evaluator runs native code from the start, in ``float64``; where all arguments are ``float32`` arrays it does
-        so in ``float32``, and so are its results.
-
-        Args:
-            dtype: Numbers to compute with.
-            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
-            threads: Threads that share a large batch; by default as many as this evaluator has.
-        """
-        return self._on(Backend("native", checked_dtype(dtype), checked_lanes(lanes), self._threads(threads)))
-
-    def plain(self) -> Self:
-        """The same, running the Python text itself: slow, for debugging."""
-        return self._on(Backend("plain"))
+    @property
+    def sees_results(self) -> bool:
+        """Whether results can be looked at when a call has ended: not on a GPU, which is not waited for."""
+        return self.backend != "cuda"
 
     @converted
     def compile(
         self,
-        lanes: Lanes = "auto",
+        backend: BackendName = "specialized",
+        *,
         dtype: Precision = "float64",
+        lanes: Lanes = "auto",
         threads: int | None = None,
-        max_operations: int = MAX_OPERATIONS,
+        max_operations: int | None = None,
+        outputs: str | Sequence[str] | None = None,
+        code: DeviceCode | None = None,
     ) -> Self:
-        """The same, running a straight-line program made for this robot.
+        """The same on another backend.
 
-        Takes seconds the first time; the code is kept on disk. Raises `ProgramTooLarge` where the program would have
-        too many operations: stay native there.
+        | backend         | what runs                                                                                |
+        |-----------------|------------------------------------------------------------------------------------------|
+        | ``specialized`` | a straight-line program for this robot; compiling takes seconds once, kept on disk          |
+        | ``native``      | machine code that reads the plan of any robot: what evaluators start with                  |
+        | ``plain``       | the kernel in Python: slow, for debugging                                                  |
+        | ``cuda``        | straight-line or native code on a GPU of NVIDIA; machine code is made at the first call     |
+
+        An evaluator starts with native code in ``float64``; where all arguments are ``float32`` arrays it computes in
+        ``float32``, and so are its results. What is compiled computes with numbers of one type.
+
+        On ``"cuda"`` an evaluator is called with arrays that are on a GPU (torch, CuPy, JAX, or any that speaks DLPack
+        or ``__cuda_array_interface__``; `to_device` makes some), and returns such arrays: ordered on the caller's
+        stream, without waiting and without a copy through the host. States whose inputs are not finite have results
+        that are NaN; `check` raises an error.
 
         Args:
-            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
+            backend: What runs, see above.
             dtype: Numbers to compute with.
+            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
             threads: Threads that share a large batch; by default as many as this evaluator has.
-            max_operations: The most operations that a program may have.
+            max_operations: The most operations that a straight-line program may have, else `ProgramTooLarge`: stay
+                native there.
+            outputs: On a GPU, names of results that are computed, such as ``"acceleration"`` of `ForwardDynamics`; the
+                others are None. By default all.
+            code: On a GPU, ``"specialized"`` code is a straight line for one robot, ``"native"`` code reads its plan.
+                By default the first, and the second where that would have more than ``max_operations``. Products
+                (`jvp`, `vjp`) are specialized always.
         """
-        kind, shared = checked_dtype(dtype), self._threads(threads)
-        other = self._on(Backend("specialized", kind, checked_lanes(lanes), shared, max_operations))
-        other._entry = other.runner.entry  # code is made now
+        own = self.execution.backend.threads if threads is None else thread_count(threads)
+        most = max_operations or (GPU_OPERATIONS if backend == "cuda" else MAX_OPERATIONS)
+        if backend not in ("specialized", "native", "plain", "cuda"):
+            raise InputError(f"backend is {backend!r}, needs 'specialized', 'native', 'plain' or 'cuda'")
+        if backend != "cuda" and (outputs is not None or code is not None):
+            raise InputError(f"outputs and code are for backend 'cuda', not for '{backend}'")
+        if code not in (None, "specialized", "native"):
+            raise InputError(f"code is {code!r}, needs 'specialized' or 'native'")
+        wanted = None if outputs is None else self._output_names([outputs] if isinstance(outputs, str) else outputs)
+        chosen = Backend(backend, checked_dtype(dtype), checked_lanes(lanes), own, most, wanted, code)
+        if backend == "plain":
+            chosen = Backend("plain")
+        self._check_backend(chosen)
+        other = self.on(chosen)
+        if other.backend == "specialized":
+            other.execution.prepare()
         return other
 
-    def _threads(self, threads: int | None) -> int:
-        return self._backend.threads if threads is None else thread_count(threads)
+    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
+        """The same as ``compile("native", ...)``.
 
-    def _on(self, backend: Backend) -> Self:
-        """The same on another backend."""
-        other = copy(self)
-        other._program = self._program
-        other._set_backend(backend)
+        Args:
+            dtype: Numbers to compute with.
+            lanes: As for `compile`.
+            threads: As for `compile`.
+        """
+        return self.compile("native", dtype=dtype, lanes=lanes, threads=threads)
+
+    def plain(self) -> Self:
+        """The same as ``compile("plain")``."""
+        return self.compile("plain")
+
+    def to(self, device: DeviceName, dtype: Precision = "float64", **options: Any) -> Self:
+        """The same as ``compile("cuda", ...)`` for device ``"cuda"``, and as ``compile("native", ...)`` for ``"cpu"``.
+
+        Args:
+            device: Where to run.
+            dtype: Numbers to compute with.
+            options: As for `compile`.
+        """
+        if device not in ("cpu", "cuda"):
+            raise InputError(f"device is {device!r}, needs 'cpu' or 'cuda'")
+        return self.compile("cuda" if device == "cuda" else "native", dtype=dtype, **options)
+
+    def on(self, backend: Backend, program: Program | None = None) -> Self:
+        """The same on another backend; nothing has run yet.
+
+        Args:
+            backend: How the program is run, and with which numbers.
+            program: Another program with the same inputs and outputs; by default this one.
+        """
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        if program is not None:
+            vars(other)["_planned"] = lambda: program
+        start(other, self._adapted(backend), self.execution.record)
         return other
 
-    def _for_type_of(self, inputs: Sequence[Any]) -> Self:
-        """This evaluator, or the same in single precision where all arguments are."""
-        if not self._backend.single_for_single:
+    def _check_backend(self, backend: Backend) -> None:
+        """Raise an error where this evaluator cannot run on a backend."""
+
+    def _adapted(self, backend: Backend) -> Backend:
+        """A backend as this evaluator uses it."""
+        return backend
+
+    def for_type_of(self, arrays: Sequence[Any]) -> Self:
+        """This evaluator, or the same in single precision where all arguments are.
+
+        Args:
+            arrays: Arguments; None where there is none.
+        """
+        if not self.execution.backend.single_for_single:
             return self
-        if not all(getattr(x, "dtype", None) == np.float32 for x in inputs if x is not None):
+        if not all(getattr(x, "dtype", None) == np.float32 for x in arrays if x is not None):
             return self
-        with _LOCK:
-            if self._single is None:
-                self._single = self.native("float32")
-        return self._single
+        return self.keep(np.float32, lambda: self.native("float32"))
+
+    def _output_names(self, results: Sequence[str]) -> tuple[str, ...]:
+        """Names of output arrays of the program that have these results."""
+        known = {name: name for name in self.program.algorithm.outputs}
+        known |= {name: output for name, (output, _) in self.differentiated.results.items()}
+        for name in results:
+            if name not in known:
+                raise InputError(f"{self.quantity} has no result '{name}'{among(name, known)}")
+        return tuple(dict.fromkeys(known[name] for name in results))
+
+    def check(self) -> None:
+        """Raise an error where states that a GPU computed since the last check were not finite; waits for the GPU.
+
+        On the CPU every call checks its numbers.
+        """
+        if self.execution.has_runner:
+            self.runner.check()
 
     def operation_count(self) -> OperationCount:
-        """Exact count of the operations of one evaluation, from the trace of the text for this robot."""
+        """Exact count of the operations of one evaluation, from the trace of the kernel for this robot."""
         return OperationCount.of_trace(self.counted_program.trace(limit=sys.maxsize))
 
-    # Copies --------------------------------------------------------------------------------------
+    # Inputs --------------------------------------------------------------------------------------
 
-    def _recipe(self) -> dict[str, Any]:
-        """Keyword arguments that make an equal evaluator."""
-        return self._arguments
+    @property
+    def parameters(self) -> Mapping[str, Array]:
+        """Parameters of the robot that are inputs, with its own values: those of a call that gives no others."""
+        return MappingProxyType(self.parameter_inputs.values)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (type(self), self._recipe(), self._backend, dict(self.parameters))
+    def with_parameters(self, **values: npt.ArrayLike) -> Self:
+        """The same evaluator with other values of its parameters, where a call gives none.
 
-    def __repr__(self) -> str:
-        by = f" by {self.method}" if hasattr(self, "method") else ""
-        return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}'{by}, {self.backend}, {self._dtype}>"
+        Args:
+            values: By name, ``(..., rows)``: leading axes are batch axes and broadcast with those of calls.
+        """
+        inputs = self.parameter_inputs.holding(values)
+        other = self.holding(dict(zip(inputs.names, inputs.held(self.dtype), strict=True)))
+        other.parameter_inputs = inputs
+        return other
 
+    def holding(self, arrays: Mapping[str, Array]) -> Self:
+        """The same machine code with other arrays in the place of inputs that calls leave out.
 
-def _remade(
-    kind: type[BaseEvaluator], arguments: Mapping[str, Any], backend: Backend, parameters: Mapping[str, Any]
-) -> BaseEvaluator:
-    """An evaluator from what `BaseEvaluator.__reduce__` says of it."""
-    made = kind(**arguments)
-    made._set_backend(backend)
-    if parameters:
-        made._hold(parameters)
-    return made
+        Args:
+            arrays: By the names of inputs.
+        """
+        other = self.on(self.execution.backend)
+        other.execution = self.execution.holding(arrays)
+        return other
 
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls may leave out, by name: external wrenches, of which there are none, and parameters.
 
-class ArrayEvaluator(BaseEvaluator, Differentiable):
-    """An evaluator that is called with the arrays of its program: each is given, or held by the evaluator."""
+        Args:
+            dtype: Type of the numbers.
+        """
+        values = dict(zip(self.parameter_inputs.names, self.parameter_inputs.held(dtype), strict=True))
+        return {"wrenches": np.zeros((len(self.frames), 6), dtype), **values}
 
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        """All inputs of the program from those given, with zero external wrenches if none are given."""
-        parameters = self._parameter_inputs.names
-        names = [name for name in self.program.algorithm.inputs if name not in parameters]
-        inputs: list[Any] = list(given)
-        if names[-1] == "wrenches":
-            if len(inputs) == len(names) - 1:
-                inputs.append(self._no_wrenches)
-            elif len(inputs) == len(names) and inputs[-1] is None:
-                inputs[-1] = self._no_wrenches
-        if len(inputs) != len(names):
-            raise InputError(f"{self.quantity} takes {', '.join(names)}; {were_given(len(inputs))}")
-        return inputs
+    @property
+    def given_names(self) -> tuple[str, ...]:
+        """Names of inputs that callers give, in their order: all but those that are held, and external wrenches."""
+        held = self.execution.held
+        return tuple(name for name in self.program.algorithm.inputs if name not in held or name == "wrenches")
 
-    def _outputs(self, out: Array | Sequence[Array] | None) -> list[Any]:
-        """Arrays to write outputs to; None for those that are to be made."""
-        shapes = self.runner.outputs
+    def input_arrays(
+        self,
+        given: Sequence[Any],
+        named: Mapping[str, Any] = NOTHING,
+        parameters: Mapping[str, Any] = NOTHING,
+        *,
+        once: bool = False,
+    ) -> list[Any]:
+        """All inputs of the program: those of a caller, and held ones for the others.
+
+        Args:
+            given: Inputs in their order (`given_names`); None, or left out at the end, where held ones serve.
+            named: Further inputs, by name.
+            parameters: Parameters of the robot that are inputs, by name.
+            once: Whether parameters are given once for many calls, and checked thoroughly.
+        """
+        if parameters:
+            self.parameter_inputs.check(parameters, once=once)
+        names = self.keep("given names", lambda: self.given_names)
+        arrays = dict(self.execution.held)
+        for further in (zip(names, given, strict=False), named.items(), parameters.items()):
+            for name, x in further:
+                if x is not None:
+                    arrays[name] = x
+        inputs = self.program.algorithm.inputs
+        if len(given) > len(names) or any(name not in arrays for name in inputs):
+            raise InputError(f"{self.quantity} takes {', '.join(names)}; {were_given(len(given))}")
+        return [arrays[name] for name in inputs]
+
+    def output_arrays(self, out: Array | Sequence[Array] | None) -> list[Any]:
+        """Arrays to write outputs to; None for those that are to be made.
+
+        Args:
+            out: The array of the main output, a tuple of all outputs, or None.
+        """
+        outputs = self.program.algorithm.outputs
         if out is None:
-            return [None] * len(shapes)
-        if len(shapes) == 1:
+            return [None] * len(outputs)
+        if len(outputs) == 1:
             return [out]
         if isinstance(out, np.ndarray):
-            return [out, *[None] * (len(shapes) - 1)]
-        if not isinstance(out, tuple | list) or len(out) != len(shapes):
-            names = list(self.program.algorithm.outputs)
-            each = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
-            given = plural(len(out), "array") if isinstance(out, tuple | list) else type(out).__name__
+            return [out, *[None] * (len(outputs) - 1)]
+        if not isinstance(out, tuple | list) or len(out) != len(outputs):
+            names = list(outputs)
+            each = ", ".join(f"{name} {shape}" for name, shape in zip(names, self.runner.outputs, strict=True))
+            found = plural(len(out), "array") if isinstance(out, tuple | list) else type(out).__name__
             raise InputError(
-                f"{self.quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {given}"
+                f"{self.quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {found}"
             )
         return list(out)
+
+    # Calls ---------------------------------------------------------------------------------------
+
+    def call_signature(self) -> Signature:
+        """Arguments of a call."""
+        method = type(self).__call__
+        if method is not BaseEvaluator.__call__:
+            return signature(method.__get__(self))
+        held = self.execution.held
+        arguments = [
+            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None if name in held else Parameter.empty)
+            for name in self.given_names
+        ]
+        arguments += [Parameter("out", Parameter.KEYWORD_ONLY, default=None)]
+        arguments += [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in self.parameters]
+        return Signature(arguments)
+
+    def evaluate(
+        self, *inputs: npt.ArrayLike | None, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
+    ) -> Any:
+        """The call in Python, for anything array-like: what `__call__` does where machine code cannot serve arguments.
+
+        Args:
+            inputs: Arrays, in the order of the quantity's inputs; leading axes are batch axes and broadcast.
+            out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
+            parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
+        """
+        if not parameters:
+            if out is None:
+                names = self.kept.get("given names")
+                results = self.execution.results(*inputs) if names is None or len(inputs) <= len(names) else None
+                if results is not None:
+                    return results
+            elif self.execution.writes(inputs, out if isinstance(out, tuple | list) else (out,)):
+                return self.packed(out) if isinstance(out, tuple | list) else out
+        typed = self.for_type_of([*inputs, *parameters.values(), *self.output_arrays(out)])
+        if typed is not self:
+            return typed.evaluate(*inputs, out=out, **parameters)
+        named = {name: parameters.pop(name) for name in self.given_names if name in parameters}
+        arrays = self.input_arrays(inputs, named, parameters)
+        return self.packed(self.runner.evaluate(arrays, self.output_arrays(out)))
+
+    def packed(self, results: Sequence[Any]) -> Any:
+        """Outputs of the program as a call returns them.
+
+        Args:
+            results: All outputs.
+        """
+        record = self.execution.record
+        if record is not None:
+            return record(*results)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
@@ -356,13 +513,12 @@ class ArrayEvaluator(BaseEvaluator, Differentiable):
             out: Array that every call writes, or a tuple of as many as there are results.
             parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
         """
-        runner, outputs = self.runner, self._outputs(out)
+        runner, outputs = self.runner, self.output_arrays(out)
         alone = isinstance(out, np.ndarray) and len(outputs) > 1
         if alone:
             lead = outputs[0].shape[: max(0, outputs[0].ndim - len(runner.outputs[0]))]
-            outputs[1:] = [np.empty((*lead, *shape), self._dtype) for shape in runner.outputs[1:]]
-        chosen = self._given_parameters(parameters, once=True)
-        arrays = [*cast(list[Array], self._all_inputs(self._inputs(inputs), chosen)), *outputs]
+            outputs[1:] = [np.empty((*lead, *shape), self.dtype) for shape in runner.outputs[1:]]
+        arrays = [*self.input_arrays(inputs, parameters=parameters, once=True), *outputs]
         step = bound_call(runner, arrays)
         verify = self._verification(alone)
         if verify is None:
@@ -380,79 +536,113 @@ class ArrayEvaluator(BaseEvaluator, Differentiable):
         return verified_step
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
-        """What raises an error where inputs and outputs show that the results mean nothing, if anything does.
+        """What raises an error where inputs and outputs of a bound call show that the results mean nothing, if any.
 
-        It may compute them in another way instead, and then returns True.
-
-        ``alone`` says that the caller has only the main output, and does not see the last.
+        It may compute them in another way instead, and then returns True. ``alone`` says that the caller has only the
+        main output, and does not see the last.
         """
         return None
 
-
-class ProgramEvaluator(ArrayEvaluator):
-    """Any algorithm for one robot, ready to call: ``evaluator(q, v, ...)``.
-
-    Args:
-        robot: The mechanism.
-        quantity: Name of what is computed, for messages.
-        algorithm: Kernel text and the shapes of its arrays.
-        plan: Makes the plan that the algorithm reads, from the robot and the frames.
-        frames: Frames that the quantity is about, or that external wrenches act on.
-        threads: Threads that share a large batch; by default as many as there are cores.
-        parameters: Parameters of the robot that are inputs (`parameters` of a robot), further arguments of a call.
-        arguments: Of a subclass: keyword arguments that make an equal evaluator of that class.
-    """
-
-    def __init__(
-        self,
-        robot: Model,
-        quantity: str,
-        algorithm: Algorithm,
-        plan: Callable[[Model, Sequence[str]], Tree],
-        frames: str | Sequence[str] = (),
-        threads: int | None = None,
-        arguments: Mapping[str, Any] | None = None,
-        parameters: ParameterNames = (),
-    ) -> None:
-        names = frame_names(frames)
-        if arguments is None:
-            arguments = {"robot": robot, "quantity": quantity, "algorithm": algorithm, "plan": plan, "frames": names}
-
-        def program() -> Program:
-            return Program.of_robot(robot, algorithm, plan(robot, names))
-
-        super().__init__(robot, quantity, program, arguments, names, threads, parameters)
-
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        self._direct: Callable[..., Any] = self._first_direct
-
-    def _first_direct(self, *inputs: Any, **options: Any) -> Any:
-        """The first calls: the general path, until a call for one state makes an entry point."""
-        general = ProgramEvaluator.__call__.method.__get__(self)
-        if self._has_entry(inputs):
-            self._new_results, self._direct = self._direct_call(), self._direct_call(general)
-        return general(*inputs, **options)
-
-    @direct_call
-    def __call__(
-        self, *inputs: npt.ArrayLike, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
-    ) -> Any:
-        """Evaluate: one array, or a tuple where the quantity has several.
+    def state_not_finite(self, inputs: Sequence[npt.ArrayLike]) -> str:
+        """Words for the first state of a batch whose results are not finite; nothing for one state alone.
 
         Args:
-            inputs: Arrays, in the order of the quantity's inputs; leading axes are batch axes and broadcast.
-            out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
-            parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
+            inputs: All inputs of the program.
         """
-        if out is None and not parameters:
-            made = self._new_results(*inputs)
-            if made is not None:
-                return made
-        elif type(out) is np.ndarray and not self._own_parameters and [out.shape] == self._output_shapes:
-            if not parameters and not self._entry(*inputs, out):
-                return out
-        typed = self._for_type_of([*inputs, *parameters.values(), *self._outputs(out)])
-        chosen = typed._given_parameters(parameters)
-        results = typed.runner.evaluate(typed._all_inputs(typed._inputs(inputs), chosen), self._outputs(out))
-        return results[0] if len(results) == 1 else tuple(results)
+        runner = self.runner
+        arrays = [np.asarray(x, dtype=np.float64) for x in inputs]
+        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, s in zip(arrays, runner.inputs, strict=True)))
+        full = [np.broadcast_to(x, (*lead, *shape)) for x, shape in zip(arrays, runner.inputs, strict=True)]
+        for k in np.ndindex(*lead) if lead else ():
+            try:
+                runner.evaluate([x[k] for x in full], [None] * len(runner.outputs))
+            except NotFinite:
+                return f" in state {k}"
+        return ""
+
+    # Derivatives ---------------------------------------------------------------------------------
+
+    @property
+    def differentiated(self) -> Differentiated:
+        """What this evaluator is differentiated by, and what of it."""
+        algorithm = self.program.algorithm
+        optional = [name for name in algorithm.inputs if name == "wrenches" and self.frames]
+        optional += self.parameters
+        given = [name for name in algorithm.inputs if name not in (*HELD, "wrenches", *self.parameters)]
+        results = {name: (name, slice(None)) for name in algorithm.outputs}
+        return Differentiated(tuple(given), tuple(optional), results)
+
+    @property
+    def differentiated_program(self) -> Program:
+        """The program that products are made of."""
+        return self.traced_program
+
+    def product_trace(self, kind: Kind, by: Sequence[str], limit: int) -> Trace:
+        """The straight-line program of a product: by default, a sweep over that of the evaluator.
+
+        Args:
+            kind: ``"jvp"``, ``"vjp"`` or ``"hvp"``.
+            by: Names of the inputs to differentiate by.
+            limit: The most operations; `ProgramTooLarge` where there are more.
+        """
+        source, known = self.differentiated_program, self.differentiated
+        sweep = {"jvp": programs.jvp, "vjp": programs.vjp, "hvp": programs.hvp}[kind]
+        space = TangentSpace(source.tree, known.curved, known.curved_results)
+        return sweep(source.trace(limit), known.results, by, space, limit)
+
+    @property
+    def product_inputs(self) -> Sequence[str] | None:
+        """Inputs that `jvp`, `vjp` and `hvp` differentiate by; None: those of `Product`."""
+        return None
+
+    def computation_of(self, product: Product) -> Computation | None:
+        """How a product is computed that is several programs; None where it is one.
+
+        Args:
+            product: The product.
+        """
+        return None
+
+    # Copies --------------------------------------------------------------------------------------
+
+    def recipe(self) -> dict[str, Any]:
+        """Keyword arguments that make an equal evaluator."""
+        return self._arguments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), self.recipe(), self.execution.backend, dict(self.parameters))
+
+    def __repr__(self) -> str:
+        by = f" by {self.method}" if hasattr(self, "method") else ""
+        return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}'{by}, {self.backend}, {self.dtype}>"
+
+
+def start(evaluator: BaseEvaluator, backend: Backend, record: type[Any] | None) -> None:
+    """Run an evaluator's program by this backend; nothing has run yet.
+
+    Args:
+        evaluator: The evaluator.
+        backend: How its program is run.
+        record: Class of its results.
+    """
+    evaluator.kept = {}
+    evaluator.execution = Execution(evaluator, backend, record)
+    if type(evaluator).__call__ is not BaseEvaluator.__call__:
+        return
+
+    def first_call(*inputs: Any, **options: Any) -> Any:
+        result = evaluator.evaluate(*inputs, **options)
+        direct = evaluator.execution.direct(evaluator.given_names, evaluator.evaluate)
+        if direct is not None:
+            evaluator.__call__ = direct
+        return result
+
+    evaluator.__call__ = first_call
+
+
+def _remade(
+    kind: type[BaseEvaluator], arguments: Mapping[str, Any], backend: Backend, parameters: Mapping[str, Any]
+) -> BaseEvaluator:
+    """An evaluator from what `BaseEvaluator.__reduce__` says of it."""
+    evaluator = kind(**arguments).on(backend)
+    return evaluator.with_parameters(**parameters) if parameters else evaluator

@@ -14,9 +14,9 @@ vector of rates (`kernels.tree.tangent_space`)::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
+from linkwork.compilers.program import Program
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.tree.tangent_space import (
     COORDINATE_GRADIENTS,
@@ -25,12 +25,14 @@ from linkwork.kernels.tree.tangent_space import (
     VELOCITIES_OF_RATES,
 )
 from linkwork.model.model import Model
-from linkwork.plans.tree import Tree, tree_of
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.plans.tree import tree_of
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.products import differentiable
 
 
-class CoordinateMap(ProgramEvaluator):
+@differentiable
+class CoordinateMap(BaseEvaluator):
     """A linear map at a configuration, whose coordinates are plain numbers to derivatives.
 
     Args:
@@ -39,11 +41,10 @@ class CoordinateMap(ProgramEvaluator):
     """
 
     def __init__(self, robot: Model, algorithm: Algorithm) -> None:
-        def plan(robot: Model, frames: Sequence[str]) -> Tree:
-            return tree_of(robot, frames)
+        def program() -> Program:
+            return Program.of_robot(robot, algorithm, tree_of(robot))
 
-        arguments = {"robot": robot, "algorithm": algorithm}
-        super().__init__(robot, algorithm.name, algorithm, plan, threads=None, arguments=arguments)
+        super().__init__(robot, algorithm.name, program, {"robot": robot, "algorithm": algorithm})
 
     @property
     def differentiated(self) -> Differentiated:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
+from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Quantity, Reference, among, shown
@@ -37,10 +39,11 @@ from linkwork.plans.constraint_derivatives import error_tree, row_tree
 from linkwork.plans.constraints import constrained_tree
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of
 from linkwork.quantities.arguments import Array, frame_names, thread_count
-from linkwork.quantities.base import BaseEvaluator, ProgramEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.parameters import ParameterNames
+from linkwork.quantities.products import differentiable
 
 __all__ = [
     "Array",
@@ -121,7 +124,41 @@ REFERENCES: Mapping[str, int] = MappingProxyType({"local": LOCAL, "aligned": ALI
 """Axes of vectors at frames: the frame's own; the world's, at the frame's origin; spatial, at the world's origin."""
 
 
-class Evaluator(ProgramEvaluator):
+@differentiable
+class ProgramEvaluator(BaseEvaluator):
+    """Any algorithm for one robot, ready to call: ``evaluator(q, v, ...)``.
+
+    Args:
+        robot: The mechanism.
+        quantity: Name of what is computed, for messages.
+        algorithm: Kernel and the shapes of its arrays.
+        plan: Makes the plan that the algorithm reads, from the robot and the frames.
+        frames: Frames that the quantity is about, or that external wrenches act on.
+        threads: Threads that share a large batch; by default as many as there are cores.
+        parameters: Parameters of the robot that are inputs (`parameters` of a robot), further arguments of a call.
+    """
+
+    def __init__(
+        self,
+        robot: Model,
+        quantity: str,
+        algorithm: Algorithm,
+        plan: Callable[[Model, Sequence[str]], Tree],
+        frames: str | Sequence[str] = (),
+        threads: int | None = None,
+        parameters: ParameterNames = (),
+    ) -> None:
+        names = frame_names(frames)
+
+        def program() -> Program:
+            return Program.of_robot(robot, algorithm, plan(robot, names))
+
+        arguments: dict[str, Any] = {"robot": robot, "quantity": quantity, "algorithm": algorithm, "plan": plan}
+        super().__init__(robot, quantity, program, {**arguments, "frames": names}, names, threads, parameters)
+
+
+@differentiable
+class Evaluator(BaseEvaluator):
     """One quantity of one robot, ready to call with its inputs: ``evaluator(q, v, ...)``.
 
     It runs native code; `compile` and `plain` make evaluators that run the same program by another backend.
@@ -162,28 +199,33 @@ class Evaluator(ProgramEvaluator):
             check_actuators(robot)
         names = frame_names(frames)
 
-        def plan(robot: Model, frames: Sequence[str]) -> Tree:
-            if quantity in OF_ACTUATORS:
-                return actuation_tree(robot)
-            if quantity == "inverse_mass_matrix":
-                return path_tree(robot, frames)
-            if quantity in OF_ROWS:
-                return OF_ROWS[quantity](robot)
-            plan_of = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
-            return plan_of(robot, frames, REFERENCES[reference])
+        def program() -> Program:
+            algorithm = QUANTITIES[quantity]
+            if quantity == "inverse_dynamics" and any(tendon.is_passive for tendon in robot.tendons):
+                algorithm = rnea.TENDON_RNEA
+            return Program.of_robot(robot, algorithm, _plan(robot, quantity, names, reference))
 
         arguments = {"robot": robot, "quantity": quantity, "frames": names, "reference": reference}
-        algorithm = QUANTITIES[quantity]
-        if quantity == "inverse_dynamics" and any(tendon.is_passive for tendon in robot.tendons):
-            algorithm = rnea.TENDON_RNEA
-        super().__init__(robot, quantity, algorithm, plan, names, threads, arguments, parameters)
+        super().__init__(robot, quantity, program, arguments, names, threads, parameters)
 
     @property
     def differentiated(self) -> Differentiated:
         """What the quantity is differentiated by: configurations, also as results, in their tangent spaces."""
-        found = super().differentiated
-        results = tuple(name for name in ("q1",) if name in found.results)
-        return replace(found, curved=tuple(x for x in ("q", "p") if x in found.given), curved_results=results)
+        known = super().differentiated
+        results = tuple(name for name in ("q1",) if name in known.results)
+        return replace(known, curved=tuple(x for x in ("q", "p") if x in known.given), curved_results=results)
+
+
+def _plan(robot: Model, quantity: Quantity, frames: Sequence[str], reference: Reference) -> Tree:
+    """The plan that the algorithm of a quantity reads."""
+    if quantity in OF_ACTUATORS:
+        return actuation_tree(robot)
+    if quantity == "inverse_mass_matrix":
+        return path_tree(robot, frames)
+    if quantity in OF_ROWS:
+        return OF_ROWS[quantity](robot)
+    plan = constrained_tree if quantity in OF_CONSTRAINTS else tree_of
+    return plan(robot, frames, REFERENCES[reference])
 
 
 @converted

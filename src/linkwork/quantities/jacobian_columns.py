@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Backend
-from linkwork.inputs import Lanes, Precision
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
-from linkwork.quantities.products import JacobianVectorProduct
+from linkwork.quantities.products import Product, straight_line
 
 
 class JacobianColumns(BaseEvaluator):
@@ -25,38 +24,31 @@ class JacobianColumns(BaseEvaluator):
         arguments: Keyword arguments that make an equal evaluator.
     """
 
-    def __init__(self, function: ArrayEvaluator, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, function: BaseEvaluator, arguments: Mapping[str, Any]) -> None:
         self.function = function
-        product = JacobianVectorProduct(function, function.differentiated.inputs)
+        product = Product(function, "jvp", function.differentiated.inputs)
+        self.product = product
+        """Products with the Jacobian, whose program this runs."""
         super().__init__(
             function.robot,
             f"derivatives of {function.quantity}",
             lambda: product.program,
             arguments,
             function.frames,
-            function._backend.threads,
+            backend=product.execution.backend,
         )
-        self._set_backend(product._backend)
-        self._jvp = product
 
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        if hasattr(self, "_jvp"):
-            self._jvp = self._jvp._on(self._jvp._straight(backend))
+    def _adapted(self, backend: Backend) -> Backend:
+        return straight_line(backend)
 
-    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
-        """The same as `compile`: sweeps leave straight-line code alone.
-
-        Args:
-            dtype: Numbers to compute with.
-            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
-            threads: Threads that share a large batch; by default as many as this evaluator has.
-        """
-        return self.compile(lanes, dtype, threads)
+    @property
+    def columns(self) -> Product:
+        """Products with the Jacobian, on the backend of this evaluator."""
+        return self.keep("product", lambda: self.product.on(self.execution.backend))
 
     def operation_count(self) -> OperationCount:
         """Of one column, of which there are as many as inputs have numbers."""
-        return self._jvp.operation_count()
+        return self.product.operation_count()
 
 
 def unit_directions(sizes: Mapping[str, int]) -> dict[str, Array]:

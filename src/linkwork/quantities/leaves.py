@@ -16,8 +16,8 @@ from linkwork.model.joints import FREE, HELICAL, PLANAR, PRISMATIC, REVOLUTE, SP
 from linkwork.model.model import Model
 from linkwork.model.parts import TreeJoint
 from linkwork.plans.bodies import largest_size
-from linkwork.plans.kernel_frames import ROUND_OFF
 from linkwork.plans.loops import loops_of
+from linkwork.plans.thresholds import ROUND_OFF
 
 LIGHTEST = float(np.finfo(np.float64).eps)
 """A body that has mass, and less than this part of the heaviest one, is no body beside it; rotors may have none."""

@@ -84,6 +84,11 @@ class ParameterInputs:
         """Where parameters stand among the inputs of a program that has them."""
         return parameter_start(program.algorithm) - len(self.names)
 
+    def among(self, program: Program, inputs: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        """All inputs of a program that has the parameters: others in order, and values of the parameters in order."""
+        at = self.start(program) if self.names else len(inputs)
+        return [*inputs[:at], *values, *inputs[at:]]
+
     def held(self, dtype: Any) -> tuple[Array, ...]:
         """The robot's own values as arrays of one type, in order; nobody changes them."""
         arrays = tuple(np.ascontiguousarray(self.values[name], dtype=dtype).view() for name in self.names)

@@ -1,91 +1,60 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Products with the Jacobian of an evaluator: evaluators that are called with a state, and a direction or seeds.
+"""Products with the Jacobian of an evaluator: evaluators that are called with a state, and tangents or cotangents.
 
 | property        | called with                      | result                                                      |
 |-----------------|----------------------------------|-------------------------------------------------------------|
-| `evaluator.jvp` | inputs, directions               | ``J d``: a rate of each result                              |
-| `evaluator.vjp` | inputs, seeds                    | ``y' J``: a tuple, one array for each input                 |
-| `evaluator.hvp` | inputs, seeds, directions        | the derivative of ``y' J`` along the direction, a tuple      |
+| `evaluator.jvp` | inputs, tangents                 | ``J d``: a rate of each result                              |
+| `evaluator.vjp` | inputs, cotangents               | ``y' J``: a tuple, one array for each input                 |
+| `evaluator.hvp` | inputs, cotangents, tangents     | the derivative of ``y' J`` along the tangent, a tuple        |
 
-They are straight-line programs, made by sweeps over the trace of the evaluator's own
-(`compilers.trace.differentiation`) at the first call, and kept on disk. Derivatives by ``q`` are in the tangent space
-at ``q``: as many numbers as ``v`` has.
+A product holds a pipeline: of one straight-line program, made by a sweep over the trace of the evaluator's own
+(`compilers.differentiation`) at the first call and kept on disk; or of several, where the evaluator solves equations
+(`Computation`). Derivatives by ``q`` are in the tangent space at ``q``: as many numbers as ``v`` has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Literal, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.compilers.pipeline import Call, Pipeline
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import check_out
 from linkwork.compilers.trace.derived_programs import derived
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
-from linkwork.inputs import Lanes, Precision, real_array, were_given
+from linkwork.inputs import real_array, were_given
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array, bound_call
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.computation import Computation
+from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.jacobian_products import SHORT, Rates, jacobian_blocks, multiplied
 
-_empty = np.empty
-
-SHORT: Mapping[str, str] = {"acceleration": "a", "forces": "f"}
-"""Results as Jacobians call them: ``da_dq``."""
-
-
-class Rates(tuple[Array, ...]):
-    """Rates of several results: a tuple whose arrays have names, ``d`` and that of the result.
-
-    Args:
-        names: Names of the arrays.
-        arrays: The arrays.
-    """
-
-    names: tuple[str, ...]
-
-    def __new__(cls, names: Sequence[str], arrays: Sequence[Array]) -> Self:
-        """A tuple of arrays, and their names."""
-        made = super().__new__(cls, tuple(arrays))
-        made.names = tuple(names)
-        return made
-
-    def __getattr__(self, name: str) -> Array:
-        if name in self.__dict__.get("names", ()):
-            found: Array = self[self.names.index(name)]
-            return found
-        raise AttributeError(f"there is no '{name}' among rates; there are {', '.join(self.__dict__.get('names', ()))}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Rates, (self.names, tuple(self))
-
-    def __repr__(self) -> str:
-        each = ", ".join(f"{name}={x!r}" for name, x in zip(self.names, self, strict=True))
-        return f"Rates({each})"
+Kind = Literal["jvp", "vjp", "hvp"]
+KINDS: tuple[Kind, ...] = ("jvp", "vjp", "hvp")
+E = TypeVar("E", bound=type[BaseEvaluator])
+Shapes = dict[str, tuple[int, ...]]
 
 
-class Product(ArrayEvaluator):
-    """A product with the Jacobian of an evaluator, or of its gradient.
+class Product(BaseEvaluator):
+    """A product with the Jacobian of an evaluator: ``fd.jvp(q, v, tau, dq, dv, dtau)``, ``fd.vjp(q, v, tau, y)``.
 
     Args:
         evaluator: What is differentiated.
+        kind: ``"jvp"``: rates of results along tangents of inputs. ``"vjp"``: cotangents of results times the Jacobian,
+            by each input. ``"hvp"``: the rate of ``"vjp"`` along tangents, cotangents held.
         by: Names of the inputs to differentiate by; by default all that a call must have, and wrenches where frames
             were named, and parameters that are inputs.
     """
 
-    kind: ClassVar[str]
-    """What it computes: the name of its property."""
-    seeded: ClassVar[bool] = False
-    """Whether a call takes seeds of results."""
-    directed: ClassVar[bool] = False
-    """Whether a call takes directions of inputs."""
-
-    def __init__(self, evaluator: ArrayEvaluator, by: Sequence[str] | None = None) -> None:
-        self.evaluator = evaluator
-        self._known = evaluator.differentiated
-        known = self._known
+    def __init__(self, evaluator: BaseEvaluator, kind: Kind, by: Sequence[str] | None = None) -> None:
+        self.evaluator, self.kind = evaluator, kind
+        self.known = known = evaluator.differentiated
+        """What the evaluator is differentiated by, and what of it."""
         if by is None:
             optional = ("wrenches", *evaluator.parameters)
             by = [*known.given, *(name for name in known.optional if name in optional)]
@@ -97,18 +66,45 @@ class Product(ArrayEvaluator):
                 )
         self.inputs = tuple(dict.fromkeys(by))
         """Names of the inputs to differentiate by."""
-        arguments = {"evaluator": evaluator, "by": self.inputs}
-        super().__init__(evaluator.robot, f"{self.kind} of {evaluator.quantity}", self._planned, arguments)
-        self._set_backend(self._straight(evaluator._backend))
+        arguments = {"evaluator": evaluator, "kind": kind, "by": self.inputs}
+        super().__init__(
+            evaluator.robot,
+            f"{kind} of {evaluator.quantity}",
+            self._derived,
+            arguments,
+            backend=evaluator.execution.backend,
+        )
 
-    @staticmethod
-    def _straight(backend: Backend) -> Backend:
-        """Where there is no kernel text: straight-line code in place of native code."""
-        return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
+    @property
+    def seeded(self) -> bool:
+        """Whether a call takes cotangents of results."""
+        return self.kind != "jvp"
 
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        self._excess: ProgramTooLarge | None = None
+    @property
+    def directed(self) -> bool:
+        """Whether a call takes tangents of inputs."""
+        return self.kind != "vjp"
+
+    def _adapted(self, backend: Backend) -> Backend:
+        return straight_line(backend)
+
+    def _check_backend(self, backend: Backend) -> None:
+        if backend.name == "cuda" and self.computation is not None:
+            raise UnsupportedFeature(
+                f"{self.quantity} of '{self.robot.name}' is several programs and a linear system between them: on a "
+                "GPU it is there through lw.torch.function and lw.jax.function, or by method 'cluster'"
+            )
+
+    @property
+    def computation(self) -> Computation | None:
+        """How it is computed where it is several programs; None: it is one."""
+        return self.keep("computation", lambda: self.evaluator.computation_of(self))
+
+    @property
+    def _excess(self) -> ProgramTooLarge | None:
+        """Why there is no program, where one was tried."""
+        excess: ProgramTooLarge | None = self.kept.get("excess")
+        return excess
 
     def by(self, *inputs: str) -> Self:
         """The same, differentiating by these inputs alone.
@@ -116,13 +112,24 @@ class Product(ArrayEvaluator):
         Args:
             inputs: Names of inputs.
         """
-        made = type(self)(self.evaluator, inputs)
-        made._set_backend(self._backend)
-        return made
+        return type(self)(self.evaluator, self.kind, inputs).on(self.execution.backend)
 
     # The program -----------------------------------------------------------------------------------------------
 
-    def _planned(self) -> Program:
+    def pipeline(self, seeded: Sequence[str] | None = None) -> Pipeline:
+        """The programs of this product; outputs are ``<kind>.<name>``.
+
+        Args:
+            seeded: Results that have cotangents; by default all.
+        """
+        if self.computation is not None:
+            return self.computation.pipeline(tuple(self.known.results) if seeded is None else seeded)
+        outputs = tuple(f"{self.kind}.{name}" for name in self.program.algorithm.outputs)
+        return Pipeline((Call(self.program, outputs),), outputs)
+
+    def _derived(self) -> Program:
+        if self.computation is not None:
+            return self.computation.program()
         source = self.evaluator.differentiated_program
         if source.derivation is None and source.algorithm.iterate is not None:
             raise UnsupportedFeature(
@@ -133,65 +140,91 @@ class Product(ArrayEvaluator):
         return derived(
             source,
             f"{source.algorithm.name}_{self.kind}",
-            {**shapes, **self._further_inputs(source)},
-            self._result_shapes(source),
+            {**shapes, **self.further_shapes},
+            self.result_shapes,
             lambda limit: self.evaluator.product_trace(self.kind, self.inputs, limit),
-            key=f"{self.kind} of {', '.join(self._known.results)} by {', '.join(self.inputs)}",
+            key=f"{self.kind} of {', '.join(self.known.results)} by {', '.join(self.inputs)}",
         )
 
-    def _direction_shapes(self, source: Program) -> dict[str, tuple[int, ...]]:
+    @property
+    def tangent_shapes(self) -> Shapes:
         """Shapes of derivatives by inputs: that of ``v`` for a configuration."""
-        tree = source.tree
-        shapes = source.algorithm.inputs
+        source = self.evaluator.differentiated_program
+        tree, shapes = source.tree, source.algorithm.inputs
         return {
-            name: (int(tree.nv),) if name in self._known.curved else resolve(shapes[name], tree) for name in self.inputs
+            name: (int(tree.nv),) if name in self.known.curved else resolve(shapes[name], tree) for name in self.inputs
         }
 
-    def _part_shapes(self, source: Program) -> dict[str, tuple[int, ...]]:
-        """Shapes of results."""
-        shapes = {}
-        for name, (output, at) in self._known.results.items():
+    @property
+    def part_shapes(self) -> Shapes:
+        """Shapes of derivatives of results."""
+        source, shapes = self.evaluator.differentiated_program, {}
+        for name, (output, at) in self.known.results.items():
             shape = resolve(source.algorithm.outputs[output], source.tree)
-            if output in self._known.curved_results:
+            if output in self.known.curved_results:
                 shape = (int(source.tree.nv),)
             shapes[name] = shape if at == slice(None) else (len(range(*at.indices(shape[0]))), *shape[1:])
         return shapes
 
-    def _further_inputs(self, source: Program) -> dict[str, tuple[int, ...]]:
-        """Shapes of seeds and directions, which follow the inputs of the evaluator."""
-        seeds = {f"y_{name}": shape for name, shape in self._part_shapes(source).items()} if self.seeded else {}
-        directions = {f"d{name}": shape for name, shape in self._direction_shapes(source).items()}
-        return {**seeds, **(directions if self.directed else {})}
+    @property
+    def further_shapes(self) -> Shapes:
+        """Shapes of cotangents and tangents, which follow the inputs of the evaluator."""
+        cotangents = {f"y_{name}": shape for name, shape in self.part_shapes.items()} if self.seeded else {}
+        tangents = {f"d{name}": shape for name, shape in self.tangent_shapes.items()} if self.directed else {}
+        return cotangents | tangents
 
-    def _result_shapes(self, source: Program) -> dict[str, tuple[int, ...]]:
-        return self._direction_shapes(source)
+    @property
+    def result_names(self) -> tuple[str, ...]:
+        """Names of results: of the evaluator's results, or of its inputs."""
+        return tuple(self.known.results) if self.kind == "jvp" else self.inputs
 
-    # Calls -----------------------------------------------------------------------------------------------------
+    @property
+    def result_shapes(self) -> Shapes:
+        """Shapes of results."""
+        return self.part_shapes if self.kind == "jvp" else self.tangent_shapes
 
-    def _prepare_inputs(self) -> None:
-        same = self.evaluator.dtype == self._dtype and self.evaluator.backend != "cuda"
-        self._holder = self.evaluator if same else self.evaluator.native(self._dtype.name)  # type: ignore[arg-type]
-        self._holder._prepare_inputs()
-        shapes = self._further_inputs(self.evaluator.differentiated_program)
-        self._zeros = {name: np.zeros(shape, self._dtype) for name, shape in shapes.items()}
+    # Arguments -------------------------------------------------------------------------------------------------
 
-    def _make_held(self) -> None:
-        """Make the inputs that the evaluator holds, where they are not made yet."""
-        if self._excess is None:
-            self.runner  # noqa: B018  makes them
+    @property
+    def holder(self) -> Any:
+        """The evaluator in the type of this product: it holds inputs that calls may leave out."""
+        return self.keep("holder", self._of_type)
 
-    def _arranged(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> list[Any]:
-        """All inputs of the program: those of the evaluator, then seeds and directions."""
-        self._make_held()
-        known, given = self._known, dict(given)
+    def _of_type(self) -> BaseEvaluator:
+        same = self.evaluator.dtype == self.dtype and self.evaluator.backend != "cuda"
+        return self.evaluator if same else self.evaluator.native(self.dtype.name)  # type: ignore[arg-type]
+
+    @property
+    def zeros(self) -> Mapping[str, Array]:
+        """Cotangents and tangents that calls leave out, by name."""
+        shapes = self.keep("shapes", lambda: self.further_shapes)
+        return self.keep("zeros", lambda: {name: np.zeros(shape, self.dtype) for name, shape in shapes.items()})
+
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls may leave out: those of the evaluator, cotangents and tangents.
+
+        Args:
+            dtype: Type of the numbers.
+        """
+        return {**self.holder.execution.held, **self.zeros}
+
+    def arranged(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """All inputs by name: those of the evaluator, then cotangents and tangents.
+
+        Args:
+            arrays: As for a call.
+            given: As for a call.
+        """
+        known, given, zeros = self.known, dict(given), self.zeros
         state, rest = list(arrays[: len(known.given)]), list(arrays[len(known.given) :])
         if len(state) < len(known.given):
             raise InputError(f"{self.quantity} takes {self._signature()}; {were_given(len(arrays))}")
-        inputs = self._holder._inputs_with(state, {n: given.pop(n) for n in known.optional if given.get(n) is not None})
-        further: list[Any] = []
-        directions = sum(name.startswith("d") and name[1:] in known.given for name in self._zeros)
+        optional = {n: given.pop(n) for n in known.optional if given.get(n) is not None}
+        names = self.holder.program.algorithm.inputs
+        inputs = dict(zip(names, self.holder.input_arrays(state, optional), strict=True))
+        directions = sum(name.startswith("d") and name[1:] in known.given for name in zeros)
         seeds = len(rest) - directions if len(rest) > directions else 1  # those of further results may be left out
-        for k, (name, zero) in enumerate(self._zeros.items()):
+        for k, (name, zero) in enumerate(zeros.items()):
             keyword = name[2:] if name.startswith("y_") else name
             positional = k < seeds if name.startswith("y_") else name[1:] in known.given
             if rest and positional:
@@ -203,232 +236,237 @@ class Product(ArrayEvaluator):
             else:
                 missing = "y" if name.startswith("y_") else keyword
                 raise InputError(f"{self.quantity} takes {self._signature()}; {missing} was not given")
-            further.append(zero if x is None else x)
+            inputs[name] = zero if x is None else x
         left = [name for name, x in given.items() if x is not None]
         if rest or left:
             what = f"'{left[0]}' was given as well" if left else f"{were_given(len(arrays))}"
             raise InputError(f"{self.quantity} takes {self._signature()}; {what}")
-        return [*inputs, *further]
+        return inputs
 
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        return self._arranged(given, {})
+    def checked(self, name: str, x: Any) -> Array:
+        """A cotangent or tangent as an array of finite numbers.
 
-    def _checked(self, name: str, x: Any) -> Array:
-        """A seed or a direction as an array of finite numbers."""
-        array = self._shaped(name, x)
+        Args:
+            name: Of the input.
+            x: The input.
+        """
+        array = self.shaped(name, x)
         if not np.isfinite(array).all():
             raise InputError(f"{name} holds NaN or infinity")
         return array
 
-    def _shaped(self, name: str, x: Any) -> Array:
-        """A seed or a direction as an array."""
-        array, shape = np.asarray(real_array(x, name), self._dtype), self._zeros[name].shape
+    def shaped(self, name: str, x: Any) -> Array:
+        """A cotangent or tangent as an array.
+
+        Args:
+            name: Of the input.
+            x: The input.
+        """
+        array, shape = np.asarray(real_array(x, name), self.dtype), self.zeros[name].shape
         if array.shape[max(0, array.ndim - len(shape)) :] != shape:
             needs = ", ".join(map(str, shape))
             raise InputError(f"{name} has shape {array.shape}, robot '{self.robot.name}' needs (..., {needs})")
         return array
 
-    def _written(self, results: Sequence[Array], out: Any) -> list[Array]:
-        """Results, in the arrays that a call gave for them."""
-        if out is None:
-            return list(results)
-        given = list(out) if isinstance(out, tuple | list) else [out]
-        names = list(self._result_shapes(self.evaluator.differentiated_program))
-        if len(given) != len(names):
-            raise InputError(f"{self.quantity} writes {', '.join(names)}: out needs as many arrays; found {len(given)}")
-        for k, (name, x) in enumerate(zip(names, results, strict=True)):
-            if given[k] is None:
-                given[k] = x
-            check_out(name, given[k], x.shape, x.dtype)
-            if any(np.may_share_memory(given[k], other) for other in given[:k]):
-                raise InputError(f"out for {name} shares memory with another output")
-        for array, x in zip(given, results, strict=True):
-            array[...] = x
-        return given
-
     def _may_be_left_out(self, name: str) -> bool:
-        known = self._known
+        known = self.known
         return name != f"y_{next(iter(known.results))}" if name.startswith("y_") else name[1:] not in known.given
 
     def _signature(self) -> str:
         """Words for the arguments of a call."""
-        known = self._known
+        known = self.known
         seeds = ["y", *(f"{name} (seeds)" for name in list(known.results)[1:])] if self.seeded else []
         directions = [f"d{name}" for name in self.inputs if name in known.given] if self.directed else []
         return ", ".join([*known.given, *seeds, *directions])
 
-    def __call__(self, *arrays: npt.ArrayLike, out: Any = None, **given: npt.ArrayLike | None) -> Any:
+    def outputs_of(self, out: Any) -> list[Any]:
+        """Arrays to write results to, as many as there are; None for those that are to be made.
+
+        Args:
+            out: As given to a call.
+        """
+        names = self.result_names
+        if out is None:
+            return [None] * len(names)
+        outputs = list(out) if isinstance(out, tuple | list) else [out]
+        if len(outputs) != len(names):
+            given = len(outputs)
+            raise InputError(f"{self.quantity} writes {', '.join(names)}: out needs as many arrays; found {given}")
+        return outputs
+
+    # Calls -----------------------------------------------------------------------------------------------------
+
+    def __call__(
+        self, *arrays: npt.ArrayLike, out: Any = None, solution: Any = None, **given: npt.ArrayLike | None
+    ) -> Any:
         """Evaluate. Leading axes of all arguments are batch axes and broadcast.
 
         Args:
-            arrays: Inputs of the evaluator, then seeds of results, then directions of inputs, as the class says.
+            arrays: Inputs of the evaluator, then cotangents of results, then tangents of inputs, as the kind needs.
             out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
-            given: By name: inputs that need not be given (``wrenches``, ``target``), seeds of further results, and
-                directions of such inputs (``dwrenches``, ``dtarget``).
+            solution: Where the evaluator solves equations, what it returned for these inputs, if it is at hand.
+            given: By name: inputs that need not be given (``wrenches``, ``target``), cotangents of further results,
+                and tangents of such inputs (``dwrenches``, ``dtarget``).
         """
-        if self._too_large() is not None:
-            return self._by_jacobians(arrays, given, out)
-        typed = self._for_type_of([*arrays, *given.values(), *(() if out is None else self._outputs(out))])
-        inputs = typed._arranged(arrays, given)
+        computation = self.computation
+        self._check_backend(self.execution.backend)
+        if computation is not None and computation.takes_jacobians(arrays, given, self.outputs_of(out)):
+            return self.packed(self._written(self.by_jacobians(arrays, given, first=True), out))
+        if self.too_large() is not None:
+            return self.packed(self._written(self.by_jacobians(arrays, given), out))
+        typed = self.for_type_of([*arrays, *given.values(), *self.outputs_of(out)])
+        if typed is not self:
+            return typed(*arrays, out=out, solution=solution, **given)
+        if computation is not None:
+            return self.packed(self._written(computation.results(arrays, given, solution), out))
+        inputs = list(self.arranged(arrays, given).values())
         if out is None:
-            results = [_empty(shape, typed._dtype) for shape in typed._output_shapes]
-            if not typed._entry(*inputs, *results):
-                return self._packed(results)
-        return self._packed(typed.runner.evaluate(inputs, self._outputs(out)))
+            results = self.execution.results(*inputs)
+            if results is not None:
+                return self.packed(results if type(results) is tuple else (results,))
+        return self.packed(self.runner.evaluate(inputs, self.outputs_of(out)))
 
-    def _packed(self, results: Sequence[Array]) -> Any:
-        """Results as a call returns them."""
-        return tuple(results)
+    def packed(self, results: Sequence[Array]) -> Any:
+        """Results as a call returns them.
 
-    # Where a program would be too large ------------------------------------------------------------------------
+        Args:
+            results: All outputs.
+        """
+        if self.kind != "jvp":
+            return tuple(results)
+        if len(results) == 1:
+            return results[0]
+        return Rates([f"d{SHORT.get(name, name)}" for name in self.known.results], results)
 
-    def _too_large(self) -> ProgramTooLarge | None:
-        """Why there is no program, where Jacobians can take its place."""
-        if self._runner is None and self._excess is None:
-            try:
-                self.runner  # noqa: B018
-            except ProgramTooLarge as error:
-                if not hasattr(type(self.evaluator), "derivatives") or (self.seeded and self.directed):
-                    raise
-                self._excess = error
-        return self._excess
-
-    def _by_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any], out: Any) -> Any:
-        """The product with the Jacobians of `derivatives`, which native code computes for robots of any size."""
-        return self._packed(self._written(self._products_by_jacobians(arrays, given), out))
-
-    @property
-    def _jacobians(self) -> Any:
-        """What computes the Jacobians."""
-        return cast(Any, self.evaluator).derivatives
-
-    def _products_by_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> list[Array]:
-        """Results, each a new array, by Jacobians."""
-        known, state = self._known, arrays[: len(self._known.given)]
-        further = self._further(arrays, given)
-        options = {name: x for name, x in given.items() if name in known.optional and x is not None}
-        jacobians = self._jacobians(*state, **options)
-        blocks = self._blocks(jacobians, further)
-        if self._excess is not None and any(block is None for block in blocks.values()):
-            raise self._excess
-        found = self._multiplied(blocks, {name: self._checked(name, x) for name, x in further.items()})
-        if all(getattr(x, "dtype", None) == np.float64 for x in arrays):
-            return found
-        types = [np.asarray(x).dtype for x in (*arrays, *given.values(), *blocks.values()) if x is not None]
-        return [x.astype(np.result_type(*types), copy=False) for x in found]
-
-    def _further(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Seeds and directions that were given, by name."""
-        arranged = self._arranged(arrays, given)[-len(self._zeros) :]
-        named = zip(self._zeros, arranged, strict=True)
-        return {name: x for name, x in named if x is not self._zeros[name]}
-
-    def _blocks(self, jacobians: Any, further: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
-        """Jacobians by results and inputs, where seeds or directions are not zero; None where there is none."""
-        return {
-            (result, name): getattr(jacobians, f"d{SHORT.get(result, result)}_d{name}", None)
-            for result in self._known.results
-            for name in self.inputs
-            if (f"y_{result}" if self.seeded else f"d{name}") in further
-        }
-
-    def _multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
-        """Products of Jacobians, by results and inputs, with directions or seeds."""
-        raise NotImplementedError
+    def _written(self, results: Sequence[Array], out: Any) -> list[Array]:
+        """Results, in the arrays that a call gave for them."""
+        if out is None:
+            return list(results)
+        outputs = self.outputs_of(out)
+        for k, (name, x) in enumerate(zip(self.result_names, results, strict=True)):
+            if outputs[k] is None:
+                outputs[k] = x
+                continue
+            check_out(name, outputs[k], x.shape, x.dtype)
+            if any(np.may_share_memory(outputs[k], other) for other in outputs[:k]):
+                raise InputError(f"out for {name} shares memory with another output")
+        for array, x in zip(outputs, results, strict=True):
+            if array is not x:
+                array[...] = x
+        return outputs
 
     def bind(self, *inputs: Array, out: Any, **given: Array) -> Callable[[], None]:
-        """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
+        """A call without arguments that reads these arrays and writes ``out``: for control loops.
 
         Args:
             inputs: Arrays as for a call, that every call reads as they then are.
             out: Array that every call writes, or a tuple of as many as there are results.
             given: Arrays by name, as for a call.
         """
-        outputs = list(out) if isinstance(out, tuple | list) else [out]
-        if len(outputs) != len(self.runner.outputs):
-            names = ", ".join(self.program.algorithm.outputs)
-            raise InputError(f"{self.quantity} writes {names}: out needs as many arrays; found {len(outputs)}")
-        return bound_call(self.runner, [*self._arranged(inputs, given), *outputs])
+        outputs = self.outputs_of(out)
+        if self.computation is not None:
+            return self.computation.bind(inputs, given, outputs)
+        return bound_call(self.runner, [*self.arranged(inputs, given).values(), *outputs])
 
-    # Backends --------------------------------------------------------------------------------------------------
+    # Where a program would be too large, or takes longer than Jacobians ------------------------------------------
 
-    def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
-        """The same as `compile`: a product has no kernel text, which native code would be made of.
+    def too_large(self) -> ProgramTooLarge | None:
+        """Why there is no program, where Jacobians can take its place."""
+        if not self.execution.has_runner and self._excess is None:
+            try:
+                self.prepare()
+            except ProgramTooLarge as error:
+                if not hasattr(type(self.evaluator), "derivatives") or self.kind == "hvp":
+                    raise
+                self.kept["excess"] = error
+        return self._excess
+
+    def prepare(self) -> None:
+        """Make machine code now."""
+        self.execution.prepare()
+        if self.computation is not None:
+            self.computation.prepare()
+
+    @property
+    def jacobians(self) -> Any:
+        """What computes the Jacobians: native code, for robots of any size."""
+        evaluator: Any = self.evaluator
+        if self.computation is not None and evaluator.backend == "specialized":  # no program is made for a few states
+            backend = replace(evaluator.execution.backend, name="native")
+            return self.keep("jacobians", lambda: evaluator.on(backend).derivatives)
+        return evaluator.derivatives
+
+    def by_jacobians(self, arrays: Sequence[Any], given: Mapping[str, Any], first: bool = False) -> list[Array]:
+        """Results, each a new array, from the Jacobians of the evaluator.
 
         Args:
-            dtype: Numbers to compute with.
-            lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
-            threads: Threads that share a large batch; by default as many as this evaluator has.
+            arrays: As for a call.
+            given: As for a call.
+            first: Whether the evaluator itself is not called for these states: it checks the first it sees.
         """
-        return self.compile(lanes, dtype, threads)
+        known, state = self.known, arrays[: len(self.known.given)]
+        further = self.further(arrays, given)
+        options = {name: x for name, x in given.items() if name in known.optional and x is not None}
+        blocks = jacobian_blocks(self.jacobians(*state, **options), self.known.results, self.inputs, further)
+        if self._excess is not None and any(block is None for block in blocks.values()):
+            raise self._excess
+        results = multiplied(blocks, {name: self.checked(name, x) for name, x in further.items()})
+        if first and self.computation is not None and results[0].size:
+            self.computation.check(arrays)
+        if all(getattr(x, "dtype", None) == np.float64 for x in arrays):
+            return results
+        types = [np.asarray(x).dtype for x in (*arrays, *given.values(), *blocks.values()) if x is not None]
+        return [x.astype(np.result_type(*types), copy=False) for x in results]
+
+    def further(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """Cotangents and tangents of a call, by name; none that was left out.
+
+        Args:
+            arrays: As for a call.
+            given: As for a call.
+        """
+        inputs, zeros = self.arranged(arrays, given), self.zeros
+        return {name: inputs[name] for name in zeros if inputs[name] is not zeros[name]}
+
+    def operation_count(self) -> OperationCount:
+        """Exact count of the operations of one evaluation: of several programs, those of the function included."""
+        return super().operation_count() if self.computation is None else self.computation.operation_count()
 
 
-class JacobianVectorProduct(Product):
-    """Rates of an evaluator's results along a direction of its inputs: ``fd.jvp(q, v, tau, dq, dv, dtau)``.
-
-    Args:
-        evaluator: What is differentiated.
-        by: Names of the inputs to differentiate by.
-    """
-
-    kind = "jvp"
-    directed = True
-
-    def _result_shapes(self, source: Program) -> dict[str, tuple[int, ...]]:
-        return self._part_shapes(source)
-
-    def _packed(self, results: Sequence[Array]) -> Any:
-        if len(results) == 1:
-            return results[0]
-        return Rates([f"d{SHORT.get(name, name)}" for name in self._known.results], results)
-
-    def _multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
-        found: dict[str, Any] = {}
-        for (result, name), block in blocks.items():
-            part = _times(block, further[f"d{name}"])
-            found[result] = found[result] + part if result in found else part
-        return list(found.values())
-
-
-class VectorJacobianProduct(Product):
-    """Seeds of an evaluator's results times its Jacobian, by each input: ``fd.vjp(q, v, tau, y)``.
-
-    Args:
-        evaluator: What is differentiated.
-        by: Names of the inputs to differentiate by.
-    """
-
-    kind = "vjp"
-    seeded = True
-
-    def _multiplied(self, blocks: Mapping[tuple[str, str], Any], further: Mapping[str, Array]) -> list[Array]:
-        found: dict[str, Any] = {}
-        for (result, name), block in blocks.items():
-            part = _left_times(further[f"y_{result}"], block)
-            found[name] = found[name] + part if name in found else part
-        return list(found.values())
-
-
-class HessianVectorProduct(Product):
-    """The derivative of `vjp` along a direction, the seeds held: ``id.hvp(q, v, a, y, dq, dv, da)``.
+def straight_line(backend: Backend) -> Backend:
+    """A backend where there is no kernel: straight-line code in place of native code.
 
     Args:
-        evaluator: What is differentiated.
-        by: Names of the inputs to differentiate by.
+        backend: How an evaluator is run.
+    """
+    return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
+
+
+class ProductOf:
+    """An attribute of an evaluator: a product with its Jacobian, made at first use.
+
+    Args:
+        kind: Which.
     """
 
-    kind = "hvp"
-    seeded = True
-    directed = True
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+
+    @overload
+    def __get__(self, evaluator: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, evaluator: BaseEvaluator, owner: type) -> Product: ...
+    def __get__(self, evaluator: BaseEvaluator | None, owner: type) -> Any:
+        if evaluator is None:
+            return self
+        return evaluator.keep(self._kind, lambda: Product(evaluator, self._kind, evaluator.product_inputs))
 
 
-def _times(block: Array, d: Array) -> Array:
-    """A matrix times a vector, of every state."""
-    found: Array = block @ d if d.ndim == 1 else (block @ d[..., None])[..., 0]
-    return found
+def differentiable(kind: E) -> E:
+    """A class of evaluators that have products with their Jacobians: `jvp`, `vjp` and `hvp`.
 
-
-def _left_times(y: Array, block: Array) -> Array:
-    """A vector times a matrix, of every state."""
-    found: Array = y @ block if y.ndim == 1 else (y[..., None, :] @ block)[..., 0, :]
-    return found
+    Args:
+        kind: The class.
+    """
+    kind.jvp, kind.vjp, kind.hvp = (ProductOf(name) for name in KINDS)  # type: ignore[assignment]
+    return kind

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
+from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.sensors.readings import needed_inputs, sensors_of
@@ -15,9 +15,9 @@ from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.sensors import Sensor
 from linkwork.plans.sensors import sensor_tree
-from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, frame_names
-from linkwork.quantities.base import ProgramEvaluator
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.products import differentiable
 
 
 class SensorValues(Mapping[str, Array]):
@@ -50,7 +50,8 @@ class SensorValues(Mapping[str, Array]):
         return f"SensorValues({', '.join(f'{name}={self[name]!r}' for name in self)})"
 
 
-class Sensors(ProgramEvaluator):
+@differentiable
+class Sensors(BaseEvaluator):
     """Sensors of one robot, ready to call: ``sensors(q, v, a)`` are the values of all of them in a row.
 
     `inputs` says what a call takes: ``q``, and of the others what the chosen sensors need. In this order:
@@ -94,12 +95,12 @@ class Sensors(ProgramEvaluator):
         for sensor in self.sensors:
             _check(robot, sensor)
 
-        def plan(robot: Model, frames: Sequence[str]) -> Tree:
-            return sensor_tree(robot, self.sensors, frames, needs)
+        def program() -> Program:
+            return Program.of_robot(robot, sensors_of(needs), sensor_tree(robot, self.sensors, acted_on, needs))
 
         chosen = tuple(sensor.name for sensor in self.sensors)
         arguments = {"robot": robot, "names": chosen, "frames": acted_on, "contacts": contacts}
-        super().__init__(robot, "sensors", sensors_of(needs), plan, acted_on, threads, arguments)
+        super().__init__(robot, "sensors", program, arguments, acted_on, threads)
         self.inputs = needs
         """Names of the inputs of a call, in their order."""
 
@@ -108,14 +109,17 @@ class Sensors(ProgramEvaluator):
         """Names of the sensors, in the order of their values."""
         return tuple(sensor.name for sensor in self.sensors)
 
-    @cached_property
+    @property
     def slices(self) -> Named[slice]:
         """Where each sensor has its numbers."""
-        found, start = {}, 0
+        return self.keep("slices", self._slices)
+
+    def _slices(self) -> Named[slice]:
+        slices, start = {}, 0
         for sensor in self.sensors:
-            found[sensor.name] = slice(start, start + sensor.size)
+            slices[sensor.name] = slice(start, start + sensor.size)
             start += sensor.size
-        return Named(self.robot.name, "sensor among those that were chosen,", found)
+        return Named(self.robot.name, "sensor among those that were chosen,", slices)
 
     @property
     def size(self) -> int:

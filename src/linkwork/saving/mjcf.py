@@ -33,6 +33,7 @@ from linkwork.model.joints import Free, Prismatic, Revolute, Spherical, Universa
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, TreeJoint
 from linkwork.model.placement import Placement
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.saving.joint_numbers import one_number, refuse_limits, refuse_number
 from linkwork.saving.layout import Layout
 from linkwork.saving.mjcf_actuators import write_actuators
@@ -40,7 +41,7 @@ from linkwork.saving.mjcf_equalities import write_equalities
 from linkwork.saving.mjcf_geoms import GeomWriter
 from linkwork.saving.mjcf_names import MjcfNames
 from linkwork.saving.mjcf_sensors import write_sensors
-from linkwork.saving.mjcf_tendons import LARGEST, MjcfTendons
+from linkwork.saving.mjcf_tendons import MjcfTendons
 from linkwork.saving.report import Report
 from linkwork.saving.xml import add, document, is_identity, number, numbers, quaternion
 
@@ -232,7 +233,7 @@ class _Writer:
             self.report.refuse("limits", f"joint '{joint.name}'", what)
         elif np.isfinite((lower, upper)).any():
             made.set("limited", "true")
-            made.set("range", numbers((max(lower, -LARGEST), min(upper, LARGEST))))
+            made.set("range", numbers((max(lower, -UNBOUNDED), min(upper, UNBOUNDED))))
         refuse_limits(joint, self.report, position=False, velocity=True, effort=False)
         self._effort(made, joint, k)
         for name, values in (
@@ -255,7 +256,7 @@ class _Writer:
             self.report.refuse("limits", f"joint '{joint.name}'", what)
         elif bounded and effort == max(abs(low), abs(high)):
             made.set("actuatorfrclimited", "true")
-            made.set("actuatorfrcrange", numbers((max(low, -LARGEST), min(high, LARGEST))))
+            made.set("actuatorfrcrange", numbers((max(low, -UNBOUNDED), min(high, UNBOUNDED))))
         elif bounded:
             what = f"in MJCF the limit of effort is the greater bound of 'actuatorfrcrange', not {effort:g}"
             self.report.refuse("limits", f"joint '{joint.name}'", what)

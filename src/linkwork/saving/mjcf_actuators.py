@@ -10,7 +10,8 @@ import numpy as np
 from linkwork.model.joints import Free, Universal
 from linkwork.model.model import Model
 from linkwork.model.parts import Actuator
-from linkwork.saving.mjcf_tendons import LARGEST, MjcfTendons
+from linkwork.model.thresholds import UNBOUNDED
+from linkwork.saving.mjcf_tendons import MjcfTendons
 from linkwork.saving.report import Report
 from linkwork.saving.xml import add, number, numbers
 
@@ -85,4 +86,4 @@ def _write(section: Any, actuator: Actuator, driven: dict[str, str]) -> None:
     ):
         if np.isfinite(limits).any():
             element.set(f"{what}limited", "true")
-            element.set(f"{what}range", numbers(np.clip(limits, -LARGEST, LARGEST)))
+            element.set(f"{what}range", numbers(np.clip(limits, -UNBOUNDED, UNBOUNDED)))

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from linkwork.model.tendons import Tendon
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.saving.layout import Layout
 from linkwork.saving.mjcf_names import MjcfNames
 from linkwork.saving.report import Report
 from linkwork.saving.xml import add, fresh, number, numbers
-
-LARGEST = 1e30
-"""What is written for a range that is open to one side."""
 
 _SPRINGS_AS_DRAWN = (-1.0, -1.0)
 """Lengths of a spring that MuJoCo takes for those of the model as it is drawn."""
@@ -145,14 +143,14 @@ class MjcfTendons:
             if value != 0:
                 element.set(what, number(value))
         if tendon.stiffness or tendon.rest != (0.0, 0.0):
-            element.set("springlength", numbers(np.clip(tendon.rest, -LARGEST, LARGEST)))
+            element.set("springlength", numbers(np.clip(tendon.rest, -UNBOUNDED, UNBOUNDED)))
         for limited, given, limits in (
             ("limited", "range", tendon.limits),
             ("actuatorfrclimited", "actuatorfrcrange", tendon.force_limits),
         ):
             if np.isfinite(limits).any():
                 element.set(limited, "true")
-                element.set(given, numbers(np.clip(limits, -LARGEST, LARGEST)))
+                element.set(given, numbers(np.clip(limits, -UNBOUNDED, UNBOUNDED)))
 
 
 def _same(a: Tendon, b: Tendon) -> bool:

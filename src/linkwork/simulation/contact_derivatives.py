@@ -47,7 +47,7 @@ class StepperFunction:
     @property
     def planned(self) -> Program:
         """The steps, without parameters of the robot among their inputs."""
-        return self.stepper._make_program()
+        return self.stepper.unparametrized_program
 
     @property
     def equations(self) -> Algorithm:
@@ -57,7 +57,7 @@ class StepperFunction:
     @property
     def parameter_inputs(self) -> ParameterInputs:
         """Parameters of the robot that are inputs."""
-        return self.stepper._parameter_inputs
+        return self.stepper.parameter_inputs
 
     @property
     def acting(self) -> tuple[str, ...]:

@@ -23,14 +23,13 @@ from linkwork.compilers.run import Entry, Runner
 from linkwork.contact.solution import ITERATIONS, RESIDUAL
 from linkwork.kernels.steps.control import END, EVERY, FIRST, WAIT
 from linkwork.kernels.steps.stage_dynamics import DT
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 
 PART = 4096
 """Robots that go through all steps together."""
-UNSOLVED = 1e30
-"""A residual that no step starts from."""
 STATE = ("q", "v", "tau", "before")
 """Inputs of a step that change from one to the next; the others are commands, settings and parameters of the robots."""
 
@@ -190,7 +189,7 @@ class _Robots:
             return
         runner = self.runner._step
         rows = [x[missed] if x.ndim > len(s) else x for x, s in zip(inputs, runner.inputs, strict=True)]
-        rows[self.inputs.index("before")][:, RESIDUAL] = UNSOLVED
+        rows[self.inputs.index("before")][:, RESIDUAL] = UNBOUNDED
         again = [np.full_like(y[missed], np.nan) for y in found]
         runner.run(rows, again, len(missed))
         again[2][:, ITERATIONS] += found[2][missed, ITERATIONS]

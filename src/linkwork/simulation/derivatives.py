@@ -12,7 +12,7 @@ exact derivatives, stages, springs, stops, actuators, stabilization and correcti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -21,23 +21,24 @@ import numpy.typing as npt
 from linkwork.dynamics.jacobians.steps import StepDerivatives, state_columns
 from linkwork.errors import InputError
 from linkwork.inputs import were_given
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions
+from linkwork.quantities.products import differentiable
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.stage_derivatives import StageDerivatives
 
 if TYPE_CHECKING:
     from linkwork.simulation.stepper import Stepper
 
-P = TypeVar("P")
 T = TypeVar("T")
 
 RESULTS = {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}
 """What is differentiated: the state after the step."""
 
 
-class StepFunction(ArrayEvaluator):
+@differentiable
+class StepFunction(BaseEvaluator):
     """One step as a function of arrays: what products are made of.
 
     Args:
@@ -53,10 +54,9 @@ class StepFunction(ArrayEvaluator):
             lambda: stepper.planned.differentiated,
             {"stepper": stepper},
             stepper.frames,
-            stepper._backend.threads,
-            stepper._parameter_inputs,
+            parameters=stepper.parameter_inputs,
+            backend=stepper.execution.backend,
         )
-        self._set_backend(stepper._backend)
 
     @property
     def differentiated(self) -> Differentiated:
@@ -69,31 +69,42 @@ class StepFunction(ArrayEvaluator):
         """What products are made of where their programs would be too large."""
         return cast(StepJacobian, self.stepper.derivatives)
 
-    def _make(self, kind: type[P]) -> P:
-        return kind(self, self.differentiated.inputs)  # type: ignore[call-arg]
+    @property
+    def product_inputs(self) -> Sequence[str]:
+        """Inputs that products differentiate by: all."""
+        return self.differentiated.inputs
 
-    def _prepare_inputs(self) -> None:
-        """Steppers make what they hold themselves."""
+    def input_arrays(
+        self,
+        given: Sequence[Any],
+        named: Mapping[str, Any] = NOTHING,
+        parameters: Mapping[str, Any] = NOTHING,
+        *,
+        once: bool = False,
+    ) -> list[Any]:
+        """All inputs of the program; steppers hold the others.
 
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        return self._inputs_with(given, {})
+        Args:
+            given: q, v and tau, which may be None.
+            named: Commands, wrenches and parameters, by name.
+            parameters: Parameters of the robot that are inputs, by name.
+            once: Whether parameters are given once for many calls, and checked thoroughly.
+        """
+        if len(given) != 3:
+            raise InputError(f"a step takes q, v, tau; {were_given(len(given))}")
+        q, v, tau = given
+        held = self._typed_stepper.held(named.get("commands"), named.get("wrenches"))
+        inputs = [q, v, np.zeros(self.robot.nv, self.dtype) if tau is None else tau, *held]
+        known = self.parameter_inputs
+        values = {name: x for name, x in {**named, **parameters}.items() if name in known.names}
+        return known.among(self.program, inputs, known.given(known.held(self.dtype), values, once=once))
 
-    def _inputs_with(self, state: Sequence[Any], optional: dict[str, Any]) -> list[Any]:
-        if len(state) != 3:
-            raise InputError(f"a step takes q, v, tau; {were_given(len(state))}")
-        q, v, tau = state
-        stepper = self.stepper if self.stepper.dtype == self._dtype else self._stepper_of_type()
-        held = stepper.held(optional.get("commands"), optional.get("wrenches"))
-        inputs = [q, v, np.zeros(self.robot.nv, self._dtype) if tau is None else tau, *held]
-        parameters = {name: x for name, x in optional.items() if name in self.parameters}
-        return self._all_inputs(inputs, self._given_parameters(parameters))
-
-    def _stepper_of_type(self) -> Stepper:
-        """The same stepper in the type of this evaluator, made once."""
-        made: Stepper | None = self._products.get("stepper")
-        if made is None:
-            made = self._products["stepper"] = self.stepper.native(self._dtype.name)  # type: ignore[arg-type]
-        return made
+    @property
+    def _typed_stepper(self) -> Stepper:
+        """The same stepper in the type of this evaluator."""
+        if self.stepper.dtype == self.dtype:
+            return self.stepper
+        return self.keep("stepper", lambda: self.stepper.native(self.dtype.name))  # type: ignore[arg-type]
 
 
 class StepJacobian(JacobianColumns):
@@ -137,7 +148,7 @@ class StepJacobian(JacobianColumns):
         given: dict[str, Any] = dict(parameters)
         after = stepper(q, v, tau, commands=commands, wrenches=wrenches, **given)
         sizes = {"q": nv, "v": nv, "tau": nv}
-        shapes = stepper._parameter_inputs.shapes
+        shapes = stepper.parameter_inputs.shapes
         further: dict[str, Any] = {name: one_more_axis(x, len(shapes[name])) for name, x in given.items()}
         if commands is not None:
             sizes["commands"] = np.shape(commands)[-1]
@@ -153,9 +164,9 @@ class StepJacobian(JacobianColumns):
 
     def _rates(self, state: Sequence[Any], directions: Sequence[Any], further: dict[str, Any]) -> Sequence[Any]:
         """Rates of the state after the step; stage by stage where the program of a whole step is too large."""
-        excess = self._jvp._too_large()
+        excess = self.columns.too_large()
         if excess is None and self._stages is None:
-            return cast(Sequence[Any], self._jvp(*state, *directions, **further))
+            return cast(Sequence[Any], self.columns(*state, *directions, **further))
         if self._stages is None:
             if excess is not None and not StageDerivatives.serves(self.function.stepper):
                 raise excess

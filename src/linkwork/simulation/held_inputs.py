@@ -45,7 +45,7 @@ class HeldInputs:
     """Inputs from commands to the timing where a call gives none; None where contact points are found for each."""
 
     @classmethod
-    def of(cls, planned: StepProgram, program: Program, dtype: str) -> HeldInputs:
+    def of(cls, planned: StepProgram, program: Program, dtype: np.dtype[Any]) -> HeldInputs:
         """The inputs of a program.
 
         Args:
@@ -55,9 +55,9 @@ class HeldInputs:
         """
         dt, robot = planned.settings.dt, planned.robot
         if planned.contact is None:
-            solver = row_regularization(robot, planned.solver.regularization, dtype)
+            solver = row_regularization(robot, planned.solver.regularization, dtype.name)
         else:
-            solver = planned.contact.settings(dtype)
+            solver = planned.contact.settings(dtype.name)
         given = planned.contact is not None and planned.contact.given is not None
         idle = (
             np.zeros(program.input_shapes()[3], dtype),
@@ -69,6 +69,11 @@ class HeldInputs:
         tau, commanded, once = np.zeros(robot.nv, dtype), np.array([dt, 1.0], dtype), np.array([0.0, 2.0], dtype)
         shapes = tuple(program.output_shapes())
         return cls(planned, tau, *idle, commanded, once, shapes, None if given else idle)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+        return self.tau.dtype
 
     def __call__(
         self,

@@ -62,7 +62,7 @@ class HostBatch:
         self._compiled = CompiledSteps(stepper, None, None, tuple(self.parameters.values()))
         self._controls: tuple[Array, ...] = ()
         if controller is not None:
-            self._torques = runner_for(stepper.planned.torques(controller.control), stepper._backend)
+            self._torques = runner_for(stepper.planned.torques(controller.control), stepper.execution.backend)
             self._controls = tuple(x.astype(dtype) for x in controller.packed())
 
     def array(self, x: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> Array:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import hold_hint
+from linkwork.closure.assembly_problem import hold_hint
 from linkwork.closure.tolerances import CLOSED_AT_START
 from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import fresh_floats

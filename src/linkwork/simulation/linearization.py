@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import which_enabled
+from linkwork.closure.assembly_problem import which_enabled
 from linkwork.closure.clusters import dof_names
 from linkwork.closure.minimal import Minimal
 from linkwork.closure.mobility import state_doubt

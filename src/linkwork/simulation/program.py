@@ -26,7 +26,7 @@ from linkwork.closure.clusters import ties_of
 from linkwork.closure.mobility import has_redundant_rows
 from linkwork.compilers.program import Program
 from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE
-from linkwork.dynamics.implicit import with_implicit_armature, without_passive_forces
+from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, SolverSettings
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero, among, count

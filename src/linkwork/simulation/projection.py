@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from linkwork.closure.assembly import assemble, which_enabled, which_holonomic
+from linkwork.closure.assembly import assemble
+from linkwork.closure.assembly_problem import which_enabled, which_holonomic
 from linkwork.closure.tolerances import CLOSED_BY_PROJECTION, ROUNDED
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.model.model import Model
@@ -32,7 +33,7 @@ class LoopProjection:
         self.robot = robot
         plain = tuple(replace(c, gains=None, time_constant=None) for c in robot.constraints)
         self._least = ForwardDynamics(
-            replace(robot, constraints=plain).with_gravity((0, 0, 0)), "lcaba", tolerance=TOLERANCE
+            replace(robot, constraints=plain, gravity=np.zeros(3)), "lcaba", tolerance=TOLERANCE
         )
         self._rest = np.zeros(robot.nv)
         self._units = typical_row_units(robot)

@@ -16,7 +16,7 @@ from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero, advised
 from linkwork.kernels.steps.stage_dynamics import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
 from linkwork.model.tendons import Tendon
-from linkwork.plans.actuation import BEYOND
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.actuation import tendon_jacobian
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import mass_matrix
@@ -149,7 +149,7 @@ def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: n
         dt: Time of a step.
     """
     table = np.zeros((robot.nv, 7))
-    table[:, LOWER], table[:, UPPER] = -BEYOND, BEYOND
+    table[:, LOWER], table[:, UPPER] = -UNBOUNDED, UNBOUNDED
     if passive:
         table[:, DAMPING], table[:, STIFFNESS] = robot.damping, robot.stiffness
     plain = [j for j in robot.joints if j.type.nq == j.type.nv and j.type.nv > 0]
@@ -164,8 +164,8 @@ def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: n
             k, i = robot.v_slice(joint.name), robot.q_slice(joint.name)
             low, high = robot.lower[i], robot.upper[i]
             stopped = np.isfinite(low) | np.isfinite(high)
-            table[k, LOWER] = np.where(np.isfinite(low), low, -BEYOND)
-            table[k, UPPER] = np.where(np.isfinite(high), high, BEYOND)
+            table[k, LOWER] = np.where(np.isfinite(low), low, -UNBOUNDED)
+            table[k, UPPER] = np.where(np.isfinite(high), high, UNBOUNDED)
             table[k, STOP_STIFFNESS] = np.where(stopped, inertia[k] / time**2, 0.0)
             table[k, STOP_DAMPING] = np.where(stopped, 2 * inertia[k] / time, 0.0)
     return table

@@ -14,21 +14,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.steps.runge_kutta_stages import STEP_STAGES
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import JacobianVectorProduct
+from linkwork.quantities.products import Product
 
 if TYPE_CHECKING:
     from linkwork.simulation.stepper import Stepper
 
 
-class StepPart(ArrayEvaluator):
+class StepPart(BaseEvaluator):
     """A stage of a step, or its end, as a function of arrays.
 
     Args:
@@ -40,14 +39,18 @@ class StepPart(ArrayEvaluator):
         self.stepper, self._algorithm = stepper, algorithm
 
         def program() -> Program:
-            return replace(stepper._make_program(), algorithm=algorithm)
+            return replace(stepper.unparametrized_program, algorithm=algorithm)
 
         arguments = {"stepper": stepper, "algorithm": algorithm}
-        inputs = stepper._parameter_inputs if "tau" in algorithm.inputs else ()
         super().__init__(
-            stepper.robot, algorithm.name, program, arguments, stepper.frames, stepper._backend.threads, inputs
+            stepper.robot,
+            algorithm.name,
+            program,
+            arguments,
+            stepper.frames,
+            parameters=stepper.parameter_inputs if "tau" in algorithm.inputs else (),
+            backend=stepper.execution.backend,
         )
-        self._set_backend(stepper._backend)
 
     @property
     def differentiated(self) -> Differentiated:
@@ -58,22 +61,31 @@ class StepPart(ArrayEvaluator):
         optional = ("commands",) * self.stepper.takes_commands
         return Differentiated(given, optional, {"X": ("X", slice(None)), "A": ("A", slice(None))})
 
-    def _prepare_inputs(self) -> None:
-        """Steppers make what they hold themselves."""
+    def input_arrays(
+        self,
+        given: Sequence[Any],
+        named: Mapping[str, Any] = NOTHING,
+        parameters: Mapping[str, Any] = NOTHING,
+        *,
+        once: bool = False,
+    ) -> list[Any]:
+        """All inputs of the program; steppers hold the others.
 
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        return self._inputs_with(given, {})
-
-    def _inputs_with(self, state: Sequence[Any], optional: dict[str, Any]) -> list[Any]:
+        Args:
+            given: State and torques.
+            named: Commands, wrenches and parameters, by name.
+            parameters: Parameters of the robot that are inputs, by name.
+            once: Whether parameters are given once for many calls, and checked thoroughly.
+        """
         if "tau" not in self._algorithm.inputs:
-            return list(state)
-        held = self.stepper.held(optional.get("commands"), optional.get("wrenches"))
-        parameters = {name: x for name, x in optional.items() if name in self.parameters}
-        return self._all_inputs([*state, *held], self._given_parameters(parameters))
+            return list(given)
+        held, known = self.stepper.held(named.get("commands"), named.get("wrenches")), self.parameter_inputs
+        values = {name: x for name, x in {**named, **parameters}.items() if name in known.names}
+        return known.among(self.program, [*given, *held], known.given(known.held(self.dtype), values, once=once))
 
     def values(self, *state: Any, **optional: Any) -> list[Array]:
         """The two results."""
-        inputs = self._inputs_with(state, optional)
+        inputs = self.input_arrays(state, optional)
         return list(self.runner.evaluate(inputs, [None] * len(self.runner.outputs))[:2])
 
 
@@ -86,15 +98,15 @@ class StageDerivatives:
 
     def __init__(self, stepper: Stepper) -> None:
         self.stepper = stepper
-        scheme, *parts = STEP_STAGES[stepper._make_program().algorithm.name]
+        scheme, *parts = STEP_STAGES[stepper.unparametrized_program.algorithm.name]
         self._scheme = scheme
         self._parts = [StepPart(stepper, part) for part in parts]
-        self._products = [JacobianVectorProduct(part, part.differentiated.inputs) for part in self._parts]
+        self._products = [Product(part, "jvp", part.differentiated.inputs) for part in self._parts]
 
     @staticmethod
     def serves(stepper: Stepper) -> bool:
         """Whether steps have stages."""
-        return stepper._make_program().algorithm.name in STEP_STAGES
+        return stepper.unparametrized_program.algorithm.name in STEP_STAGES
 
     def rates(
         self, state: Sequence[Array], directions: Sequence[Array], further: Mapping[str, Any]

@@ -6,13 +6,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.minimal import Minimal
-from linkwork.compilers.program import Backend
+from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.derivatives import ContactDerivatives
@@ -37,7 +37,7 @@ from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.leaves import check_dynamics
 from linkwork.quantities.parameters import ParameterNames
-from linkwork.quantities.products import HessianVectorProduct, JacobianVectorProduct, VectorJacobianProduct
+from linkwork.quantities.products import Product
 from linkwork.simulation.bound_steps import bound_steps
 from linkwork.simulation.contact_derivatives import StepperFunction
 from linkwork.simulation.contact_programs import ContactStepsRunner
@@ -52,8 +52,6 @@ from linkwork.simulation.stabilization import AUTO
 from linkwork.simulation.step_result import StepResult
 
 __all__ = ["INTEGRATORS", "Stepper"]
-
-T = TypeVar("T")
 
 _empty = np.empty
 
@@ -153,6 +151,8 @@ class Stepper(BaseEvaluator):
         arguments = {"robot": planned.source, **how.arguments()}
         name = f"{how.integrator} step"
         super().__init__(planned.robot, name, lambda: planned.repeated, arguments, how.wrenches, threads, inputs)
+        self.held = HeldInputs.of(planned, self.program, self.dtype)
+        """Inputs of steps that are held over many of them."""
 
     @classmethod
     def of_settings(
@@ -182,8 +182,18 @@ class Stepper(BaseEvaluator):
         """
         stepper = Stepper.__new__(Stepper)
         stepper._set_program(replace(self.planned, control=control, control_every=control_every), None)
-        stepper._set_backend(self._backend)
-        return stepper
+        return stepper.on(self.execution.backend)
+
+    def on(self, backend: Backend, program: Program | None = None) -> Self:
+        """The same on another backend; nothing has run yet.
+
+        Args:
+            backend: How the program is run, and with which numbers.
+            program: Another program with the same inputs and outputs; by default this one.
+        """
+        other = super().on(backend, program)
+        other.held = HeldInputs.of(self.planned, self.program, other.dtype)
+        return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         control, every = self.planned.control, self.planned.control_every
@@ -238,11 +248,6 @@ class Stepper(BaseEvaluator):
         """Contact points of pairs without kernel text, such as those of meshes, which are found between steps."""
         return None if self.planned.contact is None else self.planned.contact.given
 
-    def _set_backend(self, backend: Backend) -> None:
-        super()._set_backend(backend)
-        self.held = HeldInputs.of(self.planned, self.program, backend.dtype)
-        """Inputs of steps that are held over many of them."""
-
     # Calls -------------------------------------------------------------------------------------------------------
 
     def __call__(
@@ -279,7 +284,7 @@ class Stepper(BaseEvaluator):
         planned, held = self.planned, self.held
         if planned.contact is not None and planned.contact.given is not None and steps != 1:
             return self._one_by_one(q, v, tau, wrenches, commands, act, steps, contact_state, parameters)
-        P = self._given_parameters(parameters) if parameters else self._own_parameters
+        P = self._parameters(parameters) if self.parameter_inputs.names or parameters else ()
         further = held.idle
         if further is None or not (commands is act is wrenches is contact_state is None):
             further = held(commands, wrenches, contact_state, q, act)
@@ -288,13 +293,19 @@ class Stepper(BaseEvaluator):
             inputs += (held.once if type(steps) is int and steps == 1 else held.repeats(count(steps, "steps")),)
         elif steps != 1:
             raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
-        results: list[Any] = [_empty(shape, self._dtype) for shape in held.shapes]
-        if self._entry(*inputs, *results):  # not one state whose arrays fit as they are
+        results: list[Any] = [_empty(shape, held.dtype) for shape in held.shapes]
+        if self.execution.entry(*inputs, *results):  # not one state whose arrays fit as they are
             results = self._evaluated(inputs)
         if planned.form == "minimal":
             planned.check_loops(results[-1])
         q1, v1, result, *error, progress = results
         return StepResult(q1, v1, result, progress, error[0] if error else None, planned)
+
+    def _parameters(self, parameters: Mapping[str, Any], *, once: bool = False) -> tuple[Any, ...]:
+        """All parameters that are inputs, in order: those given by name, and held ones."""
+        held = self.execution.held
+        own = tuple(held[name] for name in self.parameter_inputs.names)
+        return self.parameter_inputs.given(own, parameters, once=once) if parameters else own
 
     def _one_by_one(
         self,
@@ -336,7 +347,7 @@ class Stepper(BaseEvaluator):
             )
         return results
 
-    def bind(
+    def bind(  # type: ignore[override]
         self,
         q: Array,
         v: Array,
@@ -371,60 +382,59 @@ class Stepper(BaseEvaluator):
             raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
         torques = self.held.tau if tau is None else tau
         held = self.held(commands, wrenches, act=act)
-        inputs = [q, v, torques, *held, *self._given_parameters(parameters, once=True), *settings]
+        inputs = [q, v, torques, *held, *self._parameters(parameters, once=True), *settings]
         return bound_steps(self, inputs, commands, act, out)
 
-    def _new_runner(self) -> Runner:
-        if self.contact and self._backend.name == "cuda":
+    def runner_on(self, backend: Backend) -> Runner:
+        """What runs the program on a backend.
+
+        Args:
+            backend: How the program is run.
+        """
+        if self.contact and backend.name == "cuda":
             raise UnsupportedFeature(
                 f"steps of '{self.source.name}' with contacts run on a GPU as whole rollouts: "
                 "lw.Simulation(robot, count, device='cuda').step(tau=..., steps=...)"
             )
-        if not self.contact or self._backend.name != "specialized":
-            return super()._new_runner()
+        if not self.contact or backend.name != "specialized":
+            return super().runner_on(backend)
         control = self.planned.control
         torques = None if control is None else self.planned.torques(control)
-        return ContactStepsRunner(self.program, self._backend, self.planned.single(self._backend.dtype), torques)
+        return ContactStepsRunner(self.program, backend, self.planned.single(backend.dtype), torques)
 
     # Derivatives -------------------------------------------------------------------------------------------------
 
-    def _keep(self, name: str, make: Callable[[], T]) -> T:
-        """What was made for derivatives under a name, or is made now."""
-        if name not in self._products:
-            self._products[name] = make()
-        made: T = self._products[name]
-        return made
-
     @property
     def _function(self) -> StepFunction:
-        return self._keep("function", lambda: StepFunction(self))
+        return self.keep(StepFunction, lambda: StepFunction(self))
 
     @property
     def _contacts(self) -> ContactDerivatives:
-        return self._keep("contacts", lambda: ContactDerivatives(StepperFunction(self)))
+        return self.keep(ContactDerivatives, lambda: ContactDerivatives(StepperFunction(self)))
 
-    @property
-    def jvp(self) -> JacobianVectorProduct | ContactStepJvp:
+    def _jvp(self) -> Product | ContactStepJvp:
         """Products with the Jacobian of a step: ``stepper.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
         return ContactStepJvp(self._contacts) if self.contact else self._function.jvp
 
-    @property
-    def vjp(self) -> VectorJacobianProduct | ContactStepVjp:
+    def _vjp(self) -> Product | ContactStepVjp:
         """Products with its transpose: ``stepper.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv, dtau)``, and more where
         there are actuators or frames with wrenches (``stepper.vjp.inputs``)."""
         return ContactStepVjp(self._contacts) if self.contact else self._function.vjp
 
-    @property
-    def hvp(self) -> HessianVectorProduct:
+    def _hvp(self) -> Product:
         """The derivative of `vjp` along a direction, the cotangents held: ``stepper.hvp(q, v, tau, y_q1, y_v1, dq, dv,
         dtau)`` gives a tuple as `vjp` does. Steps with contacts have no second derivatives."""
         if self.contact:
             raise UnsupportedFeature(f"steps of '{self.source.name}' with contacts have no second derivatives")
         return self._function.hvp
 
+    jvp: Any = property(_jvp)  # steps with contacts have products of their own
+    vjp: Any = property(_vjp)
+    hvp: Any = property(_hvp)
+
     @property
     def derivatives(self) -> StepJacobian | ContactStepJacobian:
         """The Jacobian of a step: ``stepper.derivatives(q, v, tau)`` gives `StepDerivatives`."""
         if self.contact:
             return ContactStepJacobian(self._contacts)
-        return self._keep("jacobian", lambda: StepJacobian(self._function))
+        return self.keep(StepJacobian, lambda: StepJacobian(self._function))

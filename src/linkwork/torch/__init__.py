@@ -9,7 +9,7 @@
 | `contact_functions` | the same of steps with contacts                                           |
 | `launches`          | programs on a CUDA device, launched with addresses of tensors             |
 | `device_functions`  | evaluators as functions of tensors on a CUDA device                       |
-| `staged_launches`   | the same of products of methods that iterate                              |
+| `pipeline`          | pipelines of programs on a CUDA device                                    |
 | `shared_arrays`     | NumPy arrays that share the memory of CPU tensors, made in machine code   |
 | `call`              | one of `value`, `vjp`, `jvp`, `hvp` with tensors: shapes, types, devices  |
 | `derivatives`       | which of these differentiates which: the rules, on tensors                |

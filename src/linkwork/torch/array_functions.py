@@ -21,11 +21,9 @@ from typing import Any, ClassVar
 
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.impact import ImpactDynamics
-from linkwork.dynamics.solution import ResultLayout, Solution
-from linkwork.dynamics.stages import Stages
+from linkwork.dynamics.solution import ResultLayout
 from linkwork.errors import InputError
 from linkwork.kernels.algorithm import resolve
-from linkwork.quantities.base import ProgramEvaluator
 from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives, is_curved
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import Product
@@ -194,22 +192,17 @@ class EvaluatorFunction(ArrayFunction):
         shapes = source.algorithm.inputs
         inputs = {name: resolve(shapes[name], source.tree) for name in (*self.given, *self.optional)}
         kept: Shapes = {"result": (ResultLayout(self.robot.nc).size,)} if self._keeps_result else {}
-        return inputs, self.evaluator.vjp._part_shapes(source), kept
+        return inputs, self.evaluator.vjp.part_shapes, kept
 
     @cached_property
     def _keeps_result(self) -> bool:
-        """Whether products take how iterations ended."""
-        return self.staged and isinstance(self.evaluator, ForwardDynamics)
-
-    @cached_property
-    def staged(self) -> bool:
-        """Whether products take the solution of an iteration."""
-        return isinstance(self.evaluator.vjp, Stages)
+        """Whether products take the solution of equations, and how iterations ended."""
+        return self.evaluator.vjp.computation is not None
 
     @property
     def takes_outputs(self) -> bool:
         """Whether products take what `value` returned."""
-        return self.staged or bool(self.curved_results)
+        return self._keeps_result or bool(self.curved_results)
 
     def _product(self, kind: str) -> Any:
         made = self._products.get(kind)
@@ -223,14 +216,13 @@ class EvaluatorFunction(ArrayFunction):
     def value(self, inputs: Arrays) -> list[Any]:
         """Results."""
         options, state = self._options(inputs), self._state(inputs)
-        if "wrenches" in options and isinstance(self.evaluator, ProgramEvaluator):
-            state.append(options.pop("wrenches"))
         made = self.evaluator(*state, **options)
         if isinstance(self.evaluator, ForwardDynamics):
             found = [made.acceleration, made.multipliers] if len(self.results) > 1 else [made.acceleration]
-            return [*found, made._result] if self._keeps_result else found
+            return [*found, made.result] if self._keeps_result else found
         if isinstance(self.evaluator, ImpactDynamics):
-            return list(self.evaluator.solved(made))
+            velocity, result = self.evaluator.solved(made)
+            return [velocity, result[..., ResultLayout(self.robot.nc).multipliers], result]
         return list(made) if isinstance(made, tuple | list) else [made]
 
     def positional_value(self) -> Callable[..., Sequence[Any]]:
@@ -243,7 +235,7 @@ class EvaluatorFunction(ArrayFunction):
 
             def solve(q: Any, v: Any, tau: Any) -> tuple[Any, ...]:
                 made: Any = evaluate(q, v, tau)
-                result = made._result
+                result = made.result
                 found = made.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
                 return (*found, result) if keeps else found
 
@@ -253,23 +245,12 @@ class EvaluatorFunction(ArrayFunction):
         return evaluate if len(self.results) > 1 else lambda *arrays: (evaluate(*arrays),)
 
     def _solution(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """What products in stages need not compute again."""
-        if not self._keeps_result:
-            return {}
-        return {"solution": Solution(outputs[0], self.evaluator._by, outputs[2])}
-
-    def _product_for(self, kind: str, seeds: Arrays) -> Any:
-        """The product of a kind; without projections of forces where these have no seeds."""
-        if not self.staged or len(seeds) == len(self.results):
-            return self._product(kind)
-        light = f"{kind} without projections"
-        if light not in self._products:
-            self._products[light] = self._product(kind).without_projections()
-        return self._products[light]
+        """What products need not compute again."""
+        return {"solution": (outputs[0], outputs[2])} if self._keeps_result else {}
 
     def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
-        product, options = self._product_for("vjp", seeds), self._options(inputs)
+        product, options = self._product("vjp"), self._options(inputs)
         return list(product(*self._state(inputs), **self._seeds(product, seeds), **options, **self._solution(outputs)))
 
     def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
@@ -281,14 +262,14 @@ class EvaluatorFunction(ArrayFunction):
 
     def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """The derivative of `tangent_vjp` along a direction, seeds held."""
-        product, options = self._product_for("hvp", seeds), self._options(inputs)
+        product, options = self._product("hvp"), self._options(inputs)
         given = {**self._seeds(product, seeds), **options, **self._directed(directions), **self._solution(outputs)}
         return list(product(*self._state(inputs), **given))
 
     def _seeds(self, product: Product, seeds: Arrays) -> Arrays:
         """Seeds by name: that of the first result must be there."""
         first = self.results[0]
-        return seeds if first in seeds else {first: zeros_of(product)[f"y_{first}"], **seeds}
+        return seeds if first in seeds else {first: product.zeros[f"y_{first}"], **seeds}
 
     def _directed(self, directions: Arrays) -> dict[str, Any]:
         return {f"d{name}": d for name, d in directions.items()}
@@ -306,13 +287,13 @@ class StepperArrayFunction(EvaluatorFunction):
     def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
         """Shapes of one state: of inputs, of results, and of what else `value` returns."""
         source, nq, nv = self.evaluator.planned.differentiated, self.robot.nq, self.robot.nv
-        program = self.evaluator._parameter_inputs.program(source)
+        program = self.evaluator.parameter_inputs.program(source)
         shapes = program.algorithm.inputs
         inputs = {name: resolve(shapes[name], program.tree) for name in (*self.given, *self.optional)}
         return inputs, {"q1": (nq,), "v1": (nv,)}, {}
 
     @cached_property
-    def staged(self) -> bool:
+    def _keeps_result(self) -> bool:
         """Steps are straight lines."""
         return False
 
@@ -336,13 +317,3 @@ class StepperArrayFunction(EvaluatorFunction):
         if made is None:
             made = self._products[kind] = getattr(self.evaluator._function, kind).by(*self.by)
         return made
-
-
-def zeros_of(product: Product) -> Arrays:
-    """Seeds and directions of a product where none are given, by name.
-
-    Args:
-        product: The product.
-    """
-    product.runner  # noqa: B018  makes them
-    return product._zeros

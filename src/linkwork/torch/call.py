@@ -78,8 +78,8 @@ class Call:
         """Inputs among these that are differentiated by."""
         self._positional = arrays.positional_value() if kind == "value" and names == arrays.given else None
         self._gradients: dict[Any, Callable[..., list[Tensor]] | None] = {}
-        self._one_type = not function.evaluator._backend.single_for_single
-        self._own_type = torch.float64 if function.evaluator._backend.dtype == "float64" else torch.float32
+        self._one_type = not function.evaluator.execution.backend.single_for_single
+        self._own_type = torch.float64 if function.evaluator.execution.backend.dtype == "float64" else torch.float32
 
     @cached_property
     def arrays_of(self) -> Callable[..., Sequence[Any] | None]:

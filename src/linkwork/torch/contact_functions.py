@@ -11,7 +11,7 @@ import numpy as np
 
 from linkwork.contact.step import ContactStep
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.quantities.base import ArrayEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.simulation.stepper import Stepper
 from linkwork.torch.array_functions import ArrayFunction, Arrays, EvaluatorFunction, Shapes, StepperArrayFunction
@@ -110,7 +110,7 @@ def array_function(
         raise InputError("smoothing is for steps with contacts: ContactStep, or Stepper of a robot with contact pairs")
     if isinstance(evaluator, Stepper):
         return StepperArrayFunction(evaluator, by, convert)
-    if isinstance(evaluator, ArrayEvaluator):
+    if isinstance(evaluator, BaseEvaluator):
         return EvaluatorFunction(evaluator, by, convert)
     raise InputError(
         f"a function of tensors is made of an evaluator: ForwardDynamics, InverseDynamics, ImpactDynamics, Evaluator, "

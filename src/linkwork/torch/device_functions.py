@@ -10,15 +10,14 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.dynamics.stages import Stages
+from linkwork.compilers.program import Program
 from linkwork.errors import UnsupportedFeature
 from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives
-from linkwork.quantities.products import Product
+from linkwork.quantities.products import Kind, Product
 from linkwork.simulation.stepper import Stepper
-from linkwork.torch.array_functions import ArrayFunction, Arrays, EvaluatorFunction, Shapes, zeros_of
+from linkwork.torch.array_functions import ArrayFunction, Arrays, EvaluatorFunction, Shapes
 from linkwork.torch.launches import Given, Launch, Tensor, named
-from linkwork.torch.staged_launches import StagedLaunches, StagedPrograms, zip_names
+from linkwork.torch.pipeline import DevicePipeline
 
 
 class MapOnDevice:
@@ -65,7 +64,7 @@ class DeviceFunction(ArrayFunction):
         self.device = device
         self.known = source.differentiated
         self._launches: dict[Any, Launch] = {}
-        self._staged: dict[Any, StagedPrograms] = {}
+        self._pipelines: dict[Any, DevicePipeline] = {}
 
     def _default_by(self, evaluator: Any, known: Any) -> tuple[str, ...]:
         return EvaluatorFunction._default_by(self, evaluator, known)
@@ -105,15 +104,12 @@ class DeviceFunction(ArrayFunction):
         self, product: Product, options: Sequence[str], directions: Sequence[str], seeds: Sequence[str] | None = None
     ) -> dict[str, Any]:
         """All inputs of a product by name: tensors of calls, and what the evaluator holds."""
-        given: dict[str, Any] = {name: zero for name, zero in zeros_of(product).items() if name[0] == "d"}
+        given: dict[str, Any] = {name: zero for name, zero in product.zeros.items() if name[0] == "d"}
         if product.seeded:
-            given |= {self.results[0]: zeros_of(product)[f"y_{self.results[0]}"]}
+            given |= {self.results[0]: product.zeros[f"y_{self.results[0]}"]}
             given |= {name: Given(f"y_{name}") for name in (self.results if seeds is None else seeds)}
         given |= named([*options, *(f"d{name}" for name in directions)])
-        arranged = product._arranged([Given(name) for name in self.given], given)
-        source = self.evaluator.differentiated_program
-        names = [*source.algorithm.inputs, *product._further_inputs(source)]
-        return dict(zip(names, arranged, strict=True))
+        return product.arranged([Given(name) for name in self.given], given)
 
     def value(self, inputs: Arrays) -> list[Any]:
         """Results."""
@@ -121,7 +117,7 @@ class DeviceFunction(ArrayFunction):
 
         def make() -> Launch:
             runner = self.evaluator.runner
-            arranged = self.evaluator._inputs_with([Given(name) for name in self.given], named(options))
+            arranged = self.evaluator.input_arrays([Given(name) for name in self.given], named(options))
             return Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device)
 
         made = self._launch(("value", options), make)(inputs)
@@ -133,7 +129,7 @@ class DeviceFunction(ArrayFunction):
     def positional_value(self) -> Callable[..., Sequence[Any]]:
         """`value` of exactly the inputs that a call must have, in their order."""
         inputs = named(self.given)
-        arranged = self.evaluator._inputs_with(list(inputs.values()), {})
+        arranged = self.evaluator.input_arrays(list(inputs.values()), {})
         runner = self.evaluator.runner
         launch, parts = Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device), self._parts
         if not launch.takes(self.given):
@@ -152,7 +148,7 @@ class DeviceFunction(ArrayFunction):
             seeded: Results that have seeds.
         """
         product = self._product("vjp")
-        if isinstance(product, Stages) or self.curved_results:
+        if product.computation is not None or self.curved_results:
             return None
         launch = Launch(product.runner, self._held(product, (), (), seeded), self.device)  # type: ignore[arg-type]
         places = launch.places([*self.given, *(f"y_{name}" for name in seeded)])
@@ -173,57 +169,49 @@ class DeviceFunction(ArrayFunction):
         """Which outputs of the program results are, and which part of each."""
         outputs = list(self.evaluator.runner.program.algorithm.outputs)
         found = [(outputs.index(name), at) for name, at in self.known.results.values()]
-        if isinstance(self.evaluator, ForwardDynamics) and isinstance(self.evaluator.vjp, Stages):
+        if self.evaluator.vjp.computation is not None:
             found.append((outputs.index("result"), slice(None)))  # which products on the CPU take
         return [(k, None if at == slice(None) else at) for k, at in found]
 
-    def _run(self, kind: str, inputs: Arrays, seeds: Arrays, directions: Arrays) -> list[Any]:
-        """A product that is one program."""
+    def _run(
+        self, kind: Kind, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays
+    ) -> list[Tensor]:
+        """A product by its pipeline."""
         product, options, along = self._product(kind), tuple(self._options(inputs)), tuple(directions)
-        seeded = tuple(seeds)
-
-        def make() -> Launch:
-            held = self._held(product, options, along, seeded)
-            return Launch(product.runner, held, self.device)  # type: ignore[arg-type]
-
+        seeded, key = tuple(seeds), (kind, options, along, tuple(seeds))
         tensors = {**inputs, **{f"d{name}": d for name, d in directions.items()}}
         tensors |= {f"y_{name}": s for name, s in seeds.items()}
-        return self._launch((kind, options, along, seeded), make)(tensors)
+        if product.computation is not None:
+            tensors |= {self.evaluator.implicit.solution[0]: outputs[0], "result": outputs[2]}
+        pipeline = self._pipelines.get(key)
+        if pipeline is None:
+            held = {name: x for name, x in self._held(product, options, along, seeded).items() if name not in tensors}
+            pipeline = DevicePipeline(product.pipeline(seeded), held, partial(self._made, product), self.device)
+            self._pipelines[key] = pipeline
+        results = pipeline(tensors)
+        rates = [results[f"{kind}.{name}"] for name in product.result_names]
+        if "refused" not in results:
+            return rates
+        mask, shapes = results["refused"], product.result_shapes.values()
+        wide = [mask.reshape((*mask.shape, *[1] * len(shape))) for shape in shapes]
+        return [torch.where(one, torch.nan, x) for one, x in zip(wide, rates, strict=True)]
+
+    def _made(self, product: Product, program: Program, inputs: Arrays) -> Launch:
+        """The launch of a program of a product; launches that read the same are one."""
+        runner = product.runner if product.computation is None else product.computation.runner(program)
+        return Launch(runner, inputs, self.device)  # type: ignore[arg-type]
 
     def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
-        product = self._product("vjp")
-        if isinstance(product, Stages):
-            return self._stages(product, inputs, outputs, len(seeds) > 1).vjp(self._both(outputs, seeds))
-        return self._run("vjp", inputs, seeds, {})
+        return self._run("vjp", inputs, outputs, seeds, {})
 
     def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
         """``J d``; of configurations in tangent spaces."""
-        product = self._product("jvp")
-        if isinstance(product, Stages):
-            return self._stages(product, inputs, outputs).jvp(directions)
-        return self._run("jvp", inputs, {}, directions)
+        return self._run("jvp", inputs, outputs, {}, directions)
 
     def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """The derivative of `tangent_vjp` along a direction, seeds held."""
-        product = self._product("hvp")
-        if isinstance(product, Stages):
-            return self._stages(product, inputs, outputs, len(seeds) > 1).hvp(self._both(outputs, seeds), directions)
-        return self._run("hvp", inputs, seeds, directions)
-
-    def _both(self, outputs: Sequence[Any], seeds: Arrays) -> list[Tensor]:
-        """Seeds of accelerations and forces."""
-        like = zip(self.results, outputs[:2], strict=True)
-        return [seeds[name] if name in seeds else x.new_zeros(x.shape[-1]) for name, x in like]
-
-    def _stages(self, product: Stages, inputs: Arrays, outputs: Sequence[Any], project: bool = True) -> StagedLaunches:
-        options = tuple(self._options(inputs))
-        key = product.kind, options
-        programs = self._staged.get(key)
-        if programs is None:
-            held = partial(self._held, product, options)
-            programs = self._staged[key] = StagedPrograms(product, held, self.device)
-        return StagedLaunches(programs, {**inputs, **zip_names(programs.solution, outputs[:2])}, project)
+        return self._run("hvp", inputs, outputs, seeds, directions)
 
 
 def check_device(evaluator: Any) -> None:

@@ -116,7 +116,7 @@ class Function:
         return found
 
     def _made_on(self, device: torch.device, dtype: str) -> ArrayFunction:
-        backend = self.evaluator._backend
+        backend = self.evaluator.execution.backend
         if device.type == "cuda":
             check_device(self.evaluator)
             return DeviceFunction(self.evaluator, self._by, device, dtype)

@@ -31,11 +31,11 @@ from linkwork.compilers.cuda.device_functions import GLOBAL, thread_head, thread
 from linkwork.compilers.cuda.native import BLOCKS, PLAN_WORDS, WARP
 from linkwork.compilers.cuda.ptx import Kernel, counted, unfinished
 from linkwork.compilers.entry.batch import SYMBOL
-from linkwork.compilers.entry.entry_point import TINY
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.lowering import Unit
 from linkwork.compilers.language.sincos import DOUBLE, SINGLE, sincos_text
 from linkwork.compilers.language.values import STATE, Fixed, Float, Source, array_type, tables
+from linkwork.compilers.thresholds import LEAST_QUATERNION
 from linkwork.kernels.algorithm import Algorithm
 
 
@@ -248,7 +248,7 @@ def _undirected(t: Type) -> str:
         f"%numbers.p = getelementptr i64, {GLOBAL} %places.j, i64 1",
         f"%numbers = load i64, {GLOBAL} %numbers.p",
         f"%squared = call {s} @squared({GLOBAL} %q, i64 %start, i64 %numbers)",
-        f"%short = fcmp ule {s} %squared, {t.number(TINY)}",
+        f"%short = fcmp ule {s} %squared, {t.number(LEAST_QUATERNION)}",
         f"%long = fcmp uge {s} %squared, {t.number(math.inf)}",
         "%no = or i1 %short, %long",
         "%found1 = or i1 %found, %no",

@@ -44,9 +44,9 @@ from linkwork.compilers.cuda.device_functions import (
     thread_index,
 )
 from linkwork.compilers.entry.batch import SYMBOL
-from linkwork.compilers.entry.entry_point import TINY
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.llvm import optimize
+from linkwork.compilers.thresholds import LEAST_QUATERNION
 from linkwork.compilers.trace.tracing import Trace
 
 BLOCKS = 2
@@ -255,7 +255,7 @@ def _checks(
             lines.append(f"{name}.s = call {s} @llvm.fma.{t.suffix}({s} {name}, {s} {name}, {s} {squared})")
             squared = f"{name}.s"
         lines += [
-            f"%short.{unit} = fcmp ule {s} {squared}, {t.number(TINY)}",
+            f"%short.{unit} = fcmp ule {s} {squared}, {t.number(LEAST_QUATERNION)}",
             f"%long.{unit} = fcmp uge {s} {squared}, {t.number(float('inf'))}",
             f"%no.{unit} = or i1 %short.{unit}, %long.{unit}",
             f"%bad.{unit + 1} = or i1 {bad}, %no.{unit}",

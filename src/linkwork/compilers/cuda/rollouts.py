@@ -43,13 +43,12 @@ from linkwork.compilers.cuda.warps import AGAIN, EMPTY, ITERATING, LANES, STEP, 
 from linkwork.compilers.entry.batch import SYMBOL
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.trace.tracing import Trace
+from linkwork.model.thresholds import UNBOUNDED
 
 WARM_ITERATIONS = 50.0
 """After so many, iterations that start from the forces of the step before have failed: most take one or two."""
 REGISTERS = {"float32": 200, "float64": 105}
 """Values in registers; the loops around functions need some."""
-UNSOLVED = 1e30
-"""A residual that no step starts from."""
 CARRIED = {"q1": "q", "v1": "v", "result": "before"}
 """Outputs of a step and the inputs of the next that they are."""
 RECORDS = ("q", "v")
@@ -364,7 +363,7 @@ def _judge(text: _Text) -> None:
     )
     for name in outputs:
         text.copy(name, f"missed.{name}")
-    text.store(number(UNSOLVED), "before", 0)
+    text.store(number(UNBOUNDED), "before", 0)
     text.add(
         f"%flag.again = or i64 %flag, {ITERATING | AGAIN}",
         f"%flag.start = xor i64 %flag.again, {ITERATING}",

@@ -28,6 +28,7 @@ from linkwork.compilers.cache import fetch, key
 from linkwork.compilers.entry import interrupts
 from linkwork.compilers.entry.functions import call_kernel, floats, foreign, functions, is_below, is_finite, poll, words
 from linkwork.compilers.lanes import Type
+from linkwork.compilers.thresholds import LEAST_QUATERNION
 from linkwork.errors import LinkworkError
 from linkwork.kernels.scalar import kernel
 from linkwork.plans.layout import Layout
@@ -52,9 +53,6 @@ RELEASED = 8
 """Beyond so many states, other threads of Python may run meanwhile."""
 
 MOST_ARRAYS = 48
-TINY = 1e-12
-"""Least squared length of a quaternion."""
-
 # Words of objects: NumPy's arrays and their dtypes, behind what every object of CPython begins with.
 HEADER = object.__basicsize__ // 8
 TYPE, DATA, RANK, DIMENSIONS, DTYPE, FLAGS = HEADER - 1, HEADER, HEADER + 1, HEADER + 2, HEADER + 5, HEADER + 6
@@ -154,7 +152,7 @@ def have_directions(e: Any, x: Any, states: int) -> int:
             for k in range(e.unit[u, 1]):
                 y = x[i * e.width[0] + e.unit[u, 0] + k]
                 squared = squared + y * y
-            if is_below(TINY, squared) == 0 or is_below(squared, math.inf) == 0:
+            if is_below(LEAST_QUATERNION, squared) == 0 or is_below(squared, math.inf) == 0:
                 return 0
     return 1
 
@@ -199,7 +197,7 @@ def undirected(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Which rows of numbers of unit length have none, or one whose square is infinite."""
     with np.errstate(all="ignore"):
         squared = np.sum(np.square(x), axis=-1)
-    none: np.ndarray[Any, Any] = ~((squared > TINY) & (squared < math.inf))
+    none: np.ndarray[Any, Any] = ~((squared > LEAST_QUATERNION) & (squared < math.inf))
     return none
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Expressions of kernel text: arithmetic, entries of arrays and tuples, and calls."""
+"""Expressions of kernel text: operators, entries of arrays and tuples, and calls."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import Callable, Hashable
 from itertools import takewhile
 from typing import Any
 
+from linkwork.compilers.language.arithmetic import FOLDED, binary, within_64_bits
 from linkwork.compilers.language.fingerprint import is_own
-from linkwork.compilers.language.instructions import Writer
 from linkwork.compilers.language.line_functions import LINE_FUNCTIONS
+from linkwork.compilers.language.memory import Writer
 from linkwork.compilers.language.module import Foreign
 from linkwork.compilers.language.scalar_functions import SCALAR_FUNCTIONS
 from linkwork.compilers.language.values import (
@@ -42,24 +43,7 @@ INLINE_ALL = 50_000
 MOST_TEXT = 2_000_000
 """Nodes of syntax of a kernel with all that it calls, each as often as it is called."""
 
-INTEGER_OPERATIONS = {ast.Add: "add nsw", ast.Sub: "sub nsw", ast.Mult: "mul nsw"}
-OVERFLOWING: dict[type, tuple[str, str]] = {ast.Add: ("sadd", "+"), ast.Sub: ("ssub", "-"), ast.Mult: ("smul", "*")}
-FLOAT_OPERATIONS = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge"}
-FOLDED: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.Div: lambda a, b: a / b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Mod: lambda a, b: a % b,
-    ast.Eq: lambda a, b: a == b,
-    ast.NotEq: lambda a, b: a != b,
-    ast.Lt: lambda a, b: a < b,
-    ast.LtE: lambda a, b: a <= b,
-    ast.Gt: lambda a, b: a > b,
-    ast.GtE: lambda a, b: a >= b,
-}
 ADVICE = {
     "sin": "use sincos(x), which gives both",
     "cos": "use sincos(x), which gives both",
@@ -148,72 +132,7 @@ class Expressions(Writer):
     def value_BinOp(self, node: ast.BinOp) -> Value:
         """Arithmetic."""
         left = self.expression(node.left)
-        return self.binary(node, node.op, left, self.expression(node.right))
-
-    def binary(self, node: ast.AST, op: ast.operator, a: Value, b: Value) -> Value:
-        """``a op b``: of floats, or of integers."""
-        kind = type(op)
-        if kind not in FOLDED:
-            advice = ": write products out" if kind is ast.Pow else ""
-            raise self.error(
-                node, f"{kind.__name__} is not part of the kernel language, which has + - * / // %{advice}"
-            )
-        if is_number(a) and is_number(b):
-            try:
-                return FOLDED[kind](a, b)
-            except ZeroDivisionError:
-                raise self.error(node, "division by zero") from None
-        if isinstance(a, Float | float) or isinstance(b, Float | float):
-            if kind not in FLOAT_OPERATIONS:
-                raise self.error(node, "// and % are for integers")
-            x, y = self.as_float(node, a), self.as_float(node, b)
-            t = self.unit.t
-            return Float(self.made(f"{FLOAT_OPERATIONS[kind]} {self.unit.flags}{t.name} {x}, {y}"))
-        x, y = self.as_int(node, a), self.as_int(node, b)
-        if kind in INTEGER_OPERATIONS:
-            if self.unit.checked:
-                return Int(self.within_64_bits(node, kind, x, y))
-            return Int(self.made(f"{INTEGER_OPERATIONS[kind]} i64 {x}, {y}"))
-        if kind is ast.Div:
-            raise self.error(node, "/ of integers: use // for a whole number, or float() for a float")
-        if y == "0":
-            raise self.error(node, "division by zero")
-        return Int(self.floored(kind, x, self.checked_divisor(node, x, y) if self.unit.checked else y))
-
-    def within_64_bits(self, node: ast.AST, kind: type, x: str, y: str) -> str:
-        """In checked code, a sum, difference or product of integers that has 64 bits."""
-        name, sign = OVERFLOWING[kind]
-        both = self.made(f"call {{ i64, i1 }} @llvm.{name}.with.overflow.i64(i64 {x}, i64 {y})")
-        result, over = (self.made(f"extractvalue {{ i64, i1 }} {both}, {k}") for k in range(2))
-        self.guard(
-            self.made(f"xor i1 {over}, true"),
-            node,
-            f"{{first}} {sign} {{second}} is beyond the integers of machine code, which have 64 bits",
-            x,
-            y,
-        )
-        return result
-
-    def checked_divisor(self, node: ast.AST, x: str, y: str) -> str:
-        """In checked code, a divisor for which there is a quotient, or 1."""
-        some = self.made(f"icmp ne i64 {y}, 0")
-        self.guard(some, node, f"division of {{first}} by zero, in {self.shown(node)}", x)
-        least, minus = self.made(f"icmp eq i64 {x}, {-(2**63)}"), self.made(f"icmp eq i64 {y}, -1")
-        fits = self.made(f"xor i1 {self.made(f'and i1 {least}, {minus}')}, true")
-        self.guard(fits, node, "{first} // {second} is beyond the integers of machine code, which have 64 bits", x, y)
-        return self.made(f"select i1 {self.made(f'and i1 {some}, {fits}')}, i64 {y}, i64 1")
-
-    def floored(self, kind: type, x: str, y: str) -> str:
-        """``x // y`` or ``x % y`` as Python rounds: down."""
-        rest = self.made(f"srem i64 {x}, {y}")
-        off = self.made(f"icmp ne i64 {rest}, 0")
-        signs = self.made(f"xor i64 {rest}, {y}")
-        apart = self.made(f"icmp slt i64 {signs}, 0")
-        wrong = self.made(f"and i1 {off}, {apart}")
-        if kind is ast.Mod:
-            return self.made(f"select i1 {wrong}, i64 {self.made(f'add i64 {rest}, {y}')}, i64 {rest}")
-        whole = self.made(f"sdiv i64 {x}, {y}")
-        return self.made(f"select i1 {wrong}, i64 {self.made(f'sub i64 {whole}, 1')}, i64 {whole}")
+        return binary(self, node, node.op, left, self.expression(node.right))
 
     def value_UnaryOp(self, node: ast.UnaryOp) -> Value:
         """``-x`` and ``not x``."""
@@ -228,7 +147,7 @@ class Expressions(Writer):
         if isinstance(value, Float):
             return Float(self.made(f"fneg {self.unit.t.name} {value.name}"))
         if self.unit.checked:
-            return Int(self.within_64_bits(node, ast.Sub, "0", self.as_int(node, value)))
+            return Int(within_64_bits(self, node, ast.Sub, "0", self.as_int(node, value)))
         return Int(self.made(f"sub nsw i64 0, {self.as_int(node, value)}"))
 
     def value_Compare(self, node: ast.Compare) -> Value:
@@ -372,6 +291,8 @@ class Expressions(Writer):
 
     def value_Call(self, node: ast.Call) -> Value:
         """A kernel, a function of scalars, or a record."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "_replace":
+            return self.replaced(node, self.expression(node.func.value))
         function = self.expression(node.func)
         if not isinstance(function, Hashable) or not callable(function):
             raise self.error(node, f"{word(type_of(function))} cannot be called")
@@ -414,6 +335,15 @@ class Expressions(Writer):
         if len(arguments) > len(names) or set(given) != set(names) or named.keys() & set(names[: len(arguments)]):
             raise self.error(node, f"{kind.__name__} takes {', '.join(names) or 'nothing'}")
         return Record(kind, tuple(given[name] for name in names))
+
+    def replaced(self, node: ast.Call, record: Value) -> Record:
+        """``x._replace(name=value)``: a record with other values of some fields."""
+        if not isinstance(record, Record) or node.args:
+            raise self.error(node, "_replace is for records, with names of fields: x._replace(name=value)")
+        named = {str(keyword.arg): self.expression(keyword.value) for keyword in node.keywords}
+        for name in named:
+            self.of_record(node, record, name)
+        return Record(record.type, tuple(named.get(name, record.get(name)) for name in field_names(record.type)))
 
     def call_foreign(self, node: ast.Call, function: Foreign, arguments: list[Value]) -> Value:
         """A function that is there in LLVM IR."""

@@ -11,7 +11,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from linkwork.compilers.language.instructions import LINE, Writer
+from linkwork.compilers.language.instructions import LINE
+from linkwork.compilers.language.memory import Writer
 from linkwork.compilers.language.values import Array, Float, Value, entries_of
 from linkwork.kernels import panels
 

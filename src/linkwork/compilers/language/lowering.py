@@ -15,12 +15,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwork.compilers.lanes import Type
+from linkwork.compilers.language.arithmetic import binary
 from linkwork.compilers.language.expressions import INLINE_ALL, INLINE_SIZE, Expressions
 from linkwork.compilers.language.fingerprint import is_own
 from linkwork.compilers.language.instructions import Slot, Unset
 from linkwork.compilers.language.module import Lowered, Module
-from linkwork.compilers.language.sincos import DOUBLE, LIMIT, SINGLE, sincos_text
+from linkwork.compilers.language.sincos import DOUBLE, SINGLE, sincos_function, sincos_text
 from linkwork.compilers.language.values import (
     Array,
     Bool,
@@ -40,7 +40,6 @@ from linkwork.kernels.scalar import any_below
 SHORT = 1024
 """Loops between smaller constants end soon."""
 
-NEW_LINE = "\n  "
 STATEMENTS = "assignments, if, for ... in range(...), while, return and calls"
 STATEMENT_ADVICE = {
     "Break": "put the loop into a kernel of its own and return, or use while",
@@ -92,66 +91,8 @@ class Unit(Module):
             self._sincos = "linkwork_sincos"
             polynomials = DOUBLE if self.t.dtype == "float64" else SINGLE
             lowered = self.function(sincos_text, (Float, Fixed(polynomials)), caller, node)
-            self._text.append(_sincos_function(self.t, self._sincos, lowered.name))
+            self._text.append(sincos_function(self.t, self._sincos, lowered.name))
         return self._sincos
-
-
-def _sincos_function(t: Type, name: str, polynomials: str) -> str:
-    """Sine and cosine by polynomials, and by the C library in the lanes that these are not good for."""
-    pair = f"{{ {t.name}, {t.name} }}"
-    mask, good = "i1", "%good = or i1 %fits, false"
-    if t.lanes > 1:
-        mask = f"<{t.lanes} x i1>"
-        good = f"%bits = bitcast {mask} %fits to i{t.lanes}\n  %good = icmp eq i{t.lanes} %bits, -1"
-    lines, sines, cosines = _by_library(t)
-    return f"""define internal {pair} @{name}(ptr %c, {t.name} %x) #0 noinline {{
-  %size = call {t.name} @llvm.fabs.{t.suffix}({t.name} %x)
-  %fits = fcmp ole {t.name} %size, {t.number(LIMIT)}
-  {good}
-  %near = call {pair} @{polynomials}(ptr %c, {t.name} %x)
-  br i1 %good, label %fast, label %slow, !prof !1
-fast:
-  ret {pair} %near
-slow:
-  {NEW_LINE.join(lines)}
-  %near0 = extractvalue {pair} %near, 0
-  %near1 = extractvalue {pair} %near, 1
-  %sine = select {mask} %fits, {t.name} %near0, {t.name} {sines}
-  %cosine = select {mask} %fits, {t.name} %near1, {t.name} {cosines}
-  %one = insertvalue {pair} poison, {t.name} %sine, 0
-  %both = insertvalue {pair} %one, {t.name} %cosine, 1
-  ret {pair} %both
-}}
-declare double @llvm.sin.f64(double)
-declare double @llvm.cos.f64(double)
-!1 = !{{!"branch_weights", i32 1000, i32 1}}"""
-
-
-def _by_library(t: Type) -> tuple[list[str], str, str]:
-    """Instructions that compute sine and cosine of ``%x`` lane by lane, and the names of both."""
-    wide, results = t.dtype == "float64", []
-    lines = list[str]()
-    for f in ("sin", "cos"):
-        packed = "poison"
-        for lane in range(t.lanes):
-            name, x = f"{f}{lane}", "%x"
-            if t.lanes > 1:
-                x = f"%x.{name}"
-                lines.append(f"{x} = extractelement {t.name} %x, i32 {lane}")
-            if not wide:
-                lines.append(f"%d.{name} = fpext float {x} to double")
-                x = f"%d.{name}"
-            y = f"%y.{name}"
-            lines.append(f"{y} = call double @llvm.{f}.f64(double {x})")
-            if not wide:
-                lines.append(f"%n.{name} = fptrunc double {y} to float")
-                y = f"%n.{name}"
-            if t.lanes > 1:
-                lines.append(f"%p.{name} = insertelement {t.name} {packed}, {t.scalar} {y}, i32 {lane}")
-                y = f"%p.{name}"
-            packed = y
-        results.append(packed)
-    return lines, results[0], results[1]
 
 
 def _is_of_floats(kind: Any) -> bool:
@@ -299,7 +240,7 @@ class Lowering(Expressions):
         target = statement.target
         if isinstance(target, ast.Name):
             value = self.expression(statement.value)
-            self.bind(target, target.id, self.binary(statement, statement.op, self.name(target, target.id), value))
+            self.bind(target, target.id, binary(self, statement, statement.op, self.name(target, target.id), value))
         elif isinstance(target, ast.Subscript):
             array = self.expression(target.value)
             if not isinstance(array, Array):
@@ -307,7 +248,7 @@ class Lowering(Expressions):
             at = self.indices(target.slice)
             old = self.load(target, array, at)
             value = self.expression(statement.value)
-            self.store(target, array, at, self.binary(statement, statement.op, old, value))
+            self.store(target, array, at, binary(self, statement, statement.op, old, value))
         else:
             raise self.error(target, "only names and entries of arrays can be assigned to")
 

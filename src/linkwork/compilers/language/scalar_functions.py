@@ -5,12 +5,24 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from linkwork.compilers.language.instructions import Writer
-from linkwork.compilers.language.values import STATE, Array, Bool, Float, Record, Table, Value, array_type, is_number
+from linkwork.compilers.language.memory import Writer
+from linkwork.compilers.language.values import (
+    STATE,
+    Array,
+    Bool,
+    Float,
+    Int,
+    Record,
+    Table,
+    Value,
+    array_type,
+    is_number,
+)
 from linkwork.kernels import scalar
+from linkwork.kernels.records import Place, Places, places_of, view_records
 
 
 def _floats(writer: Writer, node: ast.Call, arguments: list[Value], count: int, name: str) -> list[str]:
@@ -66,6 +78,40 @@ def _unpack(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     return tuple(parts)
 
 
+def _view_records(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    if (
+        len(arguments) != 3
+        or not isinstance(arguments[0], Table)
+        or not all(isinstance(x, tuple) for x in arguments[1:])
+    ):
+        raise writer.error(node, "view_records takes tree, a tuple of arrays and a constant tuple of records")
+    tree, arrays, items = arguments
+
+    def total(terms: Iterable[tuple[int, str]]) -> Value:
+        """A sum of multiples of sizes of the tree."""
+        result: Value = sum(k for k, size in terms if not size)
+        for k, size in terms:
+            if size:
+                count = writer.as_int(node, writer.of_table(node, tree, size))
+                term = count if k == 1 else writer.made(f"mul nsw i64 {k}, {count}")
+                result = Int(term if result == 0 else writer.made(f"add nsw i64 {writer.as_int(node, result)}, {term}"))
+        return result
+
+    def value(field: Any) -> Value:
+        if isinstance(field, Places):
+            return Record(field.record, tuple(map(value, field.fields)))
+        if not isinstance(field, Place):
+            return field
+        array = arrays[field.array]
+        if field.length is None:
+            return array
+        if field.is_entry:
+            return writer.load(node, array, [total(field.start)])
+        return writer.part(node, array, total(field.start), total((*field.start, field.length)))
+
+    return tuple(map(value, places_of(items)))
+
+
 def _with_arrays(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     if len(arguments) != 3 or not all(isinstance(x, Table) for x in arguments[:2]) or type(arguments[2]) is not tuple:
         raise writer.error(node, "with_arrays takes tree, w and a constant tuple of pairs of names")
@@ -109,6 +155,7 @@ SCALAR_FUNCTIONS: dict[Any, Callable[[Writer, ast.Call, list[Value]], Value]] = 
     scalar.any_below: _any_below,
     scalar.unpack: _unpack,
     scalar.with_arrays: _with_arrays,
+    view_records: _view_records,
     scalar.sincos: _sincos,
     len: _length,
     float: _float,

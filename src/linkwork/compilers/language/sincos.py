@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwork.compilers.lanes import Type
 from linkwork.kernels.scalar import Scalar, fma, kernel, rint, where
 
 LIMIT = 1.0e4
@@ -111,3 +112,66 @@ def sincos_double(x: Scalar) -> tuple[Scalar, Scalar]:
 def sincos_single(x: Scalar) -> tuple[Scalar, Scalar]:
     """`sincos_text` in single precision."""
     return sincos_text(x, SINGLE)
+
+
+# As a function of a module -----------------------------------------------------------------------------------------
+
+NEW_LINE = "\n  "
+
+
+def sincos_function(t: Type, name: str, polynomials: str) -> str:
+    """Sine and cosine by polynomials, and by the C library in the lanes that these are not good for."""
+    pair = f"{{ {t.name}, {t.name} }}"
+    mask, good = "i1", "%good = or i1 %fits, false"
+    if t.lanes > 1:
+        mask = f"<{t.lanes} x i1>"
+        good = f"%bits = bitcast {mask} %fits to i{t.lanes}\n  %good = icmp eq i{t.lanes} %bits, -1"
+    lines, sines, cosines = _by_library(t)
+    return f"""define internal {pair} @{name}(ptr %c, {t.name} %x) #0 noinline {{
+  %size = call {t.name} @llvm.fabs.{t.suffix}({t.name} %x)
+  %fits = fcmp ole {t.name} %size, {t.number(LIMIT)}
+  {good}
+  %near = call {pair} @{polynomials}(ptr %c, {t.name} %x)
+  br i1 %good, label %fast, label %slow, !prof !1
+fast:
+  ret {pair} %near
+slow:
+  {NEW_LINE.join(lines)}
+  %near0 = extractvalue {pair} %near, 0
+  %near1 = extractvalue {pair} %near, 1
+  %sine = select {mask} %fits, {t.name} %near0, {t.name} {sines}
+  %cosine = select {mask} %fits, {t.name} %near1, {t.name} {cosines}
+  %one = insertvalue {pair} poison, {t.name} %sine, 0
+  %both = insertvalue {pair} %one, {t.name} %cosine, 1
+  ret {pair} %both
+}}
+declare double @llvm.sin.f64(double)
+declare double @llvm.cos.f64(double)
+!1 = !{{!"branch_weights", i32 1000, i32 1}}"""
+
+
+def _by_library(t: Type) -> tuple[list[str], str, str]:
+    """Instructions that compute sine and cosine of ``%x`` lane by lane, and the names of both."""
+    wide, results = t.dtype == "float64", []
+    lines = list[str]()
+    for f in ("sin", "cos"):
+        packed = "poison"
+        for lane in range(t.lanes):
+            name, x = f"{f}{lane}", "%x"
+            if t.lanes > 1:
+                x = f"%x.{name}"
+                lines.append(f"{x} = extractelement {t.name} %x, i32 {lane}")
+            if not wide:
+                lines.append(f"%d.{name} = fpext float {x} to double")
+                x = f"%d.{name}"
+            y = f"%y.{name}"
+            lines.append(f"{y} = call double @llvm.{f}.f64(double {x})")
+            if not wide:
+                lines.append(f"%n.{name} = fptrunc double {y} to float")
+                y = f"%n.{name}"
+            if t.lanes > 1:
+                lines.append(f"%p.{name} = insertelement {t.name} {packed}, {t.scalar} {y}, i32 {lane}")
+                y = f"%p.{name}"
+            packed = y
+        results.append(packed)
+    return lines, results[0], results[1]

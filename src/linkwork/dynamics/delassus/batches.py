@@ -27,7 +27,9 @@ from linkwork.plans.efpa import efpa_tree
 from linkwork.plans.ltl import ltl_tree
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import ArrayEvaluator, ProgramEvaluator
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.evaluator import ProgramEvaluator
+from linkwork.quantities.products import differentiable
 
 REFINED = 1e-11
 """Relative error of forces above which they are refined."""
@@ -59,7 +61,8 @@ METHODS: Mapping[str, Method | None] = MappingProxyType(
 """Methods, by name."""
 
 
-class Product(ArrayEvaluator):
+@differentiable
+class Product(BaseEvaluator):
     """``D f`` for states and forces: ``product(q, forces)``, ``(..., nc)``."""
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
@@ -70,11 +73,12 @@ class Product(ArrayEvaluator):
 
     def __call__(self, q: npt.ArrayLike, forces: npt.ArrayLike) -> Array:
         """For ``q: (..., nq)`` and ``forces: (..., nc)``."""
-        no_torques = np.zeros(self.robot.nv, dtype=self._dtype)
+        no_torques = np.zeros(self.robot.nv, dtype=self.dtype)
         return self.runner.evaluate([q, forces, no_torques], [None, None])[1]
 
 
-class Inverse(ArrayEvaluator):
+@differentiable
+class Inverse(BaseEvaluator):
     """``(D + diag(r))^-1 a``: ``inverse(q, accelerations, damping)``, ``(..., nc)``."""
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:
@@ -86,10 +90,11 @@ class Inverse(ArrayEvaluator):
     def __call__(self, q: npt.ArrayLike, accelerations: npt.ArrayLike, damping: npt.ArrayLike) -> Array:
         """For ``q: (..., nq)``, ``accelerations: (..., nc)``; the damping is one number, or ``(..., nc)``."""
         R = row_dampings(self.robot, damping)
-        return self.runner.evaluate([q, R, accelerations, settings(True).astype(self._dtype)], [None] * 3)[1]
+        return self.runner.evaluate([q, R, accelerations, settings(True).astype(self.dtype)], [None] * 3)[1]
 
 
-class Matrix(ArrayEvaluator):
+@differentiable
+class Matrix(BaseEvaluator):
     """``J M^-1 J'``: ``matrix(q)``, ``(..., nc, nc)``."""
 
     def __init__(self, robot: Model, method: DelassusMethod, threads: int | None = None) -> None:
@@ -118,7 +123,8 @@ class Matrix(ArrayEvaluator):
         return results
 
 
-class InverseMatrix(ArrayEvaluator):
+@differentiable
+class InverseMatrix(BaseEvaluator):
     """``(D + diag(r))^-1`` as a matrix: ``inverse_matrix(q, damping)``, ``(..., nc, nc)``."""
 
     def __init__(self, robot: Model, threads: int | None = None) -> None:

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly import which_enabled, which_holonomic
-from linkwork.closure.mobility import loop_rounding, mobility, usual_rank
+from linkwork.closure.assembly_problem import which_enabled, which_holonomic
+from linkwork.closure.loop_rounding import loop_rounding
+from linkwork.closure.mobility import mobility, usual_rank
 from linkwork.closure.tolerances import LEAST_PIVOT, OPEN, RANK, ROUNDED
 from linkwork.compilers.program import Program
 from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
@@ -31,18 +31,19 @@ from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.rows.dependence import rows_depend
 from linkwork.errors import SingularConstraints, StateWarning, UnsupportedFeature
 from linkwork.inputs import ForwardMethod, above_zero
-from linkwork.kernels.constrained.orthogonal_rows import DOUBTLESS
 from linkwork.kernels.derivatives.constrained import CONSTRAINED_DERIVATIVES
 from linkwork.kernels.derivatives.constrained_articulated import CONSTRAINED_ARTICULATED_DERIVATIVES
 from linkwork.kernels.derivatives.constrained_columns import INPUTS
+from linkwork.kernels.thresholds import LEFT_OUT
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.plans.constrained_articulated_derivatives import constrained_articulated_tree, constrained_products
 from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.functions import mass_matrix
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
-from linkwork.quantities.records import RecordEvaluator
+from linkwork.quantities.products import differentiable
 from linkwork.quantities.scales import scales_of, typical_row_units
 
 DEPENDENT = 1e-11
@@ -60,8 +61,6 @@ INDEPENDENT = 1e-4
 """Rows of which at least this part of the squared norm is independent need no decision on their rank: the factor has
 the solution to rounding times the inverse of this, and is not compared with it."""
 """The same in single precision."""
-
-_UNSET = np.zeros(0)
 
 
 class ConstrainedJacobians(NamedTuple):
@@ -100,7 +99,8 @@ class ConstrainedJacobians(NamedTuple):
         return shapes(self)
 
 
-class ConstrainedDerivatives(RecordEvaluator):
+@differentiable
+class ConstrainedDerivatives(BaseEvaluator):
     """Jacobians of constrained forward dynamics: ``fd.derivatives(q, v, tau)``, see `ConstrainedJacobians`.
 
     Args:
@@ -114,8 +114,6 @@ class ConstrainedDerivatives(RecordEvaluator):
         forward_dynamics: The evaluator whose derivatives these are, if there is one: accelerations are compared with
             its solution.
     """
-
-    record: ClassVar[type[Any]] = ConstrainedJacobians
 
     def __init__(
         self,
@@ -135,11 +133,7 @@ class ConstrainedDerivatives(RecordEvaluator):
             )
         self.method = method
         self.regularization = above_zero(regularization, "regularization")
-        self._forward_dynamics = copy(forward_dynamics)
-        if forward_dynamics is not None:
-            self._forward_dynamics._unchecked = False  # states are checked where forward dynamics is asked for
-        self._softness = self._weights = self._no_target = self._cut = _UNSET
-        self._row_scale = self._row_units = _UNSET
+        self._forward_dynamics = forward_dynamics
         frames = frame_names(wrenches)
 
         def program() -> Program:
@@ -152,7 +146,9 @@ class ConstrainedDerivatives(RecordEvaluator):
             "wrenches": frames,
             "forward_dynamics": forward_dynamics,
         }
-        super().__init__(robot, "forward_dynamics_derivatives", program, arguments, frames, threads, parameters)
+        super().__init__(
+            robot, "forward_dynamics_derivatives", program, arguments, frames, threads, parameters, ConstrainedJacobians
+        )
 
     @property
     def traced_program(self) -> Program:
@@ -162,7 +158,7 @@ class ConstrainedDerivatives(RecordEvaluator):
         """
         if rows_depend(self.robot):
             return self.program
-        return self._parameter_inputs.program(
+        return self.parameter_inputs.program(
             _program(self.robot, self.frames, redundant=False, soft=self.method == "pv_soft")
         )
 
@@ -171,37 +167,33 @@ class ConstrainedDerivatives(RecordEvaluator):
         """What `operation_count` counts."""
         return self.traced_program
 
-    def _prepare_inputs(self) -> None:
-        robot, dtype = self.robot, self._dtype.name
-        self._weights = row_regularization(robot, self.regularization, dtype)
-        soft = self.method == "pv_soft"
-        self._softness = self._weights if soft else np.where(self._weights < OFF, 0.0, OFF).astype(dtype)
-        self._no_target = np.zeros(robot.nc, dtype=dtype)
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls may leave out: wrenches, parameters, and of rows softness, regularization, target, scales.
+
+        Args:
+            dtype: Type of the numbers.
+        """
+        robot, soft, double = self.robot, self.method == "pv_soft", dtype == np.float64
+        R = row_regularization(robot, self.regularization, dtype.name)
         rounded = (OPEN * loop_rounding(robot)) ** 2
-        least = DEPENDENT if dtype == "float64" else SINGLE_DEPENDENT
+        least = DEPENDENT if double else SINGLE_DEPENDENT
         noise = (GROWTH * float(np.finfo(dtype).eps)) ** 2
-        doubtless = DOUBTLESS**2 if dtype == "float64" else 0.0
-        zero = max(NEGLIGIBLE, rounded)
-        self._cut = np.array([max(least, rounded), noise, zero, OPEN, ROUNDED, doubtless], dtype=dtype)
-        self._row_scale = scales_of(robot).rows.astype(dtype)
+        doubtless = LEFT_OUT**2 if double else 0.0
+        cut = [max(least, rounded), noise, max(NEGLIGIBLE, rounded), OPEN, ROUNDED, doubtless]
         closing = which_enabled(robot) & which_holonomic(robot)
-        self._row_units = np.where(closing, 1 / typical_row_units(robot), 0.0).astype(dtype)
+        return super().held_inputs(dtype) | {
+            "softness": R if soft else np.where(R < OFF, 0.0, OFF).astype(dtype),
+            "regularization": R,
+            "target": np.zeros(robot.nc, dtype),
+            "cut": np.array(cut, dtype),
+            "row_scale": scales_of(robot).rows.astype(dtype),
+            "row_units": np.where(closing, 1 / typical_row_units(robot), 0.0).astype(dtype),
+        }
 
-    def _held_inputs(self, target: npt.ArrayLike | None = None) -> tuple[Any, ...]:
-        """Inputs that a call need not give: softness, regularization, target and what counts as dependent."""
-        if not self._cut.size:
-            self._prepare_inputs()
-        target = self._no_target if target is None else target
-        return self._softness, self._weights, target, self._cut, self._row_scale, self._row_units
-
-    def _set_backend(self, backend: Any) -> None:
-        super()._set_backend(backend)
-        self._cut = _UNSET
-
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        state: list[Any] = list(given[:3])
-        W = self._no_wrenches if len(given) == 3 or given[3] is None else given[3]
-        return [*state, W, *self._held_inputs(given[4] if len(given) > 4 else None)]
+    @property
+    def given_names(self) -> tuple[str, ...]:
+        """Names of inputs that callers give, in their order."""
+        return ("q", "v", "tau", "wrenches", "target")
 
     def __call__(
         self,
@@ -225,30 +217,28 @@ class ConstrainedDerivatives(RecordEvaluator):
             out: Arrays to write all fields of `ConstrainedJacobians` to, or one for ``da_dq``; by default new ones.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        P = self._given_parameters(parameters) if parameters else self._own_parameters
         state = {"q": q, "v": v, "tau": tau, "wrenches": wrenches, "target": target}
-        if out is None and wrenches is target is None and self._cut.size:
-            held = self._held_inputs()
-            made = self._new_results(q, v, tau, self._no_wrenches, *held, *P)
-            if type(made) is ConstrainedJacobians:
-                return self._verified(state, P, made)
-        typed = self._for_type_of([q, v, tau, wrenches, target, *self._outputs(out), *parameters.values()])
-        arrays = typed._all_inputs(typed._inputs((q, v, tau, wrenches, target)), P)
-        outputs = typed.runner.evaluate(arrays, self._outputs(out))
-        return self._verified(state, P, ConstrainedJacobians(*outputs))
+        if out is None and wrenches is target is None and not parameters:
+            one: ConstrainedJacobians | None = self.execution.results(q, v, tau)
+            if one is not None:
+                return self._verified(state, parameters, one)
+        typed = self.for_type_of([*state.values(), *self.output_arrays(out), *parameters.values()])
+        arrays = typed.input_arrays(tuple(state.values()), parameters=parameters)
+        outputs = typed.runner.evaluate(arrays, self.output_arrays(out))
+        return self._verified(state, parameters, ConstrainedJacobians(*outputs))
 
     # Checks of results ---------------------------------------------------------------------------
 
     def _verified(
-        self, state: Mapping[str, Any], P: Sequence[Any], result: ConstrainedJacobians
+        self, state: Mapping[str, Any], parameters: Mapping[str, Any], result: ConstrainedJacobians
     ) -> ConstrainedJacobians:
         """The result, of which states in doubt are computed again.
 
         Raises an error where the method needs rows that are independent and they are not.
         """
-        if self._backend.name == "cuda" or self.method == "pv_soft" or result.pivot.min(initial=1.0) > INDEPENDENT:
+        if not self.sees_results or self.method == "pv_soft" or result.pivot.min(initial=1.0) > INDEPENDENT:
             return result
-        solution = self._solution(state, P)
+        solution = self._solution(state, parameters)
         doubtful = result.pivot[..., 0] < 0
         if solution is not None:
             agrees = AGREES if result.a.dtype == np.float64 else SINGLE_AGREES
@@ -267,13 +257,14 @@ class ConstrainedDerivatives(RecordEvaluator):
             self._warn_if_singular(state["q"], result)
         return result
 
-    def _solution(self, state: Mapping[str, Any], P: Sequence[Any]) -> Array | None:
+    def _solution(self, state: Mapping[str, Any], parameters: Mapping[str, Any]) -> Array | None:
         """Accelerations of forward dynamics."""
         if self._forward_dynamics is None:
             return None
-        parameters = dict(zip(self.parameters, P, strict=True))
-        found: Array = self._forward_dynamics(**state, **parameters).acceleration
-        return found
+        # states are checked where forward dynamics itself is called
+        fd = self.keep("forward dynamics", self._forward_dynamics.without_state_check)
+        acceleration: Array = fd(**state, **parameters).acceleration
+        return acceleration
 
     def _difference(self, result: ConstrainedJacobians, solution: Array) -> Array:
         """What accelerations differ by, as a part of what accelerations and constraint forces do."""
@@ -337,7 +328,8 @@ class ConstrainedDerivatives(RecordEvaluator):
             state = dict(zip(INPUTS, arrays, strict=False))
             state = {name: state[name] for name in ("q", "v", "tau", "wrenches", "target")}
             outputs = ConstrainedJacobians(*arrays[-len(ConstrainedJacobians._fields) :])
-            self._verified(state, arrays[held : held + len(self.parameters)], outputs)
+            parameters = dict(zip(self.parameters, arrays[held:], strict=False))
+            self._verified(state, parameters, outputs)
 
         return verify
 
@@ -354,13 +346,13 @@ def _program(robot: Model, frames: Sequence[str], redundant: bool, soft: bool) -
 
 def forward_derivatives(fd: Any) -> ForwardDerivatives | ConstrainedDerivatives:
     """The evaluator of the Jacobians of a `ForwardDynamics`, by its method."""
-    if not fd._bound:
-        return ForwardDerivatives(fd.robot, wrenches=fd.frames, parameters=fd._parameter_inputs)
+    if not fd.bound:
+        return ForwardDerivatives(fd.robot, wrenches=fd.frames, parameters=fd.parameter_inputs)
     return ConstrainedDerivatives(
         fd.robot,
         fd.method,
-        regularization=fd.regularization,
+        regularization=fd.solver.regularization,
         wrenches=fd.frames,
-        parameters=fd._parameter_inputs,
+        parameters=fd.parameter_inputs,
         forward_dynamics=fd,
     )

@@ -66,14 +66,14 @@ class LoopInverseDerivatives(JacobianColumns):
         """
         nv, given = self.robot.nv, cast(dict[str, Any], parameters)
         tau = self.function(q, v, a, wrenches, **given)
-        ranks = {name: len(shape) for name, shape in self.function._parameter_inputs.shapes.items()}
+        ranks = {name: len(shape) for name, shape in self.function.parameter_inputs.shapes.items()}
         further: dict[str, Any] = {name: one_more_axis(x, ranks[name]) for name, x in given.items()}
         if wrenches is not None:
             further["wrenches"] = one_more_axis(wrenches, 2)
         sizes = {"q": nv, "v": nv, "a": nv}
-        units = {name: x.astype(self._dtype) for name, x in unit_directions(sizes).items()}
+        units = {name: x.astype(self.dtype) for name, x in unit_directions(sizes).items()}
         state = [one_more_axis(x) for x in (q, v, a)]
-        rates = self._jvp(*state, *units.values(), **further)
+        rates = self.columns(*state, *units.values(), **further)
         found = [*column_blocks(rates, sizes), tau]
         if out is None:
             return InverseJacobians(*map(np.ascontiguousarray, found))
@@ -110,5 +110,5 @@ def inverse_derivatives(inverse: Any) -> InverseDerivatives | LoopInverseDerivat
     if inverse.method != "rnea" or inverse.program.tree.npassive_tendons:
         return LoopInverseDerivatives(inverse)
     return InverseDerivatives(
-        inverse.robot, passive=inverse.passive, wrenches=inverse.frames, parameters=inverse._parameter_inputs
+        inverse.robot, passive=inverse.passive, wrenches=inverse.frames, parameters=inverse.parameter_inputs
     )

@@ -14,9 +14,9 @@ columns. Rows come first: ``da_dq[..., i, j]`` is that of ``a[i]`` by ``q[j]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, overload
+from typing import Any, Generic, NamedTuple, Self, TypeVar, overload
 
 import numpy.typing as npt
 
@@ -32,9 +32,9 @@ from linkwork.plans.articulated_derivatives import articulated_tree, products
 from linkwork.plans.regressor import STARTS, regressor_tree
 from linkwork.plans.tree import tree_of, without_passive_elements
 from linkwork.quantities.arguments import Array, frame_names
-from linkwork.quantities.base import ArrayEvaluator, BaseEvaluator
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
-from linkwork.quantities.records import RecordEvaluator
+from linkwork.quantities.products import differentiable
 
 FEWER = 0.5
 """Products of articulated bodies, as a part of those of paths, for which these are the faster text. It is below one: in
@@ -67,31 +67,8 @@ class InverseJacobians(NamedTuple):
     """The torques themselves, ``(..., nv)``."""
 
 
-class _Jacobians(RecordEvaluator):
-    """An evaluator of all Jacobians of a function of ``q, v`` and one more vector."""
-
-    def _evaluate(
-        self,
-        inputs: tuple[Any, Any, Any],
-        wrenches: npt.ArrayLike | None,
-        out: Sequence[Array] | Array | None,
-        parameters: Mapping[str, npt.ArrayLike],
-    ) -> Any:
-        W = self._no_wrenches if wrenches is None else wrenches
-        P = self._given_parameters(parameters) if parameters else self._own_parameters
-        if out is None:
-            made = self._new_results(*inputs, W, *P)
-            if type(made) is self.record:
-                return made
-        elif isinstance(out, tuple) and getattr(out[-1], "ndim", 0) == 1:  # of one state
-            if not self._entry(*inputs, W, *P, *out):
-                return self.record(*out)
-        typed = self._for_type_of([*inputs, wrenches, *self._outputs(out), *parameters.values()])
-        arrays = typed._all_inputs(typed._inputs((*inputs, wrenches)), P)
-        return self.record(*typed.runner.evaluate(arrays, self._outputs(out)))
-
-
-class ForwardDerivatives(_Jacobians):
+@differentiable
+class ForwardDerivatives(BaseEvaluator):
     """Jacobians of forward dynamics of a tree: ``fd.derivatives(q, v, tau)``, see `ForwardJacobians`.
 
     Constraints of the robot are not known to it: those of a robot whose constraints are all disabled.
@@ -102,8 +79,6 @@ class ForwardDerivatives(_Jacobians):
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
-
-    record: ClassVar[type[Any]] = ForwardJacobians
 
     def __init__(
         self,
@@ -122,7 +97,9 @@ class ForwardDerivatives(_Jacobians):
             return Program.of_robot(robot, ABA_DERIVATIVES, path_tree(robot, frames))
 
         arguments = {"robot": robot, "wrenches": frames}
-        super().__init__(robot, "forward_dynamics_derivatives", program, arguments, frames, threads, parameters)
+        super().__init__(
+            robot, "forward_dynamics_derivatives", program, arguments, frames, threads, parameters, ForwardJacobians
+        )
 
     def __call__(
         self,
@@ -144,15 +121,16 @@ class ForwardDerivatives(_Jacobians):
             out: Arrays to write ``da_dq, da_dv, da_dtau, a`` to, or one for ``da_dq``; by default new ones.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        if out is None and wrenches is None and not parameters and not self._own_parameters:
-            made = self._new_results(q, v, tau, self._no_wrenches)
-            if type(made) is ForwardJacobians:
-                return made
-        result: ForwardJacobians = self._evaluate((q, v, tau), wrenches, out, parameters)
+        if out is None and wrenches is None and not parameters:
+            one: ForwardJacobians | None = self.execution.results(q, v, tau)
+            if one is not None:
+                return one
+        result: ForwardJacobians = self.evaluate(q, v, tau, wrenches, out=out, **parameters)
         return result
 
 
-class InverseDerivatives(_Jacobians):
+@differentiable
+class InverseDerivatives(BaseEvaluator):
     """Jacobians of inverse dynamics of a tree: ``id.derivatives(q, v, a)``, see `InverseJacobians`.
 
     Args:
@@ -162,8 +140,6 @@ class InverseDerivatives(_Jacobians):
         parameters: Parameters of the robot that are inputs, further arguments of a call: see `ForwardDynamics`.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
-
-    record: ClassVar[type[Any]] = InverseJacobians
 
     def __init__(
         self,
@@ -181,7 +157,9 @@ class InverseDerivatives(_Jacobians):
             return Program.of_robot(robot, RNEA_DERIVATIVES, tree if passive else without_passive_elements(tree))
 
         arguments = {"robot": robot, "passive": bool(passive), "wrenches": frames}
-        super().__init__(robot, "inverse_dynamics_derivatives", program, arguments, frames, threads, parameters)
+        super().__init__(
+            robot, "inverse_dynamics_derivatives", program, arguments, frames, threads, parameters, InverseJacobians
+        )
 
     def __call__(
         self,
@@ -203,15 +181,16 @@ class InverseDerivatives(_Jacobians):
             out: Arrays to write ``dtau_dq, dtau_dv, dtau_da, tau`` to, or one for ``dtau_dq``; by default new ones.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        if out is None and wrenches is None and not parameters and not self._own_parameters:
-            made = self._new_results(q, v, a, self._no_wrenches)
-            if type(made) is InverseJacobians:
-                return made
-        result: InverseJacobians = self._evaluate((q, v, a), wrenches, out, parameters)
+        if out is None and wrenches is None and not parameters:
+            one: InverseJacobians | None = self.execution.results(q, v, a)
+            if one is not None:
+                return one
+        result: InverseJacobians = self.evaluate(q, v, a, wrenches, out=out, **parameters)
         return result
 
 
-class Regressor(ArrayEvaluator):
+@differentiable
+class Regressor(BaseEvaluator):
     """Torques as a linear function of parameters: ``id.regressor(q, v, a)`` is ``Y`` with ``tau = Y pi``.
 
     By default ``pi`` are ten numbers for each body of ``robot.body_names``, in Pinocchio's order: mass, first moment
@@ -264,12 +243,7 @@ class Regressor(ArrayEvaluator):
             a: Joint accelerations, ``(..., nv)``.
             out: Array to write the result to; by default a new one.
         """
-        if out is None:
-            made: Array | None = self._new_results(q, v, a)
-            if made is not None:
-                return made
-        typed = self._for_type_of([q, v, a, *(() if out is None else [out])])
-        result: Array = typed.runner.evaluate(typed._inputs((q, v, a)), typed._outputs(out))[0]
+        result: Array = self.evaluate(q, v, a, out=out)
         return result
 
 
@@ -287,10 +261,6 @@ class JacobiansOf(Generic[E]):
 
     def __init__(self, make: Callable[[Any], E]) -> None:
         self._make = make
-        self._name = ""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = f"_{name}_on"
 
     @overload
     def __get__(self, evaluator: None, owner: type) -> Self: ...
@@ -299,24 +269,19 @@ class JacobiansOf(Generic[E]):
     def __get__(self, evaluator: BaseEvaluator | None, owner: type) -> Any:
         if evaluator is None:
             return self
-        backend, made = evaluator.__dict__.get(self._name, (None, None))
-        if backend is not evaluator._backend:  # copies on other backends have their own
-            backend, made = evaluator._backend, on_backend_of(evaluator, self._make(evaluator))
-            evaluator.__dict__[self._name] = backend, made
-        return made
+        return evaluator.keep(self, lambda: on_backend_of(evaluator, self._make(evaluator)))
 
 
 def on_backend_of(evaluator: BaseEvaluator, other: E) -> E:
     """Another evaluator on the backend of the first; on native code where a program would be too large."""
-    backend = evaluator._backend
-    if backend.name != "specialized":
-        return other._on(backend)
-    made = other._on(backend)
-    try:
-        made._entry = made.runner.entry  # code is made now
-    except ProgramTooLarge:
-        return other._on(replace(backend, name="native"))
-    return made
+    backend = evaluator.execution.backend
+    same = other.on(backend)
+    if backend.name == "specialized":
+        try:
+            same.execution.prepare()
+        except ProgramTooLarge:
+            return other.on(replace(backend, name="native"))
+    return same
 
 
 def regressor(inverse: Any) -> Regressor:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.mobility import nearby
+from linkwork.closure.loop_rounding import nearby
 from linkwork.closure.tolerances import CLUSTER_RANK, RANK
 from linkwork.errors import NotFinite
 from linkwork.model.computed import computed_once

@@ -28,7 +28,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.clusters.explicit import cluster_multipliers
 from linkwork.kernels.clusters.rnea import CLUSTER_RNEA, independent_torques, spanning_tree_torques
-from linkwork.kernels.constrained.problem import maximum
+from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.plans.actuated import ACTUATED_TREE
 
@@ -55,7 +55,7 @@ def max_constraint_error(tree: Array, w: Array) -> Scalar:
     for r in range(tree.nc):
         if tree.row_cluster_parent[r] >= 0:
             x = tree.row_scale[r] * w.error[r]
-            gap = maximum(gap, where(x, 0.0, -x, x))
+            gap = maximum(gap, magnitude(x))
     return gap
 
 
@@ -65,7 +65,7 @@ def max_required_torque(tree: Array, w: Array) -> Scalar:
     most = 0.0
     for k in range(tree.nv):
         x = tree.joint_unit[k] * w.tau_tree[k]
-        most = maximum(most, where(x, 0.0, -x, x))
+        most = maximum(most, magnitude(x))
     return most
 
 
@@ -132,7 +132,7 @@ def unmet_torque(tree: Array, w: Array, c: int) -> Scalar:
         for p in range(tree.actuated_start[c], tree.actuated_start[c] + tree.actuated_count[c]):
             x = x - actuator_column(tree, w, p, f) * w.ta[p]
         x = tree.joint_unit[tree.ind_dof[f]] * x
-        worst = maximum(worst, where(x, 0.0, -x, x))
+        worst = maximum(worst, magnitude(x))
     return worst
 
 

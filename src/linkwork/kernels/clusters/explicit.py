@@ -24,7 +24,8 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows
-from linkwork.kernels.constrained.problem import WORK, minimum
+from linkwork.kernels.constrained.problem import WORK
+from linkwork.kernels.elementary import minimum
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
@@ -32,12 +33,8 @@ from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, s
 from linkwork.kernels.tree.kinematics import angular_velocities, bias_accelerations, joint_transforms
 from linkwork.kernels.tree.rnea import set_root_acceleration
 from linkwork.model.joints import HELICAL
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.clusters import CLUSTER_TREE
-
-LEAST_PIVOT = 1e-9
-"""A lesser pivot is zero: independent joints do not determine the others, at a dead center of theirs."""
-INFINITE = 1e30
-"""The inverse of a pivot that is zero."""
 
 EXPLICIT: dict[str, Shape] = {
     "Kc": ("nc", "nv"),
@@ -139,7 +136,7 @@ def factorize_normal_matrix(tree: Array, w: Array, c: int) -> None:
     for a in range(n):
         j = tree.dep_dof[o + a]
         x = w.N[j, j] * (1.0 / (tree.joint_unit[j] * tree.joint_unit[j]))
-        x = where(x, 0.0, INFINITE, x)
+        x = where(x, 0.0, UNBOUNDED, x)
         largest = where(x, largest, largest, x)
     w.pivot[1] = largest * size
     if n > 0:

@@ -34,7 +34,7 @@ from linkwork.kernels.clusters.aba import (
     project_forces,
     project_on_independent,
 )
-from linkwork.kernels.clusters.explicit import LEAST_PIVOT, cluster_residuals, explicit_constraints
+from linkwork.kernels.clusters.explicit import cluster_residuals, explicit_constraints
 from linkwork.kernels.constrained.lcaba import (
     apply_constraint_forces,
     constraint_residual,
@@ -50,10 +50,8 @@ from linkwork.kernels.constrained.lcaba_factor import (
     init_augmented_inertias,
 )
 from linkwork.kernels.constrained.problem import (
-    DISABLED,
     INPUTS,
     OUTPUTS,
-    STAGNATION,
     WORK,
     Problem,
     Result,
@@ -62,13 +60,14 @@ from linkwork.kernels.constrained.problem import (
     first_forward_sweep,
     force_residual,
     forward_view,
-    maximum,
     residual_norm,
     residual_progress,
 )
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import subtract_product, subtract_symmetric_product
+from linkwork.kernels.thresholds import CLUSTER_PIVOT, DISABLED, STAGNATION
 from linkwork.kernels.tree.aba import eliminate, inertia_to_parent
 from linkwork.model.joints import HELICAL
 from linkwork.plans.cluster_lcaba import CLUSTER_LCABA_TREE
@@ -288,7 +287,7 @@ def cluster_lcaba(tree: Array, w: Array, problem: Problem, result: Result) -> No
     norm = residual_norm(tree, w, problem.settings, result.residual)
     if tree.npenalty_rows > 0:
         norm = maximum(norm, problem.settings.rounding)
-    result.progress[0] = where(w.pivot[0], LEAST_PIVOT, DISABLED, norm)
+    result.progress[0] = where(w.pivot[0], CLUSTER_PIVOT, DISABLED, norm)
     result.iterations[0] = 1.0
 
 
@@ -300,7 +299,7 @@ def cluster_lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Resul
     """
     settings = problem.settings
     before = (1.0 - STAGNATION) * result.progress[0]
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for d in range(tree.ndep):
@@ -330,7 +329,7 @@ def cluster_lcaba_iterate(tree: Array, w: Array, problem: Problem, result: Resul
     norm = penalty_norm(tree, w, settings, w.k, result.residual)
     least = maximum(settings.rounding, 2.0 * settings.tolerance)
     norm = where(norm, before, maximum(norm, least), least)
-    result.progress[0] = where(w.pivot[0], LEAST_PIVOT, DISABLED, norm)
+    result.progress[0] = where(w.pivot[0], CLUSTER_PIVOT, DISABLED, norm)
     result.iterations[0] += 1.0
 
 
@@ -351,7 +350,7 @@ def cluster_lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result
     for k in range(tree.nv):
         result.a[k] += w.da[k]
     norm = residual_progress(tree, w, problem.settings, w.error, result.residual)
-    result.progress[0] = where(w.pivot[0], LEAST_PIVOT, DISABLED, norm)
+    result.progress[0] = where(w.pivot[0], CLUSTER_PIVOT, DISABLED, norm)
     result.iterations[0] += 1.0
 
 

@@ -33,7 +33,6 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.clusters.aba import CLUSTERED, cluster_aba_sweeps
 from linkwork.kernels.clusters.explicit import (
-    LEAST_PIVOT,
     cluster_jacobian,
     explicit_bias,
     explicit_jacobian,
@@ -41,20 +40,18 @@ from linkwork.kernels.clusters.explicit import (
     solve_dependent,
 )
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows
-from linkwork.kernels.constrained.problem import WORK, Result, maximum
+from linkwork.kernels.constrained.problem import WORK, Result
+from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.integration import displace, integrate
 from linkwork.kernels.joints import joint_transform, quaternion_rotation, slide_along_axis
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.thresholds import CLUSTER_PIVOT, LARGEST_CORRECTION
 from linkwork.kernels.tree.kinematics import body_acceleration, body_angular_velocity, joint_transforms
 from linkwork.kernels.tree.rnea import apply_wrenches, init_root, newton_euler_force
 from linkwork.model.joints import HELICAL, REVOLUTE, SPHERICAL
 
 CORRECTIONS = 2
 """Newton's corrections of a predicted configuration."""
-LARGEST_CORRECTION = 1e-4
-"""The largest last correction of a joint, in its unit: what it leaves open is about its square, and usually rounding.
-Beyond it loops count as open. (Corrections in single precision are 1e-5, where loops are closed to 1e-7.)"""
-
 S3, S5, S7, S9, S11 = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880, -1 / 39916800)
 C4, C6, C8, C10, C12 = (-1 / 24, 1 / 720, -1 / 40320, 1 / 3628800, -1 / 479001600)
 """Coefficients of a sine and, less one, of a cosine (negative)."""
@@ -81,7 +78,7 @@ def explicit_constraints(tree: Array, w: Array, q: Array) -> None:
     for c in range(tree.nclusters):
         factorize_normal_matrix(tree, w, c)
         explicit_jacobian(tree, w, c)
-        w.fault[0] = where(1.0 / LEAST_PIVOT, w.pivot[1], -float(1 + c), w.fault[0])
+        w.fault[0] = where(1.0 / CLUSTER_PIVOT, w.pivot[1], -float(1 + c), w.fault[0])
 
 
 @kernel
@@ -207,7 +204,7 @@ def check_cluster(tree: Array, w: Array, c: int) -> None:
     largest = 0.0
     for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
         x = w.dq[tree.dep_dof[d]] * (1.0 / tree.joint_unit[tree.dep_dof[d]])
-        largest = maximum(largest, where(x, 0.0, -x, x))
+        largest = maximum(largest, magnitude(x))
     fault = where(LARGEST_CORRECTION, largest, -float(1 + tree.nclusters + c), w.fault[0])
     w.fault[0] = where(w.fault[0], -0.5, w.fault[0], fault)
 

@@ -32,9 +32,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.bbo_factor import TRAVEL, articulate_rows, block_tile
 from linkwork.kernels.constrained.problem import (
-    DISABLED,
     INPUTS,
-    NEGLIGIBLE_ROW,
     OUTPUTS,
     WORK,
     Problem,
@@ -43,12 +41,12 @@ from linkwork.kernels.constrained.problem import (
     copy_rows,
     first_forward_sweep,
     forward_view,
-    minimum,
     remove_internal_forces,
     residual_norm,
     residual_progress,
     subtract_rows,
 )
+from linkwork.kernels.elementary import minimum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.panels import (
     ZERO,
@@ -64,6 +62,7 @@ from linkwork.kernels.panels import (
 )
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import angular, dot, linear
+from linkwork.kernels.thresholds import DISABLED, NEGLIGIBLE_ROW
 from linkwork.kernels.tree.aba import (
     articulated_bias_force,
     joint_acceleration,
@@ -198,7 +197,7 @@ def prox_bbo(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 @kernel
 def prox_bbo_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """A further iteration of **loops** Algorithm 6: the two-sweep Algorithm 5 with the residual for k."""
-    clear_forces(tree, w)  # Algorithm 6, lines 3 and 4
+    clear_forces(tree, w, w.qdd0)  # Algorithm 6, lines 3 and 4
     for r in range(tree.nc):
         w.k[r] = result.residual[r]  # Algorithm 6, lines 5 and 6
     row_bias_forces(tree, w, w.qdd0)  # lines 1 to 8

@@ -22,11 +22,7 @@ Cost: O(n + m_b^3 n), with m_b the largest number of rows propagated together.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.problem import (
-    DISABLED,
-    maximum,
-    minimum,
-)
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.joints import axis_of, dof_of, moves_along
 from linkwork.kernels.panels import (
     ZERO,
@@ -54,6 +50,7 @@ from linkwork.kernels.panels import (
     transform_panel,
 )
 from linkwork.kernels.scalar import Array, kernel, where
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.kernels.tree.aba import (
     eliminate,
     inertia_to_parent,

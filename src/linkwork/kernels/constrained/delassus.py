@@ -35,24 +35,20 @@ from linkwork.kernels.constrained.contact_patches import (
 )
 from linkwork.kernels.constrained.lcaba import coupled_accelerations, coupled_bias_forces
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS, articulate_loops, joint_coupling_rows
-from linkwork.kernels.constrained.problem import max_norm, maximum
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.constrained.problem import clear_forces
+from linkwork.kernels.elementary import magnitude, max_norm, maximum
+from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import (
     angular,
     dot,
     linear,
     subtract_scaled,
 )
+from linkwork.kernels.thresholds import LEAST_FORCE, ROUNDING_OF_SUMS
 from linkwork.kernels.tree.aba import ARTICULATED, articulate, articulated_bias_forces, joint_accelerations
 from linkwork.kernels.tree.kinematics import POSE, acceleration_from_parent, joint_transforms
 from linkwork.kernels.tree.rnea import FORCE, inertial_force, joint_torques
 from linkwork.plans.delassus import DAMPED_TREE, DELASSUS_TREE
-
-ROUNDING = 1e-15
-"""Relative rounding error of a sum, as a part of its largest term."""
-
-TINY = 1e-300
-"""Less than any force: keeps quotients finite."""
 
 NO_NUMBER = float("nan")
 
@@ -198,18 +194,6 @@ def spring_accelerations(tree: Array, w: Array, motion: Array, rows: Array) -> N
 
 
 @kernel
-def clear_forces(tree: Array, w: Array) -> None:
-    """Zero forces on bodies and joints, and a root at rest."""
-    for i in range(tree.n):
-        for j in range(6):
-            w.f[i, j] = 0.0
-    for j in range(6):
-        w.a[0, j] = 0.0
-    for k in range(tree.nv):
-        w.tau[k] = 0.0
-
-
-@kernel
 def solve_damped(
     tree: Array,
     w: Array,
@@ -224,12 +208,12 @@ def solve_damped(
     ``mu a`` and ``mu J v'`` may be far larger than their difference, which then has fewer digits: ``progress`` is the
     relative error that this may leave in the forces.
     """
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.tau)
     largest = 0.0
     for r in range(tree.nc):
         x = w.mu[r] * accelerations[r]  # step 1: lambda_R = mu a_c
         forces[r] = x
-        largest = larger_magnitude(largest, x)
+        largest = maximum(largest, magnitude(x))
     apply_spring_forces(tree, w, forces)
     coupled_bias_forces(tree, w, w.tau)
     coupled_accelerations(tree, w, motion)  # step 2: v' = (M + J' mu J)^-1 J' lambda_R
@@ -238,15 +222,9 @@ def solve_damped(
     for r in range(tree.nc):
         x = w.mu[r] * (accelerations[r] - w.e[r])  # step 4: lambda = lambda_R - mu J v'
         forces[r] = x
-        norm = larger_magnitude(norm, x)
-    progress[0] = ROUNDING * largest / (norm + TINY)
+        norm = maximum(norm, magnitude(x))
+    progress[0] = ROUNDING_OF_SUMS * largest / (norm + LEAST_FORCE)
     progress[1] = 1.0
-
-
-@kernel
-def larger_magnitude(norm: Scalar, x: Scalar) -> Scalar:
-    """``max(norm, |x|)``."""
-    return maximum(norm, where(x, 0.0, -x, x))
 
 
 @kernel
@@ -260,7 +238,7 @@ def solve_damped_iterate(
     progress: Array,
 ) -> None:
     """One step of iterative refinement: the residuals of ``M v' = J' f`` and ``J v' + R f = a`` are solved for."""
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.tau)
     for i in range(1, tree.n):
         acceleration_from_parent(tree, w, i, motion)
         inertial_force(tree, w, i)
@@ -280,7 +258,7 @@ def solve_damped_iterate(
     for r in range(tree.nc):
         w.residual[r] = w.mu[r] * (w.residual[r] - w.e[r])
         forces[r] += w.residual[r]
-    progress[0] *= max_norm(tree.nc, w.residual) / (max_norm(tree.nc, forces) + TINY)
+    progress[0] *= max_norm(tree.nc, w.residual) / (max_norm(tree.nc, forces) + LEAST_FORCE)
     progress[1] += 1.0
 
 

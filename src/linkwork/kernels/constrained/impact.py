@@ -9,7 +9,7 @@ convergence as there and in `constrained.problem`. Cost: as of the method.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.bbo import multipliers_and_accelerations, row_bias_forces, row_residuals
@@ -28,12 +28,11 @@ from linkwork.kernels.constrained.problem import (
     Settings,
     clear_forces,
     copy_rows,
-    maximum,
     residual_norm,
     residual_progress,
-    result_view,
-    settings_view,
 )
+from linkwork.kernels.elementary import maximum
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.tree.kinematics import accelerations, joint_transforms, velocities
 from linkwork.kernels.tree.rnea import newton_euler_forces
@@ -71,28 +70,14 @@ class ImpactResult(NamedTuple):
 
     v: Array
     """(nv,) velocities after the impact."""
-    progress: Array
-    iterations: Array
-    multipliers: Array
-    residual: Array
-    violation: Array
+    progress: Annotated[Array, (1,)]
+    iterations: Annotated[Array, (1,)]
+    multipliers: Annotated[Array, ("nc",)]
+    residual: Annotated[Array, ("nc",)]
+    violation: Annotated[Array, (2,)]
 
 
-@kernel
-def impact_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    restitution: Array,
-    R: Array,
-    multipliers0: Array,
-    settings: Array,
-    after: Array,
-    flat: Array,
-) -> tuple[ImpactProblem, ImpactResult]:
-    """Flat inputs and outputs by name."""
-    problem = ImpactProblem(q, v, restitution, R, multipliers0, settings_view(tree, settings))
-    return problem, ImpactResult(*result_view(tree, after, flat))
+impact_view = view_of(ImpactProblem, ImpactResult)
 
 
 @kernel
@@ -113,7 +98,7 @@ def setup_impact(tree: Array, w: Array, problem: ImpactProblem, result: ImpactRe
     w.residual_scale[0] = 0.0
     for k in range(tree.nv):
         w.residual_scale[0] += v[k] * v[k] / problem.settings.mobility[k]
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
 
 
 @kernel
@@ -137,7 +122,7 @@ def impact_bbo(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResu
 @kernel
 def impact_bbo_iterate(tree: Array, w: Array, problem: ImpactProblem, result: ImpactResult) -> None:
     """A further iteration, by the sweeps of `bbo.prox_bbo_iterate`."""
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
     for r in range(tree.nc):
         w.k[r] = result.residual[r]
     row_bias_forces(tree, w, w.qdd0)

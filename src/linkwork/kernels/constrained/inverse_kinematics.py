@@ -6,7 +6,7 @@ be small, ``1/2 |e_soft|²``, or hard as well where targets can be met and a pos
 ``1/2 |p|²``. Each step minimizes the model of Gauss and Newton with Levenberg and Marquardt's damping ``mu`` subject to
 the hard rows, linearized (Nocedal and Wright, Numerical Optimization, Sections 10.3 and 18.3); in scaled coordinates::
 
-    (J F J' + R) l = e - J F p,    x = -F (p + J' l)
+    (J F J' + R) l = e - J F p,    x = -F (p + J' l)          without tasks and posture: `assembly`
 
 with ``R = mu`` on soft rows. On hard rows ``R`` is far smaller and shrinks with their error, so that redundant rows
 need no rank (see `assembly`). Limits are an active set: coordinates that a step would take past one are held,
@@ -36,37 +36,37 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.assembly import (
+    DESCENT,
     MAX_STALLED,
     MAX_STEP,
     REGULARIZATION,
     STEP_SIZES,
     clip_to_limits,
-    passes_limit,
+    loop_jacobian,
+    scale_jacobian,
+    solve_groups,
+    step_within_limits,
+    subtract_multipliers,
 )
-from linkwork.kernels.constrained.constraints import CLOSURE, constraint_rows, coupling_rows, row_jacobian
-from linkwork.kernels.constrained.posture import TINY, posture_difference
-from linkwork.kernels.constrained.problem import max_norm, maximum
+from linkwork.kernels.constrained.constraints import CLOSURE, constraint_rows
+from linkwork.kernels.constrained.posture import posture_difference
 from linkwork.kernels.constrained.tasks import TASKS, task_errors, task_jacobian
-from linkwork.kernels.indexed_ldl import factorize_at, solve_at
+from linkwork.kernels.elementary import copy_numbers, max_norm, maximum
 from linkwork.kernels.integration import integrate
-from linkwork.kernels.joints import dof_of
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+from linkwork.kernels.thresholds import (
+    IGNORED_ROW,
+    LITTLE_DECREASE,
+    LITTLE_DECREASE_OF_POSTURE,
+    SUFFICIENT_DECREASE,
+)
 from linkwork.kernels.tree.kinematics import POSE, joint_transforms
-from linkwork.model.joints import FREE, PLANAR, SPHERICAL
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.inverse_kinematics import TASK_TREE
 
-LEAST_REGULARIZATION = 1e-13
-"""Least ``R``, relative to the largest entry of ``J F J'``: above the rounding of redundant rows."""
 LEAST_PENALTY = 0.1
 """Least ``nu``."""
-LITTLE_DECREASE = 1e-6
-"""A relative decrease of the merit in one iteration below this is little, if targets alone count,"""
-LITTLE_DECREASE_OF_POSTURE = 1e-10
-"""and if a posture does."""
-SUFFICIENT = 1e-4
-"""The part of the decrease that its derivative promises, with which the line search is content."""
-FAR = 1e30
-"""A distance before the first step toward a posture."""
 
 
 class Problem(NamedTuple):
@@ -104,29 +104,6 @@ class Result(NamedTuple):
     """(4,)"""
 
 
-@kernel
-def problem_view(
-    tree: Array,
-    q: Array,
-    targets: Array,
-    row_scale: Array,
-    soft: Array,
-    tolerance: Array,
-    joint_scale: Array,
-    lower: Array,
-    upper: Array,
-    posture: Array,
-    pull: Array,
-    settings: Array,
-    solution: Array,
-    errors: Array,
-    progress: Array,
-) -> tuple[Problem, Result]:
-    """Flat inputs and outputs by name."""
-    problem = Problem(q, targets, row_scale, soft, tolerance, joint_scale, lower, upper, posture, pull, settings)
-    return problem, Result(solution, errors, progress)
-
-
 # Rows ----------------------------------------------------------------------------------------------------------------
 
 
@@ -143,13 +120,9 @@ def row_errors(tree: Array, w: Array, q: Array, problem: Problem) -> None:
 @kernel
 def support_jacobian(tree: Array, w: Array, problem: Problem) -> None:
     """``J``, after `row_errors`."""
-    coupling_rows(tree, w, w.J)
-    for m in range(tree.nk):
-        row_jacobian(tree, w, m, tree.k_root[m], w.J)
+    loop_jacobian(tree, w)
     task_jacobian(tree, w, problem.targets)
-    for r in range(tree.nrows):
-        for c in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
-            w.J[r, tree.row_dof[c]] *= problem.row_scale[r] * problem.joint_scale[tree.row_dof[c]]
+    scale_jacobian(tree, w, problem.row_scale, problem.joint_scale)
 
 
 @kernel
@@ -183,68 +156,20 @@ def squares(tree: Array, w: Array, soft: Array) -> tuple[Scalar, Scalar]:
 
 
 @kernel
-def regularized_step(tree: Array, w: Array, soft: Array, of_soft: Scalar, of_hard: Scalar) -> None:
+def regularized_step(tree: Array, w: Array, J: Array, soft: Array, of_soft: Scalar, of_hard: Scalar) -> None:
     """``l`` and ``x``; ``of_soft`` and ``of_hard`` are ``R`` of soft and of hard rows, without its least part."""
-    for g in range(tree.ngroups):
-        o = tree.group_start[g]
-        n = tree.group_count[g]
-        least = 0.0
-        for a in range(n):
-            r = tree.group_row[o + a]
-            w.l[r] = w.e[r]
-            for c in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
-                k = tree.row_dof[c]
-                w.l[r] -= w.J[r, k] * (w.free[k] * w.p[k])
-            for b in range(a + 1):
-                s = tree.group_row[o + b]
-                product = 0.0
-                for c in range(tree.row_start[s], tree.row_start[s] + tree.row_count[s]):
-                    k = tree.row_dof[c]
-                    product += w.free[k] * (w.J[r, k] * w.J[s, k])
-                w.A[r, s] = product
-            least = maximum(least, LEAST_REGULARIZATION * w.A[r, r])
-        for a in range(n):
-            r = tree.group_row[o + a]
-            w.row_R[r] = soft[r] * of_soft + (1.0 - soft[r]) * of_hard + least
-            w.A[r, r] += w.row_R[r] + TINY
-        factorize_at(tree.group_row, o, n, w.A)
-        solve_at(tree.group_row, o, n, w.A, w.l)
-    for k in range(tree.nv):
-        w.x[k] = -w.p[k]
     for r in range(tree.nrows):
+        w.l[r] = w.e[r]
         for c in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
-            w.x[tree.row_dof[c]] -= w.J[r, tree.row_dof[c]] * w.l[r]
+            w.l[r] -= J[r, tree.row_dof[c]] * w.p[tree.row_dof[c]]
+        w.row_R[r] = soft[r] * of_soft + (1.0 - soft[r]) * of_hard
+    solve_groups(tree, w, J)
     for k in range(tree.nv):
-        w.x[k] *= w.free[k]
+        w.x[k] = -(w.free[k] * w.p[k])
+    subtract_multipliers(tree, w, J)
 
 
-@kernel
-def hold_at_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array) -> Scalar:
-    """How many coordinates at a limit the step would take past it; they are not free any more."""
-    count = 0.0
-    for i in range(1, tree.n):
-        kind = tree.kind[i]
-        if kind != SPHERICAL and kind != FREE and kind != PLANAR:
-            for j in range(dof_of(kind)):
-                at = tree.iq[i] + j
-                k = tree.iv[i] + j
-                passed = passes_limit(q[at], w.x[k], lower[at], upper[at])
-                w.free[k] *= 1.0 - passed
-                count += passed
-    return count
-
-
-@kernel
-def step_within_limits(tree: Array, w: Array, q: Array, problem: Problem, of_soft: Scalar, of_hard: Scalar) -> None:
-    """The step, solved for again while coordinates are held at a limit."""
-    for k in range(tree.nv):
-        w.free[k] = 1.0
-    regularized_step(tree, w, problem.soft, of_soft, of_hard)
-    held = hold_at_limits(tree, w, q, problem.lower, problem.upper)
-    for _ in range(tree.nv):
-        if any_below(-held, -0.5):
-            regularized_step(tree, w, problem.soft, of_soft, of_hard)
-            held = hold_at_limits(tree, w, q, problem.lower, problem.upper)
+bounded_step = step_within_limits(regularized_step)
 
 
 @kernel
@@ -265,21 +190,20 @@ def penalty_and_slope(tree: Array, w: Array, soft: Array, factor: Scalar, hard: 
     for k in range(tree.nv):
         slope += w.p[k] * w.x[k]
     nu = maximum(LEAST_PENALTY, 2.0 * factor * sqrt(multipliers))
-    return nu, slope + nu * (slope_of_hard / maximum(hard, TINY))
+    return nu, slope + nu * (slope_of_hard / maximum(hard, IGNORED_ROW))
 
 
 @kernel
 def inverse_kinematics(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     """``q`` within its limits, and its errors."""
-    for k in range(tree.nq):
-        result.q[k] = problem.q[k]
+    copy_numbers(problem.q, result.q, tree.nq)
     clip_to_limits(tree, problem.lower, problem.upper, result.q)
     row_errors(tree, w, result.q, problem)
     for r in range(tree.nrows):
         result.errors[r] = w.e[r]
     progress = result.progress
     progress[2] = largest_error(tree, w, problem.tolerance)
-    progress[0] = maximum(progress[2], where(0.5, problem.settings[2], FAR, 0.0))
+    progress[0] = maximum(progress[2], where(0.5, problem.settings[2], UNBOUNDED, 0.0))
     progress[1] = 0.0
     progress[3] = 0.0
 
@@ -294,7 +218,7 @@ def iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     of_soft, of_hard = squares(tree, w, problem.soft)
     hard = sqrt(of_hard)
     mu = REGULARIZATION * sqrt(of_soft)
-    step_within_limits(tree, w, result.q, problem, mu, REGULARIZATION * hard)
+    bounded_step(tree, w, result.q, problem.lower, problem.upper, problem.soft, mu, REGULARIZATION * hard)
     nu, slope = penalty_and_slope(tree, w, problem.soft, where(0.5, postural, 1.0, mu), hard)
     length = max_norm(tree.nv, w.x)
     part = MAX_STEP / maximum(length, MAX_STEP)
@@ -303,8 +227,7 @@ def iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
     before = 0.5 * of_soft + posed + nu * hard
     after = before
     searching = 1.0
-    for k in range(tree.nq):
-        w.best[k] = result.q[k]
+    copy_numbers(result.q, w.best, tree.nq)
     for s in range(len(STEP_SIZES)):
         if any_below(-searching, -0.5):
             integrate(tree, result.q, w.x, STEP_SIZES[s], w.trial)
@@ -312,7 +235,7 @@ def iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
             row_errors(tree, w, w.trial, problem)
             of_soft, of_hard = squares(tree, w, problem.soft)
             merit = 0.5 * of_soft + posture_distance(tree, w, w.trial, problem) + nu * sqrt(of_hard)
-            taken = where(merit, before + SUFFICIENT * STEP_SIZES[s] * part * slope, searching, 0.0)
+            taken = where(merit, before + SUFFICIENT_DECREASE * STEP_SIZES[s] * part * slope, searching, 0.0)
             largest = largest_error(tree, w, problem.tolerance)
             for k in range(tree.nq):
                 w.best[k] = where(taken, 0.5, w.best[k], w.trial[k])
@@ -321,8 +244,7 @@ def iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
             after = where(taken, 0.5, after, merit)
             result.progress[2] = where(taken, 0.5, result.progress[2], largest)
             searching = searching - taken
-    for k in range(tree.nq):
-        result.q[k] = w.best[k]
+    copy_numbers(w.best, result.q, tree.nq)
     progress = result.progress
     little = where(0.5, postural, LITTLE_DECREASE_OF_POSTURE, LITTLE_DECREASE)
     progress[1] += 1.0
@@ -348,23 +270,8 @@ INVERSE_KINEMATICS = Algorithm(
         "settings": (4,),
     },
     {"solution": ("nq",), "errors": ("nrows",), "progress": (4,)},
-    POSE
-    | CLOSURE
-    | TASKS
-    | {
-        "e": ("nrows",),
-        "y6": (6,),
-        "J": ("nrows", "nv"),
-        "A": ("nrows", "nrows"),
-        "row_R": ("nrows",),
-        "l": ("nrows",),
-        "p": ("nv",),
-        "x": ("nv",),
-        "free": ("nv",),
-        "best": ("nq",),
-        "trial": ("nq",),
-    },
+    POSE | CLOSURE | TASKS | DESCENT | {"p": ("nv",)},
     TASK_TREE,
     iterate,
-    view=problem_view,
+    view=view_of(Problem, Result),
 )

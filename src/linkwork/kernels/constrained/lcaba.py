@@ -31,10 +31,8 @@ from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS, articulate_loops
 from linkwork.kernels.constrained.pair_springs import apply_pair_force, pair_residual
 from linkwork.kernels.constrained.problem import (
-    DISABLED,
     INPUTS,
     OUTPUTS,
-    STAGNATION,
     WORK,
     Problem,
     Result,
@@ -44,12 +42,12 @@ from linkwork.kernels.constrained.problem import (
     first_forward_sweep,
     force_residual,
     forward_view,
-    maximum,
     relative_residual,
     remove_internal_forces,
     residual_norm,
     residual_progress,
 )
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import (
@@ -58,6 +56,7 @@ from linkwork.kernels.spatial import (
     linear,
     subtract_scaled,
 )
+from linkwork.kernels.thresholds import DISABLED, STAGNATION
 from linkwork.kernels.tree.aba import (
     articulated_bias_force,
     joint_acceleration,
@@ -192,7 +191,7 @@ def lcaba_sweeps_iterate(tree: Array, w: Array, a: Array, multipliers: Array, re
     Joints that no row depends on are left to the last iteration, `lcaba_sweeps_refine`; so are residuals of rows that
     are not enabled. It leaves the forces ``mu residual`` in ``k``.
     """
-    clear_forces(tree, w)  # Algorithm 3, line 4
+    clear_forces(tree, w, w.qdd0)  # Algorithm 3, line 4
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for r in range(tree.nc):
@@ -289,7 +288,7 @@ def next_change(tree: Array, w: Array, result: Result) -> None:
 
     Without rounding errors that it would make up for. ``J da`` is in ``error``.
     """
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for r in range(tree.nc):

@@ -22,9 +22,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.constraints import jacobian_from_rows
 from linkwork.kernels.constrained.problem import (
-    DISABLED,
     INPUTS,
-    NEGLIGIBLE_ROW,
     OUTPUTS,
     WORK,
     Problem,
@@ -32,15 +30,15 @@ from linkwork.kernels.constrained.problem import (
     copy_rows,
     first_forward_sweep,
     forward_view,
-    maximum,
-    minimum,
     remove_internal_forces,
     residual_from_step,
     residual_norm,
     residual_progress,
     subtract_rows,
 )
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.thresholds import DISABLED, NEGLIGIBLE_ROW
 from linkwork.kernels.tree.aba import factorize_ldl, solve_ldl
 from linkwork.kernels.tree.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.tree.rnea import joint_torques

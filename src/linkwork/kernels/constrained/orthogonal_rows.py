@@ -48,14 +48,12 @@ Cost: O(m² n + m³) for m rows and n degrees of freedom that they bind, four ro
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.problem import DISABLED, maximum
+from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.panels import ZERO, entries, minus_scaled, plus_scaled, scaled, set_entries
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+from linkwork.kernels.thresholds import CLEARLY_INDEPENDENT, DISABLED
 from linkwork.kernels.tree.aba import factorize_ldl, solve_ldl
 from linkwork.plans.aba_derivatives import LINE
-
-EXPECTED = 1e-3
-"""Rows whose relative pivots are all larger do not depend on each other, whatever counts as zero."""
 
 ORTHOGONAL: dict[str, Shape] = {
     "Qr": ("nv", "nrow_columns"),
@@ -75,9 +73,7 @@ ORTHOGONAL: dict[str, Shape] = {
 }
 CUTS = 6
 """Numbers that say what counts as zero: part of a row, rounding of a sum of rows, part of a combination, `OPEN` and
-`ROUNDED` (`closure.tolerances`), and the square of `DOUBTLESS`."""
-DOUBTLESS = 1e-10
-"""Rows that are left out may change others by this part of the least independent one."""
+`ROUNDED` (`closure.tolerances`), and the square of `LEFT_OUT`."""
 CLEAR = 1e4
 """Independent combinations are longer than those that count as zero by at least the root of this."""
 
@@ -106,7 +102,7 @@ def set_zeros(tree: Array, w: Array, cut: Array, row_scale: Array, row_units: Ar
     gap = 0.0
     for r in range(tree.nc):
         e = w.error[r] * row_units[r]
-        gap = maximum(gap, where(e, 0.0, -e, e))
+        gap = maximum(gap, magnitude(e))
     hindered = where(cut[4], gap, 0.0, cut[3] * gap)
     w.part[0] = maximum(cut[0], hindered * hindered)
     w.zero[0] = maximum(cut[2], hindered * hindered)
@@ -134,7 +130,7 @@ def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, row_scale: Arr
         z = w.Zr[j, r]
         if tree.soft != 0:
             square = square + where(softness[j], DISABLED, softness[j], 0.0) * (z * z)
-        noise = noise + where(z, 0.0, -z, z) * w.root[j]
+        noise = noise + magnitude(z) * w.root[j]
         if j < r:
             others = others + (z * z) * row_scale[j]
     size = others + row_scale[r]
@@ -229,7 +225,7 @@ def orthogonal_rows(
         for c in range(tree.nrow_columns):
             w.Er[r, c] = w.Zr[c, r] if c <= r else 0.0
     if tree.redundant != 0:
-        if any_below(least, EXPECTED):
+        if any_below(least, CLEARLY_INDEPENDENT):
             smallest_forces(tree, w, R)
     return least
 
@@ -249,7 +245,7 @@ def times_combinations(tree: Array, w: Array, least: Scalar, x: Array, y: Array)
             z = plus_scaled(z, x[s], entries(w.Er[s], c))
         set_entries(z, y, c)
     if tree.redundant != 0:
-        if any_below(least, EXPECTED):  # else E is triangular
+        if any_below(least, CLEARLY_INDEPENDENT):  # else E is triangular
             for c in range(LINE, tree.nrow_columns, LINE):
                 z = entries(y, c)
                 for s in range(c):

@@ -12,14 +12,12 @@ Cost: O(n).
 
 from __future__ import annotations
 
-from linkwork.kernels.constrained.problem import maximum
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
 from linkwork.kernels.spatial import add, cross, dot, scale, sub
+from linkwork.kernels.thresholds import IGNORED_ROW
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
-
-TINY = 1e-30
-"""Keeps rows that are ignored, and lengths of nothing, from dividing by zero."""
 
 
 @kernel
@@ -66,7 +64,7 @@ def posture_difference(tree: Array, w: Array, q: Array, posture: Array, pull: Ar
             chord = scale(2.0, x)
             for j in range(3):
                 w.p[turning + j] = c * chord[j]
-            weight = pull[turning] / maximum(joint_scale[turning], TINY)
+            weight = pull[turning] / maximum(joint_scale[turning], IGNORED_ROW)
             # the square of the chord is not that of its gradient, c times the chord
             total += weight * weight * dot(chord, chord) * (1.0 - c * c)
         elif kind == PLANAR:
@@ -77,12 +75,12 @@ def posture_difference(tree: Array, w: Array, q: Array, posture: Array, pull: Ar
             sine = p[o + 2] * q[o + 3] - p[o + 3] * q[o + 2]
             cosine = p[o + 2] * q[o + 2] + p[o + 3] * q[o + 3]
             w.p[k + 2] = sine
-            weight = pull[k + 2] / maximum(joint_scale[k + 2], TINY)
+            weight = pull[k + 2] / maximum(joint_scale[k + 2], IGNORED_ROW)
             total += weight * weight * (2.0 - 2.0 * cosine - sine * sine)
         else:
             for j in range(dof_of(kind)):
                 w.p[k + j] = q[o + j] - p[o + j]
     for k in range(tree.nv):
-        w.p[k] *= pull[k] / maximum(joint_scale[k], TINY)
+        w.p[k] *= pull[k] / maximum(joint_scale[k], IGNORED_ROW)
         total += w.p[k] * w.p[k]
     return 0.5 * total

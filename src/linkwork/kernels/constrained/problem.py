@@ -25,7 +25,7 @@ wrenches and velocities, weighed by inertia as well. Both are in kg m²/s⁴: th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained.constraints import (
@@ -35,7 +35,17 @@ from linkwork.kernels.constrained.constraints import (
     constraint_rows,
     constraint_velocities,
 )
+from linkwork.kernels.elementary import maximum, minimum
+from linkwork.kernels.records import Entry, view_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
+from linkwork.kernels.thresholds import (
+    DEPENDENT_CHANGE,
+    DISABLED,
+    INTERNAL_ACCELERATION,
+    NEARLY_CLOSED,
+    NEGLIGIBLE_RESIDUAL,
+    STAGNATION,
+)
 from linkwork.kernels.tree.aba import ARTICULATED
 from linkwork.kernels.tree.kinematics import ACCELERATION, MOTION, POSE, acceleration_from_parent, velocities
 from linkwork.kernels.tree.rnea import (
@@ -47,27 +57,6 @@ from linkwork.kernels.tree.rnea import (
     init_root,
 )
 
-DISABLED = 1e20
-"""A row with more regularization than this is not enabled."""
-
-NEGLIGIBLE_ROW = 1e9
-"""A row whose inverse inertia is less than `LEAST_PIVOT` over this, relative to the largest, is rounding error."""
-
-NEGLIGIBLE = 1e-20
-"""A relative residual below any tolerance that can be met, and above one that is meant never to be."""
-
-STAGNATION = 1e-4
-"""The least relative change of the residual in an iteration that is worth another."""
-
-INTERNAL = 1e-8
-"""The part of accelerations that rows which contradict each other may have when iterations end."""
-
-NEARLY_CLOSED = 1e-5
-"""Loops that are open by less, as a part of the robot's length or of one, are open by drift or rounding."""
-
-DEPENDENT = 1e-10
-"""Rows are dependent, not weak, where an iteration changes less than this part of the residual."""
-
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
     "v": ("nv",),
@@ -78,7 +67,7 @@ INPUTS: dict[str, Shape] = {
     "multipliers": ("nc",),
     "settings": ("nsettings",),
 }
-"""Flat inputs, as `Problem` names them; ``settings``: tolerance, maximum number of iterations, then `Settings`."""
+"""Flat inputs, as `Problem` names them; ``settings`` are `Settings`."""
 OUTPUTS: dict[str, Shape] = {"a": ("nv",), "result": ("nresult",)}
 """Flat outputs, as `Result` names them: ``result`` is one array, since making arrays takes time."""
 
@@ -86,21 +75,23 @@ OUTPUTS: dict[str, Shape] = {"a": ("nv",), "result": ("nresult",)}
 class Settings(NamedTuple):
     """Scales of the convergence test (`quantities.scales`), without units of their own where they are multiplied."""
 
-    tolerance: Scalar
+    tolerance: Entry
     """The relative residual at which iterations end."""
-    rounding: Scalar
+    most: Entry
+    """The most iterations; the loop reads it, and the entries before and after it."""
+    rounding: Entry
     """The relative residual that rounding leaves after one iteration with stiff rows."""
-    regularization: Scalar
-    """Regularization of a row of compliance one, as a part of the inverse inertia that it feels."""
-    gravity: Scalar
+    regularization: Entry
+    """Regularization of a row of compliance one, as a part of the diagonal of J M⁻¹ Jᵀ."""
+    gravity: Entry
     """Square of the robot's weight over its mass."""
-    inverse_mass: Scalar
-    inverse_inertia: Scalar
+    inverse_mass: Entry
+    inverse_inertia: Entry
     """1 over a moment of inertia of the robot."""
-    mobility: Array
-    """(nv,) inverse inertia of each joint."""
-    row_inertia: Array
-    """(nc,) inertia that each row feels."""
+    mobility: Annotated[Array, ("nv",)]
+    """Inverse inertia of each joint."""
+    row_inertia: Annotated[Array, ("nc",)]
+    """1 over the diagonal of J M⁻¹ Jᵀ."""
 
 
 class Problem(NamedTuple):
@@ -125,65 +116,20 @@ class Result(NamedTuple):
 
     a: Array
     """(nv,) joint accelerations."""
-    progress: Array
-    """(1,) relative residual; of methods that do not iterate, how independent the rows are."""
-    iterations: Array
-    """(1,) number of iterations."""
-    multipliers: Array
-    """(nc,) lambda, the constraint forces."""
-    residual: Array
-    """(nc,) k - J a."""
-    violation: Array
-    """(2,) largest position error, and largest velocity error (-1 where no row has gains)."""
+    progress: Annotated[Array, (1,)]
+    """Relative residual; of methods that do not iterate, how independent the rows are."""
+    iterations: Annotated[Array, (1,)]
+    """Number of iterations."""
+    multipliers: Annotated[Array, ("nc",)]
+    """lambda, the constraint forces."""
+    residual: Annotated[Array, ("nc",)]
+    """k - J a."""
+    violation: Annotated[Array, (2,)]
+    """Largest position error, and largest velocity error (-1 where no row has gains)."""
 
 
-@kernel
-def settings_view(tree: Array, settings: Array) -> Settings:
-    """The flat input ``settings`` by name; the second number is the loop's, which reads the first and the third too."""
-    return Settings(
-        tolerance=settings[0],
-        rounding=settings[2],
-        regularization=settings[3],
-        gravity=settings[4],
-        inverse_mass=settings[5],
-        inverse_inertia=settings[6],
-        mobility=settings[7 : 7 + tree.nv],
-        row_inertia=settings[7 + tree.nv : tree.nsettings],
-    )
-
-
-@kernel
-def result_view(tree: Array, a: Array, flat: Array) -> Result:
-    """The flat outputs by name."""
-    nc = tree.nc
-    return Result(
-        a=a,
-        progress=flat[0:1],
-        iterations=flat[1:2],
-        multipliers=flat[2 : 2 + nc],
-        residual=flat[2 + nc : 2 + 2 * nc],
-        violation=flat[2 + 2 * nc : tree.nresult],
-    )
-
-
-@kernel
-def forward_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    R: Array,
-    target: Array,
-    multipliers0: Array,
-    settings: Array,
-    a: Array,
-    flat: Array,
-) -> tuple[Problem, Result]:
-    """Flat inputs and outputs by name: `Algorithm.view` of every method of constrained forward dynamics."""
-    problem = Problem(q, v, tau, wrenches, R, target, multipliers0, settings_view(tree, settings))
-    return problem, result_view(tree, a, flat)
-
+forward_view = view_of(Problem, Result)
+"""`Algorithm.view` of every method of constrained forward dynamics."""
 
 WORK: dict[str, Shape] = (
     POSE
@@ -231,15 +177,18 @@ def setup_problem_at(tree: Array, w: Array, q: Array, v: Array, qdd: Array, wren
 
 
 @kernel
-def clear_forces(tree: Array, w: Array) -> None:
-    """``f = 0``, ``a0 = 0``, ``qdd = 0``: no forces but those of rows (**loops** Algorithm 6, lines 3 and 4)."""
+def clear_forces(tree: Array, w: Array, joints: Array) -> None:
+    """``f = 0``, ``a0 = 0``: no forces but those of rows (**loops** Algorithm 6, lines 3 and 4).
+
+    ``joints``, accelerations or torques of all of them, are zero as well.
+    """
     for i in range(tree.n):
         for j in range(6):
             w.f[i, j] = 0.0
     for j in range(6):
         w.a[0, j] = 0.0
     for k in range(tree.nv):
-        w.qdd0[k] = 0.0
+        joints[k] = 0.0
 
 
 @kernel
@@ -259,28 +208,6 @@ def force_residual(tree: Array, w: Array, tau: Array, qdd: Array) -> None:
             w.f[i, j] += w.f0[i, j]
     for k in range(tree.nv):
         w.tau[k] = tau[k] - tree.armature[k] * qdd[k]
-
-
-@kernel
-def minimum(x: Scalar, y: Scalar) -> Scalar:
-    """The smaller of two numbers."""
-    return where(x, y, x, y)
-
-
-@kernel
-def maximum(x: Scalar, y: Scalar) -> Scalar:
-    """The larger of two numbers."""
-    return where(x, y, y, x)
-
-
-@kernel
-def max_norm(n: int, x: Array) -> Scalar:
-    """The largest magnitude."""
-    norm = 0.0
-    for k in range(n):
-        y = where(x[k], 0.0, -x[k], x[k])
-        norm = where(norm, y, y, norm)
-    return norm
 
 
 @kernel
@@ -347,7 +274,7 @@ def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, 
         square = maximum(square, inertia[r] * (residual[r] * residual[r]))
         change = maximum(change, inertia[r] * (y * y))
     smaller = minimum(square, change)
-    stagnant = where(0.25 * w.residual_scale[1], change, NEGLIGIBLE, relative_residual(w, smaller))
+    stagnant = where(0.25 * w.residual_scale[1], change, NEGLIGIBLE_RESIDUAL, relative_residual(w, smaller))
     w.residual_scale[1] = change
     return where(change, STAGNATION * STAGNATION * square, stagnant, relative_residual(w, smaller))
 
@@ -391,11 +318,11 @@ def remove_internal_forces(
     n = along / where(0.0, growth, growth, 1.0)
     part = sqrt(w.residual_scale[1] / where(0.0, square, square, 1.0))  # s^2 / R
     gap = relative_gap_squared(settings, result)
-    redundant = where(gap, NEARLY_CLOSED * NEARLY_CLOSED, 1.0, where(part, DEPENDENT, 1.0, 0.0))
+    redundant = where(gap, NEARLY_CLOSED * NEARLY_CLOSED, 1.0, where(part, DEPENDENT_CHANGE, 1.0, 0.0))
     left = where(0.5, redundant, 0.5 * (n - 1.0) * part, 1.0) * n * relative_residual(w, moved)
     ended = where(settings.tolerance, result.progress[0], 0.0, where(part, STAGNATION, 1.0, 0.0))
-    n = ended * redundant * where(INTERNAL, left, 0.0, n)
-    result.progress[0] = maximum(result.progress[0], ended * where(INTERNAL, left, left, 0.0))
+    n = ended * redundant * where(INTERNAL_ACCELERATION, left, 0.0, n)
+    result.progress[0] = maximum(result.progress[0], ended * where(INTERNAL_ACCELERATION, left, left, 0.0))
     for k in range(tree.nv):
         result.a[k] -= n * w.da[k]
     for r in range(tree.nc):

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.problem import (
-    DISABLED,
     INPUTS,
     OUTPUTS,
     WORK,
@@ -43,20 +42,21 @@ from linkwork.kernels.constrained.problem import (
     Result,
     constraint_violation,
     forward_view,
-    minimum,
     setup_problem,
 )
+from linkwork.kernels.constrained.pv_reflections import reflect_multipliers, reflect_rows
 from linkwork.kernels.constrained.rank_revealing import (
     STACKS,
-    WEAK_PIVOT,
     rank_revealing,
     rank_revealing_progress,
     rank_revealing_step,
     refinement_progress,
 )
+from linkwork.kernels.elementary import minimum
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
+from linkwork.kernels.thresholds import DISABLED, WEAK_PIVOT
 from linkwork.kernels.tree.aba import (
     acceleration_from_parent,
     articulated_bias_force,
@@ -125,56 +125,6 @@ def rows_on_joint(tree: Array, w: Array, i: int) -> None:
             w.KS[0, e] += tree.pitch[i] * w.KA[e, 5]
         if tree.skip_axis[i] >= 0:
             w.KA[e, tree.skip_axis[i]] = 0.0
-
-
-@kernel
-def reflect_rows(tree: Array, w: Array, i: int, c: int, n: int) -> None:
-    """Reflection after which the first of ``n`` rows alone feels a degree of freedom (**lqr** Eqs. 65, 67 and 68)."""
-    o = tree.early_start[i] + c
-    v = tree.iv[i] + c
-    k = tree.early_dof[v]
-    ks = w.KS[k]
-    Q = w.Qv[c]
-    x = w.z6
-    s = ks[o]
-    square = s * s
-    for e in range(o + 1, o + n):
-        square = square + ks[e] * ks[e]
-    norm = sqrt(square)
-    norm = where(s, 0.0, -norm, norm)
-    first = s + norm
-    inverse = 1.0 / first
-    t = first / norm
-    w.Qt[v] = t
-    y = w.kA[o]
-    for j in range(6):
-        x[j] = w.KA[o, j]
-    for e in range(o + 1, o + n):
-        Q[e] = ks[e] * inverse
-        y = y + Q[e] * w.kA[e]
-        for j in range(6):
-            x[j] += Q[e] * w.KA[e, j]
-    y = y * t
-    w.kA[o] -= y
-    for j in range(6):
-        x[j] *= t
-        w.KA[o, j] -= x[j]
-    for e in range(o + 1, o + n):
-        w.kA[e] -= Q[e] * y
-        for j in range(6):
-            w.KA[e, j] -= Q[e] * x[j]
-    for m in range(dof_of(tree.kind[i])):
-        if m != k:
-            y = w.KS[m, o]
-            for e in range(o + 1, o + n):
-                y = y + Q[e] * w.KS[m, e]
-            y = y * t
-            w.KS[m, o] -= y
-            for e in range(o + 1, o + n):
-                w.KS[m, e] -= Q[e] * y
-    ks[o] = -norm
-    for e in range(o + 1, o + n):
-        ks[e] = 0.0
 
 
 @kernel
@@ -379,18 +329,6 @@ def row_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
     for j in range(6):
         joint_force = joint_force + w.V[i, j] * a[j]
     w.lam[e] = joint_force * w.DKS[0, e]
-
-
-@kernel
-def reflect_multipliers(n: int, w: Array, o: int, Q: Array, t: Scalar) -> None:
-    """Multipliers of rows as they were before their reflection (**lqr** Eq. 64)."""
-    x = w.lam[o]
-    for a in range(1, n):
-        x = x + Q[o + a] * w.lam[o + a]
-    x = x * t
-    w.lam[o] -= x
-    for a in range(1, n):
-        w.lam[o + a] -= Q[o + a] * x
 
 
 @kernel

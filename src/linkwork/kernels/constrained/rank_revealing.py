@@ -36,19 +36,15 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained.problem import (
-    DISABLED,
-    NEARLY_CLOSED,
     Problem,
     Result,
     constraint_violation,
-    max_norm,
-    maximum,
-    minimum,
     relative_gap_squared,
     relative_residual,
     set_residual_scale,
     setup_problem_at,
 )
+from linkwork.kernels.elementary import magnitude, max_norm, maximum, minimum
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_child, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.spatial import (
@@ -61,6 +57,15 @@ from linkwork.kernels.spatial import (
     subtract_scaled,
     symmetrize,
 )
+from linkwork.kernels.thresholds import (
+    DISABLED,
+    LEAST_REFLECTOR,
+    NEARLY_CLOSED,
+    REFINED,
+    SQUARED_RANK,
+    SQUARED_ROUNDING,
+    WEAK_PIVOT,
+)
 from linkwork.kernels.tree.aba import init_rigid_inertias, whole_inertia_to_parent
 from linkwork.kernels.tree.rnea import force_to_parent
 from linkwork.model.joints import HELICAL
@@ -69,17 +74,8 @@ UNFINISHED = 0.5
 """``progress`` above this, before the `LAST` iteration, asks for another."""
 LAST = 6.0
 """Most iterations: rows that shrink (`kernels.constrained.pv_early`), revealed ranks, steps of refinement."""
-REFINED = 1e-6
-"""Refinement ends with a step that changes accelerations by less than this part: the next one's is about its square."""
-WEAK_PIVOT = 1e-9
-"""A smaller pivot, as a part of the inverse inertia that rows feel, loses too many digits."""
-RANK_TOLERANCE = 1e-18
-"""``K S`` is left out where its squared norm is less than this, relative to that of the rows as they were given."""
 OPEN = 10.0
 """What joints feel of rows by less than so many times what loops are open by, they do not feel."""
-ROUNDING = 1e-24
-"""``K S`` that is left out is zero where its squared norm is less than this; else refinement makes up for it."""
-
 STACKS: dict[str, Shape] = {
     "KA": ("nstack", 6),
     "kA": ("nstack",),
@@ -117,7 +113,7 @@ def householder_vector(n: int, x: Array, o: int, Q: Array, k: int) -> Scalar:
     ww = 0.0
     for a in range(n):
         ww = ww + Q[o + a, k] * Q[o + a, k]
-    return where(ww, 1e-200, 0.0, 2.0 / where(ww, 1e-200, 1.0, ww))
+    return where(ww, LEAST_REFLECTOR, 0.0, 2.0 / where(ww, LEAST_REFLECTOR, 1.0, ww))
 
 
 @kernel
@@ -167,7 +163,7 @@ def condense_rows(tree: Array, w: Array, i: int) -> None:
 @kernel
 def infeasible(w: Array, k: Scalar) -> None:
     """A row ``0 = k``."""
-    w.infeasibility[0] = maximum(w.infeasibility[0], where(k, 0.0, -k, k))
+    w.infeasibility[0] = maximum(w.infeasibility[0], magnitude(k))
 
 
 @kernel
@@ -213,7 +209,7 @@ def eliminate_dof(tree: Array, w: Array, i: int, k: int, n: int) -> None:
             first = first + tree.pitch[i] * w.KA[o, 5]
         # KS2 <= least: as if K S = 0 (Remark 8)
         w.inverse_KS[v] = where(least, KS2, 1.0 / where(least, KS2, first, 1.0), 0.0)
-        felt = where(ROUNDING * w.row_norm2[i], KS2, KS2 * inverse, 1.0)
+        felt = where(SQUARED_ROUNDING * w.row_norm2[i], KS2, KS2 * inverse, 1.0)
         w.least_pivot[0] = minimum(felt, w.least_pivot[0])
         w.alpha[v] = where(least, KS2, w.kA[o] * w.inverse_KS[v], alpha)
         for j in range(6):
@@ -378,7 +374,7 @@ def set_rank_tolerance(tree: Array, w: Array, problem: Problem, result: Result) 
     settings = problem.settings
     gap = relative_gap_squared(settings, result)
     near = where(gap, NEARLY_CLOSED * NEARLY_CLOSED, 1.0, 0.0)
-    w.rank_tolerance[0] = maximum(RANK_TOLERANCE, near * (OPEN * OPEN) * gap)
+    w.rank_tolerance[0] = maximum(SQUARED_RANK, near * (OPEN * OPEN) * gap)
     w.rank_tolerance[1] = 0.0
     if tree.has_gains != 0:
         for r in range(tree.nc):

@@ -41,10 +41,8 @@ from linkwork.kernels.spatial import (
     sub,
     symmetric_product,
 )
+from linkwork.kernels.thresholds import HALF_TURN
 from linkwork.model.pairs import ABOUT_Z, ANY_SHIFT, ANY_TURN, CARDAN, MEET, NO_TURN, ON_LINE, ON_PLANE, ROD, ROLLING
-
-HALF_TURN = 1e-12
-"""Below this, ``1 + cos`` of an angle is that of half a turn, whose axis is not unique."""
 
 
 @kernel

@@ -15,10 +15,10 @@ are (`constraint_rows`). Cost: O(n) for the poses, O(d) for a frame of depth d, 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.rows import HALF_TURN
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import add, column, cross, multiply, rotate, rotate_inverse, scale, set_vector, sub
+from linkwork.kernels.thresholds import HALF_TURN
 from linkwork.kernels.tree.kinematics import pose_from_parent
 from linkwork.model.joints import HELICAL
 from linkwork.plans.inverse_kinematics import CENTER, ORIENTATION

@@ -29,20 +29,18 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.constraints import CLOSURE, constraint_rows, jacobian_from_rows
 from linkwork.kernels.constrained.ltl import factorize_mass_matrix, rows_by_factor, solve_L
-from linkwork.kernels.constrained.problem import maximum, minimum
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.panels import ZERO, entries, minus_scaled, plus_scaled, scaled, set_entries
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+from linkwork.kernels.thresholds import CLEAR_DISTANCE, MASSLESS_PIVOT
 from linkwork.kernels.tree.aba import factorize_ldl, solve_ldl
 from linkwork.kernels.tree.crba import COMPOSITE, mass_matrix
 from linkwork.kernels.tree.kinematics import POSE, joint_transforms
 from linkwork.plans.aba_derivatives import LINE
 from linkwork.plans.constraint_derivatives import DERIVATIVE_TREE
 
-MASSLESS = 1e-13
-"""A pivot of the mass matrix below this part of its diagonal entry is rounding: a joint moves no mass."""
-MARGIN, LEAST = 10.0, 1e-6
-"""Distances above this many times what counts as zero, and above this, are no rounding: that of rows after them is as
-much larger as they are smaller than one, and still below ``RANK``."""
+MARGIN = 10.0
+"""Distances above this many times what counts as zero, and above `CLEAR_DISTANCE`, are no rounding."""
 
 
 @kernel
@@ -85,7 +83,7 @@ def rank_cut(tree: Array, w: Array, row_units: Array, settings: Array) -> Scalar
     gap = 0.0
     for r in range(tree.nc):
         e = w.error[r] * row_units[r]
-        gap = maximum(gap, where(e, 0.0, -e, e))
+        gap = maximum(gap, magnitude(e))
     return maximum(settings[0], where(settings[3], gap, 0.0, maximum(settings[1], settings[2] * gap)))
 
 
@@ -115,7 +113,7 @@ def orthogonalize(tree: Array, w: Array, cut: Scalar, weak: Scalar) -> Scalar:
     Rows that are left out though their distance is not ``weak`` are in doubt, too.
     """
     low = minimum(cut, weak)
-    high = maximum(LEAST, MARGIN * cut)
+    high = maximum(CLEAR_DISTANCE, MARGIN * cut)
     doubt = 0.0
     for r in range(tree.nc):
         square = 0.0
@@ -210,7 +208,7 @@ def velocity_projection(
     for k in range(tree.nv):
         allowed[k] = w.root[k] * w.z[k]
     solve_L(tree, w, allowed)
-    doubt[0] = where(least, MASSLESS, 1.0, unknown)
+    doubt[0] = where(least, MASSLESS_PIVOT, 1.0, unknown)
 
 
 VELOCITY_PROJECTION = Algorithm(

@@ -38,12 +38,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained.problem import maximum
-from linkwork.kernels.contact.cones import clamp, magnitude, tangential_length
+from linkwork.kernels.contact.cones import tangential_length
 from linkwork.kernels.contact.pgs import MATRIX, dense_inverse_inertias, dense_velocities, entry
-from linkwork.kernels.contact.rows import ROW_INPUTS, SMALLEST, Rows, project_rows, rows_residual, three
+from linkwork.kernels.contact.rows import ROW_INPUTS, Rows, project_rows, rows_residual, three
+from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.panels import line, minus_scaled, set_line, sum_of_products
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+from linkwork.kernels.thresholds import LEAST_EIGENVALUE, LEAST_INVERSE_INERTIA
 from linkwork.plans.contact_rows import DENSE_CONTACTS, LINE
 
 TOLERANCE, MOST, START, RULE, RATIO, FACTOR, RELAXATION = range(7)
@@ -61,8 +63,6 @@ LEAST, LARGEST = 1e-6, 1e6
 """Bounds of the penalty, as a part of the inverse inertia of rows."""
 POWER_STEPS = 20
 """Of power iteration, for the spectral rule."""
-PROXIMAL = 1e-6
-"""The least eigenvalue that the spectral rule assumes, as a part of the inverse inertia of rows."""
 ROOT_STEPS = 20
 
 
@@ -99,11 +99,17 @@ def fifth_root(x: Scalar) -> Scalar:
 @kernel
 def set_first_penalty(largest: Scalar, settings: Array, progress: Array) -> None:
     """The penalty that was asked for; or of the spectral rule ``sqrt(m L) (L / m)^0.2``, and its factor."""
-    condition = clamp(largest / PROXIMAL, 1.0, 1e10)
+    condition = clamp(largest / LEAST_EIGENVALUE, 1.0, 1e10)
     root = fifth_root(condition)
-    spectral = sqrt(PROXIMAL * largest) * root
+    spectral = sqrt(LEAST_EIGENVALUE * largest) * root
     progress[PENALTY] = where(settings[RULE], SPECTRAL - 0.5, settings[START], spectral)
     progress[GROWTH] = where(settings[RULE], SPECTRAL - 0.5, settings[FACTOR], sqrt(sqrt(root)))  # (L / m)^0.05
+
+
+@kernel
+def balanced_factor(primal: Scalar, dual: Scalar, most: Scalar) -> Scalar:
+    """What balances both residuals: the root of their ratio (OSQP), from ``1 / most`` to ``most``."""
+    return clamp(sqrt((primal + LEAST_INVERSE_INERTIA) / (dual + LEAST_INVERSE_INERTIA)), 1.0 / most, most)
 
 
 @kernel
@@ -112,7 +118,7 @@ def adapted_penalty(primal: Scalar, dual: Scalar, settings: Array, progress: Arr
     c = progress[PENALTY]
     most = progress[GROWTH]
     ratio = settings[RATIO]
-    balanced = clamp(sqrt((primal + SMALLEST) / (dual + SMALLEST)), 1.0 / most, most)
+    balanced = balanced_factor(primal, dual, most)
     stepped = where(ratio * dual, primal, most, where(ratio * primal, dual, 1.0 / most, 1.0))
     factor = where(settings[RULE], BALANCE - 0.5, 1.0, where(settings[RULE], BALANCE + 0.5, balanced, stepped))
     return clamp(c * factor, LEAST, LARGEST)
@@ -237,7 +243,7 @@ def start(multiply: Callable[..., None]) -> Callable[..., None]:
                     w.row_x[r] = (w.row_y[r] - rows.g[r]) / D[r]
                     largest = maximum(largest, magnitude(w.row_x[r]))
                 for r in range(tree.nrows):
-                    w.row_x[r] /= largest + SMALLEST
+                    w.row_x[r] /= largest + LEAST_INVERSE_INERTIA
         set_first_penalty(largest, settings, progress)
         project_rows(tree, rows, guess, state.f)
         multiply(tree, w, matrix, rows, state.f, state.y)
@@ -313,24 +319,7 @@ dense_block = block(factorize_dense, solve_dense, multiply_dense)
 dense_start = start(multiply_dense)
 
 
-@kernel
-def admm_view(
-    tree: Array,
-    G: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    z: Array,
-    y: Array,
-    progress: Array,
-) -> tuple[Array, Rows, Array, Array, State]:
-    """Flat inputs and outputs by name."""
-    return G, Rows(g, friction, compliance, lower, upper), guess, settings, State(f, z, y, progress)
+admm_view = view_of(Array, Rows, Array, Array, State)
 
 
 @kernel

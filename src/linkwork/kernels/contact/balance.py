@@ -22,7 +22,7 @@ Cost: that of `cluster_rnea`, and contacts times the joints that carry them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.clusters.actuated import max_constraint_error, max_required_torque
@@ -31,8 +31,8 @@ from linkwork.kernels.clusters.rnea import CLUSTER_RNEA, independent_torques, sp
 from linkwork.kernels.contact.setup import body_rows, poses_of_shapes, world_poses
 from linkwork.kernels.contact.shapes.geometry import CONTACT_WORK, contact_geometry, given_contacts
 from linkwork.kernels.joints import dof_of
+from linkwork.kernels.records import Entry, view_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
-from linkwork.plans.contact_forces import HEAD, SETTINGS
 
 BALANCE_WORK: dict[str, Shape] = {
     **CLUSTER_RNEA.work,
@@ -57,22 +57,33 @@ class ContactForcesProblem(NamedTuple):
     a: Array
     wrenches: Array
     given: Array
-    tolerance: Scalar
+    tolerance: Entry
     """What may be unmet when iterations end, as a part of what is required."""
-    rho0: Scalar
+    most: Entry
+    """The most iterations."""
+    rho0: Entry
     """Weight of the proximal term to start with,"""
-    least_rho: Scalar
+    least_rho: Entry
     """the least,"""
-    enough_rho: Scalar
+    enough_rho: Entry
     """and the one at which what contacts miss is taken for what they cannot supply."""
-    max_gap: Scalar
+    max_gap: Entry
     """Contacts that are farther open bear nothing."""
-    length: Scalar
+    length: Entry
     """Of the robot."""
-    rounding: Scalar
+    rounding: Entry
     """What ``J y`` is uncertain by, as a part of ``y``."""
-    limits: Array
-    """(2 nchosen,) between which numbers each chosen torque is."""
+    limits: Annotated[Array, ("nchosen", 2)]
+    """Between which numbers each chosen torque is."""
+
+
+class Balance(NamedTuple):
+    """How well contacts supply what a motion requires."""
+
+    missed: Annotated[Array, (1,)]
+    """The largest of ``unmet``, times the unit of its coordinate."""
+    required: Annotated[Array, (1,)]
+    """The largest torque of a joint of the spanning tree, in the same units."""
 
 
 class ContactForcesResult(NamedTuple):
@@ -87,86 +98,26 @@ class ContactForcesResult(NamedTuple):
     gaps: Array
     unmet: Array
     """(nv,) generalized forces that are missing."""
-    residual: Array
-    """(1,) what iterations still have to change, as a part of what is required; zero at the end."""
-    iterations: Array
-    pivot: Array
-    """(1,) as in `cluster_rnea`."""
-    missed: Array
-    """(1,) the largest of ``unmet``, times the unit of its coordinate."""
-    required: Array
-    """(1,) the largest torque of a joint of the spanning tree, in the same units."""
-    error: Array
-    """(1,) the largest constraint error."""
-    before: Array
-    """(1,) ``missed`` where ``y0`` was moved last."""
-    rho: Array
-    """(1,) weight of the proximal term,"""
-    weight: Array
-    """(1,) and of that of chosen torques."""
-    y: Array
-    """(nv,)"""
-    y0: Array
-    """(nv,)"""
-    t0: Array
-    """(nchosen,)"""
+    balance: Balance
+    residual: Annotated[Array, (1,)]
+    """What iterations still have to change, as a part of what is required; zero at the end."""
+    iterations: Annotated[Array, (1,)]
+    pivot: Annotated[Array, (1,)]
+    """As in `cluster_rnea`."""
+    error: Annotated[Array, (1,)]
+    """The largest constraint error."""
+    before: Annotated[Array, (1,)]
+    """``missed`` where ``y0`` was moved last."""
+    rho: Annotated[Array, (1,)]
+    """Weight of the proximal term,"""
+    weight: Annotated[Array, (1,)]
+    """and of that of chosen torques."""
+    y: Annotated[Array, ("nv",)]
+    y0: Annotated[Array, ("nv",)]
+    t0: Annotated[Array, ("nchosen",)]
 
 
-@kernel
-def contact_forces_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    a: Array,
-    wrenches: Array,
-    given: Array,
-    settings: Array,
-    tau: Array,
-    full: Array,
-    multipliers: Array,
-    forces: Array,
-    gaps: Array,
-    unmet: Array,
-    balance: Array,
-    flat: Array,
-) -> tuple[ContactForcesProblem, ContactForcesResult]:
-    """Flat inputs and outputs by name; the second number of ``settings`` is the most iterations."""
-    problem = ContactForcesProblem(
-        q=q,
-        v=v,
-        a=a,
-        wrenches=wrenches,
-        given=given,
-        tolerance=settings[0],
-        rho0=settings[2],
-        least_rho=settings[3],
-        enough_rho=settings[4],
-        max_gap=settings[5],
-        length=settings[6],
-        rounding=settings[7],
-        limits=settings[SETTINGS : SETTINGS + 2 * tree.nchosen],
-    )
-    result = ContactForcesResult(
-        tau=tau,
-        full=full,
-        multipliers=multipliers,
-        forces=forces,
-        gaps=gaps,
-        unmet=unmet,
-        residual=flat[0:1],
-        iterations=flat[1:2],
-        pivot=flat[2:3],
-        missed=balance[0:1],
-        required=balance[1:2],
-        error=flat[3:4],
-        before=flat[4:5],
-        rho=flat[5:6],
-        weight=flat[6:7],
-        y=flat[HEAD : HEAD + tree.nv],
-        y0=flat[HEAD + tree.nv : HEAD + 2 * tree.nv],
-        t0=flat[HEAD + 2 * tree.nv : HEAD + 2 * tree.nv + tree.nchosen],
-    )
-    return problem, result
+contact_forces_view = view_of(ContactForcesProblem, ContactForcesResult)
 
 
 # Setup --------------------------------------------------------------------------------------------------------------
@@ -249,7 +200,7 @@ def torque_unit(tree: Array, p: int, length: Scalar) -> Scalar:
 def setup_balance(tree: Array, w: Array, problem: ContactForcesProblem, result: ContactForcesResult) -> None:
     """``b`` and ``J``."""
     spanning_tree_torques(tree, w, problem.q, problem.v, problem.a, problem.wrenches, w.tau_tree, result.full)
-    result.required[0] = max_required_torque(tree, w)
+    result.balance.required[0] = max_required_torque(tree, w)
     result.error[0] = max_constraint_error(tree, w)
     result.pivot[0] = w.pivot[0]
     for c in range(tree.nclusters):

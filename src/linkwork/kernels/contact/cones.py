@@ -24,20 +24,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from linkwork.kernels.elementary import clamp, magnitude
 from linkwork.kernels.scalar import Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Six, Triple
-
-
-@kernel
-def magnitude(x: Scalar) -> Scalar:
-    """``|x|``."""
-    return where(x, 0.0, -x, x)
-
-
-@kernel
-def clamp(x: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
-    """The number in ``[lower, upper]`` that is nearest to ``x``."""
-    return where(x, lower, lower, where(upper, x, upper, x))
 
 
 @kernel

@@ -33,12 +33,13 @@ from linkwork.kernels.constrained.lcaba import (
     coupled_bias_forces,
 )
 from linkwork.kernels.constrained.lcaba_factor import articulate_coupled, init_augmented_inertias
-from linkwork.kernels.constrained.problem import DISABLED, clear_forces, maximum
-from linkwork.kernels.contact.cones import magnitude
+from linkwork.kernels.constrained.problem import clear_forces
 from linkwork.kernels.contact.problem import PROBLEM_WORK, ContactResult, ContactSettings
 from linkwork.kernels.contact.row_products import add_contact_inertia, apply_contact_force, contact_accelerations
+from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import symmetric_product
+from linkwork.kernels.thresholds import DISABLED
 
 DIRECTIONS = 5
 """The most conjugate residuals of a step."""
@@ -129,7 +130,7 @@ def sliding(w: Array, s: int, dy: Array) -> Scalar:
 @kernel
 def apply_eta(tree: Array, w: Array, eta: Array) -> None:
     """Forces ``-g eta`` and no others."""
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for c in range(tree.ncontacts):
@@ -230,7 +231,7 @@ def refine_rows(tree: Array, w: Array, settings: ContactSettings) -> None:
         largest = maximum(largest, where(settings.R[r], DISABLED, missed, 0.0))
     least = OPEN * settings.tolerance / settings.dt
     if any_below(least - largest, 0.0):
-        clear_forces(tree, w)
+        clear_forces(tree, w, w.qdd0)
         for k in range(tree.nv):
             w.tau[k] = 0.0
         apply_constraint_forces(tree, w, w.dmultipliers)

@@ -15,9 +15,9 @@ Other symbols as in `contact_newton`. Cost: linear in contacts, about 150 operat
 
 from __future__ import annotations
 
-from linkwork.kernels.constrained.problem import maximum
 from linkwork.kernels.contact.cones import smooth_cone, smooth_parts, smooth_plus, spectral
 from linkwork.kernels.contact.problem import ContactResult, ContactSettings, slot_vector
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, symmetric_product
 
@@ -46,24 +46,11 @@ def penalty(tree: Array, s: int, settings: ContactSettings) -> Scalar:
 @kernel
 def on_path(settings: ContactSettings, path: Scalar, slack: Scalar, saxce: Scalar) -> ContactSettings:
     """The settings of a path, with its slack and its factor of De Saxcé's correction."""
-    return ContactSettings(
-        tolerance=settings.tolerance,
-        dt=settings.dt,
-        penetration_time=settings.penetration_time,
-        loop_time=settings.loop_time,
-        push=settings.push,
-        threshold=settings.threshold,
-        gravity=settings.gravity,
+    return settings._replace(
         penalty=of_path(path, WEIGHTS) * settings.penalty,
         slack=slack,
         saxce=saxce,
-        mean=settings.mean,
         rounding=of_path(path, ROUNDINGS),
-        D=settings.D,
-        box_D=settings.box_D,
-        box_unit=settings.box_unit,
-        R=settings.R,
-        row_unit=settings.row_unit,
     )
 
 

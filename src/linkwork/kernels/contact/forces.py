@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.clusters.rnea import CLUSTER_RNEA
-from linkwork.kernels.constrained.problem import maximum
 from linkwork.kernels.contact.balance import (
     BALANCE_WORK,
     ContactForcesProblem,
@@ -46,10 +45,13 @@ from linkwork.kernels.contact.balance import (
     torque_unit,
     write_forces,
 )
-from linkwork.kernels.contact.cones import clamp, clamp_slope, cone_derivative, magnitude, project_cone
+from linkwork.kernels.contact.cones import clamp_slope, cone_derivative, project_cone
+from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.indexed_ldl import factorize_at, solve_at
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import Triple
+from linkwork.kernels.thresholds import FINAL_RESIDUAL, LEAST_LEVERS
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_forces import CONTACT_FORCES_TREE
 
 TRIALS, BOX_TRIALS = 8, 16
@@ -60,8 +62,6 @@ INEXACT = 0.1
 """``y0`` is moved where Newton's method misses less than this part of what is unmet."""
 STALLED = 0.5
 """Contacts cannot supply more where moving ``y0`` leaves more than this part of what was unmet,"""
-FINAL = 1e-6
-"""and Newton's method then misses less than this part of it."""
 NEXT_RHO = 0.1
 """Part that ``rho`` becomes where ``y0`` is moved."""
 TORQUE_WEIGHT = 1.0
@@ -70,11 +70,6 @@ NEARLY = 0.01
 """Where less than this part of what is required is unmet, contact forces are made the least, by a smaller ``w``:"""
 LIGHTER = 0.1
 """this part of it."""
-DIAGONAL = 1e-6
-"""Of ``N``: levers that are shorter than its root, as a part of those that contacts have, are not used in full."""
-BEYOND = 1e30
-"""More than can be unmet."""
-
 CONTACT_FORCES_WORK: dict[str, Shape] = BALANCE_WORK | {
     "contact_x": ("nslots", 3),
     "contact_D": ("nslots", 6),
@@ -222,7 +217,7 @@ def metric(tree: Array, w: Array) -> None:
     add_squares(tree, w, w.Ny)
     for e in range(tree.nbalanced):
         i = tree.balanced_dof[e]
-        w.Ny[i, i] += DIAGONAL * (w.Ny[i, i] + w.size[0])
+        w.Ny[i, i] += LEAST_LEVERS * (w.Ny[i, i] + w.size[0])
 
 
 @kernel
@@ -323,12 +318,12 @@ def end_of_iteration(tree: Array, w: Array, problem: ContactForcesProblem, resul
         missed = maximum(missed, magnitude(w.left[d]))
         inner = maximum(inner, magnitude(w.left[d] - result.rho[0] * w.pull[d]))
         largest = maximum(largest, magnitude(result.y[d]))
-    required = result.required[0] / problem.length
+    required = result.balance.required[0] / problem.length
     floor = problem.tolerance * required
     met = where(floor, missed, 0.0, 1.0)
     least = floor + problem.rounding * (w.size[0] * largest)
     stalling = where(problem.enough_rho, result.rho[0], 0.0, where(STALLED * result.before[0], missed, 1.0, 0.0))
-    stalled = stalling * where(maximum(FINAL * missed, least), inner, 0.0, 1.0)
+    stalled = stalling * where(maximum(FINAL_RESIDUAL * missed, least), inner, 0.0, 1.0)
     converged = (1.0 - stalling) * where(maximum(INEXACT * missed, least), inner, 0.0, 1.0)
     left = maximum(missed, inner) / where(0.0, required, required, 1.0)
     result.residual[0] = where(0.5, maximum(met, stalled), 0.0, left)
@@ -342,7 +337,7 @@ def end_of_iteration(tree: Array, w: Array, problem: ContactForcesProblem, resul
     result.rho[0] = where(0.5, converged, rho, result.rho[0])
     lighter = converged * where(missed, NEARLY * required, 1.0, 0.0)
     result.weight[0] = where(0.5, lighter, LIGHTER * result.weight[0], result.weight[0])
-    result.missed[0] = missed * problem.length
+    result.balance.missed[0] = missed * problem.length
 
 
 @kernel
@@ -374,7 +369,7 @@ def contact_forces(tree: Array, w: Array, problem: ContactForcesProblem, result:
         result.t0[p] = 0.0
     result.rho[0] = problem.rho0
     result.weight[0] = TORQUE_WEIGHT
-    result.before[0] = BEYOND
+    result.before[0] = UNBOUNDED
     result.iterations[0] = 0.0
     contact_forces_iterate(tree, w, problem, result)
 

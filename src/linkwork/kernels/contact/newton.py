@@ -23,8 +23,8 @@ from dataclasses import replace
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.constrained.lcaba import constraint_residual
-from linkwork.kernels.constrained.problem import DISABLED, STAGNATION, force_residual, maximum, minimum
-from linkwork.kernels.contact.cones import clamp, magnitude, project_cone, tangential_length
+from linkwork.kernels.constrained.problem import force_residual
+from linkwork.kernels.contact.cones import project_cone, tangential_length
 from linkwork.kernels.contact.direction import NEWTON_WORK, newton_direction
 from linkwork.kernels.contact.equation import (
     linearize_box,
@@ -69,9 +69,11 @@ from linkwork.kernels.contact.smoothing import (
     follow_change,
     update_smoothing,
 )
+from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import symmetric_product
+from linkwork.kernels.thresholds import DISABLED, STAGNATION
 from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE, KNOWN_CONTACT_TREE
 
 TRIALS = 9
@@ -371,21 +373,9 @@ CONTACT_NEWTON = Algorithm(
 
 
 @kernel
-def known_contact_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    q1: Array,
-    v1: Array,
-    flat: Array,
-) -> tuple[ContactProblem, ContactResult]:
+def known_contact_view(tree: Array, *arrays: Array) -> tuple[ContactProblem, ContactResult]:
     """The same with the settings of the plan; the loop reads the tolerance and the most iterations of those given."""
-    return contact_view(tree, q, v, tau, wrenches, given, start, tree.solver_settings, q1, v1, flat)
+    return contact_view(tree, *arrays[0:6], tree.solver_settings, *arrays[7:10])
 
 
 KNOWN_CONTACT_NEWTON = replace(

@@ -20,15 +20,16 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.delassus import (
     DAMPED,
     apply_spring_forces,
-    clear_forces,
     factorize_damped,
     setup_rows,
     solve_damped,
     solve_damped_iterate,
     spring_accelerations,
 )
+from linkwork.kernels.constrained.problem import clear_forces
 from linkwork.kernels.contact.admm import ADMM_OUTPUTS, ADMM_SETTINGS, ADMM_WORK, State, block, start
 from linkwork.kernels.contact.rows import ROW_INPUTS, Rows
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.tree.aba import articulate, articulated_bias_forces, joint_accelerations
 from linkwork.plans.contact_operator import CONTACT_OPERATOR_TREE
@@ -90,7 +91,7 @@ def solve_rows(tree: Array, w: Array, D: Array, b: Array, x: Array) -> None:
 @kernel
 def multiply_rows(tree: Array, w: Array, D: Array, rows: Rows, f: Array, y: Array) -> None:
     """``y = G f + R f + g``."""
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.tau)
     apply_spring_forces(tree, w, f)
     articulated_bias_forces(tree, mass_factor(w), w.tau)
     joint_accelerations(tree, mass_factor(w), w.motion)
@@ -103,25 +104,7 @@ operator_block = block(factorize_rows, solve_rows, multiply_rows)
 operator_start = start(multiply_rows)
 
 
-@kernel
-def operator_view(
-    tree: Array,
-    q: Array,
-    D: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    z: Array,
-    y: Array,
-    progress: Array,
-) -> tuple[Array, Array, Rows, Array, Array, State]:
-    """Flat inputs and outputs by name."""
-    return q, D, Rows(g, friction, compliance, lower, upper), guess, settings, State(f, z, y, progress)
+operator_view = view_of(Array, Array, Rows, Array, Array, State)
 
 
 @kernel

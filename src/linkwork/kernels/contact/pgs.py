@@ -32,11 +32,11 @@ Newton's steps.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.contact.cones import clamp, magnitude
 from linkwork.kernels.contact.rows import (
     ROW_INPUTS,
-    SMALLEST,
     Rows,
     at_least_smallest,
     project_rows,
@@ -44,19 +44,17 @@ from linkwork.kernels.contact.rows import (
     set_three,
     three,
 )
+from linkwork.kernels.elementary import clamp, magnitude
 from linkwork.kernels.panels import line, plus_scaled, set_line
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple
+from linkwork.kernels.thresholds import LEAST_INVERSE_INERTIA, NEAR_CONE, SINGULAR_SLIDING
 from linkwork.plans.contact_rows import DENSE_CONTACTS, LINE
 
 NEWTON_STEPS = 12
 """Of the multiplier of a contact that slips, at most: of a million random contacts, 999 in a thousand have all digits
 after 10 steps, and the worst misses the cone by 1e-6 of its force after 12."""
-CLOSE = 1e-9
-"""How far from the cone a force may be, as a part of it, for one more step to be the last: it doubles the digits."""
-SINGULAR = 1e-14
-"""What is added to the tangential inverse inertia, as a part of the whole: contacts that cannot slide."""
-
 
 # The matrix ------------------------------------------------------------------------------------------------------
 
@@ -139,7 +137,7 @@ def setup_slots(tree: Array, G: Array, rows: Rows, D: Array, W: Array) -> None:
         normal = 1.0 / at_least_smallest(entry(G, r + 2, r + 2) + rows.compliance[r + 2])
         x = entry(G, r, r + 2)
         y = entry(G, r + 1, r + 2)
-        little = SINGULAR * D[r]
+        little = SINGULAR_SLIDING * D[r]
         W[s, 0] = entry(G, r, r) + rows.compliance[r] - x * x * normal + little
         W[s, 1] = entry(G, r, r + 1) - x * y * normal
         W[s, 2] = entry(G, r + 1, r + 1) + rows.compliance[r + 1] - y * y * normal + little
@@ -169,9 +167,9 @@ def slipping_force(W: Array, b: Array, q: Scalar, mu: Scalar) -> Triple:
     l = 0.0
     off = 1.0
     for _ in range(NEWTON_STEPS):
-        if any_below(CLOSE - off, 0.0):
+        if any_below(NEAR_CONE - off, 0.0):
             x, y, n, inverse = sliding_force(W, b, q, l)
-            r = sqrt(x * x + y * y) + SMALLEST
+            r = sqrt(x * x + y * y) + LEAST_INVERSE_INERTIA
             dx = (W[1] * y - (W[2] + l) * x) * inverse  # by l: (A + l) d = -f_t
             dy = (W[1] * x - (W[0] + l) * y) * inverse
             dn = -(W[3] * dx + W[4] * dy) * W[5]
@@ -179,14 +177,14 @@ def slipping_force(W: Array, b: Array, q: Scalar, mu: Scalar) -> Triple:
             lower = where(excess, 0.0, l, lower)
             upper = where(excess, 0.0, upper, l)
             slope = mu * dn - mu * n * (x * dx + y * dy) / (r * r)  # of mu n / r - 1, times r
-            step = l - excess / where(SMALLEST, slope, slope, SMALLEST)
+            step = l - excess / where(LEAST_INVERSE_INERTIA, slope, slope, LEAST_INVERSE_INERTIA)
             inside = where(step, lower, 0.0, where(upper, step, 0.0, 1.0))
             step = where(inside, 0.5, 0.5 * (lower + upper), step)
-            l = where(off, CLOSE, l, step)
-            off = where(off, CLOSE, off, magnitude(excess) / r)
+            l = where(off, NEAR_CONE, l, step)
+            off = where(off, NEAR_CONE, off, magnitude(excess) / r)
     x, y, n, inverse = sliding_force(W, b, q, l)
     n = where(0.0, n, n, 0.0)
-    shorten = mu * n / (sqrt(x * x + y * y) + SMALLEST)
+    shorten = mu * n / (sqrt(x * x + y * y) + LEAST_INVERSE_INERTIA)
     return shorten * x, shorten * y, n
 
 
@@ -247,38 +245,24 @@ def lines_residual(tree: Array, rows: Rows, D: Array, f: Array, Y: Array, y: Arr
     return rows_residual(tree, rows, D, f, y)
 
 
-@kernel
-def pgs_view(
-    tree: Array,
-    G: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    Y: Array,
-    progress: Array,
-) -> tuple[Array, Rows, Array, Array, Array, Array, Array]:
-    """Flat inputs and outputs by name."""
-    return G, Rows(g, friction, compliance, lower, upper), guess, settings, f, Y, progress
+class State(NamedTuple):
+    """What lasts from one sweep to the next."""
+
+    f: Array
+    """(nrows,) impulses."""
+    Y: Array
+    """(nlines, 4) velocities of rows, in lines."""
+    progress: Array
+    """(2,) residual and sweeps."""
+
+
+pgs_view = view_of(Array, Rows, Array, Array, State)
 
 
 @kernel
-def pgs(
-    tree: Array,
-    w: Array,
-    G: Array,
-    rows: Rows,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    Y: Array,
-    progress: Array,
-) -> None:
+def pgs(tree: Array, w: Array, G: Array, rows: Rows, guess: Array, settings: Array, state: State) -> None:
     """The guess in its cones, the velocities that it leaves, and their residual."""
+    f, Y, progress = state
     dense_inverse_inertias(tree, G, rows, w.D)
     setup_slots(tree, G, rows, w.D, w.W)
     project_rows(tree, rows, guess, f)
@@ -288,18 +272,9 @@ def pgs(
 
 
 @kernel
-def pgs_iterate(
-    tree: Array,
-    w: Array,
-    G: Array,
-    rows: Rows,
-    guess: Array,
-    settings: Array,
-    f: Array,
-    Y: Array,
-    progress: Array,
-) -> None:
+def pgs_iterate(tree: Array, w: Array, G: Array, rows: Rows, guess: Array, settings: Array, state: State) -> None:
     """One sweep over all blocks."""
+    f, Y, progress = state
     sweep(tree, G, rows, w.D, w.W, w.q, w.x, f, Y)
     residual = lines_residual(tree, rows, w.D, f, Y, w.y)
     last = where(progress[1] + 1.5, settings[1], 0.0, 1.0)
@@ -315,20 +290,8 @@ def pgs_iterate(
 
 
 @kernel
-def dense_residual(
-    tree: Array,
-    w: Array,
-    G: Array,
-    g: Array,
-    friction: Array,
-    compliance: Array,
-    lower: Array,
-    upper: Array,
-    f: Array,
-    residual: Array,
-) -> None:
+def dense_residual(tree: Array, w: Array, G: Array, rows: Rows, f: Array, residual: Array) -> None:
     """The residual of forces ``f``."""
-    rows = Rows(g, friction, compliance, lower, upper)
     dense_inverse_inertias(tree, G, rows, w.D)
     dense_velocities(tree, G, rows, f, w.Z, w.y)
     residual[0] = rows_residual(tree, rows, w.D, f, w.y)
@@ -355,4 +318,5 @@ DENSE_RESIDUAL = Algorithm(
     {"residual": (1,)},
     DENSE_WORK | {"Z": ("nlines", LINE)},
     DENSE_CONTACTS,
+    view=view_of(Array, Rows, Array, Array),
 )

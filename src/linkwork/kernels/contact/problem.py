@@ -33,14 +33,14 @@ Cost: linear in bodies and contacts.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.clusters.explicit import generalized_force
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS, joint_coupling_rows
-from linkwork.kernels.constrained.problem import DISABLED, WORK, maximum, minimum
-from linkwork.kernels.contact.cones import box_residual, contact_residual, magnitude
+from linkwork.kernels.constrained.problem import WORK
+from linkwork.kernels.contact.cones import box_residual, contact_residual
 from linkwork.kernels.contact.row_products import rows_times
 from linkwork.kernels.contact.setup import (
     body_rows,
@@ -49,16 +49,20 @@ from linkwork.kernels.contact.setup import (
     world_poses,
 )
 from linkwork.kernels.contact.shapes.geometry import CONTACT_WORK, contact_geometry, given_contacts
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
 from linkwork.kernels.joints import dof_of
+from linkwork.kernels.records import Entry, view_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import (
     Triple,
     add,
     sub,
 )
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.kernels.tree.kinematics import velocities
 from linkwork.kernels.tree.rnea import WRENCHES, apply_wrenches, forward_pass, init_root
+from linkwork.model.thresholds import UNBOUNDED
 
 INPUTS: dict[str, Shape] = {
     "q": ("nq",),
@@ -95,39 +99,41 @@ STATE = 12
 class ContactSettings(NamedTuple):
     """Parameters of a step, and scales of the robot."""
 
-    tolerance: Scalar
+    tolerance: Entry
     """The residual at which iterations end, a velocity."""
-    dt: Scalar
-    penetration_time: Scalar
+    most: Entry
+    """The most iterations."""
+    dt: Entry
+    penetration_time: Entry
     """Time constant in which penetration is removed."""
-    loop_time: Scalar
+    loop_time: Entry
     """Time in which loops close."""
-    push: Scalar
+    push: Entry
     """The largest velocity at which penetration is removed."""
-    threshold: Scalar
+    threshold: Entry
     """Approach velocity from which on restitution acts."""
-    gravity: Scalar
+    gravity: Entry
     """Magnitude of gravity."""
-    penalty: Scalar
-    """Penalty of a row, in units of the inertia that it feels."""
-    slack: Scalar
-    saxce: Scalar
-    """Factor of De Saxcé's correction."""
+    penalty: Entry
+    """Penalty of a row, in units of its inertia."""
+    slack: Entry
     """The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties."""
-    mean: Scalar
+    mean: Entry
     """Geometric mean of the inertias of contacts, ``2 / (D (1 + mu²))``."""
-    rounding: Scalar
+    rounding: Entry
     """By how much of the smoothing the length of a velocity is rounded at zero."""
-    D: Array
-    """(nslots,) inverse inertia that each contact feels."""
-    box_D: Array
-    """(nboxes,) the same of limits and dry friction."""
-    box_unit: Array
-    """(nboxes,) a length that makes a velocity of the rate of a joint: that of the robot, or one."""
-    R: Array
-    """(nc,) regularization of rows of loops; infinite where a row is not enabled."""
-    row_unit: Array
-    """(nc,) as ``box_unit``."""
+    D: Annotated[Array, ("nslots",)]
+    """Diagonal of J M⁻¹ Jᵀ, the mean of a contact's three rows."""
+    box_D: Annotated[Array, ("nboxes",)]
+    """The same of limits and dry friction."""
+    box_unit: Annotated[Array, ("nboxes",)]
+    """A length that makes a velocity of the rate of a joint: that of the robot, or one."""
+    R: Annotated[Array, ("nc",)]
+    """Regularization of rows of loops; infinite where a row is not enabled."""
+    row_unit: Annotated[Array, ("nc",)]
+    """As ``box_unit``."""
+    saxce: Scalar = 1.0
+    """Factor of De Saxcé's correction."""
 
 
 class ContactProblem(NamedTuple):
@@ -138,10 +144,10 @@ class ContactProblem(NamedTuple):
     tau: Array
     wrenches: Array
     given: Array
-    forces0: Array
-    """(3 nslots,) forces of contacts to start from."""
-    boxes0: Array
-    multipliers0: Array
+    forces0: Annotated[Array, ("nslots", 3)]
+    """Forces of contacts to start from."""
+    boxes0: Annotated[Array, ("nboxes",)]
+    multipliers0: Annotated[Array, ("nc",)]
     settings: ContactSettings
 
 
@@ -150,92 +156,29 @@ class ContactResult(NamedTuple):
 
     q: Array
     v: Array
-    residual: Array
-    """(1,) the residual of the true problem (`cones`), a velocity."""
-    iterations: Array
-    state: Array
-    """(12,) what a solver keeps from one iteration to the next."""
-    reduction: Array
-    """(1,) the part of the coefficients of restitution that does not act, because it would add energy."""
-    a: Array
-    """(nv,) joint accelerations."""
-    forces: Array
-    """(3 nslots,) forces of contacts, in the axes t1, t2, n."""
-    velocities: Array
-    """(3 nslots,) velocities of contacts after the step, in these axes."""
-    gaps: Array
-    """(nslots,) gaps before the step."""
-    multipliers: Array
-    """(nc,) forces of loops."""
-    boxes: Array
-    """(nboxes,) forces of limits and dry friction."""
+    residual: Annotated[Array, (1,)]
+    """The residual of the true problem (`cones`), a velocity."""
+    iterations: Annotated[Array, (1,)]
+    state: Annotated[Array, (STATE,)]
+    """What a solver keeps from one iteration to the next."""
+    reduction: Annotated[Array, (1,)]
+    """The part of the coefficients of restitution that does not act, because it would add energy."""
+    a: Annotated[Array, ("nv",)]
+    """Joint accelerations."""
+    forces: Annotated[Array, ("nslots", 3)]
+    """Forces of contacts, in the axes t1, t2, n."""
+    velocities: Annotated[Array, ("nslots", 3)]
+    """Velocities of contacts after the step, in these axes."""
+    gaps: Annotated[Array, ("nslots",)]
+    """Gaps before the step."""
+    multipliers: Annotated[Array, ("nc",)]
+    """Forces of loops."""
+    boxes: Annotated[Array, ("nboxes",)]
+    """Forces of limits and dry friction."""
 
 
-@kernel
-def contact_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    q1: Array,
-    v1: Array,
-    flat: Array,
-) -> tuple[ContactProblem, ContactResult]:
-    """Flat inputs and outputs by name."""
-    ns = tree.nslots
-    nb = tree.nboxes
-    nc = tree.nc
-    o = 12
-    parameters = ContactSettings(
-        tolerance=settings[0],
-        dt=settings[2],
-        penetration_time=settings[3],
-        loop_time=settings[4],
-        push=settings[5],
-        threshold=settings[6],
-        gravity=settings[7],
-        penalty=settings[8],
-        slack=settings[9],
-        saxce=1.0,
-        mean=settings[10],
-        rounding=settings[11],
-        D=settings[o : o + ns],
-        box_D=settings[o + ns : o + ns + nb],
-        box_unit=settings[o + ns + nb : o + ns + 2 * nb],
-        R=settings[o + ns + 2 * nb : o + ns + 2 * nb + nc],
-        row_unit=settings[o + ns + 2 * nb + nc : o + ns + 2 * nb + 2 * nc],
-    )
-    problem = ContactProblem(
-        q=q,
-        v=v,
-        tau=tau,
-        wrenches=wrenches,
-        given=given,
-        forces0=start[0 : 3 * ns],
-        boxes0=start[3 * ns : 3 * ns + nb],
-        multipliers0=start[3 * ns + nb : 3 * ns + nb + nc],
-        settings=parameters,
-    )
-    h = 15 + tree.nv
-    result = ContactResult(
-        q=q1,
-        v=v1,
-        residual=flat[0:1],
-        iterations=flat[1:2],
-        state=flat[2 : 2 + STATE],
-        reduction=flat[14:15],
-        a=flat[15:h],
-        forces=flat[h : h + 3 * ns],
-        velocities=flat[h + 3 * ns : h + 6 * ns],
-        gaps=flat[h + 6 * ns : h + 7 * ns],
-        multipliers=flat[h + 7 * ns : h + 7 * ns + nc],
-        boxes=flat[h + 7 * ns + nc : h + 7 * ns + nc + nb],
-    )
-    return problem, result
+contact_view = view_of(ContactProblem, ContactResult)
+"""`Algorithm.view` of all solvers of a step with contacts."""
 
 
 # Setup --------------------------------------------------------------------------------------------------------------
@@ -282,9 +225,6 @@ def setup_contact_problem(tree: Array, w: Array, problem: ContactProblem, reduct
 SAME_GAP = 30.0
 """Gaps of less than this many times what the tolerance allows in a step are zero: several contacts of a face stay on it
 together."""
-
-BEYOND = 1e30
-"""A velocity that nothing reaches."""
 
 
 @kernel
@@ -347,7 +287,7 @@ def normal_lever(tree: Array, w: Array, c: int, s: int) -> Scalar:
 def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: ContactSettings, acting: Scalar) -> Scalar:
     """``b`` of the normal direction of a contact that separates at ``un`` before the step, with the part ``acting`` of
     its restitution."""
-    most = where(0.0, tree.contact_compliance[s], BEYOND, settings.push)
+    most = where(0.0, tree.contact_compliance[s], UNBOUNDED, settings.push)
     time = where(0.0, tree.contact_compliance[s], settings.dt, settings.penetration_time)
     noise = where(0.0, tree.contact_compliance[s], 0.0, SAME_GAP * settings.tolerance * settings.dt)
     b = where(gap, 0.0, maximum(minimum(gap + noise, 0.0) / time, -most), maximum(gap - noise, 0.0) / settings.dt)

@@ -16,14 +16,13 @@ The work of removing penetration and closing loops is not counted: it is not tha
 
 from __future__ import annotations
 
-from linkwork.kernels.constrained.problem import maximum, minimum
 from linkwork.kernels.contact.problem import ContactProblem, ContactResult, normal_offset, problem_residual, slot_vector
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.thresholds import ZERO_WORK
 
 UNSOLVED = 1.001
 """The residual of changed rows is at least so many times the tolerance, so that iterations go on."""
-LEAST_GAIN = 1e-11
-"""Work that counts as zero, as a part of ``sum f_n |u_n|`` of contacts that bounce."""
 LEFT = 10.0
 """Work of less than this many times the tolerance in the velocity of all contacts is taken for what solvers leave."""
 FIRST_REDUCTION = 0.0625
@@ -67,7 +66,7 @@ def reduce_restitution(tree: Array, w: Array, problem: ContactProblem, result: C
     work, approach, pressure = impact_work(tree, w, problem, result)
     reduction = result.reduction[0]
     solved = where(settings.tolerance, result.residual[0], 0.0, going)
-    gains = where(LEAST_GAIN * approach, work, where(reduction, 1.0, solved, 0.0), 0.0)
+    gains = where(ZERO_WORK * approach, work, where(reduction, 1.0, solved, 0.0), 0.0)
     gain = work / where(0.0, approach, approach, 1.0)
     more = where(reduction, FIRST_REDUCTION, FIRST_REDUCTION, 2.0 * reduction)
     changed = where(work, LEFT * pressure * settings.tolerance / h, reduction + 4.0 * gain, more)

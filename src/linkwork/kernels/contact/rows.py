@@ -22,13 +22,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.problem import maximum
-from linkwork.kernels.contact.cones import box_residual, clamp, contact_residual, project_cone
+from linkwork.kernels.contact.cones import box_residual, contact_residual, project_cone
+from linkwork.kernels.elementary import clamp, maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.spatial import Triple
-
-SMALLEST = 1e-35
-"""Keeps quotients by the inverse inertia of rows that nothing can move finite, in single precision, too."""
+from linkwork.kernels.thresholds import LEAST_INVERSE_INERTIA
 
 
 class Rows(NamedTuple):
@@ -74,7 +72,7 @@ def set_three(value: Triple, x: Array, r: int) -> None:
 @kernel
 def at_least_smallest(x: Scalar) -> Scalar:
     """``x``, or the smallest number that is used as an inverse inertia."""
-    return where(SMALLEST, x, x, SMALLEST)
+    return where(LEAST_INVERSE_INERTIA, x, x, LEAST_INVERSE_INERTIA)
 
 
 @kernel

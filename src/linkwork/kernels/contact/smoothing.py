@@ -7,8 +7,9 @@ weight of ``w`` against ``z``.
 
 from __future__ import annotations
 
-from linkwork.kernels.constrained.problem import maximum, minimum
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
+from linkwork.kernels.thresholds import LEAST_SMOOTHING
 
 SHORT = 0.05
 """Where steps are shorter, smoothing goes back."""
@@ -22,8 +23,6 @@ SHRINK, LEAST_SHRINK, MOST_SHRINK = 0.1, 0.02, 0.8
 """The factor by which it does: at first, and its bounds."""
 CAREFUL, LEAST_CAREFUL = (0.3, 0.6), (0.1, 0.4)
 """The same on later paths: of the first round, and of the second."""
-LEAST_SMOOTHING = 1e-14
-"""Smoothing at the end, as a part of that at the beginning."""
 MORE_SLACK, MOST_SLACK = 10.0, 1e-4
 """Where steps get stuck, the slack of projections is so much larger, at most so much; and smaller again where steps
 reduce the residual to no less than `SLOW`."""

@@ -30,18 +30,6 @@ STEP_WORK: dict[str, Shape] = PROBLEM_WORK | {
 
 
 @kernel
-def no_forces(tree: Array, w: Array) -> None:
-    """Zero forces on bodies and joints, and a root at rest."""
-    for i in range(tree.n):
-        for j in range(6):
-            w.f[i, j] = 0.0
-    for j in range(6):
-        w.a[0, j] = 0.0
-    for k in range(tree.nv):
-        w.tau[k] = 0.0
-
-
-@kernel
 def row_changes(tree: Array, w: Array, qdd: Array) -> None:
     """``contact_dy``, ``box_dy`` and ``drows`` of joint accelerations, and of those of bodies."""
     for c in range(tree.ncontacts):

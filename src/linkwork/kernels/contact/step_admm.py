@@ -31,9 +31,9 @@ from linkwork.kernels.constrained.lcaba import (
     coupled_accelerations,
     coupled_bias_forces,
 )
-from linkwork.kernels.constrained.problem import DISABLED, force_residual, maximum
-from linkwork.kernels.contact.admm import BLOCK
-from linkwork.kernels.contact.cones import clamp, magnitude, project_cone, tangential_length
+from linkwork.kernels.constrained.problem import clear_forces, force_residual
+from linkwork.kernels.contact.admm import BLOCK, balanced_factor
+from linkwork.kernels.contact.cones import project_cone, tangential_length
 from linkwork.kernels.contact.direction import factorize_contacts
 from linkwork.kernels.contact.problem import (
     INPUTS,
@@ -51,9 +51,10 @@ from linkwork.kernels.contact.problem import (
 )
 from linkwork.kernels.contact.restitution import reduce_restitution
 from linkwork.kernels.contact.row_products import apply_contact_force
-from linkwork.kernels.contact.rows import SMALLEST
-from linkwork.kernels.contact.step import STEP_WORK, no_forces, row_changes, rows_of_motion
-from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+from linkwork.kernels.contact.step import STEP_WORK, row_changes, rows_of_motion
+from linkwork.kernels.elementary import clamp, magnitude, maximum
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.kernels.tree.aba import articulate, articulated_bias_forces, joint_accelerations
 from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
 
@@ -74,35 +75,22 @@ tried."""
 
 
 class Centers(NamedTuple):
-    """``s`` of all rows: forces in cones and multipliers in one; and when to stop."""
+    """``s`` of all rows: forces in cones and multipliers in one."""
 
     contacts: Array
     """(3 nslots,)"""
     boxes: Array
     """(nboxes,)"""
-    most: Scalar
-    """The most iterations."""
 
 
 @kernel
-def admm_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    q1: Array,
-    v1: Array,
-    flat: Array,
-) -> tuple[ContactProblem, ContactResult, Centers]:
-    """Flat inputs and outputs by name; the centers are at the end of the result."""
-    problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q1, v1, flat)
+def admm_view(tree: Array, *arrays: Array) -> tuple[ContactProblem, ContactResult, Centers]:
+    """Arrays by name; the centers are at the end of the result."""
+    problem, result = contact_view(tree, *arrays)
+    flat = arrays[9]
     o = tree.nresult - 3 * tree.nslots - tree.nboxes
     e = o + 3 * tree.nslots
-    return problem, result, Centers(flat[o:e], flat[e : tree.nresult], settings[1])
+    return problem, result, Centers(flat[o:e], flat[e : tree.nresult])
 
 
 @kernel
@@ -218,8 +206,7 @@ def update_centers(
 def adapt_penalty(tree: Array, w: Array, settings: ContactSettings, result: ContactResult, centers: Centers) -> None:
     """``c`` by the root of primal over dual residual, and ``s`` such that ``f`` and ``z`` stay."""
     c = result.state[PENALTY]
-    factor = clamp(sqrt((w.measure[0] + SMALLEST) / (w.measure[1] + SMALLEST)), 1.0 / MOST_CHANGE, MOST_CHANGE)
-    changed = clamp(c * factor, LEAST, LARGEST)
+    changed = clamp(c * balanced_factor(w.measure[0], w.measure[1], MOST_CHANGE), LEAST, LARGEST)
     changed = where(settings.tolerance, result.residual[0], changed, c)
     ratio = c / changed
     for s in range(tree.nslots):
@@ -328,13 +315,13 @@ def contact_admm_iterate(
     rows_of_motion(tree, w, result.a)
     for k in range(BLOCK):
         going = where(target, missed, 1.0, 0.0)
-        going = where(result.iterations[0] + 0.5, centers.most, going, 0.0)
+        going = where(result.iterations[0] + 0.5, settings.most, going, 0.0)
         if any_below(-going, -0.5):
             target_forces(tree, w, settings, centers, c)
             if k == 0:
                 apply_row_forces(tree, w, result, 1.0)
             else:
-                no_forces(tree, w)
+                clear_forces(tree, w, w.tau)
                 apply_row_forces(tree, w, result, 0.0)
             coupled_bias_forces(tree, w, w.tau)
             coupled_accelerations(tree, w, w.da)

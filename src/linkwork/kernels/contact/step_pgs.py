@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.lcaba import apply_constraint_forces
-from linkwork.kernels.constrained.problem import DISABLED, force_residual
+from linkwork.kernels.constrained.problem import clear_forces, force_residual
 from linkwork.kernels.contact.pgs import dense_inverse_inertias, dense_velocities, lines_residual, setup_slots, sweep
 from linkwork.kernels.contact.problem import (
     INPUTS,
@@ -38,10 +38,11 @@ from linkwork.kernels.contact.problem import (
 from linkwork.kernels.contact.restitution import reduce_restitution
 from linkwork.kernels.contact.row_products import apply_contact_force
 from linkwork.kernels.contact.rows import Rows, project_rows
-from linkwork.kernels.contact.step import STEP_WORK, no_forces, row_changes, rows_of_motion
+from linkwork.kernels.contact.step import STEP_WORK, row_changes, rows_of_motion
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
+from linkwork.kernels.thresholds import DISABLED
 from linkwork.kernels.tree.aba import articulate, articulated_bias_forces, joint_accelerations
-from linkwork.plans.contact_lcaba import UNBOUNDED
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_rows import LINE
 from linkwork.plans.contact_step_rows import CONTACT_ROWS_TREE
 
@@ -64,25 +65,6 @@ PGS_WORK: dict[str, Shape] = {
     "q3": (3,),
     "x3": (3,),
 }
-
-
-@kernel
-def pgs_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    q1: Array,
-    v1: Array,
-    flat: Array,
-) -> tuple[ContactProblem, ContactResult, Scalar]:
-    """Flat inputs and outputs by name, and the most sweeps."""
-    problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q1, v1, flat)
-    return problem, result, settings[1]
 
 
 @kernel
@@ -129,7 +111,7 @@ def make_matrix(tree: Array, w: Array) -> None:
                 w.row_G[r, j, c] = 0.0
     for r in range(tree.nrows):
         w.row_x[r] = 1.0
-        no_forces(tree, w)
+        clear_forces(tree, w, w.tau)
         apply_forces(tree, w, w.row_x)
         motion_of_forces(tree, w)
         w.row_x[r] = 0.0
@@ -200,7 +182,7 @@ def read_forces(tree: Array, w: Array, result: ContactResult, force: Array) -> N
 def finish(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, going: Scalar) -> None:
     """Joint accelerations of the forces, the residual, and the state after the step; where iterations were ``going``
     (one), less restitution where they have ended and contacts added energy."""
-    no_forces(tree, w)
+    clear_forces(tree, w, w.tau)
     apply_forces(tree, w, w.row_f)
     motion_of_forces(tree, w)
     for k in range(tree.nv):
@@ -222,7 +204,7 @@ def finish(tree: Array, w: Array, problem: ContactProblem, result: ContactResult
 
 
 @kernel
-def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, most: Scalar) -> None:
+def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """The problem, its matrix, and the forces that sweeps start from."""
     result.reduction[0] = 0.0
     setup_contact_problem(tree, w, problem, 0.0)
@@ -245,7 +227,7 @@ def contact_pgs(tree: Array, w: Array, problem: ContactProblem, result: ContactR
 
 
 @kernel
-def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, most: Scalar) -> None:
+def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: ContactResult) -> None:
     """A block of sweeps."""
     rows = rows_in(tree, w)
     tolerance = problem.settings.tolerance
@@ -255,7 +237,7 @@ def contact_pgs_iterate(tree: Array, w: Array, problem: ContactProblem, result: 
     start = where(tolerance, residual, 1.0, 0.0)
     count = result.iterations[0]
     for _ in range(SWEEPS):
-        going = where(tolerance, residual, where(count + 0.5, most, 1.0, 0.0), 0.0)
+        going = where(tolerance, residual, where(count + 0.5, problem.settings.most, 1.0, 0.0), 0.0)
         if any_below(-going, -0.5):
             for r in range(tree.nrows):
                 w.row_x[r] = w.row_f[r]
@@ -277,5 +259,5 @@ CONTACT_PGS = Algorithm(
     STEP_WORK | PGS_WORK,
     CONTACT_ROWS_TREE,
     contact_pgs_iterate,
-    view=pgs_view,
+    view=contact_view,
 )

@@ -30,14 +30,7 @@ Cost: O(n d² + n² c + m n d + m² n + m³), with m rows; the results are (n + 
 
 from __future__ import annotations
 
-from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained.constraints import CLOSURE, RATES
-from linkwork.kernels.constrained.orthogonal_rows import (
-    ORTHOGONAL,
-    inverse_of_rows,
-    marked_pivot,
-    orthogonal_rows,
-)
+from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.derivatives.aba import (
     COLUMNS,
     FACTOR,
@@ -46,41 +39,24 @@ from linkwork.kernels.derivatives.aba import (
     half_solve_line,
     invert_factor,
     mass_matrix_by_depth,
-    store_line,
 )
 from linkwork.kernels.derivatives.constrained_columns import (
-    INPUTS,
-    OUTPUTS,
-    ROWS,
-    Jacobians,
+    AppliedFactor,
+    DerivativeProblem,
     combine_targets,
-    pad_rows,
-    set_torque_line,
-    setup_rows,
-    solve_force_line,
+    constrained_algorithm,
+    nothing,
     solve_rows,
-    store_force_line,
-    store_inverse_of_rows,
 )
-from linkwork.kernels.derivatives.constraint_forces import (
-    FORCE_PARTIALS,
-    apply_constraint_wrenches,
-    wrench_derivatives,
-)
-from linkwork.kernels.derivatives.constraints import ROW_PARTIALS, row_derivatives
+from linkwork.kernels.derivatives.constraint_forces import wrench_derivatives
 from linkwork.kernels.derivatives.couplings import coupling_force_derivatives
-from linkwork.kernels.derivatives.dependent_rows import (
-    DEPENDENT_ROWS,
-    add_internal_force_derivatives,
-    subtract_fit_derivative,
-)
 from linkwork.kernels.derivatives.rnea import TORQUE_COLUMNS, inertial_columns, spatial_dot, torque_derivatives
 from linkwork.kernels.derivatives.tendon_couplings import tendon_force_derivatives
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.panels import ZERO, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
+from linkwork.kernels.panels import ZERO, Four, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
 from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.tree.common_frame import (
-    COMMON_INERTIA,
+    ONE_FRAME,
     acceleration_columns,
     body_inertias,
     composite_forces,
@@ -115,7 +91,7 @@ def rows_by_factor(tree: Array, w: Array) -> None:
 
 
 @kernel
-def solve_constrained(tree: Array, w: Array, tau: Array, a: Array, f: Array) -> None:
+def solve_constrained(tree: Array, w: Array, tau: Array, least: Scalar, a: Array, f: Array) -> None:
     """``y = pivot E (k - J M^-1 (tau - c))``, ``f = E' y``, ``a = M^-1 (tau - c) + W y``; bias forces are in ``fC``."""
     for i in range(1, tree.n):
         for k in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
@@ -156,11 +132,12 @@ def target_columns(tree: Array, w: Array, least: Scalar) -> None:
 
 
 @kernel
-def set_force_line(tree: Array, w: Array, least: Scalar, l: int) -> None:
-    """``y = pivot E (-ds + J L^-1 D^-1 Y)`` and ``df = E' y`` in the columns of line ``l``."""
-    for r in range(tree.nc):
-        set_line(scaled(-1.0, entries(w.ds_dq[r], LINE * l)), w.uq, r)
-        set_line(scaled(-1.0, entries(w.ds_dv[r], LINE * l)), w.uv, r)
+def subtract_row_motion(tree: Array, w: Array, l: int) -> None:
+    """``Y = L^-T dr`` and ``u + J L^-1 D^-1 Y`` in the columns of line ``l``."""
+    for b in range(tree.nbound):
+        set_line(ZERO, w.Yq, tree.bound[b])
+        set_line(ZERO, w.Yv, tree.bound[b])
+    half_solve_line(tree, w, l)
     for e in range(tree.line_start[l], tree.line_start[l] + tree.line_count[l]):
         k = tree.line_dof[e]
         if tree.is_bound[k] != 0:
@@ -170,7 +147,6 @@ def set_force_line(tree: Array, w: Array, least: Scalar, l: int) -> None:
                 r = tree.dof_row[n]
                 set_line(plus_scaled(line(w.uq, r), w.JD[k, r], q), w.uq, r)
                 set_line(plus_scaled(line(w.uv, r), w.JD[k, r], v), w.uv, r)
-    solve_force_line(tree, w, least)
 
 
 @kernel
@@ -193,7 +169,7 @@ def add_force_line(tree: Array, w: Array, l: int) -> None:
 
 
 @kernel
-def acceleration_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
+def acceleration_line(tree: Array, w: Array, l: int, k: int) -> tuple[Four, Four]:
     """Row ``k`` of ``L^-1 Y``, in the columns of line ``l``."""
     reach = tree.reach[k, l]
     bound = tree.bound_depth[k]
@@ -204,10 +180,7 @@ def acceleration_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv
         i = tree.path[k, t]
         q = plus_scaled(q, x, line(w.Yq, i))
         v = plus_scaled(v, x, line(w.Yv, i))
-    set_line(q, w.Xl, 0)
-    set_line(v, w.Xl, 1)
-    store_line(tree.nv, w.Xl, 0, l, da_dq[k])
-    store_line(tree.nv, w.Xl, 1, l, da_dv[k])
+    return q, v
 
 
 @kernel
@@ -226,54 +199,13 @@ def torque_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
             da_dtau[j, k] = w.Xl[2, c]
 
 
-@kernel
-def solve_lines(tree: Array, w: Array, least: Scalar, outputs: Jacobians) -> None:
-    """All derivatives, four columns at a time."""
-    for l in range(tree.nlines):
-        for b in range(tree.nbound):
-            set_line(ZERO, w.Yq, tree.bound[b])
-            set_line(ZERO, w.Yv, tree.bound[b])
-        half_solve_line(tree, w, l)
-        set_force_line(tree, w, least, l)
-        add_force_line(tree, w, l)
-        set_torque_line(tree, w, l, outputs.da_dtarget, outputs.df_dtau)
-        store_force_line(tree, w, l, outputs.df_dq, outputs.df_dv)
-        for k in range(tree.nv):
-            acceleration_line(tree, w, l, k, outputs.da_dq, outputs.da_dv)
-        for k in range(LINE * l, tree.nv):
-            torque_line(tree, w, l, k, outputs.da_dtau)
-    store_inverse_of_rows(tree, w, outputs.df_dtarget)
+# Steps of `derivatives_by` ----------------------------------------------------------------------------
 
 
 @kernel
-def constrained_derivatives(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    softness: Array,
-    regularization: Array,
-    target: Array,
-    cut: Array,
-    row_scale: Array,
-    row_units: Array,
-    da_dq: Array,
-    da_dv: Array,
-    da_dtau: Array,
-    df_dq: Array,
-    df_dv: Array,
-    df_dtau: Array,
-    da_dtarget: Array,
-    df_dtarget: Array,
-    a: Array,
-    f: Array,
-    pivot: Array,
-) -> None:
-    """Derivatives of accelerations and constraint forces, these themselves, and the least pivot of the rows."""
-    outputs = Jacobians(da_dq, da_dv, da_dtau, df_dq, df_dv, df_dtau, da_dtarget, df_dtarget)
-    motion_columns(tree, w, q, v, 1)
+def factorize(tree: Array, w: Array, problem: DerivativeProblem, a: Array) -> None:
+    """The factor of the mass matrix by paths, and bias forces."""
+    motion_columns(tree, w, problem.q, problem.v, ONE_FRAME)
     body_inertias(tree, w)
     composite_inertias(tree, w)
     inertial_columns(tree, w)
@@ -281,48 +213,41 @@ def constrained_derivatives(
     factorize_by_depth(tree, w)
     for k in range(tree.nv):
         w.qdd0[k] = 0.0
-    acceleration_columns(tree, w, v, w.qdd0, 1)
-    net_forces(tree, w, wrenches)
+    acceleration_columns(tree, w, problem.v, w.qdd0, ONE_FRAME)
+    net_forces(tree, w, problem.wrenches)
     composite_forces(tree, w)
-    setup_rows(tree, w, q, v, target)
-    rows_by_factor(tree, w)
-    least = orthogonal_rows(tree, w, softness, regularization, cut, row_scale, row_units)
-    pivot[0] = marked_pivot(w, least)
-    inverse_of_rows(tree, w, least, w.X)
-    solve_constrained(tree, w, tau, a, f)
-    acceleration_columns(tree, w, v, a, 1)
-    net_forces(tree, w, wrenches)
-    apply_constraint_wrenches(tree, w, f)
+
+
+@kernel
+def force_derivatives(tree: Array, w: Array, f: Array, da_dtau: Array) -> None:
+    """``dr``, but for torques of couplings."""
     clear_related(tree, w)
     torque_derivatives(tree, w, w.Bq, w.Bv)
     wrench_derivatives(tree, w, f, w.Bq)
-    row_derivatives(tree, w, q, v, a, w.ds_dq, w.ds_dv)
-    pad_rows(tree, w)
+
+
+@kernel
+def coupling_derivatives(tree: Array, w: Array, q: Array, least: Scalar, f: Array) -> None:
+    """Torques of couplings in ``dr``; ``L^-1``, ``W`` and ``T``."""
     coupling_force_derivatives(tree, w, q, f, w.Bq)
     tendon_force_derivatives(tree, w, f, w.Bq)
     invert_factor(tree, w)
     target_columns(tree, w, least)
-    subtract_fit_derivative(tree, w, q, regularization, least)
-    solve_lines(tree, w, least, outputs)
-    add_internal_force_derivatives(tree, w, q, regularization, least, f, df_dq)
 
 
-CONSTRAINED_DERIVATIVES = Algorithm(
-    "constrained_derivatives",
-    constrained_derivatives,
-    INPUTS,
-    OUTPUTS,
-    ROW_PARTIALS
-    | COMMON_INERTIA
-    | TORQUE_COLUMNS
-    | FACTOR
-    | COLUMNS
-    | CLOSURE
-    | RATES
-    | FORCE_PARTIALS
-    | ORTHOGONAL
-    | ROWS
-    | BY_FACTOR
-    | DEPENDENT_ROWS,
-    DERIVATIVE_TREE,
+BY_PATHS = AppliedFactor(
+    factorize,
+    rows_by_factor,
+    solve_constrained,
+    force_derivatives,
+    coupling_derivatives,
+    nothing,
+    subtract_row_motion,
+    add_force_line,
+    acceleration_line,
+    torque_line,
+)
+
+CONSTRAINED_DERIVATIVES = constrained_algorithm(
+    "constrained_derivatives", BY_PATHS, TORQUE_COLUMNS | FACTOR | COLUMNS | BY_FACTOR, DERIVATIVE_TREE
 )

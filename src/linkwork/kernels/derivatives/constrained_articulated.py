@@ -26,42 +26,22 @@ act on e bodies; `plans.constrained_articulated_derivatives` counts products.
 
 from __future__ import annotations
 
-from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained.constraints import CLOSURE, RATES
-from linkwork.kernels.constrained.orthogonal_rows import ORTHOGONAL, inverse_of_rows, marked_pivot, orthogonal_rows
-from linkwork.kernels.derivatives.aba import store_line
-from linkwork.kernels.derivatives.articulated import (
-    SWEEPS,
-    minus_dot,
-    next_state,
-    state_of,
-    sweep_columns,
-)
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.derivatives.articulated import SWEEPS, minus_dot, next_state, state_of, sweep_columns
 from linkwork.kernels.derivatives.constrained_columns import (
-    INPUTS,
-    OUTPUTS,
-    ROWS,
-    Jacobians,
+    AppliedFactor,
+    DerivativeProblem,
     combine_targets,
-    pad_rows,
-    set_torque_line,
-    setup_rows,
-    solve_force_line,
+    constrained_algorithm,
+    nothing,
     solve_rows,
-    store_force_line,
-    store_inverse_of_rows,
 )
-from linkwork.kernels.derivatives.constraint_forces import FORCE_PARTIALS, apply_constraint_wrenches, wrench_changes
-from linkwork.kernels.derivatives.constraints import ROW_PARTIALS, row_derivatives
+from linkwork.kernels.derivatives.constraint_forces import wrench_changes
 from linkwork.kernels.derivatives.couplings import coupling_force_derivatives
-from linkwork.kernels.derivatives.dependent_rows import (
-    DEPENDENT_ROWS,
-    add_internal_force_derivatives,
-    subtract_fit_derivative,
-)
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.panels import (
     ZERO,
+    Four,
     entries,
     line,
     minus_scaled,
@@ -78,14 +58,7 @@ from linkwork.kernels.tree.common_articulated import (
     articulate,
     inverse_inertias,
 )
-from linkwork.kernels.tree.common_frame import (
-    COMMON_INERTIA,
-    ONE_FRAME,
-    acceleration_columns,
-    body_inertias,
-    motion_columns,
-    net_forces,
-)
+from linkwork.kernels.tree.common_frame import ONE_FRAME, body_inertias, motion_columns
 from linkwork.plans.aba_derivatives import LINE
 from linkwork.plans.constrained_articulated_derivatives import CONSTRAINED_ARTICULATED_TREE
 
@@ -167,8 +140,11 @@ def set_end_columns(tree: Array, w: Array) -> None:
 
 
 @kernel
-def solve_constrained(tree: Array, w: Array, a: Array, f: Array) -> None:
-    """``f = E' y`` and ``a = a0 + W y`` with ``y = pivot E (k - J a0)``; a0, without forces of constraints, is in a."""
+def solve_constrained(tree: Array, w: Array, tau: Array, least: Scalar, a: Array, f: Array) -> None:
+    """``W`` and ``T``; ``f = E' y`` and ``a = a0 + W y`` with ``y = pivot E (k - J a0)``; a0 is in a before."""
+    for c in range(0, tree.nrow_columns, LINE):
+        accelerate_columns(tree, w, c, w.Qr, w.Wr)
+    combine_targets(tree, w, least)
     for r in range(tree.nc):
         for e in range(tree.row_start[r], tree.row_start[r] + tree.row_count[r]):
             w.k[r] -= w.Jc[r, tree.row_dof[e]] * a[tree.row_dof[e]]
@@ -194,8 +170,15 @@ def clear_free(tree: Array, w: Array) -> None:
 
 
 @kernel
-def add_force_changes(tree: Array, w: Array, l: int, inverse: Array) -> None:
-    """``da0_dq = da0_dq + Pe Ye - M^-1 B`` in the columns of line ``l``, with the inverse of the mass matrix."""
+def add_force_changes(tree: Array, w: Array, inverse: Array) -> None:
+    """``da0_dq = da0_dq + Pe Ye - M^-1 B``, with the inverse of the mass matrix."""
+    for l in range(tree.nlines):
+        add_force_changes_line(tree, w, l, inverse)
+
+
+@kernel
+def add_force_changes_line(tree: Array, w: Array, l: int, inverse: Array) -> None:
+    """The same in the columns of line ``l``."""
     for k in range(tree.nv):
         x = entries(w.Fq[k], LINE * l)
         for n in range(tree.end_start[l], tree.end_start[l] + tree.end_count[l]):
@@ -209,11 +192,8 @@ def add_force_changes(tree: Array, w: Array, l: int, inverse: Array) -> None:
 
 
 @kernel
-def set_force_line(tree: Array, w: Array, least: Scalar, l: int) -> None:
-    """``y = -pivot E (ds + J da0)`` and ``df = E' y`` in the columns of line ``l``."""
-    for r in range(tree.nc):
-        set_line(scaled(-1.0, entries(w.ds_dq[r], LINE * l)), w.uq, r)
-        set_line(scaled(-1.0, entries(w.ds_dv[r], LINE * l)), w.uv, r)
+def subtract_row_motion(tree: Array, w: Array, l: int) -> None:
+    """``u - J da0`` in the columns of line ``l``."""
     for b in range(tree.nbound):
         k = tree.bound[b]
         q = entries(w.Fq[k], LINE * l)
@@ -222,21 +202,17 @@ def set_force_line(tree: Array, w: Array, least: Scalar, l: int) -> None:
             r = tree.dof_row[n]
             set_line(minus_scaled(line(w.uq, r), w.Jc[r, k], q), w.uq, r)
             set_line(minus_scaled(line(w.uv, r), w.Jc[r, k], v), w.uv, r)
-    solve_force_line(tree, w, least)
 
 
 @kernel
-def acceleration_line(tree: Array, w: Array, l: int, k: int, da_dq: Array, da_dv: Array) -> None:
+def acceleration_line(tree: Array, w: Array, l: int, k: int) -> tuple[Four, Four]:
     """Row ``k`` of ``da0 + W y``, in the columns of line ``l``."""
     q = entries(w.Fq[k], LINE * l)
     v = entries(w.Fv[k], LINE * l)
     for s in range(tree.nc):
         q = plus_scaled(q, w.Wr[k, s], line(w.yq, s))
         v = plus_scaled(v, w.Wr[k, s], line(w.yv, s))
-    set_line(q, w.Xl, 0)
-    set_line(v, w.Xl, 1)
-    store_line(tree.nv, w.Xl, 0, l, da_dq[k])
-    store_line(tree.nv, w.Xl, 1, l, da_dv[k])
+    return q, v
 
 
 @kernel
@@ -253,94 +229,50 @@ def torque_line(tree: Array, w: Array, l: int, k: int, da_dtau: Array) -> None:
             da_dtau[j, k] = da_dtau[k, j]
 
 
-@kernel
-def solve_lines(tree: Array, w: Array, least: Scalar, outputs: Jacobians) -> None:
-    """All derivatives, four columns at a time."""
-    for l in range(tree.nlines):
-        add_force_changes(tree, w, l, outputs.da_dtau)
-    for l in range(tree.nlines):
-        set_force_line(tree, w, least, l)
-        set_torque_line(tree, w, l, outputs.da_dtarget, outputs.df_dtau)
-        store_force_line(tree, w, l, outputs.df_dq, outputs.df_dv)
-        for k in range(tree.nv):
-            acceleration_line(tree, w, l, k, outputs.da_dq, outputs.da_dv)
-        for k in range(LINE * l, tree.nv):
-            torque_line(tree, w, l, k, outputs.da_dtau)
-    store_inverse_of_rows(tree, w, outputs.df_dtarget)
+# Steps of `derivatives_by` ----------------------------------------------------------------------------
 
 
 @kernel
-def constrained_articulated_derivatives(
-    tree: Array,
-    w: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    softness: Array,
-    regularization: Array,
-    target: Array,
-    cut: Array,
-    row_scale: Array,
-    row_units: Array,
-    da_dq: Array,
-    da_dv: Array,
-    da_dtau: Array,
-    df_dq: Array,
-    df_dv: Array,
-    df_dtau: Array,
-    da_dtarget: Array,
-    df_dtarget: Array,
-    a: Array,
-    f: Array,
-    pivot: Array,
-) -> None:
-    """Derivatives of accelerations and constraint forces, these themselves, and the least pivot of the rows."""
-    outputs = Jacobians(da_dq, da_dv, da_dtau, df_dq, df_dv, df_dtau, da_dtarget, df_dtarget)
-    motion_columns(tree, w, q, v, ONE_FRAME)
+def factorize(tree: Array, w: Array, problem: DerivativeProblem, a: Array) -> None:
+    """Articulated bodies, and ``a0``, accelerations without forces of constraints."""
+    motion_columns(tree, w, problem.q, problem.v, ONE_FRAME)
     body_inertias(tree, w)
     articulate(tree, w)
     inverse_inertias(tree, w)
-    accelerations_by_articulated_bodies(tree, w, v, tau, wrenches, ONE_FRAME, a)
-    setup_rows(tree, w, q, v, target)
-    set_row_columns(tree, w)
-    least = orthogonal_rows(tree, w, softness, regularization, cut, row_scale, row_units)
-    pivot[0] = marked_pivot(w, least)
-    inverse_of_rows(tree, w, least, w.X)
-    for c in range(0, tree.nrow_columns, LINE):
-        accelerate_columns(tree, w, c, w.Qr, w.Wr)
-    combine_targets(tree, w, least)
-    solve_constrained(tree, w, a, f)
-    acceleration_columns(tree, w, v, a, ONE_FRAME)
-    net_forces(tree, w, wrenches)
-    apply_constraint_wrenches(tree, w, f)
+    accelerations_by_articulated_bodies(tree, w, problem.v, problem.tau, problem.wrenches, ONE_FRAME, a)
+
+
+@kernel
+def force_derivatives(tree: Array, w: Array, f: Array, da_dtau: Array) -> None:
+    """``da0``, with wrenches that move with their bodies; ``Pe`` and ``Ye``."""
     clear_free(tree, w)
     sweep_columns(tree, w, w.Fq, w.Fv, da_dtau)
     set_end_columns(tree, w)
     wrench_changes(tree, w, f)
-    row_derivatives(tree, w, q, v, a, w.ds_dq, w.ds_dv)
-    pad_rows(tree, w)
+
+
+@kernel
+def coupling_derivatives(tree: Array, w: Array, q: Array, least: Scalar, f: Array) -> None:
+    """``B``."""
     coupling_force_derivatives(tree, w, q, f, w.Bc)
-    subtract_fit_derivative(tree, w, q, regularization, least)
-    solve_lines(tree, w, least, outputs)
-    add_internal_force_derivatives(tree, w, q, regularization, least, f, df_dq)
 
 
-CONSTRAINED_ARTICULATED_DERIVATIVES = Algorithm(
+BY_ARTICULATED_BODIES = AppliedFactor(
+    factorize,
+    set_row_columns,
+    solve_constrained,
+    force_derivatives,
+    coupling_derivatives,
+    add_force_changes,
+    subtract_row_motion,
+    nothing,
+    acceleration_line,
+    torque_line,
+)
+
+CONSTRAINED_ARTICULATED_DERIVATIVES = constrained_algorithm(
     "constrained_articulated_derivatives",
-    constrained_articulated_derivatives,
-    INPUTS,
-    OUTPUTS,
-    ROW_PARTIALS
-    | COMMON_INERTIA
-    | ARTICULATED
-    | SWEEPS
-    | CLOSURE
-    | RATES
-    | FORCE_PARTIALS
-    | ORTHOGONAL
-    | ROWS
-    | FREE
-    | DEPENDENT_ROWS,
+    BY_ARTICULATED_BODIES,
+    ARTICULATED | SWEEPS | FREE,
     CONSTRAINED_ARTICULATED_TREE,
 )

@@ -1,30 +1,50 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Derivatives of constrained dynamics by orthogonal rows: what paths and articulated bodies have in common.
+"""Derivatives of constrained dynamics by orthogonal rows, for any factor ``M = L' D L`` that can be applied.
 
-Both texts, `constrained_derivatives` and `constrained_articulated_derivatives`, have rows ``Q = L^-T J'`` made
-orthogonal (`orthogonal_rows`) and ``W = L^-1 D^-1 Q``, each in its own way; forces and targets follow here. Symbols are
-those of `constrained_derivatives`.
+Rows ``Q = L^-T J'`` are made orthogonal (`orthogonal_rows`), ``W = L^-1 D^-1 Q``; `derivatives_by` makes the kernel for
+a factor along paths of the tree (`constrained`), or for one by articulated bodies (`constrained_articulated`). Symbols
+are those of `constrained`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.constraints import constraint_rows
-from linkwork.kernels.constrained.orthogonal_rows import CUTS, EXPECTED, times_combinations
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.constrained.constraints import CLOSURE, RATES, constraint_rows
+from linkwork.kernels.constrained.orthogonal_rows import (
+    CUTS,
+    ORTHOGONAL,
+    inverse_of_rows,
+    marked_pivot,
+    orthogonal_rows,
+    times_combinations,
+)
 from linkwork.kernels.derivatives.aba import store_line
+from linkwork.kernels.derivatives.constraint_forces import FORCE_PARTIALS, apply_constraint_wrenches
 from linkwork.kernels.derivatives.constraints import (
+    ROW_PARTIALS,
     common_jacobian,
     row_accelerations,
+    row_derivatives,
     rows_in_common_frame,
     set_world,
     velocity_partials,
 )
-from linkwork.kernels.panels import ZERO, line, plus_scaled, scaled, set_line
+from linkwork.kernels.derivatives.dependent_rows import (
+    DEPENDENT_ROWS,
+    add_internal_force_derivatives,
+    subtract_fit_derivative,
+)
+from linkwork.kernels.panels import ZERO, entries, line, plus_scaled, scaled, set_line
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel
+from linkwork.kernels.thresholds import CLEARLY_INDEPENDENT
+from linkwork.kernels.tree.common_frame import COMMON_INERTIA, ONE_FRAME, acceleration_columns, net_forces
 from linkwork.kernels.tree.rnea import WRENCHES
 from linkwork.plans.aba_derivatives import LINE
+from linkwork.plans.layout import Layout
 
 ROWS: dict[str, Shape] = {
     "k": ("nc",),
@@ -72,8 +92,23 @@ OUTPUTS: dict[str, Shape] = {
 }
 
 
+class DerivativeProblem(NamedTuple):
+    """The inputs, by name."""
+
+    q: Array
+    v: Array
+    tau: Array
+    wrenches: Array
+    softness: Array
+    regularization: Array
+    target: Array
+    cut: Array
+    row_scale: Array
+    row_units: Array
+
+
 class Jacobians(NamedTuple):
-    """Derivatives of accelerations ``a`` and constraint forces ``f``."""
+    """Derivatives of accelerations ``a`` and constraint forces ``f``, these, and the least pivot of the rows."""
 
     da_dq: Array
     da_dv: Array
@@ -83,6 +118,34 @@ class Jacobians(NamedTuple):
     df_dtau: Array
     da_dtarget: Array
     df_dtarget: Array
+    a: Array
+    f: Array
+    pivot: Array
+
+
+class AppliedFactor(NamedTuple):
+    """How a factor ``M = L' D L`` is made and applied, in kernels."""
+
+    factorize: Callable[..., None]
+    """``(tree, w, problem, a)``: the factor, and the motion without forces of constraints."""
+    half_solve_rows: Callable[..., None]
+    """``(tree, w)``: ``Q = L^-T J'``."""
+    solve: Callable[..., None]
+    """``(tree, w, tau, least, a, f)``: the solution, after `orthogonal_rows`."""
+    force_derivatives: Callable[..., None]
+    """``(tree, w, f, da_dtau)``: derivatives of the motion with ``f`` held, but for torques of couplings,"""
+    coupling_derivatives: Callable[..., None]
+    """``(tree, w, q, least, f)``: and those; what lines need of the factor."""
+    begin_lines: Callable[..., None]
+    """``(tree, w, da_dtau)``: what is done for all lines before the first."""
+    subtract_row_motion: Callable[..., None]
+    """``(tree, w, l)``: what rows do in the columns of line ``l`` if forces do not change, subtracted from ``u``."""
+    add_forces: Callable[..., None]
+    """``(tree, w, l)``: changes of forces added to the right-hand sides of line ``l``."""
+    acceleration_line: Callable[..., Any]
+    """``(tree, w, l, k)``: row ``k`` of ``da_dq`` and ``da_dv``, in the columns of line ``l``."""
+    torque_line: Callable[..., None]
+    """``(tree, w, l, k, da_dtau)``: ``M^-1 - W pivot W'``, the same."""
 
 
 @kernel
@@ -134,7 +197,7 @@ def solve_force_line(tree: Array, w: Array, least: Scalar) -> None:
         set_line(scaled(w.pivot[s], q), w.yq, s)
         set_line(scaled(w.pivot[s], v), w.yv, s)
     if tree.redundant != 0:
-        if any_below(least, EXPECTED):  # else E is triangular
+        if any_below(least, CLEARLY_INDEPENDENT):  # else E is triangular
             for s in range(tree.nc):
                 for r in range(s + 1, tree.nc):
                     x = w.pivot[s] * w.Er[s, r]
@@ -149,7 +212,7 @@ def solve_force_line(tree: Array, w: Array, least: Scalar) -> None:
         set_line(q, w.dfq, r)
         set_line(v, w.dfv, r)
     if tree.redundant != 0:
-        if any_below(least, EXPECTED):
+        if any_below(least, CLEARLY_INDEPENDENT):
             for r in range(tree.nc):
                 for s in range(r):
                     set_line(plus_scaled(line(w.dfq, r), w.Er[s, r], line(w.yq, s)), w.dfq, r)
@@ -191,3 +254,71 @@ def store_inverse_of_rows(tree: Array, w: Array, df_dtarget: Array) -> None:
     for r in range(tree.nc):
         for s in range(tree.nc):
             df_dtarget[r, s] = w.X[r, s]
+
+
+@kernel
+def nothing(tree: Array, w: Array, x: Any) -> None:
+    """A factor that needs no such step."""
+
+
+def derivatives_by(factor: AppliedFactor) -> Callable[..., None]:
+    """The kernel that differentiates accelerations and constraint forces with a factor of the mass matrix."""
+    factorize, half_solve_rows, solve, force_derivatives, coupling_derivatives = factor[:5]
+    begin_lines, subtract_row_motion, add_forces, acceleration_line, torque_line = factor[5:]
+
+    @kernel
+    def solve_lines(tree: Array, w: Array, least: Scalar, result: Jacobians) -> None:
+        """All derivatives, four columns at a time."""
+        begin_lines(tree, w, result.da_dtau)
+        for l in range(tree.nlines):
+            for r in range(tree.nc):
+                set_line(scaled(-1.0, entries(w.ds_dq[r], LINE * l)), w.uq, r)
+                set_line(scaled(-1.0, entries(w.ds_dv[r], LINE * l)), w.uv, r)
+            subtract_row_motion(tree, w, l)
+            solve_force_line(tree, w, least)
+            add_forces(tree, w, l)
+            set_torque_line(tree, w, l, result.da_dtarget, result.df_dtau)
+            store_force_line(tree, w, l, result.df_dq, result.df_dv)
+            for k in range(tree.nv):
+                q, v = acceleration_line(tree, w, l, k)
+                set_line(q, w.Xl, 0)
+                set_line(v, w.Xl, 1)
+                store_line(tree.nv, w.Xl, 0, l, result.da_dq[k])
+                store_line(tree.nv, w.Xl, 1, l, result.da_dv[k])
+            for k in range(LINE * l, tree.nv):
+                torque_line(tree, w, l, k, result.da_dtau)
+        store_inverse_of_rows(tree, w, result.df_dtarget)
+
+    @kernel
+    def derivatives(tree: Array, w: Array, problem: DerivativeProblem, result: Jacobians) -> None:
+        q, v, tau, wrenches, softness, regularization, target, cut, row_scale, row_units = problem
+        factorize(tree, w, problem, result.a)
+        setup_rows(tree, w, q, v, target)
+        half_solve_rows(tree, w)
+        least = orthogonal_rows(tree, w, softness, regularization, cut, row_scale, row_units)
+        result.pivot[0] = marked_pivot(w, least)
+        inverse_of_rows(tree, w, least, w.X)
+        solve(tree, w, tau, least, result.a, result.f)
+        acceleration_columns(tree, w, v, result.a, ONE_FRAME)
+        net_forces(tree, w, wrenches)
+        apply_constraint_wrenches(tree, w, result.f)
+        force_derivatives(tree, w, result.f, result.da_dtau)
+        row_derivatives(tree, w, q, v, result.a, w.ds_dq, w.ds_dv)
+        pad_rows(tree, w)
+        coupling_derivatives(tree, w, q, least, result.f)
+        subtract_fit_derivative(tree, w, q, regularization, least)
+        solve_lines(tree, w, least, result)
+        add_internal_force_derivatives(tree, w, q, regularization, least, result.f, result.df_dq)
+
+    return derivatives
+
+
+COLUMN_WORK: dict[str, Shape] = (
+    ROW_PARTIALS | COMMON_INERTIA | CLOSURE | RATES | FORCE_PARTIALS | ORTHOGONAL | ROWS | DEPENDENT_ROWS
+)
+
+
+def constrained_algorithm(name: str, factor: AppliedFactor, work: Mapping[str, Shape], layout: Layout) -> Algorithm:
+    """The algorithm of `derivatives_by`."""
+    view = view_of(DerivativeProblem, Jacobians)
+    return Algorithm(name, derivatives_by(factor), INPUTS, OUTPUTS, {**work, **COLUMN_WORK}, layout, view=view)

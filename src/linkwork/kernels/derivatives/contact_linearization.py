@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Newton's matrix of a step with contacts at its solution, factored, for derivatives (`contact_sensitivity`).
 
-Projections are differentiated at the smoothing ``theta``; penalties are bounded (`SLACK`), and what that leaves out of
-a force is a part ``E`` of it. The matrix is that of `contact.direction`, but for ``eta``, one number of each contact,
-which a dense system finds exactly.
+Projections are differentiated at the smoothing ``theta``; penalties are bounded (`LEAST_SLACK`), and what that leaves
+out of a force is a part ``E`` of it. The matrix is that of `contact.direction`, but for ``eta``, one number of each
+contact, which a dense system finds exactly.
 
 | symbol       | meaning                                                                                       |
 |--------------|-----------------------------------------------------------------------------------------------|
@@ -20,7 +20,7 @@ cubic in contacts.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.problem import clear_forces, force_residual, maximum
+from linkwork.kernels.constrained.problem import clear_forces, force_residual
 from linkwork.kernels.contact.cones import inverse_length, smooth_cone, spectral
 from linkwork.kernels.contact.direction import changes_of_forces, factorize_contacts
 from linkwork.kernels.contact.equation import (
@@ -41,14 +41,10 @@ from linkwork.kernels.contact.problem import (
     slot_vector,
 )
 from linkwork.kernels.contact.row_products import apply_contact_force
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import dot
-
-SLACK = 1e-3
-"""The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties. Rounding errors of
-rows are multiplied by penalties, and what these leave out in an iteration is about in proportion to it."""
-SLIGHT = 1e-12
-"""Contacts whose ``eta`` could do less than this, as a part of what their inertia does, have none."""
+from linkwork.kernels.thresholds import LEAST_SLACK, SLIGHT_ETA
 
 LINEARIZATION_WORK: dict[str, Shape] = {
     "contact_Gz": ("nslots", 6),
@@ -75,9 +71,9 @@ def sensitivity_of_contact(
     sigma = penalty(tree, s, settings)
     z = scaled_force(mu, f)
     c = smooth_cone(penalized(tree, s, settings, z, y, theta), cone_smoothing(settings, sigma, theta))
-    plus = maximum(c.not_plus, SLACK)
-    minus = maximum(c.not_minus, SLACK)
-    across = maximum(c.not_across, SLACK)
+    plus = maximum(c.not_plus, LEAST_SLACK)
+    minus = maximum(c.not_minus, LEAST_SLACK)
+    across = maximum(c.not_across, LEAST_SLACK)
     G = spectral(c.t, sigma * c.plus / plus, sigma * c.minus / minus, sigma * c.across / across)
     E = spectral(c.t, 1.0 - c.not_plus / plus, 1.0 - c.not_minus / minus, 1.0 - c.not_across / across)
     compliance = tree.contact_compliance[s] / (settings.dt * settings.dt)
@@ -116,7 +112,7 @@ def sensitivity_of_box(
     sigma = settings.penalty / settings.box_D[b]
     tau = box_smoothing(sigma, theta / settings.box_unit[b])
     _, slope, rest = box_projection(tree, b, f - sigma * y, tau)
-    bounded = maximum(rest, SLACK)
+    bounded = maximum(rest, LEAST_SLACK)
     w.box_G[b] = sigma * slope / bounded
     w.box_E[b] = 1.0 - rest / bounded
 
@@ -164,14 +160,14 @@ def factorize_eta(tree: Array, w: Array, settings: ContactSettings) -> None:
     for c in range(tree.ncontacts):
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             strength = sqrt(dot(w.contact_p[s], w.contact_p[s]) * dot(w.contact_o[s], w.contact_o[s])) * settings.D[s]
-            if any_below(SLIGHT - strength, 0.0):
-                clear_forces(tree, w)
+            if any_below(SLIGHT_ETA - strength, 0.0):
+                clear_forces(tree, w, w.qdd0)
                 for k in range(tree.nv):
                     w.tau[k] = 0.0
                 subtract_eta_force(tree, w, c, s, 1.0)
                 changes_of_forces(tree, w, w.da0, w.contact_dy, w.drows)
                 for k in range(tree.nslots):
-                    w.eta_Q[s, k] -= where(SLIGHT, strength, dot(w.contact_o[k], w.contact_dy[k]), 0.0)
+                    w.eta_Q[s, k] -= where(SLIGHT_ETA, strength, dot(w.contact_o[k], w.contact_dy[k]), 0.0)
     for s in range(tree.nslots):
         for j in range(s):
             x = 0.0

@@ -100,7 +100,7 @@ def apply_parts(tree: Array, w: Array, multipliers: Array) -> None:
 @kernel
 def subtract_eta_forces(tree: Array, w: Array) -> None:
     """Forces ``-p eta`` and no others."""
-    clear_forces(tree, w)
+    clear_forces(tree, w, w.qdd0)
     for k in range(tree.nv):
         w.tau[k] = 0.0
     for c in range(tree.ncontacts):
@@ -158,28 +158,12 @@ def take_change(tree: Array, w: Array, da: Array, multipliers: Array, first: Sca
 
 @kernel
 def sensitivity_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    flat: Array,
-    how: Array,
-    torque: Array,
-    y: Array,
-    rows: Array,
-    box_y: Array,
-    a: Array,
-    forces: Array,
-    multipliers: Array,
-    boxes: Array,
+    tree: Array, *arrays: Array
 ) -> tuple[ContactProblem, ContactResult, Scalar, Scalar, System, Solution]:
-    """Flat arrays by name: problem, its result, smoothing, whether to transpose, the system, its solution."""
-    problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q, v, flat)
-    return problem, result, how[0], how[1], System(torque, y, rows, box_y), Solution(a, forces, multipliers, boxes)
+    """Arrays by name: problem, its result, smoothing, whether to transpose, the system, its solution."""
+    problem, result = contact_view(tree, *arrays[0:7], *arrays[0:2], arrays[7])
+    how = arrays[8]
+    return problem, result, how[0], how[1], System(*arrays[9:13]), Solution(*arrays[13:17])
 
 
 @kernel

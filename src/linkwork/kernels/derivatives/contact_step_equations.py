@@ -38,9 +38,10 @@ from linkwork.kernels.contact.problem import (
 from linkwork.kernels.contact.row_products import apply_contact_force
 from linkwork.kernels.contact.shapes.fields import CELLS
 from linkwork.kernels.contact.smoothing import CLOSE
+from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.scalar import Array, Scalar, kernel
-from linkwork.kernels.steps.contact_steps import add_stop_torques, copy_numbers
+from linkwork.kernels.steps.contact_steps import add_stop_torques
 from linkwork.kernels.steps.stage_dynamics import COMMANDED, DT
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints
 from linkwork.kernels.tree.rnea import WRENCHES, joint_torques
@@ -93,26 +94,12 @@ def contact_equations(
 
 @kernel
 def equations_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    flat: Array,
-    cells: Array,
-    q1: Array,
-    v1: Array,
-    balance: Array,
-    y: Array,
-    rows: Array,
-    box_y: Array,
+    tree: Array, *arrays: Array
 ) -> tuple[ContactProblem, ContactResult, Array, Array, Array, Array, Array]:
-    """Flat arrays by name."""
-    problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q1, v1, flat)
-    return problem, result, balance, y, rows, box_y, cells
+    """Arrays by name."""
+    problem, result = contact_view(tree, *arrays[0:7], *arrays[9:11], arrays[7])
+    balance, y, rows, box_y = arrays[11:15]
+    return problem, result, balance, y, rows, box_y, arrays[8]
 
 
 STATE: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
@@ -211,25 +198,10 @@ DRIVEN_CONTACT_EQUATIONS = Algorithm(
 
 
 @kernel
-def smoothed_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    wrenches: Array,
-    given: Array,
-    start: Array,
-    settings: Array,
-    before: Array,
-    smoothing: Array,
-    most: Array,
-    q1: Array,
-    v1: Array,
-    flat: Array,
-    progress: Array,
-) -> tuple[ContactProblem, ContactResult, Array, Array, Scalar, Array]:
-    """Flat arrays by name: problem, result, its numbers and those before, smoothing, residual and iterations."""
-    problem, result = contact_view(tree, q, v, tau, wrenches, given, start, settings, q1, v1, flat)
+def smoothed_view(tree: Array, *arrays: Array) -> tuple[ContactProblem, ContactResult, Array, Array, Scalar, Array]:
+    """Arrays by name: problem, result, its numbers and those before, smoothing, residual and iterations."""
+    before, smoothing, _, q1, v1, flat, progress = arrays[7:14]
+    problem, result = contact_view(tree, *arrays[0:7], q1, v1, flat)
     return problem, result, flat, before, smoothing[0], progress
 
 

@@ -24,8 +24,6 @@ Other symbols: `orthogonal_rows`, `constrained_derivatives`. Cost: O(n² m + n m
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.orthogonal_rows import EXPECTED
-from linkwork.kernels.constrained.problem import DISABLED
 from linkwork.kernels.derivatives.constraint_forces import apply_constraint_wrenches, wrench_derivatives
 from linkwork.kernels.derivatives.constraints import row_derivatives, velocity_partials
 from linkwork.kernels.derivatives.couplings import coupling_force_derivatives
@@ -35,6 +33,7 @@ from linkwork.kernels.joints import dof_of
 from linkwork.kernels.panels import ZERO, entries, line, minus_scaled, plus_scaled, scaled, set_entries, set_line
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where, with_arrays
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear
+from linkwork.kernels.thresholds import CLEARLY_INDEPENDENT, DISABLED
 from linkwork.kernels.tree.aba import solve_ldl
 from linkwork.kernels.tree.common_frame import ONE_FRAME, acceleration_columns, composite_forces
 from linkwork.plans.aba_derivatives import LINE
@@ -113,7 +112,7 @@ def contradiction_derivatives(tree: Array, w: Array, q: Array) -> None:
 def subtract_fit_derivative(tree: Array, w: Array, q: Array, R: Array, least: Scalar) -> None:
     """``ds_dq = ds_dq - R T' d(J' h)/dq``, where rows depend on others; after `row_derivatives` and with ``T``."""
     if tree.redundant != 0 and tree.soft == 0:
-        if any_below(least, EXPECTED):
+        if any_below(least, CLEARLY_INDEPENDENT):
             set_contradiction(tree, w)
             contradiction_derivatives(tree, w, q)
             for c in range(0, tree.ncolumns, LINE):
@@ -185,7 +184,7 @@ def add_internal_force_derivatives(
     """``df_dq = df_dq + N' (N R N')^-1 N d(J y)/dq``, where rows depend on others; the last of all, velocities and
     ``ds_dq`` are lost."""
     if tree.redundant != 0 and tree.soft == 0:
-        if any_below(least, EXPECTED):
+        if any_below(least, CLEARLY_INDEPENDENT):
             set_motion(tree, w, R, f)
             row_velocity_derivatives(tree, w, q)
             for l in range(tree.nlines):

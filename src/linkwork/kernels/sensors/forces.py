@@ -19,6 +19,7 @@ Cost: O(n) for all bodies, and for each part the joints, rows and contacts on it
 
 from __future__ import annotations
 
+from linkwork.kernels.elementary import magnitude
 from linkwork.kernels.joints import rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import (
@@ -37,18 +38,14 @@ from linkwork.kernels.spatial import (
     sub,
     subtract_scaled,
 )
+from linkwork.kernels.thresholds import PARALLEL_RAY
 from linkwork.kernels.tree.rnea import apply_wrenches, force_to_parent, newton_euler_forces
 from linkwork.kernels.tree.tendon_geometry import distance_of
 from linkwork.kernels.tree.tendons import passive_force
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.sensors import BOX, CAPSULE, CODE, CYLINDER
 
 FORCE_SENSOR = CODE["force"]
-NEVER = 1e30
-"""Farther than any ray goes."""
-PARALLEL = 1e-15
-"""Rays with a smaller component do not cross a slab."""
-
-
 # Interaction forces -------------------------------------------------------------------------------------------------
 
 
@@ -183,24 +180,24 @@ def between(low: Scalar, high: Scalar, near: Scalar, far: Scalar) -> tuple[Scala
 @kernel
 def slab(x: Scalar, d: Scalar, size: Scalar) -> tuple[Scalar, Scalar]:
     """Where ``|x + t d| <= size``."""
-    along = where(d, 0.0, -d, d)
-    safe = where(along, PARALLEL, 1.0, d)
+    along = magnitude(d)
+    safe = where(along, PARALLEL_RAY, 1.0, d)
     t = (-size - x) / safe
     u = (size - x) / safe
-    inside = where(where(x, 0.0, -x, x), size, 1.0, -1.0)
-    low = where(along, PARALLEL, -(inside * NEVER), where(t, u, t, u))
-    return low, where(along, PARALLEL, inside * NEVER, where(t, u, u, t))
+    inside = where(magnitude(x), size, 1.0, -1.0)
+    low = where(along, PARALLEL_RAY, -(inside * UNBOUNDED), where(t, u, t, u))
+    return low, where(along, PARALLEL_RAY, inside * UNBOUNDED, where(t, u, u, t))
 
 
 @kernel
 def quadric(a: Scalar, b: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
     """Where ``a t² + 2 b t + c <= 0``, ``a >= 0``."""
-    safe = where(a, PARALLEL, 1.0, a)
+    safe = where(a, PARALLEL_RAY, 1.0, a)
     inner = b * b - a * c
     root = sqrt(where(inner, 0.0, 0.0, inner))
     inside = where(c, 0.0, 1.0, -1.0)
-    low = where(a, PARALLEL, -(inside * NEVER), where(inner, 0.0, NEVER, (-b - root) / safe))
-    high = where(a, PARALLEL, inside * NEVER, where(inner, 0.0, -NEVER, (root - b) / safe))
+    low = where(a, PARALLEL_RAY, -(inside * UNBOUNDED), where(inner, 0.0, UNBOUNDED, (-b - root) / safe))
+    high = where(a, PARALLEL_RAY, inside * UNBOUNDED, where(inner, 0.0, -UNBOUNDED, (root - b) / safe))
     return low, high
 
 
@@ -245,10 +242,10 @@ def is_inside(kind: int, size: Array, x: Vector) -> Scalar:
     if kind == BOX:
         found = 1.0
         for k in range(3):
-            found = where(size[k], where(x[k], 0.0, -x[k], x[k]), 0.0, found)
+            found = where(size[k], magnitude(x[k]), 0.0, found)
         return found
     if kind == CYLINDER or kind == CAPSULE:
-        along = where(x[2], 0.0, -x[2], x[2])
+        along = magnitude(x[2])
         over = where(size[1], along, along - size[1], 0.0)
         across = x[0] * x[0] + x[1] * x[1]
         if kind == CAPSULE:

@@ -18,6 +18,7 @@ for a subtree of n bodies.
 
 from __future__ import annotations
 
+from linkwork.kernels.elementary import magnitude
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sincos, sqrt, where
 from linkwork.kernels.spatial import (
     Triple,
@@ -122,7 +123,7 @@ def half_angle(c: Scalar, s: Scalar) -> Quaternion:
     k = 1.0 / sqrt(c * c + s * s)
     x = k * c
     y = k * s
-    large = sqrt(0.5 + 0.5 * where(x, 0.0, -x, x))  # cosine of half the angle, or the size of its sine
+    large = sqrt(0.5 + 0.5 * magnitude(x))  # cosine of half the angle, or the size of its sine
     small = 0.5 * (y / large)
     sign = where(y, 0.0, -1.0, 1.0)
     return where(x, 0.0, sign * small, large), 0.0, 0.0, where(x, 0.0, sign * large, small)

@@ -45,7 +45,7 @@ from linkwork.kernels.sensors.frames import (
     subtree_moment,
 )
 from linkwork.kernels.spatial import cross, dot, sub, symmetric_product
-from linkwork.kernels.tree.actuation import ACTUATOR_WORK, clamp, evaluate_actuator_torques
+from linkwork.kernels.tree.actuation import ACTUATOR_WORK, evaluate_actuator_torques, within
 from linkwork.kernels.tree.kinematics import (
     ACCELERATION,
     MOTION,
@@ -299,7 +299,7 @@ def sensors(tree: Array, w: Array, s: SensorInputs, values: Array) -> None:
     for k in range(tree.nsensors):
         sense(tree, w, s, k, values)
     for j in range(tree.nvalues):
-        values[j] = clamp(values[j], tree.value_range[j])
+        values[j] = within(values[j], tree.value_range[j])
 
 
 _POSES: dict[str, Shape] = {"E": ("nloop_or_world_poses", 3, 3), "o": ("nloop_or_world_poses", 3)}

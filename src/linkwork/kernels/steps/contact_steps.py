@@ -19,11 +19,14 @@ Cost: that of the solver.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.constrained.problem import maximum
 from linkwork.kernels.contact.newton import CONTACT_NEWTON
 from linkwork.kernels.contact.problem import ContactProblem, ContactResult, contact_view
+from linkwork.kernels.elementary import copy_numbers, maximum
 from linkwork.kernels.joints import dof_of
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.steps.integrators import Step, repeated
 from linkwork.kernels.steps.stage_dynamics import COMMANDED, DT, Dynamics, StepInputs, stop_torque
@@ -84,13 +87,6 @@ def is_open(settings: Array, result: ContactResult) -> Scalar:
     """One where iterations have to go on, else zero; settings begin with the tolerance and the most iterations."""
     more = where(result.iterations[0], settings[1], 1.0, 0.0)
     return where(settings[0], result.residual[0], more, 0.0)
-
-
-@kernel
-def copy_numbers(x: Array, y: Array, count: int) -> None:
-    """``y = x``."""
-    for k in range(count):
-        y[k] = x[k]
 
 
 @kernel
@@ -207,6 +203,29 @@ def contact_step(solver: Algorithm) -> Step:
     return Step("euler", dynamics, step, work)
 
 
+class SingleStep(NamedTuple):
+    """What one step with contacts is given."""
+
+    q: Array
+    v: Array
+    tau: Array
+    u: Array
+    wrenches: Array
+    before: Array
+    """(nresult,) the result of the step before."""
+    given: Array
+    timing: Array
+
+
+class SingleEnd(NamedTuple):
+    """What it returns."""
+
+    q: Array
+    v: Array
+    flat: Array
+    """(nresult,)"""
+
+
 def single_contact_step(solver: Algorithm) -> Algorithm:
     """One step with contacts. Iterations are those of the algorithm, so that straight-line programs can have them.
 
@@ -218,61 +237,35 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
     assert iterate is not None
 
     @kernel
+    def problem_of(tree: Array, w: Array, one: SingleStep, end: SingleEnd, flat: Array) -> Any:
+        q, v, _, _, wrenches, _, given, _ = one
+        return contact_view(tree, q, v, w.applied, wrenches, given, w.start, tree.solver_settings, end.q, end.v, flat)
+
+    @kernel
     def set_totals(
-        tree: Array, w: Array, h: Scalar, problem: ContactProblem, result: ContactResult, before: Array, flat: Array
+        tree: Array, w: Array, one: SingleStep, problem: ContactProblem, result: ContactResult, flat: Array
     ) -> None:
         size = tree.act_start - TOTALS
-        copy_numbers(before[size : size + TOTALS], flat[size : size + TOTALS], TOTALS)
+        copy_numbers(one.before[size : size + TOTALS], flat[size : size + TOTALS], TOTALS)
         add_totals(tree, w, problem, result, flat[size : size + TOTALS])
-        store_activations(tree, w, h, before, flat)
+        store_activations(tree, w, one.timing[DT], one.before, flat)
 
     @kernel
-    def first(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        before: Array,
-        given: Array,
-        timing: Array,
-        settings: Array,
-        q1: Array,
-        v1: Array,
-        flat: Array,
-    ) -> None:
-        known = tree.solver_settings
-        load_activations(tree, w, before)
-        applied_torques(tree, w, q, v, StepInputs(tau, u, wrenches, tree.joint_passive, known, timing))
-        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, before)
+    def first(tree: Array, w: Array, one: SingleStep, end: SingleEnd) -> None:
+        load_activations(tree, w, one.before)
+        held = StepInputs(one.tau, one.u, one.wrenches, tree.joint_passive, tree.solver_settings, one.timing)
+        applied_torques(tree, w, one.q, one.v, held)
+        problem, result = problem_of(tree, w, one, end, one.before)
         keep_forces(tree, problem, result)
-        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, flat)
+        problem, result = problem_of(tree, w, one, end, end.flat)
         solve(tree, w, problem, result)
-        set_totals(tree, w, timing[DT], problem, result, before, flat)
+        set_totals(tree, w, one, problem, result, end.flat)
 
     @kernel
-    def iteration(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        before: Array,
-        given: Array,
-        timing: Array,
-        settings: Array,
-        q1: Array,
-        v1: Array,
-        flat: Array,
-    ) -> None:
-        known = tree.solver_settings
-        problem, result = contact_view(tree, q, v, w.applied, wrenches, given, w.start, known, q1, v1, flat)
+    def iteration(tree: Array, w: Array, one: SingleStep, end: SingleEnd) -> None:
+        problem, result = problem_of(tree, w, one, end, end.flat)
         iterate(tree, w, problem, result)
-        set_totals(tree, w, timing[DT], problem, result, before, flat)
+        set_totals(tree, w, one, problem, result, end.flat)
 
     inputs: dict[str, Shape] = {
         "q": ("nq",),
@@ -287,8 +280,9 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
     }
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "result": ("nresult",)}
     work = dict(solver.work) | DRIVE_WORK | APPLIED
+    name, view = f"step_{solver.name}", view_of(SingleStep, None, SingleEnd)
     return Algorithm(
-        f"step_{solver.name}", first, inputs, outputs, work, CONTACT_PROGRAM_TREE, iteration, uneven=True, traced=True
+        name, first, inputs, outputs, work, CONTACT_PROGRAM_TREE, iteration, view=view, uneven=True, traced=True
     )
 
 

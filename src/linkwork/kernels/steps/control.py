@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.records import view_records
 from linkwork.kernels.scalar import Array, Scalar, any_below, fma, kernel, unpack, where
 from linkwork.kernels.steps.contact_steps import CONTACT_STEPS
 from linkwork.kernels.steps.integrators import (
@@ -30,7 +31,7 @@ from linkwork.kernels.steps.integrators import (
     copy_state,
     store_state,
 )
-from linkwork.kernels.steps.stage_dynamics import DT, StepInputs
+from linkwork.kernels.steps.stage_dynamics import DT
 from linkwork.plans.layout import Layout
 
 FIRST, EVERY, WAIT, END = range(2, 6)
@@ -104,27 +105,10 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     begin = begin_of(one.dynamics)
 
     @kernel
-    def view(
-        tree: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        R: Array,
-        timing: Array,
-        shared: Array,
-        own: Array,
-        settings: Array,
-        q1: Array,
-        v1: Array,
-        tau1: Array,
-        flat: Array,
-        progress: Array,
-    ) -> tuple[Start, Parameters, End, Array]:
-        start = Start(q, v, StepInputs(tau, u, wrenches, passive, R, timing))
-        return start, Parameters(shared, own), End(q1, v1, flat, progress), tau1
+    def view(tree: Array, *arrays: Array) -> tuple[Start, Parameters, End, Array]:
+        start, parameters = view_records(tree, arrays, (Start, Parameters))
+        q1, v1, tau1, flat, progress = arrays[11:16]
+        return start, parameters, End(q1, v1, flat, progress), tau1
 
     @kernel
     def update_torques(tree: Array, w: Array, timing: Array, parameters: Parameters, end: End, tau: Array) -> None:
@@ -150,12 +134,10 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
 
     @kernel
     def iteration(tree: Array, w: Array, start: Start, parameters: Parameters, end: End, tau1: Array) -> None:
-        given = start.inputs
-        inputs = StepInputs(tau1, given.u, given.wrenches, given.passive, given.R, given.timing)
-        step(tree, w, end.q, end.v, inputs, end.flat)
+        step(tree, w, end.q, end.v, start.inputs._replace(tau=tau1), end.flat)
         store_state(tree, w, end.q, end.v, end.progress)
         check_closure(w, end.progress)
-        update_torques(tree, w, given.timing, parameters, end, tau1)
+        update_torques(tree, w, start.inputs.timing, parameters, end, tau1)
 
     inputs: dict[str, Shape] = one.inputs | {"timing": (6,)}
     inputs |= {"shared": (control.shared,), "own": (control.own,), "settings": (2,)}

@@ -24,10 +24,13 @@ that they have the order on Lie groups that they have on numbers. Cost of a stag
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.integration import chart_rate, retract
+from linkwork.kernels.records import view_of, view_records
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.steps.stage_dynamics import (
     COMMANDED,
@@ -49,7 +52,6 @@ from linkwork.kernels.steps.stage_dynamics import (
 )
 from linkwork.kernels.steps.tableaus import DOPRI5, RK4, Scheme
 from linkwork.kernels.tree.actuation import load_activations, start_activations, store_activations
-from linkwork.kernels.tree.rnea import WRENCHES
 
 
 class Start(NamedTuple):
@@ -66,7 +68,7 @@ class End(NamedTuple):
     q: Array
     v: Array
     flat: Array
-    """The result of forward dynamics (`constrained.result_view`)."""
+    """The result of forward dynamics (`constrained.Result`)."""
     progress: Array
     """One while the state is finite; one more than the steps."""
 
@@ -88,11 +90,7 @@ class Step(NamedTuple):
     @property
     def inputs(self) -> dict[str, Shape]:
         """What a step reads, but for the timing."""
-        state: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "tau": ("nv",)}
-        commands: dict[str, Shape] = {"commands": ("ncommands",) if self.dynamics.takes_commands else (0,)}
-        of_rows = self.dynamics.regularization if self.dynamics.constrained else (0,)
-        regularization: dict[str, Shape] = {"regularization": of_rows}
-        return state | commands | {"wrenches": WRENCHES, "passive": ("nv", 7)} | regularization
+        return {"q": ("nq",), "v": ("nv",)} | self.dynamics.inputs
 
 
 def euler(dynamics: Dynamics) -> Step:
@@ -268,43 +266,18 @@ def count_step(tree: Array, q: Array, v: Array, progress: Array) -> None:
 @kernel
 def store_state(tree: Array, w: Array, q1: Array, v1: Array, progress: Array) -> None:
     """The state after a step as the output, from which the next step starts."""
-    for k in range(tree.nq):
-        q1[k] = w.qs[k]
-    for k in range(tree.nv):
-        v1[k] = w.vs[k]
+    copy_numbers(w.qs, q1, tree.nq)
+    copy_numbers(w.vs, v1, tree.nv)
     count_step(tree, q1, v1, progress)
 
 
 @kernel
 def copy_state(tree: Array, start: Start, end: End) -> None:
     """The state before the first step as the output, from which it starts."""
-    for k in range(tree.nq):
-        end.q[k] = start.q[k]
-    for k in range(tree.nv):
-        end.v[k] = start.v[k]
+    copy_numbers(start.q, end.q, tree.nq)
+    copy_numbers(start.v, end.v, tree.nv)
     end.progress[0] = 1.0
     end.progress[1] = 1.0
-
-
-@kernel
-def steps_view(
-    tree: Array,
-    q: Array,
-    v: Array,
-    tau: Array,
-    u: Array,
-    wrenches: Array,
-    passive: Array,
-    R: Array,
-    timing: Array,
-    settings: Array,
-    q1: Array,
-    v1: Array,
-    flat: Array,
-    progress: Array,
-) -> tuple[Start, End]:
-    """Arrays of an algorithm that repeats a step, by name."""
-    return Start(q, v, StepInputs(tau, u, wrenches, passive, R, timing)), End(q1, v1, flat, progress)
 
 
 def repeated(one: Step) -> Algorithm:
@@ -331,7 +304,9 @@ def repeated(one: Step) -> Algorithm:
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
     outputs |= {"result": dynamics.result, "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
-    return Algorithm(name, first, inputs, outputs, work, dynamics.layout, iteration, dynamics.folded, steps_view)
+    return Algorithm(
+        name, first, inputs, outputs, work, dynamics.layout, iteration, dynamics.folded, view_of(Start, None, End)
+    )
 
 
 def single(repeating: Algorithm) -> Algorithm:
@@ -344,31 +319,15 @@ def single(repeating: Algorithm) -> Algorithm:
     first, iteration = repeating.kernel, repeating.iteration
 
     @kernel
-    def view(
-        tree: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        R: Array,
-        timing: Array,
-        q1: Array,
-        v1: Array,
-        flat: Array,
-        progress: Array,
-    ) -> tuple[Start, End]:
-        return Start(q, v, StepInputs(tau, u, wrenches, passive, R, timing)), End(q1, v1, flat, progress)
-
-    @kernel
     def once(tree: Array, w: Array, start: Start, end: End) -> None:
         first(tree, w, start, end)
         iteration(tree, w, start, end)
 
     inputs = {name: shape for name, shape in repeating.inputs.items() if name != "settings"}
     name, outputs, work = f"{repeating.name}_once", repeating.outputs, repeating.work
-    return Algorithm(name, once, inputs, outputs, work, repeating.layout, folded=repeating.folded, view=view)
+    return Algorithm(
+        name, once, inputs, outputs, work, repeating.layout, folded=repeating.folded, view=view_of(Start, End)
+    )
 
 
 def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
@@ -378,24 +337,10 @@ def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
     first, iteration = once.kernel, once.iteration
 
     @kernel
-    def view(
-        tree: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        R: Array,
-        timing: Array,
-        q1: Array,
-        v1: Array,
-        flat: Array,
-        step_error: Array,
-        progress: Array,
-    ) -> tuple[Start, End, Array]:
-        inputs = StepInputs(tau, u, wrenches, passive, R, timing)
-        return Start(q, v, inputs), End(q1, v1, flat, progress), step_error
+    def view(tree: Array, *arrays: Array) -> tuple[Start, End, Array]:
+        (start,) = view_records(tree, arrays, (Start,))
+        q1, v1, flat, step_error, progress = arrays[8:13]
+        return start, End(q1, v1, flat, progress), step_error
 
     @kernel
     def estimated(tree: Array, w: Array, start: Start, end: End, step_error: Array) -> None:
@@ -408,7 +353,7 @@ def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
     inputs = {name: shape for name, shape in once.inputs.items() if name != "settings"}
     outputs = {name: shape for name, shape in once.outputs.items() if name != "progress"}
     outputs |= {"step_error": (2, "nv"), "progress": (2,)}
-    return Algorithm(once.name, estimated, inputs, outputs, once.work, once.layout, folded=once.folded, view=view)
+    return replace(once, kernel=estimated, inputs=inputs, outputs=outputs, iteration=None, view=view)
 
 
 SINGLE_STEPS: dict[tuple[str, str], Step] = {

@@ -12,9 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.integration import chart_rate, retract
+from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, kernel
-from linkwork.kernels.steps.integrators import begin_of
+from linkwork.kernels.steps.integrators import Start, begin_of
 from linkwork.kernels.steps.stage_dynamics import (
     COMMANDED,
     DRIVEN_LOOPS_3,
@@ -31,7 +33,6 @@ from linkwork.kernels.steps.stage_dynamics import (
 )
 from linkwork.kernels.steps.tableaus import DOPRI5, RK4, Scheme
 from linkwork.kernels.tree.actuation import load_activations
-from linkwork.kernels.tree.rnea import WRENCHES
 
 
 class StepStages(NamedTuple):
@@ -43,11 +44,18 @@ class StepStages(NamedTuple):
     end: Algorithm
 
 
-def _inputs(dynamics: Dynamics, state: dict[str, Shape]) -> dict[str, Shape]:
-    commands: dict[str, Shape] = {"commands": ("ncommands",) if dynamics.takes_commands else (0,)}
-    of_rows: dict[str, Shape] = {"regularization": dynamics.regularization if dynamics.constrained else (0,)}
-    held: dict[str, Shape] = {"wrenches": WRENCHES, "passive": ("nv", 7)}
-    return state | {"tau": ("nv",)} | commands | held | of_rows | {"timing": (2,)}
+class StageStart(NamedTuple):
+    """What a later stage is given."""
+
+    q: Array
+    v: Array
+    x: Array
+    """(nv,) coordinates of the stage relative to ``q``."""
+    inputs: StepInputs
+
+
+_RATES = (Array, Array, Array)
+"""``X``, ``A`` and the result of forward dynamics."""
 
 
 def _stages(dynamics: Dynamics) -> tuple[Algorithm, Algorithm, Algorithm]:
@@ -69,81 +77,51 @@ def _stages(dynamics: Dynamics) -> tuple[Algorithm, Algorithm, Algorithm]:
         chart_rate(tree, w.qs, x, w.vs, X)
 
     @kernel
-    def first(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        R: Array,
-        timing: Array,
-        X: Array,
-        A: Array,
-        flat: Array,
-    ) -> None:
-        inputs = StepInputs(tau, u, wrenches, passive, R, timing)
-        begin(tree, inputs, flat)
+    def first(tree: Array, w: Array, start: Start, X: Array, A: Array, flat: Array) -> None:
+        begin(tree, start.inputs, flat)
         begin_step(tree, w)
         for k in range(tree.nv):
             w.xs[k] = 0.0
-            w.vs[k] = v[k]
-        retract(tree, q, w.xs, w.qs)
-        rates(tree, w, inputs, w.xs, X, A, flat)
+            w.vs[k] = start.v[k]
+        retract(tree, start.q, w.xs, w.qs)
+        rates(tree, w, start.inputs, w.xs, X, A, flat)
 
     @kernel
-    def later(
-        tree: Array,
-        w: Array,
-        q: Array,
-        v: Array,
-        x: Array,
-        tau: Array,
-        u: Array,
-        wrenches: Array,
-        passive: Array,
-        R: Array,
-        timing: Array,
-        X: Array,
-        A: Array,
-        flat: Array,
-    ) -> None:
-        inputs = StepInputs(tau, u, wrenches, passive, R, timing)
-        begin(tree, inputs, flat)
+    def displaced(tree: Array, w: Array, q: Array, v: Array, x: Array) -> None:
+        """``w.qs`` at ``x`` from ``q``, its loops closed, and ``w.vs``."""
         begin_step(tree, w)
         explicit_constraints(tree, w, q)
         for k in range(tree.nv):
             w.vs[k] = v[k]
         retract(tree, q, x, w.qs)
         close_loops(tree, w, w.qs)
-        rates(tree, w, inputs, x, X, A, flat)
+
+    @kernel
+    def later(tree: Array, w: Array, start: StageStart, X: Array, A: Array, flat: Array) -> None:
+        begin(tree, start.inputs, flat)
+        displaced(tree, w, start.q, start.v, start.x)
+        rates(tree, w, start.inputs, start.x, X, A, flat)
 
     @kernel
     def end(tree: Array, w: Array, q: Array, v: Array, x: Array, q1: Array, v1: Array) -> None:
-        begin_step(tree, w)
-        explicit_constraints(tree, w, q)
-        for k in range(tree.nv):
-            w.vs[k] = v[k]
-        retract(tree, q, x, w.qs)
-        close_loops(tree, w, w.qs)
+        displaced(tree, w, q, v, x)
         closed_velocities(tree, w, w.vs)
-        for k in range(tree.nq):
-            q1[k] = w.qs[k]
-        for k in range(tree.nv):
-            v1[k] = w.vs[k]
+        copy_numbers(w.qs, q1, tree.nq)
+        copy_numbers(w.vs, v1, tree.nv)
 
     own: dict[str, Shape] = {"torque": ("nv",), "xs": ("nv",), "vs": ("nv",), "qs": ("nq",)}
     work, layout, folded = dynamics.work | own, dynamics.layout, dynamics.folded
     at_q: dict[str, Shape] = {"q": ("nq",), "v": ("nv",)}
     at_x: dict[str, Shape] = at_q | {"x": ("nv",)}
+    held: dict[str, Shape] = dynamics.inputs | {"timing": (2,)}
     outputs: dict[str, Shape] = {"X": ("nv",), "A": ("nv",), "result": dynamics.result}
     state: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
     name = f"stage_{dynamics.name}"
     return (
-        Algorithm(f"first_{name}", first, _inputs(dynamics, at_q), outputs, work, layout, folded=folded),
-        Algorithm(name, later, _inputs(dynamics, at_x), outputs, work, layout, folded=folded),
+        Algorithm(
+            f"first_{name}", first, at_q | held, outputs, work, layout, folded=folded, view=view_of(Start, *_RATES)
+        ),
+        Algorithm(name, later, at_x | held, outputs, work, layout, folded=folded, view=view_of(StageStart, *_RATES)),
         Algorithm(f"end_{name}", end, at_x, state, work, layout),
     )
 

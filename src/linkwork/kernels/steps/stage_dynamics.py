@@ -24,13 +24,15 @@ from linkwork.kernels.constrained.lcaba import (
     start_without_internal_forces,
 )
 from linkwork.kernels.constrained.lcaba_factor import SPRINGS
-from linkwork.kernels.constrained.problem import WORK, result_view, setup_problem
+from linkwork.kernels.constrained.problem import WORK, Result, setup_problem
 from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of
+from linkwork.kernels.records import view_records
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.tree.aba import ABA, aba
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints
 from linkwork.kernels.tree.passive import damper_torque, spring_torque
+from linkwork.kernels.tree.rnea import WRENCHES
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
 from linkwork.plans.actuation import ACTUATION_CLUSTER_TREE, ACTUATION_LCABA_TREE, ACTUATION_TREE
 from linkwork.plans.clusters import CLUSTER_TREE
@@ -152,6 +154,13 @@ class Dynamics(NamedTuple):
         return self.actuation is not no_actuation
 
     @property
+    def inputs(self) -> dict[str, Shape]:
+        """The inputs that are held over a step, but for the timing."""
+        commands: dict[str, Shape] = {"commands": ("ncommands",) if self.takes_commands else (0,)}
+        of_rows: dict[str, Shape] = {"regularization": self.regularization if self.constrained else (0,)}
+        return {"tau": ("nv",)} | commands | {"wrenches": WRENCHES, "passive": ("nv", 7)} | of_rows
+
+    @property
     def result(self) -> Shape:
         """The shape of the result of steps."""
         return ("nresult",) if self.constrained else ("na",) if self.takes_commands else (0,)
@@ -188,7 +197,7 @@ def _loop_dynamics(iterations: int, refined: bool = False) -> Dynamics:
         R = inputs.R
         for r in range(tree.nc):
             w.none[r] = 0.0
-        result = result_view(tree, a, flat)
+        (result,) = view_records(tree, (a, flat), (Result,))
         result.violation[0] = 0.0
         result.violation[1] = -1.0
         setup_problem(tree, w, q, v, inputs.wrenches, w.none)
@@ -217,7 +226,7 @@ def _minimal_dynamics() -> Dynamics:
     def accelerations(
         tree: Array, w: Array, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, flat: Array
     ) -> None:
-        result = result_view(tree, a, flat)
+        (result,) = view_records(tree, (a, flat), (Result,))
         result.violation[0] = 0.0
         result.violation[1] = -1.0
         for r in range(tree.nc):

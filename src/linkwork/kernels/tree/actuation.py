@@ -20,9 +20,11 @@ Cost: linear in the transmissions of actuators; gravity compensation O(n).
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.joints import rotate_to_child
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import cross, linear, scale, set_angular, set_linear
+from linkwork.kernels.thresholds import CANCELLED_FORCES
 from linkwork.kernels.tree.kinematics import ACCELERATION, POSE, joint_transforms
 from linkwork.kernels.tree.rnea import FORCE, joint_torques, set_root_acceleration
 from linkwork.kernels.tree.tendons import TENDON_WORK, add_passive_tendons, add_tendon_force, tendon_states
@@ -31,15 +33,12 @@ from linkwork.plans.actuation import ACTUATION_TREE
 
 MOST_DECAY = 64.0
 """Beyond this, ``exp(-x)`` is nothing."""
-BALANCED = 1e-30
-"""Square of a sum of forces, in N², below which they cancel."""
 
 
 @kernel
-def clamp(x: Scalar, range: Array) -> Scalar:
+def within(x: Scalar, range: Array) -> Scalar:
     """``x`` clamped to a range."""
-    bounded = where(x, range[0], range[0], x)
-    return where(range[1], bounded, range[1], bounded)
+    return minimum(range[1], maximum(x, range[0]))
 
 
 @kernel
@@ -61,7 +60,7 @@ def next_activation(tree: Array, k: int, act: Scalar, rate: Scalar, h: Scalar) -
     span = h
     if tree.act_dynamics[k] == FILTER_EXACT:
         span = tree.act_time_constant[k] * decay(h / tree.act_time_constant[k])
-    return clamp(act + span * rate, tree.act_range[k])
+    return within(act + span * rate, tree.act_range[k])
 
 
 @kernel
@@ -69,7 +68,7 @@ def activation_rates(tree: Array, u: Array, act: Array, rate: Array) -> None:
     """``rate``: rates of activations under the commands ``u``."""
     for k in range(tree.na):
         a = tree.act_actuator[k]
-        x = clamp(u[a], tree.command_range[a])
+        x = within(u[a], tree.command_range[a])
         if tree.act_dynamics[k] != INTEGRATOR:
             x = (x - act[k]) * (1.0 / tree.act_time_constant[k])
         rate[k] = x
@@ -103,8 +102,8 @@ def bound_tendon_forces(tree: Array, w: Array) -> None:
     for a in range(tree.nu):
         if tree.actuator_tendon[a] >= 0:
             x = w.ten_force[tree.actuator_tendon[a]]
-            nearest = clamp(x, tree.tendon_force_range[tree.actuator_tendon[a]])
-            balanced = where(x * x, BALANCED, 1.0, 0.0)  # forces that cancel are not scaled
+            nearest = within(x, tree.tendon_force_range[tree.actuator_tendon[a]])
+            balanced = where(x * x, CANCELLED_FORCES, 1.0, 0.0)  # forces that cancel are not scaled
             part = where(0.5, balanced, 1.0, nearest / where(0.5, balanced, 1.0, x))
             w.actuator_force[a] = part * w.actuator_force[a]
 
@@ -121,7 +120,7 @@ def actuator_forces(tree: Array, w: Array, u: Array, act: Array, h: Scalar) -> N
     if tree.nbounded_tendons != 0:
         bound_tendon_forces(tree, w)
     for a in range(tree.nu):
-        w.actuator_force[a] = clamp(w.actuator_force[a], tree.force_range[a])
+        w.actuator_force[a] = within(w.actuator_force[a], tree.force_range[a])
 
 
 @kernel
@@ -140,7 +139,7 @@ def actuator_torques(tree: Array, w: Array, q: Array, v: Array, u: Array, act: A
         for t in range(tree.transmission_start[a], tree.transmission_start[a] + tree.transmission_count[a]):
             tau[tree.transmission_v[t]] += tree.transmission_gear[t] * w.actuator_force[a]
     for k in range(tree.nv):
-        tau[k] = clamp(tau[k], tree.actuation_range[k])
+        tau[k] = within(tau[k], tree.actuation_range[k])
 
 
 @kernel
@@ -148,7 +147,7 @@ def control_of(tree: Array, w: Array, a: int, u: Array, act: Array, h: Scalar) -
     """What the gain of an actuator multiplies: its command within its range, or its activation."""
     k = tree.actuator_act[a]
     if k < 0:
-        return clamp(u[a], tree.command_range[a])
+        return within(u[a], tree.command_range[a])
     if tree.act_early[k] != 0:
         return next_activation(tree, k, act[k], w.act_rate[k], h)
     return act[k]

@@ -17,6 +17,7 @@ Cost: O(n).
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.elementary import magnitude
 from linkwork.kernels.integration import SMALL, integrate, sinc
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
@@ -126,7 +127,7 @@ def planar_difference(q: Array, p: Array, o: int, k: int, v: Array) -> None:
     length = inverse / sqrt(p[o + 2] * p[o + 2] + p[o + 3] * p[o + 3])
     c = length * (a * p[o + 2] + b * p[o + 3])
     s = length * (a * p[o + 3] - b * p[o + 2])
-    arc = s * arc_over_sine(s * s, where(c, 0.0, -c, c))
+    arc = s * arc_over_sine(s * s, magnitude(c))
     straight = where(s, 0.0, -2.0 * HALF_PI, 2.0 * HALF_PI)
     angle = where(c, 0.0, straight - arc, arc)
     half, cosine = sinc(0.25 * angle * angle)

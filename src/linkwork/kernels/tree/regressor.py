@@ -17,8 +17,9 @@ with d the depth of the tree.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.elementary import sign
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
+from linkwork.kernels.scalar import Array, Vector, kernel
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, rotate, rotate_inverse, sub
 from linkwork.kernels.tree.common_frame import COMMON_MOTION, ROOT_FRAMES, acceleration_columns, motion_columns
 from linkwork.plans.regressor import REGRESSOR_TREE
@@ -43,12 +44,6 @@ def set_parameter_torques(s: Vector, l: Vector, omega: Vector, alpha: Vector, a:
     y[o + 7] = dot(s, (alpha[2] + xy, zz - xx, alpha[0] - yz))
     y[o + 8] = dot(s, (yy - zz, alpha[2] - xy, alpha[1] + xz))
     y[o + 9] = dot(s, (yz, -xz, alpha[2]))
-
-
-@kernel
-def sign(x: Scalar) -> Scalar:
-    """1, -1, or 0 at zero."""
-    return where(x, 0.0, -1.0, where(0.0, x, 1.0, 0.0))
 
 
 @kernel

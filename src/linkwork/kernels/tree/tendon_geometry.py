@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from linkwork.kernels.scalar import Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, add, dot, scale, sub
-
-LEAST_SQUARE = 1e-30
-"""Square of a length, in m², below which the ends of a segment coincide and it has no direction."""
+from linkwork.kernels.thresholds import COINCIDENT_ENDS
 
 
 @kernel
 def distance_of(d: Vector) -> Scalar:
     """``|d|``, never zero."""
     square = dot(d, d)
-    return sqrt(where(square, LEAST_SQUARE, LEAST_SQUARE, square))
+    return sqrt(where(square, COINCIDENT_ENDS, COINCIDENT_ENDS, square))
 
 
 @kernel

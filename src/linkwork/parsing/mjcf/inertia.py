@@ -17,10 +17,11 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.model.arrays import Floats
 from linkwork.model.inertia import Inertia
 from linkwork.model.placement import Placement
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, z_along
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
-from linkwork.parsing.xml import LARGEST, Node, located
+from linkwork.parsing.xml import Node, located
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 """How many sizes shapes have that are made of numbers alone."""
@@ -74,7 +75,7 @@ def _body_inertia(body: Body, name: str, settings: Settings, meshes: Mapping[str
 def _completed(inertia: Inertia, settings: Settings, node: Node) -> Inertia:
     """With the least mass and moments that all bodies shall have, and unphysical moments made equal."""
     mass = max(inertia.mass, settings.least_mass)
-    if not mass <= LARGEST:
+    if not mass <= UNBOUNDED:
         raise node.error(f"a mass of {mass:g} is beyond 1e30, and no number in SI units")
     I = inertia.rotational
     if settings.least_inertia > 0 or settings.balance:
@@ -147,7 +148,7 @@ def _geom(item: Item, body: str, settings: Settings, meshes: Mapping[str, str]) 
     shape = (SHELLS if shell else SOLIDS)[type](size)
     m = mass[0] if mass is not None else density * shape.measure
     moments = np.array(shape.moments) * m
-    if not (m <= LARGEST and np.isfinite(moments).all()):
+    if not (m <= UNBOUNDED and np.isfinite(moments).all()):
         raise node.error(f"a mass of {m:g} is beyond 1e30, and no number in SI units")
     return Inertia(m, (0.0, 0.0, 0.0), moments).moved(item.frame * place)
 
@@ -167,7 +168,7 @@ def size_and_place(node: Node, type: str, settings: Settings) -> tuple[Floats, P
             raise node.error("'fromto' goes from a point to itself")
         size = (*given[:1] * (SIZES[type] - 1), length / 2)
         place = Placement((start + end) / 2, z_along((start - end) / length))  # backwards, as in MuJoCo
-    if len(size) != SIZES[type] or min(size) < 1 / LARGEST:
+    if len(size) != SIZES[type] or min(size) < 1 / UNBOUNDED:
         raise node.error(f"a {type} has {SIZES[type]} sizes above zero, not {list(size)}")
     return np.array(size), place
 

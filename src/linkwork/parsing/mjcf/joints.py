@@ -19,9 +19,10 @@ from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation, quaternion_of
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
-from linkwork.parsing.xml import LARGEST, Node, located, warn
+from linkwork.parsing.xml import Node, located, warn
 
 _KINDS = ("free", "ball", "slide", "hinge")
 
@@ -164,7 +165,7 @@ def _effort(node: Node, settings: Settings) -> dict[str, Any]:
 
 def open_end(bound: float) -> float:
     """Infinity with the sign of a bound that stands for none, as the end of a range that is open; otherwise 0."""
-    return math.copysign(math.inf, bound) if abs(bound) >= LARGEST else 0.0
+    return math.copysign(math.inf, bound) if abs(bound) >= UNBOUNDED else 0.0
 
 
 def scalar_joint(joints: Mapping[str, MjcfJoint], name: str, node: Node) -> MjcfJoint:

@@ -11,10 +11,11 @@ from linkwork.errors import TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD
 from linkwork.model.joints import Fixed, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical, Universal
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.parsing.urdf.elements import UrdfJoint, UrdfLink, placement_of_origin
 from linkwork.parsing.urdf.loops import gazebo_springs
 from linkwork.parsing.urdf.vocabulary import not_ignored, refuse_unknown
-from linkwork.parsing.xml import LARGEST, Node, located, warn
+from linkwork.parsing.xml import Node, located, warn
 
 _JOINTS: dict[str, Callable[[tuple[float, float, float]], Joint]] = {
     "revolute": Revolute,
@@ -123,7 +124,7 @@ def _limits(joint: Node, kind: str) -> dict[str, Any]:
 def _bound(limit: Node, key: str, default: float) -> float:
     """A limit; files write ``inf`` or the largest float for none."""
     value = limit.number(key, default, largest=math.inf)
-    return value if abs(value) < LARGEST else math.copysign(math.inf, value)
+    return value if abs(value) < UNBOUNDED else math.copysign(math.inf, value)
 
 
 def _damping_and_friction(joint: Node, freedoms: int) -> dict[str, Any]:

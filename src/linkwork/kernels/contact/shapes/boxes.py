@@ -26,42 +26,30 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.shapes.frames import (
-    CLOSE,
-    NO_CONTACT,
-    TINY,
-    clamp,
     clamp_vector,
-    larger,
-    magnitude,
     magnitudes,
     select,
     select_largest,
     set_contact,
-    sign,
     size_of_box,
-    smaller,
     tangents,
     unit_or,
 )
+from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum, sign_or_one
 from linkwork.kernels.scalar import Array, Scalar, Vector, any_below, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, rotate_inverse, scale, set_vector, sub
+from linkwork.kernels.thresholds import (
+    BOX_TILT,
+    COINCIDENT_EDGES,
+    EQUAL_LENGTHS,
+    LEANING,
+    NO_CONTACT,
+    PARALLEL_EDGES,
+    ZERO_SQUARE,
+)
+from linkwork.model.thresholds import UNBOUNDED
 
 BOX_WORK: dict[str, Shape] = {"box_C": (3, 3), "clip": (8, 7), "chosen": (4, 5)}
-
-EDGE = 1e-10
-"""Edges that lie this near to each other, in parts of their length, coincide: those of the second box count."""
-
-PARALLEL = 1e-10
-"""Edges do not cross where they go to each other by less than this, in parts of their length."""
-
-ASIDE = 1e-6
-"""How far a direction leans to the other box, to choose among corners that are as near along the normal."""
-
-TILT = (3e-11, 5e-11, 8e-11)
-"""A rotation in radians by which the second box would have no faces and edges parallel to those of the first."""
-
-FAR = 1e30
-"""Farther than anything."""
 
 
 class Face(NamedTuple):
@@ -95,16 +83,16 @@ def box_box(tree: Array, w: Array, first: int, second: int, slot: int, count: in
             C[j, k] = x[j]
     t = rotate_inverse(R, sub(w.shape_p[second], w.shape_p[first]))
     size = size_of_box(a) + size_of_box(b)
-    margin = CLOSE * size
+    margin = EQUAL_LENGTHS * size
     gap, n = separating_axis(a, b, C, t, margin)
     # the corners that are nearest along n, and of these to the other box: where one is as near to it as the axis says,
     # no other points are nearer, and any point does, for the polygon below has the nearest
-    toward = add(n, scale(ASIDE / size, t))
+    toward = add(n, scale(LEANING / size, t))
     corner = signed(toward, a)
     other = sub(t, rotate(C, signed(rotate_inverse(C, toward), b)))
     point = scale(0.5, add(corner, other))
-    near = smaller(distance_to_box(other, a), distance_to_box(rotate_inverse(C, sub(corner, t)), b))
-    if any_below(larger(-gap, gap + margin - near), 0.0):
+    near = minimum(distance_to_box(other, a), distance_to_box(rotate_inverse(C, sub(corner, t)), b))
+    if any_below(maximum(-gap, gap + margin - near), 0.0):
         x, y = nearest_points(a, b, C, t)
         out, distance = unit_or(sub(y, x), n)
         exact = where(0.0, gap, where(gap + margin, distance, 1.0, 0.0), 0.0)
@@ -140,7 +128,7 @@ def distance_to_box(x: Vector, h: Vector) -> Scalar:
 @kernel
 def signed(x: Vector, h: Vector) -> Triple:
     """``h`` with the signs of ``x``: the corner of a box that is farthest along ``x``."""
-    return sign(x[0]) * h[0], sign(x[1]) * h[1], sign(x[2]) * h[2]
+    return sign_or_one(x[0]) * h[0], sign_or_one(x[1]) * h[1], sign_or_one(x[2]) * h[2]
 
 
 # The normal -----------------------------------------------------------------------------------------------
@@ -153,19 +141,19 @@ def separating_axis(a: Vector, b: Vector, C: Array, t: Vector, margin: Scalar) -
     Of axes that differ by less than ``margin``, a normal of the first box goes before one of the second, and that
     before one across two edges.
     """
-    best = -FAR
+    best = -UNBOUNDED
     n = (0.0, 0.0, 1.0)
     for i in range(3):
         apart = magnitude(t[i]) - a[i] - dot(b, magnitudes(C[i]))
-        s = sign(t[i])
+        s = sign_or_one(t[i])
         axis = (s if i == 0 else 0.0, s if i == 1 else 0.0, s if i == 2 else 0.0)
         n = select(best, apart, axis, n)
-        best = larger(best, apart)
+        best = maximum(best, apart)
     for j in range(3):
         axis = column(C, j)
         along = dot(t, axis)
         apart = magnitude(along) - b[j] - dot(a, magnitudes(axis))
-        n = select(best + margin, apart, scale(sign(along), axis), n)
+        n = select(best + margin, apart, scale(sign_or_one(along), axis), n)
         best = where(best + margin, apart, apart, best)
     for i in range(3):
         edge = (1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0)
@@ -174,7 +162,7 @@ def separating_axis(a: Vector, b: Vector, C: Array, t: Vector, margin: Scalar) -
             along = dot(t, axis)
             spread = dot(a, magnitudes(axis)) + dot(b, magnitudes(rotate_inverse(C, axis)))
             apart = magnitude(along) - spread
-            n = select(best + margin, apart, scale(sign(along), axis), n)
+            n = select(best + margin, apart, scale(sign_or_one(along), axis), n)
             best = where(best + margin, apart, apart, best)
     return best, n
 
@@ -187,7 +175,7 @@ def nearest_points(a: Vector, b: Vector, C: Array, t: Vector) -> tuple[Triple, T
     """
     x = (0.0, 0.0, 0.0)
     y = (0.0, 0.0, 0.0)
-    best = FAR
+    best = UNBOUNDED
     for k in range(8):
         s = (-1.0 if k % 2 == 0 else 1.0, -1.0 if k // 2 % 2 == 0 else 1.0, -1.0 if k // 4 == 0 else 1.0)
         corner = (s[0] * a[0], s[1] * a[1], s[2] * a[2])
@@ -200,11 +188,11 @@ def nearest_points(a: Vector, b: Vector, C: Array, t: Vector) -> tuple[Triple, T
         for j in range(3):
             d = column(C, j)
             # where faces are parallel, which edges are foremost is decided as if the second box were a little tilted
-            axis = cross(e, add(d, cross(TILT, d)))
-            axis = scale(sign(dot(axis, t)), axis)
+            axis = cross(e, add(d, cross(BOX_TILT, d)))
+            axis = scale(sign_or_one(dot(axis, t)), axis)
             inner = signed(axis, a)
             outer = rotate_inverse(C, axis)
-            outer = signed(sub(outer, rotate_inverse(C, cross(TILT, axis))), b)
+            outer = signed(sub(outer, rotate_inverse(C, cross(BOX_TILT, axis))), b)
             # centers of the two edges
             p = (inner[0] * (1.0 - e[0]), inner[1] * (1.0 - e[1]), inner[2] * (1.0 - e[2]))
             q = (0.0 if j == 0 else -outer[0], 0.0 if j == 1 else -outer[1], 0.0 if j == 2 else -outer[2])
@@ -219,7 +207,7 @@ def nearer(x: Vector, y: Vector, best: Scalar, first: Vector, second: Vector) ->
     """The nearest two points so far, ``x, y`` with the square of their distance, and ``first, second``."""
     between = sub(first, second)
     square = dot(between, between)
-    return select(square, best, first, x), select(square, best, second, y), smaller(square, best)
+    return select(square, best, first, x), select(square, best, second, y), minimum(square, best)
 
 
 @kernel
@@ -231,9 +219,9 @@ def nearest_on_edges(e: Vector, d: Vector, h: Scalar, k: Scalar, r: Vector) -> t
     m = cross(e, d)
     square = dot(m, m)
     b = dot(e, d)
-    u = clamp(-dot(cross(d, m), r) / where(square, TINY, 1.0, square), h)
-    v = clamp(b * u + dot(d, r), k)
-    return clamp(b * v - dot(e, r), h), v
+    u = clamp(-dot(cross(d, m), r) / where(square, ZERO_SQUARE, 1.0, square), -h, h)
+    v = clamp(b * u + dot(d, r), -k, k)
+    return clamp(b * v - dot(e, r), -h, h), v
 
 
 # The polygon ----------------------------------------------------------------------------------------------
@@ -252,9 +240,9 @@ def shared_polygon(w: Array, a: Vector, b: Vector, C: Array, t: Vector, n: Vecto
     smaller_is_A = where(B.inverse, A.inverse, 1.0, 0.0)
     for k in range(8):
         if k < 4:
-            place, valid = edge_over_face(k, B, A, EDGE)
+            place, valid = edge_over_face(k, B, A, COINCIDENT_EDGES)
         else:
-            place, valid = edge_over_face(k - 4, A, B, -EDGE)
+            place, valid = edge_over_face(k - 4, A, B, -COINCIDENT_EDGES)
         on_A = in_face(A, place[0], place[1])
         on_B = in_face(B, place[0], place[1])
         low = A.z + on_A[0] * A.uz + on_A[1] * A.vz
@@ -280,7 +268,7 @@ def face_along(
     y = scale(h[1], y)
     z = scale(h[2], z)
     i = select_largest(facing, x, y, z)
-    s = sign(dot(n, i))
+    s = sign_or_one(dot(n, i))
     middle = add(center, scale(way * s, i))
     u = scale(s, select_largest(facing, y, z, x))
     v = select_largest(facing, z, x, y)
@@ -323,12 +311,12 @@ def edge_over_face(k: int, edges: Face, face: Face, margin: Scalar) -> tuple[tup
 @kernel
 def clipped_edge(x: Scalar, dx: Scalar, bound: Scalar, low: Scalar, high: Scalar) -> tuple[Scalar, Scalar]:
     """The part of ``low <= t <= high`` with ``|x + t dx| <= bound``; empty where its end is below its start."""
-    level = where(magnitude(dx), PARALLEL, 1.0, 0.0)
+    level = where(magnitude(dx), PARALLEL_EDGES, 1.0, 0.0)
     inverse = 1.0 / where(0.5, level, 1.0, dx)
     a = (-bound - x) * inverse
     b = (bound - x) * inverse
-    start = where(0.5, level, low, larger(low, smaller(a, b)))
-    end = where(0.5, level, high, smaller(high, larger(a, b)))
+    start = where(0.5, level, low, maximum(low, minimum(a, b)))
+    end = where(0.5, level, high, minimum(high, maximum(a, b)))
     outside = where(0.5, level * where(bound, magnitude(x), 1.0, 0.0), 1.0, 0.0)
     return start, where(0.5, outside, low - 1.0, end)
 
@@ -346,14 +334,14 @@ def outermost_corners(w: Array, default: Vector) -> None:
         set_vector(default, chosen)
         chosen[3] = NO_CONTACT
         chosen[4] = 0.0
-        best = -FAR
+        best = -UNBOUNDED
         for k in range(8):
             corner = w.clip[k]
-            out = where(0.5, corner[4], x * corner[5] + y * corner[6], -FAR)
+            out = where(0.5, corner[4], x * corner[5] + y * corner[6], -UNBOUNDED)
             set_vector(select(best, out, corner, chosen), chosen)
             chosen[3] = where(best, out, corner[3], chosen[3])
             chosen[4] = where(best, out, float(k + 1), chosen[4])
-            best = larger(best, out)
+            best = maximum(best, out)
     # a corner that is outermost in two directions is one contact point
     for d in range(1, 4):
         again = 0.0
@@ -366,16 +354,16 @@ def outermost_corners(w: Array, default: Vector) -> None:
 @kernel
 def keep_nearest(points: Array, count: int, gap: Scalar, point: Vector, margin: Scalar) -> None:
     """Put the nearest point in place of the contact point next to it, or of one that is missing, if none is as near."""
-    least = FAR
-    next_to = FAR
+    least = UNBOUNDED
+    next_to = UNBOUNDED
     place = -1.0
     for k in range(count):
         x = points[k]
-        least = where(0.5, x[4], smaller(least, x[3]), least)
+        least = where(0.5, x[4], minimum(least, x[3]), least)
         away = sub(x, point)
-        square = where(0.5, x[4], dot(away, away) + TINY, 0.0)
+        square = where(0.5, x[4], dot(away, away) + ZERO_SQUARE, 0.0)
         place = where(square, next_to, float(k), place)
-        next_to = smaller(square, next_to)
+        next_to = minimum(square, next_to)
     for k in range(count):
         x = points[k]
         moved = where(gap + margin, least, where(magnitude(place - float(k)), 0.5, 1.0, 0.0), 0.0)

@@ -16,29 +16,18 @@ Cost: 250 operations for two capsules, 500 for a box and a capsule.
 from __future__ import annotations
 
 from linkwork.kernels.contact.shapes.frames import (
-    CLOSE,
-    TINY,
-    clamp,
     clamp_vector,
-    larger,
-    magnitude,
     magnitudes,
     select,
     select_largest,
     set_core_contact,
-    sign,
     size_of_box,
-    smaller,
     unit_or,
 )
+from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum, sign_or_one
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
 from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, rotate_inverse, scale, sub
-
-SHORT = 1e-6
-"""Two contact points that are closer than this part of the cores are one."""
-
-NO_SLOPE = 1e-30
-"""A segment that rises by less than this is level."""
+from linkwork.kernels.thresholds import EQUAL_LENGTHS, LEVEL, ONE_POINT, ZERO_SQUARE
 
 
 @kernel
@@ -55,34 +44,34 @@ def capsule_capsule(tree: Array, w: Array, first: int, second: int, slot: int, c
     m = cross(u1, u2)
     square = dot(m, m)
     # where the lines are nearest; then within both cores (Ericson, Real-Time Collision Detection, 5.1.9)
-    s = clamp(-dot(cross(u2, m), r) / where(square, TINY, 1.0, square), h1)
-    t = clamp(b * s + f, h2)
-    s = clamp(b * t - c, h1)
+    s = clamp(-dot(cross(u2, m), r) / where(square, ZERO_SQUARE, 1.0, square), -h1, h1)
+    t = clamp(b * s + f, -h2, h2)
+    s = clamp(b * t - c, -h1, h1)
     # what the second core has beside the first
     reach = magnitude(b) * h2
-    low = clamp(-c - reach, h1)
-    high = clamp(-c + reach, h1)
-    t_low = clamp(b * low + f, h2)
-    t_high = clamp(b * high + f, h2)
+    low = clamp(-c - reach, -h1, h1)
+    high = clamp(-c + reach, -h1, h1)
+    t_low = clamp(b * low + f, -h2, h2)
+    t_high = clamp(b * high + f, -h2, h2)
     # where axes meet, rounding has no direction that is across both
-    across = unit_or(m, column(w.shape_R[first], 0), CLOSE)[0]
-    margin = CLOSE * (h1 + h2 + tree.shape_size[first, 0] + tree.shape_size[second, 0])
+    across = unit_or(m, column(w.shape_R[first], 0), EQUAL_LENGTHS)[0]
+    margin = EQUAL_LENGTHS * (h1 + h2 + tree.shape_size[first, 0] + tree.shape_size[second, 0])
     touch = core_to_core(r, u1, u2, s, t, across, margin)
     at_low = core_to_core(r, u1, u2, low, t_low, across, margin)
     at_high = core_to_core(r, u1, u2, high, t_high, across, margin)
-    better = where(touch[1] + margin, smaller(at_low[1], at_high[1]), 1.0, 0.0)
+    better = where(touch[1] + margin, minimum(at_low[1], at_high[1]), 1.0, 0.0)
     radius = tree.shape_size[second, 0]
     radii = tree.shape_size[first, 0] + radius
     center = w.shape_p[second]
     if count == 1:
         s = where(0.5, better, s, 0.5 * (low + high))
-        t = where(0.5, better, t, clamp(b * s + f, h2))
+        t = where(0.5, better, t, clamp(b * s + f, -h2, h2))
         n, distance = core_to_core(r, u1, u2, s, t, across, margin)
         set_core_contact(w, slot, distance - radii, add(center, scale(t, u2)), radius, n, 1.0, way)
     else:
-        one = where(high - low, SHORT * (h1 + h2), 1.0, 0.0)
+        one = where(high - low, ONE_POINT * (h1 + h2), 1.0, 0.0)
         lower = where(s - low, high - s, 1.0, one)
-        moved = where(0.5, larger(better, one) * lower, 1.0, 0.0)
+        moved = where(0.5, maximum(better, one) * lower, 1.0, 0.0)
         core = add(center, scale(where(0.5, moved, t, t_low), u2))
         n = select(0.5, moved, touch[0], at_low[0])
         distance = where(0.5, moved, touch[1], at_low[1])
@@ -116,14 +105,14 @@ def box_capsule(tree: Array, w: Array, box: int, capsule: int, slot: int, way: S
     radius = tree.shape_size[capsule, 0]
     c = rotate_inverse(R, sub(w.shape_p[capsule], w.shape_p[box]))
     e = scale(tree.shape_size[capsule, 1], rotate_inverse(R, column(w.shape_R[capsule], 2)))
-    margin = CLOSE * (size_of_box(h) + tree.shape_size[capsule, 1])
+    margin = EQUAL_LENGTHS * (size_of_box(h) + tree.shape_size[capsule, 1])
     touch, n, nearest = segment_box_contact(h, c, e, margin)
     low, high, gap_low, gap_high = segment_over_face(h, c, e, n, margin)
-    short = where(high - low, SHORT, 1.0, 0.0)
-    better = larger(where(high, low, 1.0, 0.0), where(nearest + margin, smaller(gap_low, gap_high), 1.0, 0.0))
-    lower = larger(short, where(touch - low, high - touch, 1.0, 0.0))
+    short = where(high - low, ONE_POINT, 1.0, 0.0)
+    better = maximum(where(high, low, 1.0, 0.0), where(nearest + margin, minimum(gap_low, gap_high), 1.0, 0.0))
+    lower = maximum(short, where(touch - low, high - touch, 1.0, 0.0))
     normal = rotate(R, n)
-    moved = where(0.5, larger(better, short) * lower, 1.0, 0.0)
+    moved = where(0.5, maximum(better, short) * lower, 1.0, 0.0)
     core = add(w.shape_p[capsule], rotate(R, scale(where(0.5, moved, touch, low), e)))
     gap = where(0.5, moved, nearest, gap_low) - radius
     set_core_contact(w, slot, gap, core, radius, normal, 1.0, way)
@@ -147,7 +136,7 @@ def segment_over_face(
     k = select_largest(facing, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     # over the face, n times gap = (height + t rise) / (n . i) leads down to it
     inverse = 1.0 / dot(i, n)
-    height = (dot(i, c) - sign(dot(i, n)) * dot(i, h)) * inverse
+    height = (dot(i, c) - sign_or_one(dot(i, n)) * dot(i, h)) * inverse
     rise = dot(i, e) * inverse
     shadow = sub(c, scale(height, n))
     along = sub(e, scale(rise, n))
@@ -159,13 +148,13 @@ def segment_over_face(
 @kernel
 def clipped(x: Scalar, dx: Scalar, bound: Scalar, low: Scalar, high: Scalar) -> tuple[Scalar, Scalar]:
     """The part of ``low <= t <= high`` with ``|x + t dx| <= bound``; empty where its end is below its start."""
-    level = where(magnitude(dx), NO_SLOPE, 1.0, 0.0)
+    level = where(magnitude(dx), LEVEL, 1.0, 0.0)
     inverse = 1.0 / where(0.5, level, 1.0, dx)
     a = (-bound - x) * inverse
     b = (bound - x) * inverse
     outside = where(0.5, level * where(bound, magnitude(x), 1.0, 0.0), 1.0, 0.0)
-    start = where(0.5, level, low, larger(low, smaller(a, b)))
-    end = where(0.5, level, high, smaller(high, larger(a, b)))
+    start = where(0.5, level, low, maximum(low, minimum(a, b)))
+    end = where(0.5, level, high, minimum(high, maximum(a, b)))
     return start, where(0.5, outside, low - 1.0, end)
 
 
@@ -179,20 +168,20 @@ def segment_box_contact(h: Vector, c: Vector, e: Vector, margin: Scalar) -> tupl
     d = magnitudes(c)
     reach = add(h, magnitudes(e))
     beyond = sub(d, reach)
-    best = larger(larger(beyond[0], beyond[1]), beyond[2])
+    best = maximum(maximum(beyond[0], beyond[1]), beyond[2])
     i = select_largest(beyond, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    n = (sign(c[0]) * i[0], sign(c[1]) * i[1], sign(c[2]) * i[2])
-    place = -sign(dot(n, e))
+    n = (sign_or_one(c[0]) * i[0], sign_or_one(c[1]) * i[1], sign_or_one(c[2]) * i[2])
+    place = -sign_or_one(dot(n, e))
     for k in range(3):
         edge = (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
         axis = unit_or(cross(edge, e), edge)[0]
-        axis = scale(sign(dot(axis, c)), axis)
+        axis = scale(sign_or_one(dot(axis, c)), axis)
         apart = dot(axis, c) - dot(magnitudes(axis), h) - magnitude(dot(axis, e))
         # the edge goes through this corner; across both, core and edge meet at t
-        corner = (sign(axis[0]) * h[0], sign(axis[1]) * h[1], sign(axis[2]) * h[2])
+        corner = (sign_or_one(axis[0]) * h[0], sign_or_one(axis[1]) * h[1], sign_or_one(axis[2]) * h[2])
         across = cross(axis, edge)
         slope = dot(across, e)
-        t = clamp(dot(across, sub(corner, c)) / where(magnitude(slope), NO_SLOPE, 1.0, slope), 1.0)
+        t = clamp(dot(across, sub(corner, c)) / where(magnitude(slope), LEVEL, 1.0, slope), -1.0, 1.0)
         better = where(best + margin, apart, 1.0, 0.0)
         n = select(0.5, better, axis, n)
         place = where(0.5, better, t, place)
@@ -221,9 +210,9 @@ def nearest_to_box(h: Vector, c: Vector, e: Vector) -> Scalar:
     slope_high = slope_of_distance(h, c, e, 1.0)
     last = slope_high
     for k in range(3):
-        inverse = 1.0 / where(magnitude(e[k]), NO_SLOPE, NO_SLOPE, e[k])
+        inverse = 1.0 / where(magnitude(e[k]), LEVEL, LEVEL, e[k])
         for side in range(2):
-            t = clamp(((h[k] if side == 1 else -h[k]) - c[k]) * inverse, 1.0)
+            t = clamp(((h[k] if side == 1 else -h[k]) - c[k]) * inverse, -1.0, 1.0)
             slope = slope_of_distance(h, c, e, t)
             up = where(slope, 0.0, where(low, t, 1.0, 0.0), 0.0)
             down = where(slope, 0.0, 0.0, where(t, high, 1.0, 0.0))
@@ -232,9 +221,9 @@ def nearest_to_box(h: Vector, c: Vector, e: Vector) -> Scalar:
             high = where(0.5, down, t, high)
             slope_high = where(0.5, down, slope, slope_high)
     low = where(last, 0.0, 1.0, low)
-    slope_low = where(last, 0.0, 0.0, smaller(slope_low, 0.0))
+    slope_low = where(last, 0.0, 0.0, minimum(slope_low, 0.0))
     steps = slope_high - slope_low
-    return low - (high - low) * slope_low / where(steps, TINY, 1.0, steps)
+    return low - (high - low) * slope_low / where(steps, ZERO_SQUARE, 1.0, steps)
 
 
 @kernel

@@ -27,24 +27,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwork.kernels.contact.shapes.frames import (
-    clamp,
-    larger,
-    magnitude,
-    select,
-    set_core_contact,
-    smaller,
-    unit_or,
-)
+from linkwork.kernels.contact.shapes.frames import select, set_core_contact, unit_or
 from linkwork.kernels.contact.shapes.planes import box_corner, half_edges, lowest_corner, lowest_corners
+from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, Vector, any_below, kernel, where
 from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, rotate_inverse, scale, sub
+from linkwork.kernels.thresholds import CELL_ROUNDING
 
 CELLS = (2, 6)
 """Of a slot whose cells are given: each by its least x and y, and its heights there and counterclockwise."""
-
-NEAR = 1e-6
-"""Parts of a cell that rounding may move points by."""
 
 
 class Nearest(NamedTuple):
@@ -102,10 +93,10 @@ def point_field(tree: Array, w: Array, field: int, x: Vector, slot: int) -> tupl
     half_y = tree.shape_size[field, 1]
     dx = 2.0 * half_x / float(rows - 1)
     dy = 2.0 * half_y / float(columns - 1)
-    beside = (x[0] - clamp(x[0], half_x), x[1] - clamp(x[1], half_y), 0.0)
+    beside = (x[0] - clamp(x[0], -half_x, half_x), x[1] - clamp(x[1], -half_y, half_y), 0.0)
     # some point of the surface is not farther than this
-    height = larger(magnitude(x[2] - tree.field_range[f, 0]), magnitude(x[2] - tree.field_range[f, 1]))
-    best = 1.001 * (dot(beside, beside) + height * height) + dx * dy * NEAR * NEAR
+    height = maximum(magnitude(x[2] - tree.field_range[f, 0]), magnitude(x[2] - tree.field_range[f, 1]))
+    best = 1.001 * (dot(beside, beside) + height * height) + dx * dy * CELL_ROUNDING * CELL_ROUNDING
     found = Nearest(best, (x[0], x[1], x[2]), (0.0, 0.0, 1.0), 0.0, 0.0)
     if tree.ncells > 0:
         for k in range(2):
@@ -113,18 +104,18 @@ def point_field(tree: Array, w: Array, field: int, x: Vector, slot: int) -> tupl
     else:
         for i in range(rows - 1):
             x_low = float(i) * dx - half_x
-            side = larger(magnitude(x[0] - x_low - 0.5 * dx) - 0.5 * dx, 0.0)
+            side = maximum(magnitude(x[0] - x_low - 0.5 * dx) - 0.5 * dx, 0.0)
             if any_below(side * side - found.best, 0.0):
                 for j in range(columns - 1):
                     y_low = float(j) * dy - half_y
-                    front = larger(magnitude(x[1] - y_low - 0.5 * dy) - 0.5 * dy, 0.0)
+                    front = maximum(magnitude(x[1] - y_low - 0.5 * dy) - 0.5 * dy, 0.0)
                     if any_below(side * side + front * front - found.best, 0.0):
                         h = tree.heights
                         a = tree.field_start[f] + i * columns + j
                         b = a + columns
                         corners = (x_low, y_low, h[a], h[b], h[b + 1], h[a + 1])
                         found = nearest_of_cell(corners, x, beside, dx, dy, found)
-    return field_distance(x, beside, found, NEAR * (dx + dy))
+    return field_distance(x, beside, found, CELL_ROUNDING * (dx + dy))
 
 
 @kernel
@@ -154,8 +145,8 @@ def nearest_of_cell(cell: Array, x: Vector, beside: Vector, dx: Scalar, dy: Scal
     v = (x[1] - beside[1] - y_low) / dy
     # the height of the surface at x, or at the rim next to it: beyond the diagonal, u < v, it is the second triangle's
     height = a[2] + where(u, v, u * (c[2] - d[2]) + v * (d[2] - a[2]), u * (b[2] - a[2]) + v * (c[2] - b[2]))
-    outside = larger(larger(-u, u - 1.0), larger(-v, v - 1.0))
-    over = where(x[2], height, where(outside, NEAR, 1.0, found.below), found.below)
+    outside = maximum(maximum(-u, u - 1.0), maximum(-v, v - 1.0))
+    over = where(x[2], height, where(outside, CELL_ROUNDING, 1.0, found.below), found.below)
     found = Nearest(found.best, found.near, found.up, found.flat, over)
     found = nearest_of_triangle(x, a, b, c, found)
     return nearest_of_triangle(x, a, c, d, found)
@@ -171,14 +162,14 @@ def nearest_of_triangle(x: Vector, a: Vector, b: Vector, c: Vector, found: Neare
     inverse = 1.0 / dot(N, N)
     u = dot(cross(r, q), N) * inverse
     v = dot(cross(p, r), N) * inverse
-    inside = smaller(smaller(u, v), 1.0 - u - v)
+    inside = minimum(minimum(u, v), 1.0 - u - v)
     up = unit_or(N, (0.0, 0.0, 1.0))[0]
     near = sub(x, scale(dot(r, up), up))
     near = select(inside, 0.0, nearest_of_edges(x, a, b, c), near)
     away = sub(x, near)
     square = dot(away, away)
     return Nearest(
-        smaller(square, found.best),
+        minimum(square, found.best),
         select(square, found.best, near, found.near),
         select(square, found.best, up, found.up),
         where(square, found.best, where(inside, 0.0, 0.0, 1.0), found.flat),
@@ -196,7 +187,7 @@ def nearest_of_edges(x: Vector, a: Vector, b: Vector, c: Vector) -> Triple:
     away = sub(x, other)
     other_square = dot(away, away)
     best = select(other_square, square, other, best)
-    square = smaller(square, other_square)
+    square = minimum(square, other_square)
     other = nearest_of_edge(x, c, a)
     away = sub(x, other)
     return select(dot(away, away), square, other, best)
@@ -207,4 +198,4 @@ def nearest_of_edge(x: Vector, a: Vector, b: Vector) -> Triple:
     """The nearest point on the segment from ``a`` to ``b``."""
     e = scale(0.5, sub(b, a))
     m = scale(0.5, add(a, b))
-    return add(m, scale(clamp(dot(e, sub(x, m)) / dot(e, e), 1.0), e))
+    return add(m, scale(clamp(dot(e, sub(x, m)) / dot(e, e), -1.0, 1.0), e))

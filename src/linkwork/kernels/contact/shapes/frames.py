@@ -13,21 +13,14 @@ Cost: 30 operations a contact point.
 
 from __future__ import annotations
 
+from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, add, dot, scale
-
-NO_CONTACT = 1e6
-"""The gap of a slot that has no point in this configuration: farther than anything that could touch."""
+from linkwork.kernels.thresholds import NO_CONTACT, ZERO_SQUARE
 
 LOWEST_UPRIGHT = -0.77
 """Normals with z components below this have tangents of their own. No face of usual terrain and no wall lies there, so
 that rounding does not switch the tangents of contacts that last."""
-
-TINY = 1e-36
-"""Squares of lengths below this are zeros."""
-
-CLOSE = 1e-11
-"""Lengths that differ by less than this part of the shapes' size are equal: what is found first is kept then."""
 
 
 @kernel
@@ -77,7 +70,7 @@ def unit_or(x: Vector, default: Vector, least: Scalar = 0.0) -> tuple[Triple, Sc
     """``x / |x|`` and ``|x|``; ``default`` in place of the direction where ``x`` is zero, or shorter than ``least``."""
     square = dot(x, x)
     length = sqrt(square)
-    bound = TINY + least * least
+    bound = ZERO_SQUARE + least * least
     inverse = 1.0 / where(square, bound, 1.0, length)
     return select(square, bound, default, scale(inverse, x)), length
 
@@ -95,13 +88,7 @@ def select(below: Scalar, bound: Scalar, x: Vector, y: Vector) -> Triple:
 @kernel
 def select_largest(a: Vector, x: Vector, y: Vector, z: Vector) -> Triple:
     """``x``, ``y`` or ``z``: where the first, second or third entry of ``a`` is the largest."""
-    return select(a[2], larger(a[0], a[1]), select(a[0], a[1], y, x), z)
-
-
-@kernel
-def magnitude(x: Scalar) -> Scalar:
-    """``|x|``."""
-    return where(x, 0.0, -x, x)
+    return select(a[2], maximum(a[0], a[1]), select(a[0], a[1], y, x), z)
 
 
 @kernel
@@ -111,33 +98,9 @@ def magnitudes(x: Vector) -> Triple:
 
 
 @kernel
-def sign(x: Scalar) -> Scalar:
-    """-1.0 where ``x < 0``, 1.0 elsewhere."""
-    return where(x, 0.0, -1.0, 1.0)
-
-
-@kernel
-def larger(x: Scalar, y: Scalar) -> Scalar:
-    """The larger of two numbers."""
-    return where(x, y, y, x)
-
-
-@kernel
-def smaller(x: Scalar, y: Scalar) -> Scalar:
-    """The smaller of two numbers."""
-    return where(x, y, x, y)
-
-
-@kernel
-def clamp(x: Scalar, bound: Scalar) -> Scalar:
-    """``x`` within ``-bound`` and ``bound``."""
-    return where(x, -bound, -bound, where(bound, x, bound, x))
-
-
-@kernel
 def clamp_vector(x: Vector, bound: Vector) -> Triple:
     """Each entry of ``x`` within plus and minus that of ``bound``."""
-    return clamp(x[0], bound[0]), clamp(x[1], bound[1]), clamp(x[2], bound[2])
+    return clamp(x[0], -bound[0], bound[0]), clamp(x[1], -bound[1], bound[1]), clamp(x[2], -bound[2], bound[2])
 
 
 @kernel

@@ -22,7 +22,7 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.contact.shapes.boxes import BOX_WORK, box_box
 from linkwork.kernels.contact.shapes.capsules import box_capsule, capsule_capsule
 from linkwork.kernels.contact.shapes.fields import CELLS, field_box, field_capsule, field_sphere
-from linkwork.kernels.contact.shapes.frames import NO_CONTACT, set_contact
+from linkwork.kernels.contact.shapes.frames import set_contact
 from linkwork.kernels.contact.shapes.planes import (
     plane_box,
     plane_capsule,
@@ -39,6 +39,7 @@ from linkwork.kernels.contact.shapes.spheres import (
 )
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.kernels.spatial import add, multiply, rotate, set_vector
+from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.kernels.tree.kinematics import POSE, WORLD_POSE, joint_transforms, world_transforms
 from linkwork.plans.contacts import (
     BOX_BOX,

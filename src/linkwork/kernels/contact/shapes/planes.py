@@ -18,12 +18,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwork.kernels.contact.shapes.frames import magnitude, magnitudes, select_largest, set_contact_on, sign, unit_or
+from linkwork.kernels.contact.shapes.frames import magnitudes, select_largest, set_contact_on, unit_or
+from linkwork.kernels.elementary import magnitude, sign_or_one
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, rotate_inverse, scale, sub
-
-UPRIGHT = 1e-11
-"""Cylinders that lean by less than this, in radians, have contact points at fixed places of their rim."""
+from linkwork.kernels.thresholds import UPRIGHT
 
 HALF_SQRT_3 = 3.0**0.5 / 2.0
 """The sine of a third of a turn."""
@@ -106,7 +105,7 @@ def lowest_corners(n: Vector, edges: tuple[Triple, Triple, Triple]) -> LowestCor
     ha = dot(n, a)
     hb = dot(n, b)
     pointed = where(magnitude(h), magnitude(ha) + magnitude(hb), 1.0, 0.0)
-    return LowestCorners(scale(-sign(h), c), a, b, sign(ha), sign(hb), pointed)
+    return LowestCorners(scale(-sign_or_one(h), c), a, b, sign_or_one(ha), sign_or_one(hb), pointed)
 
 
 @kernel
@@ -136,7 +135,7 @@ def plane_cylinder(tree: Array, w: Array, plane: int, cylinder: int, slot: int, 
     u = add(scale(down[0], x), scale(down[1], y))
     v = scale(HALF_SQRT_3, cross(axis, u))
     end = scale(tree.shape_size[cylinder, 1], axis)
-    lower = add(w.shape_p[cylinder], scale(-sign(slope), end))
+    lower = add(w.shape_p[cylinder], scale(-sign_or_one(slope), end))
     for k in range(4):
         if k < 2:
             rim = add(add(w.shape_p[cylinder], scale(-1.0 if k == 0 else 1.0, end)), scale(radius, u))

@@ -18,27 +18,20 @@ Cost: 30 to 80 operations; of an ellipsoid 700.
 from __future__ import annotations
 
 from linkwork.kernels.contact.shapes.frames import (
-    CLOSE,
-    clamp,
     clamp_vector,
-    larger,
-    magnitude,
     magnitudes,
     select,
     select_largest,
     set_core_contact,
-    sign,
-    smaller,
     unit_or,
 )
+from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum, sign_or_one
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
 from linkwork.kernels.spatial import Triple, add, column, dot, rotate, rotate_inverse, scale, sub
+from linkwork.kernels.thresholds import EQUAL_LENGTHS, LEAST_COORDINATE
 
 NEWTON_STEPS = 16
 """Steps of the secular equation. Six are enough but for centers near the focal ellipse or hyperbola."""
-
-LEAST_COORDINATE = 1e-18
-"""Coordinates of centers below this part of the least semi-axis count as this, so that no root is at a pole."""
 
 
 @kernel
@@ -63,9 +56,9 @@ def capsule_sphere(tree: Array, w: Array, capsule: int, sphere: int, slot: int, 
     """The contact point of a capsule and a sphere; the normal on the capsule's axis is its x."""
     axis = column(w.shape_R[capsule], 2)
     arm = sub(w.shape_p[sphere], w.shape_p[capsule])
-    along = clamp(dot(axis, arm), tree.shape_size[capsule, 1])
+    along = clamp(dot(axis, arm), -(tree.shape_size[capsule, 1]), tree.shape_size[capsule, 1])
     # on the axis, rounding has no direction that is across it
-    least = CLOSE * (tree.shape_size[capsule, 0] + tree.shape_size[capsule, 1])
+    least = EQUAL_LENGTHS * (tree.shape_size[capsule, 0] + tree.shape_size[capsule, 1])
     between = unit_or(sub(arm, scale(along, axis)), column(w.shape_R[capsule], 0), least)
     distance = between[1] - tree.shape_size[capsule, 0]
     set_sphere_contact(tree, w, sphere, slot, distance, between[0], way)
@@ -85,9 +78,9 @@ def point_box(x: Vector, h: Vector) -> tuple[Scalar, Triple]:
     """Distance of a point from a box with half edges ``h``, negative inside, and the outward normal."""
     beyond = sub(magnitudes(x), h)
     inside = select_largest(beyond, (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    inside = (sign(x[0]) * inside[0], sign(x[1]) * inside[1], sign(x[2]) * inside[2])
+    inside = (sign_or_one(x[0]) * inside[0], sign_or_one(x[1]) * inside[1], sign_or_one(x[2]) * inside[2])
     out, length = unit_or(sub(x, clamp_vector(x, h)), inside)
-    depth = larger(larger(beyond[0], beyond[1]), beyond[2])
+    depth = maximum(maximum(beyond[0], beyond[1]), beyond[2])
     return where(0.0, depth, length, depth), out
 
 
@@ -98,11 +91,11 @@ def cylinder_sphere(tree: Array, w: Array, cylinder: int, sphere: int, slot: int
     radial, radius = unit_or((x[0], x[1], 0.0), (1.0, 0.0, 0.0))
     beyond = radius - tree.shape_size[cylinder, 0]
     above = magnitude(x[2]) - tree.shape_size[cylinder, 1]
-    axial = (0.0, 0.0, sign(x[2]))
+    axial = (0.0, 0.0, sign_or_one(x[2]))
     nearer = select(beyond, above, axial, radial)
-    outside = add(scale(larger(beyond, 0.0), radial), scale(larger(above, 0.0), axial))
+    outside = add(scale(maximum(beyond, 0.0), radial), scale(maximum(above, 0.0), axial))
     normal, length = unit_or(outside, nearer)
-    depth = larger(beyond, above)
+    depth = maximum(beyond, above)
     distance = where(0.0, depth, length, depth)
     normal = rotate(w.shape_R[cylinder], normal)
     set_sphere_contact(tree, w, sphere, slot, distance, normal, way)
@@ -125,12 +118,12 @@ def point_ellipsoid(y: Vector, a: Vector) -> tuple[Scalar, Triple]:
     equation ``F(s) = sum (a_i y_i / (s + d_i))² = 1``. Newton's method on ``1 / sqrt(F) = 1``, which is concave and all
     but linear (Moré and Sorensen 1983), goes up to the root from any ``s`` below it: that at which one term alone is 1.
     """
-    least = smaller(smaller(a[0], a[1]), a[2])
+    least = minimum(minimum(a[0], a[1]), a[2])
     low = LEAST_COORDINATE * least
     m = magnitudes(y)
-    c = (a[0] * larger(m[0], low), a[1] * larger(m[1], low), a[2] * larger(m[2], low))
+    c = (a[0] * maximum(m[0], low), a[1] * maximum(m[1], low), a[2] * maximum(m[2], low))
     d = ((a[0] - least) * (a[0] + least), (a[1] - least) * (a[1] + least), (a[2] - least) * (a[2] + least))
-    s = larger(larger(c[0] - d[0], c[1] - d[1]), c[2] - d[2])
+    s = maximum(maximum(c[0] - d[0], c[1] - d[1]), c[2] - d[2])
     for _ in range(NEWTON_STEPS):
         k = (1.0 / (s + d[0]), 1.0 / (s + d[1]), 1.0 / (s + d[2]))
         f = (c[0] * k[0], c[1] * k[1], c[2] * k[2])
@@ -138,6 +131,6 @@ def point_ellipsoid(y: Vector, a: Vector) -> tuple[Scalar, Triple]:
         F = ff[0] + ff[1] + ff[2]
         s += F * (sqrt(F) - 1.0) / dot(ff, k)
     x = (a[0] * c[0] / (s + d[0]), a[1] * c[1] / (s + d[1]), a[2] * c[2] / (s + d[2]))
-    x = (sign(y[0]) * x[0], sign(y[1]) * x[1], sign(y[2]) * x[2])
+    x = (sign_or_one(y[0]) * x[0], sign_or_one(y[1]) * x[1], sign_or_one(y[2]) * x[2])
     N = unit_or((x[0] / (a[0] * a[0]), x[1] / (a[1] * a[1]), x[2] / (a[2] * a[2])), (1.0, 0.0, 0.0))[0]
     return dot(N, sub(y, x)), N

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The interpreter of pipelines for NumPy arrays: called with arrays, or bound to arrays that are allocated once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.compilers.pipeline import Call, Part, Pipeline, Step, When
+from linkwork.compilers.program import Program
+from linkwork.compilers.run import Runner
+
+Array = npt.NDArray[Any]
+Arrays = dict[str, Any]
+Bind = Callable[[Runner, Sequence[Any]], Callable[[], None]]
+
+
+class PipelineRunner:
+    """Runs a pipeline with NumPy arrays.
+
+    Args:
+        pipeline: The pipeline.
+        runner: What runs a program; called when the program is first needed.
+    """
+
+    def __init__(self, pipeline: Pipeline, runner: Callable[[Program], Runner]) -> None:
+        self.pipeline, self._runner = pipeline, runner
+        self._inner: dict[When, PipelineRunner] = {}
+
+    def __call__(self, arrays: Mapping[str, Any]) -> Arrays:
+        """All arrays of the pipeline by name: new ones, and those that it was called with.
+
+        Args:
+            arrays: By name; leading axes are batch axes and broadcast.
+        """
+        scope: Arrays = {**arrays, **self.pipeline.constants}
+        for step in self.pipeline.steps:
+            self._run(step, scope)
+        return scope
+
+    def _run(self, step: Step, scope: Arrays) -> None:
+        if isinstance(step, Call):
+            results = evaluated(self._runner(step.program), [scope[name] for name in step.arguments])
+            scope.update(zip(step.outputs, results, strict=True))
+        elif isinstance(step, When):
+            mask = scope[step.mask]
+            if mask.any():
+                scope |= step.selected(np, self.pipeline.ranks, scope, self.inner(step)(scope))
+        else:
+            x = step.value(np, scope)
+            scope[step.output] = np.ascontiguousarray(x) if isinstance(step, Part) else x
+
+    def inner(self, step: When) -> PipelineRunner:
+        """The runner of the pipeline of a `When`.
+
+        Args:
+            step: The step.
+        """
+        if step not in self._inner:
+            self._inner[step] = PipelineRunner(step.pipeline, self._runner)
+        return self._inner[step]
+
+    # Bound to arrays -------------------------------------------------------------------------------------------
+
+    def bind(self, arrays: Arrays, bind: Bind) -> Callable[[], None]:
+        """A call without arguments that reads these arrays as they then are, and computes in arrays of its own.
+
+        Args:
+            arrays: By name; those that the pipeline computes are added.
+            bind: Makes a call without arguments of a runner and the arrays of its program.
+        """
+        arrays |= self.pipeline.constants
+        calls = [self._bound(step, arrays, bind) for step in self.pipeline.steps]
+
+        def run() -> None:
+            for call in calls:
+                call()
+
+        return run
+
+    def _bound(self, step: Step, scope: Arrays, bind: Bind) -> Callable[[], None]:
+        if isinstance(step, Call):
+            runner = self._runner(step.program)
+            inputs = [scope[name] for name in step.arguments]
+            lead = _lead(inputs, runner.inputs)
+            results = [np.empty((*lead, *shape), runner.dtype) for shape in runner.outputs]
+            scope.update(zip(step.outputs, results, strict=True))
+            return bind(runner, [*inputs, *results])
+        if isinstance(step, When):
+            return self._bound_when(step, dict(scope), bind)
+        known = dict(scope)
+        with np.errstate(all="ignore"):  # arrays hold nothing yet
+            result = scope[step.output] = np.array(step.value(np, known), order="C")
+        return lambda: np.copyto(result, step.value(np, known))
+
+    def _bound_when(self, step: When, scope: Arrays, bind: Bind) -> Callable[[], None]:
+        mask, outputs = scope[step.mask], {name: scope[name] for name in step.outputs}
+        where = {name: mask.reshape((*mask.shape, *[1] * self.pipeline.ranks[name])) for name in outputs}
+        inner: list[Callable[[], None]] = []
+
+        def run() -> None:
+            if mask.any():
+                if not inner:  # bound where it is first needed
+                    inner.append(self.inner(step).bind(scope, bind))
+                inner[0]()
+                for name, x in outputs.items():
+                    np.copyto(x, scope[name], where=where[name])
+
+        return run
+
+
+def _lead(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(x.shape[: x.ndim - len(shape)] for x, shape in zip(arrays, shapes, strict=True)))
+
+
+def evaluated(runner: Runner, inputs: Sequence[Any]) -> list[Array]:
+    """New outputs of a program; of one state at once, where its arrays fit as they are.
+
+    Args:
+        runner: What runs the program.
+        inputs: Its inputs.
+    """
+    if all(np.ndim(x) == len(shape) for x, shape in zip(inputs, runner.inputs, strict=True)):
+        results = [np.empty(shape, runner.dtype) for shape in runner.outputs]
+        if not runner.entry(*inputs, *results):
+            return results
+    return runner.evaluate(inputs, [None] * len(runner.outputs))

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Springs and dampers of joints at the end of a step of semi-implicit Euler."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from linkwork.model.model import Model
+
+
+def with_implicit_armature(robot: Model, h: float) -> Model:
+    """The robot with ``h d + h² k`` more of armature: springs and dampers at the end of a step of the time ``h``."""
+    joints = []
+    for joint in robot.joints:
+        k = robot.v_slice(joint.name)
+        springs = robot.stiffness[k] if joint.type.nq == joint.type.nv else 0.0
+        joints.append(replace(joint, armature=robot.armature[k] + h * robot.damping[k] + h * h * springs))
+    return replace(robot, joints=tuple(joints))
+
+
+def without_passive_forces(robot: Model) -> Model:
+    """The robot without springs and dampers of joints."""
+    joints = tuple(
+        replace(joint, damping=0.0 * joint.damping, stiffness=0.0 * joint.stiffness) for joint in robot.joints
+    )
+    return replace(robot, joints=joints)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Thresholds of kernels: what each is a part of, why it is what it is, and a test of what it decides.
+
+Kernels run in double and in single precision, for robots of any size: a threshold is a part of a quantity of the same
+dimension, or of one where numbers have none. Those in SI units say so; they keep quotients finite, and decide nothing
+that a robot of any size could notice. Parameters of algorithms (step sizes, penalties, factors) are beside their text.
+"""
+
+from __future__ import annotations
+
+# Constrained dynamics ----------------------------------------------------------------------------------------------
+
+DISABLED = 1e20
+"""A row with more regularization is not enabled. Part of: SI units of inverse inertia; `UNBOUNDED` is what users mean.
+Test: tests/kernels/test_iterations.py"""
+
+NEGLIGIBLE_ROW = 1e9
+"""A row whose diagonal entry of J M⁻¹ Jᵀ is less than `CLUSTER_PIVOT` over this is rounding error. Part of: the largest
+diagonal entry. Test: tests/dynamics/test_forward_redundant.py"""
+
+NEGLIGIBLE_RESIDUAL = 1e-20
+"""A residual below any tolerance that can be met, and above one that is meant never to be. Part of: the residual's
+scale, a square. Test: tests/kernels/test_iterations.py"""
+
+STAGNATION = 1e-4
+"""The least change of the residual in an iteration that is worth another. Part of: the residual.
+Test: tests/kernels/test_iterations.py"""
+
+DEPENDENT_CHANGE = 1e-10
+"""Rows are dependent, not weak, where an iteration changes the residual by less. Part of: the residual.
+Test: tests/dynamics/test_forward_redundant.py"""
+
+INTERNAL_ACCELERATION = 1e-8
+"""Accelerations that contradicting rows may leave when iterations end. Part of: accelerations.
+Test: tests/dynamics/test_forward_redundant.py"""
+
+NEARLY_CLOSED = 1e-5
+"""Loops that are open by less are open by drift or rounding. Part of: the robot's length, or one for angles.
+Test: tests/closure/test_rounded_loops.py"""
+
+HALF_TURN = 1e-12
+"""Below this, ``1 + cos`` of an angle is that of half a turn, whose axis is not unique. Part of: one.
+Test: tests/kernels/test_constraint_kernels.py"""
+
+CLUSTER_PIVOT = 1e-9
+"""A lesser pivot is zero: independent joints do not determine the others, at a dead center of theirs. Part of: the
+largest entry of its column, in units of joints and rows. Test: tests/kernels/test_clusters.py"""
+
+LARGEST_CORRECTION = 1e-4
+"""The largest last correction of a joint that closes loops: what it leaves open is about its square, and usually
+rounding. Corrections in single precision are 1e-5, where loops are closed to 1e-7. Part of: the unit of the joint, a
+radian or the robot's length. Test: tests/simulation/test_minimal_steps.py"""
+
+MASSLESS_PIVOT = 1e-13
+"""A lesser pivot of the mass matrix is rounding: a joint moves no mass. Part of: its diagonal entry.
+Test: tests/closure/test_mobility.py"""
+
+CLEAR_DISTANCE = 1e-6
+"""Distances of rows from those before them that are no rounding, whatever counts as zero: that of rows after them is
+as much larger as they are smaller than one, and still below the rank's. Part of: the length of the row.
+Test: tests/closure/test_rounded_loops.py"""
+
+CLEARLY_INDEPENDENT = 1e-3
+"""Rows whose pivots are all larger do not depend on each other, whatever counts as zero. Part of: the row's own
+diagonal entry. Test: tests/dynamics/test_constrained_derivatives.py"""
+
+LEFT_OUT = 1e-10
+"""Rows that are left out as dependent may change others by this. Part of: the least independent row.
+Test: tests/dynamics/test_constrained_derivatives.py"""
+
+REFINED = 1e-6
+"""Refinement ends with a step that changes accelerations by less: the next one's change is about its square. Part of:
+accelerations. Test: tests/kernels/test_pv_early.py"""
+
+WEAK_PIVOT = 1e-9
+"""A smaller pivot loses too many digits. Part of: the diagonal of J M⁻¹ Jᵀ. Test: tests/kernels/test_pv_early.py"""
+
+SQUARED_RANK = 1e-18
+"""``K S`` is left out where its squared norm is less. Part of: the squared norm of the rows as they were given.
+Test: tests/kernels/test_pv_early.py"""
+
+SQUARED_ROUNDING = 1e-24
+"""``K S`` that is left out is zero where its squared norm is less; else refinement makes up for it. Part of: the
+squared norm of the rows as they were given. Test: tests/kernels/test_pv_early.py"""
+
+LEAST_REFLECTOR = 1e-200
+"""A squared Householder vector below this is zero: its quotient would not be finite. Part of: SI units, squared.
+Test: tests/kernels/test_pv_early.py"""
+
+ROUNDING_OF_SUMS = 1e-15
+"""Rounding error of a sum in double precision. Part of: its largest term. Test: tests/dynamics/test_delassus.py"""
+
+LEAST_FORCE = 1e-300
+"""Less than any force: keeps quotients finite. Part of: SI units. Test: tests/dynamics/test_delassus.py"""
+
+# Assembly and inverse kinematics -----------------------------------------------------------------------------------
+
+LEAST_REGULARIZATION = 1e-13
+"""The least regularization of a step: above the rounding of redundant rows. Part of: the largest entry of ``J J'``.
+Test: tests/closure/test_assemble_batches.py"""
+
+SUFFICIENT_DECREASE = 1e-4
+"""The decrease with which a line search is content (Armijo). Part of: the decrease that the slope promises.
+Test: tests/closure/test_inverse_kinematics.py"""
+
+LITTLE_CLOSING = 1e-4
+"""A decrease of the error in one iteration of assembly that is little. Part of: the error.
+Test: tests/closure/test_assemble_batches.py"""
+
+LITTLE_DECREASE = 1e-6
+"""A decrease of the merit in one iteration of inverse kinematics that is little, if targets alone count. Part of: the
+merit. Test: tests/closure/test_inverse_kinematics.py"""
+
+LITTLE_DECREASE_OF_POSTURE = 1e-10
+"""The same if a posture counts: its distance falls slowly at the end. Part of: the merit.
+Test: tests/closure/test_inverse_kinematics.py"""
+
+IGNORED_ROW = 1e-30
+"""Keeps rows that are ignored, and lengths of nothing, from dividing by zero. Part of: one, in scaled rows.
+Test: tests/closure/test_inverse_kinematics.py"""
+
+# Contact -----------------------------------------------------------------------------------------------------------
+
+LEAST_INVERSE_INERTIA = 1e-35
+"""Keeps quotients by the diagonal of J M⁻¹ Jᵀ finite where no joint moves a row, in single precision, too. Part of: SI
+units. Test: tests/contact/test_contact_robustness.py"""
+
+NEAR_CONE = 1e-9
+"""How far from the cone a force may be for one more step to be the last: it doubles the digits. Part of: the force.
+Test: tests/contact/test_contact_dense.py"""
+
+SINGULAR_SLIDING = 1e-14
+"""What is added to the tangential block of J M⁻¹ Jᵀ, for contacts that cannot slide. Part of: the mean of its
+diagonal. Test: tests/contact/test_contact_dense.py"""
+
+LEAST_EIGENVALUE = 1e-6
+"""The least eigenvalue that the spectral rule of ADMM assumes. Part of: the diagonal of J M⁻¹ Jᵀ.
+Test: tests/contact/test_contact_dense.py"""
+
+ZERO_WORK = 1e-11
+"""Work of contacts that counts as zero. Part of: ``sum f_n |u_n|`` of contacts that bounce.
+Test: tests/contact/test_contact_impacts.py"""
+
+LEAST_SMOOTHING = 1e-14
+"""Smoothing at the end of Newton's iterations. Part of: that at the beginning.
+Test: tests/contact/test_contact_step.py"""
+
+LEAST_SLACK = 1e-3
+"""The least that one less an eigenvalue of a projection's derivative may be in the system of derivatives: it bounds
+penalties, by which rounding errors of rows are multiplied. Part of: one.
+Test: tests/contact/test_contact_derivatives.py"""
+
+SLIGHT_ETA = 1e-12
+"""Contacts whose ``eta`` could do less have none. Part of: what their inertia does.
+Test: tests/contact/test_contact_derivatives.py"""
+
+FINAL_RESIDUAL = 1e-6
+"""What Newton's method misses where the proximal weight is reduced no further. Part of: what contacts miss.
+Test: tests/dynamics/test_inverse_contact.py"""
+
+LEAST_LEVERS = 1e-6
+"""Added to the diagonal of ``N``: levers shorter than its root are not used in full. Part of: the levers of contacts,
+squared. Test: tests/dynamics/test_inverse_contact.py"""
+
+# Shapes ------------------------------------------------------------------------------------------------------------
+
+NO_CONTACT = 1e6
+"""The gap of a slot that has no point in this configuration: farther than anything that could touch. Part of: meters.
+Test: tests/contact/test_contact_geometry.py"""
+
+ZERO_SQUARE = 1e-36
+"""Lesser squares of lengths are zeros. Part of: square meters. Test: tests/contact/test_contact_geometry.py"""
+
+EQUAL_LENGTHS = 1e-11
+"""Lengths that differ by less are equal: what comes first is kept. Part of: the size of the shapes.
+Test: tests/contact/test_contact_geometry.py"""
+
+COINCIDENT_EDGES = 1e-10
+"""Edges that lie this near to each other coincide: those of the second box count. Part of: their length.
+Test: tests/contact/test_contact_geometry.py"""
+
+PARALLEL_EDGES = 1e-10
+"""Edges do not cross where they approach each other by less. Part of: their length.
+Test: tests/contact/test_contact_geometry.py"""
+
+LEANING = 1e-6
+"""How far a direction leans to the other box, to choose among corners that are as near along the normal. Part of: a
+unit vector. Test: tests/contact/test_contact_geometry.py"""
+
+BOX_TILT = (3e-11, 5e-11, 8e-11)
+"""A rotation by which the second box would have no faces and edges parallel to those of the first. Part of: a radian.
+Test: tests/contact/test_contact_geometry.py"""
+
+ONE_POINT = 1e-6
+"""Two contact points of a capsule that are closer are one. Part of: the length of the cores.
+Test: tests/contact/test_contact_geometry.py"""
+
+LEVEL = 1e-30
+"""A segment that rises by less is level. Part of: meters. Test: tests/contact/test_contact_geometry.py"""
+
+CELL_ROUNDING = 1e-6
+"""What rounding may move points of a height field by. Part of: a cell. Test: tests/contact/test_contact_surfaces.py"""
+
+UPRIGHT = 1e-11
+"""Cylinders that lean by less have contact points at fixed places of their rim. Part of: a radian.
+Test: tests/contact/test_contact_geometry.py"""
+
+LEAST_COORDINATE = 1e-18
+"""Lesser coordinates of centers count as this, so that no root is at a pole. Part of: the least semi-axis of an
+ellipsoid. Test: tests/contact/test_contact_geometry.py"""
+
+# Tendons, actuators, sensors ---------------------------------------------------------------------------------------
+
+COINCIDENT_ENDS = 1e-30
+"""Ends of a segment with a lesser squared distance coincide, and it has no direction. Part of: square meters.
+Test: tests/quantities/test_tendons.py"""
+
+CANCELLED_FORCES = 1e-30
+"""A sum of actuators' forces on a tendon with a lesser square is zero, and is not scaled. Part of: N².
+Test: tests/quantities/test_tendons.py"""
+
+PARALLEL_RAY = 1e-15
+"""Rays with a smaller component do not cross a slab. Part of: a unit vector.
+Test: tests/quantities/test_sensors_mujoco.py"""

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Thresholds of plans: what each is a part of, why it is what it is, and a test of what it decides.
+
+A plan is made once, in double precision, of numbers that users or files gave: what is below these is rounding.
+"""
+
+from __future__ import annotations
+
+EQUAL_NUMBERS = 5e-14
+"""Numbers of placements and inertias that differ by less are equal; less than what closed loops may be open by, so that
+equal numbers open none. Part of: the size of the mechanism. Test: tests/closure/test_rounded_loops.py"""
+
+ROUND_OFF = 2e-13
+"""Lesser numbers are zeros, and numbers of rotations that near to 0 or 1 are these: what poses leave that were
+assembled, or composed of many placements. Operation counts do not depend on it then. Part of: the size of the
+mechanism; of rotations, one. Test: tests/compilers/test_trace.py"""
+
+DISTINCT_DIRECTION = 1e-6
+"""Directions that are off an axis by more are directions of their own. Part of: the size of the mechanism.
+Test: tests/dynamics/test_forward_models.py"""
+
+LEAST_SLOPE = 1e-3
+"""Components of an axis below this do not slide a frame along it: it would slide too far. Part of: a unit vector.
+Test: tests/dynamics/test_forward_models.py"""
+
+LEAST_LEVER = 1e-6
+"""A contact cannot move where no joint moves it along its normal by more, for a radian or a meter of its own. Part of:
+the size of the robot. Test: tests/contact/test_contact_robustness.py"""

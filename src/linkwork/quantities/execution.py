@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A program on a backend, with the inputs that calls may leave out: what an evaluator runs.
+
+Nothing is computed when an execution is created: held inputs and the runner are made when they are first needed,
+machine code for one state at the first call with one state, code for batches at the first batch.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from linkwork.compilers.entry.entry_point import SHAPES
+from linkwork.compilers.entry.records import record_entry
+from linkwork.compilers.program import Backend
+from linkwork.compilers.run import Runner, always_refused
+from linkwork.quantities.arguments import Array
+
+T = TypeVar("T")
+
+LOCK = threading.RLock()
+"""Around what is made at first use."""
+
+
+class Source(Protocol):
+    """What an execution runs: says how, when it is first needed."""
+
+    def runner_on(self, backend: Backend) -> Runner:
+        """What runs the program on a backend."""
+        ...
+
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls may leave out, by name, in a type of numbers."""
+        ...
+
+
+class Execution:
+    """A program on a backend, with the inputs that calls may leave out.
+
+    Args:
+        source: The program and its held inputs.
+        backend: How the program is run, and with which numbers.
+        record: Class of the results, a named tuple; None: the array itself, or a plain tuple of several.
+    """
+
+    __slots__ = ("_held", "_runner", "_source", "_tail", "backend", "dtype", "entry", "record", "results")
+
+    entry: Callable[..., int]
+    """The entry point for all inputs and outputs of one state that fit as they are; answers with a status."""
+    results: Callable[..., Any]
+    """A function of the inputs of one state, without held ones at the end: new arrays of results, made in machine code.
+    None where arrays do not fit as they are, numbers are not finite, or there is no machine code yet."""
+
+    def __init__(self, source: Source, backend: Backend, record: type[Any] | None = None) -> None:
+        self._source, self.backend, self.record = source, backend, record
+        self.dtype: np.dtype[Any] = np.dtype(backend.dtype)
+        self._runner: Runner | None = None
+        self._held: Mapping[str, Array] | None = None
+        self._tail: tuple[Array, ...] | None = None
+        on_gpu = backend.name == "cuda"
+        self.entry = always_refused if on_gpu else self._first_entry
+        self.results = _no_results if on_gpu else self._first_results
+
+    @property
+    def held(self) -> Mapping[str, Array]:
+        """Inputs that calls may leave out, by name."""
+        if self._held is None:
+            with LOCK:
+                if self._held is None:
+                    self._held = MappingProxyType(self._source.held_inputs(self.dtype))
+        return self._held
+
+    @property
+    def runner(self) -> Runner:
+        """What runs the program with arrays."""
+        if self._runner is None:
+            with LOCK:
+                if self._runner is None:
+                    self._runner = self._source.runner_on(self.backend)
+        return self._runner
+
+    def prepare(self) -> None:
+        """Make what runs the program now, not at the first call: straight-line code is compiled."""
+        with LOCK:
+            self._runner = self.runner
+
+    @property
+    def has_runner(self) -> bool:
+        """Whether something has run."""
+        return self._runner is not None
+
+    @property
+    def tail(self) -> tuple[Array, ...]:
+        """Held inputs at the end, which calls leave out together: the same object every time."""
+        if self._tail is None:
+            names, held = self.runner.names, self.held
+            free = next((k for k in range(len(names), 0, -1) if names[k - 1] not in held), 0)
+            self._tail = tuple(held[name] for name in names[free:])
+        return self._tail
+
+    def completed(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """All inputs of the program: those of a caller, then held ones that the caller left out at the end.
+
+        Args:
+            inputs: The first inputs.
+        """
+        missing = len(self.runner.inputs) - len(inputs)
+        return (*inputs, *self.tail[len(self.tail) - missing :]) if 0 < missing <= len(self.tail) else tuple(inputs)
+
+    def writes(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> bool:
+        """Write the results of one state; False where arrays are not those of one state that fit as they are.
+
+        Args:
+            inputs: All inputs, or all but held ones at the end.
+            outputs: Arrays for all outputs.
+        """
+        if [getattr(x, "shape", None) for x in outputs] != self.runner.outputs:
+            return False
+        return not self.entry(*self.completed(inputs), *outputs)
+
+    def holding(self, arrays: Mapping[str, Array]) -> Execution:
+        """The same runner with other arrays in the place of held inputs.
+
+        Args:
+            arrays: By the names of inputs.
+        """
+        return Execution(_Holding(self, arrays), self.backend, self.record)
+
+    def direct(self, given: Sequence[str], general: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A call in machine code; None where there is none, or not yet.
+
+        Args:
+            given: Names of inputs that callers may give; of held ones, the others are left out always.
+            general: What is called with the same arguments where they are not one state that fits as it is.
+        """
+        if self.results in (self._first_results, _no_results):
+            return None
+        names = self.runner.names
+        least = sum(name not in given for name in names[len(names) - len(self.tail) :])
+        return self._machine_code(least, general)
+
+    def _machine_code(self, least: int = 0, general: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        runner = self.runner
+        return record_entry(
+            self.entry, self.record, runner.outputs, len(runner.inputs), runner.dtype, self.tail, least, general
+        )
+
+    def _first_results(self, *inputs: Any) -> None:
+        """The first calls: one with a single state makes machine code. They take the general path."""
+        runner = self.runner
+        one = zip(inputs, runner.inputs, strict=False)
+        if runner.checks and all(getattr(x, "ndim", len(shape)) == len(shape) for x, shape in one):
+            self.entry = runner.entry
+            self.results = self._machine_code()
+
+    def _first_entry(self, *arrays: Any) -> int:
+        """The same for the entry point."""
+        self._first_results(*arrays[: len(self.runner.inputs)])
+        return SHAPES
+
+
+class _Holding:
+    """What a runner is shared by: `Execution.holding`."""
+
+    def __init__(self, execution: Execution, arrays: Mapping[str, Array]) -> None:
+        self._execution, self._arrays = execution, arrays
+
+    def runner_on(self, backend: Backend) -> Runner:
+        """The same runner."""
+        return self._execution.runner
+
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """The same inputs but for some."""
+        return {**self._execution.held, **self._arrays}
+
+
+def _no_results(*inputs: Any) -> None:
+    """Results of one state where there is no machine code for it."""
+
+
+def once(make: Callable[[], T]) -> Callable[[], T]:
+    """The same function, called once: further calls return the first result.
+
+    Args:
+        make: The function.
+    """
+    result: list[T] = []
+
+    def made() -> T:
+        if not result:
+            with LOCK:
+                if not result:
+                    result.append(make())
+        return result[0]
+
+    return made
