@@ -185,9 +185,9 @@ def test_euler_steps_with_loops_have_the_derivatives_of_their_single_iteration(
     names = OF_LOOPS if gap else OF_LOOPS[:-1]  # gains have something to pull at
     stepper = lw.Stepper(robot, parameters=names).plain()
     values, along = parameters_and_directions(stepper)
-    planned = stepper._make_program()
+    planned = stepper.unparametrized_program
     assert "lcaba1" in planned.algorithm.name
-    program = stepper._parameter_inputs.program(replace(planned, algorithm=single(planned.algorithm)))
+    program = stepper.parameter_inputs.program(replace(planned, algorithm=single(planned.algorithm)))
     inputs = dict(zip(program.algorithm.inputs, stepper._function.input_arrays([q, v, tau], values), strict=True))
     rng = np.random.default_rng(3)
     y = rng.normal(size=(2, robot.nv))

@@ -85,6 +85,21 @@ THRESHOLD = 2.0
 _empty = np.empty
 
 
+class OneState(NamedTuple):
+    """Arrays that a step holds for calls with one state."""
+
+    shapes: Sequence[tuple[int, ...]]
+    """Of results."""
+    dtype: np.dtype[Any]
+    tau: Array
+    held: tuple[Array, ...]
+    """Wrenches and given points."""
+    start: Array
+    settings: tuple[Array, ...]
+    """Parameters of the robot that are inputs, and settings."""
+    layout: StepLayout
+
+
 @dataclass(frozen=True)
 class ContactOptions:
     """How steps with contacts are made: arguments of `ContactStep`, checked."""
@@ -305,21 +320,25 @@ class ContactStep(BaseEvaluator):
         typed = self.for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
         if typed is not self:
             return typed(q, v, tau, wrenches, given=given, start=forces, out=out, **parameters)
-        runner, held, layout = self.runner, self.execution.held, self.layout
         if out is None and not parameters and wrenches is None and given is None:  # the fast path for one state
-            results = [_empty(shape, runner.dtype) for shape in runner.outputs]
-            torques, begin = held["tau"] if tau is None else tau, held["start"] if forces is None else forces
-            own = [held[name] for name in self.parameter_inputs.names]
-            inputs = (q, v, torques, held["wrenches"], held["given"], begin, *own, held["settings"])
-            if not self.execution.entry(*inputs, *results):
+            fast: OneState = self.kept.get(OneState) or self.keep(OneState, self._one_state)
+            results = [_empty(shape, fast.dtype) for shape in fast.shapes]
+            torques, begin = fast.tau if tau is None else tau, fast.start if forces is None else forces
+            if not self.execution.entry(q, v, torques, *fast.held, begin, *fast.settings, *results):
                 self._check(results[2])
-                return ContactSolution(results[0], results[1], results[2], layout)
+                return ContactSolution(results[0], results[1], results[2], fast.layout)
         if given is None and self.program.tree.ngiven:
             given = self.given(q)
         arrays = self.input_arrays([q, v, tau, wrenches, given, forces], parameters=parameters)
-        q1, v1, result = runner.evaluate(arrays, [None, None, None] if out is None else [*out, None])
+        q1, v1, result = self.runner.evaluate(arrays, [None, None, None] if out is None else [*out, None])
         self._check(result)
-        return ContactSolution(q1, v1, result, layout)
+        return ContactSolution(q1, v1, result, self.layout)
+
+    def _one_state(self) -> OneState:
+        held, runner = self.execution.held, self.runner
+        own = tuple(held[name] for name in self.parameter_inputs.names)
+        settings, points = (*own, held["settings"]), (held["wrenches"], held["given"])
+        return OneState(runner.outputs, runner.dtype, held["tau"], points, held["start"], settings, self.layout)
 
     def _check(self, result: Array) -> None:
         """Say where iterations ended too early."""

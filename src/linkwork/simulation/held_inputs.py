@@ -41,8 +41,11 @@ class HeldInputs:
     """Settings for one step."""
     shapes: tuple[tuple[int, ...], ...]
     """Of the outputs."""
+    dtype: np.dtype[Any]
+    """Type of the numbers."""
     idle: tuple[Array, ...] | None
-    """Inputs from commands to the timing where a call gives none; None where contact points are found for each."""
+    """All inputs after the torques, for one step to which a call gives nothing else; None where there are none: where
+    contact points are found for each step, where parameters are inputs, and of dopri5."""
 
     @classmethod
     def of(cls, planned: StepProgram, program: Program, dtype: np.dtype[Any]) -> HeldInputs:
@@ -59,6 +62,7 @@ class HeldInputs:
         else:
             solver = planned.contact.settings(dtype.name)
         given = planned.contact is not None and planned.contact.given is not None
+        plain = not (given or planned.parameters.names or planned.settings.integrator == "dopri5")
         idle = (
             np.zeros(program.input_shapes()[3], dtype),
             np.zeros((len(planned.settings.wrenches), 6), dtype),
@@ -68,12 +72,7 @@ class HeldInputs:
         )
         tau, commanded, once = np.zeros(robot.nv, dtype), np.array([dt, 1.0], dtype), np.array([0.0, 2.0], dtype)
         shapes = tuple(program.output_shapes())
-        return cls(planned, tau, *idle, commanded, once, shapes, None if given else idle)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the numbers."""
-        return self.tau.dtype
+        return cls(planned, tau, *idle, commanded, once, shapes, dtype, (*idle, once) if plain else None)
 
     def __call__(
         self,

@@ -187,13 +187,12 @@ class StepProgram:
         Args:
             result: As the program returns it.
         """
-        rows = self.source.nc
         if self.contact is not None:
             row = self.contact.row
             return row.of_result(result, self.source.nv)[..., row.places["multipliers"]]
         if result.shape[-1] > self.na:
-            return result[..., 2 : 2 + rows]
-        return np.zeros((*result.shape[:-1], rows), dtype=result.dtype)
+            return result[..., 2 : 2 + self.source.nc]
+        return np.zeros((*result.shape[:-1], self.source.nc), dtype=result.dtype)
 
     def activations_of(self, result: Array) -> Array | None:
         """Activations after steps, ``(..., na)``; None where no actuator has any.

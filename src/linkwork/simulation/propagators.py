@@ -57,7 +57,7 @@ class CompiledSteps:
         self.stepper, self.shortened, self.wrenches, self.parameters = stepper, shortened, wrenches, parameters
         self.controller, self.end, self.begin = controller, end, begin
         self._packed = () if controller is None else controller.packed()
-        self._repeats: dict[int, Array] = {}
+        self._further: dict[int, tuple[Array, ...]] = {}
         self._entry: Callable[..., int] | None = None
         self._idle = stepper.held(None, wrenches)
 
@@ -104,16 +104,17 @@ class CompiledSteps:
             steps: How many.
             final: Whether the controller is not called after the last.
         """
-        stepper = self.stepper
         q, v, (tau, commands), _, contacts, act = state
-        idle = commands is None and contacts is None and act is None
-        *held, timing = self._idle if idle else stepper.held(commands, self.wrenches, contacts, q, act)
+        further = self._further.get(steps)
+        if further is None:
+            repeats = self.stepper.held.repeats(steps)
+            further = self._further[steps] = (*self._packed, *self.parameters, repeats)
+        held = self._idle
+        if not (commands is contacts is act is None):
+            held = self.stepper.held(commands, self.wrenches, contacts, q, act)
         if self.controller is not None:
-            timing = control_timing(stepper, now, steps, final)
-        settings = self._repeats.get(steps)
-        if settings is None:
-            settings = self._repeats[steps] = stepper.held.repeats(steps)
-        inputs = (q, v, tau, *held, timing, *self._packed, *self.parameters, settings)
+            held = (*held[:-1], control_timing(self.stepper, now, steps, final))
+        inputs = (q, v, tau, *held, *further)
         return (self._one if q.ndim == 1 else self._many)(state, inputs, now, steps)
 
     def _one(self, state: State, inputs: Sequence[Array], now: int, steps: int) -> tuple[State, int]:
@@ -130,7 +131,7 @@ class CompiledSteps:
             planned.check_loops(out[-1], f"at {self.begin + (now + done) * stepper.dt:g} s ")
         if self.controller is None:
             q, v, result, _ = out
-            actuation, act = state.actuation, planned.activations_of(result)
+            actuation, act = state.actuation, planned.activations_of(result) if planned.na else None
         else:
             q, v, tau, result, _ = out
             actuation, act = Actuation(tau), state.act

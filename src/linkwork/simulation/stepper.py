@@ -284,22 +284,24 @@ class Stepper(BaseEvaluator):
         planned, held = self.planned, self.held
         if planned.contact is not None and planned.contact.given is not None and steps != 1:
             return self._one_by_one(q, v, tau, wrenches, commands, act, steps, contact_state, parameters)
-        P = self._parameters(parameters) if self.parameter_inputs.names or parameters else ()
-        further = held.idle
-        if further is None or not (commands is act is wrenches is contact_state is None):
-            further = held(commands, wrenches, contact_state, q, act)
-        inputs = (q, v, held.tau if tau is None else tau, *further, *P)
-        if planned.settings.integrator != "dopri5":
-            inputs += (held.once if type(steps) is int and steps == 1 else held.repeats(count(steps, "steps")),)
-        elif steps != 1:
-            raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
-        results: list[Any] = [_empty(shape, held.dtype) for shape in held.shapes]
-        if self.execution.entry(*inputs, *results):  # not one state whose arrays fit as they are
-            results = self._evaluated(inputs)
+        if tau is None:
+            tau = held.tau
+        further: tuple[Any, ...] | None = held.idle
+        alone = commands is act is wrenches is contact_state is None and type(steps) is int and steps == 1
+        if further is None or parameters or not alone:
+            further = (*held(commands, wrenches, contact_state, q, act), *self._parameters(parameters))
+            if planned.settings.integrator != "dopri5":
+                further += (held.repeats(count(steps, "steps")),)
+            elif steps != 1:
+                raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
+        dtype = held.dtype
+        results: list[Any] = [_empty(shape, dtype) for shape in held.shapes]
+        if self.execution.entry(q, v, tau, *further, *results):  # not one state whose arrays fit as they are
+            results = self._evaluated((q, v, tau, *further))
         if planned.form == "minimal":
             planned.check_loops(results[-1])
-        q1, v1, result, *error, progress = results
-        return StepResult(q1, v1, result, progress, error[0] if error else None, planned)
+        error = results[3] if len(results) > 4 else None
+        return StepResult(results[0], results[1], results[2], results[-1], error, planned)
 
     def _parameters(self, parameters: Mapping[str, Any], *, once: bool = False) -> tuple[Any, ...]:
         """All parameters that are inputs, in order: those given by name, and held ones."""
