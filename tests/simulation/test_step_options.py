@@ -29,25 +29,25 @@ def test_an_old_name_is_an_error_that_says_the_new_one(name: str, old: str) -> N
         "Simulation": lambda **options: lw.Simulation(ARM, 2, **options),
         "Stepper": lambda **options: lw.Stepper(ARM, **options),
     }
-    with pytest.raises(lw.UnknownOption, match=f"{name} has no option '{old}': it is '{OLD[old]}' now"):
+    with pytest.raises(lw.errors.UnknownOption, match=f"{name} has no option '{old}': it is '{OLD[old]}' now"):
         calls[name](**{old: 1})
 
 
 def test_the_time_constant_of_contacts_has_one_name() -> None:
-    with pytest.raises(lw.UnknownOption, match="no option 'stabilization': it is 'time_constant' now"):
-        lw.ContactStep(BOX, stabilization=0.01)  # type: ignore[call-arg]
-    assert lw.ContactStep(BOX, time_constant=None).options.time_constant is None
+    with pytest.raises(lw.errors.UnknownOption, match="no option 'stabilization': it is 'time_constant' now"):
+        lw.contact.ContactStep(BOX, stabilization=0.01)  # type: ignore[call-arg]
+    assert lw.contact.ContactStep(BOX, time_constant=None).options.time_constant is None
 
 
 def test_the_time_of_a_step_comes_before_the_integrator() -> None:
     stepper = lw.Stepper(ARM, 2e-3, "rk4")
     assert (stepper.dt, stepper.integrator) == (2e-3, "rk4")
-    with pytest.raises(lw.InputError, match=r"dt is 'rk4', needs a number: Stepper\(robot, 1e-3, 'rk4'\)"):
+    with pytest.raises(lw.errors.InputError, match=r"dt is 'rk4', needs a number: Stepper\(robot, 1e-3, 'rk4'\)"):
         lw.Stepper(ARM, "rk4", 1e-3)  # type: ignore[arg-type]
 
 
 def test_the_tolerance_of_contacts_is_not_the_accuracy_of_steps() -> None:
-    with pytest.raises(lw.InputError, match=r"tolerance is that of steps with contacts.*dopri5 are is accuracy"):
+    with pytest.raises(lw.errors.InputError, match=r"tolerance is that of steps with contacts.*dopri5 are is accuracy"):
         lw.simulate(ARM, seconds=0.01, integrator="dopri5", tolerance=1e-6)
     run = lw.simulate(ARM, [0.1, 0.2], seconds=0.01, integrator="dopri5", accuracy=1e-6)
     assert run.settings["accuracy"] == 1e-6

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwork.closure.mobility import mass_factor, rank_cut
 from linkwork.closure.tolerances import RANK
-from linkwork.dynamics.iterations import OFF
+from linkwork.compilers.run import check_out
+from linkwork.errors import InputError
+from linkwork.inputs import rows_of
 from linkwork.model.model import Model
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import (
     bias_forces,
@@ -32,7 +36,7 @@ throw a mechanism off its branch within 1e-8 of it. Left out, rows come back as 
 
 def row_weights(R: Array, mu: float) -> Array:
     """What rows count by, the root of ``mu / R``; zero for rows that are not enabled."""
-    result: Array = np.where(R < OFF, np.sqrt(mu / np.maximum(R, 1e-300)), 0.0)
+    result: Array = np.where(R < UNBOUNDED, np.sqrt(mu / np.maximum(R, 1e-300)), 0.0)
     return result
 
 
@@ -58,7 +62,7 @@ def solve_kkt(
     force = tau - c
     for frame, wrench in wrenches.items():
         force = force + (np.swapaxes(frame_jacobian(robot, q, frame), -1, -2) @ wrench[..., None])[..., 0]
-    on = R < OFF
+    on = R < UNBOUNDED
     scale = row_weights(R, mu)
     # With M = L L', B = scale J L^-T and f = M^-1 force: a = f + L^-T y, the shortest y with B y = scale (k - J f)
     L = mass_factor(robot, q)
@@ -80,3 +84,36 @@ def solve_kkt(
     progress = np.broadcast_to([0.0, 1.0], (*a.shape[:-1], 2))
     violation = np.stack(np.broadcast_arrays(gap, opening, a[..., 0])[:2], axis=-1)
     return a, np.concatenate([progress, multipliers, residuals, violation], axis=-1)
+
+
+def dense_solution(
+    robot: Model,
+    frames: Sequence[str],
+    state: tuple[Any, Any, Any],
+    arrays: Mapping[str, Any],
+    mu: float,
+    out: Array | None,
+) -> tuple[Array, Array]:
+    """Accelerations and the result as `solve_kkt` computes them, of arrays as callers give them.
+
+    Args:
+        robot: The mechanism.
+        frames: That external wrenches act on.
+        state: ``q``, ``v`` and ``tau``.
+        arrays: Wrenches, targets and the regularization of rows, by name.
+        mu: The regularization of a row of compliance one.
+        out: Array to write accelerations to; None: a new one.
+    """
+    q, v, tau = state
+    R: Array = arrays["regularization"]
+    if R.shape[-1:] != (robot.nc,):
+        raise InputError(f"regularization has shape {R.shape}, needs (..., {robot.nc})")
+    forces = rows_of(arrays["wrenches"], "wrenches", (len(frames), 6))
+    wrenches = {name: forces[..., n, :] for n, name in enumerate(frames)}
+    target = rows_of(arrays["target"], "target", (robot.nc,))
+    a, result = solve_kkt(robot, q, v, rows_of(tau, "tau", (robot.nv,)), wrenches, R, mu, target)
+    if out is not None:
+        check_out("a", out, a.shape, a.dtype)
+        out[...] = a
+        a = out
+    return a, result

@@ -9,6 +9,7 @@ import numpy as np
 
 from linkwork.inputs import above_zero, count
 from linkwork.model.model import Model
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import scales_of
 
@@ -28,8 +29,6 @@ SINGLE_TOLERANCE = 1e-7
 MAX_ITERATIONS = 20
 EXPECTED = 3
 """Iterations that most robots need: what `auto` counts with, or as many as are allowed."""
-OFF = 1e30
-"""Regularization of a row that is not enabled."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,9 @@ class SolverSettings:
     """The most iterations."""
 
     def __post_init__(self) -> None:
-        above_zero(self.regularization, "regularization")
-        above_zero(self.tolerance, "tolerance")
-        count(self.max_iterations, "max_iterations")
+        object.__setattr__(self, "regularization", above_zero(self.regularization, "regularization"))
+        object.__setattr__(self, "tolerance", above_zero(self.tolerance, "tolerance"))
+        object.__setattr__(self, "max_iterations", count(self.max_iterations, "max_iterations"))
 
     def rows(self, robot: Model, dtype: str) -> Array:
         """The input ``regularization`` of kernels, `row_regularization`."""
@@ -64,9 +63,9 @@ def row_regularization(robot: Model, regularization: float, dtype: str = "float6
     It is as good as infinite where the constraint is not enabled.
     """
     mu = _relative_regularization(regularization, dtype)
-    parts = [np.where(c.enabled, mu * np.asarray(c.compliance), OFF) for c in robot.constraints]
+    parts = [np.where(c.enabled, mu * np.asarray(c.compliance), UNBOUNDED) for c in robot.constraints]
     R = np.concatenate(parts) if parts else np.zeros(0)
-    return np.where(R < OFF, R * scales_of(robot).rows, OFF).astype(dtype)
+    return np.where(R < UNBOUNDED, R * scales_of(robot).rows, UNBOUNDED).astype(dtype)
 
 
 def _relative_regularization(regularization: float, dtype: str) -> float:

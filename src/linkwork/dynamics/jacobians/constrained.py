@@ -24,7 +24,7 @@ from linkwork.closure.loop_rounding import loop_rounding
 from linkwork.closure.mobility import mobility, usual_rank
 from linkwork.closure.tolerances import LEAST_PIVOT, OPEN, RANK, ROUNDED
 from linkwork.compilers.program import Program
-from linkwork.dynamics.iterations import OFF, REGULARIZATION, row_regularization
+from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.dynamics.jacobians.dense import dense_derivatives
 from linkwork.dynamics.jacobians.trees import FEWER, ForwardDerivatives
 from linkwork.dynamics.methods import METHODS
@@ -37,6 +37,7 @@ from linkwork.kernels.derivatives.constrained_columns import INPUTS
 from linkwork.kernels.thresholds import LEFT_OUT
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.constrained_articulated_derivatives import constrained_articulated_tree, constrained_products
 from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array, frame_names
@@ -182,7 +183,7 @@ class ConstrainedDerivatives(BaseEvaluator):
         cut = [max(least, rounded), noise, max(NEGLIGIBLE, rounded), OPEN, ROUNDED, doubtless]
         closing = which_enabled(robot) & which_holonomic(robot)
         return super().held_inputs(dtype) | {
-            "softness": R if soft else np.where(R < OFF, 0.0, OFF).astype(dtype),
+            "softness": R if soft else np.where(R < UNBOUNDED, 0.0, UNBOUNDED).astype(dtype),
             "regularization": R,
             "target": np.zeros(robot.nc, dtype),
             "cut": np.array(cut, dtype),
