@@ -146,7 +146,7 @@ def step(integrator: str, method: str = "auto") -> Callable[[lw.Mechanism], str]
     """Counts of one step."""
 
     def count(robot: lw.Mechanism) -> str:
-        found = lw.operation_count(lw.Stepper(robot, integrator, method=method))
+        found = lw.operation_count(lw.Stepper(robot, integrator=integrator, method=method))
         return tables.whole(found.iteration or found.total)
 
     return count

@@ -254,7 +254,10 @@ def _ways() -> Any:
         axes.text(x + wide / 2, y - 0.14, text, ha="center", va="center", fontsize=8)
 
     box(0.15, 1.45, 1.45, "kernel text", "one Python function", PASTELS[5])
-    rows = {2.4: ("plain()", "Python, as it stands", PASTELS[9]), 1.45: ("native", "Numba, any robot", PASTELS[2])}
+    rows = {
+        2.4: ("plain()", "Python, as it stands", PASTELS[9]),
+        1.45: ("native", "machine code, any robot", PASTELS[2]),
+    }
     rows[0.5] = ("compile()", "a program for one robot", PASTELS[1])
     for y, (title, text, color) in rows.items():
         box(2.4, y, 1.6, title, text, color)

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
 from textwrap import shorten
+from types import MappingProxyType
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
@@ -169,6 +171,9 @@ TimeConstant = float | Literal["auto"] | None
 LARGEST = 2**53
 """Whole numbers beyond it are taken for mistakes: no float holds them, and nobody waits for so many of anything."""
 
+INNER = frozenset({"linkwork", "functools"})
+"""Modules whose frames a warning does not point to: this package, and properties that are computed once."""
+
 # Arrays and numbers ---------------------------------------------------------------------------------
 
 
@@ -212,10 +217,21 @@ def advised(x: float) -> str:
     return f"{math.floor(x / unit * (1 + 1e-9)) * unit:.2g}"
 
 
-def named_options(*further: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def outer_level() -> int:
+    """The ``stacklevel`` at which a warning points to the first caller outside of this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def named_options(
+    *further: type, renamed: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Let calls with a keyword that a function does not take raise `UnknownOption`, which says what there is.
 
-    ``further`` are typed dictionaries of keywords that it takes besides its parameters.
+    ``further`` are typed dictionaries of keywords that it takes besides its parameters, ``renamed`` are new names of
+    keywords by the names that these had before.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -227,6 +243,8 @@ def named_options(*further: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
         @wraps(function)
         def call(*arguments: P.args, **options: P.kwargs) -> T:
             for name in options:
+                if name in renamed:
+                    raise UnknownOption(f"{called} has no option '{name}': it is '{renamed[name]}' now")
                 if name not in known:
                     near = suggest(name, known) or f"; it has {', '.join(dict.fromkeys(known))}"
                     raise UnknownOption(f"{called} has no option '{name}'{near}")

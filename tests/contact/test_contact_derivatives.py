@@ -45,7 +45,7 @@ def differences(step: lw.contact.ContactStep, q: Any, v: Any, tau: Any, h: float
 def test_a_sliding_box_loses_speed_by_friction() -> None:
     """``v1 = v (1 - mu g dt / |v|)``: along the motion nothing of a change of speed is lost, across it some is."""
     robot, q = box()
-    step = lw.contact.ContactStep(robot, DT, stabilization=None)
+    step = lw.contact.ContactStep(robot, DT, time_constant=None)
     v = np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     solution = step(q, v)
     found = step.plain().derivatives(q, v, solution=solution)
@@ -215,7 +215,7 @@ def test_smoothed_derivatives_are_those_of_the_smoothed_step() -> None:
     def after(dv: Any) -> Any:
         state = [q, v + dv, tau]
         result = made.at(state, {}, step(*state)._result, smoothing).result
-        return result[made.step.step._layout.places["a"]] * DT + v + dv  # in the axes of the start
+        return result[made.step.step.layout.places["a"]] * DT + v + dv  # in the axes of the start
 
     wanted = np.array([(after(e) - after(-e)) / (2 * h) for e in h * np.eye(6)]).T
     solution = step(q, v, tau)
@@ -233,7 +233,7 @@ def test_smoothed_derivatives_are_those_of_the_smoothed_step() -> None:
 def test_friction_slows_a_sliding_box_in_proportion() -> None:
     """``v1 = v - mu g dt``, whatever the mass."""
     robot, q = box()
-    plain = lw.contact.ContactStep(robot, DT, stabilization=None, parameters=["contact_friction", "mass"]).plain()
+    plain = lw.contact.ContactStep(robot, DT, time_constant=None, parameters=["contact_friction", "mass"]).plain()
     v = np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     solution = plain(q, v)
     _, rate = plain.jvp(q, v, None, *np.zeros((3, 6)), dcontact_friction=[1.0], solution=solution)

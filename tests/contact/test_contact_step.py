@@ -377,7 +377,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(lw.errors.InputError, match="no solver 'magic'"):
         lw.contact.ContactStep(robot, solver="magic")  # type: ignore[arg-type]
     with pytest.raises(lw.errors.InputError, match="less than a step"):
-        lw.contact.ContactStep(robot, dt=0.01, stabilization=1e-3)
+        lw.contact.ContactStep(robot, dt=0.01, time_constant=1e-3)
     with pytest.raises(KeyError):
         lw.contact.ContactStep(robot)(q, np.zeros(6)).impulses["no such pair"]
 

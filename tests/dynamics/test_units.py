@@ -336,10 +336,10 @@ PULL = 5e-3
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 def test_steps_lead_to_the_same_state_in_all_units(name: str, integrator: str) -> None:
     p = case(name)
-    before = lw.Stepper(p.robot, integrator, STEP, time_constant=PULL)(p.q, p.v, p.tau, steps=3)
+    before = lw.Stepper(p.robot, STEP, integrator, time_constant=PULL)(p.q, p.v, p.tau, steps=3)
     for corner in corners(name):
         robot, units = written(name, corner)
-        stepper = lw.Stepper(robot, integrator, STEP * units.time, time_constant=PULL * units.time)
+        stepper = lw.Stepper(robot, STEP * units.time, integrator, time_constant=PULL * units.time)
         found = stepper(units.q(p.q), units.v(p.v), units.tau(p.tau), steps=3)
         assert found.steps == before.steps == 3
         assert distance(found.q / units.positions, before.q, 1.0) <= AGREEMENT, corner

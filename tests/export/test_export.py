@@ -207,7 +207,7 @@ def test_settings_can_be_arguments(tmp_path: Path) -> None:
 def test_a_step_in_time(tmp_path: Path) -> None:
     robot = zoo.four_bar()
     q, v, tau = closed_state(robot)
-    stepper = Stepper(robot, "rk4", 1e-2)
+    stepper = Stepper(robot, 1e-2, "rk4")
     found = built(lw.export.export_c(stepper, tmp_path / "step.c"))(q, v, tau)
     wanted = stepper(q, v, tau)
     assert_close(found[0], wanted.q, RELATIVE)
@@ -222,7 +222,7 @@ def test_gradients_and_jacobians(tmp_path: Path) -> None:
     robot = zoo.four_bar()
     q, v, tau = closed_state(robot)
     y, seeds = np.ones(robot.nv), np.zeros(robot.nc)
-    fd, stepper = lw.ForwardDynamics(robot, "cluster"), Stepper(robot, "rk4", 1e-2)
+    fd, stepper = lw.ForwardDynamics(robot, "cluster"), Stepper(robot, 1e-2, "rk4")
     program = lw.export.export_c(fd.vjp, tmp_path / "gradient.c")
     assert list(program.outputs) == ["by_q", "by_v", "by_tau"]
     for found, wanted in zip(built(program)(q, v, tau, y, seeds), fd.vjp(q, v, tau, y), strict=True):

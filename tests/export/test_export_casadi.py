@@ -36,7 +36,7 @@ def tree_case(quantity: str) -> Case:
         inverse = lw.InverseDynamics(robot, wrenches=frames)
         return robot, inverse, [q, v, x, wrenches], [inverse(q, v, x, wrenches)]
     if quantity == "step":
-        stepper = lw.Stepper(robot, "rk4", 1e-2)
+        stepper = lw.Stepper(robot, 1e-2, "rk4")
         after = stepper(q, v, x)
         return robot, stepper, [q, v, x], [after.q, after.v]
     named = lw.Evaluator(robot, quantity, frames if quantity.startswith(("frame", "point")) else ())  # type: ignore[arg-type]

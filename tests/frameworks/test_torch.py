@@ -115,7 +115,7 @@ def test_a_gradient_in_coordinates_and_one_in_the_tangent_space_do_the_same() ->
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 def test_gradcheck_of_steps(integrator: Any) -> None:
     robot = flying()
-    f = lw.torch.function(lw.Stepper(robot, integrator, dt=1e-2).compile())
+    f = lw.torch.function(lw.Stepper(robot, integrator=integrator, dt=1e-2).compile())
     q, v, tau = tree_state(1, robot)
     assert gradcheck(f, (q, v, tau), check_forward_ad=True)
     found = f(q, v)  # torques may be left out
@@ -129,7 +129,7 @@ def test_gradcheck_of_a_step_twice() -> None:
 
 def test_gradcheck_of_a_step_of_a_loop_by_masses() -> None:
     robot = lw.zoo.four_bar()
-    stepper = lw.Stepper(robot, dt=1e-2, iterations=3, parameters=["mass"]).compile()
+    stepper = lw.Stepper(robot, dt=1e-2, max_iterations=3, parameters=["mass"]).compile()
     f, masses = lw.torch.function(stepper), leaves(stepper.parameters["mass"])
     assert gradcheck(lambda *x: f(*x[:3], mass=x[3]), [*loop_state(robot), *masses], atol=1e-5)
 

@@ -70,7 +70,7 @@ EVALUATORS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "Minimal": (lambda: lw.Minimal(ROBOT), lambda x: x.matrix(Q)),
     "MinimalMotion": (lambda: lw.loops.MinimalMotion(ROBOT), lambda x: x.step(Q, [1.0], 0.01)[0]),
     "Stepper": (lambda: lw.Stepper(ROBOT, dt=2e-3), lambda x: x(Q, V, TAU, steps=5).q),
-    "Stepper of dopri5": (lambda: lw.Stepper(ROBOT, "dopri5"), lambda x: x(Q, V, TAU).q),
+    "Stepper of dopri5": (lambda: lw.Stepper(ROBOT, integrator="dopri5"), lambda x: x(Q, V, TAU).q),
     "Delassus": (lambda: lw.Delassus(ROBOT), lambda x: x.product(Q, ROWS)),
     "Delassus operator": (lambda: lw.Delassus(ROBOT).at(Q), lambda x: x @ ROWS),
     "Delassus matrix": (lambda: lw.Delassus(ROBOT, "pv_osim").at(Q), lambda x: x @ ROWS),
@@ -133,7 +133,7 @@ def test_arguments_that_change_later_do_not_change_copies() -> None:
     stepper, evaluator = lw.Stepper(ROBOT, stops_at=at), lw.Evaluator(ROBOT, "frame_placement", names)
     at[:] = np.nan
     names.append("no such frame")
-    np.testing.assert_array_equal(copy.copy(stepper).passive_parameters, stepper.passive_parameters)
+    np.testing.assert_array_equal(copy.copy(stepper).planned.passive, stepper.planned.passive)
     assert copy.copy(evaluator).frames == evaluator.frames
 
 

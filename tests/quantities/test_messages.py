@@ -116,7 +116,7 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
     ),
     "option of rollouts": (
         lambda r: lw.rollouts(r, Q[None], seconds=0.1, iteration=2),
-        "rollouts has no option 'iteration'; did you mean 'iterations', 'integrator', 'contact_iterations'?",
+        "rollouts has no option 'iteration'; did you mean 'max_iterations', 'integrator'?",
     ),
     "robot": (lambda r: lw.mass_matrix("arm", Q), "robot is str, needs a Mechanism (from load, Builder or compose)"),
     "robot to attach": (

@@ -192,10 +192,10 @@ def test_steps_with_other_values_are_those_of_a_rebuilt_robot(integrator: Any) -
     values = others(robot, names)
     q, v, tau = state(robot)
     u = np.ones(len(robot.actuators))
-    step = lw.Stepper(robot, integrator, limits=False, parameters=names).plain()
+    step = lw.Stepper(robot, integrator=integrator, limits=False, parameters=names).plain()
     for given, other in ((values, robot.with_parameters(**values)), ({}, robot)):
         found = step(q, v, tau, steps=2, commands=u, **given)  # type: ignore[arg-type]
-        wanted = lw.Stepper(other, integrator, limits=False).plain()(q, v, tau, steps=2, commands=u)
+        wanted = lw.Stepper(other, integrator=integrator, limits=False).plain()(q, v, tau, steps=2, commands=u)
         assert_close(found.q, wanted.q)
         assert_close(found.v, wanted.v)
 

@@ -13,8 +13,10 @@ import pytest
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
+from linkwork.simulation.actuation import Actuation
 from linkwork.simulation.python_steps import PythonStepper
-from linkwork.simulation.stabilization import passive_parameters
+from linkwork.simulation.settings import StepSettings
+from linkwork.simulation.state import State
 from tests.support.robots import model_file
 from tests.support.states import Floats
 from tests.support.tendon_texts import PULLING, Twin, text
@@ -131,13 +133,14 @@ def test_steps_in_python_around_any_method_pull_alike(integrator: Literal["euler
     )
     robot = swinging(damping=1.0).with_actuators(winch)
     q, v, act, u = np.array([1.2, -0.4]), np.array([0.3, 0.1]), np.array([0.7]), np.array([-3.0])
-    made = lw.Stepper(robot, integrator, 1e-3, limits=False)(q, v, commands=u, act=act, steps=5)
-    stepper = PythonStepper(robot, "aba", integrator, passive_parameters(robot, True, (), robot.neutral(), 1e-3))
+    made = lw.Stepper(robot, 1e-3, integrator, limits=False)(q, v, commands=u, act=act, steps=5)
+    step = PythonStepper(robot, StepSettings(1e-3, integrator, "aba", limits=False))
+    state = State(q, v, Actuation(np.zeros(2), u), np.zeros(0), None, act)
     for _ in range(5):
-        q, v, _, _, act = stepper.step(q, v, np.zeros(2), 1e-3, u, act)
-    assert_equal(made.q, q)
-    assert_equal(made.v, v, 10)
-    assert_equal(made.act, act)
+        state = step(state, 1e-3).state
+    assert_equal(made.q, state.q)
+    assert_equal(made.v, state.v, 10)
+    assert_equal(made.act, state.act)
 
 
 # Models -----------------------------------------------------------------------------------------------------------

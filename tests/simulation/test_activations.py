@@ -88,7 +88,7 @@ def test_batches_steppers_and_environments_step_alike() -> None:
     it, whole = robot(), run("euler")
     home, act = it.poses["home"], it.activations["home"]
     assert whole.act is not None
-    stepper = lw.Stepper(it, "euler", DT, limits=False)
+    stepper = lw.Stepper(it, DT, "euler", limits=False)
     made = stepper(home, np.zeros(2), commands=COMMANDS, act=act, steps=STEPS)
     assert_close(made.q, whole.q[-1])
     assert_close(made.act, whole.act[-1])
@@ -127,7 +127,7 @@ def test_a_run_is_resumed_and_kept_with_its_activations(tmp_path: Any) -> None:
 
 def test_steps_with_error_estimates_integrate_activations() -> None:
     it = lw.loads(text('<general joint="j0" dyntype="filter" dynprm="0.03" gainprm="2"/>', more=""), "mjcf")
-    stepper = lw.Stepper(it, "dopri5", 0.003, limits=False).plain()
+    stepper = lw.Stepper(it, 0.003, "dopri5", limits=False).plain()
     found = stepper([0.3, -0.2], np.zeros(2), commands=[0.8], act=[0.1])
     assert abs(found.act[0] - (0.8 - 0.7 * np.exp(-0.1))) < 1e-9  # fifth order
 

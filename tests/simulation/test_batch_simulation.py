@@ -151,7 +151,7 @@ def test_simulations_that_cannot_be_say_why() -> None:
 @pytest.mark.parametrize("compile", [False, True])
 def test_a_state_of_a_batch_that_is_not_finite_leaves_the_others(integrator: Any, compile: bool) -> None:
     robot, steps = zoo.four_bar(), 1 if integrator == "dopri5" else 3
-    stepper = lw.Stepper(robot, integrator)
+    stepper = lw.Stepper(robot, integrator=integrator)
     stepper = stepper.compile() if compile else stepper
     q = np.tile(robot.poses["assembled"], (4, 5, 1))
     v = np.zeros((5, robot.nv))

@@ -156,7 +156,7 @@ def test_robots_that_are_not_finite_are_left_behind(box: Box) -> None:
     tau = np.zeros_like(v)
     out = []
     for stepper in (native, compiled):
-        arrays = [q, v, tau, *stepper.held(None), stepper.repeats(5)]
+        arrays = [q, v, tau, *stepper.held(None), stepper.held.repeats(5)]
         found = [np.empty((20, *shape)) for shape in stepper.runner.outputs]
         stepper.runner.run(arrays, found, 20)
         out.append(found)
@@ -172,13 +172,12 @@ def test_looser_steps_are_solved_in_fewer_iterations() -> None:
     scene = zoo.bouncing_ball(0.0)
     q, v = thrown(scene, 12, 1.0)
     q[:, 2] -= q[:, 2].min()
-    stepper = lw.Stepper(scene, contact_tolerance=1e-3)
+    stepper = lw.Stepper(scene, tolerance=1e-3)
     exact, loose = lw.Stepper(scene)(q, v), stepper(q, v)
-    assert stepper.contact_inputs is not None
-    tolerance = stepper.contact_inputs.settings("float64")[0]  # in m/s
+    tolerance = stepper.held.solver[0]  # in m/s
     assert loose.contacts.iterations.sum() < exact.contacts.iterations.sum() and not loose.contacts.missed.any()
     assert exact.contacts.residual.max() < loose.contacts.residual.max() <= tolerance
-    for options in ({"contact_tolerance": 0.0}, {"contact_iterations": 0}):
+    for options in ({"tolerance": 0.0}, {"max_iterations": 0}):
         with pytest.raises(lw.errors.InputError, match=next(iter(options))):
             lw.Stepper(scene, **options)  # type: ignore[arg-type]
 
@@ -188,7 +187,7 @@ def test_steps_that_fail_are_solved_again_from_no_forces() -> None:
     scene = zoo.bouncing_ball(0.0)
     q, v = thrown(scene, 12, 1.0)
     q[:, 2] -= q[:, 2].min()
-    native = lw.Stepper(scene, contact_iterations=2)
+    native = lw.Stepper(scene, max_iterations=2)
     one, other = native(q, v, steps=4), native.compile()(q, v, steps=4)
     assert one.contacts.missed.max() > 0
     np.testing.assert_array_equal(one.contacts.iterations, other.contacts.iterations)

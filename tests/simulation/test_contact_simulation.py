@@ -604,7 +604,7 @@ def test_dry_friction_stops_a_joint_of_a_robot_without_contact_pairs(compile: bo
 def test_dry_friction_that_does_not_act_is_a_warning() -> None:
     robot = sliding_joint()
     for make in (
-        lambda: lw.Stepper(robot, "rk4"),
+        lambda: lw.Stepper(robot, integrator="rk4"),
         lambda: lw.simulate(robot, [0.0], [3.0], seconds=0.1),
         lambda: lw.rollouts(robot, [[0.0]], [[3.0]], seconds=0.1, dt=1.1e-3),
     ):
@@ -622,8 +622,8 @@ def test_dry_friction_that_does_not_act_is_a_warning() -> None:
 def test_simulations_take_the_tolerance_of_contacts() -> None:
     scene = zoo.boxes(5)
     q = scene.poses["assembled"]
-    coarse = lw.simulate(scene, q, seconds=0.02, contact_tolerance=1e-4, contact_iterations=20)
+    coarse = lw.simulate(scene, q, seconds=0.02, tolerance=1e-4, max_iterations=20)
     assert coarse.contacts.residual[-1] > lw.simulate(scene, q, seconds=0.02).contacts.residual[-1]
-    assert coarse.resume(3, seconds=0.01).settings["contact_tolerance"] == 1e-4
-    many = lw.rollouts(scene, q[None], seconds=0.02, contact_tolerance=1e-4, contact_iterations=20)
+    assert coarse.resume(3, seconds=0.01).settings["tolerance"] == 1e-4
+    many = lw.rollouts(scene, q[None], seconds=0.02, tolerance=1e-4, max_iterations=20)
     np.testing.assert_array_equal(many.q[-1, 0], coarse.q[-1])

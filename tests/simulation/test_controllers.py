@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib.util
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -26,8 +25,7 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.compilers.language.fingerprint import fingerprint
-from linkwork.simulation.control import ControlledStepper
-from tests.support import REPOSITORY
+from linkwork.simulation.propagators import control_timing
 
 Floats = npt.NDArray[np.float64]
 ROUNDING = {"rtol": 1e-11, "atol": 1e-11}
@@ -53,7 +51,7 @@ def cam(time):
 
 
 def pd_function(target: Floats) -> Callable[[float, Floats, Floats], Floats]:
-    """The same in NumPy, for one state or many, as Numba takes it too."""
+    """The same in NumPy, for one state or many."""
 
     def function(time: float, q: Floats, v: Floats) -> Floats:
         lift = time * (0.25 - time) if time < 0.25 else 0.0
@@ -126,7 +124,7 @@ def test_lanes_move_as_one_robot_does(integrator: str, control_every: int, compi
     robot = zoo.four_bar()
     q, v = moving(robot)
     many, rates = np.tile(q, (21, 1)), np.linspace(-1, 1, 21)[:, None] * v
-    how: dict[str, Any] = {"seconds": 0.2, "integrator": integrator, "iterations": 3}
+    how: dict[str, Any] = {"seconds": 0.2, "integrator": integrator, "max_iterations": 3}
     how |= {"control_every": control_every, "record_every": 10}
     run = lw.rollouts(robot, many, rates, controller=pd_of(q), compile=compile, **how)
     python = lw.rollouts(robot, many, rates, controller=pd_function(q), compile=compile, **how)
@@ -138,28 +136,13 @@ def test_lanes_move_as_one_robot_does(integrator: str, control_every: int, compi
             np.testing.assert_allclose(getattr(run, array)[:, k], getattr(one, array), **ROUNDING, err_msg=array)
 
 
-@pytest.mark.slow
-def test_numba_moves_a_robot_alike() -> None:
-    numba = pytest.importorskip("numba")
-    robot = zoo.four_bar()
-    q, v = moving(robot)
-    function = numba.njit(pd_function(q))
-    how: dict[str, Any] = {"seconds": 0.2, "control_every": 7, "record_every": 10}
-    run, other = (lw.simulate(robot, q, v, controller=c, **how) for c in (pd_of(q), function))
-    states = np.tile(q, (9, 1)), np.linspace(0, 1, 9)[:, None] * v
-    many, others = (lw.rollouts(robot, *states, controller=c, compile=False, **how) for c in (pd_of(q), function))
-    for array in NAMES:
-        np.testing.assert_allclose(getattr(run, array), getattr(other, array), **ROUNDING, err_msg=array)
-        np.testing.assert_allclose(getattr(many, array), getattr(others, array), **ROUNDING, err_msg=array)
-
-
 def test_all_ways_to_run_the_text_agree() -> None:
     """As plain Python, natively and specialized: one call of 20 steps with controls at 4, 11 and 18."""
     robot = zoo.four_bar()
     q, v = moving(robot)
     controller = pd_of(q)
-    native = ControlledStepper(robot, controller.control, 7, "euler", 1e-3, iterations=3)
-    clock, settings = native.settings(10, 20, final=True)
+    native = lw.Stepper(robot, max_iterations=3).controlled(controller.control, 7)
+    clock, settings = control_timing(native, 10, 20, final=True), native.held.repeats(20)
     inputs = [q, v, np.zeros(3), *native.held(None)[:-1], clock, *controller.packed(), settings]
     wanted = native.runner.evaluate(inputs, [None] * 5)
     assert wanted[4][1:].tolist() == [21.0, 26.0]
@@ -307,23 +290,6 @@ def test_controllers_are_frozen_and_can_be_pickled() -> None:
     for one in (controller, again):
         with pytest.raises(ValueError, match="read-only"):
             one.parameters["gains"][0] = 3.0
-
-
-def test_numba_is_not_needed() -> None:
-    """Nothing imports it for a run under a kernel or a Python function."""
-    program = f"""
-import sys
-sys.modules["numba"] = None  # importing it is an error
-sys.path.insert(0, {str(REPOSITORY)!r})
-import linkwork as lw
-from tests.simulation.test_controllers import clock
-robot = lw.zoo.serial_chain(2)
-a = lw.simulate(robot, seconds=0.01, controller=clock)
-b = lw.simulate(robot, seconds=0.01, controller=lambda time, q, v: [time, 0.0])
-assert abs(a.q - b.q).max() < 1e-12
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 # Text that changes --------------------------------------------------------------------------------------------------

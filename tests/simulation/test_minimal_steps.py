@@ -65,7 +65,7 @@ def opened(robot: Mechanism, q: Floats, v: Floats) -> tuple[float, float]:
 def test_loops_are_closed_to_rounding_after_every_step(name: str, integrator: str) -> None:
     """Velocities as well by Runge and Kutta's method; by semi-implicit Euler to the square of the step."""
     robot, q, v = moving(name)
-    stepper = lw.Stepper(robot, integrator, 1e-3, method="minimal", **FREE)  # type: ignore[arg-type]
+    stepper = lw.Stepper(robot, 1e-3, integrator, method="minimal", **FREE)  # type: ignore[arg-type]
     for _ in range(30):
         q, v = stepper(q, v)[:2]
         error, rate = opened(robot, q, v)
@@ -94,7 +94,7 @@ def test_random_mechanisms_stay_closed_and_move_as_all_joints_do(seed: int) -> N
     ours = lw.simulate(robot, q, v, method="minimal", **how)
     theirs = lw.simulate(robot, q, v, method="prox_ltl", time_constant=None, closed=False, **how)
     assert np.abs(robot.difference(ours.q[-1], theirs.q[-1])).max() <= 1e-9
-    far = lw.Stepper(robot, "euler", 1e-3, method="minimal", **FREE)(q, v, steps=20)
+    far = lw.Stepper(robot, 1e-3, "euler", method="minimal", **FREE)(q, v, steps=20)
     assert opened(robot, far.q, far.v)[0] <= 1e-11
 
 
@@ -102,7 +102,7 @@ def test_random_mechanisms_stay_closed_and_move_as_all_joints_do(seed: int) -> N
 def test_every_integrator_goes_where_a_fine_one_goes(integrator: str) -> None:
     robot, q, v = moving("zoo: five-bar", 2.0)
     how: dict[str, Any] = {"passive": False, "limits": False, "method": "minimal", "record_every": 10_000}
-    exact = lw.simulate(robot, q, v, seconds=0.2, integrator="dopri5", dt=1e-3, tolerance=1e-13, **how)
+    exact = lw.simulate(robot, q, v, seconds=0.2, integrator="dopri5", dt=1e-3, accuracy=1e-13, **how)
     run = lw.simulate(robot, q, v, seconds=0.2, integrator=integrator, dt=1e-3, **how)  # type: ignore[arg-type]
     assert np.abs(run.q[-1] - exact.q[-1]).max() <= {"euler": 1e-2, "rk4": 1e-8, "dopri5": 1e-6}[integrator]
     assert run.errors.max() <= 1e-14
@@ -145,7 +145,7 @@ def test_velocities_of_dependent_joints_are_not_read() -> None:
     index = lw.Minimal(robot).index
     wrong = v + 1.0
     wrong[index] = v[index]
-    stepper = lw.Stepper(robot, "rk4", 1e-3, method="minimal", **FREE)
+    stepper = lw.Stepper(robot, 1e-3, "rk4", method="minimal", **FREE)
     np.testing.assert_array_equal(stepper(q, v).q, stepper(q, wrong).q)
 
 
@@ -154,7 +154,7 @@ def test_velocities_off_the_loops_are_projected_by_constraint_forces() -> None:
     robot, q, v = moving("zoo: stewart")
     robot = robot.with_gravity((0, 0, 0))
     wrong = 1e-4 * (v + np.linspace(-0.1, 0.1, robot.nv))
-    after = lw.Stepper(robot, "euler", 1e-3, method="minimal", **FREE)(q, wrong)
+    after = lw.Stepper(robot, 1e-3, "euler", method="minimal", **FREE)(q, wrong)
     np.testing.assert_allclose(after.v, robot.project_velocity(q, wrong), rtol=0, atol=1e-9)
 
 
@@ -165,8 +165,8 @@ def test_units_do_not_matter() -> None:
     tiny = scaled(robot, length, mass, time)
     at = np.concatenate([lengths_of_q(joint.type, length) for joint in robot.joints]) * q
     rate = np.concatenate([lengths_of_v(joint.type, length) for joint in robot.joints]) * v / time
-    one = lw.Stepper(robot, "euler", 1e-3, method="minimal", **FREE)(q, v, steps=20)
-    other = lw.Stepper(tiny, "euler", 1e-3 * time, method="minimal", **FREE)(at, rate, steps=20)
+    one = lw.Stepper(robot, 1e-3, "euler", method="minimal", **FREE)(q, v, steps=20)
+    other = lw.Stepper(tiny, 1e-3 * time, "euler", method="minimal", **FREE)(at, rate, steps=20)
     np.testing.assert_allclose(other.v * time, one.v, rtol=1e-9, atol=1e-12)  # all joints turn
     assert np.abs(lw.constraint_error(tiny, other.q)).max() <= 1e-13 * length
 
@@ -178,7 +178,7 @@ def test_disabled_loops_do_not_bind() -> None:
     off = robot.switched({name: False})
     v = np.full(robot.nv, 0.3)
     one, tree = (
-        lw.Stepper(r, "euler", 1e-3, method="minimal", **FREE)(q, v, steps=10) for r in (off, off.unconstrained())
+        lw.Stepper(r, 1e-3, "euler", method="minimal", **FREE)(q, v, steps=10) for r in (off, off.unconstrained())
     )
     np.testing.assert_allclose(one.q, tree.q, atol=1e-14)
 
@@ -200,7 +200,7 @@ def test_forces_of_loops_are_those_of_all_joints() -> None:
 def test_loops_are_closed_in_single_precision(name: str) -> None:
     """Nothing is stabilized, nothing regularized: what is left is the rounding of positions."""
     robot, q, v = moving(name)
-    stepper = lw.Stepper(robot, "euler", 1e-3, method="minimal", **FREE).native("float32")
+    stepper = lw.Stepper(robot, 1e-3, "euler", method="minimal", **FREE).native("float32")
     at, rate = q.astype(np.float32), v.astype(np.float32)
     worst = 0.0
     for _ in range(20):
@@ -217,7 +217,7 @@ def test_loops_are_closed_in_single_precision(name: str) -> None:
 def test_backends_and_lanes_agree() -> None:
     """As plain Python, natively and specialized, alone and among others."""
     robot, q, v = moving("linkage: RSSR")
-    native = lw.Stepper(robot, "euler", 1e-3, method="minimal", **FREE)
+    native = lw.Stepper(robot, 1e-3, "euler", method="minimal", **FREE)
     wanted = native(q, v, steps=10)
     for other in (native.plain(), native.compile()):
         found = other(q, v, steps=10)
@@ -274,7 +274,7 @@ def test_records_and_shorter_steps_change_nothing() -> None:
 
 def test_a_bound_stepper_moves_on() -> None:
     robot, q, v = moving("zoo: five-bar")
-    stepper = lw.Stepper(robot, "euler", 1e-3, method="minimal", **FREE)
+    stepper = lw.Stepper(robot, 1e-3, "euler", method="minimal", **FREE)
     at, rate = q.copy(), v.copy()
     step = stepper.bind(at, rate)
     for _ in range(5):
@@ -351,10 +351,10 @@ def test_steps_that_are_too_long_leave_loops_open() -> None:
 
 def test_options_without_a_meaning_are_refused() -> None:
     robot = zoo.four_bar()
-    for option in ({"iterations": 3}, {"regularization": 1e-6}):
-        with pytest.raises(lw.errors.InputError, match="takes no iterations and no regularization"):
+    for option in ({"max_iterations": 3}, {"regularization": 1e-6}):
+        with pytest.raises(lw.errors.InputError, match="takes no max_iterations and no regularization"):
             lw.Stepper(robot, method="minimal", **option)  # type: ignore[arg-type]
-        with pytest.raises(lw.errors.InputError, match="takes no iterations and no regularization"):
+        with pytest.raises(lw.errors.InputError, match="takes no max_iterations and no regularization"):
             lw.simulate(robot, seconds=0.1, method="minimal", **option)  # type: ignore[arg-type]
     with pytest.raises(lw.errors.InputError, match="no method 'lcaba' of compiled steps; there are auto, minimal"):
         lw.Stepper(robot, method="lcaba")  # type: ignore[arg-type]

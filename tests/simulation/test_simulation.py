@@ -96,7 +96,7 @@ def test_order_of_dormand_and_prince() -> None:
     fine = lw.simulate(robot, q, v, seconds=0.16, dt=1e-4, integrator="rk4", record_every=1600, **FREE).q[-1]
     off = []
     for n in (16, 32):
-        step = lw.Stepper(robot, "dopri5", 0.16 / n, **FREE)
+        step = lw.Stepper(robot, 0.16 / n, "dopri5", **FREE)
         at, rate = q, v
         for _ in range(n):
             at, rate = step(at, rate)[:2]
@@ -110,7 +110,7 @@ def test_adaptive_steps_meet_their_tolerance() -> None:
     fine = lw.simulate(robot, q, v, seconds=0.2, dt=2e-4, integrator="rk4", record_every=1000, **FREE)
     for tolerance, bound in ((1e-5, 1e-3), (1e-9, 1e-7)):
         run = lw.simulate(
-            robot, q, v, seconds=0.2, dt=0.05, integrator="dopri5", tolerance=tolerance, record_every=4, **FREE
+            robot, q, v, seconds=0.2, dt=0.05, integrator="dopri5", accuracy=tolerance, record_every=4, **FREE
         )
         assert np.abs(robot.difference(run.q[-1], fine.q[-1])).max() < bound
 

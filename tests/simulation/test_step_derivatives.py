@@ -57,8 +57,8 @@ def differences(stepper: lw.Stepper, q: Any, v: Any, tau: Any, h: float = 1e-6) 
 def test_steps_against_differences(integrator: Any, kind: Any) -> None:
     robot, q, v, tau = tree_state() if kind == "tree" else loop_state()
     # constraint forces of one proximal iteration have eight digits, too few for differences
-    how: Any = {"method": "minimal"} if kind == "minimal" else {"iterations": 3} if kind == "auto" else {}
-    stepper = lw.Stepper(robot, integrator, dt=1e-2, **how).plain()
+    how: Any = {"method": "minimal"} if kind == "minimal" else {"max_iterations": 3} if kind == "auto" else {}
+    stepper = lw.Stepper(robot, integrator=integrator, dt=1e-2, **how).plain()
     found = stepper.derivatives(q, v, tau)
     wanted = differences(stepper, q, v, tau)
     assert_close(np.concatenate([found.A, found.B], axis=-1), wanted, 2e-8)
@@ -73,7 +73,7 @@ def test_derivatives_chained_from_stages_are_those_of_the_step(integrator: Any, 
         robot = replace(
             robot, actuators=(lw.actuators.Actuator("servo", robot.joint_names[0], (2.0,), bias=(0.1, -3.0, -0.4)),)
         )
-    stepper = lw.Stepper(robot, integrator, dt=1e-2, method="minimal" if kind == "minimal" else "auto")
+    stepper = lw.Stepper(robot, integrator=integrator, dt=1e-2, method="minimal" if kind == "minimal" else "auto")
     commands = np.array([0.7]) if kind == "driven" else None
     whole = stepper.derivatives(q, v, tau, commands=commands)
     stepper.derivatives._stages = StageDerivatives(stepper)
@@ -86,8 +86,8 @@ def test_derivatives_chained_from_stages_are_those_of_the_step(integrator: Any, 
 
 def test_steps_whose_program_would_be_too_large_are_differentiated_stage_by_stage() -> None:
     robot, q, v, tau = loop_state()
-    small = lw.Stepper(robot, "dopri5", dt=1e-2).compile(max_operations=4000)
-    wanted = lw.Stepper(robot, "dopri5", dt=1e-2).derivatives(q, v, tau)
+    small = lw.Stepper(robot, integrator="dopri5", dt=1e-2).compile(max_operations=4000)
+    wanted = lw.Stepper(robot, integrator="dopri5", dt=1e-2).derivatives(q, v, tau)
     with pytest.raises(lw.errors.ProgramTooLarge):
         small.hvp(q, v, tau, v, v, v, v, v)
     assert_close(small.derivatives(q, v, tau).A, wanted.A, 1e-12)
@@ -187,9 +187,9 @@ def test_euler_steps_with_loops_have_the_derivatives_of_their_single_iteration(
     names = OF_LOOPS if gap else OF_LOOPS[:-1]  # gains have something to pull at
     stepper = lw.Stepper(robot, parameters=names).plain()
     values, along = parameters_and_directions(stepper)
-    planned = stepper._make_program()
+    planned = stepper.unparametrized_program
     assert "lcaba1" in planned.algorithm.name
-    program = stepper._parameter_inputs.program(replace(planned, algorithm=single(planned.algorithm)))
+    program = stepper.parameter_inputs.program(replace(planned, algorithm=single(planned.algorithm)))
     inputs = dict(zip(program.algorithm.inputs, stepper._function.input_arrays([q, v, tau], values), strict=True))
     rng = np.random.default_rng(3)
     y = rng.normal(size=(2, robot.nv))
@@ -209,7 +209,7 @@ def test_steps_in_three_iterations_have_derivatives_by_parameters_that_differenc
     robot = zoo.four_bar()
     q, v, tau = open_state(robot, gap)
     names = OF_LOOPS if gap else OF_LOOPS[:-1]
-    stepper = lw.Stepper(robot, iterations=3, parameters=names).plain()
+    stepper = lw.Stepper(robot, max_iterations=3, parameters=names).plain()
     values, along = parameters_and_directions(stepper)
     for name in names:
 
@@ -228,7 +228,7 @@ def test_steps_in_three_iterations_have_derivatives_by_parameters_that_differenc
 @pytest.mark.parametrize("kind", ["tree", "minimal", "auto"])
 def test_second_derivatives_of_steps_are_rates_of_gradients(integrator: Any, kind: Any) -> None:
     robot, q, v, tau = tree_state() if kind == "tree" else loop_state()
-    stepper = lw.Stepper(robot, integrator, dt=1e-2, method="minimal" if kind == "minimal" else "auto").plain()
+    stepper = lw.Stepper(robot, 1e-2, integrator, method="minimal" if kind == "minimal" else "auto").plain()
     rng = np.random.default_rng(12)
     y, d = rng.normal(size=(2, robot.nv)), rng.normal(size=(3, robot.nv))
 
@@ -244,7 +244,7 @@ def test_second_derivatives_of_steps_are_symmetric_where_coordinates_are_numbers
     """By the state, torques and masses together; of loops, in the state that iterations of a step converge to."""
     robot, q, v, tau = loop_state()
     for integrator in ("euler", "rk4"):
-        stepper = lw.Stepper(robot, integrator, dt=1e-2, parameters=["mass"]).plain()  # type: ignore[arg-type]
+        stepper = lw.Stepper(robot, integrator=integrator, dt=1e-2, parameters=["mass"]).plain()  # type: ignore[arg-type]
         rng = np.random.default_rng(13)
         y, d, e = rng.normal(size=(2, robot.nv)), rng.normal(size=(3, robot.nv)), rng.normal(size=(3, robot.nv))
         dmass, emass = rng.normal(size=(2, *stepper.parameters["mass"].shape))
@@ -341,13 +341,13 @@ def test_gradient_of_a_hundred_steps_of_a_four_bar(record_every: int) -> None:
 def test_gradient_of_a_spherical_pendulum() -> None:
     robot, q, v, _ = tree_state(bodies=2)
     tau = np.random.default_rng(9).normal(size=(20, robot.nv))
-    assert rollout_gradient_error(lw.Stepper(robot, "rk4", dt=1e-3), q, v, tau) < 1e-7
+    assert rollout_gradient_error(lw.Stepper(robot, integrator="rk4", dt=1e-3), q, v, tau) < 1e-7
 
 
 def test_energy_of_a_pendulum_has_the_gradient_that_it_had_at_the_start() -> None:
     """Energy is conserved: its derivative by the state at the start is the same through the rollout, and at once."""
     robot = zoo.pendulum(1)
-    stepper = lw.Stepper(robot, "rk4", dt=1e-3, passive=False)
+    stepper = lw.Stepper(robot, integrator="rk4", dt=1e-3, passive=False)
     q, v = np.array([0.7]), np.array([0.4])
     made = lw.derivatives.Adjoint(stepper)(q, v, steps=100)
 
@@ -391,7 +391,7 @@ def test_gradients_by_masses_of_links() -> None:
 def test_gradients_of_fifty_euler_steps_of_a_four_bar_by_parameters() -> None:
     robot, q, v, _ = loop_state()
     names: tuple[ParameterName, ...] = ("mass", "com", "joint_position", "anchor_position")
-    stepper, converged = (lw.Stepper(robot, iterations=k, parameters=names).plain() for k in (1, 3))
+    stepper, converged = (lw.Stepper(robot, max_iterations=k, parameters=names).plain() for k in (1, 3))
     values, along = parameters_and_directions(stepper)
     rng = np.random.default_rng(8)
     tau, y = rng.normal(size=(50, robot.nv)), rng.normal(size=(2, robot.nv))

@@ -112,7 +112,10 @@ def solve(
     found = []
     for seed in seeds:
         given = impact(seed)
-        unit = lw.contact.ContactStep(given.scene, DT).settings[0] / lw.contact.ContactStep(given.scene, DT).tolerance
+        unit = (
+            lw.contact.ContactStep(given.scene, DT).settings[0]
+            / lw.contact.ContactStep(given.scene, DT).options.end.tolerance
+        )
         step = lw.contact.ContactStep(
             given.scene, DT, solver, tolerance=TOLERANCE / unit, max_iterations=max_iterations
         )

@@ -120,7 +120,7 @@ def _minimal(scenario: Minimal, given: System, settings: Settings) -> dict[str, 
     for name, dtype in PRECISIONS.items():
         how: dict[str, Any] = {"stops_at": given.q, "threads": 1}
         joints, minimal = (
-            lw.Stepper(given.robot, integrator, 1e-3, method=method, **how).compile(dtype=dtype, threads=1)
+            lw.Stepper(given.robot, 1e-3, integrator, method=method, **how).compile(dtype=dtype, threads=1)
             for method in ("auto", "minimal")
         )
         start, rest = np.tile(given.q, (n, 1)).astype(dtype), np.zeros((n, given.robot.nv), dtype)
@@ -156,7 +156,7 @@ def _order(scenario: Order, given: System) -> float:
     robot, span = given.robot, 0.16
 
     def end(integrator: str, n: int) -> Floats:
-        stepper = lw.Stepper(robot, cast(Any, integrator), span / n, time_constant=None, **FREE)
+        stepper = lw.Stepper(robot, span / n, cast(Any, integrator), time_constant=None, **FREE)
         q, v = given.q, given.v
         for _ in range(n):
             q, v = stepper(q, v)[:2]
@@ -195,7 +195,7 @@ def _speed(scenario: Speed, given: System, settings: Settings) -> dict[str, floa
     """Best of rounds, taking turns in one process; seconds for one step of one robot."""
     robot, dt, n, steps = given.robot, 1e-3, scenario.states, scenario.steps
     start, rest = np.tile(given.q, (n, 1)), np.zeros((n, robot.nv))
-    single = lw.Stepper(robot, "euler", dt, stops_at=given.q, threads=1)
+    single = lw.Stepper(robot, dt, "euler", stops_at=given.q, threads=1)
     whole = single.compile(threads=1)
     both = single.compile(threads=2)
     slow, rollout = peers.mujoco_stepper(given, dt, max(1, n // 64), steps)

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy.typing as npt
 
@@ -20,7 +20,8 @@ from linkwork.model.named import Named
 from linkwork.model.notebook import shape_table
 from linkwork.plans.contacts import contact_slots, contact_tree
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.transition import ArrayEvaluator
+from linkwork.quantities.base import NOTHING, BaseEvaluator
+from linkwork.quantities.products import differentiable
 
 
 class ContactPoints:
@@ -83,7 +84,8 @@ class ContactPoints:
         return shape_table("ContactPoints", {"gaps": self.gaps, "points": self.points, "frames": self.frames})
 
 
-class ContactGeometry(ArrayEvaluator):
+@differentiable
+class ContactGeometry(BaseEvaluator):
     """Where the contact pairs of a robot touch, or are nearest to each other: ``geometry(q).gaps``.
 
     Pairs of planes, spheres, capsules, boxes, cylinders, ellipsoids and height fields run as compiled code where there
@@ -109,14 +111,25 @@ class ContactGeometry(ArrayEvaluator):
 
         super().__init__(robot, "contact points", program, {"robot": robot, "meshes": meshes}, (), threads)
 
-    @cached_property
-    def _slots(self) -> Named[slice]:
-        return contact_slots(self.robot)
+    def input_arrays(
+        self,
+        given: Sequence[Any],
+        named: Mapping[str, Any] = NOTHING,
+        parameters: Mapping[str, Any] = NOTHING,
+        *,
+        once: bool = False,
+    ) -> list[Any]:
+        """All inputs of the program; contact points that are not given are found for ``q``.
 
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        if len(given) == 1 and given[0] is not None:
-            return super()._inputs([given[0], self.given(given[0]).astype(self._dtype, copy=False)])
-        return super()._inputs(given)
+        Args:
+            given: ``q``, and contact points that are given.
+            named: Further inputs, by name.
+            parameters: None: contact points have no parameters as inputs.
+            once: Whether parameters are given once for many calls.
+        """
+        if len(given) == 1 and given[0] is not None and "given" not in named:
+            given = [given[0], self.given(given[0]).astype(self.dtype, copy=False)]
+        return super().input_arrays(given, named, parameters, once=once)
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
@@ -143,6 +156,6 @@ class ContactGeometry(ArrayEvaluator):
             q: Configuration, ``(..., nq)``.
             out: Array to write gaps to, or a tuple of three for gaps, points and frames; by default new ones.
         """
-        typed = self._for_type_of([q, *(self._outputs(out) if out is not None else ())])
-        gaps, points, frames = typed.runner.evaluate(typed._inputs([q]), typed._outputs(out))
-        return ContactPoints(gaps, points, frames, self._slots)
+        typed = self.for_type_of([q, *(self.output_arrays(out) if out is not None else ())])
+        gaps, points, frames = typed.runner.evaluate(typed.input_arrays([q]), typed.output_arrays(out))
+        return ContactPoints(gaps, points, frames, self.keep("slots", lambda: contact_slots(self.robot)))

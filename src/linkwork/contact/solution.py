@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.dynamics.solution import NamedRows
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.model import Model
 from linkwork.model.notebook import shape_table
@@ -148,11 +147,6 @@ class ContactSolution:
     def multipliers(self) -> Array:
         """Forces of all constraints in a row, ``(..., nc)``."""
         return self._part("multipliers")
-
-    @property
-    def constraint_impulses(self) -> Mapping[str, Array]:
-        """Impulses of constraints by name, ``(..., rows)`` each, in N s or N m s."""
-        return NamedRows(self._layout.robot, self._layout.dt * self.multipliers)
 
     def _joint_impulses(self, limits: bool) -> Array:
         return self._layout.dt * box_forces(self._layout.tree, self._part("boxes"), limits)

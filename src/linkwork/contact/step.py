@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,9 +21,9 @@ from linkwork.contact.step_function import ContactStepFunction
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.conversions import converted
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
-from linkwork.dynamics.iterations import row_regularization
-from linkwork.errors import InputError, NotConverged, StateWarning
-from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, shown
+from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings, row_regularization
+from linkwork.errors import InputError, NotConverged, StateWarning, UnsupportedFeature
+from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, named_options, outer_level, shown
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.equation import ROUNDINGS
 from linkwork.kernels.contact.newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
@@ -36,9 +36,9 @@ from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tre
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.scales import joint_units, typical_row_units
-from linkwork.quantities.transition import ArrayEvaluator
 
 
 class StepMethod(NamedTuple):
@@ -76,20 +76,52 @@ SLACK = 1e-7
 """Of the smoothed projections: penalties are at most that above over this."""
 SINGLE_SLACK = 1e-4
 """The least in single precision: larger penalties leave nothing of inertias beside them."""
-REGULARIZATION = 1e-8
-"""Of loops, as for `ForwardDynamics`."""
 PUSH = 0.1
 """The largest velocity at which penetration is removed, as a part of that at which bodies of the robot's size fall."""
 THRESHOLD = 2.0
 """Restitution acts where contacts close faster than gravity makes them in so many steps."""
 
 
-_UNSET = np.zeros(0)
-"""An input that is not made yet."""
 _empty = np.empty
 
 
-class ContactStep(ArrayEvaluator):
+class OneState(NamedTuple):
+    """Arrays that a step holds for calls with one state."""
+
+    shapes: Sequence[tuple[int, ...]]
+    """Of results."""
+    dtype: np.dtype[Any]
+    tau: Array
+    held: tuple[Array, ...]
+    """Wrenches and given points."""
+    start: Array
+    settings: tuple[Array, ...]
+    """Parameters of the robot that are inputs, and settings."""
+    layout: StepLayout
+
+
+@dataclass(frozen=True)
+class ContactOptions:
+    """How steps with contacts are made: arguments of `ContactStep`, checked."""
+
+    dt: float
+    solver: ContactSolver
+    end: SolverSettings
+    """When iterations end."""
+    limits: bool
+    joint_friction: bool
+    passive: bool
+    time_constant: TimeConstant
+    meshes: MeshKind
+    strict: bool
+
+    def arguments(self) -> dict[str, Any]:
+        """As keywords of `ContactStep`."""
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "end"}
+        return {**own, "tolerance": self.end.tolerance, "max_iterations": self.end.max_iterations}
+
+
+class ContactStep(BaseEvaluator):
     """The state of a robot after a step in time with its contacts: ``step(q, v, tau).v``.
 
     Semi-implicit Euler at the level of velocities. Contacts obey Signorini's condition, Coulomb's law and the principle
@@ -107,7 +139,7 @@ class ContactStep(ArrayEvaluator):
         limits: Whether joint limits hold; else joints pass them.
         joint_friction: Whether the dry friction of joints acts.
         passive: Whether springs and dampers of joints act.
-        stabilization: Seconds in which penetration is removed; by default 5 ms, or two steps. None: it stays.
+        time_constant: Seconds in which penetration is removed; by default 5 ms, or two steps. None: it stays.
         meshes: What a mesh is, as for `ContactGeometry`.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
             and `ContactSolution.converged` says so.
@@ -118,6 +150,7 @@ class ContactStep(ArrayEvaluator):
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
+    @named_options(renamed={"stabilization": "time_constant"})
     @converted
     def __init__(
         self,
@@ -130,7 +163,7 @@ class ContactStep(ArrayEvaluator):
         limits: bool = True,
         joint_friction: bool = True,
         passive: bool = True,
-        stabilization: TimeConstant = "auto",
+        time_constant: TimeConstant = "auto",
         meshes: MeshKind = "auto",
         strict: bool = False,
         wrenches: Sequence[str] = (),
@@ -140,53 +173,38 @@ class ContactStep(ArrayEvaluator):
         check_robot(robot)
         if solver not in SOLVERS:
             raise InputError(f"no solver '{solver}' for contacts{among(solver, SOLVERS)}")
-        self.dt = above_zero(dt, "dt")
-        self.solver = solver
-        self.tolerance = above_zero(tolerance, "tolerance")
         most = SOLVERS[solver].most if max_iterations is None else max_iterations
-        self.max_iterations = count(most, "max_iterations")
-        self.strict = bool(strict)
-        self.limits, self.joint_friction, self.passive = bool(limits), bool(joint_friction), bool(passive)
-        self.stabilization = stabilization
-        self._time = penetration_time(stabilization, self.dt)
-        self.meshes: MeshKind = meshes
-        self._settings = self._no_torques = self._cold_start = self._no_points = _UNSET
-        self._given: GivenContacts | None = None
+        end = SolverSettings(REGULARIZATION, above_zero(tolerance, "tolerance"), count(most, "max_iterations"))
+        self.options = options = ContactOptions(
+            above_zero(dt, "dt"), solver, end, limits, joint_friction, passive, time_constant, meshes, strict
+        )
+        """How steps are made."""
+        penetration_time(time_constant, options.dt)
+        own = robot if passive else without_passive_forces(robot)
+        inputs = ParameterInputs(own, parameters, options.dt if passive else 0.0)
+        check_contact_parameters(inputs.names, passive)
         frames = frame_names(wrenches)
-        arguments = {
-            "robot": robot,
-            "dt": self.dt,
-            "solver": solver,
-            "tolerance": self.tolerance,
-            "max_iterations": self.max_iterations,
-            "limits": self.limits,
-            "joint_friction": self.joint_friction,
-            "passive": self.passive,
-            "stabilization": stabilization,
-            "meshes": meshes,
-            "strict": self.strict,
-            "wrenches": frames,
-        }
-        own = robot if self.passive else without_passive_forces(robot)
-        inputs = ParameterInputs(own, parameters, self.dt if self.passive else 0.0)
-        check_contact_parameters(inputs.names, self.passive)
-        super().__init__(robot, "contact_step", self._planned, arguments, frames, threads, inputs)
+        arguments = {"robot": robot, **options.arguments(), "wrenches": frames}
 
-    def _planned(self) -> Program:
-        moved = with_implicit_armature(self.robot, self.dt) if self.passive else without_passive_forces(self.robot)
-        method = SOLVERS[self.solver]
-        moved = with_friction_rows(moved, self._parameter_inputs.chosen)
-        tree = method.plan(moved, self.frames, self.limits, self.joint_friction)
-        return Program.of_robot(self.robot, method.algorithm, tree)
+        def program() -> Program:
+            moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
+            method = SOLVERS[solver]
+            tree = method.plan(with_friction_rows(moved, inputs.chosen), frames, limits, joint_friction)
+            return Program.of_robot(robot, method.algorithm, tree)
+
+        super().__init__(robot, "contact_step", program, arguments, frames, threads, inputs)
+
+    @property
+    def dt(self) -> float:
+        """Time of a step, in seconds."""
+        return self.options.dt
 
     @property
     def traced_program(self) -> Program:
         """With ``newton``, settings are constants of the program, by which divisions fold."""
-        if self.solver != "newton" or self.parameters:
+        if self.options.solver != "newton" or self.parameters:
             return self.program
-        if not len(self._settings):
-            self._prepare_inputs()
-        tree = KNOWN_CONTACT_TREE.build(self.program.tree, solver_settings=self._settings)
+        tree = KNOWN_CONTACT_TREE.build(self.program.tree, solver_settings=self.execution.held["settings"])
         return replace(self.program, algorithm=KNOWN_CONTACT_NEWTON, tree=tree)
 
     @property
@@ -194,21 +212,39 @@ class ContactStep(ArrayEvaluator):
         """Settings are an input of exported C."""
         return self.program
 
-    def _prepare_inputs(self) -> None:
-        tree, dtype = self.program.tree, self._dtype.name
-        self._settings = step_settings(
-            self.robot, tree, self.dt, self.tolerance, self.max_iterations, self._time, dtype
-        )
-        self._no_torques = np.zeros(self.robot.nv, dtype)
-        self._cold_start = np.zeros(tree.nstart, dtype)
-        self._no_points = np.zeros((0, 7), dtype)
-        self._layout = StepLayout(self.robot, tree, self.dt, float(self._settings[0]))
+    def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
+        """Inputs that calls may leave out: no torques and wrenches, no given points, a cold start, and settings.
+
+        Args:
+            dtype: Type of the numbers.
+        """
+        tree, options = self.program.tree, self.options
+        time = penetration_time(options.time_constant, options.dt)
+        return {
+            **super().held_inputs(dtype),
+            "tau": np.zeros(self.robot.nv, dtype),
+            "given": np.zeros((0, 7), dtype),
+            "start": np.zeros(tree.nstart, dtype),
+            "settings": step_settings(self.robot, tree, options.dt, options.end, time, dtype.name),
+        }
+
+    @property
+    def given_names(self) -> tuple[str, ...]:
+        """Names of inputs that callers give, in their order."""
+        return tuple(self.unparametrized_program.algorithm.inputs)
+
+    @property
+    def layout(self) -> StepLayout:
+        """Layout of results."""
+        return self.keep(StepLayout, self._layout)
+
+    def _layout(self) -> StepLayout:
+        return StepLayout(self.robot, self.program.tree, self.dt, float(self.execution.held["settings"][0]))
 
     @property
     def settings(self) -> Array:
         """Parameters of the step and scales of the robot: the input ``settings`` of exported C."""
-        self.runner  # noqa: B018  makes the inputs that this evaluator holds
-        return self._settings.copy()
+        return self.execution.held["settings"].copy()
 
     @property
     def nslots(self) -> int:
@@ -218,17 +254,12 @@ class ContactStep(ArrayEvaluator):
     @property
     def given(self) -> GivenContacts:
         """Contact points of pairs without kernel text, by coal: ``given(q)``, ``(..., ngiven, 7)``."""
-        if self._given is None:
-            self._given = GivenContacts(self.robot, self.meshes)
-        return self._given
+        return self.keep(GivenContacts, lambda: GivenContacts(self.robot, self.options.meshes))
 
     # Derivatives ---------------------------------------------------------------------------------------------------
 
     def _derivatives(self) -> ContactDerivatives:
-        made: ContactDerivatives | None = self._products.get("derivatives")
-        if made is None:
-            made = self._products["derivatives"] = ContactDerivatives(ContactStepFunction(self))
-        return made
+        return self.keep(ContactDerivatives, lambda: ContactDerivatives(ContactStepFunction(self)))
 
     def _jvp(self) -> ContactStepJvp:
         """Rates of the state after the step: ``step.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
@@ -242,16 +273,15 @@ class ContactStep(ArrayEvaluator):
     jvp: Any = property(_jvp)  # implicit functions have products of their own
     vjp: Any = property(_vjp)
 
+    def _hvp(self) -> Any:
+        raise UnsupportedFeature(f"steps of '{self.robot.name}' with contacts have no second derivatives")
+
+    hvp: Any = property(_hvp)
+
     @property
     def derivatives(self) -> ContactStepJacobian:
         """The Jacobian of the step: ``step.derivatives(q, v, tau)`` gives `StepDerivatives`."""
         return ContactStepJacobian(self._derivatives())
-
-    def _inputs(self, given: Sequence[npt.ArrayLike | None]) -> list[npt.ArrayLike]:
-        self.runner  # noqa: B018
-        defaults = [None, None, self._no_torques, self._no_wrenches, self._no_points, self._cold_start, self._settings]
-        inputs = [default if k >= len(given) or given[k] is None else given[k] for k, default in enumerate(defaults)]
-        return super()._inputs(inputs)
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
         def verify(arrays: Sequence[Array]) -> None:
@@ -287,46 +317,49 @@ class ContactStep(ArrayEvaluator):
         forces = start.warm_start if isinstance(start, ContactSolution) else start
         if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
             raise InputError(f"out is {shown(out)}, needs two arrays: (q, v)")
-        typed = self._for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
+        typed = self.for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
         if typed is not self:
             return typed(q, v, tau, wrenches, given=given, start=forces, out=out, **parameters)
-        P = self._given_parameters(parameters) if parameters else self._own_parameters
-        if out is None and wrenches is None and given is None:  # the fast path for one state
-            results = [_empty(shape, self._dtype) for shape in self._output_shapes]
-            torques = self._no_torques if tau is None else tau
-            begin = self._cold_start if forces is None else forces
-            held = self._no_wrenches, self._no_points, begin, *P, self._settings
-            if not self._entry(q, v, torques, *held, *results):
+        if out is None and not parameters and wrenches is None and given is None:  # the fast path for one state
+            fast: OneState = self.kept.get(OneState) or self.keep(OneState, self._one_state)
+            results = [_empty(shape, fast.dtype) for shape in fast.shapes]
+            torques, begin = fast.tau if tau is None else tau, fast.start if forces is None else forces
+            if not self.execution.entry(q, v, torques, *fast.held, begin, *fast.settings, *results):
                 self._check(results[2])
-                return ContactSolution(results[0], results[1], results[2], self._layout)
-        runner = self.runner
+                return ContactSolution(results[0], results[1], results[2], fast.layout)
         if given is None and self.program.tree.ngiven:
             given = self.given(q)
-        inputs = self._all_inputs(self._inputs([q, v, tau, wrenches, given, forces]), P)
-        outputs = [None, None, None] if out is None else [*out, None]
-        q1, v1, result = runner.evaluate(inputs, outputs)
+        arrays = self.input_arrays([q, v, tau, wrenches, given, forces], parameters=parameters)
+        q1, v1, result = self.runner.evaluate(arrays, [None, None, None] if out is None else [*out, None])
         self._check(result)
-        return ContactSolution(q1, v1, result, self._layout)
+        return ContactSolution(q1, v1, result, self.layout)
+
+    def _one_state(self) -> OneState:
+        held, runner = self.execution.held, self.runner
+        own = tuple(held[name] for name in self.parameter_inputs.names)
+        settings, points = (*own, held["settings"]), (held["wrenches"], held["given"])
+        return OneState(runner.outputs, runner.dtype, held["tau"], points, held["start"], settings, self.layout)
 
     def _check(self, result: Array) -> None:
         """Say where iterations ended too early."""
-        if not self._sees_results:
+        if not self.sees_results:
             return
-        if result.ndim == 1 and result[RESIDUAL] <= self._layout.tolerance:
+        tolerance = self.layout.tolerance
+        if result.ndim == 1 and result[RESIDUAL] <= tolerance:
             return
         residual = result[..., RESIDUAL]
-        missed = ~(residual <= self._layout.tolerance)
+        missed = ~(residual <= tolerance)
         if not missed.any():
             return
         states = f" in {missed.sum()} of {missed.size} states" if residual.ndim else ""
         message = (
-            f"{self.solver} did not solve the contacts of '{self.robot.name}'{states}: residual "
-            f"{np.max(residual):.3g} m/s after {self.max_iterations} iterations (tolerance: "
-            f"{self._layout.tolerance:.1g}); try a smaller dt or more max_iterations"
+            f"{self.options.solver} did not solve the contacts of '{self.robot.name}'{states}: residual "
+            f"{np.max(residual):.3g} m/s after {self.options.end.max_iterations} iterations (tolerance: "
+            f"{tolerance:.1g}); try a smaller dt or more max_iterations"
         )
-        if self.strict:
+        if self.options.strict:
             raise NotConverged(message)
-        warnings.warn(message, StateWarning, stacklevel=3)
+        warnings.warn(message, StateWarning, stacklevel=outer_level())
 
 
 def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
@@ -338,29 +371,29 @@ def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
             raise InputError(f"a step with contacts does not depend on {name}: leave it out")
 
 
-def penetration_time(stabilization: TimeConstant, dt: float) -> float:
+def penetration_time(time_constant: TimeConstant, dt: float) -> float:
     """Seconds in which penetration is removed under steps of the time ``dt``; None: it stays."""
-    if stabilization is None:
+    if time_constant is None:
         return 1e30
-    if isinstance(stabilization, str) and stabilization == "auto":
+    if isinstance(time_constant, str) and time_constant == "auto":
         return max(TIME_CONSTANT, 2 * dt)
-    time = above_zero(stabilization, "stabilization")
+    time = above_zero(time_constant, "time_constant")
     if time < dt:
-        raise InputError(f"stabilization is {time:g} s: penetration cannot be removed in less than a step ({dt:g} s)")
+        raise InputError(f"time_constant is {time:g} s: penetration cannot be removed in less than a step ({dt:g} s)")
     return time
 
 
 def step_settings(
-    robot: Model, tree: Tree, dt: float, tolerance: float, iterations: int, time: float, dtype: str = "float64"
+    robot: Model, tree: Tree, dt: float, solver: SolverSettings, time: float, dtype: str = "float64"
 ) -> Array:
     """The input ``settings`` of `kernels.contact.problem`."""
     scales, gravity = contact_scales(robot), float(np.linalg.norm(robot.gravity))
     velocity = scales.velocity(gravity, dt)
-    least, penalty, slack = tolerance, PENALTY, SLACK
+    least, penalty, slack = solver.tolerance, PENALTY, SLACK
     if dtype == "float32":
         least, penalty, slack = max(least, SINGLE_TOLERANCE), min(penalty, SINGLE_PENALTY), SINGLE_SLACK
     threshold = THRESHOLD * gravity * dt
-    head = [least * velocity, iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, slack]
+    head = [least * velocity, solver.max_iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, slack]
     inertias = 2 / (np.repeat(scales.pairs, tree.contact_slots) * (1 + tree.friction**2))
     head += [float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0, ROUNDINGS[0]]
     joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)
@@ -371,7 +404,7 @@ def step_settings(
         np.repeat(scales.pairs, tree.contact_slots),
         joints,
         np.where(angles, scales.length, 1.0),
-        row_regularization(robot, REGULARIZATION, dtype),
+        row_regularization(robot, solver.regularization, dtype),
         units,
     ]
     return np.concatenate(parts).astype(dtype)

@@ -69,7 +69,7 @@ class ContactStepFunction:
         """
         result = optional.get("result")
         none = np.zeros(int(self.step.program.tree.nresult), dtype)
-        inputs = self.step._inputs([*state, optional.get("wrenches")])
+        inputs = self._inputs([*state, optional.get("wrenches")])
         return [*inputs, none if result is None else result, optional.get("cells", NO_CELLS)]
 
     def problem_inputs(self, q: Any, v: Any, optional: Mapping[str, Any], dtype: Any) -> list[Any]:
@@ -81,7 +81,12 @@ class ContactStepFunction:
             optional: Wrenches, by name.
             dtype: Of arrays that are made.
         """
-        return self.step._inputs([q, v, None, optional.get("wrenches")])
+        return self._inputs([q, v, None, optional.get("wrenches")])
+
+    def _inputs(self, given: Sequence[Any]) -> list[Any]:
+        """All inputs of the step but parameters."""
+        arrays = dict(zip(self.step.program.algorithm.inputs, self.step.input_arrays(given), strict=True))
+        return [arrays[name] for name in self.planned.algorithm.inputs]
 
     def applied_torques(self, state: Sequence[Any], optional: Mapping[str, Any], parameters: Sequence[Any]) -> Any:
         """Torques given: there are no others.

@@ -105,7 +105,7 @@ class BearingOptions:
         """Whether torque limits change with the state, as those of servos and of spatial tendons do."""
         robot = self.robot
         return self.limits and any(
-            a.has_feedback or (a.tendon and robot.tendon(a.tendon).is_spatial) for a in robot.actuators
+            any((*a.gain[1:], *a.bias[1:])) or (a.tendon and robot.tendon(a.tendon).is_spatial) for a in robot.actuators
         )
 
 

@@ -129,7 +129,7 @@ def export_casadi(
 
 def _program(evaluator: BaseEvaluator) -> Program:
     """What is written: of steps, one without the loop that repeats it."""
-    return evaluator.single_step_program if isinstance(evaluator, Stepper) else evaluator.exported_program
+    return evaluator.planned.differentiated if isinstance(evaluator, Stepper) else evaluator.exported_program
 
 
 def _derivatives(

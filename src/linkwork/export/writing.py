@@ -188,16 +188,16 @@ def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[
             result = _held(evaluator.stepper, arguments)
         case Stepper():
             result = {
-                "passive": evaluator.passive_parameters,
-                "regularization": row_regularization(evaluator.robot, evaluator.regularization),
+                "passive": evaluator.planned.passive,
+                "regularization": row_regularization(evaluator.robot, evaluator.planned.solver.regularization),
                 "timing": [evaluator.dt, float("commands" in arguments)],
                 "settings": [0.0, 2.0],  # one step
-                "commands": evaluator.held(None)[0],
+                "commands": evaluator.held.commands,
             }
             if "commands" in arguments:
                 check_actuators(evaluator.source)
             if not evaluator.frames:
-                result["wrenches"] = evaluator.held(None)[1]
+                result["wrenches"] = evaluator.held.wrenches
         case _:
             result = {name: x for name, x in evaluator.execution.held.items() if name != "wrenches"}
     return {name: np.asarray(x, dtype=np.float64).ravel().tolist() for name, x in result.items() if name in names}

@@ -66,10 +66,8 @@ class RobotBatch:
     @property
     def contact_forces(self) -> Array:
         """Forces of contact points in the last step, along t1, t2, n, on second shapes, ``(count, points, 3)``."""
-        if self.contact_state is None or self.stepper.contact_row is None:
-            return np.zeros((self.count, 0, 3))
-        forces: Array = self.contact_state[:, self.stepper.contact_row.places["forces"]]
-        return forces.reshape(self.count, -1, 3)
+        forces = self._robots.contact_forces
+        return np.zeros((self.count, 0, 3)) if forces is None else forces[: self.count]
 
     @property
     def finite(self) -> npt.NDArray[np.bool_]:

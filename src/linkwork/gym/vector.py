@@ -105,8 +105,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
             robot,
             dt=above_zero(dt, "dt"),
             wrenches=wrenches,
-            contact_tolerance=TOLERANCE,
-            contact_iterations=ITERATIONS,
+            tolerance=TOLERANCE if robot.contacts else None,
+            max_iterations=ITERATIONS if robot.contacts else None,
             parameters=self.randomization.names,
             threads=threads,
         )

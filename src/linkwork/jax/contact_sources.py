@@ -8,7 +8,6 @@ called by JAX.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -24,9 +23,7 @@ from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
 from linkwork.jax.sources import Array, Arrays, EvaluatorSource, Given, Shape
 from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
-from linkwork.kernels.steps.contact_steps import SINGLE_CONTACT_STEPS
 from linkwork.plans.contact_lcaba import HEAD
-from linkwork.plans.contact_steps import contact_program_tree
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import Kind, Product
 from linkwork.simulation.contact_derivatives import StepperFunction
@@ -81,10 +78,7 @@ class ContactSource(EvaluatorSource):
         stepper = self.evaluator
         if not isinstance(stepper, Stepper):
             return super().program
-        planned = stepper.unparametrized_program
-        known = contact_program_tree(planned.tree, stepper._R[: planned.tree.nsettings], stepper._passive)
-        step = replace(planned, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known)
-        return stepper.parameter_inputs.program(step)
+        return stepper.planned.single(stepper.dtype.name)
 
     @cached_property
     def _value(self) -> ProgramCall:
@@ -94,12 +88,12 @@ class ContactSource(EvaluatorSource):
         evaluator = self.evaluator
         names = list(self.program.algorithm.inputs)
         if not isinstance(evaluator, Stepper):
-            return _held(names, evaluator._all_inputs(evaluator._inputs([Given(name) for name in GIVEN[:2]])))
-        commands, wrenches, _, R, timing = evaluator.held(evaluator._uncommanded if self._commanded else None)
+            return _held(names, evaluator.input_arrays([Given(name) for name in GIVEN[:2]]))
+        commands, wrenches, _, R, timing = evaluator.held(evaluator.held.commands if self._commanded else None)
         held = {"commands": commands, "wrenches": wrenches, "timing": timing, "settings": R[:2]}
         shapes = dict(zip(names, self.program.input_shapes(), strict=True))
         held |= {name: np.zeros(shapes[name], self.dtype) for name in ("tau", "before", "given")}
-        return held | dict(zip(evaluator._parameter_inputs.names, evaluator._own_parameters, strict=True))
+        return held | {name: evaluator.execution.held[name] for name in evaluator.parameters}
 
     def value(self, x: dict[str, Array]) -> list[Array]:
         """The state after the step, and the result that equations hold at.

@@ -242,10 +242,10 @@ class StepSource(EvaluatorSource):
 
     def _held_inputs(self) -> dict[str, Any]:
         stepper = self.evaluator
-        commands = stepper._uncommanded if self._commanded else None
-        held = [*stepper.held(commands), *stepper._own_parameters]
+        commands = stepper.held.commands if self._commanded else None
+        held = [*stepper.held(commands), *(stepper.execution.held[name] for name in stepper.parameters)]
         if stepper.integrator != "dopri5":
-            held.append(stepper.repeats(1))
+            held.append(stepper.held.once)
         names = list(self.program.algorithm.inputs)[3:]
         return {"tau": np.zeros(stepper.robot.nv, self.dtype), **dict(zip(names, held, strict=True))}
 

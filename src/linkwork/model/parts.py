@@ -134,15 +134,11 @@ class Actuator:
     def largest_force(self) -> float:
         """The largest magnitude of its force in any state, before the gear; infinite where nothing limits it."""
         low, high = self.force_limits
-        if not self.has_feedback and self.gain[0]:
+        servo = any(self.gain[1:]) or any(self.bias[1:])  # its force depends on the state
+        if not servo and self.gain[0]:
             ends = sorted(self.gain[0] * u + self.bias[0] for u in self.control_limits)
             low, high = np.clip(ends, low, high).tolist()
         return max(abs(low), abs(high))
-
-    @property
-    def has_feedback(self) -> bool:
-        """Whether its force depends on the state, as that of a servo does."""
-        return any(self.gain[1:]) or any(self.bias[1:])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,30 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Motion in time: `simulate` one robot, `rollouts` of many states, steps in minimal coordinates; `Sweep`s of joints.
 
-| module            | what it has                                                                             |
-|-------------------|-----------------------------------------------------------------------------------------|
-| schedule          | when steps, controls, records and projections happen, on one clock                      |
-| loop              | the loop that follows a schedule: control, record, steps, projection, early end          |
-| propagators       | steps of one robot that are plugged into it: fixed, adaptive, with a kernel controller   |
-| batch_propagators | the same of many robots, in SIMD lanes and threads                                      |
-| numba_control     | the same with a controller of Numba; `numba_loop` is its loop in machine code            |
-| python_steps      | steps in Python around any method of forward dynamics                                    |
-| minimal           | single steps in minimal coordinates                                                     |
-| open_loops        | what to say where steps in minimal coordinates could not close loops                     |
-| stepper           | `Stepper`: compiled steps; `control` has controllers that are compiled with them         |
-| settings          | how steps are made, as one value                                                        |
-| actuation         | torques, commands and wrenches as users and controllers give them                        |
-| initial           | states to start from                                                                    |
-| stabilization     | Baumgarte stabilization, implicit springs and dampers, stops                             |
-| projection        | states back onto the constraint manifold                                                |
-| trajectory, files | what is returned, and how it is kept                                                    |
-| single, batches   | `simulate` and `rollouts`                                                               |
-| sensors           | sensors of a state and a solution, and along trajectories                                |
-| simulation        | `Simulation`: many robots whose states stay on their device, reset one by one            |
-| host_batch        | its robots on the CPU; `cuda_batch`: on a GPU                                            |
-| derivatives       | derivatives of a step; `contact_derivatives`: with contacts                              |
-| linearization     | `linearize`: the linear system near a state                                             |
-| adjoint           | `Adjoint`: gradients of whole rollouts                                                  |
+| module              | what it has                                                                           |
+|---------------------|---------------------------------------------------------------------------------------|
+| settings            | how steps are made, as one frozen value                                               |
+| program             | which program a step is: integrator, coordinates, contacts, actuators, controller      |
+| held_inputs         | inputs that are held over many steps; `contact_inputs`: those about contacts           |
+| stepper             | `Stepper`: the steps of that program; `step_result`, `bound_steps`: calls of it         |
+| propagators         | steps from one stop of a schedule to the next: compiled, in Python, adaptive           |
+| schedule, loop      | when steps, controls, records and projections happen, and the loop that follows it     |
+| run                 | a simulation as one frozen value, of one robot or of a batch                           |
+| trajectories        | `simulate`, over `single`; `batches`: `rollouts`                                       |
+| simulation          | `Simulation`: robots that stay on their device; `host_batch` (CPU), `cuda_batch` (GPU)  |
+| control             | controllers that are compiled with the steps                                           |
+| actuation           | torques, commands and wrenches of users and controllers; `activations`                 |
+| python_steps        | steps in Python around any method of forward dynamics                                  |
+| contact_programs    | steps with contacts by straight-line programs                                          |
+| stabilization       | Baumgarte stabilization, implicit springs and dampers, stops                           |
+| projection          | states back onto the constraint manifold                                               |
+| recorder            | states that are kept; `trajectory`, `files`: as users get them, and on disk             |
+| sensors             | sensors of a state and a solution, and along trajectories                              |
+| derivatives         | derivatives of a step; `contact_derivatives`: with contacts                            |
+| linearization       | `linearize`: the linear system near a state                                            |
+| adjoint             | `Adjoint`: gradients of whole rollouts                                                 |
 """
 
 from __future__ import annotations
@@ -36,9 +34,9 @@ from linkwork.simulation.linearization import Linearization, linearize
 from linkwork.simulation.minimal import MinimalMotion
 from linkwork.simulation.sensors import sensor_data
 from linkwork.simulation.simulation import Records, Simulation
-from linkwork.simulation.single import simulate
 from linkwork.simulation.stepper import INTEGRATORS, Stepper
 from linkwork.simulation.sweep import Sweep
+from linkwork.simulation.trajectories import simulate
 from linkwork.simulation.trajectory import Trajectory
 
 __all__ = [

@@ -3,79 +3,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwork.errors import InputError
-from linkwork.inputs import count
 from linkwork.quantities.arguments import Array, bound_call
-from linkwork.simulation.activations import activated
 
 if TYPE_CHECKING:
     from linkwork.simulation.stepper import Stepper
 
+COMMANDS, SOLVER = 3, 6
+"""Inputs of steps: commands, with activations after them; settings of the solver, with forces to start from."""
+
 
 def bound_steps(
-    stepper: Stepper,
-    q: Array,
-    v: Array,
-    tau: Array | None,
-    commands: Array | None,
-    act: Array | None,
-    wrenches: Array | None,
-    steps: int,
-    out: tuple[Array, Array] | None,
-    parameters: Mapping[str, Array],
+    stepper: Stepper, inputs: list[Any], commands: Array | None, act: Array | None, out: tuple[Array, Array] | None
 ) -> Callable[[], None]:
-    """What `Stepper.bind` returns."""
+    """The call that `Stepper.bind` returns.
+
+    Args:
+        stepper: Makes the steps.
+        inputs: All inputs of its program.
+        commands: Commands, as they were given.
+        act: Activations, likewise.
+        out: Arrays for the state after the steps; None: ``q`` and ``v`` are moved on.
+    """
+    q, v = inputs[:2]
     for name, x in (("q", q), ("v", v)):
         if not isinstance(x, np.ndarray):
             raise InputError(f"bind: {name} is {type(x).__name__}, needs a NumPy array")
-    lead = q.shape[: max(q.ndim - 1, 0)]
-    chosen = stepper._given_parameters(parameters, once=True)
-    held = stepper.held(commands, wrenches, act=act)
-    inputs = [q, v, stepper._no_torques if tau is None else tau, *held, *chosen]
     if stepper.given is not None:
         raise InputError(f"bind: contact points of '{stepper.source.name}' are found between steps; call the stepper")
+    lead = q.shape[: max(q.ndim - 1, 0)]
     if stepper.contact:
-        inputs[6] = np.array(np.broadcast_to(stepper._R, (*lead, stepper._R.size)), order="C")
-    if stepper.integrator != "dopri5":
-        inputs.append(stepper.repeats(count(steps, "steps")))
-    elif steps != 1:
-        raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
+        inputs[SOLVER] = np.array(np.broadcast_to(inputs[SOLVER], (*lead, inputs[SOLVER].size)), order="C")
     if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
         raise InputError("bind: out is a pair of arrays, (q, v) after the steps; without it q and v are moved on")
-    made = [np.empty((*lead, *shape), stepper._dtype) for shape in stepper.program.output_shapes()]
-    outputs = made if out is None else [*out, *made[2:]]
-    if out is None:
-        for x in (q, v):
-            if not x.flags.writeable:
-                raise InputError("bind: q and v are moved on, and one of them is read-only; give out=(q, v)")
+    outputs = [np.empty((*lead, *shape), stepper.dtype) for shape in stepper.program.output_shapes()]
+    if out is not None:
+        outputs[:2] = out
+    elif not (q.flags.writeable and v.flags.writeable):
+        raise InputError("bind: q and v are moved on, and one of them is read-only; give out=(q, v)")
     call = bound_call(stepper.runner, [*inputs, *outputs], (q, v) if out is None else None)
     if stepper.na:
-        call = activated(call, inputs[3], outputs[2], commands, act, stepper.na)
+        call = _activated(call, inputs[COMMANDS], outputs[2], commands, act, stepper.na)
     if stepper.contact:
-        return _warm_started(stepper, call, inputs[6], outputs[2])
+        return _warm_started(stepper, call, inputs[SOLVER], outputs[2])
     if not stepper.minimal:
         return call
 
     def checked() -> None:
         call()
-        stepper.check_loops(outputs[-1])
+        stepper.planned.check_loops(outputs[-1])
 
     return checked
 
 
-def _warm_started(stepper: Stepper, call: Callable[[], None], R: Array, found: Array) -> Callable[[], None]:
+def _activated(
+    call: Callable[[], None], u: Array, result: Array, commands: Array | None, act: Any, na: int
+) -> Callable[[], None]:
+    """Calls that read commands and activations as they are then, and move activations on."""
+    if not isinstance(act, np.ndarray) or act.shape != (*u.shape[:-1], na) or not act.flags.writeable:
+        raise InputError(f"bind: actuators have activations; give act, a writable array {(*u.shape[:-1], na)}")
+
+    def advance() -> None:
+        if commands is not None:
+            u[..., :-na] = commands
+        u[..., -na:] = act
+        call()
+        act[...] = result[..., -na:]
+
+    return advance
+
+
+def _warm_started(stepper: Stepper, call: Callable[[], None], solver: Array, result: Array) -> Callable[[], None]:
     """Calls that start from the forces of the one before."""
-    row = stepper.contact_row
+    row, tolerance = stepper.contact_row, float(solver.flat[0])
     assert row is not None
 
     def started() -> None:
         call()
-        forces = row.start(row.of_result(found, stepper.source.nv), float(stepper._R[0]))
-        R[..., R.shape[-1] - forces.shape[-1] :] = forces  # nothing is given after them
+        forces = row.start(row.of_result(result, stepper.source.nv), tolerance)
+        solver[..., solver.shape[-1] - forces.shape[-1] :] = forces  # nothing is given after them
 
     return started

@@ -123,4 +123,4 @@ class StepperFunction:
         Args:
             solution: What a call returned.
         """
-        return solution.q, solution.v, solution._found
+        return solution.q, solution.v, solution.result

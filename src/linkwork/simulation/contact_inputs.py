@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What steps with contacts are given besides the state: settings of the solver, forces to start from, given points."""
+"""Inputs of steps with contacts besides the state: settings of the solver, forces to start from, given points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.scales import contact_scales
-from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE, penetration_time, step_settings
+from linkwork.contact.step import penetration_time, step_settings
+from linkwork.dynamics.iterations import SolverSettings
 from linkwork.errors import InputError
 from linkwork.inputs import float_array
 from linkwork.model.model import Model
@@ -28,15 +29,11 @@ class ContactInputs:
         robot: The mechanism.
         tree: Its arrays.
         dt: Time of a step.
-        tolerance: Residual at which a step is solved, as for `ContactStep`.
-        iterations: Iterations of a step at most.
+        solver: When iterations of a step end.
     """
 
-    def __init__(
-        self, robot: Model, tree: Tree, dt: float, tolerance: float = TOLERANCE, iterations: int = MAX_ITERATIONS
-    ) -> None:
-        self.robot, self.tree, self.dt = robot, tree, dt
-        self.tolerance, self.iterations = tolerance, iterations
+    def __init__(self, robot: Model, tree: Tree, dt: float, solver: SolverSettings) -> None:
+        self.robot, self.tree, self.dt, self.solver = robot, tree, dt, solver
         self.row = ContactRow(int(tree.nslots), robot.nc, int(tree.nboxes), int(tree.na))
         """Where rows about contacts have what."""
         self.given = GivenContacts(robot, within=_near(robot, dt)) if tree.ngiven else None
@@ -49,7 +46,7 @@ class ContactInputs:
             dtype: Of the array.
         """
         tree, time = self.tree, penetration_time("auto", self.dt)
-        found = step_settings(self.robot, tree, self.dt, self.tolerance, self.iterations, time, dtype)
+        found = step_settings(self.robot, tree, self.dt, self.solver, time, dtype)
         return np.concatenate([found, np.zeros(tree.nheld - tree.nsettings, found.dtype)])
 
     def started(self, settings: Array, row: Array | None, q: npt.ArrayLike) -> Array:

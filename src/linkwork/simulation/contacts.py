@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
-from linkwork.inputs import Integrator, suggest
+from linkwork.inputs import Integrator, outer_level, suggest
 from linkwork.kernels.steps.contact_steps import FRICTION, IMPACTS, JOINTS, MISSED, RESIDUAL
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
@@ -72,12 +72,11 @@ def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, met
     return True
 
 
-def warn_of_joint_friction(robot: Model, stacklevel: int = 3) -> None:
+def warn_of_joint_friction(robot: Model) -> None:
     """A `ModelWarning` where joints have dry friction, in steps without contacts, which leave it out.
 
     Args:
         robot: The mechanism.
-        stacklevel: Where the warning points to.
     """
     names = [f"'{joint.name}'" for joint in robot.joints if np.any(robot.friction[robot.v_slice(joint.name)])]
     if names:
@@ -86,7 +85,7 @@ def warn_of_joint_friction(robot: Model, stacklevel: int = 3) -> None:
             "contact=True, with integrator 'euler', makes steps with it, "
             "robot.with_parameters(friction=np.zeros(robot.nv)) leaves it out without this warning",
             ModelWarning,
-            stacklevel=stacklevel,
+            stacklevel=outer_level(),
         )
 
 
@@ -128,7 +127,7 @@ def limits_at_start(robot: Model, q: Array) -> bool | tuple[str, ...]:
         f"'{robot.name}' starts beyond limits: {', and '.join(what)}; start within them, or give limits='soft' for "
         "springs of all joints",
         StateWarning,
-        stacklevel=5,
+        stacklevel=outer_level(),
     )
     return tuple(soft) or True
 
@@ -322,7 +321,7 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
         f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
         f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed); try a shorter dt",
         StateWarning,
-        stacklevel=4,
+        stacklevel=outer_level(),
     )
 
 

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Controllers that are kernel text: compiled with the steps, so that a run never returns to Python to be controlled.
 
-A `Controller` is a kernel with its parameters. `ControlledStepper` makes the steps of `Stepper` under it.
+A `Controller` is a kernel with its parameters; `Stepper.controlled` makes steps under it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -22,13 +21,11 @@ from linkwork.compilers.language.values import Source, source_of
 from linkwork.compilers.program import Program
 from linkwork.conversions import converted, texts
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, fresh_floats
-from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.steps.control import Control, Slot, controlled, controller_torques, torque_kernel
+from linkwork.inputs import fresh_floats
+from linkwork.kernels.steps.control import Control, Slot, controller_torques, torque_kernel
 from linkwork.model.model import Model
 from linkwork.plans.tree import TREE, tree_of
 from linkwork.quantities.arguments import Array
-from linkwork.simulation.stepper import Stepper
 
 ARGUMENTS = ("time", "q", "v")
 """Arguments that every controller reads."""
@@ -257,38 +254,3 @@ def _control_of(text: Callable[..., None], values: Mapping[str, Array], own: Seq
 def _check_text(control: Control, robot: Model) -> None:
     """Run a controller once with checks."""
     check(Program.of_robot(robot, controller_torques(control, TREE), tree_of(robot)))
-
-
-# Steps --------------------------------------------------------------------------------------------------------------
-
-
-_algorithm = lru_cache(maxsize=64)(controlled)
-"""The same controller gives the same algorithm, and thereby the same code."""
-
-
-class ControlledStepper(Stepper):
-    """Steps under a controller. ``control_every`` steps lie between two calls of it."""
-
-    def __init__(self, robot: Model, control: Control, control_every: int, *arguments: Any, **options: Any) -> None:
-        self.control, self.control_every = control, control_every
-        super().__init__(robot, *arguments, **options)
-
-    def _recipe(self) -> dict[str, Any]:
-        return {**super()._recipe(), "control": self.control, "control_every": self.control_every}
-
-    def _algorithm(self, integrator: Integrator, dynamics: str) -> Algorithm:
-        return _algorithm(integrator, dynamics, self.control)
-
-    def _torque_program(self) -> Program:
-        layout = self.program.algorithm.layout
-        return replace(self.program, algorithm=controller_torques(self.control, layout))
-
-    def settings(self, now: int, steps: int, *, final: bool) -> tuple[Array, Array]:
-        """Timing and settings for so many steps from step ``now`` on; before the first ones, there is a call of none.
-
-        That call has the controller computed if it is due. The ``final`` ones end without it.
-        """
-        every = self.control_every
-        wait = -now % every if steps == 0 else every - now % every
-        timing = [self.dt, 0.0, now, every, wait, steps + 1 if final else steps + 2]
-        return np.array(timing, dtype=self._dtype), self.repeats(steps)

@@ -8,8 +8,7 @@ ordered on the stream of the arrays that they are given, or on the default strea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,16 +22,11 @@ from linkwork.compilers.cuda.ptx import BLOCKS
 from linkwork.compilers.cuda.rollout_code import IntegerCode, assign_code, rollout_code
 from linkwork.compilers.cuda.rollouts import RolloutProgram, given_names
 from linkwork.compilers.cuda.warps import LANES, WIDTH
-from linkwork.compilers.program import Program
 from linkwork.compilers.trace.fixed import fixed
 from linkwork.compilers.trace.tracing import Trace
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName
-from linkwork.kernels.steps.contact_steps import SINGLE_CONTACT_STEPS
-from linkwork.kernels.steps.control import controller_torques
-from linkwork.kernels.steps.integrators import single
 from linkwork.plans.contact_lcaba import HEAD
-from linkwork.plans.contact_steps import contact_program_tree
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.control import Controller
@@ -92,11 +86,8 @@ class CudaBatch:
         if controller is not None:
             self._controls = dict(zip(("shared", "own"), map(self._uploaded, controller.packed()), strict=True))
             self._controls["tau"] = self._zeros(robot.nv)
-        self._step = step_program(stepper)
-        self._torques: Program | None = None
-        if controller is not None:
-            layout = self._step.algorithm.layout
-            self._torques = replace(self._step, algorithm=controller_torques(controller.control, layout))
+        self._step = stepper.planned.single(self.dtype.name)
+        self._torques = None if controller is None else stepper.planned.torques(controller.control)
         self._codes: dict[frozenset[str], tuple[list[str], IntegerCode]] = {}
         self._memory: dict[int, Memory] = {}
         self._queue = Memory(self.device, 4)
@@ -175,7 +166,7 @@ class CudaBatch:
 
     def _ends(self) -> tuple[float, float]:
         """The residual at which iterations of contacts end, and the most of them."""
-        R = self.stepper._R
+        R = self.stepper.held.solver
         return (float(R[0]), float(R[1])) if self.stepper.contact else (0.0, 0.0)
 
     def _known(self, given: frozenset[str]) -> dict[str, Array]:
@@ -183,8 +174,8 @@ class CudaBatch:
         stepper = self.stepper
         commands, wrenches, passive, R, timing = stepper.held(None)
         if "commands" in given:
-            timing = stepper._timing_commanded
-        known = {"commands": commands, "wrenches": wrenches, "timing": timing, "tau": stepper._no_torques}
+            timing = stepper.held.timing_commanded
+        known = {"commands": commands, "wrenches": wrenches, "timing": timing, "tau": stepper.held.tau}
         known |= {"passive": passive, "regularization": R, "settings": R[:2], "given": np.zeros(0)}
         held = {"tau"} if self.controller is not None else set[str]()
         names = [name for name in self._step.algorithm.inputs if name in known and name not in given | held]
@@ -338,18 +329,3 @@ class CudaBatch:
         from_row = source.strides[0] if source.strides else 0
         values = [pointer, row, step, source.pointer, from_row, source.step, *mask, numbers, self.count]
         code.launch_blocks(values, -(-self.count // code.threads), stream, self.device)
-
-
-def step_program(stepper: Stepper) -> Program:
-    """One step of a stepper as a straight line; with contacts its first iteration, and further ones.
-
-    Args:
-        stepper: Makes the steps.
-    """
-    planned = stepper._make_program()
-    inputs: Callable[[Program], Program] = stepper._parameter_inputs.program
-    if not stepper.contact:
-        return replace(inputs(planned), algorithm=single(inputs(planned).algorithm))
-    settings = stepper._R[: planned.tree.nsettings]
-    known = contact_program_tree(planned.tree, settings, stepper.passive_parameters.astype(stepper.dtype))
-    return inputs(replace(planned, algorithm=SINGLE_CONTACT_STEPS["contact_newton"], tree=known))

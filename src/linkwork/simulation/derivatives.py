@@ -12,27 +12,22 @@ exact derivatives, stages, springs, stops, actuators, stabilization and correcti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.program import Backend, Program
-from linkwork.contact.derivatives import ContactDerivatives
-from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
+from linkwork.compilers.program import Backend
 from linkwork.dynamics.jacobians.steps import StepDerivatives, state_columns
-from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import Integrator, were_given
-from linkwork.kernels.steps.integrators import DIFFERENTIATED, single
+from linkwork.errors import InputError
+from linkwork.inputs import were_given
 from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import columns_evaluator, columns_product, one_more_axis, unit_directions
 from linkwork.quantities.products import Product, differentiable, straight_line
 from linkwork.simulation.activations import refuse_activations
-from linkwork.simulation.contact_derivatives import StepperFunction
 from linkwork.simulation.stage_derivatives import StageDerivatives
 
 if TYPE_CHECKING:
@@ -58,7 +53,7 @@ class StepFunction(BaseEvaluator):
         super().__init__(
             stepper.robot,
             stepper.quantity,
-            lambda: stepper.single_step_program,
+            lambda: stepper.planned.differentiated,
             {"stepper": stepper},
             stepper.frames,
             parameters=stepper.parameter_inputs,
@@ -190,69 +185,3 @@ class StepJacobian(BaseEvaluator):
                 raise excess
             self._stages = StageDerivatives(self.function.stepper)
         return self._stages.rates(state, directions, further)
-
-
-class DifferentiableSteps:
-    """What steps have for their derivatives."""
-
-    integrator: Integrator
-    contact: bool
-    _products: dict[str, Any]
-    """What was made for derivatives, by name; none on another backend."""
-
-    _make_program: Callable[[], Program]
-
-    @property
-    def single_step_program(self) -> Program:
-        """One step as a straight line, without the loop that repeats it: what derivatives are taken of.
-
-        With constraint forces refined where they are those of a single iteration, which has eight digits, and whose
-        derivatives have fewer.
-        """
-        program = cast("Stepper", self).unparametrized_program
-        algorithm = program.algorithm
-        if self.integrator == "dopri5":
-            return program
-        return replace(program, algorithm=single(DIFFERENTIATED.get(algorithm.name, algorithm)))
-
-    @property
-    def _function(self) -> StepFunction:
-        return self._kept("function", lambda: StepFunction(cast("Stepper", self)))
-
-    def _kept(self, name: str, make: Callable[[], T]) -> T:
-        """What was made for derivatives under a name, or is made now."""
-        made: T | None = self._products.get(name)
-        if made is None:
-            made = self._products[name] = make()
-        return made
-
-    @property
-    def _contacts(self) -> ContactDerivatives:
-        return self._kept("contacts", lambda: ContactDerivatives(StepperFunction(cast("Stepper", self))))
-
-    @property
-    def jvp(self) -> Product | ContactStepJvp:
-        """Products with the Jacobian of a step: ``stepper.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
-        return ContactStepJvp(self._contacts) if self.contact else self._function.jvp
-
-    @property
-    def vjp(self) -> Product | ContactStepVjp:
-        """Products with its transpose: ``stepper.vjp(q, v, tau, y_q1, y_v1)`` gives ``(dq, dv, dtau)``, and more where
-        there are actuators or frames with wrenches (``stepper.vjp.inputs``)."""
-        return ContactStepVjp(self._contacts) if self.contact else self._function.vjp
-
-    @property
-    def hvp(self) -> Product:
-        """The derivative of `vjp` along a direction, the seeds held: ``stepper.hvp(q, v, tau, y_q1, y_v1, dq, dv,
-        dtau)`` gives a tuple as `vjp` does. Steps with contacts have no second derivatives."""
-        if self.contact:
-            robot = cast("Stepper", self).source
-            raise UnsupportedFeature(f"steps of '{robot.name}' with contacts have no second derivatives")
-        return self._function.hvp
-
-    @property
-    def derivatives(self) -> StepJacobian | ContactStepJacobian:
-        """The Jacobian of a step: ``stepper.derivatives(q, v, tau)`` gives `StepDerivatives`."""
-        if self.contact:
-            return ContactStepJacobian(self._contacts)
-        return self._kept("jacobian", lambda: StepJacobian(self._function))

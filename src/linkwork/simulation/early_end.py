@@ -10,7 +10,7 @@ import numpy as np
 from linkwork.closure.mobility import mobility
 from linkwork.closure.thresholds import ADDED_INERTIA
 from linkwork.errors import SimulationWarning
-from linkwork.inputs import Integrator, advised
+from linkwork.inputs import Integrator, advised, outer_level
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import mass_matrix
@@ -57,7 +57,7 @@ def advice(robot: Model, q: Array, integrator: Integrator, dt: float, passive: b
 
 def warn_of_early_end(robot: Model, ended: str) -> None:
     """Warn that the simulation a user called ended early."""
-    warnings.warn(f"the simulation of '{robot.name}' ended early: {ended}", SimulationWarning, stacklevel=4)
+    warnings.warn(f"the simulation of '{robot.name}' ended early: {ended}", SimulationWarning, stacklevel=outer_level())
 
 
 def _largest_eigenvalue(robot: Model, q: Array, coefficients: Array) -> tuple[float, str]:

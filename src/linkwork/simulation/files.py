@@ -19,8 +19,15 @@ from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 
-FORMAT = 1
+FORMAT = 2
 """Of saved files."""
+RENAMED = {
+    "tolerance": "accuracy",
+    "contact_tolerance": "tolerance",
+    "contact_iterations": "max_iterations",
+    "iterations": "max_iterations",
+}
+"""Names of settings since format 2, by those of format 1."""
 KINDS = (".npz", ".parquet", ".csv")
 """Files that are written; the last holds numbers alone, and is not read again."""
 ARRAYS = ("times", "q", "v", "tau", "multipliers")
@@ -76,6 +83,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         raise InputError(f"{path} is no saved trajectory: {error}") from None
     if words["format"] > FORMAT:
         raise InputError(f"{path} was saved by a later version of linkwork")
+    if words["format"] < FORMAT and "integrator" in words["settings"]:
+        words["settings"] = {RENAMED.get(name, name): value for name, value in words["settings"].items()}
     return words, arrays
 
 

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import TypeVar
 
 from linkwork.errors import ModelWarning
+from linkwork.inputs import outer_level
 from linkwork.model.checks import check_robot
 from linkwork.model.contacts import ContactPair
 from linkwork.model.model import Model
@@ -23,7 +24,7 @@ from linkwork.plans.contacts import GIVEN, planned_pair
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
-def with_usable_contacts(robot: AnyModel, contact: bool | None, stacklevel: int = 3) -> AnyModel:
+def with_usable_contacts(robot: AnyModel, contact: bool | None) -> AnyModel:
     """The robot without the contact pairs whose points cannot be found here; a `ModelWarning` says how many.
 
     With ``contact=True`` all pairs stay, and the first of these is an error where its points are asked for.
@@ -31,7 +32,6 @@ def with_usable_contacts(robot: AnyModel, contact: bool | None, stacklevel: int 
     Args:
         robot: The mechanism.
         contact: What the simulation was given.
-        stacklevel: Where the warning points to.
     """
     check_robot(robot)
     if contact is not None or not robot.contacts:
@@ -49,7 +49,7 @@ def with_usable_contacts(robot: AnyModel, contact: bool | None, stacklevel: int 
         f"{len(lost)} of the {len(robot.contacts)} contact pairs of '{robot.name}' are left out, {_some(lost)}: {why}; "
         "contact=True makes this an error, contact=False leaves out all",
         ModelWarning,
-        stacklevel=stacklevel,
+        stacklevel=outer_level(),
     )
     names = {pair.name for pair in lost}
     return replace(robot, contacts=tuple(pair for pair in robot.contacts if pair.name not in names))

@@ -8,7 +8,6 @@ it. A robot that stops being finite holds NaN and is left out of further steps.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,12 @@ from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry.entry_point import DONE, OVERFLOW
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, real_array, truths
-from linkwork.kernels.steps.control import controller_torques
 from linkwork.quantities.arguments import Array
-from linkwork.simulation.actuation import not_finite
+from linkwork.simulation.actuation import Actuation, not_finite
 from linkwork.simulation.control import Controller
-from linkwork.simulation.finite_states import finite_states, step_live
+from linkwork.simulation.finite_states import finite_states
+from linkwork.simulation.propagators import CompiledSteps
+from linkwork.simulation.state import State
 from linkwork.simulation.stepper import Stepper
 
 
@@ -54,15 +54,15 @@ class HostBatch:
         """Steps of each robot since it was reset."""
         self.forces = np.zeros((count, robot.nc), dtype)
         row = stepper.contact_row
-        self._contacts = None if row is None else np.zeros((count, row.width), dtype)
+        self.contacts = None if row is None else np.zeros((count, row.width), dtype)
+        """Rows of numbers about contacts (`contacts`), ``(count, width)``; None without contacts."""
         self.act: Array | None = np.zeros((count, robot.na), dtype) if robot.na else None
         """Activations of actuators."""
         self.parameters = {name: x.astype(dtype) for name, x in parameters.items()}
+        self._compiled = CompiledSteps(stepper, None, None, tuple(self.parameters.values()))
         self._controls: tuple[Array, ...] = ()
         if controller is not None:
-            program = stepper.program
-            torques = replace(program, algorithm=controller_torques(controller.control, program.algorithm.layout))
-            self._torques = runner_for(torques, stepper._backend)
+            self._torques = runner_for(stepper.planned.torques(controller.control), stepper.execution.backend)
             self._controls = tuple(x.astype(dtype) for x in controller.packed())
 
     def array(self, x: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
@@ -76,21 +76,16 @@ class HostBatch:
         return np.ascontiguousarray(given, self.stepper.dtype)
 
     @property
-    def contacts(self) -> Array | None:
-        """Rows of numbers about contacts (`contacts`), ``(count, width)``."""
-        return self._contacts
-
-    @property
     def contact_forces(self) -> Array | None:
         """Forces of contact points along t1, t2, n, ``(count, slots, 3)``."""
         row = self.stepper.contact_row
-        if row is None or self._contacts is None:
+        if row is None or self.contacts is None:
             return None
-        return self._contacts[:, row.places["forces"]].reshape(self.count, row.nslots, 3)
+        return self.contacts[:, row.places["forces"]].reshape(self.count, row.nslots, 3)
 
     def contact_rows(self) -> Array | None:
-        """What is kept of contacts."""
-        return self._contacts
+        """Rows about contacts, ``(count, width)``: `contacts` itself."""
+        return self.contacts
 
     # Steps ---------------------------------------------------------------------------------------------------------
 
@@ -146,22 +141,17 @@ class HostBatch:
         self.tau[due] = tau
 
     def _step(self, steps: int, tau: Array | None, commands: Array | None, wrenches: Array | None) -> None:
-        stepper, live = self.stepper, finite_states(self.q, self.v)
         torques = self.tau if tau is None else tau
-        held = stepper.held(commands, wrenches, self._contacts, self.q, self.act)
-        inputs = [self.q, self.v, torques, *held, *self.parameters.values(), stepper.repeats(steps)]
-        q, v, found, progress = step_live(stepper.runner, inputs, live)
-        good = progress[:, 1] == steps + 1
-        if stepper.minimal:
-            good &= progress[:, 0] > 0
-        rows = np.flatnonzero(live)
-        for x, y in ((self.q, q), (self.v, v), (self.forces, stepper.forces_of(found))):
-            x[rows] = np.where(good[:, None], y, np.nan)
-        if self._contacts is not None and len(rows):
-            self._contacts[rows] = stepper.contacts_of(found, self._contacts[rows])
-        if self.act is not None and len(rows):
-            self.act[rows] = stepper.activations_of(found)
-        self.steps[rows] += steps
+        before = State(self.q, self.v, Actuation(torques, commands), self.forces, self.contacts, self.act)
+        compiled = self._compiled
+        if wrenches is not None:
+            compiled = CompiledSteps(self.stepper, None, wrenches, compiled.parameters)
+        after, made = compiled.advance(before, 0, steps)
+        pairs = ((self.q, after.q), (self.v, after.v), (self.forces, after.multipliers))
+        for x, y in (*pairs, (self.contacts, after.contacts), (self.act, after.act)):
+            if x is not None and y is not None:
+                x[...] = y
+        self.steps += made
 
     # Resets ----------------------------------------------------------------------------------------------------------
 
@@ -187,5 +177,5 @@ class HostBatch:
         self.tau[rows] = 0.0
         self.forces[rows] = 0.0
         self.steps[rows] = 0
-        if self._contacts is not None:
-            self._contacts[rows] = 0.0
+        if self.contacts is not None:
+            self.contacts[rows] = 0.0

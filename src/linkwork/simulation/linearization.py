@@ -137,7 +137,7 @@ def linearize(
         A, B, change = _continuous(robot, at, rate, torque, passive)
     else:
         method: Any = "minimal" if space == "minimal" and not _touches(robot, contact) else "auto"
-        stepper = Stepper(robot, integrator, dt, method=method, passive=passive, contact=contact)
+        stepper = Stepper(robot, dt, integrator, method=method, passive=passive, contact=contact)
         found = stepper.derivatives(at, rate, torque, commands=commands)
         A, B = found.A, found.B
         of_commands = None if commands is None else L @ found.B_commands

@@ -27,7 +27,7 @@ class MinimalMotion:
     def __init__(self, robot: Model) -> None:
         self.robot = robot
         self.minimal = Minimal(robot)
-        self._stepper = Stepper(robot, "rk4", 1.0, method="minimal", passive=False, limits=False)
+        self._stepper = Stepper(robot, 1.0, "rk4", method="minimal", passive=False, limits=False)
 
     def __reduce__(self) -> tuple[type[MinimalMotion], tuple[Model]]:
         return MinimalMotion, (self.robot,)
@@ -47,7 +47,7 @@ class MinimalMotion:
         torque = np.zeros(self.robot.nv) if tau is None else fresh_floats(tau, "tau")
         y, at = self.minimal.rates(rate, "rate"), fresh_floats(q, "q")
         *held, _ = stepper.held(None)
-        inputs = [at, self.minimal.velocity(at, y), torque, *held, np.array([h, 0.0]), stepper.repeats(1)]
+        inputs = [at, self.minimal.velocity(at, y), torque, *held, np.array([h, 0.0]), stepper.held.once]
         at, v, _, progress = stepper.runner.evaluate(inputs, [None] * 4)
-        stepper.check_loops(progress)
+        stepper.planned.check_loops(progress)
         return at, v[..., self.minimal.index]

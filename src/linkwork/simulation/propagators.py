@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps of one robot from one stop of the schedule to the next: fixed, adaptive, or compiled with a controller."""
+"""Steps from one stop of the schedule to the next: in machine code, in Python, or of adaptive length.
+
+Of a batch, a robot that stops being finite holds NaN from there on, and is left out of further steps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,189 +17,275 @@ from linkwork.errors import InputError
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import Actuation, not_finite
-from linkwork.simulation.control import ControlledStepper, Controller
-from linkwork.simulation.loop import Feedback, Propagate, State
+from linkwork.simulation.control import Controller
+from linkwork.simulation.finite_states import finite_states, step_live
 from linkwork.simulation.open_loops import open_loops
-from linkwork.simulation.python_steps import PythonStepper
+from linkwork.simulation.state import Propagate, State
 from linkwork.simulation.stepper import Stepper
 
 SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
 """Of adaptive steps: safety factor, and the factors by which a step may shrink and grow."""
 
-MakeStepper = Callable[[float], Stepper]
-"""A stepper for steps of some length."""
+_empty = np.empty
 
-OneStep = Callable[
-    [Array, Array, Actuation, float, Array | None], tuple[Array, Array, Array, Array, float, Array | None]
-]
-"""From q, v, what acts over one step of some time, and activations: q, v, constraint forces, error estimates (NaN where
-it failed), what is wrong with loops (`Stepper.check_loops`: negative, if anything is), and activations."""
+# Steps in machine code ----------------------------------------------------------------------------------------------
 
 
-# Steps of one length ------------------------------------------------------------------------------------------------
+class CompiledSteps:
+    """Steps in machine code, of one robot or of a batch: a `Propagate`.
 
+    Args:
+        stepper: Makes whole steps; with a controller among them, if there is one.
+        shortened: A stepper for one step of some length, where there are parts of steps.
+        wrenches: External wrenches.
+        parameters: Parameters of the robots that are inputs of the steps, in order, for all robots or for each.
+        controller: The controller that is compiled with the steps.
+        end: Step of the clock at which the controller is not called.
+        begin: Seconds at zero of the clock.
+    """
 
-def compiled_steps(stepper: Stepper, make: MakeStepper, wrenches: Array, begin: float = 0.0) -> Propagate:
-    """Steps in machine code; a shorter one is made by a stepper of its own. ``begin``: seconds at zero of the clock."""
-    entry, shapes = stepper.runner.own_entry(False), stepper.runner.outputs
-    without_commands = stepper.held(None, wrenches)
-    repeats: dict[int, Array] = {}
+    def __init__(
+        self,
+        stepper: Stepper,
+        shortened: Callable[[float], Stepper] | None,
+        wrenches: Array | None = None,
+        parameters: Sequence[Array] = (),
+        controller: Controller | None = None,
+        end: float = np.inf,
+        begin: float = 0.0,
+    ) -> None:
+        self.stepper, self.shortened, self.wrenches, self.parameters = stepper, shortened, wrenches, parameters
+        self.controller, self.end, self.begin = controller, end, begin
+        self._packed = () if controller is None else controller.packed()
+        self._further: dict[int, tuple[Array, ...]] = {}
+        self._entry: Callable[..., int] | None = None
+        self._idle = stepper.held(None, wrenches)
 
-    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
+    def __call__(self, state: State, start: float, stop: float) -> tuple[State, int]:
+        """The state at the next stop, and the steps after which it was finite.
+
+        Args:
+            state: At the stop before.
+            start: That stop, in steps of the clock.
+            stop: The next one.
+        """
         steps = int(stop - start)
         if not steps:
-            short = make((stop - start) * stepper.dt)
-            return compiled_steps(short, make, wrenches, begin + start * stepper.dt)(state, 0.0, 1.0)
-        q, v, actuation, _, contacts, act = state
-        tau, commands = actuation
-        out = [np.empty(shape) for shape in shapes]
-        settings = repeats.get(steps)
-        if settings is None:
-            settings = repeats[steps] = stepper.repeats(steps)
-        plain = commands is None and contacts is None and act is None
-        held = without_commands if plain else stepper.held(commands, wrenches, contacts, q, act)
-        arrays = (q, v, tau, *held, settings)
-        status = entry(*arrays, *out)
+            assert self.shortened is not None
+            short, begin = self.shortened((stop - start) * self.stepper.dt), self.begin + start * self.stepper.dt
+            part = CompiledSteps(short, self.shortened, self.wrenches, self.parameters, begin=begin)
+            return part(state, 0.0, 1.0)
+        one, calls = state.q.ndim == 1, 1 if self.stepper.given is None else steps
+        for k in range(calls):  # or one by one, where contact points are found between steps
+            each = steps // calls
+            state, done = self.advance(state, int(start) + k, each, k == calls - 1 and stop == self.end)
+            if one and done < each:
+                return state, k + done
+        return state, steps
+
+    def feedback(self, time: float, state: State) -> Actuation:
+        """Torques of the controller before the first step.
+
+        Args:
+            time: Seconds.
+            state: The state then.
+        """
+        return self.advance(state, round(time / self.stepper.dt), 0, False)[0].actuation
+
+    def advance(self, state: State, now: int, steps: int, final: bool = False) -> tuple[State, Any]:
+        """The state after some steps in one call of machine code.
+
+        And the steps after which it was finite; of a batch, the steps of each robot: none of those that were not finite
+        before.
+
+        Args:
+            state: Before the steps.
+            now: Step of the clock.
+            steps: How many.
+            final: Whether the controller is not called after the last.
+        """
+        q, v, (tau, commands), _, contacts, act = state
+        further = self._further.get(steps)
+        if further is None:
+            repeats = self.stepper.held.repeats(steps)
+            further = self._further[steps] = (*self._packed, *self.parameters, repeats)
+        held = self._idle
+        if not (commands is contacts is act is None):
+            held = self.stepper.held(commands, self.wrenches, contacts, q, act)
+        if self.controller is not None:
+            held = (*held[:-1], control_timing(self.stepper, now, steps, final))
+        inputs = (q, v, tau, *held, *further)
+        return (self._one if q.ndim == 1 else self._many)(state, inputs, now, steps)
+
+    def _one(self, state: State, inputs: Sequence[Array], now: int, steps: int) -> tuple[State, int]:
+        """One robot."""
+        stepper = self.stepper
+        if self._entry is None:
+            self._entry = stepper.runner.own_entry(False)
+        out = [_empty(shape) for shape in stepper.held.shapes]
+        status = self._entry(*inputs, *out)
         if status not in (DONE, OVERFLOW):
-            stepper.runner.explain(status, arrays, out)
-        done = int(out[3][1]) - 1
+            stepper.runner.explain(status, inputs, out)
+        done, planned = int(out[-1][1]) - 1, stepper.planned
         if done < steps:
-            stepper.check_loops(out[3], f"at {begin + (start + done) * stepper.dt:g} s ")
-        kept = stepper.contacts_of(out[2], contacts)
-        end = stepper.activations_of(out[2])
-        return State(out[0], out[1], actuation, stepper.forces_of(out[2]), kept, end), done
+            planned.check_loops(out[-1], f"at {self.begin + (now + done) * stepper.dt:g} s ")
+        if self.controller is None:
+            q, v, result, _ = out
+            actuation, act = state.actuation, planned.activations_of(result) if planned.na else None
+        else:
+            q, v, tau, result, _ = out
+            actuation, act = Actuation(tau), state.act
+            wrong = np.flatnonzero(~np.isfinite(tau))
+            if len(wrong):
+                raise InputError(self._not_finite(now + done, int(wrong[0])))
+        contacts = None if planned.contact is None else planned.contacts_of(result, state.contacts)
+        return State(q, v, actuation, planned.forces_of(result), contacts, act), done
 
-    return propagate if stepper.given is None else one_by_one(propagate)
+    def _many(self, state: State, inputs: Sequence[Array], now: int, steps: int) -> tuple[State, Array]:
+        """A batch."""
+        planned = self.stepper.planned
+        live = finite_states(state.q, state.v)
+        q, v, *tau, result, progress = step_live(self.stepper.runner, list(inputs), live)
+        rows, good = np.flatnonzero(live), progress[:, 1] == steps + 1
+        for torques in tau:
+            wrong = np.argwhere(~np.isfinite(torques))
+            if len(wrong):
+                row, k = (int(x) for x in wrong[0])
+                raise InputError(self._not_finite(now + float(progress[row, 1]) - 1.0, k, int(rows[row])))
+        every = len(rows) == len(live)
+
+        def scattered(x: Array, kept: Array | None = None) -> Array:
+            """Of all robots; NaN where steps failed, or what others are given to keep."""
+            if every and (kept is not None or good.all()):
+                return x
+            full = np.full((len(live), x.shape[1]), np.nan, x.dtype) if kept is None else kept.copy()
+            some = np.ones_like(good) if kept is not None else good
+            full[rows[some]] = x[some]
+            return full
+
+        contacts, act = state.contacts, state.act
+        if contacts is not None:
+            after = planned.contacts_of(result, contacts if every else contacts[rows])
+            contacts = contacts if after is None else scattered(after, contacts)
+        if act is not None and not tau:
+            moved = planned.activations_of(result)
+            act = act if moved is None else scattered(moved, act)
+        actuation = Actuation(scattered(tau[0])) if tau else state.actuation
+        forces = scattered(planned.forces_of(result))
+        return State(scattered(q), scattered(v), actuation, forces, contacts, act), live * steps
+
+    def _not_finite(self, step: float, torque: int, robot: int | None = None) -> str:
+        return f"the controller at {step * self.stepper.dt:g} s: {not_finite('torque', torque, robot)}"
 
 
-def one_by_one(propagate: Propagate) -> Propagate:
-    """Whole steps in calls of their own: what is given, such as contact points of meshes, is found between them."""
+def control_timing(stepper: Stepper, now: int, steps: int, final: bool) -> Array:
+    """The input ``timing`` of steps under a controller (`kernels.steps.control`).
 
-    def each(state: State, start: float, stop: float) -> tuple[State, int]:
-        if stop - start < 1:
-            return propagate(state, start, stop)
-        for k in range(int(stop - start)):
-            state, done = propagate(state, start + k, start + k + 1)
-            if done < 1:
-                return state, k
-        return state, int(stop - start)
+    Before the first steps there is a call of none, which has the controller computed if it is due.
 
-    return each
+    Args:
+        stepper: Makes the steps.
+        now: Step of the clock.
+        steps: How many steps.
+        final: Whether they end without the controller.
+    """
+    every = stepper.planned.control_every
+    wait = -now % every if steps == 0 else every - now % every
+    return np.array([stepper.dt, 0.0, now, every, wait, steps + 1 if final else steps + 2], dtype=stepper.dtype)
 
 
-def python_steps(make: Callable[[float], PythonStepper], dt: float) -> Propagate:
-    """Steps in Python around any method."""
+# One step at a time -------------------------------------------------------------------------------------------------
+
+
+class Attempt(NamedTuple):
+    """A step, which may be taken."""
+
+    state: State
+    error: Array
+    """Estimates of its error in q and v, ``(2, nv)``; NaN where it failed."""
+    fault: float = 1.0
+    """Negative where loops could not be closed (`StepProgram.check_loops`)."""
+
+
+OneStep = Callable[[State, float], Attempt]
+"""A step of some time from a state."""
+
+
+def python_steps(make: Callable[[float], OneStep], dt: float) -> Propagate:
+    """Steps of one length, called one by one.
+
+    Args:
+        make: Makes steps of some length.
+        dt: That of whole steps.
+    """
     whole = make(dt)
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
         steps, h = (int(stop - start), dt) if stop - start >= 1 else (1, (stop - start) * dt)
-        stepper = whole if h == dt else make(h)
-        q, v, (tau, commands), forces, _, act = state
+        step = whole if h == dt else make(h)
         for k in range(steps):
-            q1, v1, forces, _, act1 = stepper.step(q, v, tau, h, commands, act)
-            if not (np.isfinite(q1).all() and np.isfinite(v1).all()):
-                return State(q, v, state.actuation, forces, None, act), k
-            q, v, act = q1, v1, act1
-        return State(q, v, state.actuation, forces, None, act), steps
+            after = step(state, h).state
+            if not (np.isfinite(after.q).all() and np.isfinite(after.v).all()):
+                return state, k
+            state = after
+        return state, steps
 
     return propagate
 
 
-# Steps of adaptive length -------------------------------------------------------------------------------------------
+def adaptive_steps(one: OneStep, dt: float, accuracy: float, robot: Model) -> Propagate:
+    """Steps as long as their error allows, ``dt`` at most. Nothing is remembered from one segment to the next.
 
-
-def adaptive_steps(one: OneStep, dt: float, tolerance: float, robot: Model) -> Propagate:
-    """Steps as long as their error allows, ``dt`` at most. Nothing is remembered from one segment to the next."""
+    Args:
+        one: Makes one step.
+        dt: Time of the longest.
+        accuracy: By how much each step may be wrong.
+        robot: The mechanism, for errors.
+    """
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
-        q, v, actuation, forces, _, act = state
         left, h, least = (stop - start) * dt, dt, 1e-12 * (stop - start) * dt
         while left > least:
             h = min(h, left)
-            q1, v1, forces_after, error, fault, act1 = one(q, v, actuation, h, act)
-            scale = tolerance * np.stack([np.ones_like(v), 1.0 + np.abs(v)])
+            after, error, fault = one(state, h)
+            scale = accuracy * np.stack([np.ones_like(state.v), 1.0 + np.abs(state.v)])
             off = float((np.abs(error) / scale).max(initial=0.0))
             change = SAFETY * max(off, 1e-12) ** -0.2 if np.isfinite(off) else LEAST
             if off <= 1.0:
-                q, v, forces, left, act = q1, v1, forces_after, left - h, act1
+                state, left = after, left - h
             elif h < 1e-9 * dt:
                 if fault < 0:
                     raise open_loops(robot, fault, f"at {stop * dt - left:g} s ")
-                return State(q, v, actuation, forces, None, act), 0
+                return state, 0
             h = min(dt, h * min(MOST, max(LEAST, change)))
-        return State(q, v, actuation, forces, None, act), ceil(stop - start)
+        return state, ceil(stop - start)
 
     return propagate
 
 
 def one_compiled_step(stepper: Stepper, wrenches: Array) -> OneStep:
-    """A step in machine code, with its error estimate."""
-    entry, shapes = stepper.runner.own_entry(False), stepper.runner.outputs
+    """A step in machine code, with its error estimate.
 
-    def step(
-        q: Array, v: Array, actuation: Actuation, h: float, act: Array | None
-    ) -> tuple[Array, Array, Array, Array, float, Array | None]:
-        out = [np.empty(shape) for shape in shapes]
-        *held, timing = stepper.held(actuation.commands, wrenches, act=act)
-        arrays = (q, v, actuation.tau, *held, np.array([h, timing[1]]))
-        status = entry(*arrays, *out)
-        if status not in (DONE, OVERFLOW):
-            stepper.runner.explain(status, arrays, out)
-        fault = float(out[4][0])
-        error = out[3] if status == DONE and fault > 0 else np.full_like(out[3], np.nan)
-        return out[0], out[1], stepper.forces_of(out[2]), error, fault, stepper.activations_of(out[2])
-
-    return step
-
-
-def one_python_step(stepper: PythonStepper) -> OneStep:
-    """A step in Python, around any method."""
-
-    def step(
-        q: Array, v: Array, actuation: Actuation, h: float, act: Array | None
-    ) -> tuple[Array, Array, Array, Array, float, Array | None]:
-        *found, after = stepper.step(q, v, actuation.tau, h, actuation.commands, act)
-        return found[0], found[1], found[2], found[3], 1.0, after
-
-    return step
-
-
-# Steps compiled with their controller -------------------------------------------------------------------------------
-
-
-def controlled_steps(
-    stepper: ControlledStepper, make: MakeStepper, controller: Controller, wrenches: Array, end: float
-) -> tuple[Propagate, Feedback]:
-    """Steps and controls between them, all in machine code; and the controller by itself, for a start.
-
-    At the ``end``, in steps of the clock, the controller is not called.
+    Args:
+        stepper: Makes it.
+        wrenches: External wrenches.
     """
-    entry, shapes = stepper.runner.own_entry(False), stepper.runner.outputs
-    parameters, dt = controller.packed(), stepper.dt
+    planned, runner = stepper.planned, stepper.runner
+    entry, shapes = runner.own_entry(False), runner.outputs
 
-    def advance(state: State, now: int, steps: int, final: bool) -> tuple[State, int]:
+    def step(state: State, h: float) -> Attempt:
         out = [np.empty(shape) for shape in shapes]
-        held = stepper.held(None, wrenches, state.contacts, state.q, state.act)[:-1]
-        timing, settings = stepper.settings(now, steps, final=final)
-        arrays = (state.q, state.v, state.actuation.tau, *held, timing, *parameters, settings)
-        status = entry(*arrays, *out)
+        tau, commands = state.actuation
+        *held, timing = stepper.held(commands, wrenches, act=state.act)
+        inputs = (state.q, state.v, tau, *held, np.array([h, timing[1]]))
+        status = entry(*inputs, *out)
         if status not in (DONE, OVERFLOW):
-            stepper.runner.explain(status, arrays, out)
-        done, tau = int(out[4][1]) - 1, out[2]
-        if done < steps:
-            stepper.check_loops(out[4], f"at {(now + done) * dt:g} s ")
-        if not np.isfinite(tau).all():
-            what = not_finite("torque", int(np.flatnonzero(~np.isfinite(tau))[0]))
-            raise InputError(f"the controller at {(now + done) * dt:g} s: {what}")
-        kept = stepper.contacts_of(out[3], state.contacts)
-        return State(out[0], out[1], Actuation(tau), stepper.forces_of(out[3]), kept, state.act), done
+            runner.explain(status, inputs, out)
+        q, v, result, error, progress = out
+        fault = float(progress[0])
+        if status != DONE or not fault > 0:
+            error = np.full_like(error, np.nan)
+        forces, act = planned.forces_of(result), planned.activations_of(result)
+        return Attempt(State(q, v, state.actuation, forces, None, act), error, fault)
 
-    def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
-        if stop - start >= 1:
-            return advance(state, int(start), int(stop - start), stop == end)
-        return compiled_steps(make((stop - start) * dt), make, wrenches, start * dt)(state, 0.0, 1.0)
-
-    def feedback(time: float, state: State) -> Actuation:
-        return advance(state, round(time / dt), 0, False)[0].actuation
-
-    return propagate if stepper.given is None else one_by_one(propagate), feedback
+    return step

@@ -7,15 +7,15 @@ evaluator. Much slower than `Stepper`: for comparing methods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.errors import NotFinite
-from linkwork.inputs import Auto, ForwardMethod, Integrator
+from linkwork.errors import InputError, NotFinite
+from linkwork.inputs import among
 from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.steps.integrators import Step, euler, runge_kutta
 from linkwork.kernels.steps.stage_dynamics import Dynamics, StepInputs
@@ -30,6 +30,12 @@ from linkwork.quantities.actuation import (
     tendon_forces,
 )
 from linkwork.quantities.arguments import Array
+from linkwork.simulation.contacts import warn_of_joint_friction
+from linkwork.simulation.program import with_joint_forces
+from linkwork.simulation.propagators import Attempt
+from linkwork.simulation.settings import StepSettings
+from linkwork.simulation.stabilization import passive_parameters, soft_limits, stabilized
+from linkwork.simulation.state import State
 
 SCHEMES: dict[str, Callable[[Dynamics], Step]] = {
     "euler": euler,
@@ -40,53 +46,61 @@ SCHEMES: dict[str, Callable[[Dynamics], Step]] = {
 
 
 class PythonStepper:
-    """Steps of one integrator around a method of forward dynamics, under constant external ``wrenches`` on ``frames``.
+    """Steps around a method of forward dynamics: a `OneStep`.
 
     Torques are those given, the passive ones of joints, those of gravity compensation, and of actuators.
+
+    Args:
+        robot: The mechanism.
+        settings: How steps are made.
+        wrenches: Constant external wrenches on the frames that settings name.
     """
 
-    def __init__(
-        self,
-        robot: Model,
-        method: ForwardMethod | Auto,
-        integrator: Integrator,
-        passive: Array,
-        frames: Sequence[str] = (),
-        wrenches: Array | None = None,
-    ) -> None:
-        self.robot, self.integrator = robot, integrator
-        self.forward_dynamics = ForwardDynamics(robot, method, wrenches=frames)
-        self._passive, self._wrenches = passive, wrenches
-        self._tree = actuation_tree(robot)._replace(act_start=robot.nc)  # the result: constraint forces, activations
+    def __init__(self, robot: Model, settings: StepSettings, wrenches: Array | None = None) -> None:
+        method, integrator, dt = settings.method, settings.integrator, settings.dt
+        assert method != "minimal"
+        if settings.solver():
+            raise InputError(f"method '{method}' takes no {', '.join(settings.solver())}: these are for compiled steps")
+        if integrator not in SCHEMES:
+            raise InputError(f"no integrator {integrator!r}{among(integrator, SCHEMES)}")
+        warn_of_joint_friction(robot)
+        at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
+        self._passive = passive_parameters(robot, settings.passive, soft_limits(robot, settings.limits, False), at, dt)
+        moved = stabilized(with_joint_forces(robot, robot, settings, at), settings.time_constant, dt)
+        self.robot, self._wrenches = moved, wrenches
+        self.forward_dynamics = ForwardDynamics(moved, method, wrenches=settings.wrenches)
+        self._tree = actuation_tree(moved)._replace(act_start=moved.nc)  # the result: constraint forces, activations
         dynamics = Dynamics("python", self._accelerations, {}, ACTUATION_TREE, False, {}, self._actuation)
         self._step = SCHEMES[integrator](dynamics)
 
-    def step(
-        self, q: Array, v: Array, tau: Array, h: float, commands: Array | None = None, act: Array | None = None
-    ) -> tuple[Array, Array, Array, Array, Array | None]:
-        """``q``, ``v``, constraint forces, error estimates ``(2, nv)`` and activations after one step of ``h``.
+    def __call__(self, state: State, h: float) -> Attempt:
+        """One step of the time ``h``; NaN where numbers went beyond what floats hold.
 
-        NaN where numbers went beyond what floats hold.
+        Args:
+            state: Before it.
+            h: Time, in seconds.
         """
+        q, v, (tau, commands), _, _, act = state
         shapes = self._step.work | {"act": ("na",), "act_rate": ("na",)}
         work = {name: np.zeros(resolve(shape, self._tree)) for name, shape in shapes.items()}
         nc = self.robot.nc
-        w, found = SimpleNamespace(**work), np.zeros(nc + self.robot.na)
+        w, result = SimpleNamespace(**work), np.zeros(nc + self.robot.na)
         if act is not None:
-            found[nc:] = act
+            result[nc:] = act
         timing = np.array([h, float(commands is not None)])
         inputs = StepInputs(tau, commands, self._wrenches, self._passive, None, timing)
         error = work.get("step_error", np.zeros((2, self.robot.nv)))
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                self._step.text(self._tree, w, q, v, inputs, found)
+                self._step.text(self._tree, w, q, v, inputs, result)
         except NotFinite:
             for x in (w.qs, w.vs, error):
                 x.fill(np.nan)
-        return w.qs, w.vs, found[:nc], error, found[nc:] if self.robot.na else None
+        after = result[nc:] if self.robot.na else None
+        return Attempt(State(w.qs, w.vs, state.actuation, result[:nc], None, after), error)
 
     def _accelerations(
-        self, tree: Any, w: Any, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, found: Array
+        self, tree: Any, w: Any, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, result: Array
     ) -> None:
         if not (np.isfinite(q).all() and np.isfinite(v).all() and np.isfinite(torque).all()):
             raise NotFinite("a state or torque at a stage of the step is not finite")
@@ -96,7 +110,7 @@ class PythonStepper:
             raise NotFinite(str(error)) from None
         a[:] = solution.acceleration
         if solution.multipliers is not None:
-            found[: self.robot.nc] = solution.multipliers
+            result[: self.robot.nc] = solution.multipliers
 
     def _actuation(
         self, tree: Any, w: Any, q: Array, v: Array, commands: Array | None, h: float, commanded: float, torque: Array

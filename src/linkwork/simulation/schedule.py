@@ -105,24 +105,6 @@ class Schedule:
         some = record | project | np.isin(at, self.ticks)
         return _rows(*(x[some] for x in (at, control & (at == self.ticks[0]), record, project)))
 
-    def outer_stops(self) -> list[Stop]:
-        """The same where all between the first and the last whole step happens in machine code (`events`)."""
-        at, control, record, project = self._columns
-        first, last = self.ticks
-        if first >= last:
-            return self.stops()
-        some, within = (at <= first) | (at >= last), at == first
-        return _rows(*(x[some] for x in (at, control & ~within, record & ~within, project)))
-
-    def events(self) -> npt.NDArray[np.int64]:
-        """Rows of whole steps from the first to the last: number, whether control and record happen there (at the last,
-        neither)."""
-        at, control, record, _ = self._columns
-        first, last = self.ticks
-        some = (at >= first) & (at < last)
-        table = np.stack([at[some], control[some], record[some]], axis=-1).astype(np.int64)
-        return np.concatenate([table, np.array([[last, 0, 0]])])
-
 
 def _rows(*columns: npt.NDArray[Any]) -> list[Stop]:
     return [Stop._make(row) for row in zip(*(column.tolist() for column in columns), strict=True)]

@@ -150,7 +150,7 @@ def _stepper(trajectory: Motion, robot: Model, frames: Sequence[str]) -> Stepper
     same["passive"] = kept.get("passive", True) and not _explicitly_passive(trajectory)
     method: StepMethod = "minimal" if kept["method"] == "minimal" else "auto"
     touched = trajectory.contact_state is not None
-    return Stepper(robot, "euler", kept["dt"], method=method, wrenches=frames, contact=touched, **same)
+    return Stepper(robot, kept["dt"], method=method, wrenches=frames, contact=touched, **same)
 
 
 def _explicitly_passive(trajectory: Motion) -> bool:
@@ -179,7 +179,7 @@ def _in_the_next_step(trajectory: Motion, step: Stepper, acting: Array | None) -
     if trajectory.contact_state is None:
         return Forces((made.v - trajectory.v) / step.dt, made.multipliers)
     nv = step.source.nv
-    a = made._found[..., HEAD : HEAD + nv] + axes_accelerations(step.source, trajectory.v)
+    a = made.result[..., HEAD : HEAD + nv] + axes_accelerations(step.source, trajectory.v)
     boxes = made.contacts._part("boxes")
     return Forces(a, made.multipliers, made.contacts.forces, box_forces(step.program.tree, boxes, limits=True))
 

@@ -1,37 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How steps are made, as one value: what `simulate` and `rollouts` hand on to steppers, and keep with a trajectory."""
+"""How steps are made, as one frozen value: `Stepper` is made of it, and trajectories keep it.
+
+| options           | keywords of                              |
+|-------------------|------------------------------------------|
+| StepOptions       | `simulate`, `rollouts`, `Simulation`     |
+| ControlOptions    | `simulate`, `rollouts`                   |
+| SimulationOptions | `simulate`: those, and further ones      |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
 from typing import Any, TypedDict
 
-import numpy as np
 import numpy.typing as npt
 
 from linkwork.conversions import word
-from linkwork.dynamics.implicit_armature import with_implicit_armature
-from linkwork.errors import InputError
-from linkwork.inputs import Integrator, JointLimits, ParameterName, SimulationMethod, TimeConstant, among, fresh_floats
-from linkwork.kernels.steps.control import Control
+from linkwork.inputs import Integrator, JointLimits, SimulationMethod, TimeConstant, fresh_floats
 from linkwork.model.model import Model
-from linkwork.model.tendons import without_springs
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import ControllerOutput
-from linkwork.simulation.contacts import has_contacts, limits_at_start, warn_of_joint_friction
-from linkwork.simulation.control import ControlledStepper
-from linkwork.simulation.python_steps import PythonStepper
-from linkwork.simulation.stabilization import (
-    AUTO,
-    joint_limits,
-    passive_parameters,
-    soft_limits,
-    stabilized,
-    stopped_tendons,
-    time_constant_of,
+from linkwork.simulation.contacts import has_contacts, limits_at_start
+from linkwork.simulation.stabilization import AUTO, joint_limits, time_constant_of
+
+RENAMED: Mapping[str, str] = MappingProxyType(
+    {"iterations": "max_iterations", "contact_iterations": "max_iterations", "contact_tolerance": "tolerance"}
 )
-from linkwork.simulation.stepper import INTEGRATORS, Stepper
+"""New names of options by old ones."""
 
 
 class StepOptions(TypedDict, total=False):
@@ -48,19 +45,17 @@ class StepOptions(TypedDict, total=False):
     stops_at: npt.ArrayLike | None
     """Configuration that stops are made for, ``(nq,)``; by default the first one of `simulate`, the neutral one of
     `rollouts`."""
-    regularization: float
-    """Regularization of the proximal iterations, as for `ForwardDynamics`; by default as `Stepper` says."""
-    iterations: int | None
-    """Iterations of the constraint forces; by default one for ``euler``, three for the others, and one more of several
-    where rows are redundant."""
     contact: bool | None
     """Whether contact pairs of the robot touch. By default they do, but for those that need coal where it is not
     installed, or a mesh file that was not found: these are left out, with one warning; True makes it an error. True
     also makes dry friction of joints act in a robot without pairs."""
-    contact_tolerance: float
-    """Residual at which a step with contacts is solved: ``tolerance`` of `ContactStep`."""
-    contact_iterations: int
-    """Iterations of a step with contacts at most; by default 200."""
+    regularization: float | None
+    """Regularization of the proximal iterations, as for `ForwardDynamics`; by default as `Stepper` says."""
+    tolerance: float | None
+    """Residual at which a step with contacts is solved, as for `ContactStep`; by default 3e-9."""
+    max_iterations: int | None
+    """The most iterations of a step with contacts, by default 200; without contacts the iterations of the constraint
+    forces, by default one for ``euler``, three for the others, and one more of several where rows are redundant."""
 
 
 class ControlOptions(TypedDict, total=False):
@@ -85,7 +80,7 @@ class SimulationOptions(StepOptions, ControlOptions, total=False):
 
     project_every: int
     """Steps after which loops are closed to rounding; by default never, 0."""
-    tolerance: float
+    accuracy: float
     """By how much each step of ``dopri5`` may be wrong; by default 1e-8."""
     closed: bool
     """Whether loops must be closed at the start; by default they must."""
@@ -95,51 +90,59 @@ class SimulationOptions(StepOptions, ControlOptions, total=False):
 
 @dataclass(frozen=True)
 class StepSettings:
-    """Integrator, time step, stabilization, passive joint forces and stops of the steps of one simulation."""
+    """How steps are made: arguments of `Stepper`, checked."""
 
-    integrator: Integrator = "euler"
     dt: float = 1e-3
+    integrator: Integrator = "euler"
     method: SimulationMethod = "auto"
     time_constant: TimeConstant = AUTO
     passive: bool = True
     limits: bool | str | tuple[str, ...] = True
     stops_at: tuple[float, ...] | None = None
     """Configuration whose inertia stops are made for; None: the neutral one."""
-    frames: tuple[str, ...] = ()
+    wrenches: tuple[str, ...] = ()
     """Frames that external wrenches act on."""
-    options: tuple[tuple[str, Any], ...] = ()
-    """Further ones of `Stepper`."""
     contact: bool | None = None
     """Whether contact pairs touch; None: if the robot has any."""
-    parameters: tuple[ParameterName, ...] = ()
-    """Parameters of the robot that are inputs of the steps."""
+    regularization: float | None = None
+    tolerance: float | None = None
+    max_iterations: int | None = None
 
     @classmethod
     def of(
         cls,
-        integrator: Integrator,
         dt: float,
+        integrator: Integrator,
         method: SimulationMethod,
-        frames: tuple[str, ...],
-        stops_at: npt.ArrayLike | None,
+        wrenches: tuple[str, ...],
         options: StepOptions,
+        stops_at: npt.ArrayLike | None = None,
     ) -> StepSettings:
-        """From what `simulate` and `rollouts` were given."""
+        """From the arguments of `simulate`, `rollouts` and `Simulation`.
+
+        Args:
+            dt: Time of one step.
+            integrator: How steps are made.
+            method: Of forward dynamics, or minimal coordinates.
+            wrenches: Frames that external wrenches act on.
+            options: Further keywords, of which those about steps are read.
+            stops_at: Configuration that stops are made for, if options have none.
+        """
         at = options.get("stops_at")
         stops = stops_at if at is None else at
-        solver = ("iterations", "regularization", "contact_tolerance", "contact_iterations")
-        iterations = {name: value for name, value in options.items() if name in solver}
         return cls(
-            word(integrator, "integrator"),
             dt,
+            word(integrator, "integrator"),
             word(method, "method"),
             options.get("time_constant", AUTO),
             options.get("passive", True),
             joint_limits(options.get("limits", True)),
             None if stops is None else tuple(fresh_floats(stops, "stops_at").tolist()),
-            frames,
-            tuple(iterations.items()),
+            wrenches,
             options.get("contact"),
+            options.get("regularization"),
+            options.get("tolerance"),
+            options.get("max_iterations"),
         )
 
     def touching(self, robot: Model) -> bool:
@@ -154,6 +157,8 @@ class StepSettings:
 
     def shortened(self, dt: float) -> StepSettings:
         """The same for a step of another length, with the stabilization of these."""
+        if dt == self.dt:
+            return self
         return replace(self, dt=dt, time_constant=time_constant_of(self.time_constant, self.dt))
 
     def compiled(self, robot: Model) -> bool:
@@ -161,42 +166,16 @@ class StepSettings:
         known = "lcaba" if any(c.enabled for c in robot.constraints) or self.touching(robot) else "aba"
         return self.method in ("auto", "minimal", known)
 
-    def stepper(self, robot: Model, control: Control | None = None, control_every: int = 0) -> Stepper:
-        """Compiled steps, with a controller among them if there is one."""
-        how: dict[str, Any] = {
-            "integrator": self.integrator,
-            "dt": self.dt,
-            "method": "minimal" if self.method == "minimal" else "auto",
-            "time_constant": self.time_constant,
-            "passive": self.passive,
-            "limits": self.limits,
-            "stops_at": self.stops_at,
-            "wrenches": self.frames,
-            "contact": self.contact,
-            "parameters": self.parameters,
-            **dict(self.options),
-        }
-        return Stepper(robot, **how) if control is None else ControlledStepper(robot, control, control_every, **how)
+    def solver(self) -> dict[str, Any]:
+        """Settings of the solver that were given."""
+        names = ("regularization", "tolerance", "max_iterations")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
-    def python_stepper(self, robot: Model, wrenches: Array) -> PythonStepper:
-        """Steps in Python around a method of forward dynamics."""
-        assert self.method != "minimal"
-        if self.options:
-            names = ", ".join(name for name, _ in self.options)
-            raise InputError(f"method '{self.method}' takes no {names}: these are for compiled steps")
-        if self.integrator not in INTEGRATORS:
-            raise InputError(f"no integrator {self.integrator!r}{among(self.integrator, INTEGRATORS)}")
-        warn_of_joint_friction(robot)
-        at = robot.neutral() if self.stops_at is None else np.array(self.stops_at)
-        passive = passive_parameters(robot, self.passive, soft_limits(robot, self.limits, False), at, self.dt)
-        moved = with_implicit_armature(robot, self.dt) if self.integrator == "euler" and self.passive else robot
-        if not self.passive:
-            moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
-        moved = replace(moved, tendons=stopped_tendons(robot, moved.tendons, self.limits is not False, at, self.dt))
-        held = stabilized(moved, self.time_constant, self.dt)
-        return PythonStepper(held, self.method, self.integrator, passive, self.frames, wrenches)
+    def arguments(self) -> dict[str, Any]:
+        """As keywords of `Stepper`."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def saved(self) -> Mapping[str, Any]:
+    def saved(self) -> dict[str, Any]:
         """As a trajectory keeps them."""
         return {
             "integrator": self.integrator,
@@ -207,5 +186,5 @@ class StepSettings:
             "limits": self.limits,
             **({} if self.stops_at is None else {"stops_at": list(self.stops_at)}),
             **({} if self.contact is None else {"contact": self.contact}),
-            **dict(self.options),
+            **self.solver(),
         }

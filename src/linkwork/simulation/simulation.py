@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol, Unpack
 
 import numpy as np
@@ -25,7 +25,7 @@ from linkwork.simulation.control import Controller, as_controller
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.host_batch import HostBatch
 from linkwork.simulation.initial import initial_states
-from linkwork.simulation.settings import StepOptions, StepSettings
+from linkwork.simulation.settings import RENAMED, StepOptions, StepSettings
 from linkwork.simulation.stepper import Stepper
 
 
@@ -102,11 +102,11 @@ class Simulation:
         compile: On the CPU: whether steps are a program made for this robot, or code for any robot; by default as in
             `rollouts`. A GPU has programs alone.
         threads: On the CPU: threads that share the robots; by default as many as there are cores.
-        options: About steps (``contact``, ``contact_tolerance``, ``contact_iterations``, ``time_constant``,
-            ``passive``, ``limits``, ``stops_at``, ``regularization``, ``iterations``): see `StepOptions`.
+        options: About steps (``contact``, ``time_constant``, ``passive``, ``limits``, ``stops_at``,
+            ``regularization``, ``tolerance``, ``max_iterations``): see `StepOptions`.
     """
 
-    @named_options(StepOptions)
+    @named_options(StepOptions, renamed=RENAMED)
     @converted
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Simulation:
         threads: int | None = None,
         **options: Unpack[StepOptions],
     ) -> None:
-        self.robot = robot = with_usable_contacts(robot, options.get("contact"), stacklevel=4)
+        self.robot = robot = with_usable_contacts(robot, options.get("contact"))
         self.count, self.dt = counted(count, "count"), above_zero(dt, "dt")
         self.device = device
         if integrator == "dopri5":
@@ -144,25 +144,23 @@ class Simulation:
         if self.controller is not None:
             self.controller.check(robot, self.count)
         given = self._of_robots(robot_parameters(robot, parameters or {}, self.count))
-        frames = frame_names(wrenches)
-        steps = StepSettings.of(integrator, self.dt, method, frames, None, options).started_at(robot, self._start[0])
-        steps = replace(steps, parameters=tuple(given))
-        self.frames = frames
-        self._robots = self._on_device(steps, given, counted(control_every, "control_every"), dtype, compile, threads)
+        self.frames = frame_names(wrenches)
+        settings = StepSettings.of(self.dt, integrator, method, self.frames, options)
+        settings = settings.started_at(robot, self._start[0])
+        every = counted(control_every, "control_every")
+        self._robots = self._on_device(settings, given, every, dtype, compile, threads)
         self.reset()
 
     def _on_device(
         self,
-        steps: StepSettings,
+        settings: StepSettings,
         parameters: Mapping[ParameterName, Array],
         every: int,
         dtype: Precision | None,
         compile: bool | None,
         threads: int | None,
     ) -> Robots:
-        options = {**dict(steps.options), "threads": threads}
-        stepper = replace(steps, options=tuple(options.items())).stepper(self.robot)
-        self.stepper: Stepper = stepper
+        self.stepper = stepper = Stepper.of_settings(self.robot, settings, tuple(parameters), threads)
         if self.device == "cpu":
             program = not stepper.contact if compile is None else bool(compile)
             kind: Precision = "float64" if dtype is None else dtype

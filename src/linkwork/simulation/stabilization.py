@@ -13,7 +13,7 @@ import numpy.typing as npt
 from linkwork.closure.mobility import mass_factor
 from linkwork.closure.thresholds import ADDED_INERTIA
 from linkwork.errors import InputError
-from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero, advised
+from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero, advised, outer_level
 from linkwork.kernels.steps.stage_dynamics import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
 from linkwork.model.model import Model
 from linkwork.model.tendons import Tendon
@@ -64,7 +64,7 @@ def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
             f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
             f"is {ratio[k]:.3g} times the inertia that the joint feels; {advice}",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=outer_level(),
         )
 
 
@@ -140,7 +140,7 @@ def stop_time(dt: float) -> float:
 
 
 def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: npt.ArrayLike, dt: float) -> Array:
-    """Springs, dampers and stops of joints: a row for each degree of freedom, as `steps.stage_dynamics` reads them.
+    """Springs, dampers and stops of joints: a row for each degree of freedom (`kernels.steps.stage_dynamics`).
 
     Args:
         robot: The mechanism.

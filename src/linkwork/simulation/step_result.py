@@ -4,61 +4,63 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwork.errors import InputError
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.contacts import ContactHistory
-
-if TYPE_CHECKING:
-    from linkwork.simulation.stepper import Stepper
+from linkwork.simulation.program import StepProgram
 
 
 class StepResult:
     """The state after some steps. Leading axes are those of the batch."""
 
-    __slots__ = ("_error", "_found", "_progress", "_stepper", "q", "v")
+    __slots__ = ("_error", "_planned", "progress", "q", "result", "v")
 
     q: Array
     """Configurations, ``(..., nq)``."""
     v: Array
     """Velocities, ``(..., nv)``."""
+    result: Array
+    """Result of the last step as the program returns it, which has the following by name."""
+    progress: Array
+    """What became of each state: see `kernels.steps.integrators`."""
 
     def __init__(
-        self, q: Array, v: Array, found: Array, progress: Array, error: Array | None, stepper: Stepper
+        self, q: Array, v: Array, result: Array, progress: Array, error: Array | None, planned: StepProgram
     ) -> None:
-        self.q, self.v = q, v
-        self._found, self._progress, self._error, self._stepper = found, progress, error, stepper
+        self.q, self.v, self.result, self.progress = q, v, result, progress
+        self._error, self._planned = error, planned
 
     @property
     def multipliers(self) -> Array:
         """Forces of the constraints in the last step, ``(..., nc)``."""
-        return self._stepper.forces_of(self._found)
+        return self._planned.forces_of(self.result)
 
     @property
     def contact_state(self) -> Array | None:
         """What the next step starts from besides the state, with contacts; None without."""
-        return self._stepper.contacts_of(self._found)
+        return self._planned.contacts_of(self.result)
 
     @property
     def act(self) -> Array | None:
         """Activations of actuators after the steps, ``(..., na)``; None where none has any."""
-        return self._stepper.activations_of(self._found)
+        return self._planned.activations_of(self.result)
 
     @property
     def contacts(self) -> ContactHistory:
         """Forces, gaps and velocities of contacts in the last step by the names of pairs, and energy lost."""
         row = self.contact_state
         if row is None:
-            raise InputError(f"these steps of '{self._stepper.source.name}' are without contacts")
-        return ContactHistory(self._stepper.source, row, self._stepper.dt)
+            raise InputError(f"these steps of '{self._planned.source.name}' are without contacts")
+        return ContactHistory(self._planned.source, row, self._planned.settings.dt)
 
     @property
     def steps(self) -> Array:
         """Steps after which everything was finite."""
-        done: Array = self._progress[..., 1] - 1.0
+        done: Array = self.progress[..., 1] - 1.0
         return done
 
     @property

@@ -20,6 +20,7 @@ from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation import files
 from linkwork.simulation.contacts import ContactHistory
+from linkwork.simulation.single import simulate
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -31,8 +32,16 @@ if TYPE_CHECKING:
 
 RESUMED = (
     *("dt", "integrator", "method", "record_every", "project_every", "time_constant", "passive", "limits"),
-    *("tolerance", "stops_at", "regularization", "iterations", "wrenches", "controller_output", "contact"),
-    *("contact_tolerance", "contact_iterations"),
+    *(
+        "accuracy",
+        "stops_at",
+        "regularization",
+        "tolerance",
+        "max_iterations",
+        "wrenches",
+        "controller_output",
+        "contact",
+    ),
 )
 """Settings with which a simulation is resumed."""
 
@@ -53,8 +62,6 @@ class Trajectory(Motion):
             seconds: How long.
             changes: Other arguments of `simulate`.
         """
-        from linkwork.simulation.single import simulate
-
         if self.q.ndim != 2:
             raise InputError("rollouts cannot be resumed: simulate one of their states")
         if not -len(self) <= index < len(self):
@@ -70,7 +77,7 @@ class Trajectory(Motion):
         if self.act is not None:
             how["act"] = self.act[index]
         how |= {"start": float(self.times[index]), "closed": False} | changes
-        return simulate(robot, self.q[index], self.v[index], seconds=seconds, **how)
+        return simulate(Trajectory, robot, self.q[index], self.v[index], seconds=seconds, **how)
 
     @property
     def contacts(self) -> ContactHistory:

@@ -286,7 +286,7 @@ class StepperArrayFunction(EvaluatorFunction):
 
     def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
         """Shapes of one state: of inputs, of results, and of what else `value` returns."""
-        source, nq, nv = self.evaluator.single_step_program, self.robot.nq, self.robot.nv
+        source, nq, nv = self.evaluator.planned.differentiated, self.robot.nq, self.robot.nv
         program = self.evaluator.parameter_inputs.program(source)
         shapes = program.algorithm.inputs
         inputs = {name: resolve(shapes[name], program.tree) for name in (*self.given, *self.optional)}
