@@ -21,7 +21,7 @@ from tests.support.cuda_on_host import use_host
 torch = pytest.importorskip("torch")
 jax = pytest.importorskip("jax")
 
-pytestmark = pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 
 AGREE = 1e-11
 """Relative to the largest number of a product: the same programs, whose states are chosen one by one. Iterations end
