@@ -16,7 +16,7 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.execution import start
 from linkwork.quantities.parameters import ParameterInputs
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 
 
 class SteppingEvaluator(BaseEvaluator):

@@ -29,7 +29,8 @@ from linkwork.kernels.steps.integrators import DIFFERENTIATED, single
 from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions
-from linkwork.quantities.products import Product, differentiable
+from linkwork.quantities.product_attributes import differentiable
+from linkwork.quantities.products import Product
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.contact_derivatives import StepperFunction
 from linkwork.simulation.stage_derivatives import StageDerivatives
