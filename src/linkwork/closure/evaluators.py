@@ -30,7 +30,7 @@ from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 from linkwork.quantities.scales import scales_of, typical_row_units
 
 

@@ -27,7 +27,7 @@ from linkwork.plans.clusters import enabled_rows
 from linkwork.quantities.arguments import Array, state_not_finite
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 
 ALGORITHMS: Mapping[str, Algorithm] = {"explicit": kernels.EXPLICIT_FORM, "closing_step": kernels.CLOSING_STEP}
 

@@ -38,7 +38,8 @@ from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.computation import Computation
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.parameters import ParameterNames
-from linkwork.quantities.products import Kind, Product, differentiable
+from linkwork.quantities.product_attributes import differentiable
+from linkwork.quantities.products import Kind, Product
 
 
 @differentiable

@@ -36,7 +36,8 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.computation import Computation
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import Product, differentiable
+from linkwork.quantities.product_attributes import differentiable
+from linkwork.quantities.products import Product
 
 METHODS: Mapping[str, Any] = MappingProxyType(
     {"prox_bbo": (impact.IMPACT_ROWS, prox_bbo_tree), "lcaba": (impact.IMPACT_SPRINGS, lcaba_tree_of_compliances)}

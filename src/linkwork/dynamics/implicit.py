@@ -184,9 +184,9 @@ def hvp(equations: Implicit, system: System, by: Sequence[str], results: Sequenc
 
 
 def _for_open_loops(system: System, pipeline: Callable[[System], Pipeline]) -> Pipeline:
-    """A pipeline for closed loops, and where rows are redundant on open ones alone, another for states with these."""
+    """A pipeline for closed loops, and where open ones move rows that were zero, another for states with these."""
     closed = pipeline(system)
-    if system.redundant or not (system.zero != system.zero_open).any():
+    if not (system.zero != system.zero_open).any():
         return closed
     gap, most = ResultLayout(len(system.zero)).gap, system.closed
     opened = pipeline(system.opened)

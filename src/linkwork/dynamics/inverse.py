@@ -62,7 +62,7 @@ from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.parameters import ParameterNames
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 from linkwork.quantities.scales import joint_units, scales_of
 
 METHODS: Mapping[str, str] = {

@@ -35,7 +35,7 @@ from linkwork.model.model import Model
 from linkwork.plans.ltl import ltl_tree
 from linkwork.quantities.arguments import Array, thread_count
 from linkwork.quantities.base import BaseEvaluator
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 
 
 @differentiable

@@ -54,7 +54,7 @@ def solve_inputs(source: Program) -> dict[str, tuple[int, ...]]:
 def solve_program(source: Program) -> Program:
     """The program that solves the linear system of one of constrained forward dynamics.
 
-    Its iterations keep the internal forces of redundant rows, since removing them is not linear: `linear_system` does.
+    Its iterations keep the internal forces of redundant rows, since removing them is not linear: `implicit_steps` does.
 
     Args:
         source: A method that iterates, or one that takes rows to be independent.

@@ -23,7 +23,7 @@ from linkwork.plans.cluster_efpa import approximate_efpa_tree, cluster_efpa_tree
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 
 METHODS: Mapping[str, Algorithm] = {
     "efpa": effectors.CLUSTER_EFPA,

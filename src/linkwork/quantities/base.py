@@ -106,10 +106,10 @@ class BaseEvaluator:
         self.parameter_inputs = known
         """Parameters of the robot that are inputs."""
         self._arguments = {**arguments, "parameters": known.recipe} if known.names else dict(arguments)
-        self._unparametrized = unparametrized = once(lambda: planned(robot, quantity, program))
-        self._planned = once(lambda: known.program(unparametrized()))
-        own = Backend(threads=thread_count(threads), single_for_single=True) if backend is None else backend
-        start(self, self._adapted(own), record)
+        own = once(lambda: planned(robot, quantity, program))
+        self._programs = own, once(lambda: known.program(own()))
+        native = Backend(threads=thread_count(threads), single_for_single=True) if backend is None else backend
+        start(self, self._adapted(native), record)
 
     execution: Execution
     """The program on a backend, with the inputs that calls may leave out."""
@@ -130,12 +130,12 @@ class BaseEvaluator:
     @property
     def program(self) -> Program:
         """The kernel and the plan of this robot."""
-        return self._planned()
+        return self._programs[1]()
 
     @property
     def unparametrized_program(self) -> Program:
         """The program with the robot's own parameters: none are inputs."""
-        return self._unparametrized()
+        return self._programs[0]()
 
     @property
     def traced_program(self) -> Program:
@@ -253,7 +253,7 @@ class BaseEvaluator:
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         if program is not None:
-            vars(other)["_planned"] = lambda: program
+            vars(other)["_programs"] = self._programs[0], lambda: program
         start(other, self._adapted(backend), self.execution.record)
         return other
 

@@ -28,7 +28,7 @@ from linkwork.model.model import Model
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 
 
 @differentiable

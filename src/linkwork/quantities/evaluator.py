@@ -43,7 +43,7 @@ from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.parameters import ParameterNames
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 
 __all__ = [
     "Array",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self, TypeVar, overload
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,6 @@ from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.jacobian_products import SHORT, Rates, jacobian_blocks, multiplied
 
 Kind = Literal["jvp", "vjp", "hvp"]
-KINDS: tuple[Kind, ...] = ("jvp", "vjp", "hvp")
-E = TypeVar("E", bound=type[BaseEvaluator])
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -455,33 +453,3 @@ def straight_line(backend: Backend) -> Backend:
         backend: How an evaluator is run.
     """
     return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")
-
-
-class ProductOf:
-    """An attribute of an evaluator: a product with its Jacobian, made at first use.
-
-    Args:
-        kind: Which.
-    """
-
-    def __init__(self, kind: Kind) -> None:
-        self._kind = kind
-
-    @overload
-    def __get__(self, evaluator: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, evaluator: BaseEvaluator, owner: type) -> Product: ...
-    def __get__(self, evaluator: BaseEvaluator | None, owner: type) -> Any:
-        if evaluator is None:
-            return self
-        return evaluator.keep(self._kind, lambda: Product(evaluator, self._kind, evaluator.product_inputs))
-
-
-def differentiable(kind: E) -> E:
-    """A class of evaluators that have products with their Jacobians: `jvp`, `vjp` and `hvp`.
-
-    Args:
-        kind: The class.
-    """
-    kind.jvp, kind.vjp, kind.hvp = (ProductOf(name) for name in KINDS)  # type: ignore[assignment]
-    return kind

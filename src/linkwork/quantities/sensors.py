@@ -17,7 +17,7 @@ from linkwork.model.sensors import Sensor
 from linkwork.plans.sensors import sensor_tree
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 
 
 class SensorValues(Mapping[str, Array]):

@@ -26,7 +26,8 @@ from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import columns_evaluator, columns_product, one_more_axis, unit_directions
-from linkwork.quantities.products import Product, differentiable, straight_line
+from linkwork.quantities.product_attributes import differentiable
+from linkwork.quantities.products import Product, straight_line
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.stage_derivatives import StageDerivatives
 

@@ -30,7 +30,7 @@ from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.evaluator import ProgramEvaluator
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 
 MOST_REFINEMENTS = 5
 

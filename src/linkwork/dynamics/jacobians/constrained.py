@@ -51,7 +51,7 @@ from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.functions import mass_matrix
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 from linkwork.quantities.scales import scales_of, typical_row_units
 
 GROWTH = 50.0

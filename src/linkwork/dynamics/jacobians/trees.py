@@ -34,7 +34,7 @@ from linkwork.plans.tree import tree_of, without_passive_elements
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 
 FEWER = 0.5
 """Products of articulated bodies, as a part of those of paths, for which these are the faster text. It is below one: in
