@@ -7,8 +7,8 @@ import linkwork as lw
 
 rod = lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5))
 build = lw.Builder("double pendulum")
-build.body("upper", rod).joint("shoulder", lw.Revolute("y"), "world", "upper")
-build.body("lower", rod).joint("elbow", lw.Revolute("y"), "upper", "lower", at=(0, 0, -0.5))
+build.body("upper", rod).joint("shoulder", lw.joints.Revolute("y"), "world", "upper")
+build.body("lower", rod).joint("elbow", lw.joints.Revolute("y"), "upper", "lower", at=(0, 0, -0.5))
 build.frame("tip", on="lower", at=(0, 0, -0.5))
 robot = build.build()
 

@@ -36,5 +36,5 @@ print("memory allocated by 1000 calls, at its peak:", tracemalloc.get_traced_mem
 q[0] = np.nan
 try:
     step()
-except lw.InputError as error:
+except lw.errors.InputError as error:
     print("InputError:", error)

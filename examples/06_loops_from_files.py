@@ -72,5 +72,5 @@ with tempfile.TemporaryDirectory() as folder:
     wrong.write_text(MJCF.replace('body2="slider"', 'body2="slidr"'))
     try:
         lw.load(wrong)
-    except lw.ModelError as error:
+    except lw.errors.ModelError as error:
         print("ModelError:", str(error).replace(folder, ""))

@@ -9,7 +9,7 @@ robot = lw.zoo.humanoid()
 q = robot.neutral()
 
 # `at=q` holds the feet where they are at q. The time constant pulls them back if they drift.
-feet = [lw.Weld("world", f"{side}_foot", name=side, time_constant=0.05) for side in ("left", "right")]
+feet = [lw.constraints.Weld("world", f"{side}_foot", name=side, time_constant=0.05) for side in ("left", "right")]
 standing = robot.constrained(*feet, at=q)
 print(standing, "-", standing.mobility(q))
 

@@ -11,14 +11,14 @@ build.body("shin", lw.Inertia.rod(2.0, (0, 0, 0), (0, 0, -0.4)))
 build.body("foot", lw.Inertia.box(0.8, (0.2, 0.08, 0.05)))
 build.body("crank", lw.Inertia.rod(0.1, (0, 0, 0), (0.06, 0, 0)))
 build.body("rod", lw.Inertia.rod(0.2, (0, 0, 0), (0, 0, -0.4)))
-build.joint("knee", lw.Revolute("y"), "world", "shin", actuated=True)
-build.joint("ankle", lw.Revolute("y"), "shin", "foot", at=(0, 0, -0.4))
-build.joint("motor", lw.Revolute("y"), "shin", "crank", actuated=True)
-build.joint("crank_pin", lw.Revolute("y"), "crank", "rod", at=(0.06, 0, 0))
-build.joint("foot_pin", lw.Revolute("y"), "rod", "foot", at=(0, 0, -0.4), child_at=(0.08, 0, 0.0))
+build.joint("knee", lw.joints.Revolute("y"), "world", "shin", actuated=True)
+build.joint("ankle", lw.joints.Revolute("y"), "shin", "foot", at=(0, 0, -0.4))
+build.joint("motor", lw.joints.Revolute("y"), "shin", "crank", actuated=True)
+build.joint("crank_pin", lw.joints.Revolute("y"), "crank", "rod", at=(0.06, 0, 0))
+build.joint("foot_pin", lw.joints.Revolute("y"), "rod", "foot", at=(0, 0, -0.4), child_at=(0.08, 0, 0.0))
 leg = build.build()
 
-cluster = lw.clusters(leg)[0]
+cluster = lw.loops.clusters(leg)[0]
 print(f"{cluster.constraints} ties {cluster.joints} below '{cluster.top}': {cluster.independent} move freely")
 
 # Close the loop with the motor turned by 0.3 rad, and see what it does to the ankle.
@@ -40,7 +40,7 @@ exact = lw.ForwardDynamics(leg, "cluster")(q, np.zeros(leg.nv), np.zeros(leg.nv)
 other = lw.ForwardDynamics(leg, "lcaba")(q, np.zeros(leg.nv), np.zeros(leg.nv))
 print(f"cluster and lcaba differ by {np.abs(exact.acceleration - other.acceleration).max():.0e} rad/s²")
 
-motion, rate = lw.MinimalMotion(leg), np.zeros(minimal.ny)
+motion, rate = lw.loops.MinimalMotion(leg), np.zeros(minimal.ny)
 before = sum(lw.energy(leg, q, minimal.velocity(q, rate)))
 for _ in range(300):
     q, rate = motion.step(q, rate, 1e-3)

@@ -11,10 +11,10 @@ def rod(length: float) -> lw.Inertia:
 
 
 build = lw.Builder("four-bar")
-build.body("crank", rod(0.5)).joint("motor", lw.Revolute("y"), "world", "crank", actuated=True)
-build.body("coupler", rod(1.2)).joint("knee", lw.Revolute("y"), "crank", "coupler", at=(0.5, 0, 0))
-build.body("rocker", rod(0.9)).joint("hip", lw.Revolute("y"), "world", "rocker", at=(1, 0, 0))
-build.joint("ankle", lw.Revolute("y"), "coupler", "rocker", at=(1.2, 0, 0), child_at=(0.9, 0, 0))
+build.body("crank", rod(0.5)).joint("motor", lw.joints.Revolute("y"), "world", "crank", actuated=True)
+build.body("coupler", rod(1.2)).joint("knee", lw.joints.Revolute("y"), "crank", "coupler", at=(0.5, 0, 0))
+build.body("rocker", rod(0.9)).joint("hip", lw.joints.Revolute("y"), "world", "rocker", at=(1, 0, 0))
+build.joint("ankle", lw.joints.Revolute("y"), "coupler", "rocker", at=(1.2, 0, 0), child_at=(0.9, 0, 0))
 robot = build.build()
 print(robot, "closed by", robot.constraints[0])
 
@@ -44,5 +44,5 @@ print(f"kkt differs by {np.abs(other.acceleration - solution.acceleration).max()
 # Bars that cannot meet are an error that says so.
 try:
     lw.zoo.four_bar(coupler=2.0).assemble()
-except lw.AssemblyError as error:
+except lw.errors.AssemblyError as error:
     print("AssemblyError:", error)

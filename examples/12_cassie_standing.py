@@ -30,7 +30,7 @@ for side in ("left", "right"):
     foot = lw.frame_placement(cassie, q, f"{side}-foot")
     for end, at in ENDS.items():
         ground = foot.position + foot.rotation @ at
-        feet.append(lw.Point("world", f"{side}-foot", first_at=ground, second_at=at, name=f"{side} {end}"))
+        feet.append(lw.constraints.Point("world", f"{side}-foot", first_at=ground, second_at=at, name=f"{side} {end}"))
 standing = cassie.constrained(*feet)
 print(standing, "-", standing.mobility(q))
 

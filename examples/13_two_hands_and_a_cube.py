@@ -12,13 +12,13 @@ RATE = 30.0  # rad/s: how fast errors of the joints fade
 
 # The humanoid stands on eight points, and each palm touches the cube at four more.
 box = lw.Inertia.box(MASS, (EDGE, EDGE, EDGE))
-cube = lw.Builder("cube").body("cube", box).joint("free", lw.Free(), "world", "cube").build()
+cube = lw.Builder("cube").body("cube", box).joint("free", lw.joints.Free(), "world", "cube").build()
 corners = [(x, z) for x in (-0.04, 0.04) for z in (-0.015, 0.015)]
 touch = []
 for hand, y in (("left_hand", EDGE / 2), ("right_hand", -EDGE / 2)):
     for k, (x, z) in enumerate(corners):  # on the inner face of the hand, whose fingers point along its -z
         at, name = (z, -0.3 * y, -0.06 - x), f"{hand} {k}"
-        touch.append(lw.Point("cube/cube", f"robot/{hand}", first_at=(x, y, z), second_at=at, name=name))
+        touch.append(lw.constraints.Point("cube/cube", f"robot/{hand}", first_at=(x, y, z), second_at=at, name=name))
 scene = lw.compose({"robot": lw.zoo.humanoid_standing(), "cube": cube}, name="two hands and a cube")
 scene = scene.constrained(*touch)
 outwards = np.repeat([1.0, -1.0], 4)  # along y of the cube: where each palm is pushed

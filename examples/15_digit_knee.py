@@ -25,7 +25,7 @@ if not FILE.is_file():
 # Leaf springs of 4 to 6 kNm/rad are as good as rigid here: they are locked, and the knee alone moves the loop.
 file = lw.load(FILE)
 springs = [joint.name for joint in file.joints if joint.stiffness.any()]
-digit = file.constrained(*(lw.JointLock(name) for name in springs))
+digit = file.constrained(*(lw.constraints.JointLock(name) for name in springs))
 minimal = lw.Minimal(digit)
 print(digit, "with", *springs, "locked")
 print(f"'{KNEE}' is among the", minimal.ny, "free coordinates:", KNEE in minimal.names)

@@ -14,14 +14,14 @@ def compare(robot: lw.Mechanism) -> None:
     rng = np.random.default_rng(0)
     v, tau = robot.project_velocity(q, rng.normal(size=robot.nv)), rng.normal(size=robot.nv)
     exact = lw.ForwardDynamics(robot, "kkt")(q, v, tau)  # dense, by singular values
-    costs = lw.method_costs(robot)
+    costs = lw.methods.method_costs(robot)
     print(f"\n{robot} - {robot.mobility(q)}")
     print(f"{'method':<17}{'differs by':>11}{'iterations':>12}{'operations':>12}{'native µs':>11}")
-    for method in lw.methods_for(robot):
+    for method in lw.methods.methods_for(robot):
         fd = lw.ForwardDynamics(robot, method)
         try:
             found = fd(q, v, tau)
-        except lw.SingularConstraints as error:
+        except lw.errors.SingularConstraints as error:
             print(f"{method:<17}{str(error).replace(f' of {robot.name!r}', '').partition(';')[0]}")
             continue
         off = np.abs(found.acceleration - exact.acceleration).max() / np.abs(exact.acceleration).max()
@@ -31,7 +31,7 @@ def compare(robot: lw.Mechanism) -> None:
         us = microseconds(fd, q, v, tau)
         print(f"{method:<17}{off:>11.0e}{found.iterations:>12}{operations:>12}{us:>11.1f}")
         assert off < (1e-2 if method == "pv_soft" else 1e-8), "methods disagree"
-    print(f"auto takes {lw.best_method(robot)}")
+    print(f"auto takes {lw.methods.best_method(robot)}")
 
 
 def microseconds(fd: lw.ForwardDynamics, *state: np.ndarray) -> float:

@@ -17,13 +17,13 @@ CRANK = robot.v_index("A")
 @lw.kernel
 def clipped(x, bound):
     """A number between two bounds: kernels choose with `where`, they never branch on a number of the state."""
-    return lw.where(x, -bound, -bound, lw.where(bound, x, bound, x))
+    return lw.kernels.where(x, -bound, -bound, lw.kernels.where(bound, x, bound, x))
 
 
 @lw.kernel
 def swing(time, q, v, gains, target, most, tau):
     """A PD controller of the crank around a target that swings; torques that are not written are zero."""
-    sine, _ = lw.sincos(6.0 * time)
+    sine, _ = lw.kernels.sincos(6.0 * time)
     wanted = gains[0] * (target + 0.2 * sine - q[CRANK]) - gains[1] * v[CRANK]
     tau[CRANK] = clipped(wanted, most)
 
@@ -71,5 +71,5 @@ def switching(time, q, v, tau):
 
 try:
     lw.simulate(robot, q, seconds=1.0, controller=switching)
-except lw.KernelError as error:
+except lw.errors.KernelError as error:
     print(f"KernelError: {error}")

@@ -26,12 +26,14 @@ q = cassie.poses["assembled"]
 print(cassie, "-", [pair.name for pair in cassie.contacts])
 
 # Where it stands still, if three corners of each sole were held: motors then have the torques that carry it.
-points, corners = lw.ContactGeometry(cassie)(q).points, []
+points, corners = lw.contact.ContactGeometry(cassie)(q).points, []
 for k, pair in enumerate(cassie.contacts):
     foot = lw.frame_placement(cassie, q, pair.second.body)
     for at in points[4 * k : 4 * k + 3]:
         on_foot = foot.rotation.T @ (at - foot.position)
-        corners.append(lw.Point("world", pair.second.body, first_at=at, second_at=on_foot, name=f"held {len(corners)}"))
+        corners.append(
+            lw.constraints.Point("world", pair.second.body, first_at=at, second_at=on_foot, name=f"held {len(corners)}")
+        )
 stance = cassie.constrained(*corners).equilibrium(q)
 q, hold = stance.q, stance.torque
 motors = [cassie.v_index(motor.joint) for motor in cassie.actuators]

@@ -14,14 +14,14 @@ stack = lw.zoo.boxes(10, masses=[1.0] * 9 + [1000.0])  # the heavy box is on top
 cards = lw.zoo.card_house(3)
 
 # One step from rest by each solver. The residual is the same number for all: what is wrong with the laws, in m/s.
-warnings.simplefilter("ignore", lw.StateWarning)  # that a solver did not get there is what is shown
+warnings.simplefilter("ignore", lw.errors.StateWarning)  # that a solver did not get there is what is shown
 for scene in (stack, cards):
     q, v = scene.poses["assembled"], np.zeros(scene.nv)
-    slots = lw.ContactGeometry(scene)(q).gaps.size
+    slots = lw.contact.ContactGeometry(scene)(q).gaps.size
     print(f"{scene.name}: {scene.nv} velocities, {slots} contact points")
     found = {}
     for solver in ("newton", "admm", "pgs"):
-        step = lw.ContactStep(scene, dt=DT, solver=solver, max_iterations=ITERATIONS)
+        step = lw.contact.ContactStep(scene, dt=DT, solver=solver, max_iterations=ITERATIONS)
         found[solver] = s = step(q, v)
         words = "solved" if s.converged else "not solved"
         print(f"  {solver:6} {s.iterations:5d} iterations, residual {s.residual:.0e} m/s, {words}")

@@ -39,7 +39,7 @@ for share in (0.25, 0.5, 0.75, 1.0):
 
 # Too little friction from the start: it falls through the fingers.
 slick = lw.zoo.hand_and_cube(GRIP, FRICTION, mass=MASS)
-slick = slick.with_contacts(*(lw.ContactPair(p.first, p.second, p.name, friction=0.03) for p in fingers))
+slick = slick.with_contacts(*(lw.contact.ContactPair(p.first, p.second, p.name, friction=0.03) for p in fingers))
 fall = lw.simulate(slick, q, seconds=0.2, record_every=5)
 lost = fall.contacts.dissipated
 print(f"with friction 0.03 it falls by {1e3 * (q[cube][2] - fall.q[-1][cube][2]):.0f} mm in 0.2 s,")

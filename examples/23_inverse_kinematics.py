@@ -34,11 +34,13 @@ points = {
     for side in ("left", "right")
     for end in ENDS
 }
-stand = [lw.FrameTask(name, position=at) for name, at in points.items()]  # four points on the ground stay there
-natural = lw.PostureTask(home)  # what decides where targets leave a choice
+stand = [lw.tasks.FrameTask(name, position=at) for name, at in points.items()]  # four points on the ground stay there
+natural = lw.tasks.PostureTask(home)  # what decides where targets leave a choice
 
 
-def solve(what: str, *tasks: lw.FrameTask | lw.CenterOfMassTask | lw.PostureTask, q: np.ndarray = home) -> np.ndarray:
+def solve(
+    what: str, *tasks: lw.tasks.FrameTask | lw.tasks.CenterOfMassTask | lw.tasks.PostureTask, q: np.ndarray = home
+) -> np.ndarray:
     """A configuration for these tasks, and how it went."""
     found = cassie.inverse_kinematics(*tasks, q=q, fixed=springs)
     print(f"{what}: {found.message}; {found.iterations} iterations, loops open by {found.gap:.0e}")
@@ -47,24 +49,24 @@ def solve(what: str, *tasks: lw.FrameTask | lw.CenterOfMassTask | lw.PostureTask
 
 # The pelvis 25 cm lower, level as it was.
 squat = solve(
-    "squat", *stand, lw.FrameTask("cassie-pelvis", lw.Placement(pelvis.position - [0, 0, 0.25], pelvis.rotation))
+    "squat", *stand, lw.tasks.FrameTask("cassie-pelvis", lw.Placement(pelvis.position - [0, 0, 0.25], pelvis.rotation))
 )
 
 # The center of mass above the left foot, at any height; the pelvis turned as it was.
 foot = (points["left toe"] + points["left heel"]) / 2
-above = lw.CenterOfMassTask(foot, weight=(1, 1, 0))
-upright = lw.FrameTask("cassie-pelvis", orientation=pelvis.rotation)
+above = lw.tasks.CenterOfMassTask(foot, weight=(1, 1, 0))
+upright = lw.tasks.FrameTask("cassie-pelvis", orientation=pelvis.rotation)
 lean = solve("lean", *stand, above, upright, natural)
 aside = np.linalg.norm((lw.center_of_mass(cassie, lean) - foot)[:2])
 print(f"  the center of mass is {aside:.0e} m beside the middle of the foot")
 
 # The right foot 20 cm up while the center of mass stays.
 up = {"left": np.zeros(3), "right": np.array([0, 0, 0.2])}
-lifted = [lw.FrameTask(name, position=at + up[name.split()[0]]) for name, at in points.items()]
+lifted = [lw.tasks.FrameTask(name, position=at + up[name.split()[0]]) for name, at in points.items()]
 step = solve("step", *lifted, above, upright, natural, q=lean)
 
 # What cannot be: legs are not that long. Loops stay closed, and it comes as near as it can.
-solve("jump", *stand, lw.FrameTask("cassie-pelvis", position=pelvis.position - [0, 0, -0.5]))
+solve("jump", *stand, lw.tasks.FrameTask("cassie-pelvis", position=pelvis.position - [0, 0, -0.5]))
 
 # A thousand poses of both feet below a pelvis that is held, from random starts far away, with loops wide open.
 held = ["cassie-pelvis_joint"]
@@ -72,7 +74,7 @@ goals, starts = cassie.random(1, 1000), cassie.random(2, 1000)
 for q in (goals, starts):
     q[:, :7] = home[:7]
 goals = cassie.assemble(goals, held)
-feet = [lw.FrameTask(name, lw.frame_placement(cassie, goals, name)) for name in ("left-foot", "right-foot")]
+feet = [lw.tasks.FrameTask(name, lw.frame_placement(cassie, goals, name)) for name in ("left-foot", "right-foot")]
 cassie.inverse_kinematics(
     *feet, q=starts, fixed=held, max_iterations=1, attempts=1
 )  # compiled here, once for a machine

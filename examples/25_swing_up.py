@@ -28,7 +28,9 @@ def closed(q, x):
 
 def dynamics(q, x, u):
     """Rates of all states at once, and their derivatives by x and by the force on the cart, ``(k, n, n + 1)``."""
-    d = lw.minimal_derivatives(robot, q, minimal.velocity(q, x[:, ny:]), u[:, None] * np.eye(robot.nv)[free[0]])
+    d = lw.derivatives.minimal_derivatives(
+        robot, q, minimal.velocity(q, x[:, ny:]), u[:, None] * np.eye(robot.nv)[free[0]]
+    )
     D = np.zeros((len(x), n, n + 1))
     D[:, :ny, ny:n] = np.eye(ny)
     D[:, ny:] = np.concatenate([d.ddy_dy, d.ddy_drate, d.ddy_dtau[:, :, free[:1]]], axis=2)

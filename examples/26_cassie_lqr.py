@@ -33,10 +33,10 @@ sprung = [joint.name for joint in cassie.joints if joint.stiffness.any()]
 home = cassie.assemble(cassie.poses["home"])
 where = {name: lw.frame_placement(cassie, home, name).position for name in ends}
 free = {"toe": (0, 1, 1), "heel": (1, 1, 1)}  # one end of a foot says where it is along x
-flat = [lw.FrameTask(k, position=(*x[:2], RADIUS), position_weight=free[k.split()[1]]) for k, x in where.items()]
-q = cassie.inverse_kinematics(*flat, lw.PostureTask(home), q=home, fixed=sprung).q
+flat = [lw.tasks.FrameTask(k, position=(*x[:2], RADIUS), position_weight=free[k.split()[1]]) for k, x in where.items()]
+q = cassie.inverse_kinematics(*flat, lw.tasks.PostureTask(home), q=home, fixed=sprung).q
 ground = {name: lw.frame_placement(cassie, q, name).position * [1, 1, 0] for name in ends}
-points = [lw.Point("world", foot, first_at=ground[name], name=name) for name, foot in ends.items()]
+points = [lw.constraints.Point("world", foot, first_at=ground[name], name=name) for name, foot in ends.items()]
 held = cassie.constrained(*points, at=q)
 stance = held.equilibrium(q)
 q, hold = stance.q, stance.torque
@@ -79,7 +79,7 @@ def balance(time, q, v, rest, hold, kp, kd, most, tau):
             x -= kp[k, 6 + j] * (q[PLAIN[j]] - rest[PLAIN[j]])
         for j in range(len(RATES)):
             x -= kd[k, j] * v[RATES[j]]
-        tau[MOTORS[k]] = lw.where(x, -most[k], -most[k], lw.where(most[k], x, most[k], x))
+        tau[MOTORS[k]] = lw.kernels.where(x, -most[k], -most[k], lw.kernels.where(most[k], x, most[k], x))
 
 
 # Pushes as velocities of the pelvis, forwards and to the left, on feet that may slip, tip and lift

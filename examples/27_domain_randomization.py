@@ -9,10 +9,12 @@ build = lw.Builder("arm")
 parent, at = "world", (0.0, 0.0, 0.0)
 for name, axis, length, mass in (("shoulder", "z", 0.1, 4.0), ("upper", "y", 0.4, 3.0), ("lower", "y", 0.4, 2.0)):
     link = lw.Inertia.rod(mass, (0, 0, 0), (0.0 if name == "shoulder" else length, 0, 0.1), radius=0.04)
-    build.body(name, link).joint(f"{name} joint", lw.Revolute(axis), parent, name, at, damping=0.5, armature=0.02)
+    build.body(name, link).joint(
+        f"{name} joint", lw.joints.Revolute(axis), parent, name, at, damping=0.5, armature=0.02
+    )
     parent, at = name, (0.0, 0.0, 0.1) if name == "shoulder" else (length, 0.0, 0.0)
 build.body("hand", lw.Inertia.sphere(0.5, 0.05)).joint(
-    "wrist", lw.Revolute("y"), "lower", "hand", at, damping=0.1, armature=0.02
+    "wrist", lw.joints.Revolute("y"), "lower", "hand", at, damping=0.1, armature=0.02
 )
 arm = build.build()
 print({name: arm.parameters[name].shape for name in ("mass", "com", "inertia", "damping", "gravity")})

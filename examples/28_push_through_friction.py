@@ -33,7 +33,7 @@ def torques(pushes: np.ndarray) -> np.ndarray:
 
 def cost_and_gradient(flat: np.ndarray, smoothing: float | None) -> tuple[float, np.ndarray]:
     """How far from the target the box ends, how fast it is there, and what the pushes cost."""
-    rollout = lw.Adjoint(stepper, smoothing=smoothing)(start, still, torques(flat))
+    rollout = lw.derivatives.Adjoint(stepper, smoothing=smoothing)(start, still, torques(flat))
     missed = rollout.q[-1, :2] - start[:2] - TARGET
     speed = rollout.v[-1, :2]
     cost = 50 * missed @ missed + speed @ speed + 1e-4 * flat @ flat
@@ -66,7 +66,7 @@ pushes = found.x
 print(f"after {found.nfev} more, not smoothed: cost {found.fun:.3f}")
 print(f"{60 + found.nfev} rollouts of {STEPS} steps with their gradients: {time.perf_counter() - begin:.1f} s")
 
-made = lw.Adjoint(stepper)(start, still, torques(pushes))
+made = lw.derivatives.Adjoint(stepper)(start, still, torques(pushes))
 path = made.q[:, :2] - start[:2]
 print(f"the box ends {1000 * np.linalg.norm(path[-1] - TARGET):.1f} mm from its target")
 speed, most = np.linalg.norm(made.v[-1, :2]), np.abs(pushes).max() / LIMIT

@@ -18,14 +18,14 @@ build.body("carriage", lw.Inertia.box(10.0, (0.3, 0.3, 0.1))).body("column", lw.
 for name, end in {"upper arm": (0, 0, 0.6), "rod": (0, 0, 0.6), "crank": (-0.2, 0, 0), "hand": (0.15, 0, 0)}.items():
     build.body(name, lw.Inertia.rod(6.0 * max(np.abs(end)), (0, 0, 0), end))
 build.body("forearm", lw.Inertia.rod(4.0, (-0.2, 0, 0), (0.5, 0, 0)))
-build.joint("rail", lw.Prismatic("y"), "world", "carriage", actuated=True)
-build.joint("turn", lw.Revolute("z"), "carriage", "column", actuated=True)
-build.joint("shoulder", lw.Revolute("y"), "column", "upper arm", at=(0, 0, 0.4), actuated=True)
-build.joint("crank", lw.Revolute("y"), "column", "crank", at=(0, 0, 0.4), actuated=True)
-build.joint("rod", lw.Revolute("y"), "crank", "rod", at=(-0.2, 0, 0))
-build.joint("elbow", lw.Revolute("y"), "upper arm", "forearm", at=(0, 0, 0.6))
-build.joint("wrist", lw.Revolute("y"), "forearm", "hand", at=(0.5, 0, 0), actuated=True)
-build.joint("pin", lw.Revolute("y"), "rod", "forearm", at=(0, 0, 0.6), child_at=(-0.2, 0, 0), cut=True)
+build.joint("rail", lw.joints.Prismatic("y"), "world", "carriage", actuated=True)
+build.joint("turn", lw.joints.Revolute("z"), "carriage", "column", actuated=True)
+build.joint("shoulder", lw.joints.Revolute("y"), "column", "upper arm", at=(0, 0, 0.4), actuated=True)
+build.joint("crank", lw.joints.Revolute("y"), "column", "crank", at=(0, 0, 0.4), actuated=True)
+build.joint("rod", lw.joints.Revolute("y"), "crank", "rod", at=(-0.2, 0, 0))
+build.joint("elbow", lw.joints.Revolute("y"), "upper arm", "forearm", at=(0, 0, 0.6))
+build.joint("wrist", lw.joints.Revolute("y"), "forearm", "hand", at=(0.5, 0, 0), actuated=True)
+build.joint("pin", lw.joints.Revolute("y"), "rod", "forearm", at=(0, 0, 0.6), child_at=(-0.2, 0, 0), cut=True)
 arm = build.build().with_frame("tool", "hand", (0.15, 0, 0))
 
 motors = [joint.name for joint in arm.joints if joint.actuated]

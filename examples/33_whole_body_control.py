@@ -29,16 +29,16 @@ if SOLVER:
 # The robot on feet that may slip and lift; how it stands at rest, and with which torques
 cassie = lw.zoo.cassie_on_ground(lw.load(FILE), "capsule", friction=0.8)
 q = cassie.poses["assembled"]
-touching = lw.ContactGeometry(cassie)(q).points  # both ends of both feet
+touching = lw.contact.ContactGeometry(cassie)(q).points  # both ends of both feet
 for k, x in enumerate(touching):
     on = cassie.contacts[k // 2].second.body
     cassie = cassie.with_frame(f"contact {k}", on, lw.frame_placement(cassie, q, on).inverse().act(x))
-held = [lw.Point("world", f"contact {k}", first_at=x) for k, x in enumerate(touching)]
+held = [lw.constraints.Point("world", f"contact {k}", first_at=x) for k, x in enumerate(touching)]
 stance = cassie.constrained(*held).equilibrium(q)
 
 # What the controller knows: loops, leaf springs that are locked, and no ground: its forces are unknowns
 sprung = {joint.name: cassie.q_index(joint.name) for joint in cassie.joints if joint.stiffness.any()}
-locks = [lw.JointLock(name, float(stance.q[k])) for name, k in sprung.items()]
+locks = [lw.constraints.JointLock(name, float(stance.q[k])) for name, k in sprung.items()]
 forward_dynamics = lw.ForwardDynamics(cassie.without_contacts().constrained(*locks), "lcaba")
 motors = [cassie.v_index(motor.joint) for motor in cassie.actuators]
 frames = ["cassie-pelvis", *(f"contact {k}" for k in range(4))]

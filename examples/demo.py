@@ -117,7 +117,7 @@ def in_pinocchio(robot: lw.Mechanism) -> Any:
     leads_to = {"world": 0}
     for joint in robot.joints:
         kind = pin.JointModelFreeFlyer()
-        if isinstance(joint.type, lw.Revolute):  # about x, y or z in this robot
+        if isinstance(joint.type, lw.joints.Revolute):  # about x, y or z in this robot
             kind = (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ)[int(np.argmax(joint.type.axis))]()
         place = pin.SE3(joint.placement.rotation, joint.placement.position)
         leads_to[joint.child] = model.addJoint(leads_to[joint.parent], kind, place, joint.name)

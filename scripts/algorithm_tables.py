@@ -100,7 +100,7 @@ def total(make: Callable[[lw.Mechanism], Any]) -> Callable[[lw.Mechanism], str]:
     return count
 
 
-def iterated(found: lw.OperationCount, iterates: bool) -> str:
+def iterated(found: lw.results.OperationCount, iterates: bool) -> str:
     """A count as ``a + b``, with what the last iteration takes where that is more than others."""
     last = f" (last {tables.whole(found.refinement)})" if found.refinement else ""
     return tables.whole(found.total) + (f" + {tables.whole(found.iteration)}{last}" if iterates else "")
@@ -110,7 +110,7 @@ def by_method(name: str) -> Callable[[lw.Mechanism], str]:
     """The same of a method of forward dynamics; – where it does not serve a mechanism."""
 
     def count(robot: lw.Mechanism) -> str:
-        if name not in lw.methods_for(robot):
+        if name not in lw.methods.methods_for(robot):
             return "–"
         found = method_cost(robot, name)
         if found is None:
@@ -226,7 +226,7 @@ def _row(method: str, robots: Mapping[str, lw.Mechanism]) -> str:
     for robot in robots.values():
         try:
             cells.append(matrix(method)(robot))
-        except lw.UnsupportedFeature:
+        except lw.errors.UnsupportedFeature:
             cells.append("–")
     return f"| `{method}` | {' | '.join(cells)} |"
 

@@ -21,19 +21,25 @@ NAME = re.compile(r"(?<![`\[])`([A-Za-z_][A-Za-z_.0-9]*)`(?![`\]])")
 """One name in single backticks."""
 
 
-def public_names(package: Module) -> dict[str, str]:
+def surface(package: Module) -> dict[str, Object | Alias]:
+    """Public things by the addresses that the reference knows them by: those at the top, and those of namespaces."""
+    things: dict[str, Object | Alias] = {}
+    for name in map(str, package.exports or ()):
+        thing = package.members[name]
+        if not thing.is_module:
+            things[f"{package.path}.{name}"] = thing
+        elif name != "zoo":
+            things |= {f"{package.path}.{name}.{inner}": thing.members[str(inner)] for inner in thing.exports or ()}
+    return things
+
+
+def public_names(things: dict[str, Object | Alias]) -> dict[str, str]:
     """What a docstring may name, and the address that the reference knows it by: public things and their members."""
-    found = {}
-    for name in (str(item) for item in package.exports or ()):
-        address = f"{package.path}.{name}"
-        found[name] = address
-        thing = package.members.get(name)
-        if thing is None or thing.is_module:
-            continue
-        for member in thing.members:
-            if not member.startswith("_"):
-                found[f"{name}.{member}"] = f"{address}.{member}"
-    return found
+    names = {address.rpartition(".")[2]: address for address in things}
+    for name, address in tuple(names.items()):
+        members = (member for member in things[address].members if not member.startswith("_"))
+        names |= {f"{name}.{member}": f"{address}.{member}" for member in members}
+    return names
 
 
 def as_markdown(text: str, names: dict[str, str], own: dict[str, str]) -> str:
@@ -110,8 +116,9 @@ class Docstrings(Extension):
 
     def on_package(self, *, pkg: Module, **_: Any) -> None:
         """Every module, class, function and attribute that has one."""
-        names = public_names(pkg)
-        by_path = {thing.target_path: f"{pkg.path}.{name}" for name, thing in pkg.members.items() if thing.is_alias}
+        public = surface(pkg)
+        names = public_names(public)
+        by_path = {thing.target_path: address for address, thing in public.items() if isinstance(thing, Alias)}
         things = everything(pkg)
         taken = {thing.path: arguments(thing) for thing in things if isinstance(thing, Class)}
         for thing in things:

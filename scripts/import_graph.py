@@ -35,7 +35,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PICTURE = REPOSITORY / "docs" / "pictures" / "import_graph.svg"
 
 ORDER: tuple[tuple[str, ...], ...] = (
-    ("errors",),
+    ("errors", "names"),
     ("inputs",),
     ("conversions",),
     ("model",),
@@ -137,9 +137,15 @@ class ImportGraph:
         return next(n for k in range(len(parts), 0, -1) if (n := ".".join(parts[:k])) in self.modules)
 
     def package(self, module: str) -> str:
-        """The package, or the top-level module, that a module belongs to; ``__init__`` for the root itself."""
+        """The package, or the top-level module, that a module belongs to; ``__init__`` for the root and namespaces."""
         parts = module.split(".")
-        return parts[1] if len(parts) > 1 else "__init__"
+        return parts[1] if len(parts) > 1 and module not in self.namespaces else "__init__"
+
+    @cached_property
+    def namespaces(self) -> frozenset[str]:
+        """Modules at top level that import names and list them in ``__all__``, and nothing else."""
+        top = (name for name, path in self.modules.items() if path.parent == self.root and name != self.root.name)
+        return frozenset(name for name in top if _is_namespace(self.trees[name]))
 
     @cached_property
     def packages(self) -> tuple[str, ...]:
@@ -205,6 +211,13 @@ def _lazy_names(table: ast.Dict, modules: Mapping[str, Path]) -> dict[str, str]:
         elif isinstance(value, ast.Constant) and value.value in modules:
             found[str(key.value)] = str(value.value)
     return found
+
+
+def _is_namespace(tree: ast.Module) -> bool:
+    """Whether a module is a docstring, imports and ``__all__``."""
+    *imports, names = tree.body[1:] or [tree]
+    listed = isinstance(names, ast.Assign) and ast.unparse(names.targets[0]) == "__all__"
+    return listed and all(isinstance(statement, ast.ImportFrom) for statement in imports)
 
 
 def _functions(node: ast.AST, path: Path, owner: str) -> Iterator[Function]:

@@ -49,10 +49,10 @@ def linkage() -> tuple[lw.Mechanism, np.ndarray]:
     build = lw.Builder("linkage")
     for name, length in {"crank": 0.5, "coupler": 1.2, "rocker": 0.9}.items():
         build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (length, 0, 0)))
-    build.joint("motor", lw.Revolute("y"), "world", "crank", actuated=True)
-    build.joint("knee", lw.Revolute("y"), "crank", "coupler", at=(0.5, 0, 0))
-    build.joint("hip", lw.Revolute("y"), "world", "rocker", at=(1, 0, 0))
-    build.joint("ankle", lw.Revolute("y"), "coupler", "rocker", at=(1.2, 0, 0), child_at=(0.9, 0, 0), cut=True)
+    build.joint("motor", lw.joints.Revolute("y"), "world", "crank", actuated=True)
+    build.joint("knee", lw.joints.Revolute("y"), "crank", "coupler", at=(0.5, 0, 0))
+    build.joint("hip", lw.joints.Revolute("y"), "world", "rocker", at=(1, 0, 0))
+    build.joint("ankle", lw.joints.Revolute("y"), "coupler", "rocker", at=(1.2, 0, 0), child_at=(0.9, 0, 0), cut=True)
     robot = build.build()
     return robot, robot.assemble([-1.1, 1.4, -1.0], fixed=["motor"])
 
@@ -65,13 +65,13 @@ def leg() -> lw.Mechanism:
     build.body("crank", lw.Inertia.rod(0.1, (0, 0, 0), (0.06, 0, 0)))
     build.body("rod", lw.Inertia.rod(0.2, (0, 0, 0), (0, 0, -0.4)))
     build.body("rotor", lw.Inertia.sphere(0.1, 0.02))
-    build.joint("knee", lw.Revolute("y"), "world", "shin", actuated=True)
-    build.joint("ankle", lw.Revolute("y"), "shin", "foot", at=(0, 0, -0.4))
-    build.joint("motor", lw.Revolute("y"), "shin", "crank", actuated=True)
-    build.joint("crank_pin", lw.Revolute("y"), "crank", "rod", at=(0.06, 0, 0))
-    build.joint("foot_pin", lw.Revolute("y"), "rod", "foot", at=(0, 0, -0.4), child_at=(0.08, 0, 0.0), cut=True)
-    build.joint("spin", lw.Revolute("y"), "world", "rotor")
-    return build.constrain(lw.Gear("spin", "knee", 9.0, name="gear")).build()
+    build.joint("knee", lw.joints.Revolute("y"), "world", "shin", actuated=True)
+    build.joint("ankle", lw.joints.Revolute("y"), "shin", "foot", at=(0, 0, -0.4))
+    build.joint("motor", lw.joints.Revolute("y"), "shin", "crank", actuated=True)
+    build.joint("crank_pin", lw.joints.Revolute("y"), "crank", "rod", at=(0.06, 0, 0))
+    build.joint("foot_pin", lw.joints.Revolute("y"), "rod", "foot", at=(0, 0, -0.4), child_at=(0.08, 0, 0.0), cut=True)
+    build.joint("spin", lw.joints.Revolute("y"), "world", "rotor")
+    return build.constrain(lw.constraints.Gear("spin", "knee", 9.0, name="gear")).build()
 
 
 def paper(wide: float, tall: float) -> tuple[Any, Any]:
@@ -198,9 +198,9 @@ def _redundant() -> Any:
     corners = {3: [(-0.4, -0.3), (0.4, -0.3), (0.0, 0.3)], 4: [(-0.4, -0.3), (0.4, -0.3), (0.4, 0.3), (-0.4, 0.3)]}
     for k, (count, feet) in enumerate(corners.items()):
         build = lw.Builder("table").body("top", lw.Inertia.box(10.0, (1.0, 0.8, 0.05), com=(0.1, -0.1, 0.0)))
-        table = build.joint("free", lw.Free(), "world", "top").build()
+        table = build.joint("free", lw.joints.Free(), "world", "top").build()
         legs = [
-            lw.PointOnPlane("world", "top", first_at=(0, 0, -0.7), second_at=(*foot, -0.7), name=f"leg{n}")
+            lw.constraints.PointOnPlane("world", "top", first_at=(0, 0, -0.7), second_at=(*foot, -0.7), name=f"leg{n}")
             for n, foot in enumerate(feet)
         ]
         standing = table.constrained(*legs)
@@ -275,7 +275,7 @@ def _operations() -> Any:
     names = ("cluster", "prox_bbo", "lcaba", "prox_pv", "prox_ltl", "projection")
     figure = blank(6.4, 2.7)
     for k, (title, robot) in enumerate(cases.items()):
-        costs = lw.method_costs(robot)
+        costs = lw.methods.method_costs(robot)
         counts = {name: costs[name].in_iterations(3) for name in names if name in costs}
         axes = figure.add_subplot(1, 2, k + 1)
         shown = sorted(counts, key=counts.__getitem__, reverse=True)
@@ -328,7 +328,7 @@ def _drift() -> Any:
         run = lw.simulate(robot, q, v, seconds=5.0, dt=1e-3, integrator="euler", record_every=10, **options)
         axes.plot(run.times[1:], np.maximum(run.errors[1:], 1e-16), color=color, lw=1.2, label=name)
     free = lw.Minimal(robot)
-    motion, rate, error = lw.MinimalMotion(robot), v[free.index], []
+    motion, rate, error = lw.loops.MinimalMotion(robot), v[free.index], []
     at = q
     for k in range(1, 5001):
         at, rate = motion.step(at, rate, 1e-3)

@@ -128,21 +128,21 @@ def walker() -> lw.Mechanism:
     build = (
         lw.Builder("walker")
         .body("torso", lw.Inertia.box(10.0, (0.2, 0.3, 0.4)))
-        .joint("base", lw.Free(), "world", "torso")
+        .joint("base", lw.joints.Free(), "world", "torso")
     )
     for side, y in (("left", 0.1), ("right", -0.1)):
         thigh, shin = f"{side[0]}_thigh", f"{side[0]}_shin"
         build.body(thigh, lw.Inertia.rod(2.0, (0, 0, 0), (0, 0, -0.4)))
         build.body(shin, lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.4)))
-        build.joint(f"{side}_hip", lw.Revolute("y"), "torso", thigh, at=(0, y, -0.2))
-        build.joint(f"{side}_knee", lw.Revolute("y"), thigh, shin, at=(0, 0, -0.4))
+        build.joint(f"{side}_hip", lw.joints.Revolute("y"), "torso", thigh, at=(0, y, -0.2))
+        build.joint(f"{side}_knee", lw.joints.Revolute("y"), thigh, shin, at=(0, 0, -0.4))
     return build.build()
 
 
 def on_feet() -> lw.Mechanism:
     """The zoo's humanoid with both feet welded to the ground."""
     robot = lw.zoo.humanoid()
-    feet = [lw.Weld(f"{side}_foot", "world", name=side) for side in ("left", "right")]
+    feet = [lw.constraints.Weld(f"{side}_foot", "world", name=side) for side in ("left", "right")]
     return robot.constrained(*feet, at=robot.neutral())
 
 
@@ -200,7 +200,7 @@ def on_the_way(up: Sequence[int], k: int) -> list[int]:
 
 def crba() -> Any:
     """The entries of M that are not zero, and the walk that finds one row of them."""
-    robot = walker().constrained(lw.Weld("l_shin", "world"))
+    robot = walker().constrained(lw.constraints.Weld("l_shin", "world"))
     tree = ltl_tree(robot)
     names = [
         joint.name
@@ -453,7 +453,7 @@ def lcaba() -> Any:
 def clusters() -> Any:
     """Belts over two joints each: bodies by clusters, and the tree that is left."""
     robot = lw.zoo.belt_chain(4, group=2)
-    found = lw.clusters(robot)
+    found = lw.loops.clusters(robot)
     paper = Paper(7.3, 2.75)
     at = places(robot, 0.4, 2.2, 0.86, 0.44)
     face = {body: PASTELS[k] for k, cluster in enumerate(found) for body in cluster.bodies}

@@ -198,11 +198,19 @@ def _links(names: tuple[str, ...]) -> str:
 
 def _link(name: str) -> str:
     first, *rest = name.split(".")
-    if first == "lw" and len(rest) == 1 and not inspect.ismodule(getattr(lw, rest[0], None)):
-        return f"[`{name}`][linkwork.{rest[0]}]"
+    if first == "lw" and _is_public(*rest):
+        return f"[`{name}`][linkwork.{'.'.join(rest)}]"
     if first == "robot" and inspect.isfunction(getattr(lw.Mechanism, rest[0], None)):
         return f"[`{name}`][linkwork.Mechanism.{rest[0]}]"
     return f"`{name}`"
+
+
+def _is_public(name: str, *rest: str) -> bool:
+    """Whether this is a name at the top or of a namespace, not a member of one."""
+    if name not in lw.__all__:
+        return False  # an extra
+    thing = getattr(lw, name)
+    return len(rest) == 1 and rest[0] in thing.__all__ if inspect.ismodule(thing) else not rest
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def measure(
     tree_twin = twin
     if twin is None and robot.constraints:
         tree_twin = _twin("Pinocchio", lambda: pinocchio.twin(robot.unconstrained()), found)
-    automatic = lw.best_method(robot, EXPECTED)
+    automatic = lw.methods.best_method(robot, EXPECTED)
     chosen = dict.fromkeys(automatic if method == "auto" else method for method in methods or ["auto"])
     say("forward dynamics")
     entries = [*_forward(robot, states, chosen, found), *_forward_peers(robot, states, twin, mjcf, found)]
@@ -119,7 +119,7 @@ def _race(quantity: str, entries: Sequence[Entry], settings: Settings, found: Ti
     for entry in entries:
         try:
             answer = entry.contender.answer().reshape(len(entry.wanted), -1)
-        except lw.LinkworkError as error:
+        except lw.errors.LinkworkError as error:
             found.note(f"{quantity.replace('_', ' ')} without {entry.by}: {error}")
             continue
         off = worst_difference(answer, entry.wanted.reshape(len(answer), -1))
@@ -156,7 +156,7 @@ def _forward(robot: lw.Mechanism, states: States, methods: Iterable[str], found:
             ).acceleration
             out = (np.empty(robot.nv), np.empty(4 + 2 * robot.nc)) if fd.method != "aba" else np.empty(robot.nv)
             yield from _backends(fd, fd.method, tuple(states), out, wanted, lambda s: s.acceleration, found)
-        except lw.LinkworkError as error:
+        except lw.errors.LinkworkError as error:
             found.note(f"forward dynamics without {method}: {error}")
 
 
@@ -192,7 +192,7 @@ def _backends(
         return
     try:
         fast = evaluator.compile(threads=1)
-    except lw.ProgramTooLarge as error:
+    except lw.errors.ProgramTooLarge as error:
         found.note(f"{by}: {error}")
         fast = None
     quick = fast if fast is not None else evaluator

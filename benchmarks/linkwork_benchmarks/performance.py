@@ -338,7 +338,7 @@ single = fd.compile(dtype="float32")               # half the memory, twice the 
 - **Fewer iterations**: `max_iterations=1` where soft rows will do; the program then has no further
   iterations and is smaller. Start from the multipliers of the state before (`multipliers=`) where the regularization
   is large.
-- **Counts before clocks**: `lw.method_costs(robot)` says which method needs what, without running anything.
+- **Counts before clocks**: `lw.methods.method_costs(robot)` says which method needs what, without running anything.
 - **The cache** is in the user's cache folder, or where `LINKWORK_CACHE_DIR` says. Put it into images and onto shared
   disks: files are named by everything they depend on, written aside and moved into place. `linkwork warm` compiles all
   native code at once.

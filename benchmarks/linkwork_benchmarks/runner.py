@@ -239,7 +239,7 @@ def _chains(scenario: Chains, settings: Settings) -> Metrics:
         try:
             solvers[n].compile()
             found[f"chain{n}.forward_dynamics.refused"] = 0.0
-        except lw.ProgramTooLarge as error:
+        except lw.errors.ProgramTooLarge as error:
             found[f"chain{n}.forward_dynamics.refused"] = 1.0
             say(f"  chain{n} refused after {perf_counter() - start:.2f} s: {error}")
     for c, seconds in zip(contenders, best_times(contenders, settings), strict=True):

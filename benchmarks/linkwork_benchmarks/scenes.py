@@ -63,7 +63,7 @@ def _place(robot: lw.Mechanism, q: Floats, frame: str) -> lw.Placement:
 
 def _box(name: str, mass: float, size: tuple[float, float, float]) -> lw.Mechanism:
     """A free box."""
-    return lw.Builder(name).body(name, lw.Inertia.box(mass, size)).joint(name, lw.Free(), "world", name).build()
+    return lw.Builder(name).body(name, lw.Inertia.box(mass, size)).joint(name, lw.joints.Free(), "world", name).build()
 
 
 # Hands around a cube -----------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def _hold(scene: lw.Mechanism, hand: str, side: Literal["left", "right"], turned
     for finger, at in _grasp(side).items():
         tip = f"{hand}/link_{FINGERS[finger]}.0_tip"
         on_cube = (turned * lw.Placement(at)).position
-        bound.append(lw.Point("cube/cube", tip, name=f"{hand}/{finger}", first_at=on_cube))
+        bound.append(lw.constraints.Point("cube/cube", tip, name=f"{hand}/{finger}", first_at=on_cube))
     return scene.constrained(*bound)
 
 
@@ -176,7 +176,9 @@ def humanoid_and_cube(feet: bool = False) -> lw.Mechanism:
     standing = [j.name for j in scene.joints if j.name.split("_")[0] in ("root", "RLEG", "LLEG", "WAIST", "CHEST")]
     q = scene.assemble(q, fixed=standing)
     if feet:
-        scene = scene.constrained(*(lw.Weld("world", frame, name=f"{side}_foot") for side, frame in FEET.items()), at=q)
+        scene = scene.constrained(
+            *(lw.constraints.Weld("world", frame, name=f"{side}_foot") for side, frame in FEET.items()), at=q
+        )
     return _posed(scene, q)
 
 
@@ -209,7 +211,7 @@ def digit(rods: Rods = "cut") -> lw.Mechanism:
     springs = [f"{side}-{spring}" for side in SIDES for spring in SPRINGS]
     q = robot.poses["qpos0"].copy()
     feet = [
-        lw.Weld("world", f"{side}-foot", name=f"{side}_foot", first_at=(0.0, sign * STANCE, 0.05))
+        lw.constraints.Weld("world", f"{side}-foot", name=f"{side}_foot", first_at=(0.0, sign * STANCE, 0.05))
         for side, sign in zip(SIDES, (1.0, -1.0), strict=True)
     ]
     q = robot.constrained(*feet).assemble(q, fixed=springs)
@@ -226,7 +228,7 @@ def _cut(robot: lw.Mechanism, q: Floats) -> lw.Mechanism:
             continue
         build.body(joint.child, robot.inertias[joint.child], check=False)
         if joint.name.split("-", 1)[-1] in SPRINGS:
-            build.joint(joint.name, lw.Fixed(), joint.parent, joint.child, joint.placement)  # at rest in q
+            build.joint(joint.name, lw.joints.Fixed(), joint.parent, joint.child, joint.placement)  # at rest in q
             continue
         build.joint(
             joint.name,
@@ -249,26 +251,26 @@ def _cut(robot: lw.Mechanism, q: Floats) -> lw.Mechanism:
             build.frame(frame.name, on=frame.body, at=frame.placement)
     for rod, axis_of in rods.items():
         bound = robot.constraint(rod)
-        if not isinstance(bound, lw.Point):
+        if not isinstance(bound, lw.constraints.Point):
             raise ValueError(f"{bound} was expected to be a Point")
         start, end = _place(robot, q, rod), _place(robot, q, bound.first) * as_placement(bound.first_at)
         end = lw.Placement(end.position, start.rotation)
         reach = (start.inverse() * end).position
         hinge = robot.joint(axis_of)
         world_axis = _place(robot, q, hinge.child).rotation @ _axis(hinge.type)
-        turning = lw.Revolute(start.rotation.T @ world_axis)
+        turning = lw.joints.Revolute(start.rotation.T @ world_axis)
         half = robot.inertias[rod].mass / 2
         halves = ((f"{rod}-upper", robot.joint(rod).parent, start, reach), (f"{rod}-lower", bound.first, end, -reach))
         for name, parent, where, way in halves:
             build.body(name, lw.Inertia.rod(half, (0.0, 0.0, 0.0), way / 2, radius=0.007))
             build.joint(name, turning, parent, name, _place(robot, q, parent).inverse() * where)
         ends = [name for name, *_ in halves]
-        build.constrain(lw.Weld(*ends, name=rod, first_at=reach / 2, second_at=-reach / 2))
+        build.constrain(lw.constraints.Weld(*ends, name=rod, first_at=reach / 2, second_at=-reach / 2))
     return build.pose(ASSEMBLED, pose).build()
 
 
-def _axis(joint: lw.Joint) -> Floats:
-    if not isinstance(joint, lw.Revolute):
+def _axis(joint: lw.joints.Joint) -> Floats:
+    if not isinstance(joint, lw.joints.Revolute):
         raise ValueError(f"{joint} has no axis")
     return joint.axis
 
@@ -276,7 +278,7 @@ def _axis(joint: lw.Joint) -> Floats:
 def digit_standing(rods: Rods = "cut") -> lw.Mechanism:
     """Digit on both feet, which are welded to the ground: 44 velocities and 48 rows, or 54 and 30."""
     robot = digit(rods)
-    feet = (lw.Weld("world", f"{side}-foot", name=f"{side}_foot") for side in SIDES)
+    feet = (lw.constraints.Weld("world", f"{side}-foot", name=f"{side}_foot") for side in SIDES)
     return robot.constrained(*feet, at=robot.poses[ASSEMBLED])
 
 
@@ -309,7 +311,10 @@ def _carried(at: Mapping[str, lw.Placement], rods: Rods, name: str) -> lw.Mechan
     where = [_place(scene, q, hand).position for hand in hands]
     middle = np.mean(where, axis=0)
     q[scene.q_slice("box/box")] = [*middle, 0.0, 0.0, 0.0, 1.0]
-    touch = (lw.Point("box/box", hand, name=hand, first_at=at - middle) for hand, at in zip(hands, where, strict=True))
+    touch = (
+        lw.constraints.Point("box/box", hand, name=hand, first_at=at - middle)
+        for hand, at in zip(hands, where, strict=True)
+    )
     return _posed(scene.constrained(*touch), q)
 
 
@@ -327,8 +332,10 @@ def held(load: Callable[[], lw.Mechanism], welds: Sequence[str] = (), points: Se
     """A robot whose frames are welded to the world, or held there at a point, as they are in a bent posture."""
     robot = load()
     q = bent(robot)
-    bound = [lw.Weld("world", frame, name=frame) for frame in welds]
-    return _posed(robot.constrained(*bound, *(lw.Point("world", frame, name=frame) for frame in points), at=q), q)
+    bound = [lw.constraints.Weld("world", frame, name=frame) for frame in welds]
+    return _posed(
+        robot.constrained(*bound, *(lw.constraints.Point("world", frame, name=frame) for frame in points), at=q), q
+    )
 
 
 def iiwa() -> lw.Mechanism:
@@ -355,7 +362,7 @@ def cassie_on_its_feet() -> lw.Mechanism:
     """Cassie of its file, both feet welded to the ground: 32 velocities and 24 rows."""
     robot = _load(MODELS / "cassie" / "cassie_nomesh.xml")
     q = robot.assemble(next(iter(robot.poses.values())))
-    feet = (lw.Weld("world", f"{side}-foot", name=f"{side}_foot") for side in SIDES)
+    feet = (lw.constraints.Weld("world", f"{side}-foot", name=f"{side}_foot") for side in SIDES)
     return _posed(robot.constrained(*feet, at=q), q)
 
 

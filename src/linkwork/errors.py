@@ -8,6 +8,33 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+__all__ = [
+    "AssemblyError",
+    "CannotSave",
+    "DeviceError",
+    "InputError",
+    "KernelError",
+    "LinkworkError",
+    "ModelError",
+    "ModelWarning",
+    "NotConverged",
+    "NotFinite",
+    "ProgramTooLarge",
+    "SimulationWarning",
+    "SingularConstraints",
+    "SingularMassMatrix",
+    "StateWarning",
+    "TopologyError",
+    "UnknownName",
+    "UnknownOption",
+    "UnsupportedFeature",
+    "WrongOperand",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 class LinkworkError(Exception):
     """Base of all errors raised by linkwork."""

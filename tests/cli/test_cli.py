@@ -498,7 +498,13 @@ def test_an_interrupt_exits_with_130(write: Write, monkeypatch: pytest.MonkeyPat
 
 
 def test_any_error_of_the_library_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in (lw.LinkworkError, lw.TopologyError, lw.UnsupportedFeature, lw.ProgramTooLarge, lw.NotConverged):
+    for kind in (
+        lw.errors.LinkworkError,
+        lw.errors.TopologyError,
+        lw.errors.UnsupportedFeature,
+        lw.errors.ProgramTooLarge,
+        lw.errors.NotConverged,
+    ):
 
         def fail(*args: object, kind: type[Exception] = kind, **options: object) -> None:
             raise kind("no good")

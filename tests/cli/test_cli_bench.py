@@ -59,7 +59,7 @@ def test_a_model_with_loops_beside_both_peers(tmp_path: Path) -> None:
     (model,) = found["files"]
     assert (model["name"], model["nv"], model["nc"]) == ("bars", 3, 3)
     times = {(t["quantity"], t["by"], t["backend"]): t for t in model["times"]}
-    method = lw.best_method(lw.load(file))
+    method = lw.methods.best_method(lw.load(file))
     for backend in ("native", "specialized", "bound", "batch"):
         assert times["forward_dynamics", method, backend]["error"] < 1e-6
     for by in ("Pinocchio lcaba", "Pinocchio constraintDynamics", "MuJoCo mj_forward"):

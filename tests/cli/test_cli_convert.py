@@ -21,7 +21,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "four_bar.urdf"
 
 
-@pytest.mark.filterwarnings("ignore::linkwork.ModelWarning")
+@pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning")
 def test_a_model_is_saved_by_the_extension(model: str) -> None:
     found = json_of("convert", model, "bar.xml")
     assert (found["new"], found["format"], found["file"]) == ("bar.xml", "mjcf", model)

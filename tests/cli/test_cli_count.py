@@ -32,12 +32,12 @@ counts = partial(json_of, "count")
 def test_counts_are_those_of_the_library(loop: str) -> None:
     robot, found = lw.load(loop), counts(loop)
     by = {(c["quantity"], c["method"]): c for c in found["counts"]}
-    for method, cost in lw.method_costs(robot).items():
+    for method, cost in lw.methods.method_costs(robot).items():
         said = by["forward_dynamics", method]
         assert said["operations"] == dict(cost)
         assert (said["total"], said["iteration"]) == (cost.total, cost.iteration)
         assert said["expected"] == cost.in_iterations(EXPECTED)
-        assert said["chosen"] == (method == lw.best_method(robot))
+        assert said["chosen"] == (method == lw.methods.best_method(robot))
     assert by["inverse_dynamics", "rnea"]["total"] == lw.InverseDynamics(robot, "rnea").operation_count().total
     assert by["mass_matrix", ""]["total"] == lw.Evaluator(robot, "mass_matrix").operation_count().total
     assert by["constraint_jacobian", ""]["operations"] == lw.Evaluator(robot, "constraint_jacobian").operation_count()
@@ -56,7 +56,7 @@ def test_methods_can_be_chosen(loop: str) -> None:
         return {c["method"] for c in counts(loop, *args)["counts"] if c["quantity"] == "forward_dynamics"}
 
     assert chosen("--method", "lcaba", "--method", "ltl") == {"lcaba", "ltl"}
-    assert chosen("--method", "auto") == {lw.best_method(lw.load(loop))}
+    assert chosen("--method", "auto") == {lw.methods.best_method(lw.load(loop))}
     assert "NumPy" in counts(loop, "--method", "kkt")["notes"][0]
 
 
@@ -69,7 +69,7 @@ def test_a_tree_has_no_constraints_to_count(tree: str) -> None:
 def test_the_page_shows_methods_with_bars(loop: str) -> None:
     page = run("count", loop).stdout
     rows = [line.split() for line in page.splitlines()]
-    best = next(row for row in rows if row[:1] == [lw.best_method(lw.load(loop))])
+    best = next(row for row in rows if row[:1] == [lw.methods.best_method(lw.load(loop))])
     assert best[-1] == "auto" and set(best[-2]) == {"#"}
     for text in ("Forward dynamics", "Inverse dynamics", "Delassus matrix", "Other quantities", "in 3 iterations"):
         assert text in page

@@ -28,7 +28,7 @@ def test_by_default_forward_dynamics_under_the_name_of_the_model(model: str) -> 
     assert found["function"] == "four_bar_forward_dynamics"
     assert Path("four_bar_forward_dynamics.c").is_file() and Path("four_bar_forward_dynamics.h").is_file()
     assert found["inputs"] == {"q": 3, "v": 3, "tau": 3} and found["outputs"] == {"a": 3, "result": 14}
-    assert f"by {lw.best_method(lw.load(model))}" in Path(found["header"]).read_text()
+    assert f"by {lw.methods.best_method(lw.load(model))}" in Path(found["header"]).read_text()
     assert found["total"] == sum(found["operations"].values()) and found["iteration"] > 0
     page = run("export", model).stdout
     assert "four_bar_forward_dynamics(q[3], v[3], tau[3], a[3], result[14])" in page

@@ -107,7 +107,7 @@ def test_a_fixed_quaternion_stays() -> None:
 
 def test_fixing_everything_leaves_nothing_to_close() -> None:
     robot = four_bar()
-    with pytest.raises(lw.AssemblyError):
+    with pytest.raises(lw.errors.AssemblyError):
         robot.assemble([0.3, 0.2, 0.1], fixed=["j1", "j2", "j3"])
 
 
@@ -142,19 +142,25 @@ def test_limits_may_be_passed_where_nobody_asks_for_them() -> None:
 
 
 def test_a_model_of_rounded_numbers_is_taken_as_closed_with_a_warning() -> None:
-    robot = lw.zoo.pendulum(1).constrained(lw.Point("tip", "world", second_at=(0, 0, -1 - 1e-6), name="hold"))
-    with pytest.warns(lw.ModelWarning, match="close to 1e-06 only"):
+    robot = lw.zoo.pendulum(1).constrained(
+        lw.constraints.Point("tip", "world", second_at=(0, 0, -1 - 1e-6), name="hold")
+    )
+    with pytest.warns(lw.errors.ModelWarning, match="close to 1e-06 only"):
         np.testing.assert_allclose(robot.assemble(attempts=1), [0.0], atol=1e-6)
-    with pytest.raises(lw.AssemblyError, match="without a tolerance, such loops are taken as closed"):
+    with pytest.raises(lw.errors.AssemblyError, match="without a tolerance, such loops are taken as closed"):
         robot.assemble(attempts=1, tolerance=1e-9)
     np.testing.assert_array_equal(robot.assemble(tolerance=1e-5), [0.0])
 
 
 def test_limits_that_keep_the_loop_open_are_named() -> None:
-    build = lw.Builder("reach").body("a", rod(1.0)).joint("i", lw.Revolute("y"), "world", "a", lower=-0.1, upper=0.1)
-    build.body("b", rod(1.0)).joint("j", lw.Revolute("y"), "a", "b", (1, 0, 0), lower=-0.2, upper=0.2)
-    robot = build.constrain(lw.Point("b", "world", first_at=(1, 0, 0), second_at=(0, 0, 1), name="tip")).build()
-    with pytest.raises(lw.AssemblyError, match="at their limits: i, j") as caught:
+    build = (
+        lw.Builder("reach").body("a", rod(1.0)).joint("i", lw.joints.Revolute("y"), "world", "a", lower=-0.1, upper=0.1)
+    )
+    build.body("b", rod(1.0)).joint("j", lw.joints.Revolute("y"), "a", "b", (1, 0, 0), lower=-0.2, upper=0.2)
+    robot = build.constrain(
+        lw.constraints.Point("b", "world", first_at=(1, 0, 0), second_at=(0, 0, 1), name="tip")
+    ).build()
+    with pytest.raises(lw.errors.AssemblyError, match="at their limits: i, j") as caught:
         robot.assemble()
     q = np.asarray(caught.value.q)
     assert (np.abs(q) <= [0.1, 0.2]).all()
@@ -165,7 +171,7 @@ def test_limits_that_keep_the_loop_open_are_named() -> None:
 
 def test_an_impossible_four_bar_says_which_constraint_is_open_and_by_how_much() -> None:
     robot = four_bar(ground=3.0, crank=0.5, coupler=0.7, rocker=0.8)
-    with pytest.raises(lw.AssemblyError) as caught:
+    with pytest.raises(lw.errors.AssemblyError) as caught:
         robot.assemble([0.1, 0.2, 0.3])
     error = caught.value
     assert error.constraint == "close"
@@ -179,9 +185,10 @@ def test_an_impossible_four_bar_says_which_constraint_is_open_and_by_how_much() 
 
 def test_the_worst_of_several_constraints_is_named() -> None:
     robot = lw.zoo.pendulum(3).constrained(
-        lw.Point("tip", "world", second_at=(0, 0, -9), name="far"), lw.JointLock("joint0", 0.1, name="lock")
+        lw.constraints.Point("tip", "world", second_at=(0, 0, -9), name="far"),
+        lw.constraints.JointLock("joint0", 0.1, name="lock"),
     )
-    with pytest.raises(lw.AssemblyError, match="Point 'far'") as caught:
+    with pytest.raises(lw.errors.AssemblyError, match="Point 'far'") as caught:
         robot.assemble(attempts=2)
     assert caught.value.constraint == "far"
     assert caught.value.gap > 5.9
@@ -191,8 +198,8 @@ def two_legs(first: float, second: float) -> lw.Mechanism:
     """Two pendulums of three bars of 1 m, their tips held so far below their pivots."""
     legs = lw.compose({"a": lw.zoo.pendulum(3), "b": lw.zoo.pendulum(3)}, at={"b": (5, 0, 0)})
     holds = [
-        lw.Point("a/tip", "world", second_at=(0, 0, -first), name="a_hold"),
-        lw.Point("b/tip", "world", second_at=(5, 0, -second), name="b_hold"),
+        lw.constraints.Point("a/tip", "world", second_at=(0, 0, -first), name="a_hold"),
+        lw.constraints.Point("b/tip", "world", second_at=(5, 0, -second), name="b_hold"),
     ]
     return legs.constrained(*holds)
 
@@ -200,34 +207,36 @@ def two_legs(first: float, second: float) -> lw.Mechanism:
 def test_the_loop_that_cannot_close_alone_is_named_with_its_gap() -> None:
     robot = two_legs(2.0, 9.0)
     says = r"even with all others open these do not close: Point 'b_hold' \(\d\.\d+ off\)$"
-    with pytest.raises(lw.AssemblyError, match=says) as e:
+    with pytest.raises(lw.errors.AssemblyError, match=says) as e:
         robot.assemble(attempts=2)
     assert list(e.value.alone) == ["b_hold"]
     assert 6 / np.sqrt(2) < e.value.alone["b_hold"] < 6.1  # in the plane, of a vector that is 6 m long at least
-    with pytest.raises(lw.AssemblyError) as e:
+    with pytest.raises(lw.errors.AssemblyError) as e:
         two_legs(8.0, 9.0).assemble(attempts=2)
     assert set(e.value.alone) == {"a_hold", "b_hold"}
 
 
 def test_loops_that_contradict_each_other_close_alone() -> None:
     robot = two_legs(2.0, 2.0)
-    twice = robot.constrained(lw.Point("a/tip", "world", second_at=(0.5, 0, -2), name="elsewhere"))
-    with pytest.raises(lw.AssemblyError, match="each closes alone, but not together: 'a_hold', 'elsewhere'") as e:
+    twice = robot.constrained(lw.constraints.Point("a/tip", "world", second_at=(0.5, 0, -2), name="elsewhere"))
+    with pytest.raises(
+        lw.errors.AssemblyError, match="each closes alone, but not together: 'a_hold', 'elsewhere'"
+    ) as e:
         twice.assemble(attempts=2)
     assert e.value.alone == {}
     both = twice.unconstrained("b_hold")
-    with pytest.raises(lw.AssemblyError, match="each closes alone, but not all together"):
+    with pytest.raises(lw.errors.AssemblyError, match="each closes alone, but not all together"):
         both.assemble(attempts=2)
 
 
 def test_one_attempt_is_for_those_who_do_not_ask_why() -> None:
-    with pytest.raises(lw.AssemblyError) as e:
+    with pytest.raises(lw.errors.AssemblyError) as e:
         two_legs(2.0, 9.0).assemble(attempts=1)
     assert e.value.alone == {} and "alone" not in str(e.value) and "others" not in str(e.value)
 
 
 def test_the_only_loop_there_is_needs_no_words_about_others() -> None:
-    with pytest.raises(lw.AssemblyError) as e:
+    with pytest.raises(lw.errors.AssemblyError) as e:
         two_legs(2.0, 9.0).switched({"a_hold": False}).assemble(attempts=2)
     assert "others" not in str(e.value)
 
@@ -237,25 +246,25 @@ def test_a_constraint_that_was_put_on_without_saying_where_is_given_a_hint() -> 
     robot = lw.compose({"a": lw.zoo.pendulum(1)}, at={"a": (0, 0, 5)})
     body = robot.body_names[-1]
     q = np.array([0.3])
-    forgotten = robot.constrained(lw.Weld("world", body))
+    forgotten = robot.constrained(lw.constraints.Weld("world", body))
     hint = rf"to hold '{body}' where it is at q, say so: robot\.constrained\(Weld\(\.\.\.\), at=q\)"
-    with pytest.raises(lw.AssemblyError, match=hint):
+    with pytest.raises(lw.errors.AssemblyError, match=hint):
         forgotten.assemble(q, attempts=2)
-    with pytest.raises(lw.AssemblyError, match=hint):
+    with pytest.raises(lw.errors.AssemblyError, match=hint):
         lw.simulate(forgotten, q, seconds=0.01)
-    np.testing.assert_array_equal(robot.constrained(lw.Weld("world", body), at=q).assemble(q), q)
-    with pytest.raises(lw.AssemblyError) as e:
-        robot.constrained(lw.Weld("world", body, first_at=(0, 0, 9))).assemble(q, attempts=2)
+    np.testing.assert_array_equal(robot.constrained(lw.constraints.Weld("world", body), at=q).assemble(q), q)
+    with pytest.raises(lw.errors.AssemblyError) as e:
+        robot.constrained(lw.constraints.Weld("world", body, first_at=(0, 0, 9))).assemble(q, attempts=2)
     assert "at=q" not in str(e.value)
 
 
 def test_no_iterations_are_too_few() -> None:
-    with pytest.raises(lw.AssemblyError):
+    with pytest.raises(lw.errors.AssemblyError):
         four_bar().assemble([0.3, 0.2, 0.1], max_iterations=0)
 
 
 def test_few_iterations_are_too_few() -> None:
-    with pytest.raises(lw.AssemblyError, match="after 1 attempts"):
+    with pytest.raises(lw.errors.AssemblyError, match="after 1 attempts"):
         four_bar().assemble([0.3, 0.2, 0.1], max_iterations=2, attempts=1)
 
 
@@ -268,18 +277,27 @@ def test_a_wide_tolerance_is_met_sooner() -> None:
 
 def test_what_does_not_fit_the_robot_is_refused() -> None:
     robot = four_bar()
-    with pytest.raises(lw.InputError, match="q has 2 numbers, robot 'four-bar' needs 3"):
+    with pytest.raises(lw.errors.InputError, match="q has 2 numbers, robot 'four-bar' needs 3"):
         robot.assemble(np.zeros((4, 2)))
-    with pytest.raises(lw.InputError, match="robot 'four-bar' has no joint 'j11'; did you mean 'j1'"):
+    with pytest.raises(lw.errors.InputError, match="robot 'four-bar' has no joint 'j11'; did you mean 'j1'"):
         robot.assemble(fixed=["j11"])
 
 
 # Half a turn -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [lw.Weld, lw.Slider, lw.Hinge, lw.Cylindrical, lw.PlaneOnPlane])
-def test_what_is_flipped_exactly_closes(kind: type[lw.Weld]) -> None:
-    robot = lw.Builder("one").body("a", BOX).joint("free", lw.Free(), "world", "a").build()
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lw.constraints.Weld,
+        lw.constraints.Slider,
+        lw.constraints.Hinge,
+        lw.constraints.Cylindrical,
+        lw.constraints.PlaneOnPlane,
+    ],
+)
+def test_what_is_flipped_exactly_closes(kind: type[lw.constraints.Weld]) -> None:
+    robot = lw.Builder("one").body("a", BOX).joint("free", lw.joints.Free(), "world", "a").build()
     robot = robot.constrained(kind("world", "a"))
     q = robot.assemble([0, 0, 0, 1, 0, 0, 0])
     assert np.abs(lw.constraint_error(robot, q)).max() <= 1e-12
@@ -296,7 +314,8 @@ def test_a_loop_of_flipped_links_closes() -> None:
 
 def test_disabled_constraints_are_ignored() -> None:
     robot = lw.zoo.pendulum(2).constrained(
-        lw.Point("tip", "world", second_at=(0, 0, -9), name="far"), lw.JointLock("joint0", 0.3, name="lock")
+        lw.constraints.Point("tip", "world", second_at=(0, 0, -9), name="far"),
+        lw.constraints.JointLock("joint0", 0.3, name="lock"),
     )
     q = robot.switched({"far": False}).assemble()
     np.testing.assert_allclose(q, [0.3, 0.0], atol=1e-15)
@@ -305,11 +324,11 @@ def test_disabled_constraints_are_ignored() -> None:
 
 
 def test_rows_that_bind_velocities_only_are_ignored() -> None:
-    build = lw.Builder("ball").body("ball", BOX).joint("free", lw.Free(), "world", "ball")
-    robot = build.constrain(lw.Rolling("world", "ball", radius=0.3)).build()
+    build = lw.Builder("ball").body("ball", BOX).joint("free", lw.joints.Free(), "world", "ball")
+    robot = build.constrain(lw.constraints.Rolling("world", "ball", radius=0.3)).build()
     q = robot.assemble([0.5, 0.6, 1.0, 0, 0, 0, 1])
     np.testing.assert_allclose(q, [0.5, 0.6, 0.3, 0, 0, 0, 1], atol=1e-12)
-    still = build.constrain(lw.LinearCombination({"ball": np.eye(6)})).build()
+    still = build.constrain(lw.constraints.LinearCombination({"ball": np.eye(6)})).build()
     np.testing.assert_allclose(still.assemble(q), q, atol=1e-15)
 
 

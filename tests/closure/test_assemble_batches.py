@@ -114,7 +114,7 @@ def some(robot: Mechanism, q: Floats) -> Any:
     """The states, closed or as far as they can be."""
     try:
         return robot.assemble(q, attempts=3)
-    except lw.AssemblyError as error:
+    except lw.errors.AssemblyError as error:
         return error.q
 
 
@@ -180,7 +180,7 @@ def test_redundant_rows_are_closed_by_the_least_motion(name: str) -> None:
 
 def test_disabled_rows_and_others_share_a_batch() -> None:
     robot = lw.zoo.pendulum(3).constrained(
-        lw.JointLock("joint0", 0.3, name="lock"), lw.Gear("joint1", "joint2", 2.0, name="gear")
+        lw.constraints.JointLock("joint0", 0.3, name="lock"), lw.constraints.Gear("joint1", "joint2", 2.0, name="gear")
     )
     q = random_state(robot, 0, 4).q
     both, lock = robot.assemble(q), robot.switched({"gear": False}).assemble(q)
@@ -197,7 +197,7 @@ def test_states_that_stay_open_are_named_and_the_others_kept() -> None:
     robot = four_bar(ground=1.0, crank=0.5, coupler=0.7, rocker=0.6)
     cranks = np.array([[0.2, 3.1, 0.3], [3.0, 0.5, 0.4]])
     q = np.stack([cranks, 0 * cranks + 0.5, 0 * cranks + 1.0], axis=-1)
-    with pytest.raises(lw.AssemblyError) as caught:
+    with pytest.raises(lw.errors.AssemblyError) as caught:
         robot.assemble(q, fixed=["j1"], attempts=4)
     error = caught.value
     closed, kept = np.asarray(error.closed), np.asarray(error.q)
@@ -214,7 +214,7 @@ def test_states_that_stay_open_are_named_and_the_others_kept() -> None:
 
 def test_of_many_open_states_a_few_are_named() -> None:
     robot = four_bar(ground=3.0)
-    with pytest.raises(lw.AssemblyError, match=r"in 9 of 9 states \(0; 1; 2; 3; 4; \.\.\.\)") as caught:
+    with pytest.raises(lw.errors.AssemblyError, match=r"in 9 of 9 states \(0; 1; 2; 3; 4; \.\.\.\)") as caught:
         robot.assemble(random_state(robot, 0, 9).q, attempts=1)
     assert not np.asarray(caught.value.closed).any()
 

@@ -64,7 +64,7 @@ def load(name: str) -> Mechanism | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)
             return lw.load(FILES[name])
-    except lw.ModelError:
+    except lw.errors.ModelError:
         return None
 
 
@@ -139,7 +139,11 @@ IMPOSSIBLE = {2, 7, 8, 9, 10}
 
 def test_kangaroo_like_closes_as_points_and_not_as_welds() -> None:
     robot = need(KANGAROO)
-    points = [lw.Point(c.first, c.second, name=c.name) for c in robot.constraints if isinstance(c, lw.Weld)]
+    points = [
+        lw.constraints.Point(c.first, c.second, name=c.name)
+        for c in robot.constraints
+        if isinstance(c, lw.constraints.Weld)
+    ]
     as_points = robot.unconstrained().constrained(*points)
     assert len(points) == 11
     assert_closed(as_points, assemble(as_points))
@@ -186,7 +190,7 @@ def test_cassies_of_gazebo_are_drawn_beyond_the_limits_of_their_feet(name: str) 
     beyond = [j.name for j in robot.joints if j.type.nq == 1 and not j.limits.lower[0] <= 0 <= j.limits.upper[0]]
     assert beyond == [f"{side}-{joint}" for side in ("left", "right") for joint in ("tarsus-crank-joint", "foot-op")]
     with warnings.catch_warnings():  # of cassie_v2 3e-9 stays: its axes are rounded
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         free = assemble(robot, middle(robot), limits=False)
     assert free.gap <= 1e-8
 
@@ -218,7 +222,7 @@ def workspace(robot: Mechanism, seed: int) -> Floats:
     while True:
         try:
             return zoo.delta_pose(robot, rng.uniform([-0.25, -0.25, -0.75], [0.25, 0.25, -0.42]))
-        except lw.InputError:  # out of reach of an arm
+        except lw.errors.InputError:  # out of reach of an arm
             continue
 
 

@@ -60,8 +60,8 @@ def test_evaluators_give_what_the_robot_gives(name: str) -> None:
     closed = robot.assemble(q)
     allowed = robot.project_velocity(closed, v)
     for made, given, want in (
-        (lw.Assembly(robot), (q,), closed),
-        (lw.VelocityProjection(robot), (closed, v), allowed),
+        (lw.loops.Assembly(robot), (q,), closed),
+        (lw.loops.VelocityProjection(robot), (closed, v), allowed),
     ):
         np.testing.assert_array_equal(made(*given), want)
         out = np.empty_like(want)
@@ -79,15 +79,15 @@ def test_straight_line_programs_close_and_project_alike(name: str) -> None:
     robot, q = robot_of(name), pushed(name, 9)
     v = np.random.default_rng(1).normal(size=(9, robot.nv))
     closed = robot.assemble(q)
-    np.testing.assert_allclose(robot.difference(closed, lw.Assembly(robot).compile()(q)), 0.0, atol=1e-11)
-    compiled = lw.VelocityProjection(robot).compile()
+    np.testing.assert_allclose(robot.difference(closed, lw.loops.Assembly(robot).compile()(q)), 0.0, atol=1e-11)
+    compiled = lw.loops.VelocityProjection(robot).compile()
     np.testing.assert_allclose(compiled(closed, v), robot.project_velocity(closed, v), atol=1e-10)
 
 
 def test_a_bound_assembly_reads_its_array_anew() -> None:
     robot = four_bar()
     q, out = closed_pose("linkage: four-bar").copy(), np.empty(3)
-    step = lw.Assembly(robot, fixed="j1").bind(q, out=out)
+    step = lw.loops.Assembly(robot, fixed="j1").bind(q, out=out)
     for crank in np.linspace(0.0, 0.5, 5):
         q[:] = out if crank else q
         q[0] += 0.1
@@ -99,8 +99,8 @@ def test_a_bound_assembly_reads_its_array_anew() -> None:
 def test_with_one_attempt_a_bound_assembly_says_at_once_that_loops_stay_open() -> None:
     robot = four_bar(ground=3.0)
     out = np.empty(3)
-    step = lw.Assembly(robot, attempts=1).bind(np.array([0.3, 0.4, 0.5]), out=out)
-    with pytest.raises(lw.AssemblyError, match="after 1 attempts"):
+    step = lw.loops.Assembly(robot, attempts=1).bind(np.array([0.3, 0.4, 0.5]), out=out)
+    with pytest.raises(lw.errors.AssemblyError, match="after 1 attempts"):
         step()
 
 
@@ -116,12 +116,12 @@ def test_a_robot_without_constraints_is_closed_and_moves_as_it_likes() -> None:
     q = robot.random(0)
     v = np.arange(1.0, robot.nv + 1)
     np.testing.assert_allclose(robot.assemble(3.0 * q - 2.0 * q), q, atol=1e-15)
-    np.testing.assert_allclose(lw.VelocityProjection(robot)(q, v), v, rtol=1e-11)
+    np.testing.assert_allclose(lw.loops.VelocityProjection(robot)(q, v), v, rtol=1e-11)
 
 
 def test_no_derivatives_are_taken_of_a_search() -> None:
-    with pytest.raises(lw.UnsupportedFeature, match=r"Minimal\(robot\)"):
-        lw.Assembly(four_bar()).jvp(np.zeros(3), np.ones(3))
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"Minimal\(robot\)"):
+        lw.loops.Assembly(four_bar()).jvp(np.zeros(3), np.ones(3))
 
 
 def test_rates_of_a_projection_are_those_of_differences() -> None:
@@ -129,7 +129,7 @@ def test_rates_of_a_projection_are_those_of_differences() -> None:
     robot, h = four_bar(), 1e-6
     q = closed_pose("linkage: four-bar")
     v, dv, free = np.random.default_rng(0).normal(size=(3, 3))
-    projection = lw.VelocityProjection(robot)
+    projection = lw.loops.VelocityProjection(robot)
     dq = projection(q, free)
     ends = [projection(robot.assemble(robot.integrate(q, s * dq)), v + s * dv) for s in (h, -h)]
     np.testing.assert_allclose(projection.jvp(q, v, dq, dv), (ends[0] - ends[1]) / (2 * h), atol=1e-8)
@@ -142,8 +142,8 @@ def test_rates_of_a_projection_are_those_of_differences() -> None:
 )
 def test_odd_arguments_of_an_assembly_are_named(odd: dict[str, Any]) -> None:
     robot = four_bar()
-    for call in (robot.assemble, lambda **odd: lw.Assembly(robot, **odd)):
-        with pytest.raises(lw.InputError, match=next(iter(odd))):
+    for call in (robot.assemble, lambda **odd: lw.loops.Assembly(robot, **odd)):
+        with pytest.raises(lw.errors.InputError, match=next(iter(odd))):
             call(**odd)
 
 
@@ -178,7 +178,7 @@ ROUNDED: dict[str, Callable[[], Mechanism]] = {"wrist": wrist, "three cranks": t
 @pytest.mark.parametrize("name", ROUNDED)
 def test_rounded_rows_open_no_more_than_by_singular_values(name: str) -> None:
     robot = ROUNDED[name]()
-    with pytest.warns(lw.ModelWarning, match="rounded"):
+    with pytest.warns(lw.errors.ModelWarning, match="rounded"):
         q = robot.assemble(robot.integrate(robot.neutral(), 0.05 * np.random.default_rng(1).normal(size=robot.nv)))
     for v in np.random.default_rng(2).normal(size=(4, robot.nv)):
         found, want = robot.project_velocity(q, v), project_by_singular_values(robot, q, v)
@@ -190,16 +190,16 @@ def test_rounded_rows_open_no_more_than_by_singular_values(name: str) -> None:
 def test_loops_that_close_nowhere_are_searched_once(name: str) -> None:
     robot = ROUNDED[name]()
     off = robot.integrate(robot.neutral(), 0.05 * np.random.default_rng(1).normal(size=(3, robot.nv)))
-    with pytest.warns(lw.ModelWarning, match="rounded"):
+    with pytest.warns(lw.errors.ModelWarning, match="rounded"):
         found = assembly.assemble(robot, off)
     np.testing.assert_array_equal(found.attempts, 1)
 
 
 def test_joints_that_move_no_mass_count_with_a_little() -> None:
     """Of two hinges on one axis, with nothing between them, one could turn back while the other turns."""
-    build = lw.Builder("massless").body("a", lw.Inertia.zero()).joint("first", lw.Revolute("y"), "world", "a")
-    build.body("b", lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0))).joint("second", lw.Revolute("y"), "a", "b")
-    robot = build.build().constrained(lw.Gear("first", "second", 2.0))
+    build = lw.Builder("massless").body("a", lw.Inertia.zero()).joint("first", lw.joints.Revolute("y"), "world", "a")
+    build.body("b", lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0))).joint("second", lw.joints.Revolute("y"), "a", "b")
+    robot = build.build().constrained(lw.constraints.Gear("first", "second", 2.0))
     q, v = np.zeros(2), np.array([0.0, 1.0])
     found = robot.project_velocity(q, v)
     np.testing.assert_array_equal(found, project_by_singular_values(robot, q, v))

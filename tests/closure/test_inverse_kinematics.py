@@ -30,36 +30,44 @@ def closed_states(robot: Mechanism, count: int, seed: int = SEED, held: tuple[st
         q[:, robot.q_slice(name)] = robot.neutral()[robot.q_slice(name)]
     try:
         return robot.assemble(q, held)
-    except lw.AssemblyError as error:
+    except lw.errors.AssemblyError as error:
         assert error.q is not None and error.closed is not None
         return error.q[error.closed]
 
 
 def pose_tasks(robot: Mechanism, q: Floats, *frames: str) -> list[Task]:
     """The poses that frames have at ``q``."""
-    return [lw.FrameTask(name, lw.frame_placement(robot, q, name)) for name in frames]
+    return [lw.tasks.FrameTask(name, lw.frame_placement(robot, q, name)) for name in frames]
 
 
 def arm() -> Mechanism:
     """A tree with all kinds of joints that stand on others, a screw on a branch of its own."""
     build = lw.Builder("arm")
     parent = "world"
-    kinds = [lw.Revolute("z"), lw.Universal("x", "y"), lw.Prismatic((1, 0, 1)), lw.Revolute((0, 1, 1)), lw.Spherical()]
+    kinds = [
+        lw.joints.Revolute("z"),
+        lw.joints.Universal("x", "y"),
+        lw.joints.Prismatic((1, 0, 1)),
+        lw.joints.Revolute((0, 1, 1)),
+        lw.joints.Spherical(),
+    ]
     for k, kind in enumerate(kinds):
         build.body(f"b{k}", lw.Inertia.box(1.0 + k, (0.1, 0.2, 0.3), com=(0.1, 0.05, 0.2)))
         build.joint(f"j{k}", kind, parent, f"b{k}", lw.Placement.rpy(0.1 * k, 0.3, -0.2, position=(0.3, 0.1, 0.2)))
         parent = f"b{k}"
     build.body("side", lw.Inertia.sphere(2.0, 0.1))
-    build.joint("screw", lw.Helical("y", pitch=0.3), "b1", "side", at=(0.0, 0.2, 0.4))
+    build.joint("screw", lw.joints.Helical("y", pitch=0.3), "b1", "side", at=(0.0, 0.2, 0.4))
     return build.build().with_frame("tool", "b4", lw.Placement.rpy(0.2, -0.5, 1.0, position=(0.1, 0.0, 0.3)))
 
 
 def floating() -> Mechanism:
     """A tree on a free joint, with a planar joint."""
     build = lw.Builder("floating").body("base", lw.Inertia.box(3.0, (0.3, 0.2, 0.1)))
-    build.joint("free", lw.Free(), "world", "base").body("table", lw.Inertia.box(1.0, (0.2, 0.2, 0.1)))
-    build.joint("slide", lw.Planar(), "base", "table", at=(0.1, 0.2, 0.3)).body("hand", lw.Inertia.sphere(0.5, 0.1))
-    return build.joint("wrist", lw.Revolute((1, 1, 0)), "table", "hand", at=(0.2, 0.0, 0.1)).build()
+    build.joint("free", lw.joints.Free(), "world", "base").body("table", lw.Inertia.box(1.0, (0.2, 0.2, 0.1)))
+    build.joint("slide", lw.joints.Planar(), "base", "table", at=(0.1, 0.2, 0.3)).body(
+        "hand", lw.Inertia.sphere(0.5, 0.1)
+    )
+    return build.joint("wrist", lw.joints.Revolute((1, 1, 0)), "table", "hand", at=(0.2, 0.0, 0.1)).build()
 
 
 SMALL: dict[str, tuple[Any, tuple[str, ...]]] = {
@@ -77,7 +85,7 @@ def test_jacobian_of_rows_is_the_derivative_of_their_errors(name: str) -> None:
     robot = made()
     q = robot.random(1)
     goal = robot.integrate(q, 0.5 * np.random.default_rng(2).normal(size=robot.nv))
-    tasks = [*pose_tasks(robot, goal, *frames), lw.CenterOfMassTask(lw.center_of_mass(robot, goal))]
+    tasks = [*pose_tasks(robot, goal, *frames), lw.tasks.CenterOfMassTask(lw.center_of_mass(robot, goal))]
     problem = _Problem(robot, tasks, (), False, 1e-9)
     tree = problem.descent.program.tree
     work = INVERSE_KINEMATICS.work_type(*(np.zeros(resolve(s, tree)) for s in INVERSE_KINEMATICS.work.values()))
@@ -104,7 +112,7 @@ def test_jacobian_of_rows_is_the_derivative_of_their_errors(name: str) -> None:
 @pytest.mark.parametrize("name", ["arm", "floating"])
 def test_gradient_of_the_distance_from_a_posture(name: str) -> None:
     robot = SMALL[name][0]()
-    tree = _Problem(robot, [lw.CenterOfMassTask((0, 0, 0))], (), False, 1e-9).descent.program.tree
+    tree = _Problem(robot, [lw.tasks.CenterOfMassTask((0, 0, 0))], (), False, 1e-9).descent.program.tree
     work = INVERSE_KINEMATICS.work_type(*(np.zeros(resolve(s, tree)) for s in INVERSE_KINEMATICS.work.values()))
     q, posture, ones = robot.random(3), robot.random(4), np.ones(robot.nv)
 
@@ -123,7 +131,9 @@ def test_backends_agree_and_states_do_not_know_their_neighbors() -> None:
     tasks = pose_tasks(robot, goal, "platform")
     batch = robot.inverse_kinematics(*tasks, q=start)
     assert batch.converged.all() and batch.q.shape == (9, robot.nq) and batch.iterations.shape == (9,)
-    one = robot.inverse_kinematics(lw.FrameTask("platform", lw.frame_placement(robot, goal[3], "platform")), q=start[3])
+    one = robot.inverse_kinematics(
+        lw.tasks.FrameTask("platform", lw.frame_placement(robot, goal[3], "platform")), q=start[3]
+    )
     assert one.converged is True and one.iterations == batch.iterations[3] and one.attempts == 1
     assert np.abs(robot.difference(one.q, batch.q[3])).max() < 1e-8
     problem = _Problem(robot, tasks, (), True, 1e-9)
@@ -158,7 +168,7 @@ def test_targets_of_random_closed_states_are_met(name: str) -> None:
     ],
     ids=["Cassie", "Digit"],
 )
-@pytest.mark.filterwarnings("ignore::linkwork.ModelWarning")
+@pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning")
 def test_feet_come_to_where_random_closed_states_have_them(file: str, feet: tuple[str, ...]) -> None:
     robot = lw.load(robots.model_file(file))
     assert_reached(robot, feet, (robot.joints[0].name,), 100, least=0.95)
@@ -186,9 +196,9 @@ def test_posture_is_the_nearest_of_all_that_meet_the_targets() -> None:
     robot = arm()
     goal = robot.random(1, 20)
     posture = robot.integrate(goal, 0.5 * np.random.default_rng(2).normal(size=(20, robot.nv)))
-    task = lw.FrameTask("tool", position=lw.frame_placement(robot, goal, "tool").position)
+    task = lw.tasks.FrameTask("tool", position=lw.frame_placement(robot, goal, "tool").position)
     weight = {"j0": 1.0, "j1": 2.0, "j2": 3.0, "j3": 4.0}
-    found = robot.inverse_kinematics(task, lw.PostureTask(posture, weight), q=goal)
+    found = robot.inverse_kinematics(task, lw.tasks.PostureTask(posture, weight), q=goal)
     assert found.converged.all(), found.message
     # the gradient of the distance is a combination of the rows that hold the position
     by_joint = np.concatenate([np.full(joint.type.nv, weight.get(joint.name, 0.0)) for joint in robot.joints])
@@ -202,7 +212,7 @@ def test_posture_is_the_nearest_of_all_that_meet_the_targets() -> None:
 @pytest.mark.parametrize("robot", [lw.zoo.pendulum(2), lw.zoo.four_bar()], ids=lambda robot: robot.name)
 def test_a_posture_alone_is_the_nearest_with_loops_closed(robot: Mechanism) -> None:
     q = np.full(robot.nq, 0.3)
-    found = robot.inverse_kinematics(lw.PostureTask(q))
+    found = robot.inverse_kinematics(lw.tasks.PostureTask(q))
     assert found.converged and np.abs(lw.constraint_error(robot, found.q)).max(initial=0.0) < 1e-9
     rows = lw.constraint_jacobian(robot, found.q)
     gradient = (found.q - q) / joint_units(robot) ** 2
@@ -218,7 +228,10 @@ def test_weights_share_what_cannot_be_met_and_loops_stay_closed() -> None:
     misses = []
     for weight in (0.1, 1.0, 10.0):
         found = robot.inverse_kinematics(
-            lw.FrameTask("platform", position=up, position_weight=weight), lw.CenterOfMassTask(center), q=q, attempts=1
+            lw.tasks.FrameTask("platform", position=up, position_weight=weight),
+            lw.tasks.CenterOfMassTask(center),
+            q=q,
+            attempts=1,
         )
         assert not found.converged and np.max(found.gap) < 1e-11
         misses.append(float(np.linalg.norm(found.errors["platform"])))
@@ -229,29 +242,29 @@ def test_axes_without_weight_are_free() -> None:
     robot = lw.zoo.stewart()
     q = robot.poses["assembled"]
     aim = lw.center_of_mass(robot, q) + np.array([0.05, 0.02, 7.0])
-    found = robot.inverse_kinematics(lw.CenterOfMassTask(aim, weight=(1, 1, 0)), q=q)
+    found = robot.inverse_kinematics(lw.tasks.CenterOfMassTask(aim, weight=(1, 1, 0)), q=q)
     assert found.converged and np.abs(lw.center_of_mass(robot, found.q) - aim)[:2].max() < 1e-8
     assert np.array_equal(found.errors["center_of_mass"][2:], [0.0])
 
 
 def test_a_batch_without_states_has_as_many_results() -> None:
-    found = four_bar().inverse_kinematics(lw.FrameTask("rocker", position=np.zeros((2, 0, 3))))
+    found = four_bar().inverse_kinematics(lw.tasks.FrameTask("rocker", position=np.zeros((2, 0, 3))))
     assert found.q.shape == (2, 0, 3) and found.errors["rocker"].shape == (2, 0, 3) and found.converged.shape == (2, 0)
 
 
 def test_what_is_out_of_reach_is_said() -> None:
     robot = four_bar(lower=-0.5, upper=0.5)
-    far = lw.FrameTask("rocker", position=(0.0, 0.0, 5.0))
+    far = lw.tasks.FrameTask("rocker", position=(0.0, 0.0, 5.0))
     found = robot.inverse_kinematics(far, attempts=3)
     assert not found.converged and found.attempts == 3
     assert found.message.startswith("loops closed, but 'rocker' stays 5.1 m from its target after 3 attempts")
-    turned = lw.FrameTask("crank", orientation=lw.Placement.rpy(0, 1.5, 0).rotation)
+    turned = lw.tasks.FrameTask("crank", orientation=lw.Placement.rpy(0, 1.5, 0).rotation)
     found = robot.inverse_kinematics(turned, attempts=3)
     assert "'crank' stays 1 rad from its target" in found.message
     assert "at their limits: j1 (limits=False lets them pass)" in found.message
     assert robot.inverse_kinematics(turned, limits=False).converged
     two = np.array([(1.0, 0.0, 0.0), (0.0, 0.0, 5.0)])
-    found = robot.inverse_kinematics(lw.FrameTask("rocker", position=two), attempts=2)
+    found = robot.inverse_kinematics(lw.tasks.FrameTask("rocker", position=two), attempts=2)
     assert found.converged.tolist() == [True, False]
     assert found.message.startswith(
         "1 of 2 states did not converge; in state (1) loops closed, but 'rocker' stays 5.1 m"
@@ -260,26 +273,26 @@ def test_what_is_out_of_reach_is_said() -> None:
 
 def test_wrong_arguments_are_errors_in_words() -> None:
     robot = lw.zoo.stewart()
-    here = lw.FrameTask("platform", position=(0, 0, 1))
-    with pytest.raises(lw.InputError, match=r"one task or more.*found none"):
+    here = lw.tasks.FrameTask("platform", position=(0, 0, 1))
+    with pytest.raises(lw.errors.InputError, match=r"one task or more.*found none"):
         robot.inverse_kinematics()
-    with pytest.raises(lw.InputError, match="two tasks on 'platform'"):
+    with pytest.raises(lw.errors.InputError, match="two tasks on 'platform'"):
         robot.inverse_kinematics(here, here)
-    with pytest.raises(lw.InputError, match="has no target"):
-        lw.FrameTask("platform")
-    with pytest.raises(lw.InputError, match="not both"):
-        lw.FrameTask("platform", lw.Placement(), position=(0, 0, 1))
-    with pytest.raises(lw.InputError, match=r"position has shape \(2,\)"):
-        lw.CenterOfMassTask((0, 1))
-    with pytest.raises(lw.InputError, match="position_weight is -1"):
-        lw.FrameTask("platform", position=(0, 0, 1), position_weight=-1)
-    with pytest.raises(lw.InputError, match="all weights of targets are 0"):
-        robot.inverse_kinematics(lw.CenterOfMassTask((0, 0, 1), weight=0))
-    with pytest.raises(lw.InputError, match="all weights of the posture are 0"):
-        robot.inverse_kinematics(here, lw.PostureTask(robot.neutral(), {}))
-    with pytest.raises(lw.InputError, match="leading axes do not broadcast"):
-        robot.inverse_kinematics(lw.FrameTask("platform", position=np.zeros((3, 3))), q=robot.random(0, 2))
-    with pytest.raises(lw.UnknownName, match="no frame 'platfrom'"):
-        robot.inverse_kinematics(lw.FrameTask("platfrom", position=(0, 0, 1)))
-    with pytest.raises(lw.InputError, match="attempts is 0"):
+    with pytest.raises(lw.errors.InputError, match="has no target"):
+        lw.tasks.FrameTask("platform")
+    with pytest.raises(lw.errors.InputError, match="not both"):
+        lw.tasks.FrameTask("platform", lw.Placement(), position=(0, 0, 1))
+    with pytest.raises(lw.errors.InputError, match=r"position has shape \(2,\)"):
+        lw.tasks.CenterOfMassTask((0, 1))
+    with pytest.raises(lw.errors.InputError, match="position_weight is -1"):
+        lw.tasks.FrameTask("platform", position=(0, 0, 1), position_weight=-1)
+    with pytest.raises(lw.errors.InputError, match="all weights of targets are 0"):
+        robot.inverse_kinematics(lw.tasks.CenterOfMassTask((0, 0, 1), weight=0))
+    with pytest.raises(lw.errors.InputError, match="all weights of the posture are 0"):
+        robot.inverse_kinematics(here, lw.tasks.PostureTask(robot.neutral(), {}))
+    with pytest.raises(lw.errors.InputError, match="leading axes do not broadcast"):
+        robot.inverse_kinematics(lw.tasks.FrameTask("platform", position=np.zeros((3, 3))), q=robot.random(0, 2))
+    with pytest.raises(lw.errors.UnknownName, match="no frame 'platfrom'"):
+        robot.inverse_kinematics(lw.tasks.FrameTask("platfrom", position=(0, 0, 1)))
+    with pytest.raises(lw.errors.InputError, match="attempts is 0"):
         robot.inverse_kinematics(here, attempts=0)

@@ -55,7 +55,7 @@ def test_batches_are_projected_one_by_one(name: str) -> None:
 
 def test_a_constraint_said_twice_projects_as_once() -> None:
     robot, q = rssr(), closed("RSSR")
-    again = lw.Point("bar", "b", first_at=(1.2, 0, 0), second_at=(0.9, 0, 0), name="again")
+    again = lw.constraints.Point("bar", "b", first_at=(1.2, 0, 0), second_at=(0.9, 0, 0), name="again")
     v = random_state(robot, 3).v
     expected = robot.project_velocity(q, v)
     assert_close(robot.constrained(again).project_velocity(q, v), expected, 1e-10)
@@ -72,47 +72,55 @@ def test_disabled_constraints_do_not_hold_velocities() -> None:
 
 def test_a_rolling_ball_keeps_rolling() -> None:
     """A sphere thrown without spin keeps 5/7 of its speed, and spins as it rolls."""
-    build = lw.Builder("ball").body("ball", lw.Inertia.sphere(2.0, 0.3)).joint("free", lw.Free(), "world", "ball")
-    robot = build.constrain(lw.Rolling("world", "ball", radius=0.3)).build()
+    build = (
+        lw.Builder("ball").body("ball", lw.Inertia.sphere(2.0, 0.3)).joint("free", lw.joints.Free(), "world", "ball")
+    )
+    robot = build.constrain(lw.constraints.Rolling("world", "ball", radius=0.3)).build()
     found = robot.project_velocity([0, 0, 0.3, 0, 0, 0, 1], [1.0, 0, 0.5, 0, 0, 0.2])
     assert_close(found, np.array([5 / 7, 0, 0, 0, 5 / 7 / 0.3, 0.2]), 1e-13)
 
 
 def test_a_constraint_that_binds_nothing_leaves_velocities_alone() -> None:
-    build = lw.Builder().body("a", BOX).joint("j", lw.Revolute((1, 2, 3)), "world", "a")
-    robot = build.body("b", BOX).joint("k", lw.Revolute("x"), "a", "b").build()
-    robot = robot.constrained(lw.Hinge("world", "a", axis=(1, 2, 3)))
+    build = lw.Builder().body("a", BOX).joint("j", lw.joints.Revolute((1, 2, 3)), "world", "a")
+    robot = build.body("b", BOX).joint("k", lw.joints.Revolute("x"), "a", "b").build()
+    robot = robot.constrained(lw.constraints.Hinge("world", "a", axis=(1, 2, 3)))
     assert_close(robot.project_velocity([0.4, 0.5], [1.0, 2.0]), np.array([1.0, 2.0]), 1e-12)
 
 
 def test_velocities_of_the_wrong_size_are_refused() -> None:
-    with pytest.raises(lw.InputError, match="v has 2 numbers, robot 'four-bar' needs 3"):
+    with pytest.raises(lw.errors.InputError, match="v has 2 numbers, robot 'four-bar' needs 3"):
         four_bar().project_velocity(closed("four-bar"), [1.0, 2.0])
 
 
 # Degrees of freedom ----------------------------------------------------------------------------------
 
 
-def split_four_bar(cut: lw.Joint | None) -> Mechanism:
+def split_four_bar(cut: lw.joints.Joint | None) -> Mechanism:
     """A four-bar whose coupler is two halves on four revolute joints, welded in the middle; or cut at a joint."""
-    build = lw.Builder("four-bar").body("crank", rod(0.5)).joint("j1", lw.Revolute("y"), "world", "crank")
-    build.body("rocker", rod(0.9)).joint("j3", lw.Revolute("y"), "world", "rocker", (1, 0, 0))
-    build.body("half", rod(0.6)).joint("j2", lw.Revolute("y"), "crank", "half", (0.5, 0, 0))
+    build = lw.Builder("four-bar").body("crank", rod(0.5)).joint("j1", lw.joints.Revolute("y"), "world", "crank")
+    build.body("rocker", rod(0.9)).joint("j3", lw.joints.Revolute("y"), "world", "rocker", (1, 0, 0))
+    build.body("half", rod(0.6)).joint("j2", lw.joints.Revolute("y"), "crank", "half", (0.5, 0, 0))
     if cut is None:
-        build.body("other", rod(0.6)).joint("j4", lw.Revolute("y"), "rocker", "other", (0.9, 0, 0))
+        build.body("other", rod(0.6)).joint("j4", lw.joints.Revolute("y"), "rocker", "other", (0.9, 0, 0))
         build.joint(
-            "close", lw.Fixed(), "half", "other", (0.6, 0, 0), lw.Placement.rpy(0, np.pi, 0, (0.6, 0, 0)), cut=True
+            "close",
+            lw.joints.Fixed(),
+            "half",
+            "other",
+            (0.6, 0, 0),
+            lw.Placement.rpy(0, np.pi, 0, (0.6, 0, 0)),
+            cut=True,
         )
     else:
         build.joint("close", cut, "half", "rocker", (1.2, 0, 0), (0.9, 0, 0), cut=True)
     return build.build()
 
 
-COUNTS: dict[str, tuple[lw.Joint | None, int, int]] = {
+COUNTS: dict[str, tuple[lw.joints.Joint | None, int, int]] = {
     # rows, and their rank: in the plane a weld binds two shifts and a turn, a hinge or a point two shifts
     "weld": (None, 6, 3),
-    "hinge": (lw.Revolute("y"), 5, 2),
-    "point": (lw.Spherical(), 3, 2),
+    "hinge": (lw.joints.Revolute("y"), 5, 2),
+    "point": (lw.joints.Spherical(), 3, 2),
 }
 
 
@@ -153,7 +161,7 @@ def test_a_mechanism_without_constraints_is_free() -> None:
 
 
 def test_disabled_constraints_do_not_count() -> None:
-    robot, q = five_bar().constrained(lw.JointLock("left1", name="lock")), closed("five-bar")
+    robot, q = five_bar().constrained(lw.constraints.JointLock("left1", name="lock")), closed("five-bar")
     assert robot.mobility(q).dof == 1
     off = robot.switched({"lock": False}).mobility(q)
     assert (off.dof, off.rows, off.closed) == (2, 5, True)
@@ -167,7 +175,7 @@ def test_an_open_loop_is_said_to_be_open() -> None:
 
 
 def test_one_configuration_at_a_time() -> None:
-    with pytest.raises(lw.InputError, match="mobility takes one configuration of 3 numbers, not \\(2, 3\\)"):
+    with pytest.raises(lw.errors.InputError, match="mobility takes one configuration of 3 numbers, not \\(2, 3\\)"):
         four_bar().mobility(np.zeros((2, 3)))
 
 
@@ -177,7 +185,9 @@ def test_one_configuration_at_a_time() -> None:
 def test_a_constraint_said_twice_is_redundant_in_both() -> None:
     robot = lw.zoo.serial_chain(7)
     q = random_state(robot, 0).q
-    twice = robot.constrained(lw.Weld("tip", "world", name="one"), lw.Weld("tip", "world", name="two"), at=q)
+    twice = robot.constrained(
+        lw.constraints.Weld("tip", "world", name="one"), lw.constraints.Weld("tip", "world", name="two"), at=q
+    )
     found = twice.mobility(q)
     assert (found.dof, found.rows, found.rank) == (1, 12, 6)
     assert found.redundant == {"one": 6, "two": 6}
@@ -187,14 +197,17 @@ def test_a_constraint_said_twice_is_redundant_in_both() -> None:
 def test_a_constraint_that_others_imply_in_part_is_redundant_in_part() -> None:
     robot = lw.zoo.serial_chain(7)
     q = random_state(robot, 0).q
-    point, plane = lw.Point("tip", "world", name="point"), lw.PlaneOnPlane("tip", "world", name="plane")
-    found = robot.constrained(point, plane, lw.JointLock("joint0", name="lock"), at=q).mobility(q)
+    point, plane = (
+        lw.constraints.Point("tip", "world", name="point"),
+        lw.constraints.PlaneOnPlane("tip", "world", name="plane"),
+    )
+    found = robot.constrained(point, plane, lw.constraints.JointLock("joint0", name="lock"), at=q).mobility(q)
     assert (found.rows, found.rank) == (7, 6)
     assert found.redundant == {"point": 1, "plane": 1}
 
 
 def test_a_hinge_on_the_axis_of_a_joint_is_wholly_redundant() -> None:
-    robot = lw.zoo.serial_chain(3).constrained(lw.Hinge("world", "link0", axis="x"))
+    robot = lw.zoo.serial_chain(3).constrained(lw.constraints.Hinge("world", "link0", axis="x"))
     found = robot.mobility([0.3, 0.4, 0.5])
     assert (found.dof, found.rank, found.redundant) == (3, 0, {"world:link0": 5})
 
@@ -206,7 +219,8 @@ def test_two_welds_to_different_places_conflict() -> None:
     there = lw.Placement(pose.position, pose.rotation)
     away = lw.Placement(pose.position + np.array([0.02, 0, 0]), pose.rotation)
     twice = robot.constrained(
-        lw.Weld("world", "tip", first_at=there, name="here"), lw.Weld("world", "tip", first_at=away, name="there")
+        lw.constraints.Weld("world", "tip", first_at=there, name="here"),
+        lw.constraints.Weld("world", "tip", first_at=away, name="there"),
     )
     found = twice.mobility(q)
     assert not found.closed
@@ -214,13 +228,15 @@ def test_two_welds_to_different_places_conflict() -> None:
     half = 0.01 * np.abs(pose.rotation[0]).max()  # of the way, along the axis of the first frame where it is largest
     assert found.conflicting == pytest.approx({"here": half, "there": half}, rel=1e-9)
     assert "conflicting: here, there" in str(found)
-    with pytest.raises(lw.AssemblyError):
+    with pytest.raises(lw.errors.AssemblyError):
         twice.assemble(q, attempts=1)
 
 
 def test_locks_at_different_angles_conflict_by_half_their_difference() -> None:
     robot = lw.zoo.pendulum(2).constrained(
-        lw.JointLock("joint0", 0.1, name="low"), lw.JointLock("joint0", 0.3, name="high"), lw.JointLock("joint1")
+        lw.constraints.JointLock("joint0", 0.1, name="low"),
+        lw.constraints.JointLock("joint0", 0.3, name="high"),
+        lw.constraints.JointLock("joint1"),
     )
     found = robot.mobility([0.1, 0.0])
     assert found.conflicting == pytest.approx({"low": 0.1, "high": 0.1}, rel=1e-12)
@@ -245,7 +261,7 @@ def test_a_flat_parallelogram_has_a_direction_that_is_free_only_there() -> None:
 
 
 def test_an_arm_held_at_full_reach_has_a_direction_that_leads_nowhere() -> None:
-    robot = lw.zoo.pendulum(2).constrained(lw.Point("tip", "world", second_at=(0, 0, -2), name="reach"))
+    robot = lw.zoo.pendulum(2).constrained(lw.constraints.Point("tip", "world", second_at=(0, 0, -2), name="reach"))
     found = robot.mobility([0.0, 0.0])
     assert (found.dof, found.rank) == (1, 1)
     assert found.singular.shape == (2, 1)
@@ -255,7 +271,7 @@ def test_an_arm_held_at_full_reach_has_a_direction_that_leads_nowhere() -> None:
 
 def test_of_a_longer_arm_held_at_full_reach_one_direction_is_lost() -> None:
     """Two rows in the plane have rank one there and two elsewhere."""
-    robot = lw.zoo.pendulum(3).constrained(lw.Point("tip", "world", second_at=(0, 0, -3), name="reach"))
+    robot = lw.zoo.pendulum(3).constrained(lw.constraints.Point("tip", "world", second_at=(0, 0, -3), name="reach"))
     found = robot.mobility(np.zeros(3))
     assert (found.dof, found.rank) == (2, 1)
     assert found.singular.shape == (3, 1)

@@ -85,7 +85,7 @@ def test_proximal_methods_stop_where_only_rounding_is_left(method: str) -> None:
 @pytest.mark.parametrize("method", ["ltl", "pv"])
 def test_methods_without_damping_refuse_rows_that_differ_by_rounding(method: str) -> None:
     robot, q = closed(7)
-    with pytest.raises(lw.SingularConstraints):
+    with pytest.raises(lw.errors.SingularConstraints):
         lw.ForwardDynamics(robot, method)(*state(robot, q))
 
 
@@ -105,10 +105,10 @@ def test_minimal_coordinates_and_motors_of_a_rounded_wrist(digits: int) -> None:
 def test_the_nearest_pose_is_taken_with_a_warning_that_says_how_near(digits: int) -> None:
     robot = wrist(digits)
     start = robot.integrate(robot.neutral(), np.full(robot.nv, 0.1))
-    with pytest.warns(lw.ModelWarning, match=r"close to \d.*e-\d+ only"):
+    with pytest.warns(lw.errors.ModelWarning, match=r"close to \d.*e-\d+ only"):
         found = assemble(robot, start)
     assert 0.0 < found.gap <= 10 * DIGITS[digits]
-    with pytest.raises(lw.AssemblyError, match="without a tolerance"):
+    with pytest.raises(lw.errors.AssemblyError, match="without a tolerance"):
         robot.assemble(start, tolerance=1e-13, attempts=2)
 
 
@@ -132,10 +132,10 @@ def test_a_pose_near_a_singular_one_is_no_rounding() -> None:
     build, parent = lw.Builder("arm"), "world"
     for k in range(2):
         build.body(f"link{k}", lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0)))
-        build.joint(f"joint{k}", lw.Revolute("y"), parent, f"link{k}", (0.5 if k else 0.0, 0, 0))
+        build.joint(f"joint{k}", lw.joints.Revolute("y"), parent, f"link{k}", (0.5 if k else 0.0, 0, 0))
         parent = f"link{k}"
     q = np.array([0.0, 1e-7])
-    robot = build.build().constrained(lw.Point("world", parent, name="tip", second_at=(0.5, 0, 0)), at=q)
+    robot = build.build().constrained(lw.constraints.Point("world", parent, name="tip", second_at=(0.5, 0, 0)), at=q)
     found = robot.mobility(q)
     assert (found.dof, found.rounding) == (0, 0)
 
@@ -147,14 +147,16 @@ def massless() -> Mechanism:
     """A pendulum on two hinges with one axis and nothing between them: only the sum of their angles moves mass."""
     build = lw.Builder("massless").body("between", lw.Inertia.zero())
     build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -1)))
-    build.joint("outer", lw.Revolute("y"), "world", "between").joint("inner", lw.Revolute("y"), "between", "arm")
-    build.constrain(lw.JointCoupling({"outer": 1.0, "inner": -1.0}, name="halves"))
+    build.joint("outer", lw.joints.Revolute("y"), "world", "between").joint(
+        "inner", lw.joints.Revolute("y"), "between", "arm"
+    )
+    build.constrain(lw.constraints.JointCoupling({"outer": 1.0, "inner": -1.0}, name="halves"))
     return build.build()
 
 
 def test_a_singular_mass_matrix_is_an_error_in_words() -> None:
     robot = massless()
-    with pytest.raises(lw.SingularMassMatrix, match=r"joint '(inner|outer)' moves no mass") as caught:
+    with pytest.raises(lw.errors.SingularMassMatrix, match=r"joint '(inner|outer)' moves no mass") as caught:
         lw.ForwardDynamics(robot, "kkt")(robot.neutral(), np.zeros(2), np.zeros(2))
     assert caught.value.joint in ("inner", "outer")
 
@@ -163,7 +165,7 @@ def test_a_singular_mass_matrix_is_an_error_in_words() -> None:
 def test_methods_that_factorize_the_mass_matrix_say_that_it_is_singular(method: Any) -> None:
     """Not that constraints are dependent, and not that they converged."""
     robot = massless()
-    with pytest.raises(lw.SingularMassMatrix, match="use lcaba"):
+    with pytest.raises(lw.errors.SingularMassMatrix, match="use lcaba"):
         lw.ForwardDynamics(robot, method)([0.15, 0.15], [0.1, 0.1], np.zeros(2))
     assert lw.ForwardDynamics(robot).method == "lcaba"
 
@@ -178,7 +180,9 @@ def test_a_massless_link_that_is_held_moves_and_is_simulated() -> None:
     robot = massless()
     s = lw.ForwardDynamics(robot, "lcaba")([0.15, 0.15], np.zeros(2), np.zeros(2))
     single = lw.Builder().body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -1)))
-    whole = lw.ForwardDynamics(single.joint("hinge", lw.Revolute("y"), "world", "arm").build())([0.3], [0.0], [0.0])
+    whole = lw.ForwardDynamics(single.joint("hinge", lw.joints.Revolute("y"), "world", "arm").build())(
+        [0.3], [0.0], [0.0]
+    )
     np.testing.assert_allclose(s.acceleration, np.repeat(whole.acceleration / 2, 2), rtol=1e-7)
     run = lw.simulate(robot, [0.15, 0.15], seconds=0.1, dt=1e-3)
     assert not run.ended and np.isfinite(run.q).all()
@@ -192,7 +196,7 @@ def test_forward_dynamics_says_what_loops_are_open_by() -> None:
     q = robot.poses["assembled"]
     off = q + np.array([0.3, *np.zeros(robot.nv - 1)])
     fd = lw.ForwardDynamics(robot)
-    with pytest.warns(lw.StateWarning, match="is open by 0"):
+    with pytest.warns(lw.errors.StateWarning, match="is open by 0"):
         s = fd(off, np.zeros(robot.nv), np.zeros(robot.nv))
     assert s.gap == pytest.approx(np.abs(lw.constraint_error(robot, off)).max(), rel=1e-12)
     assert s.velocity_error is None
@@ -206,7 +210,7 @@ def test_forward_dynamics_says_what_loops_are_open_by() -> None:
 def test_forward_dynamics_says_when_a_velocity_opens_loops() -> None:
     robot = lw.zoo.four_bar()
     q = robot.poses["assembled"]
-    with pytest.warns(lw.StateWarning, match="project_velocity"):
+    with pytest.warns(lw.errors.StateWarning, match="project_velocity"):
         lw.ForwardDynamics(robot)(q, np.ones(robot.nv), np.zeros(robot.nv))
     on = np.ones(robot.nc, dtype=bool)
     assert state_doubt(robot, q, robot.project_velocity(q, np.ones(robot.nv)), on) is None
@@ -220,11 +224,11 @@ def test_constraints_with_gains_know_how_fast_they_open(method: str) -> None:
     pulled = robot.unconstrained().constrained(type(loop)(**_arguments(loop), time_constant=0.1))
     q, v = robot.poses["assembled"], np.ones(robot.nv)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.StateWarning)
+        warnings.simplefilter("ignore", lw.errors.StateWarning)
         s = lw.ForwardDynamics(pulled, method)(q, v, np.zeros(robot.nv))
     assert s.velocity_error == pytest.approx(np.abs(lw.constraint_jacobian(pulled, q) @ v).max(), rel=1e-9)
 
 
-def _arguments(pair: lw.Hinge) -> dict[str, object]:
+def _arguments(pair: lw.constraints.Hinge) -> dict[str, object]:
     names = ("name", "first", "second", "first_at", "second_at", "axis", "second_axis")
     return {name: getattr(pair, name) for name in names}

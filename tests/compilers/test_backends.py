@@ -72,7 +72,15 @@ def test_single_precision_is_native_to_its_digits(case: Case, seed: int) -> None
 def test_the_trees_have_every_joint_type_armature_and_several_roots() -> None:
     joints = [joint for seed in SEEDS for joint in tree(seed).joints]
     assert {type(joint.type) for joint in joints} == {
-        *(lw.Revolute, lw.Prismatic, lw.Helical, lw.Universal, lw.Spherical, lw.Planar, lw.Free)
+        *(
+            lw.joints.Revolute,
+            lw.joints.Prismatic,
+            lw.joints.Helical,
+            lw.joints.Universal,
+            lw.joints.Spherical,
+            lw.joints.Planar,
+            lw.joints.Free,
+        )
     }
     assert any(joint.armature.any() for joint in joints)
     assert any(sum(joint.parent == "world" for joint in tree(seed).joints) > 1 for seed in SEEDS)

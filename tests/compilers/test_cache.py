@@ -452,7 +452,7 @@ def test_a_size_has_a_unit_or_is_in_bytes(place: Path, monkeypatch: pytest.Monke
 def test_a_wrong_size_is_an_error_at_first_use(place: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("LINKWORK_CACHE_SIZE", text)
     for use in (lambda: cache.read(name_of(0)), lambda: cache.write(name_of(0), b""), cache.limit):
-        with pytest.raises(lw.InputError, match=r"LINKWORK_CACHE_SIZE is .* such as 500MB"):
+        with pytest.raises(lw.errors.InputError, match=r"LINKWORK_CACHE_SIZE is .* such as 500MB"):
             use()
     assert not place.exists()
 

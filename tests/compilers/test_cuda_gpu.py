@@ -20,7 +20,7 @@ def gpu() -> None:
     """Skip where there is none."""
     try:
         driver.device(0).name  # noqa: B018
-    except lw.DeviceError as error:
+    except lw.errors.DeviceError as error:
         pytest.skip(str(error))
 
 
@@ -42,14 +42,14 @@ CASES = [
 @pytest.mark.parametrize(("name", "method"), CASES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("code", ["specialized", "native"])
-@pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+@pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 def test_results_are_those_of_the_cpu(name: str, method: Any, code: Any, dtype: Any) -> None:
     robot = getattr(zoo, name)()
     given = states(robot, 300)  # more than two blocks, the last one in part
     fd = lw.ForwardDynamics(robot, method)
     expected = fd(*given).acceleration
     single = np.abs(fd.native("float32")(*(x.astype(np.float32) for x in given)).acceleration - expected).max()
-    arrays = [lw.to_device(x, dtype) for x in given]
+    arrays = [lw.devices.to_device(x, dtype) for x in given]
     evaluator = fd.to("cuda", dtype, code=code)
     found = evaluator(*arrays).acceleration.numpy()
     evaluator.check()
@@ -64,7 +64,7 @@ def test_programs_too_long_for_a_straight_line_are_native() -> None:
     fd = lw.ForwardDynamics(robot)
     expected = fd(*given).acceleration
     evaluator = fd.to("cuda")
-    found = evaluator(*map(lw.to_device, given)).acceleration.numpy()
+    found = evaluator(*map(lw.devices.to_device, given)).acceleration.numpy()
     assert evaluator.runner.is_native  # type: ignore[attr-defined]
     assert np.abs(found - expected).max() <= 1e-9 * np.abs(expected).max()
 
@@ -94,7 +94,7 @@ def test_what_is_not_finite_is_counted(code: Any) -> None:
     q, v, tau = states(robot, 500)
     v[77, 3] = np.inf
     fd = lw.ForwardDynamics(robot).to("cuda", code=code)
-    found = fd(*map(lw.to_device, (q, v, tau))).acceleration.numpy()
+    found = fd(*map(lw.devices.to_device, (q, v, tau))).acceleration.numpy()
     assert np.isnan(found[77]).all() and np.isfinite(np.delete(found, 77, axis=0)).all()
-    with pytest.raises(lw.InputError, match="the first is state 77"):
+    with pytest.raises(lw.errors.InputError, match="the first is state 77"):
         fd.check()

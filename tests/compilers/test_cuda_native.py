@@ -151,7 +151,7 @@ def test_programs_that_would_be_too_long_are_native() -> None:
         assert_close(gpu(*map(to_device, given)).acceleration, fd(*given).acceleration)
         assert gpu.runner.is_native is wanted  # type: ignore[attr-defined]
     straight = fd.to("cuda", max_operations=100, code="specialized")
-    with pytest.raises(lw.ProgramTooLarge):
+    with pytest.raises(lw.errors.ProgramTooLarge):
         straight(*map(to_device, given))
 
 
@@ -166,7 +166,7 @@ def test_products_are_specialized_whatever_is_asked_for() -> None:
 
 
 def test_code_has_names() -> None:
-    with pytest.raises(lw.InputError, match="needs 'specialized' or 'native'"):
+    with pytest.raises(lw.errors.InputError, match="needs 'specialized' or 'native'"):
         lw.ForwardDynamics(zoo.serial_chain(2)).to("cuda", code="generic")  # type: ignore[arg-type]
 
 
@@ -183,11 +183,11 @@ def test_states_that_are_not_finite_are_counted() -> None:
     found = gpu(*map(to_device, (q, v, tau))).acceleration.numpy()
     assert np.isnan(found[1:3]).all()
     np.testing.assert_allclose(found[[0, 3]], expected[[0, 3]], rtol=1e-12, atol=1e-9)
-    with pytest.raises(lw.InputError, match=r"inputs of 2 states.*first is state 1"):
+    with pytest.raises(lw.errors.InputError, match=r"inputs of 2 states.*first is state 1"):
         gpu.check()
     tau[3] = 1.7e308
     gpu(*map(to_device, (*states(robot, 4)[:2], tau)))
-    with pytest.raises(lw.NotFinite, match="first is state 3"):
+    with pytest.raises(lw.errors.NotFinite, match="first is state 3"):
         gpu.check()
 
 

@@ -86,8 +86,8 @@ def both(robot: lw.Mechanism, count: int, **options: Any) -> tuple[lw.Simulation
     )
 
 
-def on_device(x: Any) -> lw.DeviceArray:
-    return lw.to_device(np.asarray(x, dtype=np.float64))
+def on_device(x: Any) -> lw.devices.DeviceArray:
+    return lw.devices.to_device(np.asarray(x, dtype=np.float64))
 
 
 @pytest.mark.parametrize(("integrator", "method"), [("euler", "auto"), ("rk4", "auto"), ("euler", "minimal")])
@@ -184,20 +184,20 @@ def test_a_robot_that_is_lost_holds_nan_until_it_is_reset() -> None:
     [
         (lambda sim: sim.step(tau=np.zeros(1)), "in the memory of the CPU"),
         (lambda sim: sim.step(tau=on_device(np.zeros(3))), r"tau has shape \(3,\), needs \(1,\) or \(2, 1\)"),
-        (lambda sim: sim.step(tau=lw.to_device(np.zeros(1, np.float32))), "dtype float32"),
+        (lambda sim: sim.step(tau=lw.devices.to_device(np.zeros(1, np.float32))), "dtype float32"),
         (lambda sim: sim.reset(np.array([True])), "mask has shape"),
     ],
 )
 def test_calls_that_do_not_fit_say_what_is_needed(call: Any, words: str) -> None:
     sim = lw.Simulation(zoo.pendulum(), 2, device="cuda", dtype="float64")
-    with pytest.raises(lw.InputError, match=words):
+    with pytest.raises(lw.errors.InputError, match=words):
         call(sim)
 
 
 def test_a_stepper_with_contacts_leads_to_simulations() -> None:
     box = zoo.sliding_box(friction=0.4)
     steps = lw.Stepper(box).to("cuda")
-    with pytest.raises(lw.UnsupportedFeature, match=r"lw.Simulation\(robot, count, device='cuda'\)"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"lw.Simulation\(robot, count, device='cuda'\)"):
         steps(on_device(box.poses[zoo.ASSEMBLED]), on_device(np.zeros(6)))
 
 

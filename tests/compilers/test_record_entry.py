@@ -53,7 +53,7 @@ def test_nothing_is_left_behind(derivatives: ForwardDerivatives, state: tuple[An
         for rounds in (100, 1000):
             for _ in range(rounds):
                 derivatives(*state)
-                with pytest.raises(lw.InputError, match="v holds NaN"):
+                with pytest.raises(lw.errors.InputError, match="v holds NaN"):
                     derivatives(*bad)
             gc.collect()
             size = tracemalloc.get_traced_memory()[0]
@@ -68,9 +68,9 @@ def test_other_arguments_take_the_general_path(derivatives: ForwardDerivatives, 
     for arguments in (tuple(x.tolist() for x in state), tuple(np.stack([x, x])[:, ::1][0] for x in state)):
         np.testing.assert_allclose(derivatives(*arguments).da_dq, expected.da_dq, rtol=1e-14)
     assert derivatives(*(np.stack([x, x]) for x in state)).da_dq.shape == (2, 2, 2)
-    with pytest.raises(lw.InputError, match="q has 3 numbers"):
+    with pytest.raises(lw.errors.InputError, match="q has 3 numbers"):
         derivatives(np.zeros(3), state[1], state[2])
-    with pytest.raises(lw.NotFinite):
+    with pytest.raises(lw.errors.NotFinite):
         derivatives(state[0], np.array([1e200, 1e200]), state[2])
 
 
@@ -127,7 +127,7 @@ def test_parameters_are_those_of_the_evaluator_or_given_by_name(state: tuple[Any
     for _ in range(2):
         np.testing.assert_allclose(held(q, v), double, rtol=1e-13)
     mass = np.asarray(evaluator.parameters["mass"])
-    with pytest.raises(lw.InputError, match="takes q, v, wrenches; 4 arguments were given"):
+    with pytest.raises(lw.errors.InputError, match="takes q, v, wrenches; 4 arguments were given"):
         evaluator(q, v, np.zeros((0, 6)), mass)
 
 
@@ -137,13 +137,13 @@ def test_calls_that_do_not_fit_are_explained_after_ones_that_did(state: tuple[An
     expected = evaluator(q, v)
     assert callable(evaluator) and "Evaluate" in pydoc.render_doc(evaluator)
     for _ in range(2):
-        with pytest.raises(lw.InputError, match="takes q, v, wrenches; 1 argument was given"):
+        with pytest.raises(lw.errors.InputError, match="takes q, v, wrenches; 1 argument was given"):
             evaluator(q)
-        with pytest.raises(lw.InputError, match="q has 3 numbers"):
+        with pytest.raises(lw.errors.InputError, match="q has 3 numbers"):
             evaluator(np.zeros(3), v)
-        with pytest.raises(lw.InputError, match="v holds NaN"):
+        with pytest.raises(lw.errors.InputError, match="v holds NaN"):
             evaluator(q, np.array([0.0, np.nan]))
-        with pytest.raises(lw.InputError, match="there is no argument 'size'"):
+        with pytest.raises(lw.errors.InputError, match="there is no argument 'size'"):
             evaluator(q, v, size=3)
         out = np.empty(2)
         assert evaluator(q, v, out=out) is out and evaluator(q, v, out=None) is not out

@@ -229,7 +229,7 @@ def test_outputs_too_wide_for_the_stack_take_fewer_lanes() -> None:
     build = lw.Builder("fan")
     for k in range(200):
         build.body(f"blade{k}", lw.Inertia.box(1.0 + k, (0.1, 0.2, 0.3)))
-        build.joint(f"joint{k}", lw.Revolute("x"), "world", f"blade{k}")
+        build.joint(f"joint{k}", lw.joints.Revolute("x"), "world", f"blade{k}")
     robot = build.build()
     evaluator = lw.Evaluator(robot, "mass_matrix")
     q = np.stack([robot.random(k) for k in range(5)])

@@ -28,7 +28,7 @@ def box() -> tuple[lw.Mechanism, Any]:
     return robot, q
 
 
-def differences(step: lw.ContactStep, q: Any, v: Any, tau: Any, h: float = 1e-6) -> Any:
+def differences(step: lw.contact.ContactStep, q: Any, v: Any, tau: Any, h: float = 1e-6) -> Any:
     """``(A, B)`` of a step by central differences in tangent spaces."""
     robot, middle = step.robot, step(q, v, tau)
     columns = []
@@ -45,7 +45,7 @@ def differences(step: lw.ContactStep, q: Any, v: Any, tau: Any, h: float = 1e-6)
 def test_a_sliding_box_loses_speed_by_friction() -> None:
     """``v1 = v (1 - mu g dt / |v|)``: along the motion nothing of a change of speed is lost, across it some is."""
     robot, q = box()
-    step = lw.ContactStep(robot, DT, stabilization=None)
+    step = lw.contact.ContactStep(robot, DT, stabilization=None)
     v = np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     solution = step(q, v)
     found = step.plain().derivatives(q, v, solution=solution)
@@ -59,7 +59,7 @@ def test_a_sliding_box_loses_speed_by_friction() -> None:
 
 def test_a_box_that_sticks_does_not_move() -> None:
     robot, q = box()
-    step = lw.ContactStep(robot, DT)
+    step = lw.contact.ContactStep(robot, DT)
     push = np.array([0.4 * FRICTION * GRAVITY, 0.3, 0.0, 0.0, 0.0, 0.0])
     found = step.plain().derivatives(q, np.zeros(6), push, solution=step(q, np.zeros(6), push))
     assert_close(found.dv1_dtau, np.zeros((6, 6)), 1e-9, scale=DT)
@@ -71,7 +71,7 @@ def test_a_ball_bounces_with_its_restitution() -> None:
     q = robot.poses["assembled"].copy()
     q[2] += 0.101 - q[2]
     v = np.array([0.0, 0.0, -3.0, 0.0, 0.0, 0.0])
-    step = lw.ContactStep(robot, DT)
+    step = lw.contact.ContactStep(robot, DT)
     found = step.plain().derivatives(q, v, solution=step(q, v))
     assert_close(found.v1[2], 2.4, 1e-6)
     assert abs(found.dv1_dv[2, 2] + 0.8) < 1e-9
@@ -81,7 +81,7 @@ def test_a_ball_bounces_with_its_restitution() -> None:
 def test_bodies_that_are_apart_fall_freely() -> None:
     robot, q = box()
     q[2] += 1.0
-    step = lw.ContactStep(robot, DT)
+    step = lw.contact.ContactStep(robot, DT)
     found = step.plain().derivatives(q, np.zeros(6), solution=step(q, np.zeros(6)))
     assert_close(found.dv1_dv[:3, :3], np.eye(3), 1e-9)
     assert_close(found.dv1_dv[3:, 3:], np.eye(3), 1e-9)
@@ -97,7 +97,7 @@ def tilted(angles: Any, height: float) -> tuple[lw.Mechanism, Any]:
 @pytest.mark.parametrize("velocity", [[0.3, -0.2, -2.0, 0.1, 0.2, 0.3], [0.0, 0.0, -1.0, 0.0, 2.0, 0.0]])
 def test_an_edge_or_corner_that_hits_the_ground_against_differences(velocity: Any) -> None:
     robot, q = tilted([0.1, 0.05, 0.0], 0.118)
-    step = lw.ContactStep(robot, DT, tolerance=1e-12)
+    step = lw.contact.ContactStep(robot, DT, tolerance=1e-12)
     v, tau = np.array(velocity), np.zeros(6)
     solution = step(q, v, tau)
     assert solution.forces[:, 2].max() > 1.0
@@ -105,12 +105,12 @@ def test_an_edge_or_corner_that_hits_the_ground_against_differences(velocity: An
     assert_close(np.concatenate([found.A, found.B], axis=-1), differences(step, q, v, tau), 1e-7)
 
 
-def on_ground(solid: Any, field: lw.HeightField) -> tuple[lw.Mechanism, Any]:
+def on_ground(solid: Any, field: lw.shapes.HeightField) -> tuple[lw.Mechanism, Any]:
     """A free body on a height field, a millimeter deep, in two places: within the field, and at its rim."""
     build = lw.Builder("on ground")
-    build.body("body", lw.Inertia.box(1.0, (0.2, 0.3, 0.1))).joint("free", lw.Free(), "world", "body")
-    robot = build.build().with_contacts(lw.ContactShape("solid", "body", solid), ground=field)
-    gaps = lw.ContactGeometry(robot)
+    build.body("body", lw.Inertia.box(1.0, (0.2, 0.3, 0.1))).joint("free", lw.joints.Free(), "world", "body")
+    robot = build.build().with_contacts(lw.contact.ContactShape("solid", "body", solid), ground=field)
+    gaps = lw.contact.ContactGeometry(robot)
     q = robot.integrate(robot.neutral(), np.array([[0.31, -0.22, 0, 0.5, 0.4, 0.3], [1.02, 0.4, 0, 0.5, 0.4, 0.3]]))
     low, high = np.full(2, -1.0), np.full(2, 1.0)
     for _ in range(40):
@@ -120,11 +120,11 @@ def on_ground(solid: Any, field: lw.HeightField) -> tuple[lw.Mechanism, Any]:
     return robot, q
 
 
-@pytest.mark.parametrize("solid", [lw.Sphere(0.1), lw.Capsule(0.05, 0.3), lw.Box((0.2, 0.3, 0.1))])
+@pytest.mark.parametrize("solid", [lw.shapes.Sphere(0.1), lw.shapes.Capsule(0.05, 0.3), lw.shapes.Box((0.2, 0.3, 0.1))])
 def test_steps_on_a_height_field_of_any_size_against_differences(solid: Any) -> None:
     heights = 0.05 * np.random.default_rng(0).normal(size=(40, 30))
-    robot, q = on_ground(solid, lw.HeightField(heights, (2.0, 3.0)))
-    step = lw.ContactStep(robot, DT, tolerance=1e-12)
+    robot, q = on_ground(solid, lw.shapes.HeightField(heights, (2.0, 3.0)))
+    step = lw.contact.ContactStep(robot, DT, tolerance=1e-12)
     v, tau = np.array([0.3, -0.2, -0.5, 0.1, 0.2, 0.3]), np.zeros(6)
     solution = step(q, v, tau)
     assert (solution.forces[..., 2].max(axis=-1) > 1.0).all()
@@ -140,11 +140,13 @@ def test_a_ball_on_a_tray_of_hills_against_differences() -> None:
     """The height field moves, is the second shape of the pair, and has a margin; positions of joints are inputs."""
     build = lw.Builder("tray")
     for name in ("tray", "ball"):
-        build.body(name, lw.Inertia.box(1.0, (0.2, 0.3, 0.1))).joint(name, lw.Free(), "world", name)
-    field = lw.ContactShape("field", "tray", lw.HeightField(((0.0, 0.1, 0.0), (0.2, 0.0, 0.1)), (1.0, 1.0)))
-    ball = lw.ContactShape("round", "ball", lw.Sphere(0.1), lw.Placement((0.0, 0.02, 0.01)))
-    robot = build.build().with_contacts(lw.ContactPair(ball, field, margin=0.01))
-    step = lw.ContactStep(robot, DT, tolerance=1e-12, parameters=["joint_position"])
+        build.body(name, lw.Inertia.box(1.0, (0.2, 0.3, 0.1))).joint(name, lw.joints.Free(), "world", name)
+    field = lw.contact.ContactShape(
+        "field", "tray", lw.shapes.HeightField(((0.0, 0.1, 0.0), (0.2, 0.0, 0.1)), (1.0, 1.0))
+    )
+    ball = lw.contact.ContactShape("round", "ball", lw.shapes.Sphere(0.1), lw.Placement((0.0, 0.02, 0.01)))
+    robot = build.build().with_contacts(lw.contact.ContactPair(ball, field, margin=0.01))
+    step = lw.contact.ContactStep(robot, DT, tolerance=1e-12, parameters=["joint_position"])
     at = step.parameters["joint_position"] + 0.01
     step = step.with_parameters(joint_position=at)
     q = robot.integrate(robot.neutral(), 0.1 * np.cos(np.arange(12.0)))
@@ -163,9 +165,9 @@ def test_a_ball_on_a_tray_of_hills_against_differences() -> None:
 
 def test_a_program_of_a_step_that_is_too_large_says_what_makes_it_shorter() -> None:
     robot, _ = box()
-    equations = ContactEquations(lw.ContactStep(robot, DT).vjp._derivatives.step, "equations")
+    equations = ContactEquations(lw.contact.ContactStep(robot, DT).vjp._derivatives.step, "equations")
     with pytest.raises(
-        lw.ProgramTooLarge, match=r"4 contact points of 1 pairs.*more than 900 op.*robot.without_contacts"
+        lw.errors.ProgramTooLarge, match=r"4 contact points of 1 pairs.*more than 900 op.*robot.without_contacts"
     ):
         equations.product_trace("vjp", ("q",), 900)
 
@@ -176,7 +178,7 @@ def test_products_agree_with_each_other_in_any_state(seed: int) -> None:
     rng = np.random.default_rng(seed)
     robot, q = tilted(0.3 * rng.normal(size=3), rng.uniform(0.08, 0.14))
     v, tau = rng.normal(size=(2, 6))
-    step = lw.ContactStep(robot, DT)
+    step = lw.contact.ContactStep(robot, DT)
     solution = step(q, v, tau)
     y, d = rng.normal(size=(2, 6)), rng.normal(size=(3, 6))
     plain = step.plain()
@@ -192,7 +194,7 @@ def test_products_agree_with_each_other_in_any_state(seed: int) -> None:
 def test_smoothing_shows_the_way_out_of_rest() -> None:
     """A box that sticks has no gradient by a push; smoothed, it has one, the larger the more it is smoothed."""
     robot, q = box()
-    step, push = lw.ContactStep(robot, DT), np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    step, push = lw.contact.ContactStep(robot, DT), np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     solution = step(q, np.zeros(6), push)
     slopes = [
         step.plain().jvp(q, np.zeros(6), push, np.zeros(6), np.zeros(6), np.eye(6)[0], solution=solution, smoothing=s)[
@@ -206,7 +208,7 @@ def test_smoothing_shows_the_way_out_of_rest() -> None:
 
 def test_smoothed_derivatives_are_those_of_the_smoothed_step() -> None:
     robot, q = tilted([0.1, 0.05, 0.0], 0.118)
-    step = lw.ContactStep(robot, DT, tolerance=1e-12)
+    step = lw.contact.ContactStep(robot, DT, tolerance=1e-12)
     v, tau, h, smoothing = np.array([0.3, -0.2, -1.0, 0.1, 0.2, 0.3]), np.zeros(6), 1e-5, 0.2
     made = step.plain()._derivatives()
 
@@ -231,7 +233,7 @@ def test_smoothed_derivatives_are_those_of_the_smoothed_step() -> None:
 def test_friction_slows_a_sliding_box_in_proportion() -> None:
     """``v1 = v - mu g dt``, whatever the mass."""
     robot, q = box()
-    plain = lw.ContactStep(robot, DT, stabilization=None, parameters=["contact_friction", "mass"]).plain()
+    plain = lw.contact.ContactStep(robot, DT, stabilization=None, parameters=["contact_friction", "mass"]).plain()
     v = np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     solution = plain(q, v)
     _, rate = plain.jvp(q, v, None, *np.zeros((3, 6)), dcontact_friction=[1.0], solution=solution)
@@ -241,7 +243,7 @@ def test_friction_slows_a_sliding_box_in_proportion() -> None:
     assert abs(by_mass[0]) < 1e-8
 
 
-@pytest.mark.parametrize("kind", [lw.ContactStep, lw.Stepper])
+@pytest.mark.parametrize("kind", [lw.contact.ContactStep, lw.Stepper])
 def test_derivatives_by_parameters_against_differences(kind: Any) -> None:
     """A hopper on the ground, with a loop and dry friction in its joints."""
     robot = zoo.hopper()
@@ -264,7 +266,7 @@ def test_derivatives_by_parameters_against_differences(kind: Any) -> None:
 
 def test_products_write_to_arrays_and_are_bound() -> None:
     robot, q = tilted([0.1, 0.05, 0.0], 0.118)
-    step = lw.ContactStep(robot, DT, parameters=["mass"]).plain()
+    step = lw.contact.ContactStep(robot, DT, parameters=["mass"]).plain()
     v, y = np.array([0.3, -0.2, -2.0, 0.1, 0.2, 0.3]), np.ones(6)
     expected = step.vjp(q, v, None, y, y)
     out = [np.empty_like(x) for x in expected]
@@ -276,7 +278,7 @@ def test_products_write_to_arrays_and_are_bound() -> None:
     state[2] += 1.0
     call()
     assert np.abs(out[0] - expected[0]).max() > 1e-3
-    with pytest.raises(lw.InputError, match="out needs an array for each of q, v, tau, mass"):
+    with pytest.raises(lw.errors.InputError, match="out needs an array for each of q, v, tau, mass"):
         step.vjp(q, v, None, y, y, out=out[:2])
 
 
@@ -287,7 +289,7 @@ def test_native_batches_of_a_stepper_with_contacts_and_its_rollout() -> None:
     q[2] += PENETRATION
     v = np.array([[1.0, 0.0, 0, 0, 0, 0], [0.6, 0.8, 0, 0, 0, 0]])
     steps = 40
-    made = lw.Adjoint(stepper)(np.stack([q, q]), v, np.zeros((steps, 2, 6)))
+    made = lw.derivatives.Adjoint(stepper)(np.stack([q, q]), v, np.zeros((steps, 2, 6)))
     y = np.zeros((2, 6))
     y[:, :2] = v[:, :2]  # distance along the motion
     found = made.gradient(y)
@@ -306,11 +308,11 @@ def test_the_linear_system_of_a_step_without_actuators() -> None:
 
 def test_what_is_refused() -> None:
     robot, q = box()
-    with pytest.raises(lw.InputError, match="float64"):
-        lw.ContactStep(robot, DT).native("float32").jvp(q, *np.zeros((5, 6)))
-    with pytest.raises(lw.InputError, match="smoothing"):
-        lw.ContactStep(robot, DT).plain().vjp(
-            q, *np.zeros((4, 6)), smoothing=-1.0, solution=lw.ContactStep(robot, DT)(q, np.zeros(6))
+    with pytest.raises(lw.errors.InputError, match="float64"):
+        lw.contact.ContactStep(robot, DT).native("float32").jvp(q, *np.zeros((5, 6)))
+    with pytest.raises(lw.errors.InputError, match="smoothing"):
+        lw.contact.ContactStep(robot, DT).plain().vjp(
+            q, *np.zeros((4, 6)), smoothing=-1.0, solution=lw.contact.ContactStep(robot, DT)(q, np.zeros(6))
         )
-    with pytest.raises(lw.InputError, match="has no input 'mas'; did you mean 'mass'"):
-        lw.ContactStep(robot, DT, parameters=["mass"]).plain().vjp(q, *np.zeros((4, 6)), mas=[1.0])
+    with pytest.raises(lw.errors.InputError, match="has no input 'mas'; did you mean 'mass'"):
+        lw.contact.ContactStep(robot, DT, parameters=["mass"]).plain().vjp(q, *np.zeros((4, 6)), mas=[1.0])

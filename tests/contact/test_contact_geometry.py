@@ -38,8 +38,10 @@ COUNT = 2000
 CUBE = Box((1.0, 1.0, 1.0))
 
 
-def geometry_of(first: Solid, second: Solid, slots: int | None = None, turned: bool = False) -> lw.ContactGeometry:
-    return lw.ContactGeometry(pair_scene([(first, second)], slots, turned), threads=1)
+def geometry_of(
+    first: Solid, second: Solid, slots: int | None = None, turned: bool = False
+) -> lw.contact.ContactGeometry:
+    return lw.contact.ContactGeometry(pair_scene([(first, second)], slots, turned), threads=1)
 
 
 def at(position: Floats | tuple[float, ...], rotation: Rotation | None = None) -> Floats:
@@ -101,7 +103,7 @@ def test_nothing_breaks_where_axes_are_parallel_or_square(kinds: tuple[str, str]
 
     pairs = [(wild(kinds[0]), wild(kinds[1])) for _ in range(40)]
     which = np.arange(COUNT) % len(pairs)
-    found = nearest(lw.ContactGeometry(pair_scene(pairs)), pairs, which, square_poses(rng, COUNT))
+    found = nearest(lw.contact.ContactGeometry(pair_scene(pairs)), pairs, which, square_poses(rng, COUNT))
     assert np.isfinite(found.gaps).all() and np.isfinite(found.points).all()
     assert (np.abs(found.separation(found.normal) - found.gap) < 1e-10 + 2e-15 / (np.abs(found.gap) + 1e-30)).all()
     if kinds[0] != "plane":
@@ -141,7 +143,7 @@ def test_exchanged_shapes_have_opposite_normals(kinds: tuple[str, str]) -> None:
     other = np.concatenate([q[:, 7:], q[:, :7]], axis=1)
     if kinds[0] == "plane":  # always first: exchange the bodies alone
         turned, other = pair_scene([pair], turned=True), q
-    found, again = lw.ContactGeometry(scene)(q), lw.ContactGeometry(turned)(other)
+    found, again = lw.contact.ContactGeometry(scene)(q), lw.contact.ContactGeometry(turned)(other)
     best, best_again = found.gaps.argmin(axis=1), again.gaps.argmin(axis=1)
     row = np.arange(len(q))
     assert np.abs(found.gaps[row, best] - again.gaps[row, best_again]).max() < 1e-9
@@ -499,7 +501,7 @@ def zoo_of_pairs(all_orders: bool = True) -> lw.Mechanism:
     return replace(scene, contacts=tuple(contacts))
 
 
-def agree(one: lw.ContactPoints, other: lw.ContactPoints) -> bool:
+def agree(one: lw.contact.ContactPoints, other: lw.contact.ContactPoints) -> bool:
     """To rounding; corners of a polygon without area, of boxes that are apart, come and go with that."""
     both = one.exists & other.exists
     return bool(
@@ -512,7 +514,7 @@ def agree(one: lw.ContactPoints, other: lw.ContactPoints) -> bool:
 
 
 def test_native_code_in_lanes_and_plain_python_agree() -> None:
-    geometry = lw.ContactGeometry(zoo_of_pairs(), threads=1)
+    geometry = lw.contact.ContactGeometry(zoo_of_pairs(), threads=1)
     q = random_poses(np.random.default_rng(4), 24)
     batch = geometry(q)
     for k in range(0, 24, 3):
@@ -524,7 +526,7 @@ def test_native_code_in_lanes_and_plain_python_agree() -> None:
 
 
 def test_specialized_programs_agree() -> None:
-    geometry = lw.ContactGeometry(zoo_of_pairs(all_orders=False), threads=1)
+    geometry = lw.contact.ContactGeometry(zoo_of_pairs(all_orders=False), threads=1)
     q = random_poses(np.random.default_rng(4), 24)
     compiled = geometry.compile(lanes=1)
     assert agree(geometry(q), compiled(q))
@@ -537,7 +539,7 @@ def test_specialized_programs_agree() -> None:
 
 def test_single_precision_has_its_digits() -> None:
     scene = zoo_of_pairs()
-    geometry = lw.ContactGeometry(scene)
+    geometry = lw.contact.ContactGeometry(scene)
     q = random_poses(np.random.default_rng(5), 40)
     single = geometry(q.astype(np.float32))
     assert single.gaps.dtype == np.float32 and np.isfinite(single.gaps).all() and np.isfinite(single.frames).all()
@@ -549,7 +551,7 @@ def test_single_precision_has_its_digits() -> None:
 
 
 def test_calls_have_batches_names_and_out() -> None:
-    geometry = lw.ContactGeometry(pair_scene([(CUBE, CUBE), (CUBE, BALL)]))
+    geometry = lw.contact.ContactGeometry(pair_scene([(CUBE, CUBE), (CUBE, BALL)]))
     q = random_poses(np.random.default_rng(6), 6).reshape(3, 2, 14)
     found = geometry(q)
     assert found.gaps.shape == (3, 2, 5) and found.points.shape == (3, 2, 5, 3)
@@ -582,7 +584,7 @@ def test_shapes_are_where_their_bodies_are() -> None:
     balls = [ContactShape(f"on {body}", body, Sphere(0.1), at) for body, at in zip(bodies, places, strict=True)]
     robot = replace(arm, contacts=tuple(ContactPair(ground, ball) for ball in balls))
     q = robot.random(0)
-    found = lw.ContactGeometry(robot)(q)
+    found = lw.contact.ContactGeometry(robot)(q)
     for body, at, pair in zip(bodies, places, robot.contacts, strict=True):
         center = (lw.frame_placement(robot, q, body) * at).position
         height = slope.rotation[:, 2] @ (center - slope.position)
@@ -598,7 +600,7 @@ def test_gaps_are_measured_from_the_margin() -> None:
         scene, contacts=tuple(replace(pair, margin=0.01) for pair in scene.contacts[:2]) + scene.contacts[2:]
     )
     q = random_poses(np.random.default_rng(12), 20)
-    plain, margin = lw.ContactGeometry(scene)(q), lw.ContactGeometry(wide)(q)
+    plain, margin = lw.contact.ContactGeometry(scene)(q), lw.contact.ContactGeometry(wide)(q)
     assert (plain.exists == margin.exists).all() and (plain.points == margin.points).all()
     for name, less in (("0", 0.01), ("1", 0.01), ("2", 0.0)):
         there = plain[name].exists
@@ -607,7 +609,7 @@ def test_gaps_are_measured_from_the_margin() -> None:
 
 def test_a_robot_without_contacts_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match="has no contacts"):
-        lw.ContactGeometry(lw.zoo.pendulum(2))
+        lw.contact.ContactGeometry(lw.zoo.pendulum(2))
 
 
 # Pairs without kernel text --------------------------------------------------------------------------------------------
@@ -659,11 +661,11 @@ def test_triangles_on_the_world_are_not_their_hull(tmp_path: Path) -> None:
     scene = pair_scene([])
     valley = ContactShape("valley", "world", Mesh("valley", path))
     pair = ContactPair(valley, ContactShape("ball", "b", Sphere(0.1)), name="in", slots=2)
-    geometry = lw.ContactGeometry(replace(scene, contacts=(pair,)))
+    geometry = lw.contact.ContactGeometry(replace(scene, contacts=(pair,)))
     found = geometry(at((0.2, 0.0, 0.5)))
     assert found.gaps.min() == pytest.approx(0.3 / np.sqrt(2) - 0.1, abs=1e-6)
     assert np.allclose(found.normals[0], np.array([-1, 0, 1]) / np.sqrt(2), atol=1e-6)
-    hull = lw.ContactGeometry(replace(scene, contacts=(pair,)), meshes="hull")
+    hull = lw.contact.ContactGeometry(replace(scene, contacts=(pair,)), meshes="hull")
     assert hull(at((0.2, 0.0, 0.5))).gaps.min() < 0
 
 
@@ -674,10 +676,10 @@ def test_given_contacts_are_rows_of_slots(tmp_path: Path) -> None:
     q = random_poses(np.random.default_rng(8), 3)
     rows = given(q)
     assert rows.shape == (3, 4, 7) and given.count == 4
-    found = lw.ContactGeometry(scene)(q)
+    found = lw.contact.ContactGeometry(scene)(q)
     assert (found["1"].gaps == rows[..., 0]).all() and np.abs(found["1"].normals - rows[..., 4:]).max() == 0
     assert GivenContacts(pair_scene([(CUBE, CUBE)]))(q).shape == (0, 7)
-    geometry = lw.ContactGeometry(scene)
+    geometry = lw.contact.ContactGeometry(scene)
     assert np.abs(geometry.compile()(q)["1"].points - found["1"].points).max() < 1e-14
     gaps = np.empty((3, 8))
     with pytest.raises(InputError, match=r"bind q and given, an array of shape \(..., 4, 7\)"):
@@ -706,4 +708,4 @@ def test_meshes_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no convex hull"):
         geometry_of(Mesh("flat", tmp_path / "flat.obj"), CUBE)
     with pytest.raises(InputError, match="meshes is 'convex'"):
-        lw.ContactGeometry(pair_scene([(CUBE, CUBE)]), meshes="convex")  # type: ignore[arg-type]
+        lw.contact.ContactGeometry(pair_scene([(CUBE, CUBE)]), meshes="convex")  # type: ignore[arg-type]

@@ -34,7 +34,7 @@ def hitting(build: lw.Builder, shapes: list[tuple[str, Solid, tuple[float, float
 
 
 def free_body(inertia: lw.Inertia) -> lw.Builder:
-    return lw.Builder("body", gravity=(0, 0, 0)).body("b0", inertia).joint("j0", lw.Free(), "world", "b0")
+    return lw.Builder("body", gravity=(0, 0, 0)).body("b0", inertia).joint("j0", lw.joints.Free(), "world", "b0")
 
 
 def rod(mu: float, e: Any) -> lw.Mechanism:
@@ -54,7 +54,7 @@ def chain(mu: float, e: Any) -> lw.Mechanism:
     for k in range(1, 4):
         inertia = lw.Inertia.box(0.5 + 0.3 * k, (length, 0.05, 0.05), com=(length / 2, 0, 0))
         build.body(f"b{k}", inertia)
-        build.joint(f"j{k}", lw.Revolute("z" if k % 2 else "y"), f"b{k - 1}", f"b{k}", at=(length, 0, 0))
+        build.joint(f"j{k}", lw.joints.Revolute("z" if k % 2 else "y"), f"b{k - 1}", f"b{k}", at=(length, 0, 0))
     balls = [("b0", Sphere(0.03), (0.0, 0.0, 0.0)), *((f"b{k}", Sphere(0.03), (length, 0.0, 0.0)) for k in range(4))]
     return hitting(build, balls, mu, np.resize(e, 5))
 
@@ -65,7 +65,7 @@ def falling(robot: lw.Mechanism, rng: np.random.Generator, count: int) -> tuple[
     flat = rng.random(count) < 0.5
     q[flat, 3:7] = np.array([0, 1, 0, 1]) / np.sqrt(2) if robot.nv == 6 else (0, 0, 0, 1)
     q[flat, 8::2] = 0  # joints about y stay straight
-    q[:, 2] -= lw.ContactGeometry(robot)(q).gaps.min(axis=-1)
+    q[:, 2] -= lw.contact.ContactGeometry(robot)(q).gaps.min(axis=-1)
     v[:, 2] = -abs(v[:, 2])
     v[:, :3] = np.einsum("sji,sj->si", quaternion_matrix(q[:, 3:7]), v[:, :3])
     return q, v
@@ -87,8 +87,8 @@ def test_an_impact_never_adds_energy(scene: Any, solver: Any) -> None:
         robot = scene(mu, e)
         q, v = falling(robot, rng, 40)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", lw.StateWarning)
-            s = lw.ContactStep(robot, INSTANT, solver)(q, v)
+            warnings.simplefilter("ignore", lw.errors.StateWarning)
+            s = lw.contact.ContactStep(robot, INSTANT, solver)(q, v)
         assert np.mean(s.converged) > 0.8
         assert energy_ratio(robot, q, v, s)[s.converged].max() < 1 + 1e-9
         reduced += int((s.restitution < 0.99).sum())
@@ -101,7 +101,7 @@ def test_restitution_acts_in_full_where_it_adds_no_energy() -> None:
         robot = scene(0.5, 0.5)
         q, v = falling(robot, rng, 40)
         v[:, 3:] = 0
-        s = lw.ContactStep(robot, INSTANT)(q, v)
+        s = lw.contact.ContactStep(robot, INSTANT)(q, v)
         touching = s.forces[..., 2] > 1e-6 * s.forces[..., 2].max(axis=-1, keepdims=True)
         assert (s.restitution == 1).all()
         assert touching.any(axis=-1).all()
@@ -120,7 +120,7 @@ def tilted_rod(restitution: float, angle: float = 0.8) -> tuple[lw.Mechanism, Fl
 def test_an_elastic_impact_of_a_rod_that_friction_would_speed_up_takes_energy() -> None:
     """Newton's law would add 56 %."""
     robot, q, v = tilted_rod(1.0)
-    s = lw.ContactStep(robot, INSTANT, strict=True)(q, v)
+    s = lw.contact.ContactStep(robot, INSTANT, strict=True)(q, v)
     assert_close(energy_ratio(robot, q, v, s), 0.87832, 1e-4)
     assert s.restitution == 0.75
     assert_close(s.contact_velocity[0, 2], 0.75 * 4.869424, 1e-6)
@@ -132,13 +132,13 @@ def test_an_elastic_impact_without_friction_keeps_its_energy() -> None:
         robot = scene(0.0, 1.0)
         q, v = falling(robot, rng, 40)
         v[:, 3:] = 0
-        s = lw.ContactStep(robot, INSTANT, strict=True)(q, v)
+        s = lw.contact.ContactStep(robot, INSTANT, strict=True)(q, v)
         assert_close(energy_ratio(robot, q, v, s), np.ones(40), 1e-6)
 
 
 def test_derivatives_of_an_impact_with_less_restitution_against_differences() -> None:
     robot, q, v = tilted_rod(1.0)
-    step = lw.ContactStep(robot, 1e-3, tolerance=1e-13)
+    step = lw.contact.ContactStep(robot, 1e-3, tolerance=1e-13)
     tau, h = np.zeros(6), 1e-6
     assert step(q, v).restitution == 0.75
     found = step.plain().derivatives(q, v, tau)

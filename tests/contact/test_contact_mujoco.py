@@ -24,7 +24,7 @@ def difference(
 ) -> tuple[float, float]:
     """The largest difference of any coordinate, and how far anything moved."""
     q, steps = scene.poses[zoo.ASSEMBLED], round(seconds / dt)
-    ours = move(lw.ContactStep(scene, dt), q, v, steps)
+    ours = move(lw.contact.ContactStep(scene, dt), q, v, steps)
     assert ours.converged.all()
     theirs = in_mujoco.move(scene, q, v, dt, steps, friction_time=friction_time)
     for at in scene.unit_slices():

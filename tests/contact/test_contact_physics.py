@@ -40,7 +40,7 @@ def test_a_box_on_a_slope_slips_where_its_angle_is_beyond_that_of_friction(frict
     """``tan(angle) = friction (1 + beyond)``: it stays, or gains what is left of gravity, a billionth of it."""
     angle = np.arctan(friction * (1 + beyond))
     scene = zoo.boxes_on_slope(angle, friction, (0.2, 0.2, 0.02))
-    motion = settled(move(lw.ContactStep(scene, 0.01, tolerance=1e-14), *started(scene), 50))
+    motion = settled(move(lw.contact.ContactStep(scene, 0.01, tolerance=1e-14), *started(scene), 50))
     gained = G * (np.sin(angle) - friction * np.cos(angle)) * motion.t[-1]
     assert_close(motion.v[-1, 0], max(gained, 0.0), 2e-3, scale=abs(gained))
 
@@ -53,7 +53,7 @@ def test_a_sliding_box_stops_where_friction_has_taken_its_energy(scale: float) -
     scene = zoo.sliding_box((0.2 * scale, 0.2 * scale, 0.05 * scale), friction=mu)
     for steps in (50, 100, 200):
         dt = stop / (steps + 0.4)
-        motion = settled(move(lw.ContactStep(scene, dt), *started(scene, box0=(v, 0, 0, 0, 0, 0)), steps + 5))
+        motion = settled(move(lw.contact.ContactStep(scene, dt), *started(scene, box0=(v, 0, 0, 0, 0, 0)), steps + 5))
         found[steps] = (motion.q[-1, 0] - exact) / (v * dt)
         stopped = np.abs(motion.v[:, 0]) < 1e-6 * v
         assert int(np.argmax(stopped)) == steps + 1
@@ -66,7 +66,7 @@ def test_a_pushed_box_moves_when_the_push_is_beyond_friction(push: float) -> Non
     scene = zoo.sliding_box((0.2, 0.2, 0.02), mass=2.0, friction=0.4)
     force = np.zeros(6)
     force[:2] = push * 0.4 * 2.0 * G * np.array([0.6, 0.8])
-    motion = settled(move(lw.ContactStep(scene, DT), *started(scene), 100, lambda t, q, v: force))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), *started(scene), 100, lambda t, q, v: force))
     gained = max(push - 1, 0.0) * 0.4 * G * motion.t[-1] * np.array([0.6, 0.8, 0.0])
     assert_close(motion.v[-1, :3], gained, 1e-6, scale=1.0)
 
@@ -76,7 +76,7 @@ def test_a_pushed_box_moves_when_the_push_is_beyond_friction(push: float) -> Non
 
 def test_a_ball_that_slides_comes_to_roll_with_five_sevenths_of_its_velocity() -> None:
     mu, scene = 0.2, zoo.rolling_sphere(0.0, 0.2)
-    motion = settled(move(lw.ContactStep(scene, DT), *started(scene, ball=(1, 0, 0, 0, 0, 0)), 300))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), *started(scene, ball=(1, 0, 0, 0, 0, 0)), 300))
     velocity, rolls = np.diff(motion.q[:, 0]) / DT, 2 / 7 / (mu * G)
     assert abs(int(np.argmax(np.abs(velocity - 5 / 7) < 1e-6)) * DT - rolls) < 2 * DT
     assert_close(velocity[160:], np.full(140, 5 / 7), 1e-7)
@@ -86,7 +86,7 @@ def test_a_ball_that_slides_comes_to_roll_with_five_sevenths_of_its_velocity() -
 
 def test_a_ball_rolls_down_a_slope_without_slipping() -> None:
     angle, scene = 0.3, zoo.rolling_sphere(0.3, 0.5)
-    motion = settled(move(lw.ContactStep(scene, DT), *started(scene), 500))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), *started(scene), 500))
     down = np.array([np.cos(angle), 0.0, -np.sin(angle)])
     way, t = (motion.q[:, :3] - motion.q[0, :3]) @ down, motion.t
     assert_close(way, 5 / 7 * G * np.sin(angle) * t * (t + DT) / 2, 1e-6)
@@ -96,7 +96,7 @@ def test_a_ball_rolls_down_a_slope_without_slipping() -> None:
 def test_friction_stops_the_spin_of_a_disc() -> None:
     """On four points of its rim, by ``2 mu g / radius``."""
     mu, spin, scene = 0.3, 20.0, zoo.spinning_disc(friction=0.3)
-    motion = settled(move(lw.ContactStep(scene, DT), *started(scene, disc=(0, 0, 0, 0, 0, spin)), 360))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), *started(scene, disc=(0, 0, 0, 0, 0, spin)), 360))
     slowed = 2 * mu * G / 0.1
     assert_close(motion.v[:300, 5], spin - slowed * motion.t[:300], 1e-6)
     assert abs(int(np.argmax(np.abs(motion.v[:, 5]) < 1e-5)) * DT - spin / slowed) < 2 * DT
@@ -105,7 +105,9 @@ def test_friction_stops_the_spin_of_a_disc() -> None:
 @pytest.mark.parametrize("spin", [7.0, 70.0])
 def test_a_ball_that_flies_and_spins_keeps_its_momentum(spin: float) -> None:
     scene = zoo.bouncing_ball(0.0, 100.0)
-    motion = settled(move(lw.ContactStep(scene, DT, tolerance=1e-12), *started(scene, ball=(1, 2, 0, 3, spin, 0)), 300))
+    motion = settled(
+        move(lw.contact.ContactStep(scene, DT, tolerance=1e-12), *started(scene, ball=(1, 2, 0, 3, spin, 0)), 300)
+    )
     t = motion.t[-1]
     way = np.array([t, 2 * t, -G * t * (t + DT) / 2])
     assert_close(motion.q[-1, :3] - motion.q[0, :3], way, 1e-7)
@@ -119,7 +121,7 @@ def test_a_ball_that_flies_and_spins_keeps_its_momentum(spin: float) -> None:
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 0.8, 1.0])
 def test_a_ball_bounces_to_the_square_of_restitution_of_its_height(restitution: float) -> None:
     scene = zoo.bouncing_ball(restitution, 0.2)
-    motion = settled(move(lw.ContactStep(scene, DT), *started(scene), 700))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), *started(scene), 700))
     z = motion.q[:, 2] - 0.1
     hits = np.flatnonzero((motion.v[:-1, 2] < -0.1) & (motion.v[1:, 2] > motion.v[:-1, 2] + 0.05))
     if restitution > 0:
@@ -137,7 +139,7 @@ def test_balls_that_collide_in_space_keep_their_momentum(restitution: float, fri
     q = np.concatenate([np.zeros(3), [0, 0, 0, 1], 0.25 * n, [0, 0, 0, 1]])
     v = rng.normal(size=12)
     v[:3] += 2 * n
-    s = lw.ContactStep(scene, 1e-6, tolerance=1e-13, strict=True)(q, v)
+    s = lw.contact.ContactStep(scene, 1e-6, tolerance=1e-13, strict=True)(q, v)
     before, after = lw.centroidal_momentum(scene, q, v), lw.centroidal_momentum(scene, s.q, s.v)
     assert_close(after, before, 1e-13)
     approach = (v[6:9] - v[:3]) @ n
@@ -148,7 +150,7 @@ def test_balls_that_collide_in_space_keep_their_momentum(restitution: float, fri
 
 def test_the_last_ball_of_a_cradle_swings_as_high_as_the_first() -> None:
     scene = zoo.newtons_cradle(5, gap=1e-3)
-    motion = settled(move(lw.ContactStep(scene, DT), scene.poses["raised"], np.zeros(5), 450))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), scene.poses["raised"], np.zeros(5), 450))
     assert_close(motion.q[:, 4].min(), -0.5, 5e-3)
     assert np.abs(motion.q[400:, :4]).max() < 0.02
 
@@ -158,7 +160,7 @@ def test_the_last_ball_of_a_cradle_swings_as_high_as_the_first() -> None:
 
 def test_a_stack_of_twenty_boxes_stays_where_it_is() -> None:
     scene = zoo.boxes(20)
-    motion = settled(move(lw.ContactStep(scene, DT), *started(scene), 300))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), *started(scene), 300))
     shift = (motion.q - motion.q[0]).reshape(301, 20, 7)
     assert np.abs(shift[..., :3]).max() < 1e-8  # in 10 s less than a micrometer: `linkwork_benchmarks.contact.physics`
     assert_close(np.diff(motion.last.impulses["ground:box0"][:, 2].sum()[None], prepend=0), [20 * G * DT], 1e-7)
@@ -166,7 +168,7 @@ def test_a_stack_of_twenty_boxes_stays_where_it_is() -> None:
 
 def test_a_stack_carries_a_box_of_a_thousand_times_the_mass() -> None:
     scene = zoo.boxes(10, [1.0] * 9 + [1000.0])
-    motion = settled(move(lw.ContactStep(scene, DT), *started(scene), 100))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), *started(scene), 100))
     assert np.abs(motion.q - motion.q[0]).max() < 1e-8
 
 
@@ -174,14 +176,14 @@ def test_a_stack_carries_a_box_of_a_thousand_times_the_mass() -> None:
 def test_what_is_held_by_friction_does_not_creep(name: str) -> None:
     """MuJoCo's capsule creeps by 155 µm/s (mujoco#3328); here less than a thousandth of a micrometer a second."""
     scene = getattr(zoo, name)()
-    motion = settled(move(lw.ContactStep(scene, DT), *started(scene), 300))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), *started(scene), 300))
     drift = np.abs(motion.q[-1] - motion.q[100])[:3].max() / (motion.t[-1] - motion.t[100])
     assert drift < 1e-9
 
 
 def test_what_is_held_too_loosely_falls() -> None:
     scene = zoo.pinched_capsule(0.2, 0.7)
-    motion = settled(move(lw.ContactStep(scene, DT), *started(scene), 100))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), *started(scene), 100))
     lost = G - 2 * 0.7 * 0.2 / 0.045
     t = motion.t[-1]
     assert_close(motion.q[0, 2] - motion.q[-1, 2], lost * t * (t + DT) / 2, 0.05)
@@ -189,7 +191,7 @@ def test_what_is_held_too_loosely_falls() -> None:
 
 def test_dominoes_fall_one_after_the_other() -> None:
     scene = zoo.dominoes(4, tilt=0.25)
-    motion = move(lw.ContactStep(scene, DT), *started(scene), 500)
+    motion = move(lw.contact.ContactStep(scene, DT), *started(scene), 500)
     fallen = [placements(scene, motion.q[-1], [f"domino{k}"])[f"domino{k}"].rotation[2, 2] < 0.9 for k in range(4)]
     assert fallen == [True] * 4
     assert motion.residuals[motion.converged].max() < 1e-8
@@ -198,7 +200,7 @@ def test_dominoes_fall_one_after_the_other() -> None:
 @pytest.mark.parametrize(("friction", "stands"), [(0.6, True), (0.15, False)])
 def test_a_house_of_cards_stands_by_friction(friction: float, stands: bool) -> None:
     scene = zoo.card_house(2, friction=friction)
-    motion = move(lw.ContactStep(scene, DT), *started(scene), 150)
+    motion = move(lw.contact.ContactStep(scene, DT), *started(scene), 150)
     assert (np.abs(motion.q[-1] - motion.q[0]).max() < 1e-6) == stands
 
 
@@ -208,7 +210,7 @@ def test_the_rod_of_painleve_has_a_solution_at_every_step(slide: float) -> None:
     scene = zoo.painleve_rod()
     q, v = started(scene)
     v[:3] = placements(scene, q, ["rod"])["rod"].rotation.T @ (slide, 0.0, 0.0)
-    motion = settled(move(lw.ContactStep(scene, DT), q, v, 300))
+    motion = settled(move(lw.contact.ContactStep(scene, DT), q, v, 300))
     assert motion.penetration.max() < 1e-4
 
 
@@ -223,7 +225,7 @@ def test_energy_never_rises_and_steps_are_solved_or_say_so(name: str) -> None:
     """But for what the removal of penetration lifts, and what the integrator adds to bodies that turn fast."""
     motion, metrics = moved(name, 0.1)
     assert np.isfinite(motion.q).all()
-    step = lw.ContactStep(SCENES[name].make(), DT)
+    step = lw.contact.ContactStep(SCENES[name].make(), DT)
     assert np.array_equal(motion.converged, motion.residuals <= step.settings[0])
     assert metrics["unsolved"] <= 0.05 * metrics["steps"]
     allowed = 1e-4 if SCENES[name].turning else ENERGY

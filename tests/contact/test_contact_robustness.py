@@ -37,8 +37,8 @@ def test_an_impact_that_counts_as_solved_obeys_the_laws_of_contact(seed: int) ->
     """Of forces and velocities that the step reports, apart from its own residual."""
     hit = impacts.impact(seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.StateWarning)
-        s = lw.ContactStep(hit.scene, impacts.DT, tolerance=1e-9)(hit.q, hit.v, given=hit.given)
+        warnings.simplefilter("ignore", lw.errors.StateWarning)
+        s = lw.contact.ContactStep(hit.scene, impacts.DT, tolerance=1e-9)(hit.q, hit.v, given=hit.given)
     if not s.converged:
         return
     f, u, gaps = s.impulse, s.contact_velocity, hit.given[:, 0]
@@ -55,7 +55,7 @@ def test_an_impact_that_counts_as_solved_obeys_the_laws_of_contact(seed: int) ->
     assert_momentum(hit, s)
 
 
-def assert_momentum(hit: impacts.Impact, s: lw.ContactSolution) -> None:
+def assert_momentum(hit: impacts.Impact, s: lw.contact.ContactSolution) -> None:
     """Velocities after the step are those of the impulses that it reports: per body, in the axes before the step."""
     change, push = np.zeros((hit.scene.nv // 6, 6)), np.zeros((hit.scene.nv // 6, 6))
     numbers = {name: k for k, name in enumerate(hit.scene.body_names)}
@@ -92,9 +92,9 @@ def test_what_begins_deep_in_the_ground_comes_out_slowly(solid: Box | Sphere, ma
     """Half of it is below: it rises no faster than bodies of its size fall, and comes to rest on the ground."""
     build = lw.Builder("buried").body("thing", lw.Inertia.box(mass, (0.2, 0.2, 0.2)))
     ground, shape = ContactShape("ground", "world", Ground()), ContactShape("thing", "thing", solid)
-    scene = build.joint("thing", lw.Free(), "world", "thing").build()
+    scene = build.joint("thing", lw.joints.Free(), "world", "thing").build()
     scene = replace(scene, contacts=(ContactPair(ground, shape),))
-    motion = move(lw.ContactStep(scene, 1e-3), scene.neutral(), np.zeros(6), 1000)
+    motion = move(lw.contact.ContactStep(scene, 1e-3), scene.neutral(), np.zeros(6), 1000)
     assert motion.converged.all()
     assert np.abs(motion.v).max() < np.sqrt(9.81 * 0.2)
     assert motion.q[:, 2].max() < 0.2
@@ -103,8 +103,8 @@ def test_what_begins_deep_in_the_ground_comes_out_slowly(solid: Box | Sphere, ma
 
 def test_a_joint_beyond_its_limit_returns_slowly() -> None:
     build = lw.Builder("bent", gravity=(0.0, 0.0, 0.0)).body("link", lw.Inertia.sphere(1.0, 0.1, (0.3, 0.0, 0.0)))
-    robot = build.joint("link", lw.Revolute("y"), "world", "link", lower=-0.1, upper=0.1).build()
-    q, v, step, last = np.array([0.3]), np.zeros(1), lw.ContactStep(robot, 1e-3), None
+    robot = build.joint("link", lw.joints.Revolute("y"), "world", "link", lower=-0.1, upper=0.1).build()
+    q, v, step, last = np.array([0.3]), np.zeros(1), lw.contact.ContactStep(robot, 1e-3), None
     fastest = 0.0
     for _ in range(3000):
         last = step(q, v, start=last)
@@ -120,10 +120,10 @@ def arm_in_the_floor(shoulder: Box | Cylinder) -> lw.Mechanism:
     """An arm that turns about a vertical axis, whose shoulder reaches below the floor."""
     build = lw.Builder("arm")
     build.body("shoulder", lw.Inertia.box(7.0, (0.2, 0.2, 0.2))).joint(
-        "pan", lw.Revolute("z"), "world", "shoulder", at=(0, 0, 0.1)
+        "pan", lw.joints.Revolute("z"), "world", "shoulder", at=(0, 0, 0.1)
     )
     build.body("upper", lw.Inertia.rod(5.0, (0, 0, 0), (0.6, 0, 0)))
-    build.joint("lift", lw.Revolute("y"), "shoulder", "upper", at=(0, 0.15, 0.1))
+    build.joint("lift", lw.joints.Revolute("y"), "shoulder", "upper", at=(0, 0.15, 0.1))
     build.shape("shoulder", shoulder, lw.Placement((0, 0, -0.05)))
     build.shape("upper", Sphere(0.05), lw.Placement((0.6, 0, 0)))
     return build.build().with_contacts("shoulder", "upper", visual=True)
@@ -135,8 +135,8 @@ def test_a_contact_that_no_joint_moves_along_its_normal_has_no_equation(shoulder
     """What is in the ground stays there, and the arm falls and comes to rest on its hand as if it were not."""
     robot = arm_in_the_floor(shoulder)
     q, v = np.array([0.3, 0.2]), np.array([1.0, 0.0])
-    buried = lw.ContactStep(robot, solver=solver, strict=True)
-    free = lw.ContactStep(robot.without_contacts("shoulder"), solver=solver, strict=True)
+    buried = lw.contact.ContactStep(robot, solver=solver, strict=True)
+    free = lw.contact.ContactStep(robot.without_contacts("shoulder"), solver=solver, strict=True)
     a, b = buried(q, v), free(q, v)
     for _ in range(100):
         a, b = buried(a.q, a.v, start=a), free(b.q, b.v, start=b)

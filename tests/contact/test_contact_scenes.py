@@ -155,7 +155,7 @@ def test_pyramids_have_as_many_boxes_as_asked(layers: int, ridge: int, planar: b
 def test_masses_of_a_stack_are_given_from_below() -> None:
     scene = zoo.boxes(3, masses=[1.0, 2.0, 1000.0])
     assert [scene.inertias[f"box{k}"].mass for k in range(3)] == [1.0, 2.0, 1000.0]
-    with pytest.raises(lw.InputError, match="masses has 2 numbers, needs one, or one for each of 3"):
+    with pytest.raises(lw.errors.InputError, match="masses has 2 numbers, needs one, or one for each of 3"):
         zoo.boxes(3, masses=[1.0, 2.0])
 
 
@@ -194,14 +194,14 @@ def test_no_two_cards_of_a_house_overlap() -> None:
     ],
 )
 def test_numbers_that_make_no_scene_are_refused(make: Callable[[], Mechanism], words: str) -> None:
-    with pytest.raises(lw.LinkworkError, match=words):
+    with pytest.raises(lw.errors.LinkworkError, match=words):
         make()
 
 
 # Equilibria ----------------------------------------------------------------------------------------------------
 
 
-def held(scene: Mechanism, contacts: list[tuple[str, str, np.ndarray]]) -> lw.Solution:
+def held(scene: Mechanism, contacts: list[tuple[str, str, np.ndarray]]) -> lw.results.Solution:
     """Accelerations and forces with points held, under gravity and the springs."""
     q = scene.poses[zoo.ASSEMBLED]
     bound = zoo.resting(
@@ -278,7 +278,7 @@ def test_robots_stand_flat_with_loops_closed(stem: str, make: Callable[[Mechanis
 
 def test_a_foot_that_has_no_sole_is_refused() -> None:
     robot = zoo.quadruped()
-    with pytest.raises(lw.InputError, match="feet are boxes, capsules and spheres"):
+    with pytest.raises(lw.errors.InputError, match="feet are boxes, capsules and spheres"):
         zoo.on_ground(robot, [ContactShape("foot", "trunk", Cylinder(0.1, 0.1))])
 
 

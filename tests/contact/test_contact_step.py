@@ -31,10 +31,10 @@ TOLERANCE = 5e-9
 
 
 def run(
-    step: lw.ContactStep, q: np.ndarray, v: np.ndarray, steps: int, tau: np.ndarray | None = None
-) -> tuple[lw.ContactSolution, list[lw.ContactSolution]]:
+    step: lw.contact.ContactStep, q: np.ndarray, v: np.ndarray, steps: int, tau: np.ndarray | None = None
+) -> tuple[lw.contact.ContactSolution, list[lw.contact.ContactSolution]]:
     """The last solution of so many steps, and all of them; every one is to converge."""
-    solutions: list[lw.ContactSolution] = []
+    solutions: list[lw.contact.ContactSolution] = []
     for _ in range(steps):
         s = step(q, v, tau, start=solutions[-1] if solutions else None)
         assert s.converged
@@ -55,7 +55,7 @@ def moved_box(speed: float, seed: int) -> tuple[lw.Mechanism, np.ndarray, np.nda
 @pytest.mark.parametrize("seed", range(3))
 def test_a_step_obeys_the_laws_of_contact(speed: float, seed: int) -> None:
     robot, q, v = moved_box(speed, seed)
-    s = lw.ContactStep(robot)(q, v)
+    s = lw.contact.ContactStep(robot)(q, v)
     assert s.converged and s.residual < TOLERANCE
     missed = laws_of_contact(robot, q, v, s, DT)
     assert max(missed.values()) < 1e-7, missed
@@ -65,7 +65,7 @@ def test_a_step_obeys_the_laws_of_contact(speed: float, seed: int) -> None:
 @pytest.mark.parametrize("masses", [[1.0] * 5, [1.0, 1.0, 1000.0], [1000.0, 1.0, 1e-3]], ids=str)
 def test_stacks_stand_and_carry_their_weight(masses: list[float]) -> None:
     robot, q = stack(masses)
-    s = lw.ContactStep(robot)(q, np.zeros(robot.nv))
+    s = lw.contact.ContactStep(robot)(q, np.zeros(robot.nv))
     assert s.converged
     assert np.abs(s.v).max() < len(masses) * TOLERANCE
     for k, pair in enumerate(robot.contacts):
@@ -76,13 +76,13 @@ def test_stacks_stand_and_carry_their_weight(masses: list[float]) -> None:
 
 def test_forces_of_redundant_contacts_are_shared_evenly() -> None:
     robot, q = box_on_plane()
-    s = lw.ContactStep(robot)(q, np.zeros(6))
+    s = lw.contact.ContactStep(robot)(q, np.zeros(6))
     np.testing.assert_allclose(s.forces[:, 2], G / 4, rtol=1e-5)
 
 
 def test_a_stack_does_not_move() -> None:
     robot, q = stack([1.0] * 4)
-    last, _ = run(lw.ContactStep(robot), q, np.zeros(robot.nv), 200)
+    last, _ = run(lw.contact.ContactStep(robot), q, np.zeros(robot.nv), 200)
     assert np.abs(last.q - q).max() < 5e-9
 
 
@@ -94,7 +94,7 @@ def test_a_body_that_spins_in_flight_keeps_its_momentum() -> None:
     q = robot.neutral()
     q[2] = 5.0
     v = np.array([2.0, 0.0, 0.0, 1.0, 20.0, -3.0])
-    last, _ = run(lw.ContactStep(robot), q, v, 500)
+    last, _ = run(lw.contact.ContactStep(robot), q, v, 500)
     world = lw.frame_velocity(robot, last.q, last.v, "b0", "aligned")
     np.testing.assert_allclose(world[3:], v[:3], atol=1e-12)
     np.testing.assert_allclose(last.q[:3], [1.0, 0.0, 5.0], atol=1e-12)
@@ -108,7 +108,7 @@ def test_a_box_slides_where_the_slope_is_steeper_than_friction(slope: float) -> 
     """``a = g (sin - mu cos)``, to rounding; at rest below."""
     tilt = np.arctan(slope)
     robot, q = box_on_plane(friction=0.5, tilt=tilt)
-    step = lw.ContactStep(robot, tolerance=1e-13)
+    step = lw.contact.ContactStep(robot, tolerance=1e-13)
     s = step(q, np.zeros(6))
     expected = max(0.0, G * (np.sin(tilt) - 0.5 * np.cos(tilt))) * DT
     assert s.converged
@@ -119,7 +119,7 @@ def test_a_box_slides_where_the_slope_is_steeper_than_friction(slope: float) -> 
 def test_a_sliding_box_decelerates_by_friction_and_stops() -> None:
     robot, q = box_on_plane(friction=0.3)
     v = np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0])
-    last, solutions = run(lw.ContactStep(robot), q, v, 180)
+    last, solutions = run(lw.contact.ContactStep(robot), q, v, 180)
     speeds = np.array([s.v[0] for s in solutions])
     times = DT * np.arange(1, len(speeds) + 1)
     np.testing.assert_allclose(speeds, np.maximum(0.5 - 0.3 * G * times, 0.0), atol=1e-6)
@@ -129,7 +129,7 @@ def test_a_sliding_box_decelerates_by_friction_and_stops() -> None:
 def test_without_friction_a_box_keeps_its_velocity() -> None:
     robot, q = box_on_plane(friction=0.0)
     v = np.array([0.5, -0.2, 0.0, 0.0, 0.0, 0.0])
-    s = lw.ContactStep(robot)(q, v)
+    s = lw.contact.ContactStep(robot)(q, v)
     assert s.converged
     np.testing.assert_allclose(s.v, v, atol=TOLERANCE)
     assert np.abs(s.forces[:, :2]).max() == 0.0
@@ -143,7 +143,7 @@ def test_a_sphere_comes_to_roll() -> None:
     )
     q = robot.neutral()
     q[2] = 0.1
-    last, _ = run(lw.ContactStep(robot), q, np.array([1.0, 0, 0, 0, 0, 0]), 120)
+    last, _ = run(lw.contact.ContactStep(robot), q, np.array([1.0, 0, 0, 0, 0, 0]), 120)
     np.testing.assert_allclose(lw.frame_velocity(robot, last.q, last.v, "b0", "aligned")[3], 5 / 7, rtol=2e-3)
     assert np.abs(last.contact_velocity[0, :2]).max() < 1e-5
     assert abs(last.gaps[0]) < 1e-8
@@ -156,15 +156,15 @@ def test_a_contact_closes_and_no_more() -> None:
     """Speculative contact: the gap after the step is zero, not negative."""
     robot, q = box_on_plane()
     q[2] += 0.4 * DT
-    s = lw.ContactStep(robot)(q, np.array([0, 0, -1.0, 0, 0, 0]))
+    s = lw.contact.ContactStep(robot)(q, np.array([0, 0, -1.0, 0, 0, 0]))
     np.testing.assert_allclose(s.gaps, 0.4 * DT, rtol=1e-9)
-    np.testing.assert_allclose(lw.ContactGeometry(robot)(s.q).gaps, 0.0, atol=1e-9)
+    np.testing.assert_allclose(lw.contact.ContactGeometry(robot)(s.q).gaps, 0.0, atol=1e-9)
 
 
 def test_deep_overlap_separates_without_exploding() -> None:
     robot, q = box_on_plane()
     q[2] -= 0.8 * EDGE
-    last, solutions = run(lw.ContactStep(robot), q, np.zeros(6), 1500)
+    last, solutions = run(lw.contact.ContactStep(robot), q, np.zeros(6), 1500)
     speeds = [np.abs(s.v).max() for s in solutions]
     assert max(speeds) < 0.101 * np.sqrt(G * EDGE * np.sqrt(2))  # the bound on the velocity at which it is pushed out
     assert speeds[-1] < 1e-6
@@ -178,10 +178,12 @@ def test_a_ball_bounces_by_its_restitution(restitution: float) -> None:
     robot = touching(free_bodies([solid], [1.0]), ContactPair(ground(), ball, friction=0.5, restitution=restitution))
     q = robot.neutral()
     q[2] = 0.1 + 0.2 * DT
-    s = lw.ContactStep(robot)(q, np.array([0, 0, -1.0, 0, 0, 0]))
+    s = lw.contact.ContactStep(robot)(q, np.array([0, 0, -1.0, 0, 0, 0]))
     assert s.v[2] == pytest.approx(restitution, abs=TOLERANCE)
     q[2] = 0.1
-    rest, _ = run(lw.ContactStep(robot), q, np.array([0, 0, -0.01, 0, 0, 0]), 5)  # slower than two steps of gravity
+    rest, _ = run(
+        lw.contact.ContactStep(robot), q, np.array([0, 0, -0.01, 0, 0, 0]), 5
+    )  # slower than two steps of gravity
     assert abs(rest.v[2]) < TOLERANCE
 
 
@@ -192,10 +194,10 @@ def test_a_compliant_contact_is_a_spring() -> None:
     robot = touching(free_bodies([solid], [2.0]), ContactPair(ground(), ball, compliance=compliance))
     q = robot.neutral()
     q[2] = 0.1 - compliance * 2.0 * G
-    s = lw.ContactStep(robot)(q, np.zeros(6))
+    s = lw.contact.ContactStep(robot)(q, np.zeros(6))
     assert s.forces[0, 2] == pytest.approx(2.0 * G, rel=1e-6)
     assert np.abs(s.v).max() < TOLERANCE
-    hard = lw.ContactStep(touching(robot, replace(robot.contacts[0], compliance=1e-14)))(q, np.zeros(6))
+    hard = lw.contact.ContactStep(touching(robot, replace(robot.contacts[0], compliance=1e-14)))(q, np.zeros(6))
     assert hard.forces[0, 2] > 100 * G  # a stiff spring that is compressed by 2 mm
 
 
@@ -205,12 +207,12 @@ def test_a_compliant_contact_is_a_spring() -> None:
 def arm(**options: float) -> lw.Mechanism:
     """A horizontal arm on a hinge, under gravity."""
     build = lw.Builder("arm").body("arm", lw.Inertia(1.0, (0.3, 0.0, 0.0), 0.02 * np.eye(3)))
-    return build.joint("hinge", lw.Revolute("y"), "world", "arm", **options).build()
+    return build.joint("hinge", lw.joints.Revolute("y"), "world", "arm", **options).build()
 
 
 def test_a_limit_holds_and_only_pushes() -> None:
     robot = arm(lower=-1.0, upper=0.2)
-    step = lw.ContactStep(robot)
+    step = lw.contact.ContactStep(robot)
     last, solutions = run(step, np.zeros(1), np.zeros(1), 600)
     assert last.q[0] == pytest.approx(0.2, abs=1e-9)
     assert last.limit_impulses[0] == pytest.approx(-G * 0.3 * np.cos(0.2) * DT, rel=1e-6)
@@ -218,7 +220,7 @@ def test_a_limit_holds_and_only_pushes() -> None:
     assert max(s.limit_impulses[0] for s in solutions) < 1e-12
     away = step([0.2], [-1.0])  # moving off: no force
     assert abs(away.limit_impulses[0]) < 1e-9
-    free = lw.ContactStep(robot, limits=False)(last.q, last.v)
+    free = lw.contact.ContactStep(robot, limits=False)(last.q, last.v)
     assert free.v[0] > 0
 
 
@@ -226,7 +228,7 @@ def test_a_limit_holds_and_only_pushes() -> None:
 def test_dry_friction_of_a_joint_holds_until_breakaway(part: float) -> None:
     robot = arm(friction=0.7)
     torque = G * 0.3  # of gravity
-    s = lw.ContactStep(robot, tolerance=1e-12)(np.zeros(1), np.zeros(1), [-torque + part * 0.7])
+    s = lw.contact.ContactStep(robot, tolerance=1e-12)(np.zeros(1), np.zeros(1), [-torque + part * 0.7])
     inertia = lw.mass_matrix(robot, np.zeros(1))[0, 0]
     assert s.v[0] == pytest.approx(max(0.0, part - 1) * 0.7 * DT / inertia, abs=1e-11)
     assert s.friction_impulses[0] == pytest.approx(-min(part, 1.0) * 0.7 * DT, abs=1e-11)
@@ -239,7 +241,7 @@ def test_damping_and_springs_are_those_of_simulation() -> None:
     robot = replace(robot, joints=joints)
     q, v = robot.random(0), np.random.default_rng(0).normal(size=robot.nv)
     tau = np.random.default_rng(1).normal(size=robot.nv)
-    s = lw.ContactStep(robot, limits=False)(q, v, tau)
+    s = lw.contact.ContactStep(robot, limits=False)(q, v, tau)
     step = lw.simulate(robot, q, v, seconds=DT, dt=DT, tau=tau)
     np.testing.assert_allclose(s.v, step.v[-1], rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(s.q, step.q[-1], rtol=1e-12, atol=1e-13)
@@ -249,7 +251,7 @@ def test_damping_and_springs_are_those_of_simulation() -> None:
 def test_loops_stay_closed() -> None:
     robot = lw.zoo.four_bar()
     q = np.array(robot.poses["assembled"])
-    last, solutions = run(lw.ContactStep(robot), q, np.zeros(robot.nv), 300)
+    last, solutions = run(lw.contact.ContactStep(robot), q, np.zeros(robot.nv), 300)
     assert np.abs(last.v).max() > 1.0
     assert max(np.abs(lw.constraint_error(robot, s.q)).max() for s in solutions) < 1e-6
     energies = [sum(lw.energy(robot, s.q, s.v)) for s in solutions]
@@ -262,15 +264,15 @@ def four_bar_on_ground() -> tuple[lw.Mechanism, np.ndarray]:
     rod = lw.Inertia(0.5, (0.15, 0.0, 0.0), np.diag([1e-4, 4e-3, 4e-3]) + 0.5 * 0.15**2 * np.diag([0, 1, 1]))
     for name in ("a", "b", "c", "d"):
         build.body(name, rod)
-    build.joint("base", lw.Free(), "world", "a")
-    build.joint("ab", lw.Revolute("y"), "a", "b", (0.3, 0.0, 0.0))
-    build.joint("bc", lw.Revolute("y"), "b", "c", (0.3, 0.0, 0.0))
-    build.joint("cd", lw.Revolute("y"), "c", "d", (0.3, 0.0, 0.0))
+    build.joint("base", lw.joints.Free(), "world", "a")
+    build.joint("ab", lw.joints.Revolute("y"), "a", "b", (0.3, 0.0, 0.0))
+    build.joint("bc", lw.joints.Revolute("y"), "b", "c", (0.3, 0.0, 0.0))
+    build.joint("cd", lw.joints.Revolute("y"), "c", "d", (0.3, 0.0, 0.0))
     tree = build.build()
     q = tree.neutral()
     q[tree.q_slice("ab")] = q[tree.q_slice("bc")] = q[tree.q_slice("cd")] = -np.pi / 2
     q[2] = 0.05
-    robot = tree.constrained(lw.Hinge("a", "d", second_at=(0.3, 0.0, 0.0), axis="y", name="closing"))
+    robot = tree.constrained(lw.constraints.Hinge("a", "d", second_at=(0.3, 0.0, 0.0), axis="y", name="closing"))
     balls = [ContactShape(f"ball {k}", "a", Sphere(0.05), Placement((x, 0.0, 0.0))) for k, x in ((0, 0.0), (1, 0.3))]
     return touching(robot, *(ContactPair(ground(), ball, friction=0.7) for ball in balls)), q
 
@@ -279,11 +281,11 @@ def test_loops_and_contacts_in_one_step() -> None:
     robot, q = four_bar_on_ground()
     v = np.zeros(robot.nv)
     assert np.abs(lw.constraint_error(robot, q)).max() < 1e-12
-    s = lw.ContactStep(robot)(q, v)
+    s = lw.contact.ContactStep(robot)(q, v)
     assert s.converged
     assert max(laws_of_contact(robot, q, v, s, DT).values()) < 1e-7
     assert np.abs(lw.constraint_jacobian(robot, q) @ s.v).max() < TOLERANCE
-    last, _ = run(lw.ContactStep(robot), q, v, 100)
+    last, _ = run(lw.contact.ContactStep(robot), q, v, 100)
     assert np.abs(lw.constraint_error(robot, last.q)).max() < 1e-7
 
 
@@ -295,7 +297,7 @@ def test_all_backends_agree() -> None:
     rng = np.random.default_rng(0)
     Q, V = np.tile(q, (11, 1)), 0.3 * rng.normal(size=(11, 6))
     V[0] = 0.0
-    native = lw.ContactStep(robot)
+    native = lw.contact.ContactStep(robot)
     batch, plain = native(Q, V), native.plain()(Q, V)
     special = native.compile()(Q, V)
     ones = [native(x, y) for x, y in zip(Q, V, strict=True)]
@@ -311,7 +313,7 @@ def test_a_result_does_not_depend_on_its_neighbors() -> None:
     robot, q = box_on_plane()
     rng = np.random.default_rng(0)
     Q, V = np.tile(q, (16, 1)), rng.normal(size=(16, 6))
-    step = lw.ContactStep(robot)
+    step = lw.contact.ContactStep(robot)
     whole, shuffled = step(Q, V), step(Q[::-1].copy(), V[::-1].copy())
     np.testing.assert_array_equal(whole.v, shuffled.v[::-1])
 
@@ -319,7 +321,7 @@ def test_a_result_does_not_depend_on_its_neighbors() -> None:
 def test_out_bind_and_warm_start() -> None:
     robot, q = box_on_plane()
     v = np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.0])
-    step = lw.ContactStep(robot)
+    step = lw.contact.ContactStep(robot)
     s = step(q, v)
     q1, v1 = np.empty(7), np.empty(6)
     t = step(q, v, out=(q1, v1))
@@ -338,7 +340,7 @@ def test_out_bind_and_warm_start() -> None:
 
 def test_a_copy_steps_alike() -> None:
     robot, q = box_on_plane()
-    step = lw.ContactStep(robot, dt=2e-3, tolerance=1e-9)
+    step = lw.contact.ContactStep(robot, dt=2e-3, tolerance=1e-9)
     copy = pickle.loads(pickle.dumps(step))
     np.testing.assert_array_equal(step(q, np.ones(6)).v, copy(q, np.ones(6)).v)
 
@@ -351,7 +353,7 @@ def test_units_do_not_matter(length: float, mass: float) -> None:
     robot, q = box_on_plane()
     scaled, p = box_on_plane(mass=mass, edge=EDGE * length, gravity=G * length)
     unit = np.array([length] * 3 + [1.0] * 3)
-    s, t = lw.ContactStep(robot)(q, v), lw.ContactStep(scaled)(p, unit * v)
+    s, t = lw.contact.ContactStep(robot)(q, v), lw.contact.ContactStep(scaled)(p, unit * v)
     assert abs(s.iterations - t.iterations) <= 1
     np.testing.assert_allclose(t.v / unit, s.v, atol=TOLERANCE)
     np.testing.assert_allclose(t.forces / (mass * length), s.forces, rtol=1e-6, atol=1e-6 * G)
@@ -363,21 +365,21 @@ def test_units_do_not_matter(length: float, mass: float) -> None:
 def test_a_step_that_does_not_converge_says_so() -> None:
     robot, q = box_on_plane()
     v = np.array([1.0, 0.3, -1.0, 3.0, 2.0, 1.0])
-    with pytest.warns(lw.StateWarning, match="did not solve the contacts"):
-        s = lw.ContactStep(robot, max_iterations=1)(q, v)
+    with pytest.warns(lw.errors.StateWarning, match="did not solve the contacts"):
+        s = lw.contact.ContactStep(robot, max_iterations=1)(q, v)
     assert not s.converged and s.iterations == 1
-    with pytest.raises(lw.NotConverged, match="residual"):
-        lw.ContactStep(robot, max_iterations=1, strict=True)(q, v)
+    with pytest.raises(lw.errors.NotConverged, match="residual"):
+        lw.contact.ContactStep(robot, max_iterations=1, strict=True)(q, v)
 
 
 def test_wrong_arguments_are_refused() -> None:
     robot, q = box_on_plane()
-    with pytest.raises(lw.InputError, match="no solver 'magic'"):
-        lw.ContactStep(robot, solver="magic")  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="less than a step"):
-        lw.ContactStep(robot, dt=0.01, stabilization=1e-3)
+    with pytest.raises(lw.errors.InputError, match="no solver 'magic'"):
+        lw.contact.ContactStep(robot, solver="magic")  # type: ignore[arg-type]
+    with pytest.raises(lw.errors.InputError, match="less than a step"):
+        lw.contact.ContactStep(robot, dt=0.01, stabilization=1e-3)
     with pytest.raises(KeyError):
-        lw.ContactStep(robot)(q, np.zeros(6)).impulses["no such pair"]
+        lw.contact.ContactStep(robot)(q, np.zeros(6)).impulses["no such pair"]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -394,6 +396,6 @@ def test_random_piles_converge(seed: int) -> None:
     for k in range(4):
         q[7 * k : 7 * k + 3] = rng.uniform(-0.1, 0.1, 3) + np.array([0.0, 0.0, 0.15 + 0.12 * k])
     v = rng.normal(size=robot.nv)
-    s = lw.ContactStep(robot)(q, v)
+    s = lw.contact.ContactStep(robot)(q, v)
     assert np.isfinite(s.v).all()
     assert s.converged

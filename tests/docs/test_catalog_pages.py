@@ -14,7 +14,6 @@ import pytest
 import linkwork as lw
 from linkwork.dynamics import delassus, forward, inverse, operational
 from linkwork.dynamics import impact as impulse
-from linkwork.model.constraints import Constraint
 from linkwork.simulation.stepper import INTEGRATORS
 from tests.support import REPOSITORY
 
@@ -66,16 +65,15 @@ def test_code_runs(page: Path) -> None:
 
 
 def constraint_names() -> list[str]:
-    """Every constraint that users can name: classes, and functions that make one."""
-    classes = [n for n in lw.__all__ if isinstance(x := getattr(lw, n), type) and issubclass(x, Constraint)]
-    return [*(n for n in classes if n != "Constraint"), "Gear", "Belt", "Follows"]
+    """Every constraint that users can name."""
+    return [name for name in lw.constraints.__all__ if name != "Constraint"]
 
 
 @pytest.mark.parametrize("name", constraint_names())
 def test_constraint_has_a_section_and_a_picture(name: str) -> None:
     section = sections(CONSTRAINTS)[name]
     assert f"(pictures/constraints/{name}.svg)" in section
-    assert f"lw.{name}(" in section
+    assert f"lw.constraints.{name}(" in section
     for word in ("| row |", "**Force**", "**Leaves free**", "**Mind**"):
         assert word in section
 
@@ -85,7 +83,7 @@ def test_rows_of_a_section_are_those_of_the_constraint(name: str) -> None:
     """The one-line example makes a robot; rows that the table numbers are as many as it has."""
     section = sections(CONSTRAINTS)[name]
     line = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
-    free = lw.Builder("ball").body("ball", lw.Inertia.sphere(2.0, 0.1)).joint("free", lw.Free(), "world", "ball")
+    free = lw.Builder("ball").body("ball", lw.Inertia.sphere(2.0, 0.1)).joint("free", lw.joints.Free(), "world", "ball")
     robot = eval(line, {"lw": lw, "np": np, "ball": free.build(), "chain": lw.zoo.serial_chain(4)})
     numbered = re.findall(r"^\| (\d[\d–, ]*) \|", section, re.MULTILINE)
     if numbered:

@@ -25,21 +25,23 @@ from linkwork.quantities import evaluator
 from linkwork.simulation import stepper
 
 FOUND = (
-    lw.Solution,
-    lw.ContactSolution,
-    lw.InverseSolution,
-    lw.Impact,
-    lw.DelassusOperator,
-    lw.DampedInverse,
-    lw.KKTFactor,
-    lw.Energy,
+    lw.results.Solution,
+    lw.contact.ContactSolution,
+    lw.results.InverseSolution,
+    lw.results.Impact,
+    lw.results.DelassusOperator,
+    lw.results.DampedInverse,
+    lw.results.KKTFactor,
+    lw.results.Energy,
+    lw.export.CProgram,
+    lw.export.CasadiProgram,
 )
 """What functions give back: nobody makes these."""
 
 
 def surface() -> Iterator[tuple[str, Any, type | None]]:
     """Public functions, classes and their methods by name, with the class that each belongs to."""
-    for package in (lw, lw.zoo):
+    for package in (lw, *(thing for name in lw.__all__ if inspect.ismodule(thing := getattr(lw, name)))):
         for name in package.__all__:
             thing = getattr(package, name)
             if inspect.isclass(thing):
@@ -151,7 +153,7 @@ TAKEN: tuple[tuple[Callable[..., Any], str, Any], ...] = (
     (lw.simulate, "integrator", stepper.INTEGRATORS),
     (lw.simulate, "method", forward.METHODS),
     (lw.rollouts, "integrator", stepper.INTEGRATORS),
-    (lw.export_c, "dtype", writing.NUMBERS),
+    (lw.export.export_c, "dtype", writing.NUMBERS),
 )
 
 
@@ -164,6 +166,6 @@ def test_public_parameters_say_their_words(function: Callable[..., Any], name: s
 
 def test_what_a_function_gives_can_be_given_to_another() -> None:
     """Types of results are the words as well: checkers accept ``ForwardDynamics(robot, best_method(robot))``."""
-    assert get_type_hints(lw.best_method)["return"] == literals.ForwardMethod
-    assert get_args(get_type_hints(lw.methods_for)["return"])[0] == literals.ForwardMethod
-    assert get_args(get_type_hints(lw.method_costs)["return"])[0] == literals.ForwardMethod
+    assert get_type_hints(lw.methods.best_method)["return"] == literals.ForwardMethod
+    assert get_args(get_type_hints(lw.methods.methods_for)["return"])[0] == literals.ForwardMethod
+    assert get_args(get_type_hints(lw.methods.method_costs)["return"])[0] == literals.ForwardMethod

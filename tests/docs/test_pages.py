@@ -29,7 +29,7 @@ def test_clusters(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"{top} ('joint{k}',) ('rotor{k}',)" in printed
     engine, found, robot = names["engine"], names["found"], names["robot"]
     assert isinstance(engine, lw.Mechanism) and isinstance(robot, lw.Mechanism)
-    assert isinstance(found, lw.InverseSolution)
+    assert isinstance(found, lw.results.InverseSolution)
     assert repr(names["minimal"]) == "Minimal('geared chain of 3', 3 of 6: joint0, joint1, joint2)"
     assert np.abs(found.torque).max() < 1e-12
     assert np.abs(lw.constraint_error(robot, names["q"])).max() < 1e-13  # type: ignore[arg-type]

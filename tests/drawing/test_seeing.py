@@ -99,7 +99,7 @@ def test_children_are_eliminated_before_their_parents(make: Callable[[], lw.Mech
 @pytest.mark.parametrize("make", [zoo.four_bar, lambda: zoo.geared_chain(4)], ids=["four-bar", "gears"])
 def test_colors_are_those_of_the_clusters(make: Callable[[], lw.Mechanism]) -> None:
     robot = make()
-    assert cluster_numbers(robot) == {body: k for k, c in enumerate(lw.clusters(robot)) for body in c.bodies}
+    assert cluster_numbers(robot) == {body: k for k, c in enumerate(lw.loops.clusters(robot)) for body in c.bodies}
 
 
 @pytest.mark.parametrize("name", ["four-bar", "Watt", "Stewart", "gears", "quadruped"])
@@ -126,13 +126,13 @@ def test_every_constraint_is_drawn_as_what_it_is() -> None:
     first, second, third, fourth = chain.body_names
     joints = chain.joint_names
     robot = chain.constrained(
-        lw.Point(first, third, name="loop"),
-        lw.Rod(third, first, length=1.0, name="beside it"),
-        lw.Point(fourth, "world", name="foot"),
-        lw.Gear(joints[0], joints[1], 2.0, name="gear"),
-        lw.JointLock(joints[2], name="brake"),
-        lw.CenterOfMass(name="balance"),
-        lw.Weld(second, "world", name="unused", enabled=False),
+        lw.constraints.Point(first, third, name="loop"),
+        lw.constraints.Rod(third, first, length=1.0, name="beside it"),
+        lw.constraints.Point(fourth, "world", name="foot"),
+        lw.constraints.Gear(joints[0], joints[1], 2.0, name="gear"),
+        lw.constraints.JointLock(joints[2], name="brake"),
+        lw.constraints.CenterOfMass(name="balance"),
+        lw.constraints.Weld(second, "world", name="unused", enabled=False),
     )
     assert [(tie.style, tie.bodies, tie.names, tie.enabled) for tie in ties(robot)] == [
         ("loop", (first, third), ("loop", "beside it"), True),
@@ -149,7 +149,7 @@ def test_names_are_no_formulas(tmp_path: Path) -> None:
     """Dollars and underscores stay what they are."""
     build = lw.Builder("$robot_1$")
     build.body("a_$", lw.Inertia.sphere(1.0, 0.1))
-    build.joint("$\\nosuch$", lw.Revolute("y"), parent="world", child="a_$")
+    build.joint("$\\nosuch$", lw.joints.Revolute("y"), parent="world", child="a_$")
     robot = build.build()
     robot.draw_graph(tmp_path / "graph.svg")
     text = set(ElementTree.parse(tmp_path / "graph.svg").getroot().itertext())
@@ -195,7 +195,7 @@ def ball() -> lw.Mechanism:
     """Two kilograms that move freely."""
     build = lw.Builder("ball")
     build.body("ball", lw.Inertia.sphere(2.0, 0.1))
-    build.joint("free", lw.Free(), parent="world", child="ball")
+    build.joint("free", lw.joints.Free(), parent="world", child="ball")
     return build.build()
 
 
@@ -209,10 +209,10 @@ def pushed(robot: lw.Mechanism, q: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
     return forces
 
 
-HOLDS: dict[str, Callable[..., lw.Constraint]] = {
-    "Point": lw.Point,
-    "Weld": lw.Weld,
-    "Hinge": lambda *ends, **at: lw.Hinge(*ends, axis=(1, 2, 3), **at),
+HOLDS: dict[str, Callable[..., lw.constraints.Constraint]] = {
+    "Point": lw.constraints.Point,
+    "Weld": lw.constraints.Weld,
+    "Hinge": lambda *ends, **at: lw.constraints.Hinge(*ends, axis=(1, 2, 3), **at),
 }
 either_way = pytest.mark.parametrize("ends", [("ball", "world"), ("world", "ball")], ids=" to ".join)
 
@@ -231,24 +231,24 @@ def test_arrows_carry_the_weight(kind: str, ends: tuple[str, str]) -> None:
 @either_way
 def test_the_arrow_of_a_rod_points_along_it(ends: tuple[str, str]) -> None:
     ceiling: dict[str, Any] = {"second_at" if ends[0] == "ball" else "first_at": (0, 0, 0.5)}
-    robot = ball().constrained(lw.Rod(*ends, length=0.5, **ceiling))
+    robot = ball().constrained(lw.constraints.Rod(*ends, length=0.5, **ceiling))
     np.testing.assert_allclose(pushed(robot, robot.neutral()), [[0, 0, 2.0 * 9.81]], atol=1e-9)
 
 
 @pytest.mark.parametrize(
     "table",
     [
-        lw.PointOnPlane("world", "ball"),
-        lw.PointOnLine("world", "ball", axis="x"),
-        lw.Cylindrical("world", "ball", axis="y"),
-        lw.Rolling("world", "ball", radius=0.1),
+        lw.constraints.PointOnPlane("world", "ball"),
+        lw.constraints.PointOnLine("world", "ball", axis="x"),
+        lw.constraints.Cylindrical("world", "ball", axis="y"),
+        lw.constraints.Rolling("world", "ball", radius=0.1),
     ],
     ids=lambda c: type(c).__name__,
 )
-def test_the_arrow_of_what_may_slide_is_upright(table: lw.Constraint) -> None:
+def test_the_arrow_of_what_may_slide_is_upright(table: lw.constraints.Constraint) -> None:
     robot = ball().constrained(table)
     q = robot.neutral()
-    q[2] = 0.1 if isinstance(table, lw.Rolling) else 0.0
+    q[2] = 0.1 if isinstance(table, lw.constraints.Rolling) else 0.0
     np.testing.assert_allclose(pushed(robot, q), [[0, 0, 2.0 * 9.81]], atol=1e-9)
 
 
@@ -340,7 +340,7 @@ def test_of_rollouts_one_robot_is_drawn_as_far_as_it_is_finite(tmp_path: Path) -
         assert video.n_frames == 3
     assert len(run.plot().axes) == 4
     for index in (2, -3):
-        with pytest.raises(lw.InputError, match=f"no robot {index} in rollouts of 2"):
+        with pytest.raises(lw.errors.InputError, match=f"no robot {index} in rollouts of 2"):
             run.picture(index=index)
 
 
@@ -351,7 +351,7 @@ def test_of_rollouts_one_robot_is_drawn_as_far_as_it_is_finite(tmp_path: Path) -
 def encoder() -> str:
     try:
         return ffmpeg()
-    except lw.UnsupportedFeature:
+    except lw.errors.UnsupportedFeature:
         pytest.skip("no ffmpeg")
 
 
@@ -386,7 +386,9 @@ def test_without_ffmpeg_an_mp4_is_refused_and_what_to_install_is_said(
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(lw.UnsupportedFeature, match=r"pip install 'linkwork\[video\]'.*apt install ffmpeg.*\.gif"):
+    with pytest.raises(
+        lw.errors.UnsupportedFeature, match=r"pip install 'linkwork\[video\]'.*apt install ffmpeg.*\.gif"
+    ):
         swinging(0.02).save_video(tmp_path / "run.mp4")
     assert not list(tmp_path.iterdir())
 
@@ -397,7 +399,7 @@ def test_the_ffmpeg_of_the_system_comes_first(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_ffmpeg_says_is_passed_on(encoder: str, tmp_path: Path) -> None:
-    with pytest.raises(lw.LinkworkError, match=r"ffmpeg cannot write .*no/run\.mp4"):
+    with pytest.raises(lw.errors.LinkworkError, match=r"ffmpeg cannot write .*no/run\.mp4"):
         swinging(0.02).save_video(tmp_path / "no" / "run.mp4")
 
 
@@ -409,9 +411,11 @@ def test_a_file_of_an_unknown_kind_is_refused_before_anything_is_drawn(tmp_path:
     run = swinging(0.02)
     path = tmp_path / "picture.magic"
     for attempt in (robot.draw_graph, run.plot, run.save_video, run.picture):
-        with pytest.raises(lw.InputError, match=r"picture\.magic ends in '\.magic'; what can be written is \.\w+, "):
+        with pytest.raises(
+            lw.errors.InputError, match=r"picture\.magic ends in '\.magic'; what can be written is \.\w+, "
+        ):
             attempt(path)
-    with pytest.raises(lw.InputError, match=r"ends in '\.svg'; what can be written is \.gif, \.png, \.apng"):
+    with pytest.raises(lw.errors.InputError, match=r"ends in '\.svg'; what can be written is \.gif, \.png, \.apng"):
         run.save_video(tmp_path / "run.svg")
     assert not list(tmp_path.iterdir())
 
@@ -419,25 +423,25 @@ def test_a_file_of_an_unknown_kind_is_refused_before_anything_is_drawn(tmp_path:
 def test_a_time_that_is_none_is_refused() -> None:
     run = swinging(0.02)
     for wrong in ("picture.png", np.nan):
-        with pytest.raises(lw.InputError, match="needs a number"):
+        with pytest.raises(lw.errors.InputError, match="needs a number"):
             run.picture(time=wrong)  # type: ignore[arg-type]
-        with pytest.raises(lw.InputError, match="needs a number"):
+        with pytest.raises(lw.errors.InputError, match="needs a number"):
             run.at(wrong)  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="no state was recorded"):
+    with pytest.raises(lw.errors.InputError, match="no state was recorded"):
         run.part(1, 1).at(0.0)
 
 
 def test_a_picture_takes_its_file_first_as_plots_and_videos_do() -> None:
     run = swinging(0.02)
-    with pytest.raises(lw.InputError, match=r"path is 0\.01, needs a file; .*: picture\('a\.png', time=0\.01\)"):
+    with pytest.raises(lw.errors.InputError, match=r"path is 0\.01, needs a file; .*: picture\('a\.png', time=0\.01\)"):
         run.picture(0.01, Path("a.png"))  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match=r"picture\(time=0\)"):
+    with pytest.raises(lw.errors.InputError, match=r"picture\(time=0\)"):
         run.picture(np.int64(0))  # type: ignore[arg-type]
 
 
 def test_a_robot_of_nothing_is_not_drawn() -> None:
     run = lw.simulate(lw.Builder("nothing").build(), seconds=0.01)
-    with pytest.raises(lw.InputError, match="'nothing' has nothing to draw"):
+    with pytest.raises(lw.errors.InputError, match="'nothing' has nothing to draw"):
         run.picture()
 
 
@@ -455,32 +459,32 @@ def test_without_matplotlib_an_error_says_what_to_install(monkeypatch: pytest.Mo
         lambda: run.save_video(tmp_path / "run.gif"),
     ]
     for attempt in attempts:
-        with pytest.raises(lw.UnsupportedFeature, match=r"pip install 'linkwork\[plot\]'"):
+        with pytest.raises(lw.errors.UnsupportedFeature, match=r"pip install 'linkwork\[plot\]'"):
             attempt()
 
 
 @pytest.mark.parametrize("how", [{"fps": 0}, {"fps": -1}, {"fps": float("nan")}, {"speed": 0.0}], ids=str)
 def test_a_video_needs_time_to_go_on(how: dict[str, float], tmp_path: Path) -> None:
-    with pytest.raises(lw.InputError, match="fps and speed are above zero"):
+    with pytest.raises(lw.errors.InputError, match="fps and speed are above zero"):
         swinging(0.02).save_video(tmp_path / "run.gif", **how)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("view", [(1.0,), (float("nan"), 0.0), (1.0, 2.0, 3.0)], ids=str)
 def test_a_view_is_two_angles(view: Any) -> None:
-    with pytest.raises(lw.InputError, match="elevation and azimuth"):
+    with pytest.raises(lw.errors.InputError, match="elevation and azimuth"):
         swinging(0.02).picture(view=view)
 
 
 def test_a_run_that_does_not_know_its_robot_cannot_be_drawn() -> None:
     run = swinging(0.02)
     unknown = lw.Trajectory(None, run.times, run.q, run.v, run.tau, run.multipliers)
-    with pytest.raises(lw.InputError, match="does not know its robot"):
+    with pytest.raises(lw.errors.InputError, match="does not know its robot"):
         unknown.picture()
 
 
 def test_a_run_without_finite_states_cannot_be_drawn() -> None:
     run = swinging(0.02)
-    with pytest.raises(lw.InputError, match="no finite states"):
+    with pytest.raises(lw.errors.InputError, match="no finite states"):
         lw.Trajectory(run.robot, run.times, np.nan * run.q, run.v, run.tau, run.multipliers).picture()
 
 
@@ -512,7 +516,7 @@ def test_energy_is_that_of_each_state_that_floats_can_hold() -> None:
             assert np.isnan(energy[-1]) and np.isfinite(energy[:-1]).all()
     for k in range(len(run) - 1):
         assert run.energy["total"][k] == lw.energy(run.robot, run.q[k], run.v[k]).total
-    with pytest.raises(lw.NotFinite):
+    with pytest.raises(lw.errors.NotFinite):
         lw.energy(run.robot, run.q[-1], run.v[-1])
     assert np.isfinite(run.errors).all()
 
@@ -532,7 +536,7 @@ def test_energy_and_errors_of_rollouts_are_unknown_where_states_are_not_finite()
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("make", [blown_up, scattered])
 def test_a_plot_of_what_blew_up_says_where_it_ended(make: Callable[[], lw.Trajectory], tmp_path: Path) -> None:
-    with pytest.warns(lw.SimulationWarning, match="ended early"):
+    with pytest.warns(lw.errors.SimulationWarning, match="ended early"):
         run = make()
     figure = run.plot(tmp_path / "run.png")
     finite = np.isfinite(run.q.reshape(len(run), -1, run.q.shape[-1])[:, 0]).all(axis=-1)
@@ -548,7 +552,7 @@ def test_a_plot_has_one_unit_on_an_axis() -> None:
     robot = zoo.slider_crank()
     figure = lw.simulate(robot, robot.poses[ASSEMBLED], seconds=0.02).plot(quantities=["positions", "velocities"])
     curves = {axis.get_ylabel(): {line.get_label() for line in axis.lines} for axis in figure.axes}
-    slides = {j.name for j in robot.joints if isinstance(j.type, lw.Prismatic)}
+    slides = {j.name for j in robot.joints if isinstance(j.type, lw.joints.Prismatic)}
     assert slides and curves["joint positions [m]"] == curves["joint velocities [m/s]"] == slides
     assert curves["joint angles [rad]"] == curves["joint velocities [rad/s]"] == set(robot.joint_names) - slides
 
@@ -569,7 +573,7 @@ def test_a_plot_shows_the_joints_and_quantities_that_were_chosen() -> None:
         ({"joints": "elbow"}, "has no joint 'elbow'"),
         ({"quantities": ["errors"]}, "has nothing to draw of errors"),
     ):
-        with pytest.raises(lw.InputError, match=message):
+        with pytest.raises(lw.errors.InputError, match=message):
             run.plot(**wrong)  # type: ignore[arg-type]
 
 
@@ -588,8 +592,10 @@ def test_a_plot_of_a_run_that_ended_well_says_nothing() -> None:
 
 
 def test_a_robot_that_flew_away_is_drawn_as_long_as_it_can_be_seen(tmp_path: Path) -> None:
-    build = lw.Builder("ball").body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("free", lw.Free(), "world", "ball")
-    build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, 1))).joint("hinge", lw.Revolute("y"), "ball", "arm")
+    build = (
+        lw.Builder("ball").body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("free", lw.joints.Free(), "world", "ball")
+    )
+    build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, 1))).joint("hinge", lw.joints.Revolute("y"), "ball", "arm")
     robot = build.build()
     run = lw.simulate(robot, None, np.array([1e3, 0, 0, 1e3, 2e3, 0, 1e3]), seconds=5, dt=0.1)
     assert run.ended and np.abs(run.q[-1]).max() > 1e50

@@ -141,11 +141,13 @@ def test_arrows_are_the_forces_of_constraints(run: lw.Trajectory) -> None:
 def test_the_pull_of_a_loop_balances_the_body_that_it_holds() -> None:
     """A rod that hangs from two arms by a point each: at rest, both pull upwards with its weight."""
     build = lw.Builder("hanging")
-    build.body("rod", lw.Inertia.rod(2.0, (-0.5, 0, 0), (0.5, 0, 0))).joint("free", lw.Free(), "world", "rod")
+    build.body("rod", lw.Inertia.rod(2.0, (-0.5, 0, 0), (0.5, 0, 0))).joint("free", lw.joints.Free(), "world", "rod")
     for name, x in (("a", -0.5), ("b", 0.5)):
         build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -1)))
-        build.joint(name, lw.Revolute("y"), "world", name, at=(x, 0, 0))
-        build.constrain(lw.Point(name, "rod", first_at=(0, 0, -1), second_at=(x, 0, 0), name=f"{name} holds"))
+        build.joint(name, lw.joints.Revolute("y"), "world", name, at=(x, 0, 0))
+        build.constrain(
+            lw.constraints.Point(name, "rod", first_at=(0, 0, -1), second_at=(x, 0, 0), name=f"{name} holds")
+        )
     robot = build.build()
     q = robot.assemble([0, 0, -1, 0, 0, 0, 1, 0, 0])
     run = lw.simulate(robot, q, seconds=0.01)
@@ -174,9 +176,9 @@ def test_ends_of_loops_that_are_apart_are_joined_by_a_line() -> None:
 def looked_at() -> lw.Builder:
     build = lw.Builder("arm")
     build.body("upper", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5)))
-    build.joint("shoulder", lw.Revolute("y"), "world", "upper")
+    build.joint("shoulder", lw.joints.Revolute("y"), "world", "upper")
     build.body("lower", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5)))
-    return build.joint("elbow", lw.Revolute("y"), "upper", "lower", at=(0, 0, -0.5))
+    return build.joint("elbow", lw.joints.Revolute("y"), "upper", "lower", at=(0, 0, -0.5))
 
 
 def test_bodies_are_drawn_with_what_looks_else_with_what_collides_else_with_bones() -> None:
@@ -206,7 +208,7 @@ def test_bodies_are_drawn_with_what_looks_else_with_what_collides_else_with_bone
 
 
 def test_shapes_that_only_contacts_have_are_among_those_for_collision() -> None:
-    heel = lw.ContactShape("heel", "lower", Sphere(0.03), lw.Placement((0.0, 0.0, -0.5)))
+    heel = lw.contact.ContactShape("heel", "lower", Sphere(0.03), lw.Placement((0.0, 0.0, -0.5)))
     robot = looked_at().shape("lower", Cylinder(0.05, 0.5)).build().with_contacts(heel)
     with view(robot) as viewer:
         (node,) = viewer.stage.layers["collision"]
@@ -246,7 +248,9 @@ def test_up_is_against_gravity_and_all_of_the_robot_is_looked_at(gravity: tuple[
 
 def test_a_run_that_leads_far_away_is_followed() -> None:
     robot = looked_at().build()
-    build = lw.Builder("ball").body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("free", lw.Free(), "world", "ball")
+    build = (
+        lw.Builder("ball").body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("free", lw.joints.Free(), "world", "ball")
+    )
     falling = build.shape("ball", Sphere(0.1)).build()
     with view(lw.simulate(falling, falling.neutral(), seconds=1.0, record_every=100)) as viewer:
         assert viewer.following
@@ -348,7 +352,11 @@ def test_a_robot_is_first_seen_with_its_loops_closed() -> None:
         q, _ = start_of(robot)
         if robot.nc:
             assert np.abs(lw.constraint_error(robot, q)).max() < 1e-9
-    apart = looked_at().constrain(lw.Point("lower", "world", first_at=(0, 0, -0.5), second_at=(9, 0, 0))).build()
+    apart = (
+        looked_at()
+        .constrain(lw.constraints.Point("lower", "world", first_at=(0, 0, -0.5), second_at=(9, 0, 0)))
+        .build()
+    )
     q, words = start_of(apart)
     np.testing.assert_array_equal(q, apart.neutral())
     assert "open loops" in words
@@ -505,7 +513,7 @@ def rake(bodies: int, states: int) -> lw.Trajectory:
     build = lw.Builder("rake")
     for k in range(bodies):
         build.body(f"tooth{k}", lw.Inertia.sphere(1.0, 0.05))
-        build.joint(f"slide{k}", lw.Prismatic("x"), "world", f"tooth{k}", at=(0, 0.1 * k, 0))
+        build.joint(f"slide{k}", lw.joints.Prismatic("x"), "world", f"tooth{k}", at=(0, 0.1 * k, 0))
         build.shape(f"tooth{k}", Box((0.05, 0.05, 0.05)))
     q = np.repeat(np.linspace(0.1, 0.4, states)[:, None], bodies, axis=1)
     return lw.Trajectory(build.build(), np.arange(states) / 25, q, 0 * q, 0 * q, np.zeros((states, 0)))
@@ -671,7 +679,7 @@ def test_bodies_and_lines_of_a_page_are_in_step_while_it_plays(browser: Any, tmp
     assert moved > 20
 
 
-def held(robot: lw.Mechanism, q: npt.NDArray[np.float64], *feet: lw.Constraint) -> lw.Trajectory:
+def held(robot: lw.Mechanism, q: npt.NDArray[np.float64], *feet: lw.constraints.Constraint) -> lw.Trajectory:
     """Half a second of a robot on its feet, its motors being springs about a pose."""
     standing = robot.constrained(*feet, at=q)
     motors = [robot.v_index(motor.joint) for motor in robot.actuators]
@@ -694,7 +702,7 @@ def cassie() -> lw.Trajectory:
     robot = model("cassie/cassie.xml")
     ends = {"toe": (-0.052821, 0.092622, 0.0), "heel": (0.069746, -0.010224, 0.0)}
     feet = [
-        lw.Point(f"{side}-foot", "world", first_at=at, name=f"{side} {end}")
+        lw.constraints.Point(f"{side}-foot", "world", first_at=at, name=f"{side} {end}")
         for side in ("left", "right")
         for end, at in ends.items()
     ]
@@ -717,7 +725,7 @@ def digit() -> lw.Trajectory:
     q[[robot.q_index(name) for name in angles]] = list(angles.values())
     q[2] = 1.0
     q = robot.assemble(q, fixed=list(angles))
-    return held(robot, q, lw.Weld("left-foot", "world"), lw.Weld("right-foot", "world"))
+    return held(robot, q, lw.constraints.Weld("left-foot", "world"), lw.constraints.Weld("right-foot", "world"))
 
 
 @pytest.mark.parametrize("make", [cassie, digit], ids=["cassie", "digit"])

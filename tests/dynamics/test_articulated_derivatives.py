@@ -38,7 +38,7 @@ def twigs(size: int) -> Mechanism:
     for k in range(size):
         for name in (f"twig {k}", f"link {k}"):
             b.body(name, lw.Inertia.box(1.0, (0.1, 0.2, 0.3), com=tuple(rng.normal(size=3) / 10)))
-            b.joint(name, lw.Revolute("xyz"[k % 3]), parent, name, at=(0.1, 0.0, 0.3))
+            b.joint(name, lw.joints.Revolute("xyz"[k % 3]), parent, name, at=(0.1, 0.0, 0.3))
         parent = f"link {k}"
     return b.build()
 

@@ -29,11 +29,13 @@ EPS = float(np.finfo(float).eps)
 PATHS = CONSTRAINED_DERIVATIVES, derivative_tree
 BODIES = CONSTRAINED_ARTICULATED_DERIVATIVES, constrained_articulated_tree
 Text = tuple[Any, Callable[..., Any]]
-BY_BOTH = [name for name in CASES if not any(isinstance(c, lw.TendonCoupling) for c in CASES[name]().constraints)]
+BY_BOTH = [
+    name for name in CASES if not any(isinstance(c, lw.constraints.TendonCoupling) for c in CASES[name]().constraints)
+]
 """Mechanisms without tendons that follow others: derivatives of these are by paths."""
 
 
-def held(links: int, kind: type[lw.Point] | type[lw.Weld] = lw.Weld) -> Mechanism:
+def held(links: int, kind: type[lw.constraints.Point] | type[lw.constraints.Weld] = lw.constraints.Weld) -> Mechanism:
     """A chain whose tip is held where a bent posture has it."""
     chain = lw.zoo.serial_chain(links)
     return chain.constrained(kind("world", chain.body_names[-1], name="tip"), at=chain.neutral() + 0.3)
@@ -86,7 +88,7 @@ def test_both_texts_agree_on_every_constraint_by_itself(seed: int) -> None:
     """One of each kind, between random places on random trees."""
     s = random_state(catalog.bound(seed), seed)
     for constraint in catalog.constraints(seed):
-        if isinstance(constraint, lw.TendonCoupling):
+        if isinstance(constraint, lw.constraints.TendonCoupling):
             continue
         robot = catalog.free_tree(seed).constrained(constraint)
         state = s.q, s.v, s.tau
@@ -102,7 +104,7 @@ def test_soft_rows_are_soft_by_both_texts() -> None:
 
 
 def test_straight_line_programs_and_native_code_agree_with_the_text() -> None:
-    robot = held(7, lw.Point)
+    robot = held(7, lw.constraints.Point)
     s = random_state(robot, 1)
     state = s.q, s.v, s.tau
     expected = by_text(robot, BODIES, state)
@@ -122,7 +124,7 @@ def test_text_reads_no_memory_that_it_has_not_written(name: str) -> None:
     assert all(np.isfinite(y).all() for y in outputs)
 
 
-@pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+@pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 def test_deep_chains_take_articulated_bodies_in_every_call() -> None:
     robot = held(40)
     fd = lw.ForwardDynamics(robot, threads=1)
@@ -141,13 +143,15 @@ def test_deep_chains_take_articulated_bodies_in_every_call() -> None:
 
 def test_ropes_of_deep_chains_take_paths() -> None:
     chain = lw.zoo.serial_chain(40).with_frame("hook", "world", (0.4, 0.2, -0.3))
-    rope = lw.TendonCoupling(lw.Tendon("rope", path=("hook", chain.body_names[20], chain.body_names[-1])))
+    rope = lw.constraints.TendonCoupling(
+        lw.tendons.Tendon("rope", path=("hook", chain.body_names[20], chain.body_names[-1]))
+    )
     robot = chain.constrained(rope, at=chain.neutral() + 0.3)
     assert ConstrainedDerivatives(robot).program.algorithm is CONSTRAINED_DERIVATIVES
 
 
 def test_parameters_are_inputs_of_articulated_bodies() -> None:
-    robot = held(40, lw.Point)
+    robot = held(40, lw.constraints.Point)
     derivatives = ConstrainedDerivatives(robot, parameters=["mass"], threads=1)
     assert derivatives.program.algorithm.name == "constrained_articulated_derivatives_of_mass"
     s = random_state(robot, 0)
@@ -160,7 +164,7 @@ def operations(robot: Mechanism, text: Text) -> int:
     return len(program.trace(10**7).reached())
 
 
-@pytest.mark.parametrize("kind", [lw.Point, lw.Weld])
+@pytest.mark.parametrize("kind", [lw.constraints.Point, lw.constraints.Weld])
 def test_operations_of_held_chains_grow_as_their_squares(kind: Any) -> None:
     counts = [operations(held(n, kind), BODIES) / n**2 for n in (10, 20, 40)]
     assert counts[0] > counts[1] > counts[2]
@@ -168,15 +172,15 @@ def test_operations_of_held_chains_grow_as_their_squares(kind: Any) -> None:
 
 DEEP: dict[str, Callable[[], Mechanism]] = {
     "held chain": lambda: held(36),
-    "chain held at a point": lambda: held(36, lw.Point),
+    "chain held at a point": lambda: held(36, lw.constraints.Point),
     "loop": lambda: lw.zoo.single_loop(36),
     "gears": lambda: lw.zoo.serial_chain(36).constrained(
-        *(lw.Gear(f"joint{k}", f"joint{k + 1}", 2.0, name=f"gear{k}") for k in range(0, 36, 4))
+        *(lw.constraints.Gear(f"joint{k}", f"joint{k + 1}", 2.0, name=f"gear{k}") for k in range(0, 36, 4))
     ),
 }
 SHALLOW: dict[str, Callable[[], Mechanism]] = {
     "short held chain": lambda: held(12),
-    "balanced chain": lambda: lw.zoo.serial_chain(24).constrained(lw.CenterOfMass(axes="xy")),
+    "balanced chain": lambda: lw.zoo.serial_chain(24).constrained(lw.constraints.CenterOfMass(axes="xy")),
     "standing humanoid": linkages.standing,
     "stewart platform": lw.zoo.stewart,
     "ladder": lambda: lw.zoo.ladder(3),

@@ -51,7 +51,7 @@ def test_derivatives_of_rows_of_every_kind_are_exact(seed: int) -> None:
     robot, s = bound(seed), random_state(bound(seed), seed)
     by_q = by_configuration(robot, s.q, lambda q: rows(robot, q, s.v, s.a))
     by_v = by_vector(s.v, lambda v: rows(robot, s.q, v, s.a))
-    found = lw.constraint_derivatives(robot, s.q, s.v, s.a)
+    found = lw.derivatives.constraint_derivatives(robot, s.q, s.v, s.a)
     for c in robot.constraints:
         at = robot.row_slice(c.name)
         assert_close(found.ds_dq[at], by_q[at], EXACT, 1.0)
@@ -62,11 +62,13 @@ def test_derivatives_of_errors_are_those_of_rows_where_loops_are_closed() -> Non
     robot, s = bound(1), random_state(bound(1), 1)
     tree = constrained_tree(robot)
     assert_close(
-        lw.constraint_error_jacobian(robot, s.q), by_configuration(robot, s.q, lambda q: run(ERRORS, tree, q)[0]), EXACT
+        lw.derivatives.constraint_error_jacobian(robot, s.q),
+        by_configuration(robot, s.q, lambda q: run(ERRORS, tree, q)[0]),
+        EXACT,
     )
     closed = linkages.rssr()
     q = closed.assemble(closed.neutral())
-    assert_close(lw.constraint_error_jacobian(closed, q), lw.constraint_jacobian(closed, q), EXACT)
+    assert_close(lw.derivatives.constraint_error_jacobian(closed, q), lw.constraint_jacobian(closed, q), EXACT)
 
 
 # Solutions ---------------------------------------------------------------------------------------------------
@@ -74,32 +76,41 @@ def test_derivatives_of_errors_are_those_of_rows_where_loops_are_closed() -> Non
 
 def with_functions() -> Mechanism:
     """Three joints that follow functions with every operation of a tape, on a base that floats."""
-    build = lw.Builder("functions").body("base", linkages.BOX).joint("free", lw.Free(), "world", "base")
+    build = lw.Builder("functions").body("base", linkages.BOX).joint("free", lw.joints.Free(), "world", "base")
     for k, parent in enumerate(("base", "link0", "link1", "base", "link3")):
         build.body(f"link{k}", linkages.rod(0.5 + 0.1 * k))
-        build.joint(f"joint{k}", lw.Revolute("yxz"[k % 3]), parent, f"link{k}", (0.4, 0.1, 0.0))
+        build.joint(f"joint{k}", lw.joints.Revolute("yxz"[k % 3]), parent, f"link{k}", (0.4, 0.1, 0.0))
 
     def two(x: Any, y: Any, z: Any) -> Any:
         return np.sqrt(2.0 + x * y) - z / (3.0 + np.cos(x)), np.sin(y * z) - (-x) * x
 
-    build.constrain(lw.FunctionCoupling(two, ("joint0", "joint3", "joint4"), name="two", gains=(3.0, 2.0)))
-    build.constrain(lw.PolynomialCoupling("joint1", "joint2", (0.1, 0.2, 0.3, 0.4, 0.5), name="cam", gains=(5.0, 1.0)))
+    build.constrain(lw.constraints.FunctionCoupling(two, ("joint0", "joint3", "joint4"), name="two", gains=(3.0, 2.0)))
+    build.constrain(
+        lw.constraints.PolynomialCoupling("joint1", "joint2", (0.1, 0.2, 0.3, 0.4, 0.5), name="cam", gains=(5.0, 1.0))
+    )
     return build.build()
 
 
 def on_all_kinds() -> Mechanism:
     """A chain with constraints of several kinds, and gains, that its joints can satisfy together."""
-    build = lw.Builder("chain").body("base", linkages.BOX).joint("free", lw.Free(), "world", "base")
-    kinds = (lw.Spherical(), lw.Universal(), lw.Planar(), lw.Helical("x", 0.2), lw.Prismatic("y"), lw.Revolute("z"))
+    build = lw.Builder("chain").body("base", linkages.BOX).joint("free", lw.joints.Free(), "world", "base")
+    kinds = (
+        lw.joints.Spherical(),
+        lw.joints.Universal(),
+        lw.joints.Planar(),
+        lw.joints.Helical("x", 0.2),
+        lw.joints.Prismatic("y"),
+        lw.joints.Revolute("z"),
+    )
     parent = "base"
     for k, kind in enumerate(kinds):
         build.body(f"link{k}", linkages.BOX).joint(f"joint{k}", kind, parent, f"link{k}", (0.3, 0.1, -0.2))
         parent = f"link{k}"
-    build.constrain(lw.Hinge("link0", "link4", axis=(1, 2, 0), second_at=(0.1, 0, 0), time_constant=0.1))
-    build.constrain(lw.Rod("world", "link5", length=0.7, gains=(2.0, 3.0)))
-    build.constrain(lw.PointOnPlane("link1", "link3", axis="y", gains=(1.0, 0.0)))
-    build.constrain(lw.CenterOfMass(axes="x", time_constant=0.3))
-    build.constrain(lw.Cardan("base", "link5", axis="x", second_axis="y"))
+    build.constrain(lw.constraints.Hinge("link0", "link4", axis=(1, 2, 0), second_at=(0.1, 0, 0), time_constant=0.1))
+    build.constrain(lw.constraints.Rod("world", "link5", length=0.7, gains=(2.0, 3.0)))
+    build.constrain(lw.constraints.PointOnPlane("link1", "link3", axis="y", gains=(1.0, 0.0)))
+    build.constrain(lw.constraints.CenterOfMass(axes="x", time_constant=0.3))
+    build.constrain(lw.constraints.Cardan("base", "link5", axis="x", second_axis="y"))
     return build.build()
 
 
@@ -236,10 +247,10 @@ def test_every_exact_method_has_the_same_derivatives(method: Any) -> None:
 
 def test_methods_that_need_independent_rows_say_so() -> None:
     p = problem("floating four-bar", True)
-    with pytest.raises(lw.SingularConstraints, match="ltl cannot solve; a proximal method can"):
+    with pytest.raises(lw.errors.SingularConstraints, match="ltl cannot solve; a proximal method can"):
         lw.ForwardDynamics(p.robot, "ltl").derivatives(p.q, p.v, p.tau)
     geared = test_zoo.made("geared chain")
-    with pytest.raises(lw.UnsupportedFeature, match="approximate solves another problem"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="approximate solves another problem"):
         lw.ForwardDynamics(geared, "approximate").derivatives(geared.neutral(), *np.zeros((2, geared.nv)))
 
 
@@ -253,7 +264,7 @@ def test_rows_that_are_not_enabled_have_no_forces_and_no_effect() -> None:
         assert_close(x, y, 1e-10)
 
 
-@pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+@pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 def test_soft_rows_have_the_derivatives_of_soft_rows() -> None:
     robot = linkages.hexapod()
     s = random_state(robot, 3)
@@ -360,7 +371,7 @@ def differences(f: Callable[[float], Floats], h: float) -> Floats:
     return np.asarray((8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h))
 
 
-@pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+@pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 def test_rows_that_become_independent_off_their_loops_have_derivatives_along_motions_that_keep_these_closed() -> None:
     """Rows of rank 6 that have rank 7 nearby: off closed loops accelerations jump, and have no derivative."""
     kinds = ("Weld", "Hinge", "Slider", "Cardan", "Point", "PlaneOnPlane", "Cylindrical")
@@ -385,7 +396,7 @@ def test_rows_that_become_independent_off_their_loops_have_derivatives_along_mot
         assert_close(d.da_dq @ along + d.da_dv @ speeds, rates, 1e-8)
 
 
-@pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+@pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 @pytest.mark.parametrize(("seed", "bodies", "loops"), [(24, 3, 1), (4, 5, 2), (16, 3, 1)])
 def test_open_loops_whose_rows_contradict_each_other_have_derivatives(seed: int, bodies: int, loops: int) -> None:
     """Rows miss their targets by e: the fit that minimizes ``e' R^-1 e`` turns with J, and so do smallest forces."""
@@ -455,7 +466,7 @@ def test_states_near_a_singular_one_have_errors_of_rounding_times_condition(off:
     q = np.array([0.3, off, -0.7 * off])
     arm, axes = lw.zoo.pendulum(3), ((1, 0, 0), (1, 0, 1))
     tip = arm.body_names[-1]
-    rows = [lw.PointOnPlane("world", tip, axis=x, second_at=(0, 0, -1), name=str(x)) for x in axes]
+    rows = [lw.constraints.PointOnPlane("world", tip, axis=x, second_at=(0, 0, -1), name=str(x)) for x in axes]
     robot = arm.constrained(*rows, at=q)
     v, tau = np.random.default_rng(0).normal(size=(2, 3))
     evaluator = ConstrainedDerivatives(robot).plain()
@@ -474,7 +485,7 @@ def test_a_singular_configuration_is_a_warning(closure: Any) -> None:
     derivatives = lw.ForwardDynamics(flat).derivatives
     singular, regular, v, tau = flat.poses["assembled"], turned.poses["assembled"], np.zeros(3), np.ones(3)
     assert np.abs(lw.constraint_error(flat, regular)).max() < 1e-12
-    with pytest.warns(lw.StateWarning, match="constraints leave 2 degrees of freedom there, and 1 nearby"):
+    with pytest.warns(lw.errors.StateWarning, match="constraints leave 2 degrees of freedom there, and 1 nearby"):
         derivatives(np.stack([regular, singular]), v, tau)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -490,7 +501,7 @@ def test_two_welded_feet_as_pinocchio_has_them() -> None:
     q, (v, tau) = robot.random(rng), rng.normal(size=(2, robot.nv))
     names = "RLEG_ANKLE_R", "LLEG_ANKLE_R"
     feet = [next(j.child for j in robot.joints if j.name == name) for name in names]
-    held = robot.constrained(*(lw.Weld("world", body, name=body) for body in feet), at=q)
+    held = robot.constrained(*(lw.constraints.Weld("world", body, name=body) for body in feet), at=q)
     J = lw.constraint_jacobian(held, q)
     v = v - np.linalg.pinv(J) @ (J @ v)
     data, perm = model.createData(), velocity_permutation(robot, model)
@@ -522,7 +533,7 @@ def test_derivatives_in_minimal_coordinates_keep_loops_closed(name: str) -> None
     m, h = lw.Minimal(robot), 1e-3
     rate, tau = rng.normal(size=m.ny), rng.normal(size=robot.nv)
     v = m.velocity(q, rate)
-    d = lw.minimal_derivatives(robot, q, v, tau)
+    d = lw.derivatives.minimal_derivatives(robot, q, v, tau)
     fd = lw.ForwardDynamics(robot)
     assert_close(d.matrix @ rate, v, 1e-10)
 
@@ -536,7 +547,7 @@ def test_derivatives_in_minimal_coordinates_keep_loops_closed(name: str) -> None
         return np.array([(8 * (f(e) - f(-e)) - (f(2 * e) - f(-2 * e))) / (12 * h) for e in E]).T
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.StateWarning)
+        warnings.simplefilter("ignore", lw.errors.StateWarning)
         by_y = derivative(moved)
         by_rate = derivative(lambda e: np.asarray(fd(q, m.velocity(q, rate + e), tau).acceleration[m.index]))
     assert_close(d.ddy_dy, by_y[: m.ny], 1e-7)
@@ -547,7 +558,10 @@ def test_derivatives_in_minimal_coordinates_keep_loops_closed(name: str) -> None
 def test_a_tree_is_its_own_minimal_coordinates() -> None:
     robot = lw.zoo.pendulum(3)
     s = random_state(robot, 4)
-    found, free = lw.minimal_derivatives(robot, s.q, s.v, s.tau), lw.ForwardDynamics(robot).derivatives(s.q, s.v, s.tau)
+    found, free = (
+        lw.derivatives.minimal_derivatives(robot, s.q, s.v, s.tau),
+        lw.ForwardDynamics(robot).derivatives(s.q, s.v, s.tau),
+    )
     assert_close(found.ddy_dy, free.da_dq, 0.0)
     assert_close(found.ddy_drate, free.da_dv, 0.0)
     assert not found.dv_dy.any()

@@ -22,7 +22,7 @@ def as_data(scene: lw.Mechanism, q: Floats) -> tuple[list[tuple[str, str]], Floa
     """The pairs of bodies of a scene's points, and where they are in the world at ``q``."""
     bodies, points = [], []
     for c in scene.constraints:
-        if isinstance(c, lw.Point):
+        if isinstance(c, lw.constraints.Point):
             body, at = (c.second, c.second_at) if c.second != WORLD else (c.first, c.first_at)
             pose = lw.frame_placement(scene, q, body)
             points.append(pose.position + pose.rotation @ as_placement(at).position)
@@ -50,11 +50,11 @@ def bare(scene: lw.Mechanism) -> lw.Mechanism:
 def test_same_as_constraints(make: object) -> None:
     scene: lw.Mechanism = make()  # type: ignore[operator]
     q = scene.poses[ASSEMBLED]
-    points = [c for c in scene.constraints if isinstance(c, lw.Point)]
-    order = [c for c in scene.constraints if not isinstance(c, lw.Point)] + points
+    points = [c for c in scene.constraints if isinstance(c, lw.constraints.Point)]
+    order = [c for c in scene.constraints if not isinstance(c, lw.constraints.Point)] + points
     scene = replace(scene, constraints=tuple(order))
     bodies, at = as_data(scene, q)
-    D = lw.Contacts(bare(scene)).at(q, bodies, at, axes=axes_of(scene, q))
+    D = lw.contact.Contacts(bare(scene)).at(q, bodies, at, axes=axes_of(scene, q))
     known = lw.Delassus(scene).at(q)
     f = np.random.default_rng(0).normal(size=scene.nc)
     assert D.shape == known.shape
@@ -68,7 +68,7 @@ def axes_of(scene: lw.Mechanism, q: Floats) -> Floats:
     """Points look along the axes of their first body."""
     found = []
     for c in scene.constraints:
-        if isinstance(c, lw.Point):
+        if isinstance(c, lw.constraints.Point):
             turn = as_placement(c.first_at).rotation
             pose = np.eye(3) if c.first == WORLD else lw.frame_placement(scene, q, c.first).rotation
             found.append(pose @ turn)
@@ -80,7 +80,7 @@ def test_axes_turn_rows() -> None:
     scene = zoo.quadruped_standing()
     q = scene.poses[ASSEMBLED]
     bodies, at = as_data(scene, q)
-    contacts = lw.Contacts(bare(scene))
+    contacts = lw.contact.Contacts(bare(scene))
     rng = np.random.default_rng(1)
     turns = np.array([np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in bodies])
     turns *= np.sign(np.linalg.det(turns))[:, None, None]
@@ -95,7 +95,7 @@ def test_plans_are_kept_and_memory_reused() -> None:
     scene = zoo.stack(3)
     q = scene.poses[ASSEMBLED]
     bodies, at = as_data(scene, q)
-    contacts = lw.Contacts(bare(scene), known=2)
+    contacts = lw.contact.Contacts(bare(scene), known=2)
     first = contacts.at(q, bodies, at)
     before = first @ np.ones(first.shape[0])
     family = first._family
@@ -121,14 +121,14 @@ def test_plans_are_kept_and_memory_reused() -> None:
 def test_no_contact_leaves_the_robots_own_rows() -> None:
     robot = bare(zoo.quadruped_standing(joint_friction=True))
     q = robot.poses[ASSEMBLED]
-    D = lw.Contacts(robot).at(q, [], np.zeros((0, 3)))
+    D = lw.contact.Contacts(robot).at(q, [], np.zeros((0, 3)))
     np.testing.assert_allclose(D.toarray(), lw.Delassus(robot).at(q).toarray(), atol=1e-12)
 
 
 def test_bad_contacts_are_explained() -> None:
     robot = bare(zoo.stack(2))
     q = robot.poses[ASSEMBLED]
-    contacts = lw.Contacts(robot)
+    contacts = lw.contact.Contacts(robot)
     wrong = [
         ([("box0", "box9")], [[0, 0, 0]], "no body 'box9'"),
         ([("box0", "box0")], [[0, 0, 0]], "with itself"),
@@ -139,11 +139,11 @@ def test_bad_contacts_are_explained() -> None:
         ([], np.zeros((0, 3)), "no rows"),
     ]
     for bodies, points, words in wrong:
-        with pytest.raises(lw.InputError, match=words):
+        with pytest.raises(lw.errors.InputError, match=words):
             contacts.at(q, bodies, points)  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="rotations"):
+    with pytest.raises(lw.errors.InputError, match="rotations"):
         contacts.at(q, [("box0", "box1")], [[0, 0, 0]], axes=[2 * np.eye(3)])
-    with pytest.raises(lw.InputError, match="q has"):
+    with pytest.raises(lw.errors.InputError, match="q has"):
         contacts.at(q[:-1], [("box0", "box1")], [[0, 0, 0]])
-    with pytest.raises(lw.InputError, match="Mechanism"):
-        lw.Contacts("robot")  # type: ignore[arg-type]
+    with pytest.raises(lw.errors.InputError, match="Mechanism"):
+        lw.contact.Contacts("robot")  # type: ignore[arg-type]

@@ -65,10 +65,10 @@ def test_least_squares_without_accelerations_have_the_solution_of_the_whole_prog
     q = robot.poses["assembled"]
     v = robot.project_velocity(q, 0.3 * rng.normal(size=nv))
     model = robot.without_contacts()
-    foot = lw.ContactGeometry(robot)(q).points[0]
+    foot = lw.contact.ContactGeometry(robot)(q).points[0]
     on_shank = lw.frame_placement(robot, q, "shank").inverse().act(foot)
-    J = lw.point_jacobian(robot, q, "shank", on_shank)[[0, 2]]
-    drift = lw.point_acceleration(robot, q, v, np.zeros(nv), "shank", on_shank)[[0, 2]]
+    J = lw.kinematics.point_jacobian(robot, q, "shank", on_shank)[[0, 2]]
+    drift = lw.kinematics.point_acceleration(robot, q, v, np.zeros(nv), "shank", on_shank)[[0, 2]]
     E = np.array([(0.8, 1.0), (-0.8, 1.0)])
     passive = lw.passive_forces(robot, q, v)
     tasks = ((30.0, J, -drift), (1.0, np.eye(nv)[[robot.v_index("rail_z")]], np.array([1.5])))

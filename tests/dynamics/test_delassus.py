@@ -50,7 +50,7 @@ def doubled(robot: Mechanism) -> Mechanism:
 def stretched_arm() -> Mechanism:
     """A planar arm held at its hand, straight: rows along it and across its plane are felt by no joint."""
     robot = lw.zoo.pendulum(4)
-    held = robot.constrained(lw.Point("link3", "world", name="hand"), at=robot.neutral())
+    held = robot.constrained(lw.constraints.Point("link3", "world", name="hand"), at=robot.neutral())
     return replace(held, poses={"assembled": robot.neutral()})
 
 
@@ -145,7 +145,7 @@ def serves(robot: Mechanism, method: str) -> bool:
     """One floating base for `pv_osim_fast`; pairs of frames for `cluster_efpa`."""
     if method == "pv_osim_fast":
         bases = [joint for joint in robot.joints if joint.parent == "world" and joint.type.nv > 0]
-        return len(bases) == 1 and isinstance(bases[0].type, lw.Free)
+        return len(bases) == 1 and isinstance(bases[0].type, lw.joints.Free)
     return method != "cluster_efpa" or all(isinstance(c, Pair) for c in robot.constraints)
 
 
@@ -162,7 +162,7 @@ def error(ours: npt.ArrayLike, exact: Wide) -> float:
 @each_system
 def test_every_method_finds_the_same_matrix(name: str, method: str) -> None:
     if not serves(SYSTEMS[name](), method):
-        with pytest.raises(lw.UnsupportedFeature, match=method):
+        with pytest.raises(lw.errors.UnsupportedFeature, match=method):
             family(name, method).at(SYSTEMS[name]().neutral())
         return
     for case in cases(name):
@@ -271,7 +271,9 @@ def test_cluster_efpa_is_about_constraints_to_the_world_unless_told(name: str) -
 
 
 def test_cluster_efpa_says_that_all_rows_are_of_loops() -> None:
-    with pytest.raises(lw.UnsupportedFeature, match=r"rows of constraints to the world, and the 18 rows .* pv_osim"):
+    with pytest.raises(
+        lw.errors.UnsupportedFeature, match=r"rows of constraints to the world, and the 18 rows .* pv_osim"
+    ):
         Delassus(lw.zoo.stewart(), "cluster_efpa")
 
 
@@ -285,7 +287,7 @@ def test_everything_that_an_operator_with_solved_loops_says_is_about_the_same_ma
     for k, block in enumerate(op.blocks().values()):
         assert_close(block, expected[3 * k : 3 * k + 3, 3 * k : 3 * k + 3], INVERSE)
     for unknown in (lambda: op.response, lambda: op.inverse_mass, lambda: made.product, lambda: made.inverse):
-        with pytest.raises(lw.UnsupportedFeature, match="loops closed"):
+        with pytest.raises(lw.errors.UnsupportedFeature, match="loops closed"):
             unknown()
 
 
@@ -329,7 +331,7 @@ def grounded(robot: Mechanism) -> bool:
     """Whether every constraint is felt by one moving body, or is about one joint."""
     return all(
         len({robot.frames[place].body for place in c.places} - {"world"}) + len(c.joints) == 1
-        and not isinstance(c, lw.CenterOfMass)
+        and not isinstance(c, lw.constraints.CenterOfMass)
         for c in robot.constraints
     )
 
@@ -338,7 +340,7 @@ def grounded(robot: Mechanism) -> bool:
 def test_the_damped_inverse_as_a_matrix_is_for_rows_of_one_body_each(name: str) -> None:
     robot = SYSTEMS[name]()
     if not grounded(robot):
-        with pytest.raises(lw.UnsupportedFeature, match="several moving bodies"):
+        with pytest.raises(lw.errors.UnsupportedFeature, match="several moving bodies"):
             _ = family(name, "matrix_free").inverse_matrix
         return
     rng = np.random.default_rng(15)

@@ -27,13 +27,13 @@ def mixed() -> Mechanism:
     """Points between moving bodies along turned axes, open ones among them, beside every other kind of rows."""
     robot = lw.zoo.random_loops(4, bodies=8, loops=6)
     rng, names = np.random.default_rng(1), robot.body_names
-    more: list[lw.Constraint] = []
+    more: list[lw.constraints.Constraint] = []
     for k in range(9):
         first, second = rng.choice([*names, "world"], 2, replace=False)
         at = {"first_at": lw.zoo.random_placement(rng), "second_at": lw.zoo.random_placement(rng)}
-        more += [lw.Point(str(first), str(second), name=f"point{k}", **at)]
-        more += [lw.Point(str(first), str(second), name=f"beside{k}", first_at=(0.1 * k, 0.0, 0.2))]
-    bound = robot.constrained(*more, lw.CenterOfMass(axes="xz", name="com"))
+        more += [lw.constraints.Point(str(first), str(second), name=f"point{k}", **at)]
+        more += [lw.constraints.Point(str(first), str(second), name=f"beside{k}", first_at=(0.1 * k, 0.0, 0.2))]
+    bound = robot.constrained(*more, lw.constraints.CenterOfMass(axes="xz", name="com"))
     return replace(bound, poses={})
 
 
@@ -110,7 +110,7 @@ def test_each_column_is_refined_as_often_as_it_needs() -> None:
 
 def test_contacts_that_were_moved_are_moved_in_lanes_too() -> None:
     boxes = lw.zoo.stack(2)
-    contacts = lw.Contacts(boxes.unconstrained())
+    contacts = lw.contact.Contacts(boxes.unconstrained())
     rng, q = np.random.default_rng(6), boxes.poses["assembled"]
     corners = np.array([[x, y, 0.2] for x in (-0.1, 0.1) for y in (-0.1, 0.1)])
     X = rng.normal(size=(12, 9))

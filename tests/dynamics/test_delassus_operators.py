@@ -276,13 +276,13 @@ def test_the_largest_eigenvalue_of_the_pyramid() -> None:
 
 
 def test_an_eigenvalue_that_is_not_found_is_an_error() -> None:
-    with pytest.raises(lw.NotConverged, match="not found in 1 iterations"):
+    with pytest.raises(lw.errors.NotConverged, match="not found in 1 iterations"):
         setup("quadruped").op.largest_eigenvalue(max_iterations=1)
 
 
 def test_rows_that_nothing_feels_have_an_inverse_by_default() -> None:
     """A plane in which a pendulum swings anyhow: ``D`` is zero."""
-    robot = lw.zoo.pendulum(2).constrained(lw.PointOnPlane("world", "link1", name="plane", axis="y"))
+    robot = lw.zoo.pendulum(2).constrained(lw.constraints.PointOnPlane("world", "link1", name="plane", axis="y"))
     op = Delassus(robot).at(robot.random(0))
     assert (op.toarray() == 0.0).all() and op.largest_eigenvalue() == 0.0
     assert np.isfinite(op.damped_inverse() @ np.ones(1)).all()

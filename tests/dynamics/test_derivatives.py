@@ -66,7 +66,9 @@ def sprung() -> Mechanism:
     """An arm with springs, dampers and armature."""
     b = lw.Builder("sprung")
     parent = "world"
-    for k, kind in enumerate((lw.Revolute("y"), lw.Prismatic("x"), lw.Universal(), lw.Revolute("z"))):
+    for k, kind in enumerate(
+        (lw.joints.Revolute("y"), lw.joints.Prismatic("x"), lw.joints.Universal(), lw.joints.Revolute("z"))
+    ):
         b.body(f"link {k}", lw.Inertia.box(1.0 + k, (0.1, 0.2, 0.3), com=(0.1, 0.05, 0.2)))
         n = kind.nv
         b.joint(
@@ -158,7 +160,7 @@ def test_a_robot_that_floats_does_not_feel_where_it_is(seed: int) -> None:
     """Columns of its base: none by position, and by a steady velocity only that of the turning axes."""
     base = lw.Builder("floating")
     base.body("base", lw.Inertia.box(2.0, (0.2, 0.3, 0.4), com=(0.05, 0, 0.1)))
-    base.joint("free", lw.Free(), "world", "base")
+    base.joint("free", lw.joints.Free(), "world", "base")
     robot = lw.attach(base.build(), lw.zoo.random_tree(seed, bodies=4, kinds="rphus"), to="base", prefix="arm")
     s = random_state(robot, seed)
     found = lw.ForwardDynamics(robot).derivatives(s.q, s.v, s.tau)

@@ -24,7 +24,7 @@ def cassie() -> tuple[Mechanism, Floats]:
     """Cassie at its keyframe, its feet welded to the ground."""
     robot = lw.load(model_file("cassie/cassie.xml"))
     q = robot.assemble(robot.poses["home"])
-    return robot.constrained(*(lw.Weld("world", f"{s}-foot", name=s) for s in scenes.SIDES), at=q), q
+    return robot.constrained(*(lw.constraints.Weld("world", f"{s}-foot", name=s) for s in scenes.SIDES), at=q), q
 
 
 def digit() -> tuple[Mechanism, Floats]:
@@ -35,7 +35,10 @@ def digit() -> tuple[Mechanism, Floats]:
     robot = lw.load(model_file("digit/digit-v3_nomesh.xml"))
     q = robot.poses["qpos0"].copy()
     q[:3] = -0.12, 0.0, 1.18
-    feet = (lw.Weld("world", f"{s}-foot", name=s, first_at=(0, y, 0.05)) for s, y in (("left", 0.13), ("right", -0.13)))
+    feet = (
+        lw.constraints.Weld("world", f"{s}-foot", name=s, first_at=(0, y, 0.05))
+        for s, y in (("left", 0.13), ("right", -0.13))
+    )
     standing = robot.constrained(*feet)
     springs = [j.name for j in robot.joints if j.stiffness.any()]
     return standing, standing.assemble(q, fixed=["base_joint", *springs])
@@ -56,7 +59,7 @@ each_robot = pytest.mark.parametrize("name", STANDING)
 
 
 @cache
-def standing(name: str) -> tuple[Mechanism, Floats, lw.Equilibrium]:
+def standing(name: str) -> tuple[Mechanism, Floats, lw.results.Equilibrium]:
     robot, q = STANDING[name]()
     return robot, q, robot.equilibrium(q)
 
@@ -79,7 +82,7 @@ def test_motors_of_standing_robots_carry_little(name: str) -> None:
 @each_robot
 def test_feet_carry_the_weight(name: str) -> None:
     robot, _, found = standing(name)
-    feet = [c for c in robot.constraints if isinstance(c, lw.Weld) and "world" in c.places]
+    feet = [c for c in robot.constraints if isinstance(c, lw.constraints.Weld) and "world" in c.places]
     force = sum(found.forces[c.name][-3:] for c in feet)
     np.testing.assert_allclose(force, -robot.mass * robot.gravity, rtol=0, atol=1e-9)
 
@@ -136,7 +139,7 @@ def test_an_equilibrium_found_again_stays_where_it_is() -> None:
 def pendulum(stiffness: float = 0.0, actuated: bool = False) -> Mechanism:
     """A rod of 2 kg and 1 m on a hinge about y, with a spring that is at rest where the rod is horizontal."""
     build = lw.Builder("pendulum").body("rod", lw.Inertia.rod(2.0, (0, 0, 0), (1, 0, 0)))
-    build.joint("hinge", lw.Revolute("y"), "world", "rod", actuated=actuated, stiffness=stiffness)
+    build.joint("hinge", lw.joints.Revolute("y"), "world", "rod", actuated=actuated, stiffness=stiffness)
     return build.build()
 
 
@@ -167,8 +170,8 @@ def series_elastic(stiffness: float) -> Mechanism:
     """A motor, a spring behind it, and a rod of 2 kg and 1 m on that."""
     build = lw.Builder("series elastic").body("gear", lw.Inertia.sphere(0.1, 0.05))
     build.body("rod", lw.Inertia.rod(2.0, (0, 0, 0), (1, 0, 0)))
-    build.joint("motor", lw.Revolute("y"), "world", "gear", actuated=True)
-    build.joint("spring", lw.Revolute("y"), "gear", "rod", stiffness=stiffness)
+    build.joint("motor", lw.joints.Revolute("y"), "world", "gear", actuated=True)
+    build.joint("spring", lw.joints.Revolute("y"), "gear", "rod", stiffness=stiffness)
     return build.build()
 
 
@@ -207,18 +210,22 @@ def test_a_weak_spring_in_a_loop_leaves_the_weight_to_the_motor_and_a_stiff_one_
 
 def test_a_robot_in_the_air_has_no_equilibrium() -> None:
     with pytest.raises(
-        lw.NotConverged, match=r"in static equilibrium: joint 'base' lacks \S+ N m \(or N\). Hold its feet"
+        lw.errors.NotConverged, match=r"in static equilibrium: joint 'base' lacks \S+ N m \(or N\). Hold its feet"
     ):
         lw.zoo.humanoid().equilibrium()
 
 
 def test_a_speck_in_the_air_has_none_either() -> None:
     """Forces of 1e-8 N are as much missing as those of a humanoid."""
-    speck = lw.Builder("speck").body("speck", lw.Inertia.sphere(1e-9, 1e-4)).joint("base", lw.Free(), "world", "speck")
-    with pytest.raises(lw.NotConverged, match="joint 'base' lacks"):
+    speck = (
+        lw.Builder("speck")
+        .body("speck", lw.Inertia.sphere(1e-9, 1e-4))
+        .joint("base", lw.joints.Free(), "world", "speck")
+    )
+    with pytest.raises(lw.errors.NotConverged, match="joint 'base' lacks"):
         speck.build().equilibrium()
 
 
 def test_a_batch_of_configurations_is_an_error_in_words() -> None:
-    with pytest.raises(lw.InputError, match=r"q has shape \(2, 3\), needs \(3,\): one state"):
+    with pytest.raises(lw.errors.InputError, match=r"q has shape \(2, 3\), needs \(3,\): one state"):
         lw.zoo.four_bar().equilibrium(np.zeros((2, 3)))

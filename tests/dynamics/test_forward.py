@@ -42,7 +42,7 @@ def moving(name: str, seed: int = 0) -> Problem:
     return closed_state(robot, q, np.random.default_rng([seed, 9]))
 
 
-def solve(p: Problem, method: str, **settings: float) -> lw.Solution:
+def solve(p: Problem, method: str, **settings: float) -> lw.results.Solution:
     return lw.ForwardDynamics(p.robot, method, tolerance=1e-12, **settings)(p.q, p.v, p.tau)
 
 
@@ -169,16 +169,16 @@ def test_external_wrenches_enter_as_forces_on_their_frames(method: str) -> None:
 
 
 ON_WORLD = {
-    "center of mass": lw.CenterOfMass(axes="xz", name="com"),
-    "center of mass of some": lw.CenterOfMass(bodies=("link1", "link3"), name="some"),
-    "combination, aligned": lw.LinearCombination(
+    "center of mass": lw.constraints.CenterOfMass(axes="xz", name="com"),
+    "center of mass of some": lw.constraints.CenterOfMass(bodies=("link1", "link3"), name="some"),
+    "combination, aligned": lw.constraints.LinearCombination(
         {"link2": np.arange(12.0).reshape(2, 6), "link4": np.ones((2, 6))}, name="sum"
     ),
-    "combination, local": lw.LinearCombination({"link4": np.eye(6)[3:] + 0.1}, "local", name="hand"),
-    "point": lw.Point("world", "link6", name="tip"),
-    "weld": lw.Weld("link6", "world", name="tip"),
-    "coupling": lw.JointCoupling({"joint0": 1.0, "joint3": -2.0}, name="belt"),
-    "lock": lw.JointLock("joint2", 0.1, name="lock"),
+    "combination, local": lw.constraints.LinearCombination({"link4": np.eye(6)[3:] + 0.1}, "local", name="hand"),
+    "point": lw.constraints.Point("world", "link6", name="tip"),
+    "weld": lw.constraints.Weld("link6", "world", name="tip"),
+    "coupling": lw.constraints.JointCoupling({"joint0": 1.0, "joint3": -2.0}, name="belt"),
+    "lock": lw.constraints.JointLock("joint2", 0.1, name="lock"),
 }
 
 
@@ -189,7 +189,7 @@ def test_gravity_leaves_what_rows_ask_of_the_world_alone(kind: str, floating: bo
     robot = lw.zoo.serial_chain(8)
     if floating:
         base = lw.Builder("base").body("base", lw.Inertia.box(3.0, (0.3, 0.2, 0.1)))
-        base = base.joint("free", lw.Free(), "world", "base").build()
+        base = base.joint("free", lw.joints.Free(), "world", "base").build()
         robot = lw.attach(base, robot, to="base", at=(0.1, 0.0, 0.05))
         names = {name.split("/")[-1]: name for name in (*robot.body_names, *robot.joint_names)}
         bound = _renamed(ON_WORLD[kind], names)
@@ -199,7 +199,7 @@ def test_gravity_leaves_what_rows_ask_of_the_world_alone(kind: str, floating: bo
     p = open_state(heavy, np.random.default_rng(8))
     weightless = replace(p, robot=heavy.with_gravity((0.0, 0.0, 0.0)))
     assert_close(p.k, weightless.k, 1e-13, scale=1.0)
-    for method in lw.methods_for(heavy):
+    for method in lw.methods.methods_for(heavy):
         if METHODS[method].closed:
             continue
         if method == "pv_soft":
@@ -213,15 +213,15 @@ def test_gravity_leaves_what_rows_ask_of_the_world_alone(kind: str, floating: bo
         assert distance(s.acceleration, p.hard[0]) <= 1e-8, method
 
 
-def _renamed(bound: lw.Constraint, names: dict[str, str]) -> lw.Constraint:
-    if isinstance(bound, lw.LinearCombination):
+def _renamed(bound: lw.constraints.Constraint, names: dict[str, str]) -> lw.constraints.Constraint:
+    if isinstance(bound, lw.constraints.LinearCombination):
         return replace(bound, matrices={names.get(place, place): m for place, m in bound.matrices.items()})
-    if isinstance(bound, lw.CenterOfMass):
+    if isinstance(bound, lw.constraints.CenterOfMass):
         return bound if bound.bodies is None else replace(bound, bodies=tuple(names[b] for b in bound.bodies))
-    if isinstance(bound, lw.JointCoupling):
-        return lw.JointCoupling({names["joint0"]: 1.0, names["joint3"]: -2.0}, name="belt")
-    if isinstance(bound, lw.JointLock):
-        return lw.JointLock(names["joint2"], 0.1, name="lock")
+    if isinstance(bound, lw.constraints.JointCoupling):
+        return lw.constraints.JointCoupling({names["joint0"]: 1.0, names["joint3"]: -2.0}, name="belt")
+    if isinstance(bound, lw.constraints.JointLock):
+        return lw.constraints.JointLock(names["joint2"], 0.1, name="lock")
     return replace(bound, first=names.get(bound.first, bound.first), second=names.get(bound.second, bound.second))
 
 
@@ -298,9 +298,11 @@ def test_weights_and_gains_need_no_new_program_for_weights(monkeypatch: pytest.M
 
 def test_a_weight_is_the_softness_of_its_row() -> None:
     """Of a body on soft rows: each gives way by its weight, the damping and its inverse inertia, times its force."""
-    build = lw.Builder().body("box", lw.Inertia.box(2.0, (0.1, 0.2, 0.3))).joint("free", lw.Free(), "world", "box")
+    build = (
+        lw.Builder().body("box", lw.Inertia.box(2.0, (0.1, 0.2, 0.3))).joint("free", lw.joints.Free(), "world", "box")
+    )
     compliance = (1.0, 2.0, 5.0)
-    robot = build.constrain(lw.Point("world", "box", name="spring", compliance=compliance)).build()
+    robot = build.constrain(lw.constraints.Point("world", "box", name="spring", compliance=compliance)).build()
     state = (robot.neutral(), np.zeros(6), np.zeros(6))
     s = lw.ForwardDynamics(robot, "pv_soft", regularization=0.1)(*state)
     # m (g + R f) = f along each axis: f = m g / (1 + m R), with R a part of 1 / m
@@ -328,19 +330,19 @@ CHOICES = {
 def test_auto_takes_the_method_with_the_fewest_operations(name: str) -> None:
     """Of those that serve every redundancy, for a first iteration and two more; counts are those of the programs."""
     robot = CHOICES[name]()
-    costs = lw.method_costs(robot)
-    assert set(costs) == set(lw.methods_for(robot)) - {"kkt"}
+    costs = lw.methods.method_costs(robot)
+    assert set(costs) == set(lw.methods.methods_for(robot)) - {"kkt"}
     for method, cost in costs.items():
         counted = lw.operation_count(lw.ForwardDynamics(robot, method))
         assert (dict(counted), counted.iteration, counted.refinement) == (dict(cost), cost.iteration, cost.refinement)
     least = min(AUTOMATIC, key=lambda method: costs[method].in_iterations(3))
-    assert lw.ForwardDynamics(robot).method == lw.best_method(robot) == least
+    assert lw.ForwardDynamics(robot).method == lw.methods.best_method(robot) == least
     least = min(AUTOMATIC, key=lambda method: costs[method].total)
-    assert lw.ForwardDynamics(robot, max_iterations=1).method == lw.best_method(robot, 1) == least
+    assert lw.ForwardDynamics(robot, max_iterations=1).method == lw.methods.best_method(robot, 1) == least
 
 
 def test_counts_are_the_same_for_the_same_robot() -> None:
-    first, second = (lw.method_costs(lw.zoo.stewart()) for _ in range(2))
+    first, second = (lw.methods.method_costs(lw.zoo.stewart()) for _ in range(2))
     assert first == second
     assert {k: v.iteration for k, v in first.items()} == {k: v.iteration for k, v in second.items()}
 
@@ -365,8 +367,8 @@ def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.Mon
     monkeypatch.setattr(costs.disk, "fetch", lambda key, make: make())
     few, many = (lw.compose({f"bar{k}": lw.zoo.four_bar() for k in range(n)}) for n in (4, 60))
     assert many.nc**3 > 6 * MOST_COUNTED
-    assert lw.best_method(few) in AUTOMATIC and traced.count("prox_ltl") == 1
-    chosen = lw.best_method(many)
+    assert lw.methods.best_method(few) in AUTOMATIC and traced.count("prox_ltl") == 1
+    chosen = lw.methods.best_method(many)
     assert traced.count("prox_ltl") == 1 and traced.count("lcaba") == 2
     found = {name: methods.method_cost(many, name) for name in AUTOMATIC}
     assert found.pop("prox_ltl") is None
@@ -375,7 +377,7 @@ def test_counting_stops_where_a_dense_factor_outgrows_it(monkeypatch: pytest.Mon
 
 @each_method
 def test_further_iterations_cost_less_than_the_first(method: str) -> None:
-    cost = lw.method_costs(lw.zoo.stewart())[method]
+    cost = lw.methods.method_costs(lw.zoo.stewart())[method]
     assert 0 < cost.iteration < 0.5 * cost.total
 
 
@@ -430,4 +432,4 @@ def test_operations_of_factors_in_joint_space_grow_faster() -> None:
 
 
 def test_scenes_of_the_papers_have_a_method_that_counts() -> None:
-    assert lw.best_method(test_scenes.made("Go1 (4F3)")) in AUTOMATIC
+    assert lw.methods.best_method(test_scenes.made("Go1 (4F3)")) in AUTOMATIC

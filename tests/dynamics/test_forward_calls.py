@@ -63,8 +63,10 @@ def test_one_state_has_plain_numbers_a_batch_has_arrays(method: str) -> None:
 @pytest.mark.parametrize("method", WITH_KKT)
 def test_forces_act_on_the_second_place_of_a_pair(method: str) -> None:
     """A box hanging at a point of the ceiling: the ceiling pulls it up."""
-    build = lw.Builder().body("box", lw.Inertia.box(2.0, (0.1, 0.1, 0.1))).joint("free", lw.Free(), "world", "box")
-    robot = build.constrain(lw.Point("world", "box", name="hook")).build()
+    build = (
+        lw.Builder().body("box", lw.Inertia.box(2.0, (0.1, 0.1, 0.1))).joint("free", lw.joints.Free(), "world", "box")
+    )
+    robot = build.constrain(lw.constraints.Point("world", "box", name="hook")).build()
     options = {} if method == "kkt" else {"tolerance": 1e-13}
     s = lw.ForwardDynamics(robot, method, **options)(robot.neutral(), np.zeros(6), np.zeros(6))
     assert_close(s.forces["hook"], [0, 0, 2.0 * 9.81], 1e-5 if method == "pv_soft" else 1e-9)
@@ -110,7 +112,7 @@ def test_out_takes_the_accelerations(method: str, lead: tuple[int, ...]) -> None
 @pytest.mark.parametrize("method", WITH_KKT)
 def test_out_that_does_not_fit_is_refused(method: str) -> None:
     robot = robot_for(method)
-    with pytest.raises(lw.InputError, match="out for a has shape"):
+    with pytest.raises(lw.errors.InputError, match="out for a has shape"):
         made(method)(*states(robot, 2), out=np.zeros(robot.nv + 1))
 
 
@@ -133,7 +135,7 @@ def test_bind_reads_and_writes_the_arrays_it_was_given(method: str, way: str) ->
         assert outs[1][-2] == s.gap
         assert int(outs[1][1]) == s.iterations
     q[0] = np.nan
-    with pytest.raises(lw.InputError, match="q holds NaN"):
+    with pytest.raises(lw.errors.InputError, match="q holds NaN"):
         step()
 
 
@@ -150,7 +152,7 @@ def test_bound_alone_a_hard_method_says_that_rows_are_dependent() -> None:
     robot = lw.zoo.four_bar()
     q, rest, a = robot.poses["assembled"].copy(), np.zeros(robot.nv), np.zeros(robot.nv)
     step = lw.ForwardDynamics(robot, "ltl").bind(q, rest, rest, out=a)
-    with pytest.raises(lw.SingularConstraints, match="not independent"):
+    with pytest.raises(lw.errors.SingularConstraints, match="not independent"):
         step()
 
 
@@ -206,7 +208,7 @@ def test_the_damping_of_a_call_replaces_that_of_rows(method: str, way: str) -> N
 
 
 def test_a_damping_below_zero_is_refused() -> None:
-    with pytest.raises(lw.InputError, match="regularization must be >= 0; row 0 is -1"):
+    with pytest.raises(lw.errors.InputError, match="regularization must be >= 0; row 0 is -1"):
         solver("lcaba", "native")(*states(robot_for("lcaba"), 1), regularization=np.full(robot_for("lcaba").nc, -1.0))
 
 
@@ -214,7 +216,9 @@ def test_a_damping_below_zero_is_refused() -> None:
 def test_iterations_that_must_converge_and_do_not_are_an_error(method: str) -> None:
     robot = robot_for(method)
     fd = lw.ForwardDynamics(robot, method, strict=True, max_iterations=1, tolerance=1e-14)
-    with pytest.raises(lw.NotConverged, match=rf"{method} of .* did not converge: residual \S+ after 1 iterations"):
+    with pytest.raises(
+        lw.errors.NotConverged, match=rf"{method} of .* did not converge: residual \S+ after 1 iterations"
+    ):
         fd(*states(robot, 1))
     assert lw.ForwardDynamics(robot, method, strict=True)(*states(robot, 1)).converged
 
@@ -229,7 +233,7 @@ def test_numbers_that_are_none_are_refused(method: str, which: str, bad: float) 
     robot = robot_for(method)
     state = dict(zip(("q", "v", "tau"), states(robot, 1), strict=True))
     state[which][1] = bad
-    with pytest.raises(lw.InputError, match=which):
+    with pytest.raises(lw.errors.InputError, match=which):
         made(method)(*state.values())
 
 
@@ -238,16 +242,16 @@ def test_arrays_of_the_wrong_length_are_refused(method: str) -> None:
     robot = robot_for(method)
     q, v, tau = states(robot, 1)
     for state in ((q[1:], v, tau), (q, v[1:], tau), (q, v, tau[1:])):
-        with pytest.raises((lw.InputError, ValueError)):
+        with pytest.raises((lw.errors.InputError, ValueError)):
             made(method)(*state)
 
 
 @pytest.mark.parametrize("method", KERNELS)
 def test_multipliers_of_the_wrong_length_are_refused(method: str) -> None:
     robot = robot_for(method)
-    with pytest.raises(lw.InputError, match=f"has {robot.nc + 1} numbers, .* needs {robot.nc}"):
+    with pytest.raises(lw.errors.InputError, match=f"has {robot.nc + 1} numbers, .* needs {robot.nc}"):
         made(method)(*states(robot, 1), multipliers=np.zeros(robot.nc + 1))
-    with pytest.raises(lw.InputError, match="holds NaN"):
+    with pytest.raises(lw.errors.InputError, match="holds NaN"):
         made(method)(*states(robot, 1), multipliers=np.full(robot.nc, np.nan))
 
 
@@ -260,40 +264,40 @@ def test_multipliers_of_the_wrong_length_are_refused(method: str) -> None:
     ],
 )
 def test_settings_that_make_no_sense_are_refused(setting: str, value: Any) -> None:
-    with pytest.raises(lw.InputError, match=f"{setting} is {value!r}, needs"):
+    with pytest.raises(lw.errors.InputError, match=f"{setting} is {value!r}, needs"):
         lw.ForwardDynamics(lw.zoo.four_bar(), "lcaba", **{setting: value})
 
 
 def test_an_unknown_method_is_refused_with_those_there_are() -> None:
-    with pytest.raises(lw.InputError, match=r"no method 'simplex'; there are auto, aba, kkt, .*lcaba"):
+    with pytest.raises(lw.errors.InputError, match=r"no method 'simplex'; there are auto, aba, kkt, .*lcaba"):
         lw.ForwardDynamics(lw.zoo.four_bar(), "simplex")
 
 
 def test_a_method_that_was_another_name_says_which_to_use() -> None:
-    with pytest.raises(lw.InputError, match=r"no method 'lagrange'; use 'ltl', which is the same method"):
+    with pytest.raises(lw.errors.InputError, match=r"no method 'lagrange'; use 'ltl', which is the same method"):
         lw.ForwardDynamics(lw.zoo.four_bar(), "lagrange")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("what", ["plain", "compile"])
 def test_dense_algebra_has_no_kernel(what: str) -> None:
-    with pytest.raises(lw.UnsupportedFeature, match=f"nothing to {what}"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=f"nothing to {what}"):
         getattr(lw.ForwardDynamics(lw.zoo.four_bar(), "kkt"), what)()
 
 
 def test_dense_algebra_cannot_be_bound() -> None:
     robot = lw.zoo.four_bar()
     outs = [np.empty(n) for n in (robot.nv, 4 + 2 * robot.nc)]
-    with pytest.raises(lw.UnsupportedFeature, match="nothing to bind"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="nothing to bind"):
         lw.ForwardDynamics(robot, "kkt").bind(np.zeros(3), np.zeros(3), np.zeros(3), out=outs)
 
 
 def test_methods_are_listed_for_a_robot() -> None:
     loop, ground = lw.zoo.four_bar(), linkages.made("humanoid")
     exact = {name for name, m in METHODS.items() if m.exact}
-    assert set(lw.methods_for(ground)) == exact - {"aba"}
-    assert set(lw.methods_for(loop)) == {name for name in exact if METHODS[name].internal} - {"aba"}
-    assert "approximate" in lw.methods_for(lw.zoo.geared_chain(2))
-    assert lw.methods_for(lw.zoo.serial_chain(2)) == ("aba",)
+    assert set(lw.methods.methods_for(ground)) == exact - {"aba"}
+    assert set(lw.methods.methods_for(loop)) == {name for name in exact if METHODS[name].internal} - {"aba"}
+    assert "approximate" in lw.methods.methods_for(lw.zoo.geared_chain(2))
+    assert lw.methods.methods_for(lw.zoo.serial_chain(2)) == ("aba",)
 
 
 # Numbers of all sizes --------------------------------------------------------------------------------
@@ -318,11 +322,13 @@ def test_far_from_the_origin_is_as_exact_as_distance_allows(method: str) -> None
     far = p.q.copy()
     far[:3] += 1000.0, -500.0, 300.0
     moved = robot.unconstrained().constrained(
-        lw.Point(
+        lw.constraints.Point(
             "world", "left_shin", name="left", first_at=(1000, -500, 300), second_at=(0, 0, -0.4), time_constant=0.1
         ),
-        lw.PointOnPlane("world", "right_shin", name="right", axis="z", first_at=(0, 0, 300), second_at=(0, 0, -0.4)),
-        lw.JointLock("right_knee", 0.3, name="lock"),
+        lw.constraints.PointOnPlane(
+            "world", "right_shin", name="right", axis="z", first_at=(0, 0, 300), second_at=(0, 0, -0.4)
+        ),
+        lw.constraints.JointLock("right_knee", 0.3, name="lock"),
     )
     here = lw.ForwardDynamics(robot, method)(p.q, p.v, p.tau).acceleration
     there = lw.ForwardDynamics(moved, method)(far, p.v, p.tau).acceleration

@@ -62,7 +62,7 @@ FILES = {
 def from_file(name: str) -> Mechanism:
     path = model_file(FILES[name])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         return lw.load(path)
 
 
@@ -123,11 +123,11 @@ def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None
             s = fd(p.q, p.v, p.tau)
             assert distance(s.residuals, p.k - p.J @ s.acceleration, float(np.abs(p.k).max())) <= AGREEMENT
         elif METHODS[method].hard:
-            with pytest.raises(lw.SingularConstraints):
+            with pytest.raises(lw.errors.SingularConstraints):
                 fd(p.q, p.v, p.tau)
         return  # more of these in test_forward_redundant
     if method in ("ltl", "pv") and p.redundant:
-        with pytest.raises(lw.SingularConstraints):
+        with pytest.raises(lw.errors.SingularConstraints):
             fd(p.q, p.v, p.tau)
         return
     s = fd(p.q, p.v, p.tau)
@@ -154,8 +154,8 @@ def check(p: Problem, method: str, fd: lw.ForwardDynamics | None = None) -> None
 @pytest.mark.parametrize("method", BOUND)
 @each_system
 def test_every_method_agrees_with_least_squares(name: str, method: str) -> None:
-    if method not in lw.methods_for(SYSTEMS[name]()):
-        with pytest.raises(lw.UnsupportedFeature):
+    if method not in lw.methods.methods_for(SYSTEMS[name]()):
+        with pytest.raises(lw.errors.UnsupportedFeature):
             lw.ForwardDynamics(SYSTEMS[name](), method)
         return
     for p in problems(name):
@@ -188,14 +188,14 @@ def test_every_method_agrees_on_random_mechanisms(first: int) -> None:
         robot = lw.zoo.random_loops(seed, bodies=3 + seed % 8, loops=1 + seed % 4)
         rng = np.random.default_rng([seed, 5])
         states = (closed_state(robot, robot.poses["assembled"], rng), open_state(robot, rng))
-        for method in [name for name in BOUND if name in lw.methods_for(robot)]:
+        for method in [name for name in BOUND if name in lw.methods.methods_for(robot)]:
             if method == "cluster_lcaba" and seed % 3:
                 continue  # which loops it takes is chosen by counting, which takes longer than all the rest
             fd = lw.ForwardDynamics(robot, method, tolerance=TIGHT, threads=1)
             for p in states:
                 try:
                     check(p, method, fd)
-                except (AssertionError, lw.LinkworkError) as wrong:
+                except (AssertionError, lw.errors.LinkworkError) as wrong:
                     raise AssertionError(f"seed {seed}, {method}: {wrong}") from wrong
 
 
@@ -212,10 +212,10 @@ GROUNDED = ("pv_early", "pv_soft", "constrained_aba")
 
 INTERNAL = {
     "a loop": lambda: lw.zoo.four_bar(),
-    "a gear": lambda: lw.zoo.serial_chain(3).constrained(lw.Gear("joint0", "joint1", 2.0, name="gear")),
-    "the center of mass": lambda: lw.zoo.serial_chain(3).constrained(lw.CenterOfMass(name="com")),
+    "a gear": lambda: lw.zoo.serial_chain(3).constrained(lw.constraints.Gear("joint0", "joint1", 2.0, name="gear")),
+    "the center of mass": lambda: lw.zoo.serial_chain(3).constrained(lw.constraints.CenterOfMass(name="com")),
     "a combination": lambda: lw.zoo.serial_chain(3).constrained(
-        lw.LinearCombination({"link0": np.ones((1, 6)), "link2": np.ones((1, 6))}, name="sum")
+        lw.constraints.LinearCombination({"link0": np.ones((1, 6)), "link2": np.ones((1, 6))}, name="sum")
     ),
 }
 
@@ -224,31 +224,31 @@ INTERNAL = {
 @pytest.mark.parametrize("name", INTERNAL)
 def test_methods_for_the_ground_refuse_constraints_between_bodies(name: str, method: str) -> None:
     robot = INTERNAL[name]()
-    assert method not in lw.methods_for(robot)
-    with pytest.raises(lw.UnsupportedFeature, match=f"{method} cannot serve") as refused:
+    assert method not in lw.methods.methods_for(robot)
+    with pytest.raises(lw.errors.UnsupportedFeature, match=f"{method} cannot serve") as refused:
         lw.ForwardDynamics(robot, method)
     assert str(robot.constraints[0]) in str(refused.value)
-    assert all(other in str(refused.value) for other in lw.methods_for(robot))
+    assert all(other in str(refused.value) for other in lw.methods.methods_for(robot))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_centre_of_mass_of_one_body_is_served_or_refused(seed: int) -> None:
     """Moving mass across joints spreads its rows over several bodies."""
     robot = lw.zoo.random_loops(seed, bodies=5, loops=1, kinds="sr", constraints=["CenterOfMass"])
-    robot = robot.unconstrained().constrained(lw.CenterOfMass(bodies=(robot.body_names[-1],), name="com"))
+    robot = robot.unconstrained().constrained(lw.constraints.CenterOfMass(bodies=(robot.body_names[-1],), name="com"))
     p = open_state(robot, np.random.default_rng(seed))
-    for method in set(GROUNDED) & set(lw.methods_for(robot)):
+    for method in set(GROUNDED) & set(lw.methods.methods_for(robot)):
         check(p, method)
 
 
 def test_aba_serves_no_constraints_but_those_switched_off() -> None:
     robot = lw.zoo.four_bar()
-    with pytest.raises(lw.UnsupportedFeature, match=r"knows no constraints.*Hinge 'C'"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"knows no constraints.*Hinge 'C'"):
         lw.ForwardDynamics(robot, "aba")
     assert lw.ForwardDynamics(robot.switched({"C": False}), "aba").method == "aba"
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "aba"])
 def test_methods_with_constraints_refuse_a_tree(method: str) -> None:
-    with pytest.raises(lw.UnsupportedFeature, match="no constraints; use aba"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="no constraints; use aba"):
         lw.ForwardDynamics(lw.zoo.serial_chain(3), method)

@@ -70,7 +70,7 @@ class PinocchioTwin:
         for joint in robot.joints:
             parent, at = on[joint.parent]
             at, body = at * self._se3(joint.placement), robot.inertias[joint.child]
-            if not isinstance(joint.type, lw.Fixed):
+            if not isinstance(joint.type, lw.joints.Fixed):
                 kind = twins._JOINTS[type(joint.type)](joint.type)
                 parent, at = self.model.addJoint(parent, kind, at, joint.name), pin.SE3.Identity()
                 moving.append(self.model.joints[parent])
@@ -82,7 +82,7 @@ class PinocchioTwin:
         armature[self.v_order] = robot.armature
         self.model.armature = armature
         self.constraints = pin.StdVec_RigidConstraintModel()
-        contacts = {lw.Point: pin.ContactType.CONTACT_3D, lw.Weld: pin.ContactType.CONTACT_6D}
+        contacts = {lw.constraints.Point: pin.ContactType.CONTACT_3D, lw.constraints.Weld: pin.ContactType.CONTACT_6D}
         for c in robot.constraints:
             assert isinstance(c, Pair)
             ends: list[Any] = []

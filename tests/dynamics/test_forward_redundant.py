@@ -46,11 +46,11 @@ def arm(links: int = 2, bend: float = 0.0) -> Mechanism:
     build, parent = lw.Builder("arm"), "world"
     for k in range(links):
         build.body(f"link{k}", lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0)))
-        build.joint(f"joint{k}", lw.Revolute("y"), parent, f"link{k}", (0.5 if k else 0.0, 0, 0))
+        build.joint(f"joint{k}", lw.joints.Revolute("y"), parent, f"link{k}", (0.5 if k else 0.0, 0, 0))
         parent = f"link{k}"
     robot = build.build()
     q = np.full(links, bend)
-    robot = robot.constrained(lw.Point("world", parent, name="tip", second_at=(0.5, 0, 0)), at=q)
+    robot = robot.constrained(lw.constraints.Point("world", parent, name="tip", second_at=(0.5, 0, 0)), at=q)
     return replace(robot, poses={"assembled": q})
 
 
@@ -98,7 +98,7 @@ def problem(name: str) -> Problem:
 
 
 @cache
-def solved(name: str, method: str) -> lw.Solution:
+def solved(name: str, method: str) -> lw.results.Solution:
     p = problem(name)
     return lw.ForwardDynamics(p.robot, method)(p.q, p.v, p.tau)
 
@@ -183,7 +183,7 @@ def test_hard_methods_say_that_rows_are_dependent(name: str, method: str, way: s
         pytest.skip("shown on small ones")
     fd = lw.ForwardDynamics(p.robot, method)
     fd = {"plain": fd.plain, "native": lambda: fd, "specialized": lambda: fd.compile(lanes=1, threads=1)}[way]()
-    with pytest.raises(lw.SingularConstraints, match=r"not independent, which .* cannot solve.*prox_bbo"):
+    with pytest.raises(lw.errors.SingularConstraints, match=r"not independent, which .* cannot solve.*prox_bbo"):
         fd(p.q, p.v, p.tau)
 
 
@@ -193,8 +193,10 @@ def test_the_state_of_a_batch_that_is_singular_is_named(method: str) -> None:
     q = np.array([[0.4, 0.5, 0.6], [0.1, 0.2, 0.3], [0.2, 0.0, 0.0], [0.3, 0.3, 0.3]])[:, None]
     q = np.tile(q, (1, 2, 1))
     # Rows along y bind nothing here: two of three are left.
-    planar = robot.unconstrained().constrained(lw.PointOnLine("world", "link2", axis="y", second_at=(0.5, 0, 0)))
-    with pytest.raises(lw.SingularConstraints, match=r"in state \(2, 0\)"):
+    planar = robot.unconstrained().constrained(
+        lw.constraints.PointOnLine("world", "link2", axis="y", second_at=(0.5, 0, 0))
+    )
+    with pytest.raises(lw.errors.SingularConstraints, match=r"in state \(2, 0\)"):
         lw.ForwardDynamics(planar, method)(q, np.zeros(3), np.zeros(3))
 
 
@@ -203,8 +205,8 @@ def test_light_and_heavy_bodies_are_not_taken_for_dependent_rows(method: str) ->
     """Inverse inertias of rows from 1e-6 to 1e6, all independent."""
     build = lw.Builder()
     for k, mass in enumerate((1e6, 1.0, 1e-6)):
-        build.body(f"b{k}", lw.Inertia.box(mass, (1.0, 1.0, 1.0))).joint(f"j{k}", lw.Free(), "world", f"b{k}")
-        build.constrain(lw.Point("world", f"b{k}", name=f"p{k}", second_at=(0.5, 0.2, 0.1)))
+        build.body(f"b{k}", lw.Inertia.box(mass, (1.0, 1.0, 1.0))).joint(f"j{k}", lw.joints.Free(), "world", f"b{k}")
+        build.constrain(lw.constraints.Point("world", f"b{k}", name=f"p{k}", second_at=(0.5, 0.2, 0.1)))
     robot = build.build()
     p = Problem(robot, robot.neutral(), *np.random.default_rng(0).normal(size=(2, robot.nv)))
     assert distance(lw.ForwardDynamics(robot, method)(p.q, p.v, p.tau).acceleration, p.hard[0]) <= 1e-9
@@ -231,7 +233,7 @@ def torn(apart: float = 0.1) -> Mechanism:
     pose = lw.frame_placement(robot, q, "link5")
     here = np.asarray(pose.position)
     ends = [
-        lw.Point("world", "link5", name=f"to {k}", first_at=here + side, gains=(100.0, 20.0))
+        lw.constraints.Point("world", "link5", name=f"to {k}", first_at=here + side, gains=(100.0, 20.0))
         for k, side in enumerate(((apart, 0, 0), (-apart, 0, 0)))
     ]
     return replace(robot.constrained(*ends), poses={"assembled": q})
@@ -261,7 +263,7 @@ def contradiction(name: str) -> Problem:
         cut = robot.constraints[0]
         robot = robot.unconstrained().constrained(
             replace(cut, first_at=lw.Placement(cut.first_at.position, lw.Placement.rpy(0.1, 0, 0.2).rotation)),
-            lw.Point("world", "coupler", name="held", gains=(50.0, 10.0)),
+            lw.constraints.Point("world", "coupler", name="held", gains=(50.0, 10.0)),
         )
     return Problem(robot, q, speed * rng.normal(size=robot.nv), rng.normal(size=robot.nv))
 
@@ -311,7 +313,7 @@ def test_multipliers_of_contradicting_rows_grow_with_iterations(method: str) -> 
 
 def test_early_elimination_says_by_how_much_rows_contradict_each_other() -> None:
     p = contradiction("a tip pulled to two places")
-    with pytest.raises(lw.SingularConstraints, match=r"contradict each other by \S+ of what forces.*prox_bbo"):
+    with pytest.raises(lw.errors.SingularConstraints, match=r"contradict each other by \S+ of what forces.*prox_bbo"):
         lw.ForwardDynamics(p.robot, "pv_early")(p.q, p.v, p.tau)
 
 

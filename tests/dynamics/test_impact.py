@@ -17,7 +17,9 @@ def struck(kind: str) -> tuple[lw.Mechanism, np.ndarray]:
     if kind == "humanoid":
         tree = lw.zoo.humanoid()
         q = tree.random(0)
-        return tree.constrained(lw.Weld("left_foot", "world"), lw.Point("right_hand", "left_hand"), at=q), q
+        return tree.constrained(
+            lw.constraints.Weld("left_foot", "world"), lw.constraints.Point("right_hand", "left_hand"), at=q
+        ), q
     robot = lw.zoo.stewart() if kind == "stewart" else lw.zoo.four_bar()
     return robot, np.array(robot.poses["assembled"])
 
@@ -92,5 +94,5 @@ def test_constraints_that_are_switched_off_do_not_strike() -> None:
 )
 def test_bad_calls_say_so(call, message: str) -> None:
     robot, q = struck("humanoid")
-    with pytest.raises(lw.LinkworkError, match=message):
+    with pytest.raises(lw.errors.LinkworkError, match=message):
         call(robot, q, np.zeros(robot.nv))

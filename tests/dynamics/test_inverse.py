@@ -41,7 +41,7 @@ def standing() -> Mechanism:
     """A humanoid on two welded feet, its base not actuated: one loop over both legs and the ground."""
     robot = driving(lw.zoo.humanoid(), "base")
     q = robot.integrate(robot.neutral(), 0.2 * np.random.default_rng(1).normal(size=robot.nv))
-    held = robot.constrained(*(lw.Weld(f"{side}_foot", "world", name=side) for side in FEET), at=q)
+    held = robot.constrained(*(lw.constraints.Weld(f"{side}_foot", "world", name=side) for side in FEET), at=q)
     return replace(held, poses={"assembled": q})
 
 
@@ -60,7 +60,7 @@ SERVED: dict[str, Callable[[], Mechanism]] = {
     "four-bar, by all": lambda: driving(lw.zoo.four_bar()),
     "Jansen's leg, by three": lambda: driving(lw.zoo.jansen(), "P_j", "P_k", "A_upper", "S"),
     "Stewart platform, by its legs": lambda: driving(
-        lw.zoo.stewart(), *(j.name for j in lw.zoo.stewart().joints if not isinstance(j.type, lw.Prismatic))
+        lw.zoo.stewart(), *(j.name for j in lw.zoo.stewart().joints if not isinstance(j.type, lw.joints.Prismatic))
     ),
     "humanoid on two feet": standing,
     "humanoid on feet welded thrice": thrice_held,
@@ -80,7 +80,7 @@ def state(name: str) -> tuple[Problem, Floats]:
 
 
 @cache
-def found(name: str, method: str) -> lw.InverseSolution:
+def found(name: str, method: str) -> lw.results.InverseSolution:
     p, asked = state(name)
     return lw.InverseDynamics(p.robot, method).solve(p.q, p.v, asked)
 
@@ -91,7 +91,7 @@ def motors(robot: Mechanism, method: str) -> npt.NDArray[np.intp]:
     return np.array([k for j in on for k in range(robot.nv)[robot.v_slice(j.name)]], dtype=np.intp)
 
 
-def left_over(p: Problem, s: lw.InverseSolution) -> float:
+def left_over(p: Problem, s: lw.results.InverseSolution) -> float:
     """``M a + c - tau - J' lambda``, less what external wrenches do, as a part of the largest of these."""
     terms = [p.M @ s.acceleration, -(p.pull - p.tau), -s.torque, -(p.J.T @ s.multipliers)]
     return float(np.abs(sum(terms)).max() / max(1.0, *(np.abs(x).max() for x in terms)))
@@ -189,7 +189,7 @@ def test_forces_of_constraints_are_the_smallest(name: str, method: str) -> None:
 def test_the_feet_of_a_standing_humanoid_carry_it(method: str) -> None:
     """Both legs and the ground are one loop. At rest its feet, and who pushes its base, hold up what it weighs."""
     robot = SERVED["humanoid on two feet"]()
-    (report,) = lw.clusters(robot)
+    (report,) = lw.loops.clusters(robot)
     assert report.top == "world" and {robot.frame(f"{side}_foot").body for side in FEET} <= set(report.bodies)
     q, rest = robot.poses["assembled"], np.zeros(robot.nv)
     s = lw.InverseDynamics(robot, method).solve(q, rest, rest)
@@ -230,11 +230,11 @@ each_opening = pytest.mark.parametrize("off", OPEN)
 def two_hands_and_a_cube() -> Mechanism:
     """A humanoid on eight points that holds a cube at eight more: 48 rows of rank 24, of more where they are open."""
     cube = lw.Builder("cube").body("cube", lw.Inertia.box(2.0, (0.2, 0.2, 0.2)))
-    parts = {"robot": lw.zoo.humanoid_standing(), "cube": cube.joint("free", lw.Free(), "world", "cube").build()}
+    parts = {"robot": lw.zoo.humanoid_standing(), "cube": cube.joint("free", lw.joints.Free(), "world", "cube").build()}
     touch = []
     for (side, y), x, z in product((("left", 0.1), ("right", -0.1)), (-0.04, 0.04), (-0.015, 0.015)):
         at = {"first_at": (x, y, z), "second_at": (z, -0.3 * y, -0.06 - x)}
-        touch.append(lw.Point("cube/cube", f"robot/{side}_hand", **at, name=f"{side} {x} {z}"))
+        touch.append(lw.constraints.Point("cube/cube", f"robot/{side}_hand", **at, name=f"{side} {x} {z}"))
     scene = lw.compose(parts, name="two hands and a cube").constrained(*touch)
     q = scene.poses["assembled"].copy()
     q[[scene.q_index(f"robot/{side}_elbow_joint") for side in ("left", "right")]] = -1.5
@@ -319,7 +319,9 @@ def test_what_motors_cannot_make_they_cannot_make_in_open_loops_either(off: floa
     waist = ("robot/waist_yaw_joint", "robot/waist_roll_joint", "robot/torso_joint")
     robot = replace(whole, joints=tuple(replace(j, actuated=j.actuated and j.name not in waist) for j in whole.joints))
     q, v = opened(robot, off)
-    with pytest.raises(lw.UnsupportedFeature, match=r"cannot make these accelerations: \S+ N m are missing") as said:
+    with pytest.raises(
+        lw.errors.UnsupportedFeature, match=r"cannot make these accelerations: \S+ N m are missing"
+    ) as said:
         lw.InverseDynamics(robot, "actuated")(q, v, np.ones(robot.nv))
     assert ("close them first" in str(said.value)) == (off > 1e-9)
 
@@ -330,7 +332,7 @@ TOO_FEW: dict[str, Callable[[], Mechanism]] = {
     "five-bar, by one crank": lambda: driving(lw.zoo.five_bar(), "B", "D", "E"),
     "floating four-bar": lambda: driving(linkages.made("floating four-bar"), "free"),
     "humanoid on one foot's point": lambda: driving(lw.zoo.humanoid(), "base").constrained(
-        lw.Point("left_foot", "world", name="left"), at=lw.zoo.humanoid().neutral()
+        lw.constraints.Point("left_foot", "world", name="left"), at=lw.zoo.humanoid().neutral()
     ),
 }
 
@@ -344,7 +346,7 @@ def few(name: str) -> tuple[Problem, Floats]:
 @pytest.mark.parametrize("name", TOO_FEW)
 def test_what_motors_cannot_make_is_an_error(name: str) -> None:
     p, asked = few(name)
-    with pytest.raises(lw.UnsupportedFeature, match=r"cannot make these accelerations: \S+ N m are missing"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"cannot make these accelerations: \S+ N m are missing"):
         lw.InverseDynamics(p.robot, "actuated")(p.q, p.v, asked)
     s = lw.InverseDynamics(p.robot, "least").solve(p.q, p.v, asked)
     assert left_over(p, s) <= BALANCE
@@ -355,9 +357,9 @@ def test_what_motors_of_a_tiny_robot_cannot_make_is_an_error() -> None:
     build = lw.Builder("tiny")
     for k, parent in enumerate(("world", "rod0")):
         build.body(f"rod{k}", lw.Inertia.rod(1e-9, (0, 0, 0), (1e-3, 0, 0)))
-        build.joint(f"hinge{k}", lw.Revolute("y"), parent, f"rod{k}", at=(1e-3 * k, 0, 0), actuated=k == 0)
+        build.joint(f"hinge{k}", lw.joints.Revolute("y"), parent, f"rod{k}", at=(1e-3 * k, 0, 0), actuated=k == 0)
     robot, rest = build.build(), np.zeros(2)
-    with pytest.raises(lw.UnsupportedFeature, match="cannot make these accelerations"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="cannot make these accelerations"):
         lw.InverseDynamics(robot, "actuated")(rest, rest, rest)
 
 
@@ -382,7 +384,7 @@ def test_the_motors_of_real_robots_in_the_air(name: str) -> None:
     """Their bases, springs and rods are not actuated; torques of their motors are found again."""
     p = test_clusters.problem(f"file: {name}")
     inverse = lw.InverseDynamics(p.robot, "actuated", passive=False)
-    with pytest.raises(lw.UnsupportedFeature, match="unactuated degrees of freedom"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="unactuated degrees of freedom"):
         inverse(p.q, p.v, np.random.default_rng(0).normal(size=p.robot.nv))
     tau = np.zeros(p.robot.nv)
     who = [p.robot.v_index(a.joint) for a in p.robot.actuators]
@@ -462,7 +464,7 @@ def test_rnea_knows_no_constraints() -> None:
     tree = p.robot.unconstrained()
     expected = lw.InverseDynamics(tree)(p.q, p.v, asked)
     np.testing.assert_array_equal(lw.InverseDynamics(p.robot, "rnea")(p.q, p.v, asked), expected)
-    with pytest.raises(lw.UnsupportedFeature, match="rnea knows no constraints: choose method 'cluster'"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="rnea knows no constraints: choose method 'cluster'"):
         lw.InverseDynamics(p.robot, "rnea").solve(p.q, p.v, asked)
 
 
@@ -497,7 +499,9 @@ def test_by_default_accelerations_that_loops_do_not_allow_are_an_error(lead: tup
     a[..., -1] += 0.01
     where = r" in state \(0,\)" if lead else ""
     for call in (inverse, inverse.solve):
-        with pytest.raises(lw.InputError, match=f"constraints of 'five-bar' do not allow the acceleration a{where}"):
+        with pytest.raises(
+            lw.errors.InputError, match=f"constraints of 'five-bar' do not allow the acceleration a{where}"
+        ):
             call(p.q, p.v, a)
     assert np.isfinite(lw.InverseDynamics(p.robot, "cluster")(p.q, p.v, a)).all()
 
@@ -510,7 +514,7 @@ def test_by_default_a_bound_call_checks_accelerations() -> None:
     step()
     assert_close(tau, lw.InverseDynamics(p.robot)(p.q, p.v, a), 1e-14)
     a[:] = asked
-    with pytest.raises(lw.InputError, match="do not allow the acceleration"):
+    with pytest.raises(lw.errors.InputError, match="do not allow the acceleration"):
         step()
 
 
@@ -613,7 +617,7 @@ def test_a_robot_without_springs_and_dampers_has_the_same_program() -> None:
 def arm(effort: float, *motors: tuple[float, tuple[float, float]]) -> Mechanism:
     """A rod of 2 kg and 1 m, held level by 9.81 N m, and its motors: gears and limits of commands."""
     build = lw.Builder("arm").body("rod", lw.Inertia.rod(2.0, (0, 0, 0), (1, 0, 0)))
-    build.joint("hinge", lw.Revolute("y"), "world", "rod", actuated=True, effort=effort)
+    build.joint("hinge", lw.joints.Revolute("y"), "world", "rod", actuated=True, effort=effort)
     for k, (gear, limits) in enumerate(motors):
         build.actuator(f"motor {k}", "hinge", gear, limits=limits)
     return build.build()
@@ -663,7 +667,7 @@ def test_torque_limits_are_the_least_and_the_largest_that_mujocos_actuators_make
     data, rng = mujoco.MjData(model), np.random.default_rng(2)
     corners = list(product(*model.actuator_ctrlrange))
     q, v = robot.random(rng, 6), rng.normal(size=(6, robot.nv))
-    lower, upper = lw.torque_limits(robot, q, v)
+    lower, upper = lw.actuators.torque_limits(robot, q, v)
     for k in range(6):
         data.qpos[:], data.qvel[:] = q[k], v[k]
         made = []
@@ -689,14 +693,14 @@ def test_torque_limits_are_the_least_and_the_largest_that_mujocos_actuators_make
 def test_torque_limits_of_real_robots(name: str, joint: str, most: float) -> None:
     robot = lw.load(model_file(name), contacts=False)
     q = robot.poses.get("home", robot.poses["qpos0"])
-    lower, upper = lw.torque_limits(robot, q, np.zeros(robot.nv))
+    lower, upper = lw.actuators.torque_limits(robot, q, np.zeros(robot.nv))
     k = robot.v_index(joint)
     assert (-lower[k], upper[k], robot.effort_limit[k]) == pytest.approx((most, most, most), rel=1e-9)
 
 
 def held_by(**law: Any) -> Mechanism:
     """The arm with one actuator of gear 2."""
-    return arm(np.inf).with_actuators(lw.Actuator("motor", "hinge", (2.0,), **law))
+    return arm(np.inf).with_actuators(lw.actuators.Actuator("motor", "hinge", (2.0,), **law))
 
 
 SERVO: dict[str, Any] = {"gain": (100.0, 0.0, 0.0), "bias": (0.0, -100.0, -10.0)}
@@ -719,7 +723,7 @@ SERVO: dict[str, Any] = {"gain": (100.0, 0.0, 0.0), "bias": (0.0, -100.0, -10.0)
 def test_torque_limits_are_those_of_forces_and_gains(
     robot: Mechanism, limits: tuple[float, float], effort: float
 ) -> None:
-    found = lw.torque_limits(robot, [0.1], [0.2])
+    found = lw.actuators.torque_limits(robot, [0.1], [0.2])
     assert (found[0][0], found[1][0]) == pytest.approx(limits, rel=1e-12)
     assert robot.effort_limit[0] == pytest.approx(effort, rel=1e-12)
     s = lw.InverseDynamics(robot, "actuated").solve([[0.1], [-0.2]], [0.2], [0.0])
@@ -728,8 +732,8 @@ def test_torque_limits_are_those_of_forces_and_gains(
 
 def test_an_actuator_that_is_not_modeled_has_no_limits_that_are_known() -> None:
     robot = held_by(refused="a <muscle>")
-    with pytest.raises(lw.UnsupportedFeature, match="a <muscle>"):
-        lw.torque_limits(robot, [0.1], [0.2])
+    with pytest.raises(lw.errors.UnsupportedFeature, match="a <muscle>"):
+        lw.actuators.torque_limits(robot, [0.1], [0.2])
 
 
 def test_of_a_batch_each_state_says_by_how_much_it_is_beyond() -> None:
@@ -782,7 +786,7 @@ def test_what_motors_cannot_make_is_an_error_of_a_bound_call_too() -> None:
     p, asked = few("five-bar, by one crank")
     tau = np.zeros(p.robot.nv)
     step = lw.InverseDynamics(p.robot, "actuated").bind(p.q.copy(), p.v.copy(), asked, out=tau)
-    with pytest.raises(lw.UnsupportedFeature, match="cannot make these accelerations"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="cannot make these accelerations"):
         step()
 
 
@@ -793,12 +797,12 @@ def test_out_that_does_not_fit_names_outputs_and_shapes() -> None:
         r"inverse_dynamics writes tau \(4,\), full \(4,\), multipliers \(\d+,\), checks \(4,\): out is an array for "
         r"tau, or \(tau, full, multipliers, checks\); found 2 arrays"
     )
-    with pytest.raises(lw.InputError, match=expected):
+    with pytest.raises(lw.errors.InputError, match=expected):
         lw.InverseDynamics(p.robot, "actuated").bind(*x, out=(np.zeros(4), np.zeros(4)))
-    with pytest.raises(lw.InputError, match=r"bind: out for tau has shape \(3,\), needs \(4,\)"):
+    with pytest.raises(lw.errors.InputError, match=r"bind: out for tau has shape \(3,\), needs \(4,\)"):
         lw.InverseDynamics(p.robot, "actuated").bind(*x, out=np.zeros(3))
     with pytest.raises(
-        lw.InputError, match=r"forward_dynamics writes a \(4,\), result \(\d+,\): out is an array for a"
+        lw.errors.InputError, match=r"forward_dynamics writes a \(4,\), result \(\d+,\): out is an array for a"
     ):
         lw.ForwardDynamics(p.robot, "lcaba").bind(*x, out=[np.zeros(4)])
 
@@ -814,35 +818,39 @@ def test_a_compiled_program_serves_batches(method: str) -> None:
 BAD: dict[str, tuple[Callable[[Mechanism, Floats, Floats], object], type[Exception], str]] = {
     "an unknown method": (
         lambda r, q, v: lw.InverseDynamics(r, "magic"),
-        lw.InputError,
+        lw.errors.InputError,
         f"no method 'magic'; there are auto, {', '.join(METHODS)}",
     ),
     "no robot": (
         lambda r, q, v: lw.InverseDynamics("robot", "least"),  # type: ignore[arg-type]
-        lw.InputError,
+        lw.errors.InputError,
         "robot is str, needs a Mechanism",
     ),
     "no motors": (
         lambda r, q, v: lw.InverseDynamics(lw.zoo.four_bar(), "actuated"),
-        lw.UnsupportedFeature,
+        lw.errors.UnsupportedFeature,
         "has no actuated joint; mark some, or use method 'least'",
     ),
-    "a short q": (lambda r, q, v: lw.InverseDynamics(r, "least")(q[1:], v, v), lw.InputError, "q has 3 numbers"),
-    "a short a": (lambda r, q, v: lw.InverseDynamics(r, "cluster")(q, v, v[1:]), lw.InputError, "a has 3 numbers"),
-    "NaN": (lambda r, q, v: lw.InverseDynamics(r, "actuated")(q, v * np.nan, v), lw.InputError, "v holds NaN"),
+    "a short q": (lambda r, q, v: lw.InverseDynamics(r, "least")(q[1:], v, v), lw.errors.InputError, "q has 3 numbers"),
+    "a short a": (
+        lambda r, q, v: lw.InverseDynamics(r, "cluster")(q, v, v[1:]),
+        lw.errors.InputError,
+        "a has 3 numbers",
+    ),
+    "NaN": (lambda r, q, v: lw.InverseDynamics(r, "actuated")(q, v * np.nan, v), lw.errors.InputError, "v holds NaN"),
     "out that does not fit": (
         lambda r, q, v: lw.InverseDynamics(r, "least")(q, v, v, out=np.zeros(3)),
-        lw.InputError,
+        lw.errors.InputError,
         r"out for tau has shape \(3,\), needs \(4,\)",
     ),
     "an unknown frame": (
         lambda r, q, v: lw.InverseDynamics(r, "least", wrenches=["nowhere"]),
-        lw.InputError,
+        lw.errors.InputError,
         "no frame 'nowhere'",
     ),
     "wrenches without frames": (
         lambda r, q, v: lw.InverseDynamics(r, "least")(q, v, v, np.zeros((1, 6))),
-        lw.InputError,
+        lw.errors.InputError,
         "wrenches",
     ),
 }

@@ -28,7 +28,7 @@ ROUNDING = 1e-9
 FRICTION = 0.6
 GRAVITY = 9.81
 
-GROUND = lw.ContactShape("ground", "world", lw.Ground())
+GROUND = lw.contact.ContactShape("ground", "world", lw.shapes.Ground())
 
 
 class Stance(NamedTuple):
@@ -45,7 +45,9 @@ class Stance(NamedTuple):
 def on_ground(robot: Mechanism, feet: dict[str, tuple[str, Any, tuple[float, float, float]]]) -> Mechanism:
     """The robot with these feet, ``name: (body, solid, position)``, that may touch the ground."""
     pairs = [
-        lw.ContactPair(GROUND, lw.ContactShape(name, body, solid, lw.Placement(at)), name, friction=FRICTION)
+        lw.contact.ContactPair(
+            GROUND, lw.contact.ContactShape(name, body, solid, lw.Placement(at)), name, friction=FRICTION
+        )
         for name, (body, solid, at) in feet.items()
     ]
     return replace(robot, contacts=tuple(pairs))
@@ -60,7 +62,7 @@ def lowered(robot: Mechanism, q: Floats) -> Stance:
 
 def points_of(robot: Mechanism, q: Floats) -> tuple[Floats, Floats, Floats]:
     """Gaps, points and axes of all contact points."""
-    found = lw.ContactGeometry(robot).plain()(q)
+    found = lw.contact.ContactGeometry(robot).plain()(q)
     return found.gaps, found.points, found.frames
 
 
@@ -68,12 +70,12 @@ def table() -> Stance:
     """A top on four legs with point feet and a motor at each hip."""
     build = lw.Builder("table")
     build.body("top", lw.Inertia.box(10.0, (0.6, 0.4, 0.1)))
-    build.joint("base", lw.Free(), "world", "top")
+    build.joint("base", lw.joints.Free(), "world", "top")
     feet = {}
     for k, (x, y) in enumerate(product((-0.3, 0.3), (-0.2, 0.2))):
         build.body(f"leg{k}", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5), 0.02))
-        build.joint(f"hip{k}", lw.Revolute("y"), "top", f"leg{k}", at=(x, y, 0.0), actuated=True)
-        feet[f"foot{k}"] = (f"leg{k}", lw.Sphere(0.02), (0.0, 0.0, -0.5))
+        build.joint(f"hip{k}", lw.joints.Revolute("y"), "top", f"leg{k}", at=(x, y, 0.0), actuated=True)
+        feet[f"foot{k}"] = (f"leg{k}", lw.shapes.Sphere(0.02), (0.0, 0.0, -0.5))
     robot = on_ground(build.build(), feet)
     return lowered(robot, robot.neutral())
 
@@ -82,7 +84,10 @@ def humanoid() -> Stance:
     """A humanoid on the eight corners of its soles, its knees bent."""
     robot = lw.zoo.humanoid()
     robot = replace(robot, joints=tuple(replace(j, actuated=j.name != "base") for j in robot.joints))
-    soles = [lw.ContactShape(f"{side}_foot", f"{side}_foot", lw.Box((0.2, 0.1, 0.02))) for side in ("left", "right")]
+    soles = [
+        lw.contact.ContactShape(f"{side}_foot", f"{side}_foot", lw.shapes.Box((0.2, 0.1, 0.02)))
+        for side in ("left", "right")
+    ]
     robot = robot.with_contacts(*soles, friction=FRICTION)
     return lowered(robot, robot.neutral())
 
@@ -91,19 +96,19 @@ def four_bar_legs(both: bool = False) -> Stance:
     """A box on four legs, each a four-bar linkage with a motor at its hip, or one at its rod as well."""
     build = lw.Builder("four-bar legs")
     build.body("trunk", lw.Inertia.box(8.0, (0.6, 0.4, 0.1)))
-    build.joint("base", lw.Free(), "world", "trunk")
+    build.joint("base", lw.joints.Free(), "world", "trunk")
     pose: dict[str, tuple[float, ...]] = {}
     feet = {}
     for k, (x, y) in enumerate(product((-0.3, 0.3), (-0.2, 0.2))):
         build.body(f"thigh{k}", lw.Inertia.rod(0.6, (0, 0, 0), (0, 0, -0.3), 0.02))
         build.body(f"shank{k}", lw.Inertia.rod(0.5, (-0.1, 0, 0), (0.1, 0, -0.3), 0.02))
         build.body(f"rod{k}", lw.Inertia.rod(0.2, (0, 0, 0), (0, 0, -0.28), 0.01))
-        build.joint(f"hip{k}", lw.Revolute("y"), "trunk", f"thigh{k}", at=(x, y, 0.0), actuated=True)
-        build.joint(f"knee{k}", lw.Revolute("y"), f"thigh{k}", f"shank{k}", at=(0.0, 0.0, -0.3))
-        build.joint(f"crank{k}", lw.Revolute("y"), "trunk", f"rod{k}", at=(x - 0.1, y, 0.0), actuated=both)
+        build.joint(f"hip{k}", lw.joints.Revolute("y"), "trunk", f"thigh{k}", at=(x, y, 0.0), actuated=True)
+        build.joint(f"knee{k}", lw.joints.Revolute("y"), f"thigh{k}", f"shank{k}", at=(0.0, 0.0, -0.3))
+        build.joint(f"crank{k}", lw.joints.Revolute("y"), "trunk", f"rod{k}", at=(x - 0.1, y, 0.0), actuated=both)
         ends = {"first_at": (-0.1, 0.0, 0.0), "second_at": (0.0, 0.0, -0.28)}
-        build.constrain(lw.Hinge(f"shank{k}", f"rod{k}", name=f"pin{k}", axis="y", **ends))
-        feet[f"foot{k}"] = (f"shank{k}", lw.Sphere(0.02), (0.1, 0.0, -0.3))
+        build.constrain(lw.constraints.Hinge(f"shank{k}", f"rod{k}", name=f"pin{k}", axis="y", **ends))
+        feet[f"foot{k}"] = (f"shank{k}", lw.shapes.Sphere(0.02), (0.1, 0.0, -0.3))
         pose |= {f"hip{k}": (0.3,), f"knee{k}": (-0.3,)}
     robot = on_ground(build.build(), feet)
     q = robot.neutral()
@@ -121,7 +126,7 @@ def cassie() -> Stance:
         replace(j, actuated=True, stiffness=0.0 * j.stiffness) if j.stiffness.any() else j for j in robot.joints
     )
     robot = replace(robot, joints=joints).without_contacts().with_contacts("left-foot", "right-foot", friction=FRICTION)
-    base = next(j.name for j in robot.joints if isinstance(j.type, lw.Free))
+    base = next(j.name for j in robot.joints if isinstance(j.type, lw.joints.Free))
     at = q.copy()
     at[robot.q_slice(base)][2] -= points_of(robot, at)[0].min()
     return Stance(robot, at)
@@ -182,7 +187,7 @@ def contact_jacobian(robot: Mechanism, q: Floats) -> Floats:
     return np.concatenate(rows)
 
 
-def left_over(robot: Mechanism, q: Floats, v: Floats, s: lw.InverseSolution) -> float:
+def left_over(robot: Mechanism, q: Floats, v: Floats, s: lw.results.InverseSolution) -> float:
     """``M a + c - p - tau - J_l' lambda - J_c' f - unmet``, as a part of the largest of these."""
     f = np.concatenate([x.ravel() for x in s.contact_forces.values()])
     terms = [
@@ -198,7 +203,7 @@ def left_over(robot: Mechanism, q: Floats, v: Floats, s: lw.InverseSolution) -> 
     return float(np.abs(sum(terms)).max() / max(np.abs(x).max() for x in terms))
 
 
-def beyond_cones(robot: Mechanism, s: lw.InverseSolution) -> float:
+def beyond_cones(robot: Mechanism, s: lw.results.InverseSolution) -> float:
     """How far forces are outside their cones, as a part of the weight."""
     worst = 0.0
     for pair in robot.contacts:
@@ -208,7 +213,7 @@ def beyond_cones(robot: Mechanism, s: lw.InverseSolution) -> float:
     return worst / (robot.mass * GRAVITY)
 
 
-def normal_force(s: lw.InverseSolution, name: str) -> float:
+def normal_force(s: lw.results.InverseSolution, name: str) -> float:
     """The normal force of a pair."""
     return float(s.contact_forces[name][:, 2].sum())
 
@@ -280,7 +285,7 @@ def test_cassie_stands_on_its_springs() -> None:
     for side, (end, at) in product(("left", "right"), ends.items()):
         foot = lw.frame_placement(robot, q, f"{side}-foot")
         ground = foot.position + foot.rotation @ at
-        held.append(lw.Point("world", f"{side}-foot", first_at=ground, second_at=at, name=f"{side} {end}"))
+        held.append(lw.constraints.Point("world", f"{side}-foot", first_at=ground, second_at=at, name=f"{side} {end}"))
     stands = robot.constrained(*held).equilibrium(q)
     rest = np.zeros(robot.nv)
     q = stands.q.copy()
@@ -306,8 +311,8 @@ def test_forces_are_spread_evenly_over_the_corners_of_a_foot() -> None:
     """A box that stands still, its center of mass above the middle."""
     build = lw.Builder("box")
     build.body("box", lw.Inertia.box(3.0, (0.4, 0.2, 0.6)))
-    build.joint("base", lw.Free(), "world", "box")
-    robot = build.build().with_contacts(lw.ContactShape("box", "box", lw.Box((0.4, 0.2, 0.6))))
+    build.joint("base", lw.joints.Free(), "world", "box")
+    robot = build.build().with_contacts(lw.contact.ContactShape("box", "box", lw.shapes.Box((0.4, 0.2, 0.6))))
     at = lowered(robot, robot.neutral())
     (f,) = lw.InverseDynamics(robot, contacts=True).solve(at.q, np.zeros(6), np.zeros(6)).contact_forces.values()
     assert_close(f, np.tile([0.0, 0.0, at.weight / 4], (4, 1)), 1e-10, at.weight)
@@ -318,10 +323,10 @@ def test_a_box_on_a_box_presses_it_with_its_weight() -> None:
     build = lw.Builder("two boxes")
     for name, mass in (("lower", 2.0), ("upper", 5.0)):
         build.body(name, lw.Inertia.box(mass, (0.2, 0.2, 0.2)))
-        build.joint(f"{name} joint", lw.Free(), "world", name)
+        build.joint(f"{name} joint", lw.joints.Free(), "world", name)
     robot = build.build()
-    lower, upper = (lw.ContactShape(name, name, lw.Box((0.2, 0.2, 0.2))) for name in ("lower", "upper"))
-    robot = robot.with_contacts(lw.ContactPair(GROUND, lower), lw.ContactPair(lower, upper))
+    lower, upper = (lw.contact.ContactShape(name, name, lw.shapes.Box((0.2, 0.2, 0.2))) for name in ("lower", "upper"))
+    robot = robot.with_contacts(lw.contact.ContactPair(GROUND, lower), lw.contact.ContactPair(lower, upper))
     q = robot.neutral()
     q[2], q[9] = 0.1, 0.3
     for lift in (0.0, 2.0):
@@ -354,14 +359,14 @@ def test_a_call_says_in_words_what_is_missing() -> None:
     a = np.zeros(robot.nv)
     a[0] = 3 * GRAVITY
     with pytest.raises(
-        lw.UnsupportedFeature, match=r"motors and contacts of 'table' cannot .* along base\[\d\] .* 4 of 4"
+        lw.errors.UnsupportedFeature, match=r"motors and contacts of 'table' cannot .* along base\[\d\] .* 4 of 4"
     ):
         inverse("table")(q, np.zeros(robot.nv), a)
-    with pytest.raises(lw.UnsupportedFeature, match=r"in state \(1,\)"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"in state \(1,\)"):
         inverse("table")(q, np.zeros(robot.nv), np.array([0 * a, a]))
     tau = np.zeros(robot.nv)
     step = inverse("table").bind(q.copy(), np.zeros(robot.nv), a, out=tau)
-    with pytest.raises(lw.UnsupportedFeature, match="are missing"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="are missing"):
         step()
 
 
@@ -424,15 +429,17 @@ def grasp(seed: int, contacts: int, slippery: bool = True) -> Stance:
     rng = np.random.default_rng([seed, contacts])
     build = lw.Builder("grasp")
     build.body("body", lw.Inertia.box(2.0, (0.2, 0.3, 0.4)))
-    build.joint("base", lw.Free(), "world", "body")
+    build.joint("base", lw.joints.Free(), "world", "body")
     pairs = []
     for k in range(contacts):
         R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
         R *= np.sign(np.linalg.det(R))
         at = 0.2 * rng.normal(size=3)
-        plane = lw.ContactShape(f"plane{k}", "world", lw.Ground(), lw.Placement(at - 0.01 * R[:, 2], R))
-        tip = lw.ContactShape(f"tip{k}", "body", lw.Sphere(0.01), lw.Placement(at))
-        pairs.append(lw.ContactPair(plane, tip, friction=float(rng.choice(FRICTIONS[:: 1 if slippery else -1][:3]))))
+        plane = lw.contact.ContactShape(f"plane{k}", "world", lw.shapes.Ground(), lw.Placement(at - 0.01 * R[:, 2], R))
+        tip = lw.contact.ContactShape(f"tip{k}", "body", lw.shapes.Sphere(0.01), lw.Placement(at))
+        pairs.append(
+            lw.contact.ContactPair(plane, tip, friction=float(rng.choice(FRICTIONS[:: 1 if slippery else -1][:3])))
+        )
     return Stance(replace(build.build(), contacts=tuple(pairs)), np.array([0, 0, 0, 0, 0, 0, 1.0]))
 
 
@@ -550,10 +557,10 @@ def test_limits_are_kept_by_other_contact_forces() -> None:
     assert np.linalg.norm(s.contacts.force) > np.linalg.norm(free.contacts.force)
 
 
-def servo(joint: str, most: float, angle: float) -> lw.Actuator:
+def servo(joint: str, most: float, angle: float) -> lw.actuators.Actuator:
     """A position servo that may turn by 0.3 rad about an angle."""
     law = {"gain": (200.0, 0.0, 0.0), "bias": (0.0, -200.0, -5.0), "force_limits": (-most, most)}
-    return lw.Actuator(joint, joint, (1.0,), limits=(angle - 0.3, angle + 0.3), **law)  # type: ignore[arg-type]
+    return lw.actuators.Actuator(joint, joint, (1.0,), limits=(angle - 0.3, angle + 0.3), **law)  # type: ignore[arg-type]
 
 
 def test_limits_of_servos_are_those_of_the_state() -> None:
@@ -569,10 +576,10 @@ def test_limits_of_servos_are_those_of_the_state() -> None:
     assert held.feasible and not held.beyond_limits and np.abs(held.torque).max() <= most
     assert lw.InverseDynamics(weak, contacts=True).solve(*x).beyond_limits
     ended = robot.with_actuators(*(servo(name, most, at - 0.29 * np.sign(at)) for name, at in angles.items()))
-    lower, upper = lw.torque_limits(ended, *x[:2])
+    lower, upper = lw.actuators.torque_limits(ended, *x[:2])
     both = lw.InverseDynamics(ended, contacts=True, limits=True).solve(np.stack([q, q]), *x[1:])
     assert (lower[6:].max() > -most or upper[6:].min() < most) and not both.beyond_limits
-    with pytest.raises(lw.UnsupportedFeature, match="change with the state"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="change with the state"):
         inverse.bind(*x, out=np.zeros(robot.nv))
 
 
@@ -649,7 +656,7 @@ def test_units_do_not_matter(factors: tuple[float, float, float]) -> None:
         {
             pair.name: (
                 pair.second.body,
-                lw.Sphere(factors[0] * 0.02),
+                lw.shapes.Sphere(factors[0] * 0.02),
                 tuple(factors[0] * pair.second.placement.position),
             )
             for pair in robot.contacts
@@ -684,7 +691,7 @@ def test_a_step_with_contacts_makes_what_was_asked(name: str) -> None:
     dt = 1e-3
     s = lw.InverseDynamics(robot, contacts=True).solve(q, np.zeros(robot.nv), a)
     assert s.feasible
-    step = lw.ContactStep(robot, dt=dt, tolerance=1e-10)(q, np.zeros(robot.nv), s.torque)
+    step = lw.contact.ContactStep(robot, dt=dt, tolerance=1e-10)(q, np.zeros(robot.nv), s.torque)
     assert step.converged
     # a residual is a velocity of contacts; levers are longer than 0.1 m, and light rods move by more
     assert np.abs(step.v - dt * a).max() <= 1e-6 * dt + 100 * step.residual
@@ -695,17 +702,17 @@ def test_a_step_with_contacts_makes_what_was_asked(name: str) -> None:
 
 def test_what_cannot_be_meant_is_an_error() -> None:
     robot, q = stance("table")
-    with pytest.raises(lw.InputError, match="has no contact 'toe'; there are foot0, foot1"):
+    with pytest.raises(lw.errors.InputError, match="has no contact 'toe'; there are foot0, foot1"):
         lw.InverseDynamics(robot, contacts=["toe"])
-    with pytest.raises(lw.InputError, match="with_contacts"):
+    with pytest.raises(lw.errors.InputError, match="with_contacts"):
         lw.InverseDynamics(robot.without_contacts(), contacts=True)
-    with pytest.raises(lw.InputError, match="motors push"):
+    with pytest.raises(lw.errors.InputError, match="motors push"):
         lw.InverseDynamics(robot, "least", contacts=True)
-    with pytest.raises(lw.InputError, match="contacts=True"):
+    with pytest.raises(lw.errors.InputError, match="contacts=True"):
         lw.InverseDynamics(robot, limits=True)
-    with pytest.raises(lw.InputError, match="max_gap"):
+    with pytest.raises(lw.errors.InputError, match="max_gap"):
         lw.InverseDynamics(robot, contacts=True, max_gap=-1.0)
-    with pytest.raises(lw.InputError, match="True, False or names"):
+    with pytest.raises(lw.errors.InputError, match="True, False or names"):
         lw.InverseDynamics(robot, contacts=3)  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="say contacts=True"):
+    with pytest.raises(lw.errors.InputError, match="say contacts=True"):
         lw.InverseDynamics(robot, "actuated")(q, np.zeros(robot.nv), np.zeros(robot.nv), given=np.zeros((1, 7)))

@@ -238,10 +238,14 @@ def test_drift_is_not_divided_by_the_distance_to_a_dead_center() -> None:
     by 1e-10 and are pulled closed."""
     build = lw.Builder("parallelogram")
     for name, at in (("crank", (0, 0, 0)), ("rocker", (1, 0, 0))):
-        build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0))).joint(name, lw.Revolute("-y"), "world", name, at)
+        build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0))).joint(
+            name, lw.joints.Revolute("-y"), "world", name, at
+        )
     build.body("bar", lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0)))
-    build.joint("bar", lw.Revolute("-y"), "crank", "bar", (1, 0, 0))
-    pin = lw.PointOnLine("bar", "rocker", first_at=(1, 0, 0), second_at=(1, 0, 0), axis="y", time_constant=0.005)
+    build.joint("bar", lw.joints.Revolute("-y"), "crank", "bar", (1, 0, 0))
+    pin = lw.constraints.PointOnLine(
+        "bar", "rocker", first_at=(1, 0, 0), second_at=(1, 0, 0), axis="y", time_constant=0.005
+    )
     robot = build.constrain(pin).build()
     fd = lw.ForwardDynamics(robot, "kkt")
     turn = np.array([1.0, 1.0, -1.0])

@@ -38,8 +38,8 @@ CASES: dict[str, Callable[[], Mechanism]] = {
 }
 each_case = pytest.mark.parametrize("name", CASES)
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::linkwork.ModelWarning"),
-    pytest.mark.filterwarnings("ignore:.*is off by:linkwork.StateWarning"),
+    pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning"),
+    pytest.mark.filterwarnings("ignore:.*is off by:linkwork.errors.StateWarning"),
 ]
 
 
@@ -139,17 +139,17 @@ def test_a_factor_that_disagrees_with_the_solution_is_not_believed(monkeypatch: 
 
 def test_forward_dynamics_that_is_not_exact_is_a_warning() -> None:
     robot, q, v, tau = state("wrist, 6 digits")
-    with pytest.warns(lw.StateWarning, match=r"'wrist' by prox_ltl is off by .* 'kkt' finds"):
+    with pytest.warns(lw.errors.StateWarning, match=r"'wrist' by prox_ltl is off by .* 'kkt' finds"):
         lw.ForwardDynamics(robot, "prox_ltl").derivatives(q, v, tau)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", lw.StateWarning)
+        warnings.simplefilter("error", lw.errors.StateWarning)
         lw.ForwardDynamics(robot, "kkt").derivatives(q, v, tau)
 
 
 def test_parameters_that_are_inputs_are_refused_where_singular_values_are_needed() -> None:
     robot, q, v, tau = state("doubled pins, 7 digits")
     fd = lw.ForwardDynamics(robot, "prox_ltl", parameters=["mass"])
-    with pytest.raises(lw.SingularConstraints, match="with_parameters"):
+    with pytest.raises(lw.errors.SingularConstraints, match="with_parameters"):
         fd.derivatives(q, v, tau)
 
 

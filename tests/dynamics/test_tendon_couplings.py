@@ -25,7 +25,7 @@ EQUALITIES = {
 }
 METHODS = ("prox_ltl", "pv", "prox_bbo", "lcaba")
 
-pytestmark = pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 
 
 @cache
@@ -74,8 +74,8 @@ def test_methods_agree_on_accelerations_and_forces(case: str) -> None:
 def crane(**options: float) -> Mechanism:
     """A pendulum of two links whose tip hangs on a rope over two eyes."""
     arm = lw.zoo.pendulum(2).with_frame("hook", "world", (0.7, 0.2, 0.3)).with_frame("eye", "link0", (0.1, 0.05, -0.6))
-    rope = lw.Tendon("rope", path=("hook", "eye", "tip"))
-    return arm.constrained(lw.TendonCoupling(rope, name="taut", **options), at=[0.8, -0.3])
+    rope = lw.tendons.Tendon("rope", path=("hook", "eye", "tip"))
+    return arm.constrained(lw.constraints.TendonCoupling(rope, name="taut", **options), at=[0.8, -0.3])
 
 
 def test_a_rope_keeps_its_length_and_pulls_with_its_force() -> None:
@@ -84,7 +84,7 @@ def test_a_rope_keeps_its_length_and_pulls_with_its_force() -> None:
     assert abs(lw.constraint_error(robot, q)[0]) < 1e-15
     assert robot.mobility(q).dof == 1
     closed = robot.assemble([0.7, -0.3], fixed=[robot.joint_names[0]])
-    length = lw.tendon_length(robot.with_tendons(robot.constraint("taut").follower), closed)  # type: ignore[attr-defined]
+    length = lw.tendons.tendon_length(robot.with_tendons(robot.constraint("taut").follower), closed)  # type: ignore[attr-defined]
     assert abs(length[0] - robot.constraint("taut").follower_origin) < 1e-12  # type: ignore[attr-defined]
     solution = lw.ForwardDynamics(robot, "ltl").plain()(q, [0.0, 0.0], [0.0, 0.0])
     J = lw.constraint_jacobian(robot, q)
@@ -95,7 +95,7 @@ def test_a_rope_keeps_its_length_and_pulls_with_its_force() -> None:
 def test_early_elimination_and_clusters_serve_a_rope_from_the_world_to_one_body() -> None:
     q, v = np.array([0.8, -0.3]), [0.1, 0.2]
     hung = lw.zoo.pendulum(2).with_frame("hook", "world", (0.7, 0.2, 0.3))
-    held = hung.constrained(lw.TendonCoupling(lw.Tendon("rope", path=("hook", "tip"))), at=q)
+    held = hung.constrained(lw.constraints.TendonCoupling(lw.tendons.Tendon("rope", path=("hook", "tip"))), at=q)
     early, same, tied = (lw.ForwardDynamics(held, m).plain()(q, v, [0.0, 0.0]) for m in ("pv_early", "ltl", "cluster"))  # type: ignore[arg-type]
     np.testing.assert_allclose(early.acceleration, same.acceleration, rtol=0, atol=1e-10)
     np.testing.assert_allclose(tied.acceleration, same.acceleration, rtol=0, atol=1e-10)
@@ -119,14 +119,14 @@ def test_tendons_of_couplings_are_renamed_and_saved_once() -> None:
     words = text(f"<equality>{EQUALITIES['two spatial']}</equality>")
     robot = lw.loads(words, "mjcf", contacts=False).renamed(lambda name: f"new {name}")
     (held,) = robot.constraints
-    assert isinstance(held, lw.TendonCoupling)
+    assert isinstance(held, lw.constraints.TendonCoupling)
     assert [tendon.name for tendon in held.tendons] == ["new t0", "new t1"]
     back = lw.loads(robot.to_text("mjcf"), "mjcf", contacts=False)
     assert [tendon.name for tendon in back.tendons] == [tendon.name for tendon in robot.tendons]
     alone = replace(robot.without_actuators(), tendons=())  # a constraint alone has them: their springs do not act
     back = lw.loads(alone.to_text("mjcf"), "mjcf", contacts=False)
     q, v = back.random(0), np.ones(back.nv)
-    assert not lw.tendon_forces(back, q, v).any()
+    assert not lw.tendons.tendon_forces(back, q, v).any()
     np.testing.assert_allclose(lw.constraint_jacobian(back, q), lw.constraint_jacobian(alone, q), atol=1e-12)
 
 
@@ -152,20 +152,20 @@ def test_polynomials_of_joints_are_scaled_locked_held_and_saved() -> None:
     np.testing.assert_allclose(lw.constraint_jacobian(held, q[[0, 2]]), J[:, [0, 2]], atol=1e-14)
     there = robot.unconstrained().constrained(*robot.constraints, at=q)
     assert np.abs(lw.constraint_error(there, q)).max() < 1e-14
-    with pytest.warns(lw.ModelWarning, match="MJCF adds no constant to the length of a tendon"):
+    with pytest.warns(lw.errors.ModelWarning, match="MJCF adds no constant to the length of a tendon"):
         written = held.to_text("mjcf")
     mujoco.MjModel.from_xml_string(written)
     np.testing.assert_allclose(lw.constraint_error(lw.loads(written), q[[0, 2]]), error, atol=1e-14)
 
 
 def test_wrong_couplings_are_refused() -> None:
-    rope = lw.Tendon("rope", path=("link0", "link1"))
-    with pytest.raises(lw.InputError, match="needs a Tendon"):
-        lw.TendonCoupling("rope")  # type: ignore[arg-type]
-    with pytest.raises(lw.ModelError, match="6 coefficients"):
-        lw.TendonCoupling(rope, coefficients=range(6))
-    with pytest.raises(lw.ModelError, match="no body or frame 'hook'"):
-        lw.zoo.pendulum(2).constrained(lw.TendonCoupling(lw.Tendon("rope", path=("hook", "tip"))))
+    rope = lw.tendons.Tendon("rope", path=("link0", "link1"))
+    with pytest.raises(lw.errors.InputError, match="needs a Tendon"):
+        lw.constraints.TendonCoupling("rope")  # type: ignore[arg-type]
+    with pytest.raises(lw.errors.ModelError, match="6 coefficients"):
+        lw.constraints.TendonCoupling(rope, coefficients=range(6))
+    with pytest.raises(lw.errors.ModelError, match="no body or frame 'hook'"):
+        lw.zoo.pendulum(2).constrained(lw.constraints.TendonCoupling(lw.tendons.Tendon("rope", path=("hook", "tip"))))
     stiff = lw.zoo.pendulum(2).with_frame("end", "link0", (0, 0, 0.1))
-    with pytest.raises(lw.ModelError, match="pass 'link0' alone"):
-        stiff.constrained(lw.TendonCoupling(lw.Tendon("rope", path=("end", "link0"))))
+    with pytest.raises(lw.errors.ModelError, match="pass 'link0' alone"):
+        stiff.constrained(lw.constraints.TendonCoupling(lw.tendons.Tendon("rope", path=("end", "link0"))))

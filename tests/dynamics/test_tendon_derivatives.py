@@ -25,7 +25,7 @@ DIFFERENCE = 1e-8
 """Of differences of fourth order, with steps of 3e-4."""
 
 each_kind = pytest.mark.parametrize("kind", OF_TENDONS)
-pytestmark = pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 
 
 @cache
@@ -101,14 +101,14 @@ def test_batches_bound_calls_and_backends_agree_and_operations_are_counted() -> 
 def test_errors_of_rows_have_the_jacobian_of_rows() -> None:
     for kind in OF_TENDONS:
         robot, (q, *_) = robot_of(kind), state(kind)
-        assert_close(lw.constraint_error_jacobian(robot, q), lw.constraint_jacobian(robot, q), 1e-13)
+        assert_close(lw.derivatives.constraint_error_jacobian(robot, q), lw.constraint_jacobian(robot, q), 1e-13)
 
 
 def test_joints_that_carry_a_whole_rope_have_no_part_in_its_derivatives() -> None:
     robot = robot_of("rope by rope")
     tree, (q, v, _) = derivative_tree(robot), state("rope by rope")
     assert (tree.k_root == 1).all()
-    found = lw.constraint_derivatives(robot, q, v, np.ones(robot.nv))
+    found = lw.derivatives.constraint_derivatives(robot, q, v, np.ones(robot.nv))
     assert not found.ds_dq[:, :6].any()
     assert not found.ds_dv[:, :6].any()
 
@@ -116,7 +116,7 @@ def test_joints_that_carry_a_whole_rope_have_no_part_in_its_derivatives() -> Non
 @pytest.mark.parametrize("kind", ["rope by rope", "joints by joints"])
 def test_linear_systems_are_derivatives_in_minimal_coordinates(kind: str) -> None:
     robot, (q, v, tau) = robot_of(kind), state(kind, closed=True)
-    found, d = lw.linearize(robot, q, v, tau), lw.minimal_derivatives(robot, q, v, tau)
+    found, d = lw.linearize(robot, q, v, tau), lw.derivatives.minimal_derivatives(robot, q, v, tau)
     n = d.ddy_dy.shape[0]
     assert_close(found.A[n:], np.hstack([d.ddy_dy, d.ddy_drate]), PRODUCT)
 

@@ -48,11 +48,11 @@ def four_bar(unit: float, mass: float) -> Mechanism:
     build = lw.Builder(f"four-bar of {unit:g} m and {mass:g} kg")
     for name, length in {"crank": 0.5, "coupler": 1.2, "rocker": 0.9}.items():
         build.body(name, lw.Inertia.rod(mass, (0, 0, 0), (length * unit, 0, 0), 0.01 * unit))
-    build.joint("motor", lw.Revolute("y"), "world", "crank", actuated=True)
-    build.joint("knee", lw.Revolute("y"), "crank", "coupler", at=(0.5 * unit, 0, 0))
-    build.joint("hip", lw.Revolute("y"), "world", "rocker", at=(unit, 0, 0))
+    build.joint("motor", lw.joints.Revolute("y"), "world", "crank", actuated=True)
+    build.joint("knee", lw.joints.Revolute("y"), "crank", "coupler", at=(0.5 * unit, 0, 0))
+    build.joint("hip", lw.joints.Revolute("y"), "world", "rocker", at=(unit, 0, 0))
     ends = {"at": (1.2 * unit, 0, 0), "child_at": (0.9 * unit, 0, 0)}
-    build.joint("ankle", lw.Revolute("y"), "coupler", "rocker", **ends)  # type: ignore[arg-type]
+    build.joint("ankle", lw.joints.Revolute("y"), "coupler", "rocker", **ends)  # type: ignore[arg-type]
     return build.build()
 
 
@@ -62,31 +62,33 @@ def coupled() -> Mechanism:
     turning = {"armature": 0.05, "damping": 0.1, "stiffness": 2.0, "rest": 0.3, "lower": -3.0, "upper": 3.0}
     sliding = {"armature": 0.4, "damping": 3.0, "stiffness": 20.0, "rest": 0.2, "lower": -1.0, "upper": 1.0}
     build.body("drum", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0.2, 0), 0.1))
-    build.joint("drum", lw.Revolute("y"), "world", "drum", **turning)
+    build.joint("drum", lw.joints.Revolute("y"), "world", "drum", **turning)
     build.body("rack", lw.Inertia.box(2.0, (0.5, 0.1, 0.1)))
-    build.joint("rack", lw.Prismatic("x"), "world", "rack", **sliding)
+    build.joint("rack", lw.joints.Prismatic("x"), "world", "rack", **sliding)
     build.body("nut", lw.Inertia.box(0.5, (0.1, 0.1, 0.2)))
-    build.joint("nut", lw.Helical("z", 0.02), "rack", "nut", (0.1, 0, 0.1), damping=0.2)
+    build.joint("nut", lw.joints.Helical("z", 0.02), "rack", "nut", (0.1, 0, 0.1), damping=0.2)
     build.body("cam", lw.Inertia.box(0.3, (0.1, 0.2, 0.1)))
-    build.joint("cam", lw.Prismatic("z"), "rack", "cam", (0.3, 0, 0.1))
+    build.joint("cam", lw.joints.Prismatic("z"), "rack", "cam", (0.3, 0, 0.1))
     build.body("arm", lw.Inertia.rod(0.7, (0, 0, 0), (0.3, 0, 0)))
-    build.joint("arm", lw.Universal(), "rack", "arm", (0.2, 0, 0))
-    build.body("wheel", lw.Inertia.sphere(1.5, 0.3)).joint("wheel", lw.Free(), "world", "wheel")
+    build.joint("arm", lw.joints.Universal(), "rack", "arm", (0.2, 0, 0))
+    build.body("wheel", lw.Inertia.sphere(1.5, 0.3)).joint("wheel", lw.joints.Free(), "world", "wheel")
     build.body("sledge", lw.Inertia.box(0.8, (0.2, 0.2, 0.1)))
-    build.joint("sledge", lw.Planar(), "world", "sledge", (1, 1, 0))
+    build.joint("sledge", lw.joints.Planar(), "world", "sledge", (1, 1, 0))
     robot = build.build()
     q = robot.neutral()
     q[robot.q_index("rack")] = 0.1
     q[robot.q_slice("wheel")][:3] = (1.0, -1.0, 0.3)
     robot = robot.constrained(
-        lw.Gear("rack", "drum", 0.1, time_constant=0.1),
-        lw.PolynomialCoupling("cam", "nut", (0.0, 0.01, 0.002)),
-        lw.Follows("nut", "rack", lambda x: 3.0 * np.sin(5.0 * x)),
-        lw.JointLock("arm", (0.1, 0.2)),
-        lw.Rolling("world", "wheel", radius=0.3, name="rolling"),
-        lw.Rod("wheel", "sledge", length=1.0, first_at=(0.1, 0, 0), name="rod"),
-        lw.CenterOfMass(bodies=("sledge", "rack"), axes="x"),
-        lw.LinearCombination({"wheel": [[0, 0, 1.0, 0, 0, 0]], "sledge": [[0, 0, -2.0, 0.5, 0, 0]]}, name="mix"),
+        lw.constraints.Gear("rack", "drum", 0.1, time_constant=0.1),
+        lw.constraints.PolynomialCoupling("cam", "nut", (0.0, 0.01, 0.002)),
+        lw.constraints.Follows("nut", "rack", lambda x: 3.0 * np.sin(5.0 * x)),
+        lw.constraints.JointLock("arm", (0.1, 0.2)),
+        lw.constraints.Rolling("world", "wheel", radius=0.3, name="rolling"),
+        lw.constraints.Rod("wheel", "sledge", length=1.0, first_at=(0.1, 0, 0), name="rod"),
+        lw.constraints.CenterOfMass(bodies=("sledge", "rack"), axes="x"),
+        lw.constraints.LinearCombination(
+            {"wheel": [[0, 0, 1.0, 0, 0, 0]], "sledge": [[0, 0, -2.0, 0.5, 0, 0]]}, name="mix"
+        ),
         at=q,
     )
     return replace(robot, poses={zoo.ASSEMBLED: q})
@@ -173,19 +175,19 @@ def test_scaled_robots_have_the_energy_and_the_errors_of_the_first(name: str) ->
 
 
 def methods(robot: Mechanism) -> tuple[str, ...]:
-    return tuple(m for m in lw.methods_for(robot) if METHODS[m].exact and m != "pv_soft")
+    return tuple(m for m in lw.methods.methods_for(robot) if METHODS[m].exact and m != "pv_soft")
 
 
-def solved(robot: Mechanism, method: str, q: Floats, v: Floats, tau: Floats) -> lw.Solution | type:
+def solved(robot: Mechanism, method: str, q: Floats, v: Floats, tau: Floats) -> lw.results.Solution | type:
     """The solution, or what kind of refusal there is instead."""
     try:
         return lw.ForwardDynamics(robot, method)(q, v, tau)
-    except lw.LinkworkError as refusal:
+    except lw.errors.LinkworkError as refusal:
         return type(refusal)
 
 
 @functools.cache
-def first(name: str) -> dict[str, lw.Solution | type]:
+def first(name: str) -> dict[str, lw.results.Solution | type]:
     """Solutions in the first units."""
     p = case(name)
     return {method: solved(p.robot, method, p.q, p.v, p.tau) for method in methods(p.robot)}
@@ -195,7 +197,7 @@ def first(name: str) -> dict[str, lw.Solution | type]:
 def test_every_method_agrees_with_kkt_in_all_units(name: str) -> None:
     p, expected = case(name), first(name)
     exact = expected["kkt"]
-    assert isinstance(exact, lw.Solution)
+    assert isinstance(exact, lw.results.Solution)
     redundant = p.robot.mobility(p.q).redundancy > 0
     wrong = []
     for corner in corners(name):
@@ -204,7 +206,7 @@ def test_every_method_agrees_with_kkt_in_all_units(name: str) -> None:
             if method == "cluster_lcaba" and corner != corners(name)[0]:
                 continue  # which loops it takes is chosen by counting, which takes longer than all the rest
             found = solved(robot, method, units.q(p.q), units.v(p.v), units.tau(p.tau))
-            if not isinstance(found, lw.Solution) or not isinstance(before, lw.Solution):
+            if not isinstance(found, lw.results.Solution) or not isinstance(before, lw.results.Solution):
                 if found is not before:
                     wrong.append((corner, method, found, before))
                 continue
@@ -274,7 +276,7 @@ def test_disturbed_poses_are_assembled_alike_in_all_units(name: str) -> None:
         robot, units = written(name, corner)
         try:
             found = robot.assemble(units.q(off)) / units.positions
-        except lw.AssemblyError as failure:
+        except lw.errors.AssemblyError as failure:
             wrong[corner] = str(failure)
             continue
         if (gap := distance(found, expected, 1.0)) > AGREEMENT:
@@ -287,17 +289,17 @@ def test_disturbed_poses_are_assembled_alike_in_all_units(name: str) -> None:
 def test_inverse_dynamics_asks_for_the_same_torques_in_all_units(name: str, method: str) -> None:
     p = case(name)
     exact = first(name)["kkt"]
-    assert isinstance(exact, lw.Solution)
+    assert isinstance(exact, lw.results.Solution)
     try:
         expected = lw.InverseDynamics(p.robot, method)(p.q, p.v, exact.acceleration)
-    except lw.UnsupportedFeature as refusal:
+    except lw.errors.UnsupportedFeature as refusal:
         pytest.skip(str(refusal))
     wrong = {}
     for corner in corners(name):
         robot, units = written(name, corner)
         try:
             tau = lw.InverseDynamics(robot, method)(units.q(p.q), units.v(p.v), units.a(exact.acceleration))
-        except lw.LinkworkError as refusal:
+        except lw.errors.LinkworkError as refusal:
             wrong[corner] = str(refusal)
             continue
         if (off := distance(tau / units.tau(np.ones(robot.nv)), expected)) > AGREEMENT:
@@ -310,9 +312,9 @@ def test_inverse_dynamics_asks_for_the_same_torques_in_all_units(name: str, meth
 def test_single_precision_is_as_good_in_all_units(name: str, method: str) -> None:
     p = case(name)
     exact = first(name)["kkt"]
-    assert isinstance(exact, lw.Solution)
+    assert isinstance(exact, lw.results.Solution)
 
-    def single(robot: Mechanism, q: Floats, v: Floats, tau: Floats) -> lw.Solution:
+    def single(robot: Mechanism, q: Floats, v: Floats, tau: Floats) -> lw.results.Solution:
         return lw.ForwardDynamics(robot, method)(*(x.astype(np.float32) for x in (q, v, tau)))
 
     before = single(p.robot, p.q, p.v, p.tau)
@@ -362,7 +364,7 @@ def test_simulations_that_close_loops_are_the_same_in_all_units(name: str) -> No
         robot, units = written(name, corner)
         try:
             found = run(robot, units)
-        except lw.LinkworkError as failure:
+        except lw.errors.LinkworkError as failure:
             wrong[corner] = str(failure)
             continue
         assert not found.ended and len(found) == len(before)
@@ -381,7 +383,7 @@ def test_the_readmes_four_bar_in_centimeters_and_in_millimeters(unit: float, mas
     """Bars of 10 mg and of 1 µg, built and not scaled: the same constraints, and accelerations of all methods."""
     p, units = case("README's four-bar"), Units(case("README's four-bar").robot, unit, mass, 1.0)
     exact = first("README's four-bar")["kkt"]
-    assert isinstance(exact, lw.Solution)
+    assert isinstance(exact, lw.results.Solution)
     small = four_bar(unit, mass)
     assert [type(c) for c in small.constraints] == [type(c) for c in p.robot.constraints]
     same = scaled(p.robot.with_gravity(p.robot.gravity / unit), unit, mass, 1.0)
@@ -391,10 +393,10 @@ def test_the_readmes_four_bar_in_centimeters_and_in_millimeters(unit: float, mas
     lighter = small.with_gravity(small.gravity * unit)  # falls as the large one does
     for method, before in first("README's four-bar").items():
         found = solved(lighter, method, p.q, p.v, units.tau(p.tau))
-        if not isinstance(before, lw.Solution):
+        if not isinstance(before, lw.results.Solution):
             assert found is before
             continue
-        assert isinstance(found, lw.Solution) and found.converged
+        assert isinstance(found, lw.results.Solution) and found.converged
         assert distance(found.acceleration, exact.acceleration, p.free) <= AGREEMENT, method
 
 

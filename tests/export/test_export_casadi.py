@@ -90,7 +90,7 @@ def differences(external: External, inputs: list[Any], h: float = 1e-6) -> list[
 @pytest.mark.parametrize("case", CASES)
 def test_functions_and_derivatives(tmp_path: Path, case: str) -> None:
     _, evaluator, inputs, wanted = CASES[case]()
-    made = lw.export_casadi(evaluator, tmp_path / "f.c")
+    made = lw.export.export_casadi(evaluator, tmp_path / "f.c")
     library = built(made)
     f, jac, fwd, adj = (External(library, name) for name in ("f", "jac_f", "fwd1_f", "adj1_f"))
     found = f(*inputs)
@@ -119,7 +119,7 @@ def test_functions_and_derivatives(tmp_path: Path, case: str) -> None:
 
 
 def test_names_and_patterns(tmp_path: Path) -> None:
-    made = lw.export_casadi(lw.InverseDynamics(zoo.pendulum(2)), tmp_path / "arm.c")
+    made = lw.export.export_casadi(lw.InverseDynamics(zoo.pendulum(2)), tmp_path / "arm.c")
     assert made.name == "arm" and made.inputs == {"q": (2, 1), "v": (2, 1), "a": (2, 1)}
     jac = External(built(made), "jac_arm")
     assert [name for name, _, _ in jac.inputs] == ["q", "v", "a", "out_tau"]
@@ -132,7 +132,7 @@ def test_names_and_patterns(tmp_path: Path) -> None:
 
 def test_missing_inputs_are_zero_and_missing_outputs_are_skipped(tmp_path: Path) -> None:
     robot = zoo.pendulum(2)
-    made = lw.export_casadi(lw.ForwardDynamics(robot), tmp_path / "arm.c")
+    made = lw.export.export_casadi(lw.ForwardDynamics(robot), tmp_path / "arm.c")
     f, jac = (External(built(made), name) for name in ("arm", "jac_arm"))
     assert_close(
         f([0.3, 0.2], None, None)[0].ravel(),
@@ -146,8 +146,8 @@ def test_missing_inputs_are_zero_and_missing_outputs_are_skipped(tmp_path: Path)
 
 def test_large_jacobians_are_found_by_groups_of_columns(tmp_path: Path) -> None:
     _, fd, inputs, _ = tree_case("forward_dynamics")
-    straight = lw.export_casadi(fd, tmp_path / "f.c")
-    grouped = lw.export_casadi(fd, tmp_path / "g.c", max_operations=5000)
+    straight = lw.export.export_casadi(fd, tmp_path / "f.c")
+    grouped = lw.export.export_casadi(fd, tmp_path / "g.c", max_operations=5000)
     assert straight.groups == 0 and 0 < grouped.groups <= sum(rows for rows, _ in grouped.inputs.values())
     found = [External(built(made), f"jac_{made.name}")(*inputs, None) for made in (straight, grouped)]
     for x, y in zip(*found, strict=True):
@@ -155,7 +155,7 @@ def test_large_jacobians_are_found_by_groups_of_columns(tmp_path: Path) -> None:
 
 
 def test_redundant_rows_read_forces_of_the_result(tmp_path: Path) -> None:
-    made = lw.export_casadi(lw.ForwardDynamics(zoo.four_bar(), "prox_bbo"), tmp_path / "f.c")
+    made = lw.export.export_casadi(lw.ForwardDynamics(zoo.four_bar(), "prox_bbo"), tmp_path / "f.c")
     jac = External(built(made), "jac_f")
     shapes = {name: len(places) for name, _, places in jac.inputs}
     assert shapes["out_a"] == 0 and shapes["out_multipliers"] == 5
@@ -163,13 +163,13 @@ def test_redundant_rows_read_forces_of_the_result(tmp_path: Path) -> None:
 
 def test_iterations_without_derivatives_are_refused(tmp_path: Path) -> None:
     robot = zoo.boxes(1)
-    with pytest.raises(lw.UnsupportedFeature, match="derivatives=False"):
-        lw.export_casadi(lw.ContactStep(robot), tmp_path / "f.c")
+    with pytest.raises(lw.errors.UnsupportedFeature, match="derivatives=False"):
+        lw.export.export_casadi(lw.contact.ContactStep(robot), tmp_path / "f.c")
 
 
 def test_products_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(lw.UnsupportedFeature, match="fwd1 and adj1"):
-        lw.export_casadi(lw.ForwardDynamics(zoo.pendulum()).vjp, tmp_path / "f.c")
+    with pytest.raises(lw.errors.UnsupportedFeature, match="fwd1 and adj1"):
+        lw.export.export_casadi(lw.ForwardDynamics(zoo.pendulum()).vjp, tmp_path / "f.c")
 
 
 def test_column_groups_share_no_row() -> None:
@@ -190,8 +190,8 @@ def test_column_groups_share_no_row() -> None:
 def test_casadi_uses_these_derivatives(tmp_path: Path) -> None:
     casadi = pytest.importorskip("casadi")
     robot, fd, inputs, wanted = loop_case("prox_bbo")
-    made = lw.export_casadi(fd, tmp_path / "f.c")
-    alone = lw.export_casadi(fd, tmp_path / "alone.c", name="f", derivatives=False)
+    made = lw.export.export_casadi(fd, tmp_path / "f.c")
+    alone = lw.export.export_casadi(fd, tmp_path / "alone.c", name="f", derivatives=False)
     f = casadi.external("f", built(made))
     numeric = casadi.external("f", built(alone), {"enable_fd": True, "fd_method": "central"})
     a, multipliers = f(*inputs)
@@ -210,7 +210,7 @@ def test_casadi_solves_for_torques(tmp_path: Path) -> None:
     """Newton's method of CasADi on our forward dynamics finds what inverse dynamics says."""
     casadi = pytest.importorskip("casadi")
     robot, fd, (q, v, tau), (a,) = tree_case("forward_dynamics")
-    f = casadi.external("f", built(lw.export_casadi(fd, tmp_path / "f.c")))
+    f = casadi.external("f", built(lw.export.export_casadi(fd, tmp_path / "f.c")))
     x = casadi.MX.sym("x", robot.nv)
     solve = casadi.rootfinder("solve", "newton", {"x": x, "g": f(q, v, x) - a})
     assert_close(np.array(solve(x0=np.zeros(robot.nv))["x"]).ravel(), tau, 1e-8)
@@ -220,7 +220,7 @@ def test_casadi_solves_for_torques(tmp_path: Path) -> None:
 def test_casadi_has_exact_hessians(tmp_path: Path, kind: str) -> None:
     casadi = pytest.importorskip("casadi")
     robot, fd, inputs, _ = tree_case("forward_dynamics") if kind == "tree" else loop_case("prox_bbo")
-    f = casadi.external("f", built(lw.export_casadi(fd, tmp_path / "f.c")))
+    f = casadi.external("f", built(lw.export.export_casadi(fd, tmp_path / "f.c")))
     x = casadi.MX.sym("x", robot.nq + 2 * robot.nv)
     a = f(*casadi.vertsplit(x, [0, robot.nq, robot.nq + robot.nv, robot.nq + 2 * robot.nv]))
     cost = casadi.dot(a if kind == "tree" else a[0], casadi.DM(np.arange(1.0, robot.nv + 1)))
@@ -237,6 +237,6 @@ def test_casadi_has_exact_hessians(tmp_path: Path, kind: str) -> None:
 
 def test_second_derivatives_that_would_be_too_large_are_left_out(tmp_path: Path) -> None:
     _, fd, _, _ = tree_case("forward_dynamics")
-    whole = lw.export_casadi(fd, tmp_path / "f.c").operations
+    whole = lw.export.export_casadi(fd, tmp_path / "f.c").operations
     most = sum(whole["fwd1_adj1"].values()) - 1
-    assert "fwd1_adj1" not in lw.export_casadi(fd, tmp_path / "f.c", max_operations=most).operations
+    assert "fwd1_adj1" not in lw.export.export_casadi(fd, tmp_path / "f.c", max_operations=most).operations

@@ -246,7 +246,7 @@ def test_a_mesh_whose_file_is_missing_does_not_touch(tmp_path: Path) -> None:
     (tmp_path / "m.stl").write_bytes(b"")
     (tmp_path / "m.xml").write_text(text)
     (pair,) = lw.load(tmp_path / "m.xml").contacts
-    assert isinstance(pair.second.solid, lw.Mesh)
+    assert isinstance(pair.second.solid, lw.shapes.Mesh)
     box = SPHERE.format("", "").replace('<sphere radius=".1"/>', '<mesh filename="m.stl"/>')
     with pytest.warns(ModelWarning, match="meshes whose files were not found"):
         assert names(lw.loads(urdf(FOUR | {"b": box}), contacts=True)) == ["ground:c", "ground:d"]
@@ -316,7 +316,7 @@ def test_height_fields_are_those_of_mujoco(tmp_path: Path) -> None:
         m = mujoco.MjModel.from_xml_path(str(file))
         (pair,) = lw.load(file).contacts
         field = pair.first.solid
-        assert isinstance(field, lw.HeightField) and field.size == (2.0, 4.0)
+        assert isinstance(field, lw.shapes.HeightField) and field.size == (2.0, 4.0)
         theirs = m.hfield_data.reshape(4, 3).T * m.hfield_size[0, 2]
         np.testing.assert_allclose(field.heights, theirs, atol=1e-7)
 
@@ -473,15 +473,15 @@ def boxes(count: int = 3, role: Any = "collision") -> lw.Builder:
     build = lw.Builder("boxes")
     for k in range(count):
         build.body(f"box{k}", lw.Inertia(1.0, rotational=np.eye(3)))
-        build.joint(f"joint{k}", lw.Free(), "world", f"box{k}")
-        build.shape(f"box{k}", lw.Box((1, 1, 1)), role=role)
+        build.joint(f"joint{k}", lw.joints.Free(), "world", f"box{k}")
+        build.shape(f"box{k}", lw.shapes.Box((1, 1, 1)), role=role)
     build.body("foot", lw.Inertia(1.0))
-    build.joint("ankle", lw.Fixed(), "box0", "foot", at=(0, 0, -1))
-    build.shape("foot", lw.Sphere(0.1), role=role)
+    build.joint("ankle", lw.joints.Fixed(), "box0", "foot", at=(0, 0, -1))
+    build.shape("foot", lw.shapes.Sphere(0.1), role=role)
     return build
 
 
-TIP = lw.ContactShape("tip", "foot", lw.Sphere(0.2), lw.Placement((1, 0, 0)))
+TIP = lw.contact.ContactShape("tip", "foot", lw.shapes.Sphere(0.2), lw.Placement((1, 0, 0)))
 
 
 def test_contacts_by_body_shape_and_pair() -> None:
@@ -499,23 +499,27 @@ def test_contacts_by_body_shape_and_pair() -> None:
 
 
 def test_an_explicit_pair_keeps_its_numbers() -> None:
-    wall = lw.ContactShape("wall", "world", lw.Box((1, 1, 1)))
-    given = lw.ContactPair(TIP, wall, "touch", friction=0.1, slots=1)
+    wall = lw.contact.ContactShape("wall", "world", lw.shapes.Box((1, 1, 1)))
+    given = lw.contact.ContactPair(TIP, wall, "touch", friction=0.1, slots=1)
     (pair,) = boxes().build().with_contacts(given, friction=0.9).contacts
     assert (pair.name, pair.friction, pair.slots, pair.bodies) == ("touch", 0.1, 1, ("box0", "world"))
 
 
 @pytest.mark.parametrize(
     "ground",
-    [(0, 0, -1), lw.Placement((0, 0, -1)), lw.ContactShape("floor", "world", lw.Ground(), lw.Placement((0, 0, -1)))],
+    [
+        (0, 0, -1),
+        lw.Placement((0, 0, -1)),
+        lw.contact.ContactShape("floor", "world", lw.shapes.Ground(), lw.Placement((0, 0, -1))),
+    ],
 )
 def test_the_ground_may_be_elsewhere(ground: Any) -> None:
     (pair,) = boxes().build().with_contacts("box1", ground=ground).contacts
-    assert isinstance(pair.first.solid, lw.Ground) and pair.first.placement.position[2] == -1
+    assert isinstance(pair.first.solid, lw.shapes.Ground) and pair.first.placement.position[2] == -1
 
 
 def test_the_ground_may_be_a_height_field() -> None:
-    field = lw.HeightField(((0, 0), (1, 1)), (2, 2))
+    field = lw.shapes.HeightField(((0, 0), (1, 1)), (2, 2))
     robot = boxes().build().with_contacts("box1", ground=field).with_contacts("box2", ground=field)
     assert {pair.first for pair in robot.contacts} == {robot.contacts[0].first} and robot.contacts[
         0
@@ -523,13 +527,13 @@ def test_the_ground_may_be_a_height_field() -> None:
 
 
 def test_the_ground_that_a_robot_has_is_its_ground() -> None:
-    robot = boxes().shape("world", lw.Ground(), at=(0, 0, -2)).build().with_contacts("box1")
+    robot = boxes().shape("world", lw.shapes.Ground(), at=(0, 0, -2)).build().with_contacts("box1")
     assert robot.contacts[0].first.placement.position[2] == -2
     assert len(contact_shapes(robot.with_contacts("box2").contacts)) == 3  # one ground
 
 
 def test_shapes_of_the_world_touch_what_is_named() -> None:
-    robot = boxes().shape("world", lw.Box((1, 1, 1)), role="collision", name="step").build()
+    robot = boxes().shape("world", lw.shapes.Box((1, 1, 1)), role="collision", name="step").build()
     assert names(robot.with_contacts("world", "box1")) == ["ground:box1", "step:box1"]
     assert names(robot.with_contacts(("world", "box1"))) == ["step:box1"]
 
@@ -548,10 +552,10 @@ def test_neighbors_do_not_touch_each_other() -> None:
     parent = "world"
     for k in range(5):
         build.body(f"l{k}", lw.Inertia(1.0, rotational=np.eye(3)))
-        build.joint(f"j{k}", lw.Free() if k == 0 else lw.Revolute("y"), parent, f"l{k}")
-        build.shape(f"l{k}", lw.Sphere(0.1), role="collision")
+        build.joint(f"j{k}", lw.joints.Free() if k == 0 else lw.joints.Revolute("y"), parent, f"l{k}")
+        build.shape(f"l{k}", lw.shapes.Sphere(0.1), role="collision")
         parent = f"l{k}"
-    build.constrain(lw.Hinge("l4", "l0", axis="y", name="closure"))
+    build.constrain(lw.constraints.Hinge("l4", "l0", axis="y", name="closure"))
     robot = build.build()
     every = ["l0:l2", "l0:l3", "l1:l3", "l1:l4", "l2:l4"]
     assert names(robot.with_contacts(ground=False, self_collision=True)) == every
@@ -587,19 +591,23 @@ def test_a_pair_takes_the_place_of_one_with_its_name() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda r: r.with_contacts("box9"), lw.UnknownName, "did you mean 'box"),
+        (lambda r: r.with_contacts("box9"), lw.errors.UnknownName, "did you mean 'box"),
         (lambda r: r.with_contacts(3), InputError, "neither a body's name"),
         (lambda r: r.with_contacts(("box0", "box1", "box2")), InputError, "tuple of two"),
         (lambda r: r.with_contacts(("box0", "foot")), ModelError, "both shapes are on body 'box0'"),
         (lambda r: r.with_contacts("box1", friction=-1), ModelError, "friction is -1"),
         (lambda r: r.with_contacts("box1", restitution=2), ModelError, "between 0 and 1"),
-        (lambda r: boxes().contact("box1", fricton=1), lw.UnknownOption, "did you mean 'friction'"),
-        (lambda r: r.with_contacts("box1", fricton=1), lw.UnknownOption, "did you mean 'friction'"),
+        (lambda r: boxes().contact("box1", fricton=1), lw.errors.UnknownOption, "did you mean 'friction'"),
+        (lambda r: r.with_contacts("box1", fricton=1), lw.errors.UnknownOption, "did you mean 'friction'"),
         (lambda r: r.with_contacts("box1", friction="much"), InputError, "friction is 'much', needs a number"),
         (lambda r: r.with_contacts("box1", slots=1.5), InputError, "slots is 1.5"),
         (lambda r: r.with_contacts("box1", slots=0), ModelError, "slots is 0, must be >= 1"),
-        (lambda r: r.with_contacts("box1", ground="floor"), lw.LinkworkError, "position"),
-        (lambda r: r.with_contacts(lw.ContactShape("x", "leg", lw.Sphere(1))), lw.UnknownName, "no frame 'leg'"),
+        (lambda r: r.with_contacts("box1", ground="floor"), lw.errors.LinkworkError, "position"),
+        (
+            lambda r: r.with_contacts(lw.contact.ContactShape("x", "leg", lw.shapes.Sphere(1))),
+            lw.errors.UnknownName,
+            "no frame 'leg'",
+        ),
         (lambda r: setattr(r, "contacts", ()), AttributeError, "with_contacts"),
     ],
 )
@@ -636,7 +644,7 @@ def test_parts_of_a_scene_share_the_ground() -> None:
 
 def test_a_part_on_a_body_touches_the_ground_of_the_whole() -> None:
     made = lw.attach(scene(), scene(), "box1", at=(0, 0, 1), prefix="c")
-    grounds = [shape for shape in contact_shapes(made.contacts) if isinstance(shape.solid, lw.Ground)]
+    grounds = [shape for shape in contact_shapes(made.contacts) if isinstance(shape.solid, lw.shapes.Ground)]
     assert [(s.name, s.body, s.placement.position[2]) for s in grounds] == [("ground", "world", 0)]
     assert "c/ground:tip" in names(made)
     left_behind = lw.attach(boxes().build(), scene(), "box1", prefix="c")
@@ -646,13 +654,23 @@ def test_a_part_on_a_body_touches_the_ground_of_the_whole() -> None:
 def test_what_becomes_one_body_does_not_touch_itself() -> None:
     build = lw.Builder("both").add_mechanism(scene(), "a").add_mechanism(scene(), "b")
     build.add_contacts(
-        [lw.ContactPair(lw.ContactShape("x", "a/box0", lw.Sphere(1)), lw.ContactShape("y", "b/box0", lw.Sphere(1)))]
+        [
+            lw.contact.ContactPair(
+                lw.contact.ContactShape("x", "a/box0", lw.shapes.Sphere(1)),
+                lw.contact.ContactShape("y", "b/box0", lw.shapes.Sphere(1)),
+            )
+        ]
     )
     before = len(build.build().contacts)
     build = lw.Builder("welded").add_mechanism(boxes(1).build().with_contacts("foot"), "a")
-    build.body("plate", lw.Inertia(1.0, rotational=np.eye(3))).joint("weld", lw.Fixed(), "a/box0", "plate")
+    build.body("plate", lw.Inertia(1.0, rotational=np.eye(3))).joint("weld", lw.joints.Fixed(), "a/box0", "plate")
     build.add_contacts(
-        [lw.ContactPair(lw.ContactShape("x", "a/box0", lw.Sphere(1)), lw.ContactShape("y", "plate", lw.Sphere(1)))]
+        [
+            lw.contact.ContactPair(
+                lw.contact.ContactShape("x", "a/box0", lw.shapes.Sphere(1)),
+                lw.contact.ContactShape("y", "plate", lw.shapes.Sphere(1)),
+            )
+        ]
     )
     assert before == 9 and names(build.build()) == ["a/ground:foot"]
 
@@ -675,7 +693,7 @@ def test_contacts_follow_bodies_to_another_spanning_tree(make: Any) -> None:
     random = np.random.default_rng(0)
     for k, body in enumerate(robot.body_names):
         at = lw.Placement.rpy(*random.uniform(-1, 1, 3), random.uniform(-1, 1, 3))
-        robot = robot.with_contacts(lw.ContactShape(f"s{k}", body, lw.Sphere(0.1), at), friction=0.1 * k)
+        robot = robot.with_contacts(lw.contact.ContactShape(f"s{k}", body, lw.shapes.Sphere(0.1), at), friction=0.1 * k)
     best = robot.optimized(root=True, ends=True, seconds=2, orders=False)
     assert names(best.robot) == names(robot) and (best.changes or make is not lw.zoo.slider_crank)
     q = robot.poses["assembled"]

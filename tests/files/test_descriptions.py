@@ -56,20 +56,20 @@ def test_robots_are_found_by_name_and_format() -> None:
 
 @pytest.mark.usefixtures("package")
 def test_what_is_not_there_is_said() -> None:
-    with pytest.raises(lw.UnknownName, match=r"no robot 'pol'.*pole_description"):
+    with pytest.raises(lw.errors.UnknownName, match=r"no robot 'pol'.*pole_description"):
         lw.load_description("pol")
-    with pytest.raises(lw.InputError, match="no file in URDF; it has mjcf"):
+    with pytest.raises(lw.errors.InputError, match="no file in URDF; it has mjcf"):
         lw.load_description("ball_mj_description", "urdf")
-    with pytest.raises(lw.ModelError, match="could not fetch 'far_description': OSError: no network"):
+    with pytest.raises(lw.errors.ModelError, match="could not fetch 'far_description': OSError: no network"):
         lw.load_description("far")
-    with pytest.raises(lw.UnsupportedFeature, match=r"template, pole\.urdf\.xacro"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"template, pole\.urdf\.xacro"):
         lw.load_description("template")
-    with pytest.raises(lw.InputError, match="format is 'sdf'"):
+    with pytest.raises(lw.errors.InputError, match="format is 'sdf'"):
         lw.load_description("pole", "sdf")  # type: ignore[arg-type]
     for name in ("../pole", "", 3):
-        with pytest.raises(lw.InputError, match="name is"):
+        with pytest.raises(lw.errors.InputError, match="name is"):
             lw.load_description(name)  # type: ignore[arg-type]
-    with pytest.raises(lw.UnknownOption, match="no option 'bas'"):
+    with pytest.raises(lw.errors.UnknownOption, match="no option 'bas'"):
         lw.load_description("pole", bas="floating")  # type: ignore[call-arg]
 
 
@@ -80,5 +80,5 @@ def test_templates_are_expanded_where_the_package_does_it(package: Path) -> None
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("linkwork.parsing.descriptions.find_spec", lambda name: None)
-    with pytest.raises(lw.UnsupportedFeature, match=r"linkwork\[descriptions\]"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"linkwork\[descriptions\]"):
         lw.load_description("panda")

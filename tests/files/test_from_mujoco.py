@@ -36,7 +36,9 @@ def same(ours: Mechanism, read: Mechanism, rel: float = 1e-11) -> None:
     assert [a.name for a in ours.actuators] == [a.name for a in read.actuators]
     if read.actuators and not any(a.refused for a in read.actuators):
         u = np.random.default_rng(1).normal(size=len(read.actuators))
-        assert_close(lw.actuator_torques(ours, q, v, u), lw.actuator_torques(read, q, v, u), rel, scale=1e-6)
+        assert_close(
+            lw.actuators.actuator_torques(ours, q, v, u), lw.actuators.actuator_torques(read, q, v, u), rel, scale=1e-6
+        )
     np.testing.assert_allclose(ours.lower, read.lower, rel)
     np.testing.assert_allclose(ours.upper, read.upper, rel)
     for name, pose in read.poses.items():
@@ -45,7 +47,7 @@ def same(ours: Mechanism, read: Mechanism, rel: float = 1e-11) -> None:
 
 def states_cross(robot: Mechanism, loaded: Any) -> None:
     """Batches of states there and back, and bodies where MuJoCo puts them."""
-    across = lw.mujoco_map(robot)
+    across = lw.peers.mujoco_map(robot)
     q = robot.normalize(robot.random(1, 3))
     v, tau = np.random.default_rng(1).normal(size=(2, 3, robot.nv))
     assert_close(across.from_qpos(across.to_qpos(q)), q, 1e-15)
@@ -101,7 +103,7 @@ def test_contacts_of_primitive_geoms() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(lw.InputError, match="takes a mujoco"):
+    with pytest.raises(lw.errors.InputError, match="takes a mujoco"):
         from_mujoco(3)
 
 
@@ -141,7 +143,7 @@ def test_what_a_flag_switches_off(switch: str) -> None:
         state = mujoco.MjData(loaded)
         state.qpos[:], state.qvel[:] = 0.4, 0.7
         mujoco.mj_forward(loaded, state)
-        tau = lw.passive_forces(one, [0.4], [0.7]) + lw.tendon_forces(one, [0.4], [0.7])
+        tau = lw.passive_forces(one, [0.4], [0.7]) + lw.tendons.tendon_forces(one, [0.4], [0.7])
         assert_close(tau, state.qfrc_passive, 1e-12, scale=1.0)
 
 
@@ -155,7 +157,7 @@ def test_what_holds_for_a_whole_model() -> None:
     assert_close(robot.damping, [0.8], 1e-14)
     for medium in ("density", "viscosity"):
         wet = text.replace("<worldbody>", f'<option {medium}="1"/><worldbody>')
-        with pytest.raises(lw.UnsupportedFeature, match=medium):
+        with pytest.raises(lw.errors.UnsupportedFeature, match=medium):
             from_mujoco(mujoco.MjModel.from_xml_string(wet))
 
 
@@ -168,7 +170,7 @@ def test_plugins_and_flexes_are_not_passed_over() -> None:
     )
     assert from_mujoco(mujoco.MjModel.from_xml_string(driven)).actuators[0].refused == "a <plugin>"
     cloth = '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" radius=".01"/>'
-    with pytest.raises(lw.UnsupportedFeature, match="flexes"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="flexes"):
         from_mujoco(mujoco.MjModel.from_xml_string(model(cloth)))
 
 
@@ -182,7 +184,7 @@ def test_actuators_that_are_left_out_are_a_warning(target: str) -> None:
         after=f'<actuator><motor name="odd" {target}/><motor name="even" joint="ball" gear="1 2 3"/></actuator>',
     )
     for make in (lambda: lw.loads(text), lambda: from_mujoco(mujoco.MjModel.from_xml_string(text))):
-        with pytest.warns(lw.ModelWarning, match="is left out, commands have none for it"):
+        with pytest.warns(lw.errors.ModelWarning, match="is left out, commands have none for it"):
             assert [actuator.name for actuator in make().actuators] == ["even"]
 
 
@@ -201,7 +203,7 @@ def test_actuators_of_several_commands_are_those_of_the_file() -> None:
     )
     robots = []
     for make in (lambda: lw.loads(text), lambda: from_mujoco(mujoco.MjModel.from_xml_string(text))):
-        with pytest.warns(lw.ModelWarning, match="an actuator on a site is not supported"):
+        with pytest.warns(lw.errors.ModelWarning, match="an actuator on a site is not supported"):
             robots.append(make())
     read, ours = robots
     assert [a.name for a in ours.actuators] == ["turn", "first", "pid", "last"]
@@ -213,9 +215,9 @@ def test_actuators_of_several_commands_are_those_of_the_file() -> None:
 
 def test_polynomials_of_joints_are_read_as_in_files() -> None:
     text = model('<body><joint damping="3 0 1" stiffness="2 1"/><geom size=".1"/></body>')
-    with pytest.warns(lw.ModelWarning, match="is a polynomial"):
+    with pytest.warns(lw.errors.ModelWarning, match="is a polynomial"):
         read = lw.loads(text)
-    with pytest.warns(lw.ModelWarning, match="is a polynomial"):
+    with pytest.warns(lw.errors.ModelWarning, match="is a polynomial"):
         same(from_mujoco(mujoco.MjModel.from_xml_string(text)), read)
 
 
@@ -231,16 +233,16 @@ def test_contacts_of_meshes_are_left_out_by_name_and_height_fields_stay() -> Non
         '<geom type="mesh" mesh="wedge" contype="0" conaffinity="0"/></body>',
         TOUCHING,
     )
-    with pytest.warns(lw.ModelWarning) as caught:
+    with pytest.warns(lw.errors.ModelWarning) as caught:
         robot = from_mujoco(mujoco.MjModel.from_xml_string(text))
     said = [str(warning.message) for warning in caught]
     assert any("contacts of 'edge' are left out" in words for words in said)
     assert any("geoms of type mesh that touch nothing: no dynamics here" in words for words in said)
-    with pytest.warns(lw.ModelWarning):
+    with pytest.warns(lw.errors.ModelWarning):
         read = lw.loads(text)
     ours, theirs = ([pair for pair in r.contacts if pair.second.name == "ball"] for r in (robot, read))
     field, other = ours[0].first.solid, theirs[0].first.solid
-    assert isinstance(field, lw.HeightField) and isinstance(other, lw.HeightField)
+    assert isinstance(field, lw.shapes.HeightField) and isinstance(other, lw.shapes.HeightField)
     np.testing.assert_allclose(field.heights, other.heights, atol=1e-6)
 
 
@@ -254,7 +256,7 @@ def test_a_height_field_that_was_changed_stands_where_its_numbers_say() -> None:
     before = from_mujoco(loaded).contacts[0].first
     loaded.hfield_data[:] = 2 * loaded.hfield_data + 3
     after = from_mujoco(loaded).contacts[0].first
-    assert isinstance(before.solid, lw.HeightField) and isinstance(after.solid, lw.HeightField)
+    assert isinstance(before.solid, lw.shapes.HeightField) and isinstance(after.solid, lw.shapes.HeightField)
     np.testing.assert_allclose(after.solid.heights, 2 * np.array(before.solid.heights), rtol=1e-6)
     up = before.placement.rotation[:, 2]
     np.testing.assert_allclose(after.placement.position, before.placement.position + 1.5 * up, rtol=1e-6)
@@ -271,7 +273,7 @@ def test_impedance_that_is_not_mujocos_default_is_a_warning() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             make(text.format(usual, usual))
-        with pytest.warns(lw.ModelWarning, match="'solimp', as contacts are rigid"):
+        with pytest.warns(lw.errors.ModelWarning, match="'solimp', as contacts are rigid"):
             make(text.format(soft, ""))
-        with pytest.warns(lw.ModelWarning, match=r"'solimp' is not used: equalities are exact .* \('tie'\)"):
+        with pytest.warns(lw.errors.ModelWarning, match=r"'solimp' is not used: equalities are exact .* \('tie'\)"):
             make(text.format("", soft))

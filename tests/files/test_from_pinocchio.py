@@ -122,7 +122,7 @@ def test_loops() -> None:
     for c in constraints:
         c.m_baumgarte_parameters.Kp = 4.0
     robot = from_pinocchio(model, constraints)
-    assert [type(c) for c in robot.constraints] == [lw.Point, lw.Weld]
+    assert [type(c) for c in robot.constraints] == [lw.constraints.Point, lw.constraints.Weld]
     assert robot.constraints[0].gains == (4.0, 0.0)
     across = pinocchio_map(robot, model)
     q = across.from_q(theirs)
@@ -140,22 +140,22 @@ def test_loops() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(lw.InputError, match="takes a pinocchio"):
+    with pytest.raises(lw.errors.InputError, match="takes a pinocchio"):
         from_pinocchio(3)
     model = pin.Model()
     model.addJoint(0, pin.JointModelEllipsoid(0.1, 0.2, 0.3), pin.SE3.Identity(), "egg")
-    with pytest.raises(lw.UnsupportedFeature, match="joint 'egg' is of type Ellipsoid"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="joint 'egg' is of type Ellipsoid"):
         from_pinocchio(model)
-    with pytest.raises(lw.InputError, match="differ in joints"):
+    with pytest.raises(lw.errors.InputError, match="differ in joints"):
         pinocchio_map(lw.zoo.four_bar(), pin.Model())
 
 
 def test_vectors_of_the_wrong_size_do_not_cross() -> None:
     model = pin.buildSampleModelManipulator()
-    across = lw.pinocchio_map(lw.from_pinocchio(model), model)
+    across = lw.peers.pinocchio_map(lw.peers.from_pinocchio(model), model)
     for move, name in ((across.to_q, "q"), (across.from_q, "q"), (across.to_v, "v"), (across.from_v, "v")):
         for wrong in (np.zeros(5), np.zeros(7), 3.0):
-            with pytest.raises(lw.InputError, match=f"{name} has shape"):
+            with pytest.raises(lw.errors.InputError, match=f"{name} has shape"):
                 move(wrong)
-    with pytest.raises(lw.InputError, match="needs a pinocchio"):
-        lw.pinocchio_map(lw.from_pinocchio(model), 3)
+    with pytest.raises(lw.errors.InputError, match="needs a pinocchio"):
+        lw.peers.pinocchio_map(lw.peers.from_pinocchio(model), 3)

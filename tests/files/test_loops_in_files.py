@@ -80,7 +80,7 @@ def test_every_file_loads_or_says_what_is_missing(file: Path) -> None:
     if wrong is None:
         robot = load_quietly(file)
         q = robot.neutral()
-        with pytest.raises(lw.SingularMassMatrix, match="no mass") if no_dynamics(file) else nullcontext():
+        with pytest.raises(lw.errors.SingularMassMatrix, match="no mass") if no_dynamics(file) else nullcontext():
             lw.gravity_forces(robot, q)
         assert lw.frame_placement(robot, q, robot.frame_names[-1]).position.shape == (3,)
     else:
@@ -214,7 +214,7 @@ def test_a_coupling_sums_over_both_branches() -> None:
     """Loop size 6: three joints on each branch, all of them in the coupling."""
     file = model_file(f"{GRBDA}/explicit_depth5_loop_size6.urdf")
     (coupling,) = load_quietly(file).constraints
-    assert isinstance(coupling, lw.JointCoupling)
+    assert isinstance(coupling, lw.constraints.JointCoupling)
     first = {f"joint_1_{k}": -1.0 for k in (1, 2, 3)}
     assert dict(coupling.coefficients) == first | {f"joint_2_{k}": 1.0 for k in (1, 2, 3)}
 
@@ -223,7 +223,7 @@ def test_a_rotor_turns_by_its_gear_ratio() -> None:
     robot = looped("mit_humanoid/mit_humanoid.urdf")
     q = robot.neutral()
     coupling = robot.constraint("right_knee_transmission")
-    assert isinstance(coupling, lw.JointCoupling)
+    assert isinstance(coupling, lw.constraints.JointCoupling)
     rotor, knee = sorted(coupling.joints, key=lambda name: "rotor" not in name)
     q[robot.q_index(knee)], q[robot.q_index(rotor)] = 0.1, 1.2
     assert lw.constraint_error(robot, q)[robot.row_slice("right_knee_transmission")] == pytest.approx(0, abs=1e-15)
@@ -347,7 +347,12 @@ def assert_closed_parallelogram(robot: Mechanism) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "constraint", "rows"),
-    [("revolute", lw.Hinge, 5), ("continuous", lw.Hinge, 5), ("spherical", lw.Point, 3), ("ball", lw.Point, 3)],
+    [
+        ("revolute", lw.constraints.Hinge, 5),
+        ("continuous", lw.constraints.Hinge, 5),
+        ("spherical", lw.constraints.Point, 3),
+        ("ball", lw.constraints.Point, 3),
+    ],
 )
 def test_a_loop_of_urdf_plus_is_the_constraint_of_its_type(kind: str, constraint: type, rows: int) -> None:
     robot = lw.loads(linkage(LOOP.format(kind)), "urdf")
@@ -356,7 +361,12 @@ def test_a_loop_of_urdf_plus_is_the_constraint_of_its_type(kind: str, constraint
 
 
 @pytest.mark.parametrize(
-    ("kind", "constraint", "rows"), [("fixed", lw.Weld, 6), ("prismatic", lw.Slider, 5), ("planar", lw.PlaneOnPlane, 3)]
+    ("kind", "constraint", "rows"),
+    [
+        ("fixed", lw.constraints.Weld, 6),
+        ("prismatic", lw.constraints.Slider, 5),
+        ("planar", lw.constraints.PlaneOnPlane, 3),
+    ],
 )
 def test_loops_of_other_types(kind: str, constraint: type, rows: int) -> None:
     robot = lw.loads(linkage(LOOP.format(kind)), "urdf")
@@ -377,7 +387,7 @@ def test_a_ball_constraint_of_drake_is_a_point() -> None:
       <drake:ball_constraint_body_B name="right"/><drake:ball_constraint_p_AP value="2 0 0"/>
       <drake:ball_constraint_p_BQ value="0 1 0"/></drake:ball_constraint>"""
     robot = lw.loads(linkage(inside), "urdf")
-    assert isinstance(only(robot), lw.Point)
+    assert isinstance(only(robot), lw.constraints.Point)
     assert_closed_parallelogram(robot)
 
 
@@ -386,7 +396,7 @@ def test_a_link_of_two_parents_closes_a_loop() -> None:
     inside = f"""<drake:joint {DRAKE} name="closing" type="ball"><parent link="right"/><child link="bar_end"/>
       <origin xyz="0 1 0"/></drake:joint>"""
     robot = lw.loads(linkage(inside), "urdf")
-    assert isinstance(only(robot), lw.Point) and only(robot).name == "closing"
+    assert isinstance(only(robot), lw.constraints.Point) and only(robot).name == "closing"
     assert_closed_parallelogram(robot)
 
 
@@ -395,7 +405,7 @@ def test_a_joint_inside_gazebo_closes_a_loop(frame: str) -> None:
     inside = f"""<gazebo><joint name="closing" type="revolute"><parent>bar</parent><child>right</child>
       <pose>0 1 0 0 0 0</pose><axis><xyz>0 0 1</xyz>{frame}</axis></joint></gazebo>"""
     robot = lw.loads(linkage(inside), "urdf")
-    assert isinstance(only(robot), lw.Hinge)
+    assert isinstance(only(robot), lw.constraints.Hinge)
     carried = {joint.name for joint in robot.joints} | {only(robot).name}
     assert carried == {"q1", "q2", "q3", "closing"}
     assert lw.loads(linkage(inside), "urdf", loops=False).constraints == ()
@@ -406,7 +416,7 @@ def test_a_joint_inside_gazebo_closes_a_loop(frame: str) -> None:
 def test_closing_frames_are_a_point() -> None:
     text = LINKAGE.replace("bar_end", "closing_a_1").replace("right_end", "closing_a_2")
     robot = lw.loads(text, "urdf")
-    assert isinstance(only(robot), lw.Point) and only(robot).name == "closing_a"
+    assert isinstance(only(robot), lw.constraints.Point) and only(robot).name == "closing_a"
     assert_closed_parallelogram(robot)
     assert lw.loads(text, "urdf", loops=False).constraints == ()
 
@@ -419,7 +429,7 @@ def test_links_that_carry_or_move_are_no_closing_frames() -> None:
 def test_a_coupling_is_the_gear_of_generalized_rbda() -> None:
     inside = '<coupling name="c"><predecessor link="bar"/><successor link="right"/><ratio value="6"/></coupling>'
     coupling = only(lw.loads(linkage(inside), "urdf"))
-    assert isinstance(coupling, lw.JointCoupling)
+    assert isinstance(coupling, lw.constraints.JointCoupling)
     assert dict(coupling.coefficients) == {"q3": 1.0, "q1": -6.0, "q2": -6.0}
 
 
@@ -515,7 +525,7 @@ def put(folder: Path, side: str | bytes | None = SIDE, urdf: str = LINKAGE) -> P
 
 def test_a_loop_file_is_found_beside_the_model(tmp_path: Path) -> None:
     robot = load(put(tmp_path))
-    assert isinstance(only(robot), lw.Point)
+    assert isinstance(only(robot), lw.constraints.Point)
     assert [robot.joint(name).actuated for name in ("q1", "q2", "q3")] == [True, False, False]
     assert_closed_parallelogram(robot)
 
@@ -527,8 +537,8 @@ def test_a_loop_file_can_be_left_out_or_be_elsewhere(tmp_path: Path) -> None:
     other = tmp_path / "elsewhere" / "loops.yaml"
     other.write_text(SIDE.replace("3d", "6d"))
     robot = load(file, loops=other)
-    assert isinstance(only(robot), lw.Weld)
-    assert isinstance(only(lw.loads(LINKAGE, "urdf", loops=str(other))), lw.Weld)
+    assert isinstance(only(robot), lw.constraints.Weld)
+    assert isinstance(only(lw.loads(LINKAGE, "urdf", loops=str(other))), lw.constraints.Weld)
 
 
 @pytest.mark.parametrize("side", ["base: &a 1\nother: *a\n", "closed_loop: [[x, y]]\ntype: [6d]\n", "# nothing", ""])
@@ -559,17 +569,17 @@ def test_frames_of_a_loop_file_may_be_joints(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "type", "axes"),
     [
-        ("SPHERICAL", lw.Spherical, None),
-        ("UJOINT_XY", lw.Universal, "xy"),
-        ("CARDAN", lw.Universal, "xy"),
-        ("UJOINT_ZX", lw.Universal, "zx"),
+        ("SPHERICAL", lw.joints.Spherical, None),
+        ("UJOINT_XY", lw.joints.Universal, "xy"),
+        ("CARDAN", lw.joints.Universal, "xy"),
+        ("UJOINT_ZX", lw.joints.Universal, "zx"),
     ],
 )
 def test_a_loop_file_gives_joints_other_types(tmp_path: Path, kind: str, type: type, axes: str | None) -> None:
     side = SIDE + f"joint_name: [q3]\njoint_type: [{kind}]\n"
     joint = load(put(tmp_path, side)).joint("q3").type
     assert isinstance(joint, type)
-    if isinstance(joint, lw.Universal) and axes:
+    if isinstance(joint, lw.joints.Universal) and axes:
         found = [joint.first, joint.second]
         np.testing.assert_array_equal(found, [np.eye(3)["xyz".index(axis)] for axis in axes])
 

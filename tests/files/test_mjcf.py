@@ -93,7 +93,7 @@ def test_the_coordinate_of_a_hinge_is_qpos_with_its_ref_limits_and_spring() -> N
     ],
 )
 def test_a_spring_or_damper_that_does_not_act_as_in_mujoco_is_a_warning(joint: str, words: str) -> None:
-    with pytest.warns(lw.ModelWarning, match=words):
+    with pytest.warns(lw.errors.ModelWarning, match=words):
         lw.loads(model(body(joint)), "mjcf")
 
 

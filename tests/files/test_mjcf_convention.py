@@ -92,6 +92,6 @@ def test_wrong_arguments_are_errors(robot: Mechanism, convert: MujocoMap) -> Non
 
 
 def test_a_joint_that_mujoco_does_not_have_is_an_error() -> None:
-    build = lw.Builder().body("a", lw.Inertia.sphere(1.0, 0.1)).joint("j", lw.Planar("z"), "world", "a")
+    build = lw.Builder().body("a", lw.Inertia.sphere(1.0, 0.1)).joint("j", lw.joints.Planar("z"), "world", "a")
     with pytest.raises(InputError, match="'j' is planar"):
         mujoco_map(build.build())

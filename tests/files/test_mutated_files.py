@@ -370,9 +370,9 @@ def outcome(number: int, folder: Path) -> Outcome:
     robot, ending = None, "loaded"
     try:
         with warnings.catch_warnings(), opened_files() as opened:
-            warnings.simplefilter("ignore", lw.ModelWarning)
+            warnings.simplefilter("ignore", lw.errors.ModelWarning)
             robot = lw.load(file, **options)
-    except lw.LinkworkError as e:
+    except lw.errors.LinkworkError as e:
         ending = type(e).__name__
     except Exception as e:
         raise AssertionError(f"{repeat}: {type(e).__name__}: {e}") from e
@@ -395,7 +395,7 @@ def _compute(robot: lw.Mechanism, repeat: str) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 make(robot)(q, still, still)
-        except lw.LinkworkError:
+        except lw.errors.LinkworkError:
             continue
         except Exception as e:
             raise AssertionError(f"{repeat}: {make.__name__}: {type(e).__name__}: {e}") from e
@@ -431,7 +431,7 @@ def test_own_texts_load_as_they_are(tmp_path: Path) -> None:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_bytes(text)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", lw.ModelWarning)
+            warnings.simplefilter("ignore", lw.errors.ModelWarning)
             assert lw.load(tmp_path / next(iter(source.files))).nv > 0
 
 
@@ -485,14 +485,16 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize("inertias", ["warn", "trust"])
 def test_masses_and_inertias_that_cannot_be_are_refused_with_their_line(what: str, inertias: Any) -> None:
     text, line, message = IMPOSSIBLE[what]
-    with pytest.raises(lw.ModelError, match=re.escape(message)) as caught:
+    with pytest.raises(lw.errors.ModelError, match=re.escape(message)) as caught:
         lw.loads(text, inertias=inertias)
     assert caught.value.line == line
 
 
 def test_negative_moments_that_nothing_makes_up_for_are_refused_with_their_line() -> None:
     """Of a body that carries another: a real robot has one where the mass matrix stays positive definite."""
-    with pytest.raises(lw.ModelError, match=r"negative moment of inertia, -3 .* negative kinetic energy") as caught:
+    with pytest.raises(
+        lw.errors.ModelError, match=r"negative moment of inertia, -3 .* negative kinetic energy"
+    ) as caught:
         lw.loads(arm(upper=(1.0, -3.0)), inertias="trust")
     assert caught.value.line == 2
     robot = lw.loads(arm(upper=(1.0, -0.5)), inertias="trust")
@@ -502,7 +504,7 @@ def test_negative_moments_that_nothing_makes_up_for_are_refused_with_their_line(
 def test_inertias_that_are_rounding_beside_others_are_an_error_of_the_dynamics() -> None:
     """Of a body that carries others, nobody can tell when the file is read."""
     robot = lw.loads(arm(upper=(2.4e14, 1.0)))
-    with pytest.raises(lw.SingularMassMatrix, match="rounding beside the largest masses"):
+    with pytest.raises(lw.errors.SingularMassMatrix, match="rounding beside the largest masses"):
         lw.ForwardDynamics(robot).compile()(robot.neutral(), np.zeros(2), np.zeros(2))
 
 

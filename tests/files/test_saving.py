@@ -19,7 +19,7 @@ from tests.support.robots import model_file
 from tests.support.round_trips import NOT_IN_MATRICES, closed_states, differences, discrepancy, saved
 from tests.support.sensor_texts import every_type
 
-pytestmark = pytest.mark.filterwarnings("ignore::linkwork.ModelWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning")
 
 # Round trips ---------------------------------------------------------------------------------------------------------
 
@@ -91,7 +91,7 @@ def round_trip(name: str, format: str) -> float:
     robot, states = made(name)
     try:
         return discrepancy(robot, saved(robot, format, drop=NOT_IN_MATRICES), states)
-    except lw.CannotSave as error:
+    except lw.errors.CannotSave as error:
         if "it is open there" not in str(error):
             raise
     zero = states[0][0]
@@ -102,7 +102,7 @@ def round_trip(name: str, format: str) -> float:
 @pytest.mark.parametrize("name", MADE)
 def test_a_mechanism_has_the_same_dynamics_when_read_back(name: str, format: str) -> None:
     if (name, format) in REFUSED:
-        with pytest.raises(lw.CannotSave, match=REFUSED[name, format]):
+        with pytest.raises(lw.errors.CannotSave, match=REFUSED[name, format]):
             round_trip(name, format)
     else:
         assert round_trip(name, format) < 1e-12
@@ -112,7 +112,7 @@ def test_a_mechanism_has_the_same_dynamics_when_read_back(name: str, format: str
 @pytest.mark.parametrize("name", FILES)
 def test_a_model_file_has_the_same_dynamics_in_every_format(name: str, format: str) -> None:
     if name.startswith("digit") and format == "urdf":
-        with pytest.raises(lw.CannotSave, match="URDF has no gravity but"):
+        with pytest.raises(lw.errors.CannotSave, match="URDF has no gravity but"):
             round_trip(name, format)
     else:
         assert round_trip(name, format) < 1e-12
@@ -146,15 +146,17 @@ def everything() -> lw.Mechanism:
     """A robot with something of all that MJCF can say."""
     build = lw.Builder("everything", gravity=(0.1, 0.0, -1.6))
     build.body("base", lw.Inertia.box(3.0, (0.3, 0.2, 0.1)), gravity_compensation=0.5)
-    build.joint("floating", lw.Free(), "world", "base", damping=0.3)
+    build.joint("floating", lw.joints.Free(), "world", "base", damping=0.3)
     build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.4, 0, 0)))
     turned = lw.Placement.rpy(0.3, 1.2, -0.4, position=(0.1, 0.2, 0.3))
-    build.joint("shoulder", lw.Revolute((1, 2, 3)), "base", "arm", turned, (0.01, 0.02, 0.03), upper=1.5, velocity=9.0)
+    build.joint(
+        "shoulder", lw.joints.Revolute((1, 2, 3)), "base", "arm", turned, (0.01, 0.02, 0.03), upper=1.5, velocity=9.0
+    )
     build.body("hand", lw.Inertia.sphere(0.4, 0.05))
     rail = {"lower": -0.1, "upper": 0.2, "stiffness": 40.0, "rest": 0.05, "friction": 0.2, "damping": 1.5}
     build.joint(
         "slide",
-        lw.Prismatic("y"),
+        lw.joints.Prismatic("y"),
         "arm",
         "hand",
         (0.4, 0, 0),
@@ -164,23 +166,25 @@ def everything() -> lw.Mechanism:
         actuation=(-10.0, 20.0),
     )
     build.body("finger", lw.Inertia.rod(0.1, (0, 0, 0), (0, 0, 0.1)))
-    build.joint("knuckle", lw.Universal("x", "z"), "hand", "finger", (0, 0, 0.05), lower=(-1, -2), upper=(1, 2))
+    build.joint("knuckle", lw.joints.Universal("x", "z"), "hand", "finger", (0, 0, 0.05), lower=(-1, -2), upper=(1, 2))
     build.body("ball", lw.Inertia.sphere(0.2, 0.03))
-    build.joint("socket", lw.Spherical(), "hand", "ball", (0, 0.1, 0), (0, 0, 0.02), damping=0.1, stiffness=3.0)
+    build.joint("socket", lw.joints.Spherical(), "hand", "ball", (0, 0.1, 0), (0, 0, 0.02), damping=0.1, stiffness=3.0)
     build.frame("tip", "finger", lw.Placement.rpy(0.1, 0.2, 0.3, position=(0, 0, 0.1)))
     build.frame("anchor", "world", (1.0, 0, 0))
-    build.shape("arm", lw.Capsule(0.02, 0.4), (0.2, 0, 0), color=(1, 0, 0, 0.5))
-    build.shape("hand", lw.Ellipsoid((0.1, 0.2, 0.3)), role="collision", name="palm")
-    build.shape("world", lw.Ground())
+    build.shape("arm", lw.shapes.Capsule(0.02, 0.4), (0.2, 0, 0), color=(1, 0, 0, 0.5))
+    build.shape("hand", lw.shapes.Ellipsoid((0.1, 0.2, 0.3)), role="collision", name="palm")
+    build.shape("world", lw.shapes.Ground())
     build.contact("hand", friction=0.7, margin=0.001)
     build.constrain(
-        lw.Gear("shoulder", "slide", 3.0, 0.1), lw.Point("tip", "ball", second_at=(0.1, 0, 0), enabled=False)
+        lw.constraints.Gear("shoulder", "slide", 3.0, 0.1),
+        lw.constraints.Point("tip", "ball", second_at=(0.1, 0, 0), enabled=False),
     )
     build.actuator("motor", "slide", 2.0, (-1.0, 1.0), gain=(5.0, 0, 0), bias=(0, -5.0, -0.1), force_limits=(-3.0, 9.0))
     build.actuator("pair", "shoulder", 0.5, also={"slide": 0.25})
     build.pose("home", {"floating": (0, 0, 1, 0, 0, 0, 1), "shoulder": 0.3, "socket": (0.6, 0, 0, 0.8)})
     return build.build().with_sensors(
-        lw.Sensor("gyro", "gyro", "tip", cutoff=3.0), lw.Sensor("reach", "framepos", "tip", "anchor", noise=0.1)
+        lw.sensors.Sensor("gyro", "gyro", "tip", cutoff=3.0),
+        lw.sensors.Sensor("reach", "framepos", "tip", "anchor", noise=0.1),
     )
 
 
@@ -194,12 +198,12 @@ def test_all_that_mjcf_can_say_comes_back() -> None:
 
 def test_sensors_of_every_type_come_back() -> None:
     robot = lw.loads(every_type())
-    with pytest.warns(lw.ModelWarning, match="a part of a body"):
+    with pytest.warns(lw.errors.ModelWarning, match="a part of a body"):
         back = lw.loads(robot.to_text("mjcf"))
     kept = [sensor.name for sensor in robot.sensors if sensor.outboard is None]
     assert [sensor.name for sensor in back.sensors] == kept
     rng = np.random.default_rng(0)
-    ours, read = lw.Sensors(robot, kept), lw.Sensors(back)
+    ours, read = lw.sensors.Sensors(robot, kept), lw.sensors.Sensors(back)
     assert ours.inputs == read.inputs
     sizes = {"q": robot.random(1), "commands": rng.normal(size=len(robot.actuators) + robot.na), "time": [0.1]}
     inputs = [sizes.get(name, rng.normal(size=robot.nv)) for name in ours.inputs]
@@ -209,11 +213,11 @@ def test_sensors_of_every_type_come_back() -> None:
 def test_a_tendon_that_is_dropped_takes_along_what_is_on_it() -> None:
     arm = lw.zoo.pendulum(2)
     first, second = arm.joint_names
-    arm = arm.with_tendons(lw.Tendon("sum", joints={first: 1.0, second: 2.0}, offset=0.1, stiffness=3.0))
-    arm = arm.with_sensors(lw.Sensor("length", "tendonpos", "sum"))
-    with pytest.raises(lw.CannotSave, match="adds no constant"):
+    arm = arm.with_tendons(lw.tendons.Tendon("sum", joints={first: 1.0, second: 2.0}, offset=0.1, stiffness=3.0))
+    arm = arm.with_sensors(lw.sensors.Sensor("length", "tendonpos", "sum"))
+    with pytest.raises(lw.errors.CannotSave, match="adds no constant"):
         arm.to_text("mjcf")
-    with pytest.warns(lw.ModelWarning, match="tendon 'sum' is not in the file"):
+    with pytest.warns(lw.errors.ModelWarning, match="tendon 'sum' is not in the file"):
         back = lw.loads(arm.to_text("mjcf", drop=["tendons"]))
     assert not back.tendons
     assert not back.sensors
@@ -231,8 +235,10 @@ def test_motors_and_passive_forces_come_back() -> None:
     rng = np.random.default_rng(0)
     q, v, u = robot.random(1), rng.normal(size=robot.nv), rng.normal(size=2)
     assert back.joint_names == ("floating", "shoulder", "slide", "knuckle_first", "knuckle_second", "socket")
-    for function in (lw.passive_forces, lw.gravity_compensation, lw.actuator_torques):
-        extra = {lw.passive_forces: (v,), lw.gravity_compensation: (), lw.actuator_torques: (v, u)}[function]
+    for function in (lw.passive_forces, lw.actuators.gravity_compensation, lw.actuators.actuator_torques):
+        extra = {lw.passive_forces: (v,), lw.actuators.gravity_compensation: (), lw.actuators.actuator_torques: (v, u)}[
+            function
+        ]
         np.testing.assert_allclose(function(back, q, *extra), function(robot, q, *extra), rtol=0, atol=1e-13)
 
 
@@ -264,9 +270,9 @@ def test_mjcf_draws_a_pose_without_moving_coordinates() -> None:
 def test_bodies_without_mass_between_joints_are_joints_of_one_body() -> None:
     build = lw.Builder("two axes")
     build.body("between")
-    build.joint("first", lw.Revolute("x"), "world", "between", lw.Placement.rpy(0.2, 0.3, 0.4))
+    build.joint("first", lw.joints.Revolute("x"), "world", "between", lw.Placement.rpy(0.2, 0.3, 0.4))
     build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.4, 0, 0)))
-    build.joint("second", lw.Revolute("z"), "between", "arm", lw.Placement.rpy(1.0, 0, 0, position=(0, 0.1, 0)))
+    build.joint("second", lw.joints.Revolute("z"), "between", "arm", lw.Placement.rpy(1.0, 0, 0, position=(0, 0.1, 0)))
     robot = build.build()
     assert robot.to_text("mjcf").count("<body") == 1
     back = saved(robot, "mjcf", pose=(0.4, -0.3))
@@ -291,11 +297,11 @@ def test_three_joints_of_one_body_stay_in_it_under_their_names(joint: str) -> No
 
 def test_a_body_without_mass_stays_where_a_sensor_or_a_tendon_is_on_it() -> None:
     build = lw.Builder("two axes").body("between").body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.4, 0, 0)))
-    build.joint("first", lw.Revolute("x"), "world", "between", (0, 0, 1))
-    build.joint("second", lw.Revolute("z"), "between", "arm", (0, 0.1, 0))
+    build.joint("first", lw.joints.Revolute("x"), "world", "between", (0, 0, 1))
+    build.joint("second", lw.joints.Revolute("z"), "between", "arm", (0, 0.1, 0))
     robot = build.build()
-    sensed = saved(robot.with_sensors(lw.Sensor("eye", "framepos", "arm", reference="between")), "mjcf")
-    pulled = saved(robot.with_tendons(lw.Tendon("cable", path=("world", "between"))), "mjcf")
+    sensed = saved(robot.with_sensors(lw.sensors.Sensor("eye", "framepos", "arm", reference="between")), "mjcf")
+    pulled = saved(robot.with_tendons(lw.tendons.Tendon("cable", path=("world", "between"))), "mjcf")
     assert sensed.body_names == pulled.body_names == robot.body_names
     assert not sensed.sensors[0].refused
 
@@ -314,7 +320,7 @@ def test_mujoco_loads_mjcf_and_has_the_same_mass_matrix(name: str) -> None:
 
 
 def _mujoco_mass(mujoco: Any, model: Any, robot: lw.Mechanism, q: Any) -> Any:
-    across, data, M = lw.mujoco_map(robot), mujoco.MjData(model), np.zeros((model.nv, model.nv))
+    across, data, M = lw.peers.mujoco_map(robot), mujoco.MjData(model), np.zeros((model.nv, model.nv))
     data.qpos[:] = across.to_qpos(q)
     mujoco.mj_forward(model, data)
     try:
@@ -330,7 +336,7 @@ def test_pinocchio_loads_urdf_and_has_the_same_mass_matrix(name: str) -> None:
     pin = pytest.importorskip("pinocchio")
     robot = made(name)[0]
     model = pin.buildModelFromXML(robot.to_text("urdf"))
-    across = lw.pinocchio_map(robot, model)
+    across = lw.peers.pinocchio_map(robot, model)
     q = pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq))
     M = pin.crba(model, model.createData(), q)
     M = (np.triu(M) + np.triu(M, 1).T)[np.ix_(across.v_order, across.v_order)]

@@ -22,7 +22,7 @@ from linkwork.saving import DROPPABLE, FORMATS
 from linkwork.saving.xml import rpy
 from tests.support.round_trips import closed_states, discrepancy, saved
 
-pytestmark = pytest.mark.filterwarnings("ignore::linkwork.ModelWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning")
 
 # Refused by name -----------------------------------------------------------------------------------------------------
 
@@ -31,66 +31,81 @@ def arm(**options: Any) -> lw.Mechanism:
     """A body on a joint called elbow."""
     build = lw.Builder("arm")
     build.body("link", lw.Inertia.sphere(1.0, 0.1, (0.1, 0, 0)))
-    build.joint("elbow", options.pop("type", lw.Revolute("z")), "world", "link", **options)
+    build.joint("elbow", options.pop("type", lw.joints.Revolute("z")), "world", "link", **options)
     build.body("wrist", lw.Inertia.sphere(1.0, 0.1, (0.1, 0, 0)))
-    build.joint("turn", lw.Revolute("x"), "link", "wrist")
+    build.joint("turn", lw.joints.Revolute("x"), "link", "wrist")
     return build.build()
 
 
 PARTS: dict[str, tuple[Any, str, str, str]] = {
-    "planar": (lambda: arm(type=lw.Planar("z")), "mjcf", "joint 'elbow': MJCF has no planar joint", "URDF can"),
+    "planar": (lambda: arm(type=lw.joints.Planar("z")), "mjcf", "joint 'elbow': MJCF has no planar joint", "URDF can"),
     "helical": (
-        lambda: arm(type=lw.Helical("z", 0.1)),
+        lambda: arm(type=lw.joints.Helical("z", 0.1)),
         "mjcf",
         "joint 'elbow': MJCF has no helical",
         "URDF and SDF can",
     ),
     "oblique": (
-        lambda: arm(type=lw.Universal("x", (1, 1, 0))),
+        lambda: arm(type=lw.joints.Universal("x", (1, 1, 0))),
         "urdf",
         "joint 'elbow': .* right angles",
         "MJCF and SDF",
     ),
     "gravity": (lambda: arm().with_gravity((0, 0, -1)), "urdf", "robot 'arm': .*gravity", "MJCF and SDF can"),
     "actuators": (lambda: arm().with_actuators("elbow"), "sdf", "actuator 'elbow': SDF", "MJCF can"),
-    "springs": (lambda: arm(type=lw.Spherical(), stiffness=2.0), "sdf", "joint 'elbow': springs", "MJCF can"),
-    "damping": (lambda: arm(type=lw.Spherical(), damping=(1, 2, 3)), "mjcf", "joint 'elbow': damping", "URDF can"),
-    "friction": (lambda: arm(type=lw.Spherical(), friction=1.0), "sdf", "joint 'elbow': friction", "URDF and MJCF"),
-    "armature": (lambda: arm(type=lw.Free(), armature=1.0), "mjcf", "joint 'elbow': armature", "URDF can"),
-    "limits": (lambda: arm(type=lw.Helical("z", 0.1), lower=-1.0), "urdf", "joint 'elbow': limits of position", ""),
+    "springs": (lambda: arm(type=lw.joints.Spherical(), stiffness=2.0), "sdf", "joint 'elbow': springs", "MJCF can"),
+    "damping": (
+        lambda: arm(type=lw.joints.Spherical(), damping=(1, 2, 3)),
+        "mjcf",
+        "joint 'elbow': damping",
+        "URDF can",
+    ),
+    "friction": (
+        lambda: arm(type=lw.joints.Spherical(), friction=1.0),
+        "sdf",
+        "joint 'elbow': friction",
+        "URDF and MJCF",
+    ),
+    "armature": (lambda: arm(type=lw.joints.Free(), armature=1.0), "mjcf", "joint 'elbow': armature", "URDF can"),
+    "limits": (
+        lambda: arm(type=lw.joints.Helical("z", 0.1), lower=-1.0),
+        "urdf",
+        "joint 'elbow': limits of position",
+        "",
+    ),
     "effort": (lambda: arm(effort=0.0), "mjcf", "joint 'elbow': .*torques", "URDF and SDF can"),
     "gains": (
-        lambda: arm().constrained(lw.JointLock("elbow", name="held", time_constant=0.1)),
+        lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", time_constant=0.1)),
         "urdf",
         "JointLock 'held': gains",
         "no format",
     ),
     "compliance": (
-        lambda: arm().constrained(lw.JointLock("elbow", name="held", compliance=2.0)),
+        lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", compliance=2.0)),
         "mjcf",
         "JointLock 'held': compliance",
         "no format",
     ),
     "disabled": (
-        lambda: arm().constrained(lw.JointLock("elbow", name="held", enabled=False)),
+        lambda: arm().constrained(lw.constraints.JointLock("elbow", name="held", enabled=False)),
         "urdf",
         "JointLock 'held': constraints that are disabled",
         "MJCF can",
     ),
     "constraints": (
-        lambda: arm().constrained(lw.Follows("elbow", "turn", np.sin, name="cam")),
+        lambda: arm().constrained(lw.constraints.Follows("elbow", "turn", np.sin, name="cam")),
         "mjcf",
         "'cam': MJCF has no equality for a Follows",
         "no format",
     ),
     "contacts": (
-        lambda: arm().with_contacts(lw.ContactShape("tip", "wrist", lw.Sphere(0.1)), restitution=0.5),
+        lambda: arm().with_contacts(lw.contact.ContactShape("tip", "wrist", lw.shapes.Sphere(0.1)), restitution=0.5),
         "mjcf",
         "contact 'ground:tip': the restitution",
         "no format",
     ),
     "tendons": (
-        lambda: replace(arm(), tendons=(lw.Tendon("rope", joints={"elbow": 1.0}, stiffness=1.0),)),
+        lambda: replace(arm(), tendons=(lw.tendons.Tendon("rope", joints={"elbow": 1.0}, stiffness=1.0),)),
         "sdf",
         "tendon 'rope': SDF has no tendons",
         "MJCF can",
@@ -102,7 +117,7 @@ PARTS: dict[str, tuple[Any, str, str, str]] = {
 def test_what_a_format_cannot_say_is_refused_by_name(case: str, tmp_path: Path) -> None:
     make, format, what, able = PARTS[case]
     robot, file = make(), tmp_path / f"arm.{format}"
-    with pytest.raises(lw.CannotSave, match=what) as refused:
+    with pytest.raises(lw.errors.CannotSave, match=what) as refused:
         robot.save(file)
     assert able in str(refused.value) and refused.value.format == format and refused.value.refused
     assert not file.exists()
@@ -116,7 +131,8 @@ def test_what_a_format_cannot_say_is_refused_by_name(case: str, tmp_path: Path) 
 def test_a_constraint_that_is_disabled_is_left_out_if_it_is_dropped() -> None:
     off = {"enabled": False}
     robot = arm().constrained(
-        lw.JointLock("elbow", name="held", **off), lw.Gear("elbow", "turn", 2.0, name="geared", **off)
+        lw.constraints.JointLock("elbow", name="held", **off),
+        lw.constraints.Gear("elbow", "turn", 2.0, name="geared", **off),
     )
     for format in ("urdf", "sdf"):
         assert saved(robot, format, drop=["constraints"]).nc == 0
@@ -124,7 +140,7 @@ def test_a_constraint_that_is_disabled_is_left_out_if_it_is_dropped() -> None:
 
 
 def test_the_error_of_an_open_loop_names_a_pose_in_which_it_is_closed() -> None:
-    with pytest.raises(lw.CannotSave, match="pose='assembled' draws the model where it is closed"):
+    with pytest.raises(lw.errors.CannotSave, match="pose='assembled' draws the model where it is closed"):
         lw.zoo.four_bar().to_text("sdf")
 
 
@@ -132,28 +148,28 @@ def test_several_couplings_of_one_joint_come_back() -> None:
     robot = lw.zoo.serial_chain(4)
     a, b, c, d = robot.joint_names
     robot = robot.constrained(
-        lw.Gear(a, b, 2.0, 0.1),
-        lw.Gear(a, c, -3.0),
-        lw.Gear(a, d, 0.5, name=f"{a}_mimic"),
-        lw.JointLock(b, 0.2, name="x"),
+        lw.constraints.Gear(a, b, 2.0, 0.1),
+        lw.constraints.Gear(a, c, -3.0),
+        lw.constraints.Gear(a, d, 0.5, name=f"{a}_mimic"),
+        lw.constraints.JointLock(b, 0.2, name="x"),
     )
     for format in ("urdf", "mjcf"):
         assert discrepancy(robot, saved(robot, format), [(np.full(4, 0.1), np.ones(4))]) < 1e-14
-    with pytest.raises(lw.CannotSave, match="SDF has no Gear such as this"):
+    with pytest.raises(lw.errors.CannotSave, match="SDF has no Gear such as this"):
         robot.to_text("sdf")
 
 
 def test_dependent_joints_that_nothing_ties_come_back_without_their_mark() -> None:
     robot = arm(independent=False)
     assert saved(robot, "urdf").joint("elbow").independent is None
-    tied = robot.constrained(lw.Gear("elbow", "turn", 2.0))
+    tied = robot.constrained(lw.constraints.Gear("elbow", "turn", 2.0))
     assert saved(tied, "urdf").joint("elbow").independent is False
 
 
 def test_a_model_that_does_not_move_comes_back() -> None:
     build = lw.Builder("rock")
     build.body("rock", lw.Inertia.sphere(5.0, 0.2))
-    build.joint("lies", lw.Fixed(), "world", "rock", (1, 2, 3))
+    build.joint("lies", lw.joints.Fixed(), "world", "rock", (1, 2, 3))
     for format in FORMATS:
         back = saved(build.build(), format)
         assert (
@@ -162,22 +178,24 @@ def test_a_model_that_does_not_move_comes_back() -> None:
 
 
 def test_what_does_not_change_the_dynamics_is_a_warning() -> None:
-    with pytest.warns(lw.ModelWarning, match="pose 'assembled': URDF has no poses"):
+    with pytest.warns(lw.errors.ModelWarning, match="pose 'assembled': URDF has no poses"):
         lw.zoo.four_bar().to_text("urdf")
-    with pytest.warns(lw.ModelWarning, match="joint 'elbow': limits of velocity"):
+    with pytest.warns(lw.errors.ModelWarning, match="joint 'elbow': limits of velocity"):
         arm(velocity=2.0).to_text("mjcf")
-    with pytest.warns(lw.ModelWarning, match="constraint 'g': a mimic has no name in URDF: it is called 'elbow_mimic'"):
-        arm().constrained(lw.Gear("elbow", "turn", 2.0, name="g")).to_text("urdf")
+    with pytest.warns(
+        lw.errors.ModelWarning, match="constraint 'g': a mimic has no name in URDF: it is called 'elbow_mimic'"
+    ):
+        arm().constrained(lw.constraints.Gear("elbow", "turn", 2.0, name="g")).to_text("urdf")
 
 
 def test_a_tree_too_deep_for_nested_bodies_is_refused() -> None:
-    with pytest.raises(lw.CannotSave, match=r"nested in MJCF.*URDF and SDF can"):
+    with pytest.raises(lw.errors.CannotSave, match=r"nested in MJCF.*URDF and SDF can"):
         lw.zoo.serial_chain(460).to_text("mjcf")
 
 
 def test_names_that_xml_cannot_hold_are_refused() -> None:
     robot = arm().renamed({"link": "a\x01b"})
-    with pytest.raises(lw.CannotSave, match="names that XML cannot hold"):
+    with pytest.raises(lw.errors.CannotSave, match="names that XML cannot hold"):
         robot.to_text("sdf")
     for name in ("<&\"'>", "ü 漢", "a::b", "__a__x", "world_link"):
         back = saved(arm().renamed({"link": name}), "urdf")
@@ -186,17 +204,17 @@ def test_names_that_xml_cannot_hold_are_refused() -> None:
 
 def test_calls_that_make_no_sense(tmp_path: Path) -> None:
     robot = arm()
-    with pytest.raises(lw.InputError, match=r"extension '.step' of 'arm.step' is none of"):
+    with pytest.raises(lw.errors.InputError, match=r"extension '.step' of 'arm.step' is none of"):
         robot.save(tmp_path / "arm.step")
-    with pytest.raises(lw.InputError, match=r"format is 'urfd'; .*did you mean 'urdf'"):
+    with pytest.raises(lw.errors.InputError, match=r"format is 'urfd'; .*did you mean 'urdf'"):
         robot.to_text("urfd")  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="drop: 'motors' is none of"):
+    with pytest.raises(lw.errors.InputError, match="drop: 'motors' is none of"):
         robot.to_text("urdf", drop=["motors"])  # type: ignore[list-item]
-    with pytest.raises(lw.InputError, match=r"drop=\['limits'\]"):
+    with pytest.raises(lw.errors.InputError, match=r"drop=\['limits'\]"):
         robot.to_text("urdf", drop="limits")  # type: ignore[arg-type]
-    with pytest.raises(lw.UnknownName, match="'assembled'"):
+    with pytest.raises(lw.errors.UnknownName, match="'assembled'"):
         robot.to_text("sdf", pose="assembled")
-    with pytest.raises(lw.UnknownOption, match="save has no option 'dorp'"):
+    with pytest.raises(lw.errors.UnknownOption, match="save has no option 'dorp'"):
         robot.save(tmp_path / "arm.urdf", dorp=["limits"])  # type: ignore[call-arg]
     robot.save(tmp_path / "arm.txt", format="sdf")
     assert "<sdf" in (tmp_path / "arm.txt").read_text()
@@ -230,8 +248,8 @@ def test_meshes_are_relative_to_the_saved_file(format: str, tmp_path: Path) -> N
     mesh.write_bytes(b"")
     build = lw.Builder("arm")
     build.body("link", lw.Inertia.sphere(1.0, 0.1))
-    build.joint("elbow", lw.Revolute("z"), "world", "link")
-    build.shape("link", lw.Mesh("package://far/part.stl", mesh, (1.0, 2.0, 3.0)), (0, 0, 0.1), color=(0, 1, 0))
+    build.joint("elbow", lw.joints.Revolute("z"), "world", "link")
+    build.shape("link", lw.shapes.Mesh("package://far/part.stl", mesh, (1.0, 2.0, 3.0)), (0, 0, 0.1), color=(0, 1, 0))
     robot = build.build()
     extension = {"mjcf": "xml"}.get(format, format)
     for folder, path in ((tmp_path, "meshes/part.stl"), (tmp_path / "there", "../meshes/part.stl")):
@@ -239,7 +257,7 @@ def test_meshes_are_relative_to_the_saved_file(format: str, tmp_path: Path) -> N
         robot.save(folder / f"arm.{extension}")
         assert f'{path}"' in (text := (folder / f"arm.{extension}").read_text()) or f">{path}<" in text
         (shape,) = lw.load(folder / f"arm.{extension}").shapes
-        assert isinstance(shape.solid, lw.Mesh) and shape.solid.file is not None
+        assert isinstance(shape.solid, lw.shapes.Mesh) and shape.solid.file is not None
         assert shape.solid.file.resolve() == mesh and shape.solid.scale == (1.0, 2.0, 3.0)
         assert shape.color == (0.0, 1.0, 0.0, 1.0) and np.allclose(shape.placement.position, (0, 0, 0.1))
     assert mesh.as_posix() in robot.to_text(format)  # type: ignore[arg-type]
@@ -248,9 +266,9 @@ def test_meshes_are_relative_to_the_saved_file(format: str, tmp_path: Path) -> N
 def test_a_mesh_that_mujoco_does_not_read_is_left_out(tmp_path: Path) -> None:
     build = lw.Builder("arm")
     build.body("link", lw.Inertia.sphere(1.0, 0.1))
-    build.joint("elbow", lw.Revolute("z"), "world", "link")
-    build.shape("link", lw.Mesh("part.dae", tmp_path / "part.dae"))
-    with pytest.warns(lw.ModelWarning, match="a shape of 'link': MuJoCo reads meshes of .stl"):
+    build.joint("elbow", lw.joints.Revolute("z"), "world", "link")
+    build.shape("link", lw.shapes.Mesh("part.dae", tmp_path / "part.dae"))
+    with pytest.warns(lw.errors.ModelWarning, match="a shape of 'link': MuJoCo reads meshes of .stl"):
         assert not lw.loads(build.build().to_text("mjcf")).shapes
 
 
@@ -258,10 +276,10 @@ def test_a_mesh_that_mujoco_does_not_read_is_left_out(tmp_path: Path) -> None:
 def test_frames_and_shapes_of_a_fixed_base_come_back(format: str) -> None:
     build = lw.Builder("arm")
     build.body("pedestal", lw.Inertia.box(20.0, (0.3, 0.3, 0.5)))
-    build.joint("bolted", lw.Fixed(), "world", "pedestal", (0, 0, 0.5))
-    build.shape("pedestal", lw.Box((0.3, 0.3, 0.5)), role="collision", name="block")
+    build.joint("bolted", lw.joints.Fixed(), "world", "pedestal", (0, 0, 0.5))
+    build.shape("pedestal", lw.shapes.Box((0.3, 0.3, 0.5)), role="collision", name="block")
     build.body("link", lw.Inertia.sphere(1.0, 0.1, (0.1, 0, 0)))
-    build.joint("elbow", lw.Revolute("z"), "pedestal", "link", (0, 0, 0.25))
+    build.joint("elbow", lw.joints.Revolute("z"), "pedestal", "link", (0, 0, 0.25))
     robot = build.build()
     back = saved(robot, format)
     assert back.base_inertia.mass == 20.0 and back.shapes[0].name == "block"
@@ -274,7 +292,7 @@ def test_frames_and_shapes_of_a_fixed_base_come_back(format: str) -> None:
 def test_names_that_sdf_does_not_tell_apart_get_others() -> None:
     build = lw.Builder("arm")
     build.body("elbow", lw.Inertia.sphere(1.0, 0.1))
-    build.joint("elbow", lw.Revolute("z"), "world", "elbow")
+    build.joint("elbow", lw.joints.Revolute("z"), "world", "elbow")
     build.frame("elbow_joint", "elbow", (0, 0, 1))
     back = saved(build.build(), "sdf")
     assert back.joint_names == ("elbow_joint",) and back.body_names == ("elbow",)
@@ -285,12 +303,14 @@ def test_a_loop_that_frames_say_by_their_names_is_said_once() -> None:
     build = lw.Builder("closing")
     for k, side in enumerate(("left", "right")):
         build.body(side, lw.Inertia.sphere(1.0, 0.1, (0.2, 0, 0)))
-        build.joint(f"{side}_joint", lw.Revolute("z"), "world", side, (0.1 * k, 0, 0))
+        build.joint(f"{side}_joint", lw.joints.Revolute("z"), "world", side, (0.1 * k, 0, 0))
         build.frame(f"closing_x_{k + 1}", side, (0.3, 0, 0))
     robot = build.build()
-    both = robot.constrained(lw.Point("closing_x_1", "closing_x_2", name="closing_x"))
+    both = robot.constrained(lw.constraints.Point("closing_x_1", "closing_x_2", name="closing_x"))
     assert saved(robot, "urdf").nc == 0 and saved(both, "urdf").nc == 3
-    moved = robot.constrained(lw.Point("closing_x_1", "closing_x_2", first_at=(0, 0.1, 0), name="closing_x"))
+    moved = robot.constrained(
+        lw.constraints.Point("closing_x_1", "closing_x_2", first_at=(0, 0.1, 0), name="closing_x")
+    )
     assert discrepancy(moved, saved(moved, "urdf"), closed_states(moved, 0)) < 1e-13
 
 
@@ -327,6 +347,6 @@ WRONG = {
 
 @pytest.mark.parametrize("text", WRONG)
 def test_wrong_additions_to_urdf_are_errors_with_a_line(text: str) -> None:
-    with pytest.raises(lw.ModelError, match=WRONG[text]) as error:
+    with pytest.raises(lw.errors.ModelError, match=WRONG[text]) as error:
         lw.loads(LINKS.format(text))
     assert error.value.line == 5

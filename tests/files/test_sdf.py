@@ -266,7 +266,7 @@ def test_structure_of_cassie(name: str) -> None:
     merged = {name for name, joint in apart.joints.items() if joint[0] == "fixed"}
     assert carried | cut | merged == set(apart.joints) and not carried & cut
     assert ("root_joint" in robot.joint_names) is floats_free
-    assert sum(isinstance(c, lw.JointCoupling) for c in robot.constraints) == gearboxes
+    assert sum(isinstance(c, lw.constraints.JointCoupling) for c in robot.constraints) == gearboxes
 
 
 @pytest.mark.parametrize("name", CASSIES)
@@ -288,7 +288,7 @@ def test_cassie_v2_has_sixteen_degrees_of_freedom() -> None:
 def test_gearboxes_of_cassie_turn_the_motor_against_the_joint() -> None:
     robot = load_quietly(CASSIE / "cassie.sdf")
     gear = robot.constraint("left-knee-joint")
-    assert isinstance(gear, lw.JointCoupling)
+    assert isinstance(gear, lw.constraints.JointCoupling)
     assert dict(gear.coefficients) == {"left-knee-ip": 0.0625, "left-knee-op": 1.0}
 
 
@@ -314,7 +314,7 @@ def test_four_bar_loop_of_drake_is_read_in_spite_of_its_comment() -> None:
     assert f"{file}:4: not well-formed XML: '--' inside a comment; read as TinyXML reads it" in words[0]
     assert any("'Dc' is not at joint 'driver_coupler'" in text for text in words)
     assert (robot.nv, robot.nc, len(robot.constraints)) == (3, 5, 1)
-    assert isinstance(robot.constraints[0], lw.Hinge)
+    assert isinstance(robot.constraints[0], lw.constraints.Hinge)
     assert robot.mass == 4 and "root_joint" not in robot.joint_names
     assert robot.frames["Wd"].body == "world"
     np.testing.assert_array_equal(robot.frames["Wd"].placement.position, [-2, 0, 0])
@@ -411,17 +411,25 @@ def test_the_root_is_the_canonical_link_or_one_that_leads_to_all() -> None:
 @pytest.mark.parametrize(
     ("kind", "inside", "expected"),
     [
-        ("revolute", f"<axis>{AXIS}</axis>", lw.Revolute("z")),
-        ("continuous", f"<axis>{AXIS}</axis>", lw.Revolute("z")),
-        ("prismatic", "<axis/>", lw.Prismatic("z")),
-        ("ball", "", lw.Spherical()),
-        ("universal", "<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2>", lw.Universal("x", "y")),
-        ("revolute2", "<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 1</xyz></axis2>", lw.Universal("x", (0, 1, 1))),
-        ("screw", f"<axis>{AXIS}</axis><screw_thread_pitch>0.5</screw_thread_pitch>", lw.Helical("z", 0.25 / np.pi)),
-        ("screw", f"<axis>{AXIS}</axis><thread_pitch>-4</thread_pitch>", lw.Helical("z", 0.25)),
+        ("revolute", f"<axis>{AXIS}</axis>", lw.joints.Revolute("z")),
+        ("continuous", f"<axis>{AXIS}</axis>", lw.joints.Revolute("z")),
+        ("prismatic", "<axis/>", lw.joints.Prismatic("z")),
+        ("ball", "", lw.joints.Spherical()),
+        ("universal", "<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2>", lw.joints.Universal("x", "y")),
+        (
+            "revolute2",
+            "<axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 1</xyz></axis2>",
+            lw.joints.Universal("x", (0, 1, 1)),
+        ),
+        (
+            "screw",
+            f"<axis>{AXIS}</axis><screw_thread_pitch>0.5</screw_thread_pitch>",
+            lw.joints.Helical("z", 0.25 / np.pi),
+        ),
+        ("screw", f"<axis>{AXIS}</axis><thread_pitch>-4</thread_pitch>", lw.joints.Helical("z", 0.25)),
     ],
 )
-def test_joint_types(kind: str, inside: str, expected: lw.Joint) -> None:
+def test_joint_types(kind: str, inside: str, expected: lw.joints.Joint) -> None:
     found = lw.loads(edited(HERE, joint(kind, inside)), "sdf").joint("j").type
     assert type(found) is type(expected)
     for name, value in vars(expected).items():
@@ -471,7 +479,7 @@ def test_a_loop_of_joints_is_cut() -> None:
     parts += [hinge.format("c", "world", "right", "0 0 0"), hinge.format("d", "bar", "right", "0 1 0")]
     robot = lw.loads(text.format("".join(parts)), "sdf")
     (closed,) = robot.constraints
-    assert isinstance(closed, lw.Hinge) and closed.name == "d"
+    assert isinstance(closed, lw.constraints.Hinge) and closed.name == "d"
     for angle in (0.0, 0.7):
         q = np.array([angle * {"a": 1, "b": -1, "c": 1}[name] for name in robot.joint_names])
         assert np.abs(lw.constraint_error(robot, q)).max() < 1e-15
@@ -501,7 +509,7 @@ def test_a_gearbox_turns_its_child_against_its_parent(
     """theta_2 = -ratio theta_1, each about its axis from the reference body (the standard's words)."""
     text = edited(HERE, GEARBOX.format(rod=ROD, a=a, b=b, m=m, x=x, y=AXIS))
     gear = lw.loads(text, "sdf").constraint("gear")
-    assert isinstance(gear, lw.JointCoupling)
+    assert isinstance(gear, lw.constraints.JointCoupling)
     assert dict(gear.coefficients) == coefficients
 
 
@@ -513,7 +521,7 @@ def test_a_mimic_is_a_coupling_unless_ignored() -> None:
     words = "<multiplier>2</multiplier><offset>0.5</offset><reference>0.25</reference>"
     text = edited(HERE, mimic(words))
     (coupling,) = lw.loads(text, "sdf").constraints
-    assert isinstance(coupling, lw.JointCoupling) and coupling.name == "j_mimic"
+    assert isinstance(coupling, lw.constraints.JointCoupling) and coupling.name == "j_mimic"
     assert dict(coupling.coefficients) == {"j": 1.0, "shoulder": -2.0}
     assert coupling.offset == 0.5 - 2 * 0.25
     assert lw.loads(text, "sdf", mimic="ignore").constraints == ()
@@ -522,7 +530,7 @@ def test_a_mimic_is_a_coupling_unless_ignored() -> None:
 def test_a_mimic_of_drake_is_a_coupling() -> None:
     inside = f'<axis>{AXIS}</axis><drake:mimic {DRAKE} joint="shoulder" multiplier="3" offset="1"/>'
     (coupling,) = lw.loads(edited(HERE, joint("prismatic", inside)), "sdf").constraints
-    assert isinstance(coupling, lw.JointCoupling)
+    assert isinstance(coupling, lw.constraints.JointCoupling)
     assert (dict(coupling.coefficients), coupling.offset) == ({"j": 1.0, "shoulder": -3.0}, 1.0)
 
 
@@ -532,7 +540,7 @@ def test_a_ball_constraint_of_drake_is_a_point() -> None:
       <drake:ball_constraint_p_AP>0 0 1</drake:ball_constraint_p_AP>
       <drake:ball_constraint_p_BQ>0 0 0</drake:ball_constraint_p_BQ></drake:ball_constraint>"""
     robot = lw.loads(edited(HERE, inside), "sdf")
-    assert isinstance(robot.constraints[0], lw.Point)
+    assert isinstance(robot.constraints[0], lw.constraints.Point)
     assert np.abs(lw.constraint_error(robot, robot.neutral())).max() == 0
 
 

@@ -53,8 +53,8 @@ def assert_same_torques(robot: Mechanism, model: mujoco.MjModel, seed: int = 0) 
     theirs = np.array([convert.from_qfrc(at, data.qfrc_actuator) for at, data in zip(q, states, strict=True)])
     scale = max(1.0, np.abs(theirs).max())
     assert np.abs(theirs).max() > 1e-3
-    assert np.abs(lw.actuator_torques(robot, q, v, u) - theirs).max() <= AGREEMENT * scale
-    assert np.abs(lw.actuator_torques(robot, q[0], v[0], u[0]) - theirs[0]).max() <= AGREEMENT * scale
+    assert np.abs(lw.actuators.actuator_torques(robot, q, v, u) - theirs).max() <= AGREEMENT * scale
+    assert np.abs(lw.actuators.actuator_torques(robot, q[0], v[0], u[0]) - theirs[0]).max() <= AGREEMENT * scale
     fast = lw.Evaluator(robot, "actuator_torques").compile()
     assert np.abs(fast(q, v, u) - theirs).max() <= AGREEMENT * scale
 
@@ -174,9 +174,9 @@ REFUSED = {
 def test_what_is_not_modeled_takes_no_commands_and_says_what_it_is(what: str) -> None:
     robot = lw.loads(text(REFUSED[what].replace("/>", ' name="first"/>') + '<motor joint="k"/>'), "mjcf")
     q, v = robot.neutral(), np.zeros(robot.nv)
-    with pytest.raises(lw.UnsupportedFeature, match=f"actuator 'first' .*{what}.*torques of the joints"):
-        lw.actuator_torques(robot, q, v, [0.0, 0.0])
-    with pytest.raises(lw.UnsupportedFeature, match="actuator 'first'"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=f"actuator 'first' .*{what}.*torques of the joints"):
+        lw.actuators.actuator_torques(robot, q, v, [0.0, 0.0])
+    with pytest.raises(lw.errors.UnsupportedFeature, match="actuator 'first'"):
         lw.simulate(robot, q, seconds=0.01, commands=[0.0, 0.0])
     lw.simulate(robot, q, seconds=0.01)  # nothing is commanded
 
@@ -186,8 +186,8 @@ def test_what_is_not_modeled_takes_no_commands_and_says_what_it_is(what: str) ->
 )
 def test_actuators_that_are_switched_off_take_no_commands(option: str) -> None:
     robot = lw.loads(text('<motor joint="j"/>', option=option), "mjcf")
-    with pytest.raises(lw.UnsupportedFeature, match="switched off"):
-        lw.actuator_torques(robot, robot.neutral(), np.zeros(robot.nv), [0.0])
+    with pytest.raises(lw.errors.UnsupportedFeature, match="switched off"):
+        lw.actuators.actuator_torques(robot, robot.neutral(), np.zeros(robot.nv), [0.0])
 
 
 def test_a_servo_stays_one_in_copies_and_compositions(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ def test_a_servo_stays_one_in_copies_and_compositions(tmp_path: Path) -> None:
     scene = lw.compose({"left": robot, "right": pickle.loads(pickle.dumps(robot))}, at={"right": (1.0, 0.0, 0.0)})
     rng = np.random.default_rng(3)
     q, v, u = robot.random(3), rng.normal(size=robot.nv), rng.normal(size=1)
-    one = lw.actuator_torques(robot, q, v, u)
-    both = lw.actuator_torques(scene, np.tile(q, 2), np.tile(v, 2), np.tile(u, 2))
+    one = lw.actuators.actuator_torques(robot, q, v, u)
+    both = lw.actuators.actuator_torques(scene, np.tile(q, 2), np.tile(v, 2), np.tile(u, 2))
     assert np.array_equal(both, np.tile(one, 2))
-    held = lw.gravity_compensation(scene, np.tile(q, 2))
-    assert np.allclose(held, np.tile(lw.gravity_compensation(robot, q), 2), rtol=1e-14, atol=1e-13)
+    held = lw.actuators.gravity_compensation(scene, np.tile(q, 2))
+    assert np.allclose(held, np.tile(lw.actuators.gravity_compensation(robot, q), 2), rtol=1e-14, atol=1e-13)
 
 
 def test_gravity_compensation_is_mujocos() -> None:
@@ -211,9 +211,9 @@ def test_gravity_compensation_is_mujocos() -> None:
     for _ in range(8):
         data = random_state(model, rng)
         q, v = convert.from_qpos(data.qpos), convert.from_qvel(convert.from_qpos(data.qpos), data.qvel)
-        ours, theirs = lw.gravity_compensation(robot, q), convert.from_qfrc(q, data.qfrc_gravcomp)
+        ours, theirs = lw.actuators.gravity_compensation(robot, q), convert.from_qfrc(q, data.qfrc_gravcomp)
         assert np.abs(ours - theirs).max() <= AGREEMENT * np.abs(theirs).max()
-        a = lw.ForwardDynamics(robot)(q, v, ours + lw.actuator_torques(robot, q, v, data.ctrl)).acceleration
+        a = lw.ForwardDynamics(robot)(q, v, ours + lw.actuators.actuator_torques(robot, q, v, data.ctrl)).acceleration
         qacc = convert.from_qacc(q, v, data.qacc_smooth)
         assert np.abs(a - qacc).max() <= 1e-11 * np.abs(qacc).max()
 
@@ -221,7 +221,7 @@ def test_gravity_compensation_is_mujocos() -> None:
 def test_weight_that_is_held_up_in_full_does_not_fall() -> None:
     build = lw.Builder("held")
     build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0)), gravity_compensation=1.0)
-    build.joint("joint", lw.Revolute("y"), "world", "arm")
+    build.joint("joint", lw.joints.Revolute("y"), "world", "arm")
     robot = build.build()
     assert np.abs(lw.simulate(robot, seconds=0.1).q).max() < 1e-15
     assert np.abs(lw.simulate(robot, seconds=0.1, passive=False).q).max() > 1e-2

@@ -363,9 +363,9 @@ def test_a_color_that_is_wrong_is_none(color: str) -> None:
 def arm() -> lw.Mechanism:
     build = lw.Builder("arm")
     build.body("upper", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5)))
-    build.joint("shoulder", lw.Revolute("y"), "world", "upper", child_at=(0, 0, 0.1))
+    build.joint("shoulder", lw.joints.Revolute("y"), "world", "upper", child_at=(0, 0, 0.1))
     build.body("hand", lw.Inertia.box(1.0, (0.1, 0.1, 0.1)))
-    build.joint("wrist", lw.Fixed(), "upper", "hand", at=(0, 0, -0.5))
+    build.joint("wrist", lw.joints.Fixed(), "upper", "hand", at=(0, 0, -0.5))
     build.shape("upper", Cylinder(0.05, 0.5), at=(0, 0, -0.25), color=(1, 0.5, 0))
     build.shape("hand", Box((0.1, 0.1, 0.1)), role="collision")
     build.shape("world", Ground())
@@ -408,7 +408,7 @@ def test_mechanisms_made_of_others_look_the_same() -> None:
     one = arm()
     for other in (
         one.with_gravity((0, 0, 0)),
-        one.constrained(lw.JointLock("shoulder", 0.0)),
+        one.constrained(lw.constraints.JointLock("shoulder", 0.0)),
         pickle.loads(pickle.dumps(one)),
     ):
         assert [(s.body, s.solid, s.color) for s in other.shapes] == [(s.body, s.solid, s.color) for s in one.shapes]
@@ -416,7 +416,7 @@ def test_mechanisms_made_of_others_look_the_same() -> None:
 
 def test_mesh_names_are_those_of_shapes() -> None:
     build = lw.Builder()
-    build.body("a", lw.Inertia.sphere(1.0, 0.1)).joint("j", lw.Free(), "world", "a")
+    build.body("a", lw.Inertia.sphere(1.0, 0.1)).joint("j", lw.joints.Free(), "world", "a")
     for name in ("x.stl", "y.stl", "x.stl"):
         build.shape("a", Mesh(name, None))
     assert build.build().meshes == {"a": ("x.stl", "y.stl")}
@@ -440,6 +440,6 @@ def test_shapes_that_cannot_be_say_so(make: Callable[[], object], words: str) ->
 
 
 def test_a_shape_on_no_body_says_so() -> None:
-    build = lw.Builder().body("upper", lw.Inertia.sphere(1.0, 0.1)).joint("j", lw.Free(), "world", "upper")
+    build = lw.Builder().body("upper", lw.Inertia.sphere(1.0, 0.1)).joint("j", lw.joints.Free(), "world", "upper")
     with pytest.raises(TopologyError, match="'uper', which is not a body; did you mean 'upper'"):
         build.shape("uper", Sphere(1)).build()

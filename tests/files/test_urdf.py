@@ -417,11 +417,13 @@ def test_links_without_inertia_have_kinematics_and_no_dynamics() -> None:
         lambda: robot.equilibrium(q),
         lambda: lw.linearize(robot, q),
     ):
-        with pytest.raises(lw.SingularMassMatrix, match="has kinematics, but no dynamics: body 'upper'") as caught:
+        with pytest.raises(
+            lw.errors.SingularMassMatrix, match="has kinematics, but no dynamics: body 'upper'"
+        ) as caught:
             compute()
         assert caught.value.joint == "shoulder"
     with pytest.raises(ModelError, match="undetermined"):
-        lw.Builder().body("a").joint("j", lw.Revolute(), "world", "a").build()
+        lw.Builder().body("a").joint("j", lw.joints.Revolute(), "world", "a").build()
 
 
 @pytest.mark.parametrize("tag", ["controller_gains", "traits"])

@@ -125,7 +125,7 @@ def test_what_drake_ignores_is_ignored() -> None:
 @pytest.mark.parametrize(
     ("element", "says"),
     [
-        ("drake:linear_bushing_rpy", r"spring and damper between two frames.*ball_constraint.*lw\.Hinge"),
+        ("drake:linear_bushing_rpy", r"spring and damper between two frames.*ball_constraint.*lw\.constraints\.Hinge"),
         ("drake:linear_spring_damper", "spring and damper between two points"),
         ("drake:tendon_constraint", "JointCoupling"),
         ("drake:something_new", "not understood"),
@@ -160,7 +160,7 @@ def test_a_loop_joint_is_the_constraint_of_its_type(ends: str) -> None:
         for tag, (name, at) in places.items()
     )
     bars = (*PENDULUM, link("c"), hinge("j2", "b", "c", "1 0 0"))
-    for kind, constraint in (("continuous", lw.Hinge), ("spherical", lw.Point)):
+    for kind, constraint in (("continuous", lw.constraints.Hinge), ("spherical", lw.constraints.Point)):
         axis = '<axis xyz="0 1 0"/>' if kind == "continuous" else ""
         loop = f'<loop_joint name="l" type="{kind}">{inside}{axis}</loop_joint>'
         linkage = quiet(robot(*bars, loop))

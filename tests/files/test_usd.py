@@ -65,10 +65,10 @@ def test_zoo_mechanisms_come_back(meters: float, kilograms: float, up: str) -> N
 @pytest.mark.filterwarnings("ignore:v opens a loop")
 def test_a_rod_and_a_floating_planar_robot() -> None:
     build = lw.Builder("rod")
-    for k, type in enumerate((lw.Free(), lw.Planar("z"), lw.Prismatic("y"))):
+    for k, type in enumerate((lw.joints.Free(), lw.joints.Planar("z"), lw.joints.Prismatic("y"))):
         build.body(f"b{k}", lw.Inertia.box(1.0 + k, (0.1, 0.2, 0.3), com=(0.01, 0.02, 0.03)))
         build.joint("root_joint" if k == 0 else f"j{k}", type, f"b{k - 1}" if k else "world", f"b{k}", at=(0.5, 0, 0))
-    robot = build.constrain(lw.Rod("b0", "b2", first_at=(0, 0.5, 0), length=0.75, name="rod")).build()
+    robot = build.constrain(lw.constraints.Rod("b0", "b2", first_at=(0, 0.5, 0), length=0.75, name="rod")).build()
     q = robot.assemble(robot.random(3))
     same(lw.loads(usda_of(robot, q)), robot, SINGLE)
 
@@ -106,7 +106,7 @@ def test_a_text_in_decimals_is_a_urdf_file_to_the_last_digit() -> None:
         ),
         joint("elbow", "PrismaticJoint", ("upper", "lower"), (turned, HERE), 0.01, limits.format("Z", -10, 30)),
     ]
-    with pytest.warns(lw.ModelWarning, match="do not meet: shoulder"):
+    with pytest.warns(lw.errors.ModelWarning, match="do not meet: shoulder"):
         ours = lw.loads(stage("".join(parts), meters=0.01))
     robot = lw.loads(urdf)
     assert ours.joint_names == robot.joint_names
@@ -140,7 +140,7 @@ def test_frames_of_joints_are_those_that_usds_own_parser_finds() -> None:
         opened = Usd.Stage.Open(layer)
         found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(opened, ["/"])
         said = found[UsdPhysics.ObjectType.RevoluteJoint][1][0]
-        with pytest.warns(lw.ModelWarning, match="do not meet"):
+        with pytest.warns(lw.errors.ModelWarning, match="do not meet"):
             robot = lw.loads(text)
         hinge = robot.joint("hinge")
         ours = {
@@ -209,14 +209,14 @@ def test_masses_come_from_colliders_and_densities(
 
 
 def test_a_body_without_anything_is_what_usd_says() -> None:
-    with pytest.warns(lw.ModelWarning, match=r"a ball of 0\.1 m"):
+    with pytest.warns(lw.errors.ModelWarning, match=r"a ball of 0\.1 m"):
         robot = lw.loads(stage(body("link", "")))
     assert robot.mass == 1.0
     assert_close(robot.inertias["link"].rotational, np.eye(3) * 0.004, 1e-14)
 
 
 def test_a_collider_without_a_volume_is_refused_where_mass_depends_on_it() -> None:
-    with pytest.raises(lw.UnsupportedFeature, match="volume is not computed"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="volume is not computed"):
         lw.loads(stage(body("link", collider("Cone"))))
     lw.loads(stage(body("link", BALL + "\n" + collider("Cone"))))
 
@@ -236,15 +236,15 @@ def test_drives_are_actuators_in_radians() -> None:
     assert_close(servo.poses["drive_target"], [np.pi / 4], 1e-15)
     deg = 180 / np.pi
     q, v, u = np.array([0.01]), np.array([0.02]), np.array([0.05])
-    assert_close(lw.actuator_torques(servo, q, v, u), 2 * deg * (u - q) - 0.5 * deg * v, 1e-13)
-    assert_close(lw.actuator_torques(servo, q, v, u + 10), [30.0], 1e-15)
+    assert_close(lw.actuators.actuator_torques(servo, q, v, u), 2 * deg * (u - q) - 0.5 * deg * v, 1e-13)
+    assert_close(lw.actuators.actuator_torques(servo, q, v, u + 10), [30.0], 1e-15)
     assert servo.effort_limit[0] == 30.0
     speed = arm("float drive:angular:physics:damping = 3", more='"PhysicsDriveAPI:angular"')
-    assert_close(lw.actuator_torques(speed, q, v, u), 3 * deg * (u - v), 1e-13)
+    assert_close(lw.actuators.actuator_torques(speed, q, v, u), 3 * deg * (u - v), 1e-13)
     motor = arm("float drive:linear:physics:maxForce = 7", "PrismaticJoint", more='"PhysicsDriveAPI:linear"')
-    assert_close(lw.actuator_torques(motor, q, v, u), u, 1e-15)
+    assert_close(lw.actuators.actuator_torques(motor, q, v, u), u, 1e-15)
     other = 'uniform token drive:angular:physics:type = "acceleration"'
-    with pytest.raises(lw.ModelError, match="is 'angular', not 'linear'"):
+    with pytest.raises(lw.errors.ModelError, match="is 'angular', not 'linear'"):
         arm("float drive:linear:physics:stiffness = 1", more='"PhysicsDriveAPI:linear"')
     assert "accelerations" in arm(other, more='"PhysicsDriveAPI:angular"').actuators[0].refused
 
@@ -257,8 +257,8 @@ def test_units_of_a_linear_drive_in_centimeters_and_grams() -> None:
     robot = lw.loads(stage(text, meters=0.01, kilograms=0.001))
     assert_close(robot.mass, 0.002, 1e-15)
     # 1000 g cm/s² per cm is 1 N/m; 2e5 g cm/s² is 2 N
-    assert_close(lw.actuator_torques(robot, [0.5], [0.0], [1.0]), [0.5], 1e-14)
-    assert_close(lw.actuator_torques(robot, [0.5], [0.0], [9.0]), [2.0], 1e-14)
+    assert_close(lw.actuators.actuator_torques(robot, [0.5], [0.0], [1.0]), [0.5], 1e-14)
+    assert_close(lw.actuators.actuator_torques(robot, [0.5], [0.0], [9.0]), [2.0], 1e-14)
 
 
 def test_what_physx_adds_to_joints_and_bodies() -> None:
@@ -268,8 +268,8 @@ def test_what_physx_adds_to_joints_and_bodies() -> None:
     assert_close(robot.velocity_limit, [np.pi], 1e-15)
     text = body("link", BALL + "\n bool physxRigidBody:disableGravity = true")
     robot = lw.loads(stage(text))
-    assert_close(lw.gravity_compensation(robot, robot.neutral())[:3], [0, 0, 2 * 9.81], 1e-14)
-    with pytest.warns(lw.ModelWarning, match="damping of bodies is not modeled: link"):
+    assert_close(lw.actuators.gravity_compensation(robot, robot.neutral())[:3], [0, 0, 2 * 9.81], 1e-14)
+    with pytest.warns(lw.errors.ModelWarning, match="damping of bodies is not modeled: link"):
         lw.loads(stage(body("link", BALL + "\n float physxRigidBody:angularDamping = 0.5")))
     parts = [body(name, BALL) for name in ("a", "b")]
     parts += [joint("first", "RevoluteJoint", ("", "a"), (HERE, HERE))]
@@ -297,20 +297,20 @@ def d6(free: dict[str, str]) -> lw.Mechanism:
 def test_joints_by_the_degrees_of_freedom_that_limits_leave() -> None:
     limits = "float limit:rotY:physics:low = -90\n float limit:rotY:physics:high = 45"
     hinge = d6({"rotY": limits}).joint("hinge")
-    assert isinstance(hinge.type, lw.Revolute)
+    assert isinstance(hinge.type, lw.joints.Revolute)
     assert hinge.type.axis.tolist() == [0, 1, 0]
     assert_close([*hinge.limits.lower, *hinge.limits.upper], [-np.pi / 2, np.pi / 4], 1e-15)
     slide = d6({"transZ": ""}).joint("hinge")
-    assert isinstance(slide.type, lw.Prismatic)
+    assert isinstance(slide.type, lw.joints.Prismatic)
     assert slide.type.axis.tolist() == [0, 0, 1]
-    assert isinstance(d6({"rotX": "", "rotY": "", "rotZ": ""}).joint("hinge").type, lw.Spherical)
+    assert isinstance(d6({"rotX": "", "rotY": "", "rotZ": ""}).joint("hinge").type, lw.joints.Spherical)
     flat = d6({"transY": "", "transZ": "", "rotX": ""})
     place = lw.frame_placement(flat, [0.1, 0.2, 0.0, 1.0], "link")
-    assert isinstance(flat.joint("hinge").type, lw.Planar)
+    assert isinstance(flat.joint("hinge").type, lw.joints.Planar)
     assert abs(place.position[0]) < 1e-15
     assert_close(place.rotation[:, 0], [1, 0, 0], 1e-15)
     assert d6({}).nv == 0
-    assert isinstance(d6(dict.fromkeys(DOFS, "")).joints[0].type, lw.Free)
+    assert isinstance(d6(dict.fromkeys(DOFS, "")).joints[0].type, lw.joints.Free)
 
 
 HELD = "float limit:rotY:physics:low = -90"
@@ -349,7 +349,7 @@ def test_joints_of_several_degrees_of_freedom_are_chains(turns: dict[str, str]) 
     assert_close(found.rotation, (first * drawn).rotation, 1e-7)
     assert_close(robot.poses["initial"][:2], [0.5, -0.25], 1e-6)
     if len(turns) == 3 and HELD not in turns.values():
-        assert isinstance(robot.joint("j/rot").type, lw.Spherical)
+        assert isinstance(robot.joint("j/rot").type, lw.joints.Spherical)
     if len(turns) == 2 or HELD in turns.values():
         assert robot.joint_names[2:] == tuple(f"j/{dof}" for dof in turns)
         assert_close(robot.poses["initial"][2:], (0.3, -0.7, 2.0)[: len(turns)], 1e-6)
@@ -365,9 +365,9 @@ def test_a_cylindrical_joint_closes_a_loop() -> None:
     ]
     parts += [joint("tube", "Joint", ("a", "b"), (HERE, HERE), 1.0, inside, schemas)]
     (tube,) = lw.loads(stage("".join(parts))).constraints
-    assert isinstance(tube, lw.Cylindrical)
+    assert isinstance(tube, lw.constraints.Cylindrical)
     assert tube.name == "tube"
-    with pytest.raises(lw.UnsupportedFeature, match="where it is cylindrical"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="where it is cylindrical"):
         lw.loads(stage("".join(parts).replace(LOCKED.format("transY"), "")))
 
 
@@ -406,7 +406,7 @@ def triangle(excluded: str = "", root: str = "", **options: Any) -> lw.Mechanism
 def test_excluded_joints_close_the_loop(excluded: str) -> None:
     robot = triangle(excluded)
     assert [c.name for c in robot.constraints] == [excluded]
-    assert isinstance(robot.constraints[0], lw.Hinge)
+    assert isinstance(robot.constraints[0], lw.constraints.Hinge)
     assert np.abs(lw.constraint_error(robot, robot.poses["initial"])).max() < 1e-14
 
 
@@ -415,11 +415,11 @@ def test_a_robot_floats_unless_it_is_held() -> None:
         robot = triangle(root=root)
         base = robot.joint("root_joint")
         assert (base.child, robot.nc) == (root, 5)
-        assert isinstance(base.type, lw.Free)
+        assert isinstance(base.type, lw.joints.Free)
     fixed = triangle(root="b", base="fixed")
     assert fixed.nv == 2
     assert_close(lw.frame_placement(fixed, fixed.poses["initial"], "a").position, [0, 0, 0], 1e-15, scale=1.0)
-    with pytest.raises(lw.ModelError, match="holds the robot in the world"):
+    with pytest.raises(lw.errors.ModelError, match="holds the robot in the world"):
         arm(base="floating")
 
 
@@ -468,9 +468,9 @@ def test_shapes_touch_with_what_their_materials_say() -> None:
     (pair,) = robot.contacts
     assert (pair.friction, pair.restitution) == (0.75, 0.25)
     shapes = {shape.role: shape for shape in robot.shapes if shape.body == "link"}
-    assert shapes["visual"].solid == lw.Box((1.0, 2.0, 3.0))
+    assert shapes["visual"].solid == lw.shapes.Box((1.0, 2.0, 3.0))
     assert shapes["visual"].color == (1.0, 0.0, 0.0, 1.0)
-    assert shapes["collision"].solid == lw.Sphere(0.5)
+    assert shapes["collision"].solid == lw.shapes.Sphere(0.5)
 
 
 def test_filtered_pairs_do_not_touch() -> None:
@@ -536,9 +536,9 @@ def test_other_files_are_opened_beside_the_file_only(tmp_path: Path) -> None:
     file = tmp_path / "inside" / "scene.usda"
     for asset, said in (("../outside.usda", "outside of the folder"), ("./gone.usda", "is not there")):
         file.write_text(f'#usda 1.0\ndef "r" (references = @{asset}@)\n{{\n}}\n')
-        with pytest.raises(lw.UnsupportedFeature, match=said):
+        with pytest.raises(lw.errors.UnsupportedFeature, match=said):
             lw.load(file)
-    with pytest.raises(lw.UnsupportedFeature, match="not opened for a text"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="not opened for a text"):
         lw.loads('#usda 1.0\ndef "r" (references = @./x.usda@)\n{\n}\n')
 
 
@@ -586,13 +586,13 @@ ANIMATED = (
     ],
 )
 def test_what_is_wrong_or_not_read_is_an_error_that_says_where(text: str, said: str) -> None:
-    with pytest.raises(lw.ModelError, match=said) as caught:
+    with pytest.raises(lw.errors.ModelError, match=said) as caught:
         lw.loads(text, name="robot.usda")
     assert "robot.usda" in str(caught.value)
 
 
 def test_options_of_other_formats_have_no_meaning() -> None:
-    with pytest.raises(lw.InputError, match="no meaning"):
+    with pytest.raises(lw.errors.InputError, match="no meaning"):
         arm(loops=False)
 
 
@@ -601,5 +601,5 @@ def test_without_usd_core_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
         raise ImportError(name)
 
     monkeypatch.setattr("linkwork.parsing.usd.stage.import_module", missing)
-    with pytest.raises(lw.UnsupportedFeature, match=r"linkwork\[usd\]"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"linkwork\[usd\]"):
         arm()

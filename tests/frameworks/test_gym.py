@@ -30,7 +30,7 @@ HOPPER = IDS[0]
 def pendulum() -> lw.Mechanism:
     """Two links with motors."""
     robot = lw.zoo.pendulum(2)
-    motors = [lw.Actuator(joint.name, joint.name, (5.0,)) for joint in robot.joints]
+    motors = [lw.actuators.Actuator(joint.name, joint.name, (5.0,)) for joint in robot.joints]
     return replace(robot, actuators=tuple(motors))
 
 
@@ -164,7 +164,7 @@ def test_seeds_may_be_given_for_each() -> None:
     envs = PendulumVectorEnv(3)
     one = envs.reset(seed=[4, 4, 5])[0]
     assert np.array_equal(one[0], one[1]) and not np.array_equal(one[0], one[2])
-    with pytest.raises(lw.InputError, match="needs one, or one for each of 3"):
+    with pytest.raises(lw.errors.InputError, match="needs one, or one for each of 3"):
         envs.reset(seed=[1, 2])
 
 
@@ -211,7 +211,9 @@ def test_a_factor_of_the_gain_of_a_servo_is_its_stiffness_and_not_its_target() -
     """A softer servo sags by more under the same load, about the same target."""
     law: dict[str, Any] = {"gain": (50.0, 0.0, 0.0), "bias": (0.0, -50.0, -10.0)}
     hinge = lw.zoo.pendulum(1)
-    robot = hinge.with_gravity((0, 0, 0)).with_actuators(lw.Actuator("servo", hinge.joint_names[0], (1.0,), **law))
+    robot = hinge.with_gravity((0, 0, 0)).with_actuators(
+        lw.actuators.Actuator("servo", hinge.joint_names[0], (1.0,), **law)
+    )
     made = lg.Randomization(robot, {"actuator_gain": (0.8, 0.8)})
     drawn = made(np.zeros((1, made.draws)))
     soft = lw.Stepper(robot, dt=0.002, parameters=made.names, limits=False)
@@ -234,7 +236,7 @@ def test_a_factor_of_the_gain_of_a_servo_is_its_stiffness_and_not_its_target() -
     ],
 )
 def test_ranges_that_mean_nothing_are_errors(given: Any, words: str) -> None:
-    with pytest.raises(lw.InputError, match=words):
+    with pytest.raises(lw.errors.InputError, match=words):
         PendulumVectorEnv(2, randomize=given)
 
 
@@ -348,24 +350,24 @@ def test_calls_that_mean_nothing_are_errors() -> None:
     with pytest.raises(gymnasium.error.ResetNeeded, match="reset"):
         envs.step(np.zeros((2, 2)))
     envs.reset()
-    with pytest.raises(lw.InputError, match=r"shape \(2, 3\), need \(2, 2\): hip, crank"):
+    with pytest.raises(lw.errors.InputError, match=r"shape \(2, 3\), need \(2, 2\): hip, crank"):
         envs.step(np.zeros((2, 3)))
-    with pytest.raises(lw.InputError, match="'crank' of environment 1 is nan"):
+    with pytest.raises(lw.errors.InputError, match="'crank' of environment 1 is nan"):
         envs.step([[0.0, 0.0], [0.0, np.nan]])
     for mask in (np.zeros(2, dtype=bool), np.ones(3, dtype=bool), [True, False]):
-        with pytest.raises(lw.InputError, match="reset_mask"):
+        with pytest.raises(lw.errors.InputError, match="reset_mask"):
             envs.reset(options={"reset_mask": mask})
-    with pytest.raises(lw.InputError, match="render_mode"):
+    with pytest.raises(lw.errors.InputError, match="render_mode"):
         lg.HopperVectorEnv(1, render_mode="human")
-    with pytest.raises(lw.InputError, match="num_envs"):
+    with pytest.raises(lw.errors.InputError, match="num_envs"):
         lg.HopperVectorEnv(0)
 
 
 def test_cassie_says_which_file_it_needs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("LINKWORK_MODELS", raising=False)
-    with pytest.raises(lw.InputError, match="LINKWORK_MODELS"):
+    with pytest.raises(lw.errors.InputError, match="LINKWORK_MODELS"):
         lg.CassieStandVectorEnv(1)
-    with pytest.raises(lw.InputError, match=r"no file .*cassie\.xml"):
+    with pytest.raises(lw.errors.InputError, match=r"no file .*cassie\.xml"):
         lg.CassieStandVectorEnv(1, model=tmp_path / "cassie.xml")
 
 
@@ -378,7 +380,7 @@ assert not {"gymnasium", "torch", "jax"} & set(sys.modules)
 sys.modules["gymnasium"] = None
 try:
     lw.gym
-except lw.UnsupportedFeature as error:
+except lw.errors.UnsupportedFeature as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)

@@ -34,11 +34,11 @@ def double_precision() -> Iterator[None]:
     jax.config.update("jax_enable_x64", before)
 
 
-def turning_robot(*further: lw.Joint) -> lw.Mechanism:
+def turning_robot(*further: lw.joints.Joint) -> lw.Mechanism:
     """A free body, one that slides on it in a plane, and others on it by further joints."""
     b = lw.Builder("turning")
-    b.body("a", lw.Inertia.box(1.0, (0.1, 0.2, 0.3))).joint("free", lw.Free(), "world", "a")
-    b.body("b", lw.Inertia.sphere(0.5, 0.1)).joint("planar", lw.Planar(), "a", "b", (0.1, 0.3, 0.0))
+    b.body("a", lw.Inertia.box(1.0, (0.1, 0.2, 0.3))).joint("free", lw.joints.Free(), "world", "a")
+    b.body("b", lw.Inertia.sphere(0.5, 0.1)).joint("planar", lw.joints.Planar(), "a", "b", (0.1, 0.3, 0.0))
     for k, joint in enumerate(further):
         b.body(f"{k}", lw.Inertia.box(0.5, (0.1, 0.1, 0.3))).joint(f"further {k}", joint, "b", f"{k}")
     return b.build()
@@ -134,7 +134,7 @@ def test_large_batches_are_shared_by_threads(pendulum: lw.Mechanism, rng: np.ran
 
 def test_maps_between_coordinates_and_tangents(rng: np.random.Generator) -> None:
     """Those of the kernels, and their transposes by dot products; quaternions of any length."""
-    robot = turning_robot(lw.Spherical(), lw.Revolute("x"), lw.Universal("x", "y"))
+    robot = turning_robot(lw.joints.Spherical(), lw.joints.Revolute("x"), lw.joints.Universal("x", "y"))
     tree, space = tree_of(robot, ()), TangentSpace(tree_of(robot, ()))
     q, v, dq = rng.normal(size=robot.nq), rng.normal(size=robot.nv), rng.normal(size=robot.nq)
     rates, velocities = np.zeros(robot.nq), np.zeros(robot.nv)
@@ -158,7 +158,11 @@ def test_derivatives_of_joints_that_turn(rng: np.random.Generator) -> None:
 
 
 def test_derivatives_of_steps_are_those_by_coordinates(rng: np.random.Generator) -> None:
-    b = lw.Builder("top").body("a", lw.Inertia.box(1.0, (0.1, 0.2, 0.3))).joint("ball", lw.Spherical(), "world", "a")
+    b = (
+        lw.Builder("top")
+        .body("a", lw.Inertia.box(1.0, (0.1, 0.2, 0.3)))
+        .joint("ball", lw.joints.Spherical(), "world", "a")
+    )
     step = lw.jax.function(lw.Stepper(b.build(), dt=0.02).compile(lanes=1))
     q, v, tau = rng.normal(size=4), rng.normal(size=3), rng.normal(size=3)
     checked(step, (q, v, tau), 2, 1e-4)
@@ -209,11 +213,11 @@ def test_parameters_of_no_robot_are_refused_where_their_numbers_are_known(pendul
     f, x = lw.jax.function(fd), np.zeros(2)
     negative = jnp.asarray(fd.parameters["mass"]).at[1].set(-1.0)
     for call in (fd, f, lambda q, *rest, mass: jax.jit(lambda q: f(q, *rest, mass=mass))(q)):
-        with pytest.raises(lw.InputError, match="mass must be >= 0; row 1 is -1"):
+        with pytest.raises(lw.errors.InputError, match="mass must be >= 0; row 1 is -1"):
             call(x, x, x, mass=negative)
     assert np.isfinite(f(x, x, x, mass=None, gravity=jnp.zeros(3))).all()
     assert np.isfinite(jax.jit(f)(x, x, x, mass=negative)).all()
-    with pytest.raises(lw.InputError, match="mass has shape"):
+    with pytest.raises(lw.errors.InputError, match="mass has shape"):
         f(x, x, x, mass=-jnp.ones(5))
 
 
@@ -295,7 +299,12 @@ def test_what_is_not_finite_is_an_error_that_names_it(pendulum: lw.Mechanism) ->
     f = lw.jax.function(lw.ForwardDynamics(pendulum))
     with pytest.raises(Exception, match=r"aba of .*: v holds NaN or infinity"):
         jax.block_until_ready(f(np.zeros(2), np.array([0.0, np.nan]), np.zeros(2)))
-    turning = lw.Builder("t").body("a", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.Spherical(), "world", "a").build()
+    turning = (
+        lw.Builder("t")
+        .body("a", lw.Inertia.sphere(1.0, 0.1))
+        .joint("ball", lw.joints.Spherical(), "world", "a")
+        .build()
+    )
     with pytest.raises(Exception, match="quaternion"):
         jax.block_until_ready(lw.jax.function(lw.ForwardDynamics(turning))(np.zeros(4), np.zeros(3), np.zeros(3)))
 
@@ -314,23 +323,23 @@ def test_states_that_are_not_finite_can_have_nan_as_results(pendulum: lw.Mechani
 def test_arguments_that_do_not_fit(pendulum: lw.Mechanism) -> None:
     fd = lw.ForwardDynamics(pendulum)
     f, z = lw.jax.function(fd), np.zeros(2)
-    with pytest.raises(lw.InputError, match="tau was not given"):
+    with pytest.raises(lw.errors.InputError, match="tau was not given"):
         f(z, z)
-    with pytest.raises(lw.InputError, match=r"q has shape \(3,\), needs 2 numbers"):
+    with pytest.raises(lw.errors.InputError, match=r"q has shape \(3,\), needs 2 numbers"):
         f(np.zeros(3), z, z)
-    with pytest.raises(lw.InputError, match="q is a list, needs an array"):
+    with pytest.raises(lw.errors.InputError, match="q is a list, needs an array"):
         f([0.0, 0.0], z, z)
-    with pytest.raises(lw.InputError, match="no argument 'mass'"):
+    with pytest.raises(lw.errors.InputError, match="no argument 'mass'"):
         f(z, z, z, mass=z)
-    with pytest.raises(lw.InputError, match="do not broadcast"):
+    with pytest.raises(lw.errors.InputError, match="do not broadcast"):
         f(np.zeros((3, 2)), np.zeros((4, 2)), z)
-    with pytest.raises(lw.InputError, match="no derivative by 'mass'"):
+    with pytest.raises(lw.errors.InputError, match="no derivative by 'mass'"):
         lw.jax.function(fd, by=["mass"])
-    with pytest.raises(lw.InputError, match="on_error"):
+    with pytest.raises(lw.errors.InputError, match="on_error"):
         lw.jax.function(fd, on_error="ignore")  # type: ignore[arg-type]
-    with pytest.raises(lw.UnsupportedFeature, match="plain"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="plain"):
         lw.jax.function(fd.plain())(z, z, z)
-    with pytest.raises(lw.UnsupportedFeature, match="kkt"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="kkt"):
         lw.jax.function(lw.ForwardDynamics(lw.zoo.four_bar(), "kkt"))
 
 
@@ -344,7 +353,7 @@ def test_functions_are_remade_where_they_are_copied_or_sent(pendulum: lw.Mechani
 
 def test_third_derivatives_are_refused(pendulum: lw.Mechanism) -> None:
     f = lw.jax.function(lw.InverseDynamics(pendulum).compile(lanes=1))
-    with pytest.raises(lw.UnsupportedFeature, match="third"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="third"):
         jax.jvp(jax.hessian(lambda q: f(q, q, q).sum()), (np.ones(2),), (np.ones(2),))
 
 

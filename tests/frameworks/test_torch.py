@@ -47,8 +47,10 @@ def loop_state(robot: Any, seed: int = 0) -> list[Tensor]:
 def flying() -> Any:
     """A free body that carries one on a planar joint."""
     build = lw.Builder("flying")
-    build.body("base", lw.Inertia.box(1.0, (0.1, 0.2, 0.3))).joint("free", lw.Free(), "world", "base")
-    build.body("slider", lw.Inertia.sphere(0.5, 0.1)).joint("plane", lw.Planar(), "base", "slider", (0.1, 0.0, 0.0))
+    build.body("base", lw.Inertia.box(1.0, (0.1, 0.2, 0.3))).joint("free", lw.joints.Free(), "world", "base")
+    build.body("slider", lw.Inertia.sphere(0.5, 0.1)).joint(
+        "plane", lw.joints.Planar(), "base", "slider", (0.1, 0.0, 0.0)
+    )
     return build.build()
 
 
@@ -135,7 +137,7 @@ def test_gradcheck_of_a_step_of_a_loop_by_masses() -> None:
 def test_gradcheck_of_a_step_with_contacts() -> None:
     """A box that slides: friction acts against its velocity."""
     box = lw.zoo.sliding_box(friction=0.5)
-    f = lw.torch.function(lw.ContactStep(box, dt=1e-2), by=["v", "tau"])
+    f = lw.torch.function(lw.contact.ContactStep(box, dt=1e-2), by=["v", "tau"])
     q = torch.tensor(box.poses["assembled"])
     v, tau = leaves([2.0, 0, 0, 0, 0, 0], np.zeros(6))
     (across,) = torch.autograd.grad(f(q, v, tau).v[1], v)
@@ -318,24 +320,24 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_errors_say_what_is_wrong(mistake: str) -> None:
     call, words = MISTAKES[mistake]
-    with pytest.raises(lw.InputError, match=words):
+    with pytest.raises(lw.errors.InputError, match=words):
         call(lw.torch.function(FORWARD))
 
 
 def test_what_there_is_not_is_said() -> None:
-    with pytest.raises(lw.InputError, match="found Builder"):
+    with pytest.raises(lw.errors.InputError, match="found Builder"):
         lw.torch.function(lw.Builder("x"))
-    with pytest.raises(lw.InputError, match="no derivative by 'mass'"):
+    with pytest.raises(lw.errors.InputError, match="no derivative by 'mass'"):
         lw.torch.function(FORWARD, by=["mass"])
-    with pytest.raises(lw.InputError, match="smoothing is for steps with contacts"):
+    with pytest.raises(lw.errors.InputError, match="smoothing is for steps with contacts"):
         lw.torch.function(FORWARD, smoothing=0.1)
-    with pytest.raises(lw.InputError, match="needs"):
+    with pytest.raises(lw.errors.InputError, match="needs"):
         lw.torch.normalize(flying(), T)
     f, (q, v, tau) = lw.torch.function(FORWARD), (x.detach() for x in tree_state())
-    with pytest.raises(lw.UnsupportedFeature, match="third derivatives"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="third derivatives"):
         jacrev(jacrev(jacrev(lambda q: f(q, v, tau))))(q)
     x = q.clone().requires_grad_()
-    with pytest.raises(lw.UnsupportedFeature, match="is_grads_batched"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="is_grads_batched"):
         torch.autograd.grad(f(x, v, tau), x, torch.eye(2, dtype=torch.float64), is_grads_batched=True)
 
 
@@ -346,7 +348,7 @@ assert "torch" not in sys.modules
 sys.modules["torch"] = None
 try:
     lw.torch
-except lw.LinkworkError as error:
+except lw.errors.LinkworkError as error:
     assert "pip install 'linkwork[torch]'" in str(error)
 else:
     raise AssertionError

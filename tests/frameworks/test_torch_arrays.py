@@ -107,7 +107,7 @@ def test_torch_functions_do_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
         assert torch.equal(f(*state), expected)
         assert torch.equal(f(state[0], torch._neg_view(-state[1])), expected)
         assert f(*[x.float() for x in state]).dtype == torch.float32
-        with pytest.raises(lw.InputError, match="needs a torch tensor"):
+        with pytest.raises(lw.errors.InputError, match="needs a torch tensor"):
             f(state[0], np.zeros(2))
     finally:
         call.arrays_of.cache_clear()

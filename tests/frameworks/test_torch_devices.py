@@ -18,7 +18,7 @@ from tests.support.cuda_on_host import use_host  # noqa: E402
 
 def flying() -> Any:
     build = lw.Builder("flying")
-    build.body("base", lw.Inertia.box(1.0, (0.1, 0.2, 0.3))).joint("free", lw.Free(), "world", "base")
+    build.body("base", lw.Inertia.box(1.0, (0.1, 0.2, 0.3))).joint("free", lw.joints.Free(), "world", "base")
     return build.build()
 
 
@@ -109,5 +109,5 @@ def test_parameters_that_an_evaluator_holds_may_differ_from_state_to_state(on_ho
 def test_steps_with_contacts_are_for_the_cpu() -> None:
     from linkwork.torch.device_functions import check_device
 
-    with pytest.raises(lw.UnsupportedFeature, match="move tensors there"):
-        check_device(lw.ContactStep(lw.zoo.sliding_box()))
+    with pytest.raises(lw.errors.UnsupportedFeature, match="move tensors there"):
+        check_device(lw.contact.ContactStep(lw.zoo.sliding_box()))

@@ -168,10 +168,10 @@ def test_a_penalty_inside_a_cluster_is_no_choice() -> None:
     parent = "world"
     for k in range(4):
         build.body(f"b{k}", lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0), radius=0.05))
-        build.joint(f"j{k}", lw.Revolute("z"), parent, f"b{k}", (0, 0, 0) if k == 0 else (1, 0, 0))
+        build.joint(f"j{k}", lw.joints.Revolute("z"), parent, f"b{k}", (0, 0, 0) if k == 0 else (1, 0, 0))
         parent = f"b{k}"
-    build.constrain(lw.JointCoupling({"j0": 1.0, "j3": -1.0}, name="gear")).constrain(
-        lw.Point("b0", "b2", name="chord", first_at=(0, 1, 0), second_at=(0.5, 0, 0))
+    build.constrain(lw.constraints.JointCoupling({"j0": 1.0, "j3": -1.0}, name="gear")).constrain(
+        lw.constraints.Point("b0", "b2", name="chord", first_at=(0, 1, 0), second_at=(0.5, 0, 0))
     )
     robot = build.build()
     gear = tuple(range(*robot.row_slice("gear").indices(robot.nc)))

@@ -68,7 +68,7 @@ BENT = {
 def from_file(name: str) -> Mechanism:
     path = model_file(FILES[name])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         return lw.load(path)
 
 
@@ -93,7 +93,7 @@ def problem(name: str) -> Problem:
 
 
 @cache
-def solved(name: str, method: str) -> lw.Solution:
+def solved(name: str, method: str) -> lw.results.Solution:
     p = problem(name)
     options = {"tolerance": 1e-15} if METHODS[method].iterates else {}
     return lw.ForwardDynamics(p.robot, method, threads=1, **options)(p.q, p.v, p.tau)  # type: ignore[arg-type]
@@ -140,7 +140,7 @@ def test_rows_feel_the_joints_of_their_clusters_and_no_others(name: str) -> None
 def test_reports_name_what_is_in_clusters(name: str) -> None:
     """Joints that constraints tie, each once; as many free degrees of freedom as mobility counts."""
     p = problem(name)
-    reports = lw.clusters(p.robot)
+    reports = lw.loops.clusters(p.robot)
     joints = [joint for report in reports for joint in report.joints]
     assert len(set(joints)) == len(joints)
     assert sorted(c for report in reports for c in report.constraints) == sorted(c.name for c in p.robot.constraints)
@@ -155,18 +155,18 @@ def test_reports_name_what_is_in_clusters(name: str) -> None:
 
 def shape(robot: Mechanism) -> list[tuple[str, int, int, int]]:
     """Of each cluster its top, bodies, and degrees of freedom that are free and tied."""
-    return [(c.top, len(c.bodies), len(c.independent), len(c.dependent)) for c in lw.clusters(robot)]
+    return [(c.top, len(c.bodies), len(c.independent), len(c.dependent)) for c in lw.loops.clusters(robot)]
 
 
 def by_top(robot: Mechanism) -> dict[str, ClusterReport]:
-    reports = lw.clusters(robot)
+    reports = lw.loops.clusters(robot)
     found = {report.top: report for report in reports}
     assert len(found) == len(reports)
     return found
 
 
 def test_a_four_bar_is_one_cluster_on_the_world() -> None:
-    (report,) = lw.clusters(lw.zoo.four_bar())
+    (report,) = lw.loops.clusters(lw.zoo.four_bar())
     assert report.top == "world"
     assert set(report.bodies) == {"crank", "coupler", "rocker"}
     assert set(report.joints) == {"A", "B", "D"}
@@ -183,7 +183,7 @@ def test_a_floating_four_bar_leaves_its_base_alone() -> None:
 def test_each_gear_of_a_chain_is_a_cluster_on_the_link_before() -> None:
     robot = lw.zoo.geared_chain(4)
     assert shape(robot) == [(top, 2, 1, 1) for top in ("world", "link0", "link1", "link2")]
-    for k, report in enumerate(lw.clusters(robot)):
+    for k, report in enumerate(lw.loops.clusters(robot)):
         assert report.constraints == (f"gear{k}",)
         assert report.independent == (f"joint{k}",) and report.dependent == (f"rotor{k}",)
 
@@ -191,7 +191,7 @@ def test_each_gear_of_a_chain_is_a_cluster_on_the_link_before() -> None:
 def test_each_group_of_belts_is_a_cluster_on_the_link_before() -> None:
     robot = lw.zoo.belt_chain(6, group=3)
     assert shape(robot) == [("world", 6, 3, 3), ("link2", 6, 3, 3)]
-    last = lw.clusters(robot)[1]
+    last = lw.loops.clusters(robot)[1]
     assert last.constraints == ("belt3", "belt4", "belt5")
     assert last.independent == ("joint3", "joint4", "joint5") and last.dependent == ("rotor3", "rotor4", "rotor5")
 
@@ -201,9 +201,9 @@ def test_the_mit_humanoid_has_a_cluster_for_each_motor_and_one_for_each_knee_wit
     assert robot.nc == 18 and lw.Minimal(robot).ny == 24
     sizes = [(bodies, free, tied) for _, bodies, free, tied in shape(robot)]
     assert sorted(sizes) == [(2, 1, 1)] * 14 + [(4, 2, 2)] * 2
-    assert all("rotor" in name for report in lw.clusters(robot) for name in report.dependent)
+    assert all("rotor" in name for report in lw.loops.clusters(robot) for name in report.dependent)
     for side in ("left", "right"):
-        (knee,) = (report for report in lw.clusters(robot) if report.top == f"{side}_hip_ry_link")
+        (knee,) = (report for report in lw.loops.clusters(robot) if report.top == f"{side}_hip_ry_link")
         assert set(knee.constraints) == {f"{side}_knee_transmission", f"{side}_ankle_transmission"}
         assert knee.independent == (f"{side}_hipy_to_knee_link", f"{side}_knee_to_ankle")
 
@@ -245,14 +245,14 @@ def test_the_motors_of_cassies_feet_can_be_independent() -> None:
         assert found[f"{side}-tarsus"].independent == (f"{side}-foot",)
     G = lw.Minimal(marked).matrix(robot.assemble(robot.poses["home"]))
     assert np.abs(G).max() < 2.0
-    with pytest.raises(lw.SingularConstraints, match="at a dead center"):
+    with pytest.raises(lw.errors.SingularConstraints, match="at a dead center"):
         lw.Minimal(marked).matrix(robot.poses["qpos0"])
 
 
 @pytest.mark.parametrize("bodies", [None, ("link1", "link2")], ids=["all", "some"])
 def test_a_centre_of_mass_ties_all_joints_down_to_the_world(bodies: tuple[str, ...] | None) -> None:
-    robot = lw.zoo.serial_chain(5).constrained(lw.CenterOfMass(axes="xz", bodies=bodies, name="com"))
-    (report,) = lw.clusters(robot)
+    robot = lw.zoo.serial_chain(5).constrained(lw.constraints.CenterOfMass(axes="xz", bodies=bodies, name="com"))
+    (report,) = lw.loops.clusters(robot)
     assert report.top == "world" and report.constraints == ("com",)
     assert report.bodies == tuple(f"link{k}" for k in range(5 if bodies is None else 3))
     assert len(report.dependent) == 2
@@ -264,23 +264,23 @@ def test_a_combination_of_velocities_ties_all_joints_down_to_the_world(reference
     robot = linkages.made("floating four-bar").unconstrained()
     rng = np.random.default_rng(0)
     matrices = {place: rng.normal(size=(2, 6)) for place in ("coupler", "rocker")}
-    (report,) = lw.clusters(robot.constrained(lw.LinearCombination(matrices, reference, name="sum")))
+    (report,) = lw.loops.clusters(robot.constrained(lw.constraints.LinearCombination(matrices, reference, name="sum")))
     assert report.top == "world"
     assert set(report.bodies) == {"base", "crank", "coupler", "rocker"}
     assert len(report.dependent) == 2 and len(report.independent) == 7
 
 
 def test_couplings_of_joints_tie_those_between_them() -> None:
-    robot = lw.zoo.serial_chain(5).constrained(lw.Gear("joint3", "joint1", 2.0, name="gear"))
-    (report,) = lw.clusters(robot)
+    robot = lw.zoo.serial_chain(5).constrained(lw.constraints.Gear("joint3", "joint1", 2.0, name="gear"))
+    (report,) = lw.loops.clusters(robot)
     assert (report.top, report.joints) == ("link0", ("joint1", "joint2", "joint3"))
     assert len(report.dependent) == 1 and "joint2" in report.independent
 
 
 def test_constraints_that_share_a_joint_are_one_cluster_and_others_are_not() -> None:
     def gears(*pairs: tuple[int, int]) -> list[tuple[str, ...]]:
-        constraints = [lw.Gear(f"joint{a}", f"joint{b}", 2.0, name=f"{a}{b}") for a, b in pairs]
-        return [report.joints for report in lw.clusters(lw.zoo.serial_chain(6).constrained(*constraints))]
+        constraints = [lw.constraints.Gear(f"joint{a}", f"joint{b}", 2.0, name=f"{a}{b}") for a, b in pairs]
+        return [report.joints for report in lw.loops.clusters(lw.zoo.serial_chain(6).constrained(*constraints))]
 
     assert gears((0, 1), (2, 3)) == [("joint0", "joint1"), ("joint2", "joint3")]
     assert gears((0, 1), (1, 2)) == [("joint0", "joint1", "joint2")]
@@ -288,13 +288,13 @@ def test_constraints_that_share_a_joint_are_one_cluster_and_others_are_not() -> 
 
 
 def test_a_lock_ties_its_joint_alone() -> None:
-    robot = lw.zoo.serial_chain(4).constrained(lw.JointLock("joint2", 0.3, name="lock"))
+    robot = lw.zoo.serial_chain(4).constrained(lw.constraints.JointLock("joint2", 0.3, name="lock"))
     assert shape(robot) == [("link1", 1, 0, 1)]
 
 
 def test_a_tree_has_no_clusters() -> None:
     robot = lw.zoo.humanoid()
-    assert lw.clusters(robot) == ()
+    assert lw.loops.clusters(robot) == ()
     assert lw.Minimal(robot).ny == robot.nv
     assert all(not cluster.rows and len(cluster.bodies) == 1 for cluster in parts(robot))
 
@@ -304,12 +304,12 @@ def test_constraints_that_are_switched_off_make_no_cluster(before: bool) -> None
     """Switching prepares nothing anew, and is seen all the same."""
     robot = lw.zoo.geared_chain(3)
     if before:
-        assert len(lw.clusters(robot)) == 3
+        assert len(lw.loops.clusters(robot)) == 3
     off = robot.switched({"gear1": False})
-    assert [report.constraints for report in lw.clusters(off)] == [("gear0",), ("gear2",)]
+    assert [report.constraints for report in lw.loops.clusters(off)] == [("gear0",), ("gear2",)]
     assert lw.Minimal(off).ny == 4
     assert lw.Minimal(off.switched({"gear1": True})).ny == 3
-    assert lw.clusters(robot.switched({c.name: False for c in robot.constraints})) == ()
+    assert lw.loops.clusters(robot.switched({c.name: False for c in robot.constraints})) == ()
 
 
 # C-ABA and the projection method ---------------------------------------------------------------------------
@@ -473,7 +473,7 @@ def moved_problem(seed: int) -> Problem | None:
     start = robot.integrate(robot.poses["assembled"], 0.1 * rng.normal(size=robot.nv))
     try:
         return closed_state(robot, robot.assemble(start, limits=False, attempts=2), rng)
-    except lw.AssemblyError:
+    except lw.errors.AssemblyError:
         return None
 
 
@@ -490,7 +490,7 @@ def test_inverse_and_forward_dynamics_undo_each_other_on_random_mechanisms(block
         try:
             check_inverse(p, rng)
             done += 1
-        except lw.SingularConstraints:
+        except lw.errors.SingularConstraints:
             dead += 1
         except AssertionError as wrong:
             raise AssertionError(f"seed {seed}: {wrong}") from wrong
@@ -572,7 +572,7 @@ def test_complete_says_which_loop_stays_open() -> None:
     robot = lw.zoo.four_bar(ground=0.5, crank=0.4, coupler=0.3, rocker=0.3).with_independent("A")
     q = lw.zoo.four_bar(ground=0.5, crank=0.4, coupler=0.3, rocker=0.3, angle=0.3).poses["assembled"].copy()
     q[robot.q_index("A")] = np.pi  # the coupler does not reach that far back
-    with pytest.raises(lw.AssemblyError, match="with the independent joints where they are") as failed:
+    with pytest.raises(lw.errors.AssemblyError, match="with the independent joints where they are") as failed:
         lw.Minimal(robot).complete(q)
     assert failed.value.constraint == "C" and failed.value.gap is not None and failed.value.gap > 1e-3
 
@@ -615,7 +615,7 @@ BAD_CALLS: dict[str, tuple[Callable[[lw.Minimal, Floats], object], str]] = {
 def test_bad_calls_say_so(call: str) -> None:
     robot = lw.zoo.four_bar().with_independent("A")
     make, message = BAD_CALLS[call]
-    with pytest.raises(lw.InputError, match=message):
+    with pytest.raises(lw.errors.InputError, match=message):
         make(lw.Minimal(robot), robot.poses["assembled"])
 
 
@@ -625,7 +625,7 @@ def test_bad_calls_say_so(call: str) -> None:
 @pytest.mark.parametrize("joint", ["A", "B", "D"])
 def test_any_joint_of_a_four_bar_can_be_the_independent_one(joint: str) -> None:
     robot = lw.zoo.four_bar().with_independent(joint)
-    (report,) = lw.clusters(robot)
+    (report,) = lw.loops.clusters(robot)
     assert report.independent == (joint,) and lw.Minimal(robot).names == (joint,)
     p = closed_state(robot, robot.poses["assembled"], np.random.default_rng(7))
     assert distance(lw.ForwardDynamics(robot, "cluster")(p.q, p.v, p.tau).acceleration, p.hard[0]) <= AGREEMENT
@@ -681,7 +681,7 @@ def dead_center() -> tuple[Mechanism, Floats]:
 
 def flat_polynomial() -> tuple[Mechanism, Floats]:
     """A joint that follows the square of another, which is to follow it: where the square has no slope, exactly."""
-    square = lw.PolynomialCoupling("joint0", "joint1", (0.0, 0.0, 1.0), 0.0, 0.5, name="square")
+    square = lw.constraints.PolynomialCoupling("joint0", "joint1", (0.0, 0.0, 1.0), 0.0, 0.5, name="square")
     return lw.zoo.serial_chain(3).constrained(square).with_independent("joint0"), np.array([0.0, 0.5, 0.0])
 
 
@@ -698,7 +698,7 @@ AT_DEAD_CENTRES: dict[str, Callable[[Mechanism, Floats], object]] = {
     "cluster, plain": lambda r, q: lw.ForwardDynamics(r, "cluster").plain()(q, np.zeros(3), np.ones(3)),
     "inverse": lambda r, q: lw.InverseDynamics(r, "cluster")(q, np.zeros(3), np.ones(3)),
     "least": lambda r, q: lw.InverseDynamics(r, "least")(q, np.zeros(3), np.ones(3)),
-    "step": lambda r, q: lw.MinimalMotion(r).step(q, np.ones(lw.Minimal(r).ny), 1e-3),
+    "step": lambda r, q: lw.loops.MinimalMotion(r).step(q, np.ones(lw.Minimal(r).ny), 1e-3),
 }
 
 
@@ -710,7 +710,9 @@ def test_a_dead_centre_is_an_error_that_names_the_joints(case: str, call: str) -
     robot, q = make()
     assert np.abs(lw.constraint_error(robot, q)).max() <= 1e-12
     assert joint in lw.Minimal(robot).names
-    with pytest.raises(lw.SingularConstraints, match=rf"independent joints of .*\({joint}\).*dead center of theirs"):
+    with pytest.raises(
+        lw.errors.SingularConstraints, match=rf"independent joints of .*\({joint}\).*dead center of theirs"
+    ):
         AT_DEAD_CENTRES[call](robot, q)
 
 
@@ -718,9 +720,9 @@ def test_the_state_of_a_batch_that_is_at_a_dead_centre_is_named() -> None:
     robot, q = dead_center()
     near = robot.assemble(q + 0.3, limits=False)
     batch = np.array([[near, near], [near, q], [near, near]])
-    with pytest.raises(lw.SingularConstraints, match=r"in state \(1, 1\)"):
+    with pytest.raises(lw.errors.SingularConstraints, match=r"in state \(1, 1\)"):
         lw.ForwardDynamics(robot, "cluster")(batch, np.zeros(3), np.ones(3))
-    with pytest.raises(lw.SingularConstraints, match=r"in state \(1, 1\)"):
+    with pytest.raises(lw.errors.SingularConstraints, match=r"in state \(1, 1\)"):
         lw.Minimal(robot).matrix(batch)
 
 
@@ -740,7 +742,7 @@ def driven() -> tuple[Mechanism, Floats, Floats]:
 
 
 def moved(robot: Mechanism, q: Floats, rate: Floats, seconds: float, steps: int) -> tuple[Floats, Floats]:
-    motion = lw.MinimalMotion(robot)
+    motion = lw.loops.MinimalMotion(robot)
     for _ in range(steps):
         q, rate = motion.step(q, rate, seconds / steps)
     return q, rate
@@ -748,7 +750,7 @@ def moved(robot: Mechanism, q: Floats, rate: Floats, seconds: float, steps: int)
 
 def test_two_seconds_of_a_four_bar_leave_loop_and_energy_as_they_are() -> None:
     robot, q, rate = driven()
-    motion, minimal = lw.MinimalMotion(robot), lw.Minimal(robot)
+    motion, minimal = lw.loops.MinimalMotion(robot), lw.Minimal(robot)
 
     def energy() -> float:
         return float(lw.energy(robot, q, minimal.velocity(q, rate)).total)
@@ -801,7 +803,7 @@ def test_steps_are_of_fourth_order_where_a_base_turns_freely() -> None:
 
 def test_torques_do_work_in_motion() -> None:
     robot, q, rate = driven()
-    motion, minimal = lw.MinimalMotion(robot), lw.Minimal(robot)
+    motion, minimal = lw.loops.MinimalMotion(robot), lw.Minimal(robot)
     tau, work, h = np.array([0.3, -0.1, 0.2]), 0.0, 1e-3
     start = float(lw.energy(robot, q, minimal.velocity(q, rate)).total)
     for _ in range(200):
@@ -814,14 +816,14 @@ def test_torques_do_work_in_motion() -> None:
 @pytest.mark.parametrize("seconds", [0.0, -1e-3, np.nan])
 def test_a_step_takes_time(seconds: float) -> None:
     robot, q, rate = driven()
-    with pytest.raises(lw.InputError, match="seconds"):
-        lw.MinimalMotion(robot).step(q, rate, seconds)
+    with pytest.raises(lw.errors.InputError, match="seconds"):
+        lw.loops.MinimalMotion(robot).step(q, rate, seconds)
 
 
 def test_a_step_takes_the_rates_of_free_joints() -> None:
     robot, q, _ = driven()
-    with pytest.raises(lw.InputError, match=r"rate has shape \(3,\), needs \(\.\.\., 1\): A"):
-        lw.MinimalMotion(robot).step(q, np.zeros(3), 1e-3)
+    with pytest.raises(lw.errors.InputError, match=r"rate has shape \(3,\), needs \(\.\.\., 1\): A"):
+        lw.loops.MinimalMotion(robot).step(q, np.zeros(3), 1e-3)
 
 
 # Motors and joints -----------------------------------------------------------------------------------------------
@@ -842,7 +844,7 @@ WEAK = {"Robotiq": "left_spring_link_joint"}
 """Robots with springs that their weight bends by much."""
 
 
-def actuated(name: str) -> tuple[Problem, lw.Actuation]:
+def actuated(name: str) -> tuple[Problem, lw.results.Actuation]:
     p = problem(f"file: {name}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if name in WEAK else "error")
@@ -944,13 +946,13 @@ def test_the_fingers_of_a_gripper_follow_one_motor() -> None:
     assert set(maps.motors) < {first, second} < {*maps.motors, *maps.joints}
     other = next(name for name in (first, second) if name not in maps.motors)
     assert maps.of(other).matrix == pytest.approx(1.0, abs=1e-12)
-    with pytest.raises(lw.SingularConstraints, match="cannot move here while the other motors stand"):
+    with pytest.raises(lw.errors.SingularConstraints, match="cannot move here while the other motors stand"):
         p.robot.actuation(p.q, [first, second])
 
 
 def test_a_robot_whose_file_marks_no_motors_says_so() -> None:
     p = problem("file: Kangaroo")
-    with pytest.raises(lw.InputError, match=r"has no actuated joint in a loop.*name the motors"):
+    with pytest.raises(lw.errors.InputError, match=r"has no actuated joint in a loop.*name the motors"):
         p.robot.actuation(p.q)
     _, maps = actuated("Kangaroo")
     assert set(maps.joints) == {f"leg_{side}_{part}_joint" for side in SIDES for part in ("femur", "knee")}
@@ -965,7 +967,7 @@ def test_the_belts_of_a_leg_in_numbers() -> None:
         found = np.linalg.inv(rows.matrix[:, [knee, ankle]])  # rotors for joints
         for row, part in enumerate(("knee", "ankle")):
             coupling = p.robot.constraint(f"{side}_{part}_transmission")
-            assert isinstance(coupling, lw.JointCoupling)
+            assert isinstance(coupling, lw.constraints.JointCoupling)
             ratios = dict(coupling.coefficients)
             rotor = ratios.pop(f"{side}_hipy_to_{part}_rotor")
             joints = (f"{side}_hipy_to_knee_link", f"{side}_knee_to_ankle")
@@ -986,23 +988,23 @@ def test_maps_come_in_batches() -> None:
 
 def test_a_motor_at_its_dead_centre_cannot_move() -> None:
     robot, q = dead_center()
-    with pytest.raises(lw.SingularConstraints, match=r"motor 'j3' cannot move here.*dead center"):
+    with pytest.raises(lw.errors.SingularConstraints, match=r"motor 'j3' cannot move here.*dead center"):
         robot.actuation(q, ["j3"])
     maps = robot.actuation(q, ["j1"])  # while the crank can, and does not move the rocker
     assert maps.of("j3").matrix == pytest.approx(0.0, abs=1e-9)
-    with pytest.raises(lw.SingularConstraints, match=r"motors j1 do not move the joints j3"):
+    with pytest.raises(lw.errors.SingularConstraints, match=r"motors j1 do not move the joints j3"):
         maps.of("j3").motor_velocity([1.0])
 
 
 def test_a_joint_that_motors_do_not_determine_is_an_error() -> None:
     robot = lw.zoo.five_bar()
     q = robot.poses["assembled"]
-    with pytest.raises(lw.SingularConstraints, match=r"joint 'D' can move while the motors A stand"):
+    with pytest.raises(lw.errors.SingularConstraints, match=r"joint 'D' can move while the motors A stand"):
         robot.actuation(q, ["A"], ["D"])
     assert robot.actuation(q, ["A", "E"]).joints == ("B", "D")
 
 
-BAD_MAPS: dict[str, tuple[Callable[[lw.Actuation, Mechanism, Floats], object], str]] = {
+BAD_MAPS: dict[str, tuple[Callable[[lw.results.Actuation, Mechanism, Floats], object], str]] = {
     "velocities of joints for motors": (lambda m, r, q: m.joint_velocity([1.0, 2.0, 3.0]), r"motor has shape \(3,\)"),
     "torques of motors for joints": (lambda m, r, q: m.motor_torque([1.0, 2.0, 3.0]), r"joint has shape \(3,\)"),
     "one joint of two motors": (lambda m, r, q: m.of("B").motor_velocity([1.0]), "2 motors move 1 joint"),
@@ -1018,11 +1020,11 @@ def test_bad_calls_of_maps_say_so(call: str) -> None:
     robot = lw.zoo.five_bar()
     q = robot.poses["assembled"]
     make, message = BAD_MAPS[call]
-    with pytest.raises(lw.InputError, match=message):
+    with pytest.raises(lw.errors.InputError, match=message):
         make(robot.actuation(q, ["A", "E"]), robot, q)
 
 
 def test_a_motor_has_one_degree_of_freedom() -> None:
     p = problem("linkage: RSSR")
-    with pytest.raises(lw.InputError, match="joint 'ball' has 3 degrees of freedom"):
+    with pytest.raises(lw.errors.InputError, match="joint 'ball' has 3 degrees of freedom"):
         p.robot.actuation(p.q, ["ball"])

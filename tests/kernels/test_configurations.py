@@ -28,7 +28,7 @@ def between(robot: Any, seed: int, angle: float) -> tuple[Any, Any]:
     q, v = robot.random(rng), rng.normal(size=robot.nv)
     for joint in robot.joints:
         at = robot.v_slice(joint.name)
-        turn = v[at][-3:] if joint.type.nv > 1 and not isinstance(joint.type, lw.Planar) else v[at][-1:]
+        turn = v[at][-3:] if joint.type.nv > 1 and not isinstance(joint.type, lw.joints.Planar) else v[at][-1:]
         turn *= angle / np.linalg.norm(turn)
     return q, v
 

@@ -158,16 +158,24 @@ def test_target_is_error_and_rate_times_gains(name: str, seed: int) -> None:
 
 
 def test_a_time_constant_is_critical_damping() -> None:
-    constraint = lw.Weld("a", "b", time_constant=0.02)
+    constraint = lw.constraints.Weld("a", "b", time_constant=0.02)
     kp, kd = constraint.gains
     assert kp == pytest.approx(2500.0, rel=1e-15)
     assert kd**2 == pytest.approx(4 * kp, rel=1e-15)
-    assert lw.Weld("a", "b").gains == (0.0, 0.0)
+    assert lw.constraints.Weld("a", "b").gains == (0.0, 0.0)
 
 
 def test_the_trees_have_every_joint_type_and_pairs_on_the_world() -> None:
     joints = {type(joint.type) for seed in SEEDS for joint in free_tree(seed).joints}
-    assert joints == {lw.Revolute, lw.Prismatic, lw.Helical, lw.Universal, lw.Spherical, lw.Planar, lw.Free}
+    assert joints == {
+        lw.joints.Revolute,
+        lw.joints.Prismatic,
+        lw.joints.Helical,
+        lw.joints.Universal,
+        lw.joints.Spherical,
+        lw.joints.Planar,
+        lw.joints.Free,
+    }
     ends = [(c.first, c.second) for seed in SEEDS for c in bound(seed).constraints if isinstance(c, Pair)]
     assert any(first == "world" for first, _ in ends)
     assert any(second == "world" for _, second in ends)
@@ -175,12 +183,23 @@ def test_the_trees_have_every_joint_type_and_pairs_on_the_world() -> None:
 
 # Near half a turn ------------------------------------------------------------------------------------
 
-TURNING = [kind for kind in PAIRS if kind not in (lw.Point, lw.PointOnLine, lw.PointOnPlane, lw.Rod, lw.Rolling)]
+TURNING = [
+    kind
+    for kind in PAIRS
+    if kind
+    not in (
+        lw.constraints.Point,
+        lw.constraints.PointOnLine,
+        lw.constraints.PointOnPlane,
+        lw.constraints.Rod,
+        lw.constraints.Rolling,
+    )
+]
 
 
 def turned_by(kind: type[Pair], angle: float) -> tuple[Mechanism, Floats]:
     """One free body under a pair from the world, and a pose in which it is turned about x."""
-    build = lw.Builder().body("a", lw.Inertia.sphere(1.0, 0.1)).joint("free", lw.Free(), "world", "a")
+    build = lw.Builder().body("a", lw.Inertia.sphere(1.0, 0.1)).joint("free", lw.joints.Free(), "world", "a")
     q = np.array([0.1, 0.2, 0.3, np.sin(angle / 2), 0, 0, np.cos(angle / 2)])
     return build.constrain(kind("world", "a", name="pair")).build(), q
 
@@ -267,12 +286,12 @@ def floating(seed: int, kind: type[Pair]) -> Mechanism:
     base = (
         lw.Builder("floating")
         .body("base", lw.Inertia.box(2.0, (0.2, 0.3, 0.4)))
-        .joint("free", lw.Free(), "world", "base")
+        .joint("free", lw.joints.Free(), "world", "base")
     )
     tree = lw.zoo.random_tree(seed, bodies=5, kinds="rphus")
     robot = lw.attach(base.build(), tree, to="base", at=(0.1, 0.2, 0.0), prefix="t")
     rng = np.random.default_rng(seed)
-    options = {"axis": rng.normal(size=3)} if hasattr(kind, "axis") and kind is not lw.Cardan else {}
+    options = {"axis": rng.normal(size=3)} if hasattr(kind, "axis") and kind is not lw.constraints.Cardan else {}
     pair = kind(
         "t/frame4", "t/frame1", name="pair", first_at=lw.zoo.random_placement(rng), **options, **SIZES.get(kind, {})
     )
@@ -359,7 +378,7 @@ def peer(seed: int, kind: type[Pair], closed: bool = False, grounded: bool = Fal
     twin = twins.of_mechanism(tree)
     joint = {entry.child: twin.model.getJointId(entry.name) for entry in tree.joints} | {"world": 0}
     where = [pin.SE3(place.rotation, place.position) for place in robot.constraint("pair").frames()]
-    contact = pin.ContactType.CONTACT_3D if kind is lw.Point else pin.ContactType.CONTACT_6D
+    contact = pin.ContactType.CONTACT_3D if kind is lw.constraints.Point else pin.ContactType.CONTACT_6D
     model = pin.RigidConstraintModel(contact, twin.model, joint[ends[0]], where[0], joint[ends[1]], where[1], pin.LOCAL)
     data = model.createData()
     pin.computeJointJacobians(twin.model, twin.data, twin._q(s))
@@ -370,7 +389,7 @@ def peer(seed: int, kind: type[Pair], closed: bool = False, grounded: bool = Fal
 @pytest.mark.parametrize("grounded", [False, True], ids=["between bodies", "to the world"])
 @pytest.mark.parametrize("seed", range(10))
 def test_rows_of_an_open_point_span_what_pinocchios_span(seed: int, grounded: bool) -> None:
-    there = peer(seed, lw.Point, grounded=grounded)
+    there = peer(seed, lw.constraints.Point, grounded=grounded)
     assert_same_span(lw.constraint_jacobian(there.robot, there.state.q), there.jacobian())
 
 
@@ -378,17 +397,17 @@ def test_rows_of_an_open_point_span_what_pinocchios_span(seed: int, grounded: bo
 @pytest.mark.parametrize("seed", range(10))
 def test_rows_of_a_weld_span_what_pinocchios_span(seed: int, closed: bool, grounded: bool) -> None:
     """Not where it is open between two bodies that move: Pinocchio takes the velocity of both at the first frame."""
-    there = peer(seed, lw.Weld, closed, grounded)
+    there = peer(seed, lw.constraints.Weld, closed, grounded)
     assert_same_span(lw.constraint_jacobian(there.robot, there.state.q), there.jacobian())
 
 
-@pytest.mark.parametrize("kind", [lw.Point, lw.Weld])
+@pytest.mark.parametrize("kind", [lw.constraints.Point, lw.constraints.Weld])
 @pytest.mark.parametrize("seed", range(10))
 def test_errors_are_pinocchios_placement_of_the_second_frame_in_the_first(seed: int, kind: type[Pair]) -> None:
     there = peer(seed, kind)
     error = lw.constraint_error(there.robot, there.state.q)
     assert_close(error[-3:], np.array(there.data.c1Mc2.translation), 1e-13, scale=1.0)
-    if kind is lw.Weld:
+    if kind is lw.constraints.Weld:
         x, y, z, w = there.pin.Quaternion(there.data.c1Mc2.rotation).coeffs()
         assert_close(error[:3], 2 * np.sign(w) * np.array([x, y, z]), 1e-12)
 
@@ -397,7 +416,7 @@ def test_errors_are_pinocchios_placement_of_the_second_frame_in_the_first(seed: 
 def test_bias_of_a_point_is_pinocchios_acceleration_of_one_end_seen_from_the_other(seed: int) -> None:
     twins = pytest.importorskip("twins")
     tree = lw.zoo.random_tree(seed, bodies=7)
-    robot = tree.constrained(lw.Point("frame2", "frame5"))
+    robot = tree.constrained(lw.constraints.Point("frame2", "frame5"))
     s = random_state(robot, seed)._replace(a=np.zeros(robot.nv))
     twin = twins.of_mechanism(tree)
     found = dict(zip(twin.frames, twin.frame_acceleration(s, "aligned")[:, 3:], strict=True))
@@ -431,14 +450,14 @@ MUJOCO = """
 
 
 @pytest.mark.parametrize("other", ["b2", "a0", "world"])
-@pytest.mark.parametrize("kind", [lw.Point, lw.Weld])
+@pytest.mark.parametrize("kind", [lw.constraints.Point, lw.constraints.Weld])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_of_an_open_pair_span_what_mujocos_span(seed: int, kind: type[Pair], other: str) -> None:
     mujoco = pytest.importorskip("mujoco")
     build = lw.Builder()
-    chain = [("a0", lw.Revolute("x"), (0, 0, 1)), ("a1", lw.Prismatic("y"), (0.3, 0.1, 0.2))]
-    chain += [("a2", lw.Revolute("z"), (0, 0.2, 0.3)), ("b0", lw.Revolute("y"), (1, 0, 1))]
-    chain += [("b1", lw.Revolute("x"), (0.1, 0.3, 0.2)), ("b2", lw.Prismatic("x"), (0.2, 0, 0.3))]
+    chain = [("a0", lw.joints.Revolute("x"), (0, 0, 1)), ("a1", lw.joints.Prismatic("y"), (0.3, 0.1, 0.2))]
+    chain += [("a2", lw.joints.Revolute("z"), (0, 0.2, 0.3)), ("b0", lw.joints.Revolute("y"), (1, 0, 1))]
+    chain += [("b1", lw.joints.Revolute("x"), (0.1, 0.3, 0.2)), ("b2", lw.joints.Prismatic("x"), (0.2, 0, 0.3))]
     for name, joint, at in chain:
         build.body(name, lw.Inertia.sphere(1.0, 0.1))
         build.joint(name, joint, "world" if name[1] == "0" else f"{name[0]}{int(name[1]) - 1}", name, at)
@@ -448,7 +467,7 @@ def test_rows_of_an_open_pair_span_what_mujocos_span(seed: int, kind: type[Pair]
     robot = build.build()
     poses = [lw.frame_placement(robot, robot.neutral(), place) for place in ("a2", other)]
     at = [lw.Placement(pose.position, pose.rotation) for pose in poses]
-    if kind is lw.Point:
+    if kind is lw.constraints.Point:
         text = f'<connect body1="a2" body2="{other}" anchor="{near[0]} {near[1]} {near[2]}"/>'
         ends = {"first_at": near, "second_at": at[1].inverse() * at[0] * lw.Placement(near)}
     else:

@@ -48,15 +48,15 @@ def looped() -> Mechanism:
 def standing() -> Mechanism:
     """A floating body with two legs: one foot held at a point, the other by a joint and in a plane."""
     build = lw.Builder("stander").body("base", lw.Inertia.box(2.0, (0.3, 0.2, 0.1)))
-    build.joint("free", lw.Free(), "world", "base")
+    build.joint("free", lw.joints.Free(), "world", "base")
     for side, y in (("left", 0.1), ("right", -0.1)):
         build.body(f"{side}_leg", lw.Inertia.rod(0.5, (0, 0, 0), (0, 0, -0.4), radius=0.03))
-        build.joint(f"{side}_hip", lw.Spherical(), "base", f"{side}_leg", (0, y, 0))
+        build.joint(f"{side}_hip", lw.joints.Spherical(), "base", f"{side}_leg", (0, y, 0))
         build.body(f"{side}_shin", lw.Inertia.rod(0.4, (0, 0, 0), (0, 0, -0.4), radius=0.03))
-        build.joint(f"{side}_knee", lw.Revolute("y"), f"{side}_leg", f"{side}_shin", (0, 0, -0.4), armature=0.01)
-    build.constrain(lw.Point("world", "left_shin", name="left", second_at=(0, 0, -0.4), time_constant=0.1))
-    build.constrain(lw.PointOnPlane("world", "right_shin", name="right", axis="z", second_at=(0, 0, -0.4)))
-    build.constrain(lw.JointLock("right_knee", 0.3, name="lock"))
+        build.joint(f"{side}_knee", lw.joints.Revolute("y"), f"{side}_leg", f"{side}_shin", (0, 0, -0.4), armature=0.01)
+    build.constrain(lw.constraints.Point("world", "left_shin", name="left", second_at=(0, 0, -0.4), time_constant=0.1))
+    build.constrain(lw.constraints.PointOnPlane("world", "right_shin", name="right", axis="z", second_at=(0, 0, -0.4)))
+    build.constrain(lw.constraints.JointLock("right_knee", 0.3, name="lock"))
     return build.build()
 
 
@@ -125,7 +125,7 @@ def test_iterations_end_at_the_most_that_are_allowed(method: str, way: str, coun
     assert (batch.iterations == count).all() and not batch.converged.any()
 
 
-def missed(robot: Mechanism, state: tuple[np.ndarray, ...], s: lw.Solution) -> float:
+def missed(robot: Mechanism, state: tuple[np.ndarray, ...], s: lw.results.Solution) -> float:
     """What rows miss by what gravity, torques and velocities do, each weighed by the inertia that it moves."""
     p, scales = Problem(robot, *state), scales_of(robot)
     gravity = scales.mass * (robot.gravity**2).sum()
@@ -234,7 +234,7 @@ def test_early_elimination_in_single_precision_has_its_digits_or_is_refused() ->
     state = states(robot, 2, 11)
     try:
         fast = lw.ForwardDynamics(robot, "pv_early").compile(lanes=8, dtype="float32", threads=1)
-    except lw.UnsupportedFeature:
+    except lw.errors.UnsupportedFeature:
         return
     assert_close(fast(*state).acceleration, solver("pv_early", "native")(*state).acceleration, 1e-2)
 

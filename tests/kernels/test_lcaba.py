@@ -120,9 +120,11 @@ def test_a_weld_that_is_not_enabled_does_nothing() -> None:
 def test_a_weld_is_pulled_back_from_half_a_turn(angle: float) -> None:
     """Where its axis is not unique the rows are those of some axis, and the factor is that of a definite matrix."""
     build = lw.Builder("turned").body("base", lw.Inertia.box(1.0, (0.1, 0.2, 0.3)))
-    build.joint("free", lw.Free(), "world", "base")
-    build.body("tip", lw.Inertia.box(1.0, (0.3, 0.1, 0.2))).joint("turn", lw.Spherical(), "base", "tip", (0, 0, 0.2))
-    robot = build.constrain(lw.Weld("base", "tip", first_at=(0, 0, 0.2))).build()
+    build.joint("free", lw.joints.Free(), "world", "base")
+    build.body("tip", lw.Inertia.box(1.0, (0.3, 0.1, 0.2))).joint(
+        "turn", lw.joints.Spherical(), "base", "tip", (0, 0, 0.2)
+    )
+    robot = build.constrain(lw.constraints.Weld("base", "tip", first_at=(0, 0, 0.2))).build()
     for axis in np.eye(3):
         q = robot.neutral()
         q[robot.q_slice("turn")] = [*(np.sin(angle / 2) * axis), np.cos(angle / 2)]
@@ -197,7 +199,7 @@ def held_stewart() -> Mechanism:
     """A hexapod, welded to the world where it stands in an assembled pose."""
     robot = lw.zoo.stewart()
     q = robot.assemble(robot.random(np.random.default_rng(3)))
-    return robot.constrained(lw.Weld("world", robot.body_names[-1], name="held"), at=q)
+    return robot.constrained(lw.constraints.Weld("world", robot.body_names[-1], name="held"), at=q)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -214,7 +216,7 @@ def test_counts_do_not_depend_on_where_users_have_their_x_axes(seed: int) -> Non
             box = lw.Inertia.box(1.0 + k, (0.1, 0.2, 0.3), com=(length / 2, 0.0, 0.0))
             build.body(f"b{k}", box.moved(Placement((0, 0, 0), turn.T)))
             at = Placement(before.T @ [length, 0, 0], before.T @ axis_rotation((1, 0, 0), tilt) @ turn)
-            build.joint(f"j{k}", lw.Revolute("z"), above, f"b{k}", at)
+            build.joint(f"j{k}", lw.joints.Revolute("z"), above, f"b{k}", at)
             above, before = f"b{k}", turn
         return build.build()
 

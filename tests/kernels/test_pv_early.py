@@ -21,20 +21,20 @@ from tests.support.gauss import Problem, closed_state, distance, open_state
 EXACT = 1e-9
 """Of accelerations, relative to the largest, wherever the problem itself is well posed."""
 
-pytestmark = pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 
 
 def arm(links: int, *, at: tuple[float, float, float] = (0.5, 0.1, 0.2), base: bool = False) -> Mechanism:
     """Links in space, each axis another one than the last, a point of the last held; with a free base, or without."""
     build, parent = lw.Builder("arm"), "world"
     if base:
-        build.body("base", lw.Inertia.box(5.0, (0.5, 0.3, 0.2))).joint("base", lw.Free(), "world", "base")
+        build.body("base", lw.Inertia.box(5.0, (0.5, 0.3, 0.2))).joint("base", lw.joints.Free(), "world", "base")
         parent = "base"
     for k in range(links):
         build.body(f"link{k}", lw.Inertia.box(1.0 + k, (0.5, 0.1, 0.2)))
-        build.joint(f"joint{k}", lw.Revolute("yzx"[k % 3]), parent, f"link{k}", (0.4, 0.1 * k, 0.0))
+        build.joint(f"joint{k}", lw.joints.Revolute("yzx"[k % 3]), parent, f"link{k}", (0.4, 0.1 * k, 0.0))
         parent = f"link{k}"
-    build.constrain(lw.Point("world", parent, name="tip", second_at=at))
+    build.constrain(lw.constraints.Point("world", parent, name="tip", second_at=at))
     return build.build()
 
 
@@ -43,9 +43,9 @@ def rope(links: int) -> Mechanism:
     build, parent = lw.Builder("rope"), "world"
     for k in range(links):
         build.body(f"link{k}", lw.Inertia.box(1.0, (0.1, 0.1, 0.5)))
-        build.joint(f"ball{k}", lw.Spherical(), parent, f"link{k}", (0, 0, 0.5 if k else 0.0))
+        build.joint(f"ball{k}", lw.joints.Spherical(), parent, f"link{k}", (0, 0, 0.5 if k else 0.0))
         parent = f"link{k}"
-    build.constrain(lw.Point("world", parent, name="end", second_at=(0, 0, 0.5)))
+    build.constrain(lw.constraints.Point("world", parent, name="end", second_at=(0, 0, 0.5)))
     return build.build()
 
 
@@ -57,7 +57,7 @@ def plan(robot: Mechanism) -> Tree:
     return pv_early_plan(robot, ())
 
 
-def agrees(p: Problem, s: lw.Solution) -> bool:
+def agrees(p: Problem, s: lw.results.Solution) -> bool:
     return distance(s.acceleration, p.hard[0]) <= EXACT and p.unbalanced(s) <= EXACT
 
 
@@ -133,7 +133,7 @@ def test_random_mechanisms_accelerate_as_gauss_says(seed: int) -> None:
 def test_row_on_the_joint_of_a_held_link() -> None:
     """Seven rows on a link and its joint, all independent; and with the weld twice, not."""
     robot = lw.zoo.held_chain(9)
-    lock = lw.JointLock(robot.joints[-1].name, name="lock")
+    lock = lw.constraints.JointLock(robot.joints[-1].name, name="lock")
     rng = np.random.default_rng(0)
     for constraints in ((lock,), (lock, replace(robot.constraints[0], name="again"))):
         locked = robot.constrained(*constraints)
@@ -147,12 +147,12 @@ def test_row_on_the_joint_of_a_held_link() -> None:
 def stretched(bend: float) -> Problem:
     """Two links on a free base, stretched but for a bend: along them, no joint moves the held point."""
     build, parent = lw.Builder("stretched"), "base"
-    build.body("base", lw.Inertia.box(5.0, (0.5, 0.3, 0.2))).joint("base", lw.Free(), "world", "base")
+    build.body("base", lw.Inertia.box(5.0, (0.5, 0.3, 0.2))).joint("base", lw.joints.Free(), "world", "base")
     for k, axis in enumerate("xyy"):
         build.body(f"link{k}", lw.Inertia.box(1.0, (0.1, 0.1, 0.5)))
-        build.joint(f"joint{k}", lw.Revolute(axis), parent, f"link{k}", (0, 0, 0.5 if k == 2 else 0.0))
+        build.joint(f"joint{k}", lw.joints.Revolute(axis), parent, f"link{k}", (0, 0, 0.5 if k == 2 else 0.0))
         parent = f"link{k}"
-    build.constrain(lw.Point("world", parent, name="foot", second_at=(0, 0, 0.5)))
+    build.constrain(lw.constraints.Point("world", parent, name="foot", second_at=(0, 0, 0.5)))
     robot = build.build()
     q = robot.neutral()
     q[-1] = bend

@@ -24,20 +24,25 @@ AXES = ("z", "x", "y", "y", "y", "x")
 
 
 def standing(
-    joints: int, legs: int, foot: type[lw.Constraint], *, seed: int | None = 1, extra: tuple[lw.Constraint, ...] = ()
+    joints: int,
+    legs: int,
+    foot: type[lw.constraints.Constraint],
+    *,
+    seed: int | None = 1,
+    extra: tuple[lw.constraints.Constraint, ...] = (),
 ) -> Mechanism:
     """A floating body on legs whose feet are held where they are: stretched, or bent at random."""
     build = (
         lw.Builder("stander")
         .body("torso", lw.Inertia.box(10.0, (0.3, 0.4, 0.5)))
-        .joint("root", lw.Free(), "world", "torso")
+        .joint("root", lw.joints.Free(), "world", "torso")
     )
     for leg in range(legs):
         parent, at = "torso", (0.1 * leg, 0.2 * (-1) ** leg, -0.25)
         for k in range(joints):
             name = f"leg{leg}-{k}"
             build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.2), radius=0.03))
-            build.joint(name, lw.Revolute(AXES[k]), parent, name, at)
+            build.joint(name, lw.joints.Revolute(AXES[k]), parent, name, at)
             parent, at = name, (0.0, 0.0, -0.2)
     robot = build.build()
     q = robot.neutral()
@@ -48,21 +53,21 @@ def standing(
 
 
 ROBOTS = {
-    "biped": lambda: standing(6, 2, lw.Weld),
-    "quadruped": lambda: standing(3, 4, lw.Point),
-    "one leg": lambda: standing(6, 1, lw.Weld),
-    "legs too short for welds": lambda: standing(4, 1, lw.Weld),
-    "one short leg of three": lambda: standing(6, 3, lw.Weld).constrained(
-        lw.Point("world", "leg0-1", name="shin"), at=standing(6, 3, lw.Weld).poses["standing"]
+    "biped": lambda: standing(6, 2, lw.constraints.Weld),
+    "quadruped": lambda: standing(3, 4, lw.constraints.Point),
+    "one leg": lambda: standing(6, 1, lw.constraints.Weld),
+    "legs too short for welds": lambda: standing(4, 1, lw.constraints.Weld),
+    "one short leg of three": lambda: standing(6, 3, lw.constraints.Weld).constrained(
+        lw.constraints.Point("world", "leg0-1", name="shin"), at=standing(6, 3, lw.constraints.Weld).poses["standing"]
     ),
-    "held by its base too": lambda: standing(3, 3, lw.Point).constrained(
-        lw.Point("world", "torso", name="hook"), at=standing(3, 3, lw.Point).poses["standing"]
+    "held by its base too": lambda: standing(3, 3, lw.constraints.Point).constrained(
+        lw.constraints.Point("world", "torso", name="hook"), at=standing(3, 3, lw.constraints.Point).poses["standing"]
     ),
-    "loop in a leg": lambda: standing(6, 2, lw.Point).constrained(
-        lw.Point("leg0-0", "leg0-5", name="rod"), at=standing(6, 2, lw.Point).poses["standing"]
+    "loop in a leg": lambda: standing(6, 2, lw.constraints.Point).constrained(
+        lw.constraints.Point("leg0-0", "leg0-5", name="rod"), at=standing(6, 2, lw.constraints.Point).poses["standing"]
     ),
-    "legs tied": lambda: standing(6, 2, lw.Point).constrained(
-        lw.Point("leg0-3", "leg1-3", name="tie"), at=standing(6, 2, lw.Point).poses["standing"]
+    "legs tied": lambda: standing(6, 2, lw.constraints.Point).constrained(
+        lw.constraints.Point("leg0-3", "leg1-3", name="tie"), at=standing(6, 2, lw.constraints.Point).poses["standing"]
     ),
 }
 
@@ -120,12 +125,12 @@ def test_branches_end_at_the_base_where_their_rows_are_independent() -> None:
 def test_a_gear_on_the_joint_of_the_base_passes_it(method: str) -> None:
     """A cart with two pendulums, whose way is tied to the angle of one."""
     build = lw.Builder("cart").body("cart", lw.Inertia.box(3.0, (0.2, 0.2, 0.1)))
-    build.joint("slide", lw.Prismatic("x"), "world", "cart")
+    build.joint("slide", lw.joints.Prismatic("x"), "world", "cart")
     for name, at in (("left", -0.1), ("right", 0.1)):
         build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5))).joint(
-            name, lw.Revolute("y"), "cart", name, (at, 0, 0)
+            name, lw.joints.Revolute("y"), "cart", name, (at, 0, 0)
         )
-    robot = build.constrain(lw.Gear("slide", "left", 0.3, name="gear")).build()
+    robot = build.constrain(lw.constraints.Gear("slide", "left", 0.3, name="gear")).build()
     assert not rows_at_base(robot, WORLD_END, 1)
     assert not rows_at_base(robot, LOOP, 3)
     q, v, tau = np.array([0.3 * 0.4, 0.4, -0.7]), np.array([0.3, 1.0, 0.5]), np.array([1.0, -2.0, 0.5])
@@ -165,7 +170,7 @@ def test_the_estimate_tells_which_plan_has_fewer_operations(name: str, method: s
 @cache
 def stretched() -> Mechanism:
     """Both legs straight: each foot is held by six rows of which its leg feels five, the base all."""
-    return standing(6, 2, lw.Weld, seed=None)
+    return standing(6, 2, lw.constraints.Weld, seed=None)
 
 
 def test_stretched_legs_take_the_plan_of_the_world() -> None:
@@ -210,11 +215,13 @@ def test_regularized_rows_keep_ten_digits_where_a_block_is_singular(method: str)
 
 def test_dependent_rows_are_reported_after_both_plans() -> None:
     robot = made("biped")
-    twice = robot.constrained(lw.Weld("world", "leg0-5", name="again"), at=robot.poses["standing"])
-    straight = stretched().constrained(lw.Point("world", "leg0-5", name="again"), at=stretched().poses["standing"])
+    twice = robot.constrained(lw.constraints.Weld("world", "leg0-5", name="again"), at=robot.poses["standing"])
+    straight = stretched().constrained(
+        lw.constraints.Point("world", "leg0-5", name="again"), at=stretched().poses["standing"]
+    )
     for double in (twice, straight):
         double = replace(double, poses=robot.poses if double is twice else stretched().poses)
-        with pytest.raises(lw.SingularConstraints, match="not independent"):
+        with pytest.raises(lw.errors.SingularConstraints, match="not independent"):
             lw.ForwardDynamics(double, "pv")(*state(double))
 
 
@@ -231,18 +238,20 @@ def test_random_trees_held_anywhere(seed: int) -> None:
     """Frames of random trees on floating bases held at points; joints of all kinds, armature."""
     rng = np.random.default_rng(seed)
     base = (
-        lw.Builder("base").body("base", lw.Inertia.box(5.0, (0.3, 0.4, 0.5))).joint("root", lw.Free(), "world", "base")
+        lw.Builder("base")
+        .body("base", lw.Inertia.box(5.0, (0.3, 0.4, 0.5)))
+        .joint("root", lw.joints.Free(), "world", "base")
     )
     tree = lw.attach(base.build(), lw.zoo.random_tree(seed, bodies=12, kinds="rphusS"), to="base", prefix="tree")
     bodies = rng.choice([name for name in tree.inertias if name != "world"], size=3, replace=False)
     q = tree.random(rng)
-    robot = tree.constrained(*(lw.Point("world", str(body), name=str(body)) for body in bodies), at=q)
+    robot = tree.constrained(*(lw.constraints.Point("world", str(body), name=str(body)) for body in bodies), at=q)
     p = open_state(robot, rng)
     wanted = lw.ForwardDynamics(robot, "kkt")(p.q, p.v, p.tau)
     for method in METHODS_OF_ROWS:
         try:
             found = lw.ForwardDynamics(robot, method)(p.q, p.v, p.tau)
-        except lw.SingularConstraints:
+        except lw.errors.SingularConstraints:
             assert np.linalg.matrix_rank(p.J, 1e-6) < robot.nc
             continue
         assert relative(found.acceleration, wanted.acceleration) < 1e-7

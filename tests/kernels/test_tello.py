@@ -174,17 +174,17 @@ def test_motors_move_every_joint_of_the_legs() -> None:
 
 def test_a_robot_without_rotors_is_refused() -> None:
     tree = lw.load(model_file("tello/tello_humanoid_approximate.urdf"))
-    with pytest.raises(lw.ModelError, match=r"no body 'left-hip-clamp-rotor'.*dependent='free'"):
+    with pytest.raises(lw.errors.ModelError, match=r"no body 'left-hip-clamp-rotor'.*dependent='free'"):
         lw.zoo.tello(tree)
 
 
 def test_another_robot_is_refused() -> None:
-    with pytest.raises(lw.ModelError, match="it is no Tello"):
+    with pytest.raises(lw.errors.ModelError, match="it is no Tello"):
         lw.zoo.tello(lw.zoo.geared_chain(2))
 
 
 def test_transmissions_come_once() -> None:
-    with pytest.raises(lw.ModelError, match="two constraints are called 'left-hip-clamp'"):
+    with pytest.raises(lw.errors.ModelError, match="two constraints are called 'left-hip-clamp'"):
         lw.zoo.tello(tello("legs"))
 
 

@@ -24,7 +24,7 @@ KINDS = ("sSfprhu", "Sfs", "fsSr", "hsup", "sssS", "fffS")
 
 AGREEMENT = 1e-10
 
-pytestmark = pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 
 
 @cache
@@ -32,7 +32,7 @@ def rubbed(seed: int) -> Mechanism:
     """A random tree with rows of single velocities, of several of one joint, and of several joints."""
     rng = np.random.default_rng([seed, 31])
     tree = lw.zoo.random_tree(seed, bodies=6, kinds=KINDS[seed])
-    found: list[lw.Constraint] = []
+    found: list[lw.constraints.Constraint] = []
     for k, joint in enumerate(tree.joints):
         nv = joint.type.nv
         matrices: dict[str, Floats] = {joint.name: rng.normal(size=(min(2, nv), nv))}
@@ -41,7 +41,7 @@ def rubbed(seed: int) -> Mechanism:
         elif k % 3 == 2:
             other = tree.joints[k - 1]
             matrices = {j.name: rng.normal(size=(1, j.type.nv)) for j in (joint, other)}
-        found.append(lw.VelocityCoupling(matrices, name=f"rows{k}"))
+        found.append(lw.constraints.VelocityCoupling(matrices, name=f"rows{k}"))
     return tree.constrained(*found)
 
 
@@ -49,7 +49,7 @@ def rows_of(robot: Mechanism) -> Floats:
     """The Jacobian, which does not depend on the state."""
     J = np.zeros((robot.nc, robot.nv))
     for c in robot.constraints:
-        assert isinstance(c, lw.VelocityCoupling)
+        assert isinstance(c, lw.constraints.VelocityCoupling)
         for joint, matrix in c.matrices.items():
             J[robot.row_slice(c.name), robot.v_slice(joint)] = matrix
     return J
@@ -91,7 +91,7 @@ def test_products_and_inverses_of_batches_agree(seed: int) -> None:
 def test_forward_dynamics_by_every_method_holds_the_velocities(seed: int) -> None:
     robot = rubbed(seed)
     p = open_state(robot, np.random.default_rng([seed, 3]))
-    served = [name for name in lw.methods_for(robot) if not FORWARD[name].closed]
+    served = [name for name in lw.methods.methods_for(robot) if not FORWARD[name].closed]
     assert {"kkt", "lcaba", "prox_ltl", "prox_bbo"} <= set(served)
     for method in served:
         s = lw.ForwardDynamics(robot, method, tolerance=1e-12)(p.q, p.v, p.tau)
@@ -102,7 +102,9 @@ def test_forward_dynamics_by_every_method_holds_the_velocities(seed: int) -> Non
 def test_rows_of_single_velocities_stay_with_their_joint() -> None:
     """LCABA adds them to the joint's own inertia: no body is coupled to its parent."""
     robot = lw.zoo.random_tree(3, bodies=8, kinds="sSfrp")
-    held = robot.constrained(*(lw.VelocityCoupling({j.name: np.eye(j.type.nv)}, name=j.name) for j in robot.joints))
+    held = robot.constrained(
+        *(lw.constraints.VelocityCoupling({j.name: np.eye(j.type.nv)}, name=j.name) for j in robot.joints)
+    )
     tree = lcaba_tree(held)
     assert held.nc == robot.nv and tree.single_joint.all()
     assert tree.nk == tree.ncouplings == 0
@@ -111,13 +113,15 @@ def test_rows_of_single_velocities_stay_with_their_joint() -> None:
 
 def test_a_ball_joint_held_by_friction_is_welded() -> None:
     build = lw.Builder("pendulum")
-    build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.4, 0, 0))).joint("hinge", lw.Revolute("y"), "world", "arm")
+    build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.4, 0, 0))).joint(
+        "hinge", lw.joints.Revolute("y"), "world", "arm"
+    )
     build.body("bob", lw.Inertia.sphere(2.0, 0.1, com=(0.1, 0.2, -0.3)))
-    ball = build.joint("ball", lw.Spherical(), "arm", "bob", at=(0.4, 0, 0)).build()
+    ball = build.joint("ball", lw.joints.Spherical(), "arm", "bob", at=(0.4, 0, 0)).build()
     q = ball.random(np.random.default_rng(4))
     v = np.array([1.3, 0.0, 0.0, 0.0])
-    held = ball.constrained(lw.VelocityCoupling({"ball": np.eye(3)}, name="friction"))
-    welded = ball.constrained(lw.Weld("arm", "bob", name="weld"), at=q)
+    held = ball.constrained(lw.constraints.VelocityCoupling({"ball": np.eye(3)}, name="friction"))
+    welded = ball.constrained(lw.constraints.Weld("arm", "bob", name="weld"), at=q)
     expected = lw.ForwardDynamics(welded, "kkt")(q, v, np.zeros(4)).acceleration
     for method in ("kkt", "lcaba", "prox_ltl", "prox_bbo"):
         assert_close(lw.ForwardDynamics(held, method)(q, v, np.zeros(4)).acceleration, expected, 1e-8)
@@ -128,16 +132,18 @@ def test_single_velocities_are_those_of_a_lock() -> None:
     robot = lw.zoo.random_tree(5, bodies=7, kinds="rphu")
     q = robot.random(np.random.default_rng(5))
     locked = robot.constrained(
-        *(lw.JointLock(j.name, q[robot.q_slice(j.name)].tolist(), name=j.name) for j in robot.joints)
+        *(lw.constraints.JointLock(j.name, q[robot.q_slice(j.name)].tolist(), name=j.name) for j in robot.joints)
     )
-    rows = robot.constrained(*(lw.VelocityCoupling({j.name: np.eye(j.type.nv)}, name=j.name) for j in robot.joints))
+    rows = robot.constrained(
+        *(lw.constraints.VelocityCoupling({j.name: np.eye(j.type.nv)}, name=j.name) for j in robot.joints)
+    )
     assert_close(Delassus(rows).at(q).toarray(), Delassus(locked).at(q).toarray(), 1e-13)
 
 
 def test_methods_that_know_one_body_a_row_refuse_joints_of_several_degrees_of_freedom() -> None:
     robot = rubbed(4)
-    assert not {"pv_early", "pv_soft", "constrained_aba"} & set(lw.methods_for(robot))
-    with pytest.raises(lw.UnsupportedFeature, match="several degrees of freedom"):
+    assert not {"pv_early", "pv_soft", "constrained_aba"} & set(lw.methods.methods_for(robot))
+    with pytest.raises(lw.errors.UnsupportedFeature, match="several degrees of freedom"):
         _ = Delassus(robot).inverse_matrix
 
 
@@ -165,7 +171,7 @@ def test_it_is_kept_renamed_and_pickled() -> None:
     ],
 )
 def test_what_does_not_fit_is_told(matrices: dict[str, Floats], message: str) -> None:
-    build = lw.Builder("arm").body("a", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.Spherical(), "world", "a")
-    robot = build.body("b", lw.Inertia.sphere(1.0, 0.1)).joint("turn", lw.Revolute("x"), "a", "b").build()
-    with pytest.raises(lw.ModelError, match=message):
-        robot.constrained(lw.VelocityCoupling(matrices))
+    build = lw.Builder("arm").body("a", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.joints.Spherical(), "world", "a")
+    robot = build.body("b", lw.Inertia.sphere(1.0, 0.1)).joint("turn", lw.joints.Revolute("x"), "a", "b").build()
+    with pytest.raises(lw.errors.ModelError, match=message):
+        robot.constrained(lw.constraints.VelocityCoupling(matrices))

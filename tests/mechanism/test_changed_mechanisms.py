@@ -40,9 +40,9 @@ def test_contacts_and_motors_are_renamed() -> None:
 def test_names_that_would_collide_or_do_not_exist() -> None:
     robot = lw.zoo.four_bar()
     first, second, *_ = robot.joint_names
-    with pytest.raises(lw.InputError, match=f"two joints would be called '{second}'"):
+    with pytest.raises(lw.errors.InputError, match=f"two joints would be called '{second}'"):
         robot.renamed({first: second})
-    with pytest.raises(lw.InputError, match="'nothing' is no body"):
+    with pytest.raises(lw.errors.InputError, match="'nothing' is no body"):
         robot.renamed({"nothing": "x"})
 
 
@@ -69,7 +69,7 @@ def test_what_needs_a_body_goes_with_it() -> None:
     boxes = lw.zoo.boxes(3)
     top = boxes.without_bodies(boxes.body_names[-1])
     assert all(boxes.body_names[-1] not in pair.bodies for pair in top.contacts)
-    with pytest.raises(lw.InputError, match="'nothing' is no moving body"):
+    with pytest.raises(lw.errors.InputError, match="'nothing' is no moving body"):
         robot.without_bodies("nothing")
 
 
@@ -116,5 +116,5 @@ def test_contacts_in_a_mirror() -> None:
 
 
 def test_an_unknown_plane() -> None:
-    with pytest.raises(lw.InputError, match="needs one of xy, xz, yz"):
+    with pytest.raises(lw.errors.InputError, match="needs one of xy, xz, yz"):
         lw.zoo.four_bar().mirrored("zx")

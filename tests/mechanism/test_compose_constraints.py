@@ -88,7 +88,9 @@ def test_a_centre_of_mass_turns_with_its_part(seed: int) -> None:
 
 def test_velocities_in_the_worlds_axes_do_not_turn_with_a_part() -> None:
     single = free_tree(0).constrained(next(c for c in constraints(0) if c.name == "aligned"))
-    with pytest.raises(lw.ModelError, match="the world's axes, would turn: add it to the whole mechanism instead"):
+    with pytest.raises(
+        lw.errors.ModelError, match="the world's axes, would turn: add it to the whole mechanism instead"
+    ):
         lw.compose({"one": single}, at={"one": TURNED})
 
 
@@ -122,8 +124,8 @@ def test_constraints_of_an_attached_part_bind_it_to_what_it_stands_on(seed: int)
 
 
 def test_an_attached_pair_on_the_world_names_the_body_it_stands_on() -> None:
-    gripper = lw.zoo.pendulum(2).constrained(lw.Point("tip", "world", name="hold", second_at=(0, 0, -1)))
-    arm = lw.Builder("arm").body("a", BOX).joint("j", lw.Revolute("y"), "world", "a", (0, 0, 1), (0, 0, 0.1))
+    gripper = lw.zoo.pendulum(2).constrained(lw.constraints.Point("tip", "world", name="hold", second_at=(0, 0, -1)))
+    arm = lw.Builder("arm").body("a", BOX).joint("j", lw.joints.Revolute("y"), "world", "a", (0, 0, 1), (0, 0, 0.1))
     whole = lw.attach(arm.frame("flange", on="a", at=(0.5, 0, 0)).build(), gripper, to="flange", prefix="g")
     hold = whole.constraint("g/hold")
     assert (hold.first, hold.second) == ("g/tip", "a")
@@ -134,7 +136,7 @@ def test_an_attached_pair_on_the_world_names_the_body_it_stands_on() -> None:
 @pytest.mark.parametrize("name", ["com", "aligned"])
 def test_what_refers_to_the_world_cannot_stand_on_a_body(name: str) -> None:
     single = free_tree(0).constrained(next(c for c in constraints(0) if c.name == name))
-    with pytest.raises(lw.ModelError, match="to the whole mechanism instead"):
+    with pytest.raises(lw.errors.ModelError, match="to the whole mechanism instead"):
         lw.attach(lw.zoo.pendulum(2), single, to="tip", prefix="on")
 
 
@@ -155,7 +157,7 @@ def test_constraints_of_the_base_stay_as_they_are() -> None:
 def test_a_scene_takes_constraints_between_its_parts() -> None:
     arm = lw.zoo.pendulum(2)
     scene = lw.compose({"left": arm, "right": arm}, at={"right": (1.0, 0, 0)})
-    held = scene.constrained(lw.Point("left/tip", "right/tip"))
+    held = scene.constrained(lw.constraints.Point("left/tip", "right/tip"))
     assert_close(lw.constraint_error(held, np.zeros(4)), np.array([1.0, 0, 0]), 1e-15)
     q = held.assemble()
     ends = [lw.frame_placement(held, q, f"{side}/tip").position for side in ("left", "right")]
@@ -163,15 +165,15 @@ def test_a_scene_takes_constraints_between_its_parts() -> None:
 
 
 def test_two_parts_of_one_name_need_a_prefix() -> None:
-    robot = lw.zoo.pendulum(1).constrained(lw.JointLock("joint0"))
+    robot = lw.zoo.pendulum(1).constrained(lw.constraints.JointLock("joint0"))
     build = lw.Builder().add_mechanism(robot)
-    with pytest.raises(lw.ModelError, match="two bodies are called 'link0'"):
+    with pytest.raises(lw.errors.ModelError, match="two bodies are called 'link0'"):
         build.add_mechanism(robot)
 
 
 def test_actuators_poses_and_switches_go_with_their_parts() -> None:
-    build = lw.Builder("motor").body("a", BOX).joint("j", lw.Revolute("y"), "world", "a").actuator("m", "j", 3.0)
-    single = build.constrain(lw.JointLock("j", name="lock", enabled=False)).pose("up", {"j": 0.7}).build()
+    build = lw.Builder("motor").body("a", BOX).joint("j", lw.joints.Revolute("y"), "world", "a").actuator("m", "j", 3.0)
+    single = build.constrain(lw.constraints.JointLock("j", name="lock", enabled=False)).pose("up", {"j": 0.7}).build()
     scene = lw.compose({"one": single, "two": single.switched({"lock": True})})
     assert [(a.name, a.joint, a.gear) for a in scene.actuators] == [
         ("one/m", "one/j", (3.0,)),
@@ -182,10 +184,10 @@ def test_actuators_poses_and_switches_go_with_their_parts() -> None:
 
 
 def test_composed_loops_assemble_as_alone() -> None:
-    build = lw.Builder("loop").body("a", BOX).joint("i", lw.Revolute("y"), "world", "a")
-    build.body("b", BOX).joint("j", lw.Revolute("y"), "a", "b", (0.5, 0, 0))
-    build.body("c", BOX).joint("k", lw.Revolute("y"), "world", "c", (1, 0, 0))
-    single = build.joint("l", lw.Revolute("y"), "b", "c", (1.2, 0, 0), (0.9, 0, 0)).build()
+    build = lw.Builder("loop").body("a", BOX).joint("i", lw.joints.Revolute("y"), "world", "a")
+    build.body("b", BOX).joint("j", lw.joints.Revolute("y"), "a", "b", (0.5, 0, 0))
+    build.body("c", BOX).joint("k", lw.joints.Revolute("y"), "world", "c", (1, 0, 0))
+    single = build.joint("l", lw.joints.Revolute("y"), "b", "c", (1.2, 0, 0), (0.9, 0, 0)).build()
     scene = lw.compose({"one": single, "two": single}, at={"two": TURNED})
     q = scene.assemble(np.tile([0.5, 0.1, 0.2], 2), fixed=["one/i", "two/i"])
     assert_close(q[3:], q[:3], 1e-9)

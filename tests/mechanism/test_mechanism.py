@@ -23,7 +23,7 @@ def dynamics(robot: Mechanism, seed: int = 0) -> np.ndarray:
     return lw.InverseDynamics(robot)(s.q, s.v, s.a)
 
 
-def chain(*joints: lw.Joint, name: str = "chain") -> Mechanism:
+def chain(*joints: lw.joints.Joint, name: str = "chain") -> Mechanism:
     build = lw.Builder(name)
     for k, joint in enumerate(joints):
         build.body(f"body{k}", BOX)
@@ -32,7 +32,14 @@ def chain(*joints: lw.Joint, name: str = "chain") -> Mechanism:
     return build.build()
 
 
-MIXED = chain(lw.Free(), lw.Revolute("x"), lw.Spherical(), lw.Universal(), lw.Planar(), lw.Prismatic("z"))
+MIXED = chain(
+    lw.joints.Free(),
+    lw.joints.Revolute("x"),
+    lw.joints.Spherical(),
+    lw.joints.Universal(),
+    lw.joints.Planar(),
+    lw.joints.Prismatic("z"),
+)
 
 
 # Look-ups ------------------------------------------------------------------------------------------
@@ -49,16 +56,16 @@ def test_slices_cover_q_and_v_in_the_order_of_joints() -> None:
 def test_an_index_is_for_joints_of_one_number() -> None:
     assert MIXED.q_index("joint5") == 18
     assert MIXED.v_index("joint5") == 15
-    with pytest.raises(lw.InputError, match="joint 'joint2' has 4 coordinates, not one: use q_slice"):
+    with pytest.raises(lw.errors.InputError, match="joint 'joint2' has 4 coordinates, not one: use q_slice"):
         MIXED.q_index("joint2")
-    with pytest.raises(lw.InputError, match="joint 'joint3' has 2 coordinates, not one: use v_slice"):
+    with pytest.raises(lw.errors.InputError, match="joint 'joint3' has 2 coordinates, not one: use v_slice"):
         MIXED.v_index("joint3")
 
 
 def test_names_that_are_not_there_get_a_suggestion() -> None:
-    with pytest.raises(lw.InputError, match="robot 'chain' has no joint 'jiont3'; did you mean 'joint3'"):
+    with pytest.raises(lw.errors.InputError, match="robot 'chain' has no joint 'jiont3'; did you mean 'joint3'"):
         MIXED.q_slice("jiont3")
-    with pytest.raises(lw.InputError, match="robot 'chain' has no frame 'bdoy1'; did you mean 'body1'"):
+    with pytest.raises(lw.errors.InputError, match="robot 'chain' has no frame 'bdoy1'; did you mean 'body1'"):
         MIXED.frame("bdoy1")
 
 
@@ -74,8 +81,8 @@ def test_joint_k_leads_to_body_k_and_parents_come_first() -> None:
 
 def test_arrays_of_joints_are_ordered_as_v() -> None:
     build = lw.Builder()
-    build.body("a", BOX).joint("a", lw.Spherical(), "world", "a", armature=[1, 2, 3], damping=0.5)
-    build.body("b", BOX).joint("b", lw.Revolute(), "a", "b", lower=-1, upper=2, velocity=3, effort=4, friction=5)
+    build.body("a", BOX).joint("a", lw.joints.Spherical(), "world", "a", armature=[1, 2, 3], damping=0.5)
+    build.body("b", BOX).joint("b", lw.joints.Revolute(), "a", "b", lower=-1, upper=2, velocity=3, effort=4, friction=5)
     robot = build.build()
     assert robot.armature.tolist() == [1, 2, 3, 0]
     assert robot.damping.tolist() == [0.5, 0.5, 0.5, 0]
@@ -96,9 +103,9 @@ def test_neutral_is_at_rest() -> None:
 
 def test_random_is_within_limits() -> None:
     build = lw.Builder()
-    build.body("a", BOX).joint("a", lw.Revolute(), "world", "a", lower=0.5, upper=0.75)
-    build.body("b", BOX).joint("b", lw.Prismatic(), "a", "b", lower=2.0)
-    build.body("c", BOX).joint("c", lw.Revolute(), "b", "c", upper=-3.0)
+    build.body("a", BOX).joint("a", lw.joints.Revolute(), "world", "a", lower=0.5, upper=0.75)
+    build.body("b", BOX).joint("b", lw.joints.Prismatic(), "a", "b", lower=2.0)
+    build.body("c", BOX).joint("c", lw.joints.Revolute(), "b", "c", upper=-3.0)
     robot = build.build()
     for seed in range(200):
         q = robot.random(seed)
@@ -107,7 +114,7 @@ def test_random_is_within_limits() -> None:
 
 
 def test_random_turns_are_of_unit_length_and_positions_within_a_metre() -> None:
-    robot = chain(lw.Free(), lw.Spherical(), lw.Planar(), lw.Prismatic("x"))
+    robot = chain(lw.joints.Free(), lw.joints.Spherical(), lw.joints.Planar(), lw.joints.Prismatic("x"))
     found = np.array([robot.random(seed) for seed in range(200)])
     for at in robot.unit_slices():
         np.testing.assert_allclose(np.linalg.norm(found[:, at], axis=-1), 1.0, rtol=1e-15)
@@ -136,7 +143,7 @@ def test_normalize_changes_lengths_and_nothing_else() -> None:
     for at, length in zip(MIXED.unit_slices(), (2.0, 1e-3, 1e200), strict=True):
         scaled[at] *= length
     assert_close(MIXED.normalize(scaled), q, 1e-15)
-    with pytest.raises(lw.InputError, match="zero length"):
+    with pytest.raises(lw.errors.InputError, match="zero length"):
         MIXED.normalize(np.zeros(MIXED.nq))
 
 
@@ -144,7 +151,7 @@ def test_normalize_changes_lengths_and_nothing_else() -> None:
 
 
 def test_a_mechanism_cannot_be_changed() -> None:
-    robot = chain(lw.Revolute("x"))
+    robot = chain(lw.joints.Revolute("x"))
     with pytest.raises(dataclasses.FrozenInstanceError):
         robot.name = "other"  # type: ignore[misc]
     with pytest.raises(TypeError):
@@ -161,9 +168,9 @@ def test_a_mechanism_cannot_be_changed() -> None:
 
 
 def test_a_builder_used_again_does_not_change_what_it_built() -> None:
-    build = lw.Builder().body("a", BOX).joint("a", lw.Revolute(), "world", "a")
+    build = lw.Builder().body("a", BOX).joint("a", lw.joints.Revolute(), "world", "a")
     robot = build.build()
-    build.body("b", BOX).joint("b", lw.Revolute(), "a", "b")
+    build.body("b", BOX).joint("b", lw.joints.Revolute(), "a", "b")
     assert robot.nv == 1
     assert build.build().nv == 2
 
@@ -171,18 +178,18 @@ def test_a_builder_used_again_does_not_change_what_it_built() -> None:
 def test_arrays_given_to_a_mechanism_are_copied() -> None:
     axis, position, com = np.array([0, 0, 1.0]), np.zeros(3), np.array([0.1, 0.2, 0.3])
     build = lw.Builder().body("a", lw.Inertia(1.0, com, (1, 1, 1)))
-    robot = build.joint("a", lw.Revolute(axis), "world", "a", position).build()
+    robot = build.joint("a", lw.joints.Revolute(axis), "world", "a", position).build()
     before = dynamics(robot)
     axis[:], position[:], com[:] = (1, 0, 0), 7.0, 7.0
     np.testing.assert_array_equal(dynamics(robot), before)
 
 
 def test_gravity_can_be_replaced() -> None:
-    robot = chain(lw.Revolute("x"), lw.Revolute("y"))
+    robot = chain(lw.joints.Revolute("x"), lw.joints.Revolute("y"))
     weightless = robot.with_gravity((0, 0, 0))
     assert lw.gravity_forces(weightless, robot.random(0)).tolist() == [0, 0]
     assert robot.gravity.tolist() == [0, 0, -9.81]
-    with pytest.raises(lw.InputError, match="gravity holds NaN or infinity"):
+    with pytest.raises(lw.errors.InputError, match="gravity holds NaN or infinity"):
         robot.with_gravity((0, 0, np.nan))
 
 
@@ -191,18 +198,22 @@ def test_gravity_can_be_replaced() -> None:
 
 def test_a_universal_joint_is_two_revolutes() -> None:
     first, second = np.array([1.0, 2.0, 3.0]), np.array([-1.0, 0.5, 0.2])
-    build = lw.Builder().body("cross").joint("first", lw.Revolute(first), "world", "cross", (1, 2, 3))
-    build.body("body0", BOX).joint("second", lw.Revolute(second), "cross", "body0")
-    whole = lw.Builder().body("body0", BOX).joint("both", lw.Universal(first, second), "world", "body0", (1, 2, 3))
+    build = lw.Builder().body("cross").joint("first", lw.joints.Revolute(first), "world", "cross", (1, 2, 3))
+    build.body("body0", BOX).joint("second", lw.joints.Revolute(second), "cross", "body0")
+    whole = (
+        lw.Builder().body("body0", BOX).joint("both", lw.joints.Universal(first, second), "world", "body0", (1, 2, 3))
+    )
     assert_close(dynamics(whole.build()), dynamics(build.build()), 1e-14)
 
 
 def test_a_helical_joint_without_pitch_is_revolute() -> None:
-    assert_close(dynamics(chain(lw.Helical((1, 2, 3), 0.0))), dynamics(chain(lw.Revolute((1, 2, 3)))), 1e-14)
+    assert_close(
+        dynamics(chain(lw.joints.Helical((1, 2, 3), 0.0))), dynamics(chain(lw.joints.Revolute((1, 2, 3)))), 1e-14
+    )
 
 
 def test_a_reversed_axis_reverses_the_joint() -> None:
-    one, other = chain(lw.Revolute((1, 2, 3))), chain(lw.Revolute((-1, -2, -3)))
+    one, other = chain(lw.joints.Revolute((1, 2, 3))), chain(lw.joints.Revolute((-1, -2, -3)))
     s = random_state(one, 0)
     ours, theirs = lw.InverseDynamics(one)(s.q, s.v, s.a), lw.InverseDynamics(other)(-s.q, -s.v, -s.a)
     assert_close(ours, -theirs, 1e-14)
@@ -212,7 +223,7 @@ def test_a_reversed_axis_reverses_the_joint() -> None:
 def test_an_axis_by_name_is_the_vector(axis: str) -> None:
     vector = np.zeros(3)
     vector["xyz".index(axis[-1])] = -2.0 if axis[0] == "-" else 2.0
-    np.testing.assert_array_equal(lw.Revolute(axis).axis, lw.Revolute(vector).axis)
+    np.testing.assert_array_equal(lw.joints.Revolute(axis).axis, lw.joints.Revolute(vector).axis)
 
 
 # Composition ---------------------------------------------------------------------------------------
@@ -232,7 +243,7 @@ def test_a_scene_of_parts_has_a_block_diagonal_mass_matrix() -> None:
 
 
 def test_placing_a_part_moves_its_frames() -> None:
-    part = chain(lw.Revolute("x"))
+    part = chain(lw.joints.Revolute("x"))
     there = lw.Placement.rpy(0.3, 0.2, 0.1, position=(1, 2, 3))
     scene = lw.compose({"part": part}, at={"part": there})
     pose = lw.frame_placement(part, [0.4], "body0")
@@ -243,7 +254,10 @@ def test_placing_a_part_moves_its_frames() -> None:
 
 
 def test_attaching_equals_building_by_hand() -> None:
-    arm, hand = chain(lw.Revolute("x"), lw.Revolute("y")), chain(lw.Spherical(), lw.Prismatic("z"), name="hand")
+    arm, hand = (
+        chain(lw.joints.Revolute("x"), lw.joints.Revolute("y")),
+        chain(lw.joints.Spherical(), lw.joints.Prismatic("z"), name="hand"),
+    )
     together = lw.attach(arm, hand, to="body1", at=(0.1, 0.0, 0.2))
     build = lw.Builder().add_mechanism(arm)
     for k, joint in enumerate(hand.joints):
@@ -255,39 +269,42 @@ def test_attaching_equals_building_by_hand() -> None:
 
 
 def test_attaching_to_a_frame_stands_there() -> None:
-    build = lw.Builder("arm").body("a", BOX).joint("a", lw.Revolute("x"), "world", "a")
+    build = lw.Builder("arm").body("a", BOX).joint("a", lw.joints.Revolute("x"), "world", "a")
     arm = build.frame("flange", on="a", at=lw.Placement.rpy(0.1, 0.2, 0.3, position=(0, 0, 0.5))).build()
-    hand = chain(lw.Revolute("z"))
+    hand = chain(lw.joints.Revolute("z"))
     on_frame = lw.attach(arm, hand, to="flange", prefix="h")
     on_body = lw.attach(arm, hand, to="a", at=arm.frame("flange").placement, prefix="h")
     assert_close(dynamics(on_frame), dynamics(on_body), 1e-14)
 
 
 def test_parts_of_different_gravity_cannot_be_joined() -> None:
-    earth, moon = chain(lw.Revolute("x")), chain(lw.Revolute("x"), name="rover").with_gravity((0, 0, -1.62))
-    with pytest.raises(lw.ModelError, match="'rover' has gravity"):
+    earth, moon = (
+        chain(lw.joints.Revolute("x")),
+        chain(lw.joints.Revolute("x"), name="rover").with_gravity((0, 0, -1.62)),
+    )
+    with pytest.raises(lw.errors.ModelError, match="'rover' has gravity"):
         lw.compose({"a": earth, "b": moon})
-    with pytest.raises(lw.ModelError, match="gravity"):
+    with pytest.raises(lw.errors.ModelError, match="gravity"):
         lw.attach(earth, moon, to="body0")
 
 
 def test_compose_names_what_it_cannot_place() -> None:
-    with pytest.raises(lw.InputError, match="at least one"):
+    with pytest.raises(lw.errors.InputError, match="at least one"):
         lw.compose({})
-    with pytest.raises(lw.InputError, match="'lfet', which is none of the parts: left"):
+    with pytest.raises(lw.errors.InputError, match="'lfet', which is none of the parts: left"):
         lw.compose({"left": MIXED}, at={"lfet": (0, 0, 0)})
-    with pytest.raises(lw.InputError, match="no frame 'nowhere'"):
+    with pytest.raises(lw.errors.InputError, match="no frame 'nowhere'"):
         lw.attach(MIXED, MIXED, to="nowhere")
 
 
 def test_several_roots_fall_independently() -> None:
     build = lw.Builder("scene")
     for name in ("a", "b", "c"):
-        build.body(name, BOX).joint(name, lw.Free(), "world", name)
+        build.body(name, BOX).joint(name, lw.joints.Free(), "world", name)
     scene = build.build()
     s = random_state(scene, 0)
     a = lw.ForwardDynamics(scene)(s.q, s.v, s.tau).acceleration
-    alone = lw.Builder().body("b", BOX).joint("b", lw.Free(), "world", "b").build()
+    alone = lw.Builder().body("b", BOX).joint("b", lw.joints.Free(), "world", "b").build()
     expected = lw.ForwardDynamics(alone)(s.q[7:14], s.v[6:12], s.tau[6:12]).acceleration
     assert_close(a[6:12], expected, 1e-14)
 
@@ -304,8 +321,8 @@ def test_a_frame_is_added_where_the_builder_would_put_it() -> None:
     place = lw.Placement.rpy(0.3, -0.2, 0.9, position=(0.1, 0.2, 0.3))
     build = lw.Builder("b")
     build.body("arm", lw.Inertia.box(1, (1, 1, 1))).body("plate", lw.Inertia.box(1, (1, 1, 1)))
-    build.joint("j", lw.Revolute("x"), "world", "arm", at=(0, 0, 1), child_at=(0.2, 0, 0))
-    build.joint("k", lw.Fixed(), "arm", "plate", at=place)
+    build.joint("j", lw.joints.Revolute("x"), "world", "arm", at=(0, 0, 1), child_at=(0.2, 0, 0))
+    build.joint("k", lw.joints.Fixed(), "arm", "plate", at=place)
     before = build.build()
     for body in ("arm", "plate", "world"):
         build.frame(f"on_{body}", on=body, at=place)
@@ -322,18 +339,18 @@ def test_a_frame_is_added_where_the_builder_would_put_it() -> None:
 def test_a_frame_that_cannot_be_added_is_an_input_error() -> None:
     robot = lw.zoo.pendulum(2)
     name = robot.body_names[0]
-    with pytest.raises(lw.InputError, match=f"has a frame '{name}' already"):
+    with pytest.raises(lw.errors.InputError, match=f"has a frame '{name}' already"):
         robot.with_frame(name, "world")
-    with pytest.raises(lw.InputError, match="needs a name"):
+    with pytest.raises(lw.errors.InputError, match="needs a name"):
         robot.with_frame("", "world")
-    with pytest.raises(lw.InputError, match="has no frame 'nowhere'"):
+    with pytest.raises(lw.errors.InputError, match="has no frame 'nowhere'"):
         robot.with_frame("f", "nowhere")
 
 
 def test_joints_are_driven_by_name_or_by_motors() -> None:
     robot = lw.zoo.pendulum(3)
     first, second, third = robot.joint_names
-    driven = robot.with_actuators(first, lw.Actuator("big", third, (5.0,), (-1.0, 1.0)))
+    driven = robot.with_actuators(first, lw.actuators.Actuator("big", third, (5.0,), (-1.0, 1.0)))
     assert [(a.name, a.joint, a.gear) for a in driven.actuators] == [(first, first, (1.0,)), ("big", third, (5.0,))]
     assert [j.actuated for j in driven.joints] == [True, None, True]
     assert robot.actuators == () and all(j.actuated is None for j in robot.joints)
@@ -346,15 +363,17 @@ def test_joints_are_driven_by_name_or_by_motors() -> None:
 
 def test_motors_that_cannot_be_are_errors() -> None:
     robot = lw.zoo.humanoid()
-    with pytest.raises(lw.ModelError, match="drives joint 'nothing', which does not move"):
+    with pytest.raises(lw.errors.ModelError, match="drives joint 'nothing', which does not move"):
         robot.with_actuators("nothing")
     free = robot.joint_names[0]
-    with pytest.raises(lw.ModelError, match=f"actuator '{free}' has 1 gear, joint '{free}' 6 degrees of freedom"):
+    with pytest.raises(
+        lw.errors.ModelError, match=f"actuator '{free}' has 1 gear, joint '{free}' 6 degrees of freedom"
+    ):
         robot.with_actuators(free)
     knee = next(j.name for j in robot.joints if j.type.nv == 1)
-    with pytest.raises(lw.InputError, match=f"two actuators are called '{knee}'"):
+    with pytest.raises(lw.errors.InputError, match=f"two actuators are called '{knee}'"):
         robot.with_actuators(knee, knee)
-    with pytest.raises(lw.InputError, match="3 is neither an Actuator nor the name of a joint"):
+    with pytest.raises(lw.errors.InputError, match="3 is neither an Actuator nor the name of a joint"):
         robot.with_actuators(3)  # type: ignore[arg-type]
 
 
@@ -382,7 +401,7 @@ def test_assigning_to_a_mechanism_says_what_makes_a_new_one(field: str, says: st
 def test_a_name_that_a_robot_has_not_is_a_key_error_without_quotes() -> None:
     with pytest.raises(KeyError) as caught:
         lw.zoo.pendulum(1).frames["nothing"]
-    assert isinstance(caught.value, lw.UnknownName) and isinstance(caught.value, lw.InputError)
+    assert isinstance(caught.value, lw.errors.UnknownName) and isinstance(caught.value, lw.errors.InputError)
     assert str(caught.value).startswith("robot '")
     assert "nothing" not in lw.zoo.pendulum(1).frames and lw.zoo.pendulum(1).frames.get("nothing") is None
 
@@ -408,8 +427,8 @@ def test_what_is_made_of_a_mechanism_is_one() -> None:
     others = [
         pickle.loads(pickle.dumps(robot)),
         dataclasses.replace(robot, name="other"),
-        robot.constrained(lw.JointLock(joint)),
-        robot.constrained(lw.JointLock(joint), at=robot.poses["assembled"]),
+        robot.constrained(lw.constraints.JointLock(joint)),
+        robot.constrained(lw.constraints.JointLock(joint), at=robot.poses["assembled"]),
         robot.unconstrained(),
         robot.switched({loop: False}),
         robot.with_frame("eye", robot.body_names[0]),

@@ -21,13 +21,13 @@ def gripper(floating: bool) -> lw.Mechanism:
     """A palm that carries two fingers, with a frame on its back."""
     build = lw.Builder("gripper")
     build.body("palm", lw.Inertia.box(0.5, (0.1, 0.2, 0.05), com=(0.01, 0.0, 0.02)))
-    build.joint("root_joint", lw.Free() if floating else lw.Fixed(), "world", "palm")
+    build.joint("root_joint", lw.joints.Free() if floating else lw.joints.Fixed(), "world", "palm")
     for side in (-1, 1):
         build.body(f"finger{side}", lw.Inertia.rod(0.1, (0, 0, 0), (0, 0, 0.1)))
-        build.joint(f"knuckle{side}", lw.Revolute("x"), "palm", f"finger{side}", at=(0, 0.1 * side, 0.05))
+        build.joint(f"knuckle{side}", lw.joints.Revolute("x"), "palm", f"finger{side}", at=(0, 0.1 * side, 0.05))
         build.frame(f"tip{side}", on=f"finger{side}", at=(0, 0, 0.1))
     build.frame("mount", on="palm", at=MOUNT)
-    build.constrain(lw.Gear("knuckle-1", "knuckle1", -1.0, name="gear"))
+    build.constrain(lw.constraints.Gear("knuckle-1", "knuckle1", -1.0, name="gear"))
     build.actuator("motor", "knuckle1", 2.0)
     return build.pose("open", {"knuckle1": 0.4, "knuckle-1": -0.4}).build()
 
@@ -94,7 +94,9 @@ def test_a_part_may_be_held_by_any_of_its_bodies() -> None:
 def test_loops_across_hold() -> None:
     whole = lw.attach(arm(), gripper(False), "flange", prefix="g", by="mount")
     q = whole.assemble(whole.poses["open"])
-    looped = whole.constrained(lw.Rod("body1", "g/finger1", second_at=(0, 0, 0.05), length=1.0, name="lever"), at=q)
+    looped = whole.constrained(
+        lw.constraints.Rod("body1", "g/finger1", second_at=(0, 0, 0.05), length=1.0, name="lever"), at=q
+    )
     assert np.abs(lw.constraint_error(looped, q)).max() < 1e-12
     v = looped.project_velocity(q, np.ones(looped.nv))
     solution = lw.ForwardDynamics(looped).plain()(q, v, np.zeros(looped.nv))
@@ -107,12 +109,12 @@ def test_loops_across_hold() -> None:
 
 
 def test_what_cannot_be_mounted_says_why() -> None:
-    with pytest.raises(lw.ModelError, match="'tip1' moves against the world of 'gripper'"):
+    with pytest.raises(lw.errors.ModelError, match="'tip1' moves against the world of 'gripper'"):
         lw.attach(arm(), gripper(False), "flange", by="tip1")
-    tied = gripper(True).constrained(lw.Point("world", "palm", name="nail"))
-    with pytest.raises(lw.ModelError, match=r"unconstrained\('nail'\)"):
+    tied = gripper(True).constrained(lw.constraints.Point("world", "palm", name="nail"))
+    with pytest.raises(lw.errors.ModelError, match=r"unconstrained\('nail'\)"):
         lw.attach(arm(), tied, "flange", by="mount")
-    with pytest.raises(lw.UnknownName, match="mont"):
+    with pytest.raises(lw.errors.UnknownName, match="mont"):
         lw.attach(arm(), gripper(True), "flange", by="mont")
 
 
@@ -124,12 +126,12 @@ def test_the_world_of_a_floating_part_stays_behind() -> None:
 
 def test_walls_of_a_floating_part_stay_behind_and_the_ground_is_that_of_the_whole() -> None:
     part = gripper(True).with_contacts(
-        lw.ContactShape("wall", "world", lw.Box((1.0, 1.0, 1.0))),
-        lw.ContactShape("pad", "finger1", lw.Sphere(0.01)),
+        lw.contact.ContactShape("wall", "world", lw.shapes.Box((1.0, 1.0, 1.0))),
+        lw.contact.ContactShape("pad", "finger1", lw.shapes.Sphere(0.01)),
         self_collision=True,
     )
     assert {frozenset(pair.bodies) for pair in part.contacts} >= {frozenset(("world", "finger1"))}
-    base = lw.zoo.pendulum(2).with_contacts(lw.ContactShape("bob", "link1", lw.Sphere(0.1)))
+    base = lw.zoo.pendulum(2).with_contacts(lw.contact.ContactShape("bob", "link1", lw.shapes.Sphere(0.1)))
     whole = lw.attach(base, part, "link1", prefix="g", by="palm")
     assert [(pair.name, pair.bodies) for pair in whole.contacts] == [
         ("ground:bob", ("world", "link1")),
@@ -149,40 +151,44 @@ def test_joints_are_marked_as_actuated() -> None:
     q = marked.assemble()
     tau = lw.InverseDynamics(marked).plain()(q, np.zeros(marked.nv), np.zeros(marked.nv))
     assert set(np.flatnonzero(np.abs(tau) > 1e-12)) <= {1, 2}
-    with pytest.raises(lw.UnknownName, match="nowhere"):
+    with pytest.raises(lw.errors.UnknownName, match="nowhere"):
         robot.with_actuated("nowhere")
-    driven = marked.with_actuators(lw.Actuator("motor", names[1], (1.0,)))
-    with pytest.raises(lw.InputError, match=r"actuator 'motor' drives joint .* without_actuators\('motor'\)"):
+    driven = marked.with_actuators(lw.actuators.Actuator("motor", names[1], (1.0,)))
+    with pytest.raises(lw.errors.InputError, match=r"actuator 'motor' drives joint .* without_actuators\('motor'\)"):
         driven.with_actuated(names[2])
     assert driven.with_actuated(names[1]).joint(names[2]).actuated is False
 
 
 def test_actuators_are_added_and_taken_away() -> None:
-    robot = arm().with_actuators("joint0", lw.Actuator("servo", "joint1", (1.0,), gain=(5, 0, 0), bias=(0, -5, -1)))
+    robot = arm().with_actuators(
+        "joint0", lw.actuators.Actuator("servo", "joint1", (1.0,), gain=(5, 0, 0), bias=(0, -5, -1))
+    )
     q, v = robot.random(0), np.array([0.1, 0.2, 0.3])
     u = np.array([2.0, 0.5])
-    tau = lw.actuator_torques(robot, q, v, u)
+    tau = lw.actuators.actuator_torques(robot, q, v, u)
     assert_close(tau, [2.0, 5 * (0.5 - q[1]) - v[1], 0.0], 1e-14)
     left = robot.without_actuators("joint0")
     assert [a.name for a in left.actuators] == ["servo"]
     assert left.joint("joint0").actuated is True
     assert robot.without_actuators().actuators == ()
-    felt = robot.with_sensors(lw.Sensor("force", "actuatorfrc", "servo"), lw.Sensor("angle", "jointpos", "joint1"))
+    felt = robot.with_sensors(
+        lw.sensors.Sensor("force", "actuatorfrc", "servo"), lw.sensors.Sensor("angle", "jointpos", "joint1")
+    )
     assert [s.name for s in felt.without_actuators("servo").sensors] == ["angle"]
-    with pytest.raises(lw.InputError, match=r"no actuator 'servos'.*servo"):
+    with pytest.raises(lw.errors.InputError, match=r"no actuator 'servos'.*servo"):
         robot.without_actuators("servos")
 
 
 def test_frames_are_taken_away() -> None:
     robot = arm()
     assert "flange" not in robot.without_frames("flange").frames
-    held = robot.constrained(lw.Point("world", "flange", name="held"))
-    with pytest.raises(lw.InputError, match=r"unconstrained\('held'\)"):
+    held = robot.constrained(lw.constraints.Point("world", "flange", name="held"))
+    with pytest.raises(lw.errors.InputError, match=r"unconstrained\('held'\)"):
         held.without_frames("flange")
-    with pytest.raises(lw.InputError, match="is a body"):
+    with pytest.raises(lw.errors.InputError, match="is a body"):
         robot.without_frames("body2")
-    felt = robot.with_sensors(lw.Sensor("imu", "gyro", "flange"))
-    with pytest.raises(lw.InputError, match="sensor 'imu' is on frame 'flange'"):
+    felt = robot.with_sensors(lw.sensors.Sensor("imu", "gyro", "flange"))
+    with pytest.raises(lw.errors.InputError, match="sensor 'imu' is on frame 'flange'"):
         felt.without_frames("flange")
-    with pytest.raises(lw.UnknownName):
+    with pytest.raises(lw.errors.UnknownName):
         robot.without_frames("nowhere")

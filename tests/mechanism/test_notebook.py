@@ -64,7 +64,7 @@ def test_evaluators_say_their_method(linkage: lw.Mechanism) -> None:
         "<ForwardDynamics forward_dynamics of 'four-bar closed by a hinge' by lcaba, native, float64>"
     )
     chosen = lw.ForwardDynamics(linkage)
-    assert f" by {lw.best_method(linkage)}," in repr(chosen)
+    assert f" by {lw.methods.best_method(linkage)}," in repr(chosen)
     assert " by cluster," in repr(lw.InverseDynamics(linkage, "cluster"))
     assert " by prox_bbo," in repr(lw.ImpactDynamics(linkage, "prox_bbo"))
     assert " by projection," in repr(lw.OperationalInertia(linkage, "rocker", "projection"))
@@ -119,7 +119,7 @@ def test_inverse_dynamics_and_impacts_show_tables(linkage: lw.Mechanism, q: np.n
 
 def test_names_are_escaped() -> None:
     build = lw.Builder("<script>alert(1)</script>")
-    build.body("<b>", lw.Inertia.sphere(1.0, 0.1)).joint('"&', lw.Revolute("y"), "world", "<b>")
+    build.body("<b>", lw.Inertia.sphere(1.0, 0.1)).joint('"&', lw.joints.Revolute("y"), "world", "<b>")
     text = build.build()._repr_html_()
     assert "<script" not in text and "<b>" not in text
     assert Tables(text).rows[1][0] == '"&'

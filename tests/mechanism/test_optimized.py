@@ -55,38 +55,40 @@ LOOPS: dict[str, Callable[[], Mechanism]] = {
 
 def gimbals() -> Mechanism:
     """Two cranks and a bar in two halves that are welded; at its ends three hinges, and two, on bodies without mass."""
-    build = lw.Builder("gimbals").body("a", rod(0.4)).joint("a", lw.Revolute("y"), "world", "a", actuated=True)
-    build.body("b", rod(0.9)).joint("b", lw.Revolute((1, 0, 1)), "world", "b", (1.0, 0.3, 0.2))
+    build = lw.Builder("gimbals").body("a", rod(0.4)).joint("a", lw.joints.Revolute("y"), "world", "a", actuated=True)
+    build.body("b", rod(0.9)).joint("b", lw.joints.Revolute((1, 0, 1)), "world", "b", (1.0, 0.3, 0.2))
     for end, on, reach, axes in (("one", "a", 0.4, "xyz"), ("two", "b", 0.9, "zy")):
         parent, at = on, (reach, 0, 0)
         for k, axis in enumerate(axes):
             name = f"{end}_{axis}" if k < len(axes) - 1 else f"{end}_half"
             build.body(name, rod(0.6) if k == len(axes) - 1 else None)
-            build.joint(f"{end}_{axis}", lw.Revolute(axis), parent, name, at)
+            build.joint(f"{end}_{axis}", lw.joints.Revolute(axis), parent, name, at)
             parent, at = name, (0, 0, 0)
-    build.body("sleeve", rod(0.2)).joint("sleeve", lw.Prismatic("x"), "two_half", "sleeve", (0.3, 0, 0))
+    build.body("sleeve", rod(0.2)).joint("sleeve", lw.joints.Prismatic("x"), "two_half", "sleeve", (0.3, 0, 0))
     robot = build.build()
     q = robot.integrate(robot.neutral(), 0.3 * np.cos(np.arange(robot.nv)))
-    return replace(robot.constrained(lw.Weld("one_half", "sleeve", name="bar"), at=q), poses={"assembled": q})
+    return replace(
+        robot.constrained(lw.constraints.Weld("one_half", "sleeve", name="bar"), at=q), poses={"assembled": q}
+    )
 
 
 def plunger() -> Mechanism:
     """A crank on a bar that turns and slides in the world, in two joints on one axis; a ball, and a weld, between."""
-    build = lw.Builder("plunger").body("crank", rod(0.3)).joint("crank", lw.Revolute("z"), "world", "crank")
-    build.body("rod", rod(0.5)).joint("ball", lw.Spherical(), "crank", "rod", (0.3, 0, 0))
-    build.body("ring").joint("turn", lw.Revolute("x"), "world", "ring", (0.6, 0.1, 0.2))
-    build.body("piston", rod(0.4)).joint("slide", lw.Prismatic("x"), "ring", "piston")
-    build.body("eye", rod(0.1)).joint("pin", lw.Revolute("y"), "piston", "eye", (0.1, 0, 0))
+    build = lw.Builder("plunger").body("crank", rod(0.3)).joint("crank", lw.joints.Revolute("z"), "world", "crank")
+    build.body("rod", rod(0.5)).joint("ball", lw.joints.Spherical(), "crank", "rod", (0.3, 0, 0))
+    build.body("ring").joint("turn", lw.joints.Revolute("x"), "world", "ring", (0.6, 0.1, 0.2))
+    build.body("piston", rod(0.4)).joint("slide", lw.joints.Prismatic("x"), "ring", "piston")
+    build.body("eye", rod(0.1)).joint("pin", lw.joints.Revolute("y"), "piston", "eye", (0.1, 0, 0))
     robot = build.build()
     q = robot.integrate(robot.neutral(), 0.3 * np.cos(np.arange(robot.nv)))
-    return replace(robot.constrained(lw.Weld("rod", "eye", name="weld"), at=q), poses={"assembled": q})
+    return replace(robot.constrained(lw.constraints.Weld("rod", "eye", name="weld"), at=q), poses={"assembled": q})
 
 
 def held_four_bar() -> Mechanism:
     """A floating four-bar whose crank is held in the world by a ball."""
     robot = made("floating four-bar")
     q = robot.assemble()
-    return replace(robot.constrained(lw.Point("world", "crank", name="hold"), at=q), poses={"assembled": q})
+    return replace(robot.constrained(lw.constraints.Point("world", "crank", name="hold"), at=q), poses={"assembled": q})
 
 
 def closed_state(robot: Mechanism, seed: int, *lead: int) -> tuple[Any, Any, Any]:
@@ -169,7 +171,7 @@ def test_welds_inside_loops_are_merged(name: str, least: float) -> None:
 
 def test_a_robot_that_is_held_needs_no_floating_base() -> None:
     robot = lw.zoo.quadruped()
-    held = robot.constrained(lw.Weld(robot.body_names[-1], "world", name="hold"), at=robot.neutral())
+    held = robot.constrained(lw.constraints.Weld(robot.body_names[-1], "world", name="hold"), at=robot.neutral())
     kept = held.optimized(orders=False)
     assert kept.robot is held  # by default neither the base nor what holds it changes
     found = held.optimized(root=True)
@@ -180,7 +182,7 @@ def test_a_robot_that_is_held_needs_no_floating_base() -> None:
 
 def test_a_floating_base_moves_to_where_it_costs_least() -> None:
     robot = lw.zoo.serial_chain(7)
-    build = lw.Builder("chain").body("start", rod(0.3)).joint("free", lw.Free(), "world", "start")
+    build = lw.Builder("chain").body("start", rod(0.3)).joint("free", lw.joints.Free(), "world", "start")
     floating = build.add_mechanism(robot, to="start").build()
     found = floating.optimized("aba", root=True)
     assert found.after.operations <= found.before.operations
@@ -220,7 +222,11 @@ def check_all_exchanges(robot: Mechanism, least: int) -> None:
     rebuild = Rebuilder(robot, graph)
     trees = {graph.exchanged(graph.tree, *exchange) for exchange in graph.exchanges(graph.tree)}
     made_of = [new for tree in trees if tree is not None and (new := rebuild(Choice(tree))) is not None]
-    flips = frozenset(c.name for c in robot.constraints if isinstance(c, lw.Weld | lw.Hinge | lw.Point | lw.Cardan))
+    flips = frozenset(
+        c.name
+        for c in robot.constraints
+        if isinstance(c, lw.constraints.Weld | lw.constraints.Hinge | lw.constraints.Point | lw.constraints.Cardan)
+    )
     turned = rebuild(Choice(graph.tree, flips))
     assert turned is not None and len(made_of) >= least
     for new in (*made_of, turned):
@@ -248,13 +254,23 @@ def test_the_search_finds_the_best_of_all_trees(name: str) -> None:
 def test_opening_is_the_inverse_of_closing() -> None:
     rng = np.random.default_rng(0)
     ends = lw.zoo.random_placement(rng), lw.zoo.random_placement(rng)
-    joints = (lw.Revolute("x"), lw.Prismatic("y"), lw.Planar("z"), lw.Spherical(), lw.Fixed(), lw.Universal("y", "z"))
+    joints = (
+        lw.joints.Revolute("x"),
+        lw.joints.Prismatic("y"),
+        lw.joints.Planar("z"),
+        lw.joints.Spherical(),
+        lw.joints.Fixed(),
+        lw.joints.Universal("y", "z"),
+    )
     for joint in joints:
         constraint = closing("loop", joint, "a", "b", *ends)
         assert isinstance(constraint, Pair)
         opened = opening(constraint)
         assert opened is not None and type(opened.type) is type(joint) and constraint.rows == 6 - joint.nv
-    assert opening(lw.Rod("a", "b", length=1.0)) is None and opening(lw.Cylindrical("a", "b")) is None
+    assert (
+        opening(lw.constraints.Rod("a", "b", length=1.0)) is None
+        and opening(lw.constraints.Cylindrical("a", "b")) is None
+    )
 
 
 # What stays ----------------------------------------------------------------------------------------------------
@@ -274,11 +290,13 @@ PROPERTY: dict[str, dict[str, Any]] = {
 def welded_four_bar(**options: Any) -> Mechanism:
     """A four-bar whose coupler is welded of two halves; all its joints have these properties."""
     build = lw.Builder("four-bar")
-    build.body("crank", rod(0.5)).joint("j1", lw.Revolute("y"), "world", "crank", **options)
-    build.body("half", rod(0.6)).joint("j2", lw.Revolute("y"), "crank", "half", (0.5, 0, 0), **options)
-    build.body("rocker", rod(0.9)).joint("j3", lw.Revolute("y"), "world", "rocker", (1.0, 0, 0), **options)
-    build.body("other", rod(-0.6)).joint("j4", lw.Revolute("y"), "rocker", "other", (0.9, 0, 0), **options)
-    return build.constrain(lw.Weld("half", "other", first_at=(0.6, 0, 0), second_at=(-0.6, 0, 0), name="cut")).build()
+    build.body("crank", rod(0.5)).joint("j1", lw.joints.Revolute("y"), "world", "crank", **options)
+    build.body("half", rod(0.6)).joint("j2", lw.joints.Revolute("y"), "crank", "half", (0.5, 0, 0), **options)
+    build.body("rocker", rod(0.9)).joint("j3", lw.joints.Revolute("y"), "world", "rocker", (1.0, 0, 0), **options)
+    build.body("other", rod(-0.6)).joint("j4", lw.joints.Revolute("y"), "rocker", "other", (0.9, 0, 0), **options)
+    return build.constrain(
+        lw.constraints.Weld("half", "other", first_at=(0.6, 0, 0), second_at=(-0.6, 0, 0), name="cut")
+    ).build()
 
 
 @pytest.mark.parametrize("name", PROPERTY)
@@ -296,7 +314,7 @@ def test_names_that_are_used_or_kept_stay() -> None:
     assert robot.optimized(keep=["cut"]).robot is robot
     assert robot.optimized(cuts=False).robot is robot
     assert robot.with_actuators(*robot.joint_names).optimized().robot.nv == 4
-    coupled = robot.constrained(lw.Gear("j1", "j2", 1.0), lw.Gear("j3", "j4", 1.0))
+    coupled = robot.constrained(lw.constraints.Gear("j1", "j2", 1.0), lw.constraints.Gear("j3", "j4", 1.0))
     assert coupled.optimized().robot.joint_names == robot.joint_names
     three = robot.optimized(keep=["j1", "j2", "j3"]).robot
     assert three.joint_names == ("j1", "j2", "j3") and three.constraints[0].name == "j4"
@@ -337,9 +355,9 @@ def test_batches_of_states_move_across_as_single_ones_do() -> None:
     assert [x.shape[:-1] for x in there] == [(2, 3)] * 3
     for one, many in zip(found.to(q[1, 2], v[1, 2], tau[1, 2]), there, strict=True):
         assert_close(one, many[1, 2], 1e-12)
-    with pytest.raises(lw.InputError, match="v has 3 numbers, robot 'gimbals' needs"):
+    with pytest.raises(lw.errors.InputError, match="v has 3 numbers, robot 'gimbals' needs"):
         found.to(q, np.zeros(3))
-    with pytest.raises(lw.InputError, match="leading axes"):
+    with pytest.raises(lw.errors.InputError, match="leading axes"):
         found.back(there[0], there[1][:, :2])
     back = found.back(*there[:2])
     assert_close(found.back(there[0][0, 1], there[1][0, 1])[0], back[0][0, 1], 1e-12)
@@ -364,7 +382,7 @@ def test_the_default_order_is_of_minimum_degree() -> None:
     robot = lw.zoo.coupled_loops(2, 2)
     by_name = replace(robot, elimination_order=elimination_orders(robot, 60)[0])
     assert method_cost(by_name, "lcaba") is not None
-    with pytest.raises(lw.InputError, match="no body 'nobody'"):
+    with pytest.raises(lw.errors.InputError, match="no body 'nobody'"):
         replace(robot, elimination_order=("nobody",))
 
 
@@ -379,23 +397,23 @@ def test_methods_are_chosen_by_name() -> None:
     for method in ("lcaba", "prox_ltl", "cluster"):
         found = robot.optimized(method)
         assert found.before.method == found.after.method == method and found.saved > 0.2
-    with pytest.raises(lw.InputError, match=r"no method 'lcabba'.*'lcaba'"):
+    with pytest.raises(lw.errors.InputError, match=r"no method 'lcabba'.*'lcaba'"):
         robot.optimized("lcabba")  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="dense linear algebra"):
+    with pytest.raises(lw.errors.InputError, match="dense linear algebra"):
         robot.optimized("kkt")
-    with pytest.raises(lw.InputError, match="cannot serve robot 'four-bar'"):
+    with pytest.raises(lw.errors.InputError, match="cannot serve robot 'four-bar'"):
         robot.optimized("aba")
 
 
 def test_wrong_arguments_are_refused_in_words() -> None:
     robot = welded_four_bar()
-    with pytest.raises(lw.InputError, match="keep names 'j9', which is neither a joint nor a constraint"):
+    with pytest.raises(lw.errors.InputError, match="keep names 'j9', which is neither a joint nor a constraint"):
         robot.optimized(keep=["j9"])
-    with pytest.raises(lw.InputError, match="keep and drop are lists of names"):
+    with pytest.raises(lw.errors.InputError, match="keep and drop are lists of names"):
         robot.optimized(keep="j1")
-    with pytest.raises(lw.InputError, match="drop has 'armature', needs some of limits, damping, friction"):
+    with pytest.raises(lw.errors.InputError, match="drop has 'armature', needs some of limits, damping, friction"):
         robot.optimized(drop=["armature"])  # type: ignore[list-item]
-    with pytest.raises(lw.InputError, match="seconds is 0, needs a number above zero"):
+    with pytest.raises(lw.errors.InputError, match="seconds is 0, needs a number above zero"):
         robot.optimized(seconds=0)
 
 

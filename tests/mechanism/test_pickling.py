@@ -64,11 +64,11 @@ EVALUATORS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "InverseDynamics of the tree": (lambda: lw.InverseDynamics(ROBOT, "rnea"), lambda x: x(Q, V, TAU)),
     "InverseDynamics by least": (lambda: lw.InverseDynamics(ROBOT, "least"), lambda x: x.solve(Q, V, TAU).torque),
     "ImpactDynamics": (lambda: lw.ImpactDynamics(ROBOT), lambda x: x(Q, [1.0, 0, 0]).velocity),
-    "Assembly": (lambda: lw.Assembly(ROBOT, fixed=["A"], attempts=2), lambda x: x(Q + 0.01)),
-    "VelocityProjection": (lambda: lw.VelocityProjection(ROBOT), lambda x: x(Q, [1.0, 0, 0])),
+    "Assembly": (lambda: lw.loops.Assembly(ROBOT, fixed=["A"], attempts=2), lambda x: x(Q + 0.01)),
+    "VelocityProjection": (lambda: lw.loops.VelocityProjection(ROBOT), lambda x: x(Q, [1.0, 0, 0])),
     "OperationalInertia": (lambda: lw.OperationalInertia(ROBOT, ROBOT.body_names[-1]), lambda x: x(Q)),
     "Minimal": (lambda: lw.Minimal(ROBOT), lambda x: x.matrix(Q)),
-    "MinimalMotion": (lambda: lw.MinimalMotion(ROBOT), lambda x: x.step(Q, [1.0], 0.01)[0]),
+    "MinimalMotion": (lambda: lw.loops.MinimalMotion(ROBOT), lambda x: x.step(Q, [1.0], 0.01)[0]),
     "Stepper": (lambda: lw.Stepper(ROBOT, dt=2e-3), lambda x: x(Q, V, TAU, steps=5).q),
     "Stepper of dopri5": (lambda: lw.Stepper(ROBOT, "dopri5"), lambda x: x(Q, V, TAU).q),
     "Delassus": (lambda: lw.Delassus(ROBOT), lambda x: x.product(Q, ROWS)),
@@ -85,7 +85,9 @@ EVALUATORS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     ),
     "response": (lambda: lw.Delassus(ROBOT).at(Q).response, lambda x: x @ ROWS),
     "contacts": (
-        lambda: lw.Contacts(STANDING).at(STANDING.poses[ASSEMBLED], [("world", STANDING.body_names[-1])], [[0, 0, 0]]),
+        lambda: lw.contact.Contacts(STANDING).at(
+            STANDING.poses[ASSEMBLED], [("world", STANDING.body_names[-1])], [[0, 0, 0]]
+        ),
         lambda x: x @ np.ones(x.shape[0]),
     ),
 }
@@ -175,5 +177,5 @@ def test_other_processes_compute_the_same() -> None:
         np.testing.assert_array_equal(solution.result().acceleration, fd(Q, V, TAU).acceleration)
         assert solution.result().converged
         np.testing.assert_array_equal(stepped.result().q, stepper(Q, V, TAU).q)
-        with pytest.raises(lw.InputError, match="q has 2 numbers"):
+        with pytest.raises(lw.errors.InputError, match="q has 2 numbers"):
             pool.submit(fd, Q[:2], V, TAU).result()

@@ -53,7 +53,7 @@ def test_every_constraint_kind(seed: int) -> None:
             try:
                 small = robot.reduced(locked, q=q)
                 break
-            except lw.InputError as error:  # random frames do not meet
+            except lw.errors.InputError as error:  # random frames do not meet
                 assert "nothing moves" in str(error)
                 robot = robot.unconstrained(str(error).split("'")[1])
         assert small.nv == robot.nv - sum(robot.joint(name).type.nv for name in locked)
@@ -64,18 +64,23 @@ def test_every_constraint_kind(seed: int) -> None:
 def test_tendons_that_follow_keep_what_locked_joints_add(locked: list[str]) -> None:
     b = lw.Builder("arm")
     for parent, name in zip(["world", *"abcd"], "abcde", strict=True):
-        b.body(name, lw.Inertia.box(1.0, (0.1, 0.2, 0.3))).joint(name, lw.Revolute("z"), parent, name, (0.3, 0.1, 0.0))
+        b.body(name, lw.Inertia.box(1.0, (0.1, 0.2, 0.3))).joint(
+            name, lw.joints.Revolute("z"), parent, name, (0.3, 0.1, 0.0)
+        )
     b.frame("hook", "world", (0.2, -0.4, 0.0)).frame("tip", "e", (0.3, 0.0, 0.1))
-    pair, other = lw.Tendon("pair", {"a": 0.7, "b": -0.4}), lw.Tendon("other", {"c": 1.1, "d": 0.6}, offset=0.2)
-    rope = lw.Tendon("rope", path=("hook", "tip"))
+    pair, other = (
+        lw.tendons.Tendon("pair", {"a": 0.7, "b": -0.4}),
+        lw.tendons.Tendon("other", {"c": 1.1, "d": 0.6}, offset=0.2),
+    )
+    rope = lw.tendons.Tendon("rope", path=("hook", "tip"))
     robot = b.build().constrained(
-        lw.TendonCoupling(pair, other, (0.1, 0.5, 0.3, -0.2), 0.1, -0.3, name="by joints"),
-        lw.TendonCoupling(rope, pair, (0.1, 0.5, 0.3), name="rope"),
-        lw.TendonCoupling(other, rope, (0.1, 0.5, 0.3), name="rope leads"),
+        lw.constraints.TendonCoupling(pair, other, (0.1, 0.5, 0.3, -0.2), 0.1, -0.3, name="by joints"),
+        lw.constraints.TendonCoupling(rope, pair, (0.1, 0.5, 0.3), name="rope"),
+        lw.constraints.TendonCoupling(other, rope, (0.1, 0.5, 0.3), name="rope leads"),
     )
     q = np.random.default_rng(3).normal(size=5)
     if {"c", "d"} <= set(locked):
-        with pytest.raises(lw.InputError, match="'other', which follows, are locked"):
+        with pytest.raises(lw.errors.InputError, match="'other', which follows, are locked"):
             robot.reduced(locked, q=q)
         robot = robot.unconstrained("rope leads")
     check(robot, robot.reduced(locked, q=q), q, 0)
@@ -101,7 +106,7 @@ def test_a_locked_loop_is_left_out_and_an_open_one_refused() -> None:
     assert (still.nv, still.nc) == (1, robot.nc)  # the last bar still has its end held
     held = robot.reduced(robot.joint_names, q=q)
     assert (held.nv, held.nc) == (0, 0)
-    with pytest.raises(lw.InputError, match=r"nothing moves .* open by"):
+    with pytest.raises(lw.errors.InputError, match=r"nothing moves .* open by"):
         robot.reduced({name: 0.3 * k for k, name in enumerate(robot.joint_names, 1)})
 
 
@@ -119,17 +124,23 @@ def test_a_locked_base_and_its_motors() -> None:
 def test_a_servo_on_two_joints_keeps_its_length() -> None:
     robot = lw.zoo.random_tree(1, bodies=3, kinds="r")
     first, second, _ = robot.joint_names
-    servo = lw.Actuator("servo", first, (2.0,), gain=(5.0, 0.5, 0.0), bias=(0.1, -5.0, -1.0), also=((second, 3.0),))
+    servo = lw.actuators.Actuator(
+        "servo", first, (2.0,), gain=(5.0, 0.5, 0.0), bias=(0.1, -5.0, -1.0), also=((second, 3.0),)
+    )
     robot = robot.with_actuators(servo)
     small = robot.reduced({first: 0.4})
     q, v, u = np.array([0.4, -0.2, 0.3]), np.array([0.0, 0.5, -0.1]), [0.7]
-    assert_close(lw.actuator_torques(small, q[1:], v[1:], u), lw.actuator_torques(robot, q, v, u)[1:], 1e-14)
+    assert_close(
+        lw.actuators.actuator_torques(small, q[1:], v[1:], u), lw.actuators.actuator_torques(robot, q, v, u)[1:], 1e-14
+    )
 
 
 def test_what_a_locked_follower_leaves_of_a_line_is_a_line() -> None:
     robot = lw.zoo.pendulum(2)
     first, second = robot.joint_names
-    line = lw.PolynomialCoupling(first, second, coefficients=(0.1, -0.5), leader_origin=0.2, follower_origin=0.3)
+    line = lw.constraints.PolynomialCoupling(
+        first, second, coefficients=(0.1, -0.5), leader_origin=0.2, follower_origin=0.3
+    )
     robot = robot.constrained(line)
     held = robot.reduced({first: 0.7})
     q = np.array([0.7, 0.9])
@@ -142,11 +153,11 @@ def test_what_a_locked_follower_leaves_of_a_line_is_a_line() -> None:
 def test_joint_placements_are_those_of_kernels() -> None:
     rng = np.random.default_rng(3)
     for joint in (
-        lw.Helical((1, 2, 2), 0.3),
-        lw.Planar((2, 1, 2)),
-        lw.Universal("x", (0, 1, 1)),
-        lw.Free(),
-        lw.Spherical(),
+        lw.joints.Helical((1, 2, 2), 0.3),
+        lw.joints.Planar((2, 1, 2)),
+        lw.joints.Universal("x", (0, 1, 1)),
+        lw.joints.Free(),
+        lw.joints.Spherical(),
     ):
         robot = lw.Builder("one").body("b", lw.zoo.random_inertia(rng)).joint("j", joint, "world", "b").build()
         q = robot.random(1)
@@ -159,13 +170,13 @@ def test_joint_placements_are_those_of_kernels() -> None:
 def test_bad_calls() -> None:
     robot = lw.zoo.four_bar()
     first = robot.joint_names[0]
-    with pytest.raises(lw.InputError, match="needs a list of joints"):
+    with pytest.raises(lw.errors.InputError, match="needs a list of joints"):
         robot.reduced(first)
-    with pytest.raises(lw.UnknownName):
+    with pytest.raises(lw.errors.UnknownName):
         robot.reduced(["nothing"])
-    with pytest.raises(lw.InputError, match="needs 1 finite"):
+    with pytest.raises(lw.errors.InputError, match="needs 1 finite"):
         robot.reduced({first: [1.0, 2.0]})
-    with pytest.raises(lw.InputError, match="both were given"):
+    with pytest.raises(lw.errors.InputError, match="both were given"):
         robot.reduced({first: 1.0}, q=robot.neutral())
 
 

@@ -34,5 +34,5 @@ def test_contacts_stay_where_they_touch() -> None:
 
 
 def test_factors_are_above_zero() -> None:
-    with pytest.raises(lw.InputError, match="mass"):
+    with pytest.raises(lw.errors.InputError, match="mass"):
         lw.zoo.four_bar().scaled(mass=-1.0)

@@ -30,7 +30,7 @@ Z = np.array([0.0, 0.0, 1.0])
 @cache
 def one_body() -> Mechanism:
     """A body that can be anywhere."""
-    return lw.Builder("one").body("a", BOX).joint("free", lw.Free(), "world", "a").build()
+    return lw.Builder("one").body("a", BOX).joint("free", lw.joints.Free(), "world", "a").build()
 
 
 def error_at(pair: Pair, position: Floats, turn: lw.Placement | None = None) -> Floats:
@@ -59,7 +59,7 @@ ANGLES = [0.0, 1e-9, 1e-3, 0.5, 1.5, 3.0, np.pi - 1e-3, -0.7, -3.1]
 
 
 @pytest.mark.parametrize("angle", ANGLES)
-@pytest.mark.parametrize("kind", [lw.Weld, lw.Slider])
+@pytest.mark.parametrize("kind", [lw.constraints.Weld, lw.constraints.Slider])
 def test_a_turn_that_is_not_allowed_is_twice_the_sine_of_its_half(kind: type[Pair], angle: float) -> None:
     axis = np.array([2.0, -1.0, 3.0]) / np.sqrt(14)
     error = error_at(kind("world", "a"), np.zeros(3), about(axis, angle))
@@ -69,7 +69,7 @@ def test_a_turn_that_is_not_allowed_is_twice_the_sine_of_its_half(kind: type[Pai
 
 @pytest.mark.parametrize("spin", [0.0, 2.0])
 @pytest.mark.parametrize("angle", [angle for angle in ANGLES if angle >= 0])
-@pytest.mark.parametrize("kind", [lw.Hinge, lw.Cylindrical, lw.PlaneOnPlane])
+@pytest.mark.parametrize("kind", [lw.constraints.Hinge, lw.constraints.Cylindrical, lw.constraints.PlaneOnPlane])
 def test_a_tilt_is_twice_the_sine_of_its_half_about_both_axes(kind: type[Pair], angle: float, spin: float) -> None:
     """Turning about the axis first makes no difference; the error is about z x b, b the axis of the second."""
     normal = np.array([3.0, 4.0, 0.0]) / 5
@@ -78,18 +78,27 @@ def test_a_tilt_is_twice_the_sine_of_its_half_about_both_axes(kind: type[Pair], 
 
 
 @pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (2, -1, 3)], ids=str)
-@pytest.mark.parametrize("kind", [lw.Weld, lw.Slider, lw.Hinge, lw.Cylindrical, lw.PlaneOnPlane])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lw.constraints.Weld,
+        lw.constraints.Slider,
+        lw.constraints.Hinge,
+        lw.constraints.Cylindrical,
+        lw.constraints.PlaneOnPlane,
+    ],
+)
 def test_half_a_turn_is_not_closed(kind: type[Pair], axis: tuple[float, float, float]) -> None:
-    if kind not in (lw.Weld, lw.Slider):  # about a normal of the axis
+    if kind not in (lw.constraints.Weld, lw.constraints.Slider):  # about a normal of the axis
         axis = (axis[0] + axis[2], axis[1] - 0.5 * axis[2], 0)
-    count = 3 if kind in (lw.Weld, lw.Slider) else 2
+    count = 3 if kind in (lw.constraints.Weld, lw.constraints.Slider) else 2
     error = error_at(kind("world", "a"), np.zeros(3), about(np.array(axis, dtype=float), np.pi))
     assert np.linalg.norm(error[:count]) == pytest.approx(2.0, abs=1e-3)
 
 
 def test_a_cardan_measures_the_cosine_between_its_axes() -> None:
     for angle in (0.0, 0.4, 2.0, -1.0):
-        error = error_at(lw.Cardan("world", "a"), np.zeros(3), about(Z, angle))
+        error = error_at(lw.constraints.Cardan("world", "a"), np.zeros(3), about(Z, angle))
         assert error[0] == pytest.approx(-np.sin(angle), abs=1e-14)
 
 
@@ -98,46 +107,48 @@ SHIFT = np.array([0.3, -0.4, 0.7])
 ALONG, ACROSS = float(AXIS @ SHIFT), float(np.linalg.norm(SHIFT - AXIS * (AXIS @ SHIFT)))
 
 
-@pytest.mark.parametrize("kind", [lw.Weld, lw.Hinge, lw.Cardan, lw.Point])
+@pytest.mark.parametrize(
+    "kind", [lw.constraints.Weld, lw.constraints.Hinge, lw.constraints.Cardan, lw.constraints.Point]
+)
 def test_points_that_should_meet_are_apart_by_metres_in_the_axes_of_the_first(kind: type[Pair]) -> None:
     pair = kind("world", "a", first_at=about(Z, np.pi / 2), second_at=about(Z, np.pi / 2))
     found = error_at(pair, SHIFT)[-3:]
     assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(SHIFT), rel=1e-14)
-    if kind is not lw.Hinge and kind is not lw.Cardan:  # whose axes x and y are theirs
+    if kind is not lw.constraints.Hinge and kind is not lw.constraints.Cardan:  # whose axes x and y are theirs
         assert_close(found, np.array([SHIFT[1], -SHIFT[0], SHIFT[2]]), 1e-14)
 
 
-@pytest.mark.parametrize("kind", [lw.Slider, lw.Cylindrical, lw.PointOnLine])
+@pytest.mark.parametrize("kind", [lw.constraints.Slider, lw.constraints.Cylindrical, lw.constraints.PointOnLine])
 def test_a_point_is_off_its_line_by_metres(kind: type[Pair]) -> None:
     found = error_at(kind("world", "a", axis=AXIS), SHIFT)[-2:]
     assert np.linalg.norm(found) == pytest.approx(ACROSS, rel=1e-13)
     assert_close(error_at(kind("world", "a", axis=AXIS), 5 * AXIS)[-2:], np.zeros(2), 1e-14, scale=1.0)
 
 
-@pytest.mark.parametrize("kind", [lw.PlaneOnPlane, lw.PointOnPlane])
+@pytest.mark.parametrize("kind", [lw.constraints.PlaneOnPlane, lw.constraints.PointOnPlane])
 def test_a_point_is_off_its_plane_by_metres_along_the_normal(kind: type[Pair]) -> None:
     assert error_at(kind("world", "a", axis=AXIS), SHIFT)[-1] == pytest.approx(ALONG, rel=1e-13)
 
 
 @pytest.mark.parametrize("length", [0.1, 0.7, 2.0])
 def test_a_rod_measures_squares_of_lengths(length: float) -> None:
-    found = error_at(lw.Rod("world", "a", length=length), SHIFT)
+    found = error_at(lw.constraints.Rod("world", "a", length=length), SHIFT)
     assert found[0] == pytest.approx((SHIFT @ SHIFT - length**2) / (2 * length), rel=1e-13)
-    near = error_at(lw.Rod("world", "a", length=length), (length + 1e-6) * AXIS)  # meters, to first order
+    near = error_at(lw.constraints.Rod("world", "a", length=length), (length + 1e-6) * AXIS)  # meters, to first order
     assert near[0] == pytest.approx(1e-6, rel=1e-5)
 
 
 def test_what_rolls_is_off_by_its_height() -> None:
-    found = error_at(lw.Rolling("world", "a", axis=AXIS, radius=0.25), SHIFT)
+    found = error_at(lw.constraints.Rolling("world", "a", axis=AXIS, radius=0.25), SHIFT)
     assert_close(found, np.array([0.0, 0.0, ALONG - 0.25]), 1e-14)
 
 
 def test_couplings_measure_their_equations() -> None:
     robot = free_tree(0).constrained(
-        lw.Gear("arm/turn", "arm/slide", 3.0, 0.2, name="gear"),
-        lw.Belt("arm/turn", {"arm/slide": 2.0}, 0.1, name="belt"),
-        lw.PolynomialCoupling("arm/slide", "arm/turn", (1, 2, 3, 4, 5), 0.1, 0.2, name="polynomial"),
-        lw.JointLock("arm/cross", (0.1, 0.2), name="lock"),
+        lw.constraints.Gear("arm/turn", "arm/slide", 3.0, 0.2, name="gear"),
+        lw.constraints.Belt("arm/turn", {"arm/slide": 2.0}, 0.1, name="belt"),
+        lw.constraints.PolynomialCoupling("arm/slide", "arm/turn", (1, 2, 3, 4, 5), 0.1, 0.2, name="polynomial"),
+        lw.constraints.JointLock("arm/cross", (0.1, 0.2), name="lock"),
     )
     q = random_state(robot, 0).q
     a, b = q[robot.q_index("arm/turn")], q[robot.q_index("arm/slide")]
@@ -150,24 +161,24 @@ def test_couplings_measure_their_equations() -> None:
 # The joints that constraints stand for ---------------------------------------------------------------
 
 JOINTS = {
-    "Weld": lw.Fixed(),
-    "Hinge": lw.Revolute((1, 2, -2)),
-    "Slider": lw.Prismatic((3, 4, 12)),
-    "PlaneOnPlane": lw.Planar((2, -1, 2)),
-    "Point": lw.Spherical(),
-    "Cardan": lw.Universal((1, 2, 2), (2, 1, -2)),
+    "Weld": lw.joints.Fixed(),
+    "Hinge": lw.joints.Revolute((1, 2, -2)),
+    "Slider": lw.joints.Prismatic((3, 4, 12)),
+    "PlaneOnPlane": lw.joints.Planar((2, -1, 2)),
+    "Point": lw.joints.Spherical(),
+    "Cardan": lw.joints.Universal((1, 2, 2), (2, 1, -2)),
 }
 
 
-def doubled(joint: lw.Joint, seed: int) -> Mechanism:
+def doubled(joint: lw.joints.Joint, seed: int) -> Mechanism:
     """A chain of a free body, a turning one and one on ``joint``, that a constraint closes in the same place."""
     rng = np.random.default_rng([seed, 14])
     at, child_at = lw.zoo.random_placement(rng), lw.zoo.random_placement(rng)
-    build = lw.Builder().body("base", BOX).joint("free", lw.Free(), "world", "base")
-    build.body("arm", BOX).joint("turn", lw.Revolute("y"), "base", "arm", lw.zoo.random_placement(rng))
+    build = lw.Builder().body("base", BOX).joint("free", lw.joints.Free(), "world", "base")
+    build.body("arm", BOX).joint("turn", lw.joints.Revolute("y"), "base", "arm", lw.zoo.random_placement(rng))
     build.body("hand", BOX)
-    if isinstance(joint, lw.Fixed):  # on which the two would be one body
-        build.joint("wrist", lw.Prismatic("x"), "arm", "hand", at, child_at, lower=0, upper=0)
+    if isinstance(joint, lw.joints.Fixed):  # on which the two would be one body
+        build.joint("wrist", lw.joints.Prismatic("x"), "arm", "hand", at, child_at, lower=0, upper=0)
     else:
         build.joint("wrist", joint, "arm", "hand", at, child_at)
     pair = closing("pair", joint, "arm", "hand", at, child_at)
@@ -200,14 +211,14 @@ def test_a_constraint_binds_what_its_joint_does_not_leave_free(name: str) -> Non
 
 
 def test_a_free_joint_binds_nothing() -> None:
-    assert closing("x", lw.Free(), "a", "b", lw.Placement(), lw.Placement()) is None
+    assert closing("x", lw.joints.Free(), "a", "b", lw.Placement(), lw.Placement()) is None
 
 
 @pytest.mark.parametrize(
-    "joint", [lw.Helical("x", 0.1), lw.Universal("x", (1, 1, 0))], ids=["helical", "skew universal"]
+    "joint", [lw.joints.Helical("x", 0.1), lw.joints.Universal("x", (1, 1, 0))], ids=["helical", "skew universal"]
 )
-def test_joints_that_cannot_close_a_loop_say_so(joint: lw.Joint) -> None:
-    with pytest.raises(lw.ModelError, match=f"joint 'x' \\({joint.kind_name}\\) would have to close a loop"):
+def test_joints_that_cannot_close_a_loop_say_so(joint: lw.joints.Joint) -> None:
+    with pytest.raises(lw.errors.ModelError, match=f"joint 'x' \\({joint.kind_name}\\) would have to close a loop"):
         closing("x", joint, "a", "b", lw.Placement(), lw.Placement())
 
 
@@ -236,7 +247,7 @@ def test_a_captured_constraint_holds_where_it_was_captured(name: str, seed: int)
 
 def test_a_captured_cardan_of_normal_axes_holds() -> None:
     robot, q = free_tree(0), random_state(free_tree(0), 0).q
-    pair = lw.Cardan("frame1", "frame4", axis=(1, 2, 2), second_axis=(2, 1, -2), first_at=(0.1, 0, 0))
+    pair = lw.constraints.Cardan("frame1", "frame4", axis=(1, 2, 2), second_axis=(2, 1, -2), first_at=(0.1, 0, 0))
     caught = robot.constrained(pair, at=q)
     assert_close(lw.constraint_error(caught, q), np.zeros(4), 1e-14, scale=1.0)
 
@@ -285,7 +296,7 @@ def test_a_pair_is_held_as_it_is(kind: type[Pair], sides: str, given: str) -> No
 
 @each_given
 @each_sides
-@pytest.mark.parametrize("kind", [kind for kind in PAIRS if kind not in (lw.Rod, lw.Rolling)])
+@pytest.mark.parametrize("kind", [kind for kind in PAIRS if kind not in (lw.constraints.Rod, lw.constraints.Rolling)])
 def test_capture_moves_the_side_of_the_world_or_the_second_but_none_that_was_given(
     kind: type[Pair], sides: str, given: str
 ) -> None:
@@ -306,14 +317,14 @@ def test_capture_leaves_the_axis_in_the_first_place(kind: type[Pair], sides: str
     _, _, before, after = held(kind, sides, given)
     expected = before.first_at.rotation @ before.axis
     assert_close(after.first_at.rotation @ after.axis, expected, 1e-14)
-    if kind is not lw.Slider:
+    if kind is not lw.constraints.Slider:
         assert_close(after.first_at.rotation, before.first_at.rotation, 1e-15)
         np.testing.assert_array_equal(after.second_at.rotation, before.second_at.rotation)
 
 
 @each_given
 @each_sides
-@pytest.mark.parametrize("kind", [lw.Weld, lw.Slider])
+@pytest.mark.parametrize("kind", [lw.constraints.Weld, lw.constraints.Slider])
 def test_frames_that_may_not_turn_get_the_axes_of_the_first_or_of_a_second_that_alone_was_turned(
     kind: type[Pair], sides: str, given: str
 ) -> None:
@@ -326,7 +337,7 @@ def test_frames_that_may_not_turn_get_the_axes_of_the_first_or_of_a_second_that_
 
 @each_sides
 def test_a_rod_takes_its_length_and_leaves_both_ends(sides: str) -> None:
-    robot, q, before, after = held(lw.Rod, sides, "both")
+    robot, q, before, after = held(lw.constraints.Rod, sides, "both")
     assert (after.first_at, after.second_at) == (before.first_at, before.second_at)
     first, second = where(robot, q, after)
     assert after.size == pytest.approx(np.linalg.norm(first.position - second.position), rel=1e-14)
@@ -334,13 +345,15 @@ def test_a_rod_takes_its_length_and_leaves_both_ends(sides: str) -> None:
 
 @each_sides
 def test_a_rolling_ball_stays_where_it_was_given_and_its_plane_is_lifted(sides: str) -> None:
-    _, _, before, after = held(lw.Rolling, sides, "both")
+    _, _, before, after = held(lw.constraints.Rolling, sides, "both")
     assert after.second_at is before.second_at
     lift = before.first_at.inverse() * after.first_at
     assert_close(np.cross(lift.position, before.axis), np.zeros(3), 1e-14, scale=1.0)
 
 
-@pytest.mark.parametrize("kind", [lw.Point, lw.Weld, lw.Hinge, lw.Cardan])
+@pytest.mark.parametrize(
+    "kind", [lw.constraints.Point, lw.constraints.Weld, lw.constraints.Hinge, lw.constraints.Cardan]
+)
 @pytest.mark.parametrize("sides", ["world first", "world second"])
 def test_a_foot_that_is_held_stays_where_it_is(kind: type[Pair], sides: str) -> None:
     """Its own origin does, and no other point of it that was somewhere special."""
@@ -361,17 +374,17 @@ def test_forces_of_a_foot_on_the_world_are_in_the_axes_of_the_world() -> None:
     """However the foot is turned: at rest they carry what a robot weighs."""
     robot = one_body()
     q = np.concatenate([[0.3, -0.2, 0.7], quaternion(about(AXIS, 0.8).rotation)])
-    for kind in (lw.Point, lw.Weld):
+    for kind in (lw.constraints.Point, lw.constraints.Weld):
         still = robot.constrained(kind("world", "a", name="foot", second_at=BOX.com), at=q)
         force = lw.ForwardDynamics(still, "kkt")(q, np.zeros(6), np.zeros(6)).forces["foot"][-3:]
         assert_close(force, -robot.mass * robot.gravity, 1e-12)
 
 
 def test_a_frame_that_is_fixed_to_the_world_counts_as_the_world() -> None:
-    build = lw.Builder("one").body("a", BOX).joint("free", lw.Free(), "world", "a")
+    build = lw.Builder("one").body("a", BOX).joint("free", lw.joints.Free(), "world", "a")
     robot = build.frame("ground", on="world", at=lw.Placement.rpy(0.1, 0.2, 0.3, position=(1, 2, 3))).build()
     q = np.concatenate([SHIFT, quaternion(about(AXIS, 0.8).rotation)])
-    point = robot.constrained(lw.Point("ground", "a", name="foot"), at=q).constraint("foot")
+    point = robot.constrained(lw.constraints.Point("ground", "a", name="foot"), at=q).constraint("foot")
     assert (point.second_at.position == 0.0).all()
     pose = lw.frame_placement(robot, q, "ground")
     assert_close(pose.position + pose.rotation @ point.first_at.position, SHIFT, 1e-14)
@@ -380,14 +393,14 @@ def test_a_frame_that_is_fixed_to_the_world_counts_as_the_world() -> None:
 def test_a_cardan_of_axes_that_are_parallel_there_gets_another() -> None:
     robot = one_body()
     q = np.concatenate([SHIFT, quaternion(about(Z, np.pi / 2).rotation)])
-    pair = lw.Cardan("world", "a", axis="x", second_axis="-y")  # which points along x now
+    pair = lw.constraints.Cardan("world", "a", axis="x", second_axis="-y")  # which points along x now
     caught = robot.constrained(pair, at=q)
     assert_close(lw.constraint_error(caught, q), np.zeros(4), 1e-14, scale=1.0)
 
 
 def test_a_lock_without_a_position_captures_every_coordinate() -> None:
     robot, q = free_tree(0), random_state(free_tree(0), 0).q
-    lock = robot.constrained(lw.JointLock("arm/cross"), at=q).constraints[0]
+    lock = robot.constrained(lw.constraints.JointLock("arm/cross"), at=q).constraints[0]
     np.testing.assert_array_equal(lock.position, q[robot.q_slice("arm/cross")])
 
 
@@ -443,7 +456,7 @@ def test_unconstrained_removes_the_named_or_all() -> None:
 
 def test_constraining_leaves_the_old_mechanism_alone() -> None:
     robot = free_tree(0)
-    assert robot.constrained(lw.Weld("frame0", "world")).nc == 6
+    assert robot.constrained(lw.constraints.Weld("frame0", "world")).nc == 6
     assert robot.nc == 0
 
 
@@ -467,13 +480,13 @@ def test_a_copy_with_another_weight_is_the_same_otherwise(name: str) -> None:
 
 
 def test_a_copy_may_get_a_time_constant() -> None:
-    assert replace(lw.Weld("a", "b"), time_constant=0.1).gains == pytest.approx((100.0, 20.0))
+    assert replace(lw.constraints.Weld("a", "b"), time_constant=0.1).gains == pytest.approx((100.0, 20.0))
 
 
 def test_weights_are_one_for_each_row_and_do_not_change() -> None:
-    np.testing.assert_array_equal(lw.Point("a", "b", compliance=[1, 2, 3]).compliance, [1, 2, 3])
+    np.testing.assert_array_equal(lw.constraints.Point("a", "b", compliance=[1, 2, 3]).compliance, [1, 2, 3])
     with pytest.raises(ValueError, match="read-only"):
-        lw.Weld("a", "b").compliance[0] = 2.0
+        lw.constraints.Weld("a", "b").compliance[0] = 2.0
 
 
 # Hard places ---------------------------------------------------------------------------------------
@@ -483,7 +496,7 @@ def test_weights_are_one_for_each_row_and_do_not_change() -> None:
 @given(
     angle=st.floats(-np.pi, np.pi),
     axis=st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda x: np.linalg.norm(x) > 1e-3),
-    kind=st.sampled_from([lw.Weld, lw.Slider]),
+    kind=st.sampled_from([lw.constraints.Weld, lw.constraints.Slider]),
 )
 def test_turns_are_measured_everywhere(angle: float, axis: tuple[float, ...], kind: type[Pair]) -> None:
     error = error_at(kind("world", "a"), np.zeros(3), about(np.array(axis), angle))
@@ -497,7 +510,7 @@ def test_turns_are_measured_everywhere(angle: float, axis: tuple[float, ...], ki
 @given(tilt=st.floats(0, np.pi), way=st.floats(0, 2 * np.pi), spin=st.floats(-np.pi, np.pi))
 def test_tilts_are_measured_everywhere(tilt: float, way: float, spin: float) -> None:
     normal = np.array([np.cos(way), np.sin(way), 0.0])
-    error = error_at(lw.Hinge("world", "a"), np.zeros(3), about(normal, tilt) * about(Z, spin))
+    error = error_at(lw.constraints.Hinge("world", "a"), np.zeros(3), about(normal, tilt) * about(Z, spin))
     # Beyond 1.4e-6 rad from half a turn the cosine has lost its digits: 1e-16 / 1e-12.
     assert np.linalg.norm(error[:2]) == pytest.approx(2 * np.sin(tilt / 2), abs=1e-3)
     assert_close(error[2:], np.zeros(3), 1e-14, scale=1.0)
@@ -507,148 +520,169 @@ def test_tilts_are_measured_everywhere(tilt: float, way: float, spin: float) -> 
 
 
 def arm() -> Mechanism:
-    build = lw.Builder("arm").body("upper", BOX).joint("shoulder", lw.Revolute("y"), "world", "upper")
-    build.body("lower", BOX).joint("elbow", lw.Universal(), "upper", "lower", (0, 0, 0.3))
-    build.body("hand", BOX).joint("wrist", lw.Spherical(), "lower", "hand", (0, 0, 0.3))
+    build = lw.Builder("arm").body("upper", BOX).joint("shoulder", lw.joints.Revolute("y"), "world", "upper")
+    build.body("lower", BOX).joint("elbow", lw.joints.Universal(), "upper", "lower", (0, 0, 0.3))
+    build.body("hand", BOX).joint("wrist", lw.joints.Spherical(), "lower", "hand", (0, 0, 0.3))
     return build.frame("tip", on="hand", at=(0, 0, 0.1)).build()
 
 
 MISMADE: dict[str, tuple[Callable[[], Constraint], str]] = {
     "two weights": (
-        lambda: lw.Weld("a", "b", compliance=[1, 2]),
+        lambda: lw.constraints.Weld("a", "b", compliance=[1, 2]),
         "Weld 'a:b': compliance has 2 numbers, needs one or 6",
     ),
     "a weight of zero": (
-        lambda: lw.Point("a", "b", compliance=[1, 0, 1]),
+        lambda: lw.constraints.Point("a", "b", compliance=[1, 0, 1]),
         "Point 'a:b': compliance must be finite and > 0, not [1.0, 0.0, 1.0]",
     ),
     "an infinite weight": (
-        lambda: lw.Rod("a", "b", length=1, compliance=np.inf),
+        lambda: lw.constraints.Rod("a", "b", length=1, compliance=np.inf),
         "compliance must be finite and > 0",
     ),
     "gains and a time constant": (
-        lambda: lw.Weld("a", "b", gains=(1, 0), time_constant=0.1),
+        lambda: lw.constraints.Weld("a", "b", gains=(1, 0), time_constant=0.1),
         "Weld 'a:b': give a time constant or gains, not both",
     ),
     "a negative gain": (
-        lambda: lw.Weld("a", "b", gains=(-1, 0)),
+        lambda: lw.constraints.Weld("a", "b", gains=(-1, 0)),
         "Weld 'a:b': gains must be (kp, kd), both finite and >= 0, not (-1, 0)",
     ),
-    "three gains": (lambda: lw.Weld("a", "b", gains=(1, 2, 3)), "gains must be (kp, kd)"),  # type: ignore[arg-type]
+    "three gains": (lambda: lw.constraints.Weld("a", "b", gains=(1, 2, 3)), "gains must be (kp, kd)"),  # type: ignore[arg-type]
     "no time": (
-        lambda: lw.Weld("a", "b", time_constant=0),
+        lambda: lw.constraints.Weld("a", "b", time_constant=0),
         "Weld 'a:b': time constant must be finite and > 0, not 0.0",
     ),
-    "no name": (lambda: lw.Weld("", "b"), "Weld: '' is not the name of a body or frame"),
-    "an axis without a name": (lambda: lw.Hinge("a", "b", axis="w"), "axis 'w' is none of x, y, z"),
+    "no name": (lambda: lw.constraints.Weld("", "b"), "Weld: '' is not the name of a body or frame"),
+    "an axis without a name": (lambda: lw.constraints.Hinge("a", "b", axis="w"), "axis 'w' is none of x, y, z"),
     "no length": (
-        lambda: lw.Rod("a", "b", length=0),
+        lambda: lw.constraints.Rod("a", "b", length=0),
         "Rod (where it has none, use Point): length is 0, needs a finite length > 0",
     ),
-    "no radius": (lambda: lw.Rolling("a", "b", radius=-1), "Rolling: radius is -1, needs a finite length > 0"),
-    "no joints": (lambda: lw.JointCoupling({}), "JointCoupling: coefficients name no joints"),
+    "no radius": (
+        lambda: lw.constraints.Rolling("a", "b", radius=-1),
+        "Rolling: radius is -1, needs a finite length > 0",
+    ),
+    "no joints": (lambda: lw.constraints.JointCoupling({}), "JointCoupling: coefficients name no joints"),
     "no coefficients": (
-        lambda: lw.JointCoupling({"a": 0}),
+        lambda: lw.constraints.JointCoupling({"a": 0}),
         "JointCoupling: all coefficients are zero",
     ),
-    "NaN": (lambda: lw.Gear("a", "b", np.nan), "must all be finite numbers"),
+    "NaN": (lambda: lw.constraints.Gear("a", "b", np.nan), "must all be finite numbers"),
     "a polynomial without numbers": (
-        lambda: lw.PolynomialCoupling("a", "b", ()),
+        lambda: lw.constraints.PolynomialCoupling("a", "b", ()),
         "PolynomialCoupling: 0 coefficients, needs 1 to 5",
     ),
     "a polynomial of degree five": (
-        lambda: lw.PolynomialCoupling("a", "b", range(6)),
+        lambda: lw.constraints.PolynomialCoupling("a", "b", range(6)),
         "PolynomialCoupling: 6 coefficients, needs 1 to 5",
     ),
     "a joint that follows itself": (
-        lambda: lw.PolynomialCoupling("a", "a", (0, 1)),
+        lambda: lw.constraints.PolynomialCoupling("a", "a", (0, 1)),
         "PolynomialCoupling: joint 'a' cannot follow itself",
     ),
-    "an axis twice": (lambda: lw.CenterOfMass(axes="xx"), "CenterOfMass: axes 'xx', needs some of x, y, z, each once"),
-    "an axis w": (lambda: lw.CenterOfMass(axes="xw"), "CenterOfMass: axes 'xw', needs some of x, y, z, each once"),
-    "the center of nothing": (lambda: lw.CenterOfMass(bodies=()), "CenterOfMass: bodies names none"),
-    "no places": (lambda: lw.LinearCombination({}), "LinearCombination: matrices names no bodies or frames"),
+    "an axis twice": (
+        lambda: lw.constraints.CenterOfMass(axes="xx"),
+        "CenterOfMass: axes 'xx', needs some of x, y, z, each once",
+    ),
+    "an axis w": (
+        lambda: lw.constraints.CenterOfMass(axes="xw"),
+        "CenterOfMass: axes 'xw', needs some of x, y, z, each once",
+    ),
+    "the center of nothing": (lambda: lw.constraints.CenterOfMass(bodies=()), "CenterOfMass: bodies names none"),
+    "no places": (
+        lambda: lw.constraints.LinearCombination({}),
+        "LinearCombination: matrices names no bodies or frames",
+    ),
     "a matrix of one axis": (
-        lambda: lw.LinearCombination({"a": np.ones(6)}),
+        lambda: lw.constraints.LinearCombination({"a": np.ones(6)}),
         "LinearCombination: the matrix of 'a' has shape (6,), needs (rows, 6)",
     ),
     "matrices of different rows": (
-        lambda: lw.LinearCombination({"a": np.ones((1, 6)), "b": np.ones((2, 6))}),
+        lambda: lw.constraints.LinearCombination({"a": np.ones((1, 6)), "b": np.ones((2, 6))}),
         "LinearCombination: the matrix of 'b' has shape (2, 6), needs (1, 6)",
     ),
     "a matrix with NaN": (
-        lambda: lw.LinearCombination({"a": np.full((1, 6), np.nan)}),
+        lambda: lw.constraints.LinearCombination({"a": np.full((1, 6), np.nan)}),
         "LinearCombination: the matrix of 'a' holds NaN or infinity",
     ),
     "a reference": (
-        lambda: lw.LinearCombination({"a": np.ones((1, 6))}, "world"),
+        lambda: lw.constraints.LinearCombination({"a": np.ones((1, 6))}, "world"),
         "LinearCombination: reference is 'world', needs 'aligned' or 'local'",
     ),
-    "a position without numbers": (lambda: lw.JointLock("a", ()), "needs one number for each coordinate"),
+    "a position without numbers": (lambda: lw.constraints.JointLock("a", ()), "needs one number for each coordinate"),
 }
 
 
 @pytest.mark.parametrize("what", MISMADE)
 def test_a_constraint_refuses(what: str) -> None:
     make, message = MISMADE[what]
-    with pytest.raises(lw.ModelError) as caught:
+    with pytest.raises(lw.errors.ModelError) as caught:
         make()
     assert message in str(caught.value)
 
 
 MISPLACED: dict[str, tuple[Callable[[], tuple[Constraint, ...]], str]] = {
     "an unknown place": (
-        lambda: (lw.Weld("tpi", "world"),),
+        lambda: (lw.constraints.Weld("tpi", "world"),),
         "Weld 'tpi:world': robot 'arm' has no body or frame 'tpi'; did you mean 'tip'?",
     ),
     "an unknown joint": (
-        lambda: (lw.Gear("sholder", "elbow", 2.0),),
+        lambda: (lw.constraints.Gear("sholder", "elbow", 2.0),),
         "Gear 'sholder:elbow': robot 'arm' has no joint 'sholder'; did you mean 'shoulder'?",
     ),
-    "one body twice": (lambda: (lw.Weld("hand", "tip"),), "Weld 'hand:tip': 'hand' and 'tip' are both part of 'hand'"),
-    "the world twice": (lambda: (lw.Point("world", "world"),), "'world' and 'world' are both part of 'world'"),
+    "one body twice": (
+        lambda: (lw.constraints.Weld("hand", "tip"),),
+        "Weld 'hand:tip': 'hand' and 'tip' are both part of 'hand'",
+    ),
+    "the world twice": (
+        lambda: (lw.constraints.Point("world", "world"),),
+        "'world' and 'world' are both part of 'world'",
+    ),
     "one name twice": (
-        lambda: (lw.Weld("hand", "world"), lw.Point("hand", "world")),
+        lambda: (lw.constraints.Weld("hand", "world"), lw.constraints.Point("hand", "world")),
         "two constraints are called 'hand:world'; give one another name",
     ),
     "a spherical joint in a coupling": (
-        lambda: (lw.JointCoupling({"wrist": 1.0, "shoulder": 2.0}, name="c"),),
+        lambda: (lw.constraints.JointCoupling({"wrist": 1.0, "shoulder": 2.0}, name="c"),),
         "JointCoupling 'c': joint 'wrist' (spherical) has a configuration space that is not a vector space; "
         "constrain its bodies instead, e.g. with a Weld",
     ),
     "a lock of too many": (
-        lambda: (lw.JointLock("shoulder", (0.1, 0.2)),),
+        lambda: (lw.constraints.JointLock("shoulder", (0.1, 0.2)),),
         "JointLock 'shoulder': joint 'shoulder' has 1 coordinate, the constraint 2",
     ),
     "the center of a frame": (
-        lambda: (lw.CenterOfMass(bodies=("tip",)),),
+        lambda: (lw.constraints.CenterOfMass(bodies=("tip",)),),
         "CenterOfMass 'center_of_mass': 'tip' is a frame, not a body that moves",
     ),
-    "the center of the world": (lambda: (lw.CenterOfMass(bodies=("world",)),), "'world' is a frame, not a body"),
+    "the center of the world": (
+        lambda: (lw.constraints.CenterOfMass(bodies=("world",)),),
+        "'world' is a frame, not a body",
+    ),
 }
 
 
 @pytest.mark.parametrize("what", MISPLACED)
 def test_a_mechanism_refuses(what: str) -> None:
     make, message = MISPLACED[what]
-    with pytest.raises(lw.ModelError) as caught:
+    with pytest.raises(lw.errors.ModelError) as caught:
         arm().constrained(*make())
     assert message in str(caught.value)
     assert caught.value.subject
 
 
 def test_the_builder_refuses_what_the_mechanism_does() -> None:
-    build = lw.Builder("arm").body("upper", BOX).joint("shoulder", lw.Revolute("y"), "world", "upper")
-    with pytest.raises(lw.ModelError, match="has no body or frame 'uper'; did you mean 'upper'"):
-        build.constrain(lw.Point("uper", "world")).build()
-    with pytest.raises(lw.ModelError, match="'weld' is not a constraint, such as Weld or Gear"):
+    build = lw.Builder("arm").body("upper", BOX).joint("shoulder", lw.joints.Revolute("y"), "world", "upper")
+    with pytest.raises(lw.errors.ModelError, match="has no body or frame 'uper'; did you mean 'upper'"):
+        build.constrain(lw.constraints.Point("uper", "world")).build()
+    with pytest.raises(lw.errors.ModelError, match="'weld' is not a constraint, such as Weld or Gear"):
         build.constrain("weld")  # type: ignore[arg-type]
 
 
 CALLS: dict[str, tuple[Callable[[Mechanism], object], str]] = {
     "no constraint": (lambda r: r.constrained("weld"), "'weld' is not a constraint, such as Weld or Gear"),
     "at a batch": (
-        lambda r: r.constrained(lw.Weld("hand", "world"), at=[r.neutral()] * 2),
+        lambda r: r.constrained(lw.constraints.Weld("hand", "world"), at=[r.neutral()] * 2),
         "at is one configuration of 7 numbers, not (2, 7)",
     ),
     "switch": (lambda r: r.switched({"hld": False}), "robot 'arm' has no constraint 'hld'; did you mean 'held'?"),
@@ -656,7 +690,7 @@ CALLS: dict[str, tuple[Callable[[Mechanism], object], str]] = {
     "look up": (lambda r: r.constraint("hld"), "robot 'arm' has no constraint 'hld'; did you mean 'held'?"),
     "rows": (lambda r: r.row_slice("hld"), "robot 'arm' has no constraint 'hld'; did you mean 'held'?"),
     "capture on an unknown place": (
-        lambda r: r.constrained(lw.Weld("tpi", "world"), at=r.neutral()),
+        lambda r: r.constrained(lw.constraints.Weld("tpi", "world"), at=r.neutral()),
         "robot 'arm' has no frame 'tpi'; did you mean 'tip'?",
     ),
 }
@@ -665,22 +699,25 @@ CALLS: dict[str, tuple[Callable[[Mechanism], object], str]] = {
 @pytest.mark.parametrize("call", CALLS)
 def test_the_error_says_what_is_wrong(call: str) -> None:
     make, message = CALLS[call]
-    with pytest.raises(lw.InputError) as caught:
-        make(arm().constrained(lw.Point("tip", "world", name="held")))
+    with pytest.raises(lw.errors.InputError) as caught:
+        make(arm().constrained(lw.constraints.Point("tip", "world", name="held")))
     assert message in str(caught.value)
 
 
 DROPPED: dict[str, tuple[Callable[[], Coupling], str]] = {
-    "a universal joint in a coupling": (lambda: lw.JointCoupling({"elbow": 1.0, "shoulder": 2.0}), "2 coordinates"),
-    "a lock of too few": (lambda: lw.JointLock("elbow", 0.3), "2 coordinates"),
-    "a gear on one joint": (lambda: lw.Gear("shoulder", "shoulder", 2.0), "shoulder"),
+    "a universal joint in a coupling": (
+        lambda: lw.constraints.JointCoupling({"elbow": 1.0, "shoulder": 2.0}),
+        "2 coordinates",
+    ),
+    "a lock of too few": (lambda: lw.constraints.JointLock("elbow", 0.3), "2 coordinates"),
+    "a gear on one joint": (lambda: lw.constraints.Gear("shoulder", "shoulder", 2.0), "shoulder"),
 }
 
 
 @pytest.mark.parametrize("what", DROPPED)
 def test_couplings_drop_nothing_in_silence(what: str) -> None:
     make, message = DROPPED[what]
-    with pytest.raises(lw.ModelError, match=message):
+    with pytest.raises(lw.errors.ModelError, match=message):
         arm().constrained(make())
 
 
@@ -700,10 +737,7 @@ def test_the_examples_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_the_page_has_every_constraint() -> None:
     page = (REPOSITORY / "docs" / "constraints.md").read_text()
-    kinds = [
-        name for name in vars(lw) if isinstance(getattr(lw, name), type) and issubclass(getattr(lw, name), Constraint)
-    ]
-    for name in [*kinds, "Gear", "Belt", "Follows"]:
+    for name in lw.constraints.__all__:
         assert name == "Constraint" or f"`{name}" in page
 
 
@@ -715,18 +749,18 @@ def twice(x: Any) -> Any:
 
 
 COUPLINGS: dict[str, Callable[..., Coupling]] = {
-    "Gear": lambda **options: lw.Gear("turn", "slide", 3.0, 0.2, **options),
-    "Belt": lambda **options: lw.Belt("turn", {"slide": 3.0, "other": -1.0}, 0.2, **options),
-    "Follows": lambda **options: lw.Follows("turn", ["slide"], twice, **options),
+    "Gear": lambda **options: lw.constraints.Gear("turn", "slide", 3.0, 0.2, **options),
+    "Belt": lambda **options: lw.constraints.Belt("turn", {"slide": 3.0, "other": -1.0}, 0.2, **options),
+    "Follows": lambda **options: lw.constraints.Follows("turn", ["slide"], twice, **options),
 }
 
 
 @pytest.mark.parametrize("kind", COUPLINGS)
 def test_couplings_are_classes_and_copies_keep_their_kind(kind: str) -> None:
-    cls = getattr(lw, kind)
+    cls = getattr(lw.constraints, kind)
     made = COUPLINGS[kind](compliance=2.0, gains=(3.0, 4.0))
     assert type(made) is cls and str(made).startswith(f"{kind} 'turn:slide") and repr(made).startswith(f"{kind}(")
-    assert isinstance(made, lw.FunctionCoupling if kind == "Follows" else lw.JointCoupling)
+    assert isinstance(made, lw.constraints.FunctionCoupling if kind == "Follows" else lw.constraints.JointCoupling)
     away = made.renamed(Renaming(lambda name: name, lambda name: f"arm/{name}", str, prefix="arm/"))
     assert away.joints == tuple(f"arm/{name}" for name in made.joints) and away.name == f"arm/{made.name}"
     for copy in (pickle.loads(pickle.dumps(made)), replace(made, enabled=False), away):
@@ -737,9 +771,9 @@ def test_couplings_are_classes_and_copies_keep_their_kind(kind: str) -> None:
 
 
 def test_gears_and_belts_know_their_ratios() -> None:
-    gear = replace(lw.Gear("turn", "slide", 3.0), ratio=5.0)
+    gear = replace(lw.constraints.Gear("turn", "slide", 3.0), ratio=5.0)
     assert (gear.driver, gear.driven, gear.ratio, gear.offset) == ("turn", "slide", 5.0, 0.0)
     assert gear.coefficients == {"turn": 1.0, "slide": -5.0}
-    belt = replace(lw.Belt("turn", {"slide": 3.0}), driven={"slide": 2.0, "other": 1.0})
+    belt = replace(lw.constraints.Belt("turn", {"slide": 3.0}), driven={"slide": 2.0, "other": 1.0})
     assert belt.coefficients == {"turn": 1.0, "slide": -2.0, "other": -1.0}
-    assert lw.Follows("turn", "slide", np.sin).leaders == ("slide",)
+    assert lw.constraints.Follows("turn", "slide", np.sin).leaders == ("slide",)

@@ -36,7 +36,7 @@ def chain(links: int = 3) -> Mechanism:
 
 
 def bound(function: Callable[..., Any], over: tuple[str, ...] = NAMES, links: int = 3, **options: Any) -> Mechanism:
-    return chain(links).constrained(lw.FunctionCoupling(function, over, name="f", **options))
+    return chain(links).constrained(lw.constraints.FunctionCoupling(function, over, name="f", **options))
 
 
 # Derivatives ---------------------------------------------------------------------------------------------------
@@ -182,10 +182,10 @@ def test_several_functions_of_one_robot_keep_to_themselves() -> None:
     """Each has a tape of its own, also where they share joints, between other constraints."""
     first, other = WRITTEN["all functions"], WRITTEN["its inputs"]
     robot = chain(5).constrained(
-        lw.FunctionCoupling(first, NAMES, name="first"),
-        lw.Gear("joint0", "joint4", 2.0, name="gear"),
-        lw.FunctionCoupling(other, ["joint4", "joint1", "joint3"], name="other"),
-        lw.JointLock("joint2", 0.1, name="lock"),
+        lw.constraints.FunctionCoupling(first, NAMES, name="first"),
+        lw.constraints.Gear("joint0", "joint4", 2.0, name="gear"),
+        lw.constraints.FunctionCoupling(other, ["joint4", "joint1", "joint3"], name="other"),
+        lw.constraints.JointLock("joint2", 0.1, name="lock"),
     )
     q = 0.3 * random_state(robot, 1).q
     v = random_state(robot, 1).v
@@ -234,16 +234,18 @@ def test_what_is_written_twice_is_done_once() -> None:
 
 TWINS: dict[str, tuple[Constraint, Constraint]] = {
     "a gear": (
-        lw.JointCoupling({"joint0": 1.0, "joint2": -3.0}, 0.2, name="c", time_constant=0.1),
-        lw.FunctionCoupling(lambda a, c: a - 3 * c, ["joint0", "joint2"], 0.2, name="c", time_constant=0.1),
+        lw.constraints.JointCoupling({"joint0": 1.0, "joint2": -3.0}, 0.2, name="c", time_constant=0.1),
+        lw.constraints.FunctionCoupling(lambda a, c: a - 3 * c, ["joint0", "joint2"], 0.2, name="c", time_constant=0.1),
     ),
     "a belt": (
-        lw.JointCoupling({"joint1": 1.0, "joint2": -2.0, "joint4": 0.5}, name="c"),
-        lw.FunctionCoupling(lambda b, c, e: b - 2 * c + e / 2, ["joint1", "joint2", "joint4"], name="c"),
+        lw.constraints.JointCoupling({"joint1": 1.0, "joint2": -2.0, "joint4": 0.5}, name="c"),
+        lw.constraints.FunctionCoupling(lambda b, c, e: b - 2 * c + e / 2, ["joint1", "joint2", "joint4"], name="c"),
     ),
     "a polynomial": (
-        lw.PolynomialCoupling("joint1", "joint3", (0.1, 0.2, 0.3, -0.4, 0.5), 0.1, 0.2, name="c", gains=(5.0, 2.0)),
-        lw.Follows(
+        lw.constraints.PolynomialCoupling(
+            "joint1", "joint3", (0.1, 0.2, 0.3, -0.4, 0.5), 0.1, 0.2, name="c", gains=(5.0, 2.0)
+        ),
+        lw.constraints.Follows(
             "joint1",
             "joint3",
             lambda d: 0.2 + 0.2 * (d - 0.2) + 0.3 * (d - 0.2) ** 2 - 0.4 * (d - 0.2) ** 3 + 0.5 * (d - 0.2) ** 4,
@@ -252,8 +254,8 @@ TWINS: dict[str, tuple[Constraint, Constraint]] = {
         ),
     ),
     "a lock": (
-        lw.JointLock("joint3", 0.3, name="c"),
-        lw.FunctionCoupling(lambda d: d, "joint3", 0.3, name="c"),
+        lw.constraints.JointLock("joint3", 0.3, name="c"),
+        lw.constraints.FunctionCoupling(lambda d: d, "joint3", 0.3, name="c"),
     ),
 }
 
@@ -274,8 +276,8 @@ def test_forces_of_a_function_are_those_of_the_constraint_of_that_name(name: str
     ours, theirs = (chain(5).constrained(twin) for twin in TWINS[name][::-1])
     q = theirs.assemble(random_state(theirs, 2).q, limits=False)
     p = closed_state(theirs, q, np.random.default_rng(2))
-    served = lw.methods_for(ours)
-    assert served == lw.methods_for(theirs)
+    served = lw.methods.methods_for(ours)
+    assert served == lw.methods.methods_for(theirs)
     for method in served:
         options = {"tolerance": 1e-12} if METHODS[method].iterates else {}
         a, b = (lw.ForwardDynamics(robot, method, **options)(p.q, p.v, p.tau) for robot in (ours, theirs))  # type: ignore[arg-type]
@@ -292,7 +294,7 @@ def massless(a: Any, d: Any) -> Any:
 
 def test_a_coupler_of_no_mass_is_a_rod_or_a_function() -> None:
     rod = lw.zoo.four_bar("rod")
-    written = rod.unconstrained().constrained(lw.FunctionCoupling(massless, ["A", "D"], name="C"))
+    written = rod.unconstrained().constrained(lw.constraints.FunctionCoupling(massless, ["A", "D"], name="C"))
     p = closed_state(rod, rod.poses["assembled"], np.random.default_rng(3))
     for robot in (rod, written):
         assert np.abs(lw.constraint_error(robot, p.q)).max() <= 1e-15
@@ -318,11 +320,13 @@ def branched() -> Mechanism:
     build, rng = lw.Builder("branched"), np.random.default_rng(4)
     for k, parent in enumerate(("world", "b0", "b1", "b1", "b3", "b0", "b5")):
         build.body(f"b{k}", lw.zoo.random_inertia(rng))
-        joint = lw.Prismatic((1, 2, 2)) if k == 4 else lw.Revolute("xyz"[k % 3])
+        joint = lw.joints.Prismatic((1, 2, 2)) if k == 4 else lw.joints.Revolute("xyz"[k % 3])
         build.joint(f"j{k}", joint, parent, f"b{k}", lw.zoo.random_placement(rng), armature=0.01 * k)
     return build.constrain(
-        lw.FunctionCoupling(differential, ["j1", "j2", "j4"], (0.1, 1.3), name="differential", time_constant=0.1),
-        lw.Follows("j6", ["j5", "j3"], lambda x, y: 0.3 * np.sin(2 * x) + 0.2 * y, name="cam"),
+        lw.constraints.FunctionCoupling(
+            differential, ["j1", "j2", "j4"], (0.1, 1.3), name="differential", time_constant=0.1
+        ),
+        lw.constraints.Follows("j6", ["j5", "j3"], lambda x, y: 0.3 * np.sin(2 * x) + 0.2 * y, name="cam"),
     ).build()
 
 
@@ -352,7 +356,7 @@ def test_every_method_serves_functions(method: str) -> None:
 
 @pytest.mark.parametrize("method", EXACT)
 def test_every_method_serves_a_function_of_one_joint(method: str) -> None:
-    robot = chain(4).constrained(lw.FunctionCoupling(lambda x: np.sin(x) + x**2, ["joint2"], 0.5, name="f"))
+    robot = chain(4).constrained(lw.constraints.FunctionCoupling(lambda x: np.sin(x) + x**2, ["joint2"], 0.5, name="f"))
     p = closed_state(robot, robot.assemble(np.full(4, 0.3), limits=False), np.random.default_rng(6))
     options = {"tolerance": 1e-12} if METHODS[method].iterates else {}
     s = lw.ForwardDynamics(robot, method, **options)(p.q, p.v, p.tau)  # type: ignore[arg-type]
@@ -363,7 +367,9 @@ def test_every_method_serves_a_function_of_one_joint(method: str) -> None:
 
 @pytest.mark.parametrize("method", [name for name in EXACT if not METHODS[name].internal])
 def test_methods_for_the_ground_refuse_functions_of_several_joints(method: str) -> None:
-    with pytest.raises(lw.UnsupportedFeature, match="FunctionCoupling 'differential' is between several moving bodies"):
+    with pytest.raises(
+        lw.errors.UnsupportedFeature, match="FunctionCoupling 'differential' is between several moving bodies"
+    ):
         lw.ForwardDynamics(branched(), method)
 
 
@@ -404,12 +410,14 @@ def test_impacts_and_minimal_coordinates_know_functions() -> None:
 
 
 def test_follows_says_where_a_joint_is() -> None:
-    cam = chain(3).constrained(lw.Follows("joint2", ["joint0", "joint1"], lambda x, y: x * y + 0.1, name="cam"))
+    cam = chain(3).constrained(
+        lw.constraints.Follows("joint2", ["joint0", "joint1"], lambda x, y: x * y + 0.1, name="cam")
+    )
     assert cam.constraints[0].joints == ("joint2", "joint0", "joint1")
     assert lw.constraint_error(cam, [0.5, 0.4, 0.7]) == pytest.approx(0.7 - 0.5 * 0.4 - 0.1)
     q = cam.assemble([0.5, 0.4, 0.0], fixed=["joint0", "joint1"])
     assert q[2] == pytest.approx(0.3, abs=1e-12)
-    alone = lw.Follows("joint2", "joint0", np.sin)
+    alone = lw.constraints.Follows("joint2", "joint0", np.sin)
     assert alone.joints == ("joint2", "joint0") and alone.name == "joint2:joint0"
 
 
@@ -418,7 +426,7 @@ def test_offsets_are_one_for_all_rows_or_one_each() -> None:
         return a, a * b
 
     for offset, expected in ((0.5, (0.5, 0.5)), ((0.5, 0.6), (0.5, 0.6)), ([0.1, 0.2], (0.1, 0.2))):
-        constraint = lw.FunctionCoupling(two, ["joint0", "joint1"], offset)
+        constraint = lw.constraints.FunctionCoupling(two, ["joint0", "joint1"], offset)
         assert constraint.offset == expected and constraint.rows == 2
         error = lw.constraint_error(chain().constrained(constraint), [1.0, 2.0, 3.0])
         assert_close(error, np.array([1.0, 2.0]) - expected, 1e-15)
@@ -427,7 +435,7 @@ def test_offsets_are_one_for_all_rows_or_one_each() -> None:
 def test_a_part_of_a_whole_keeps_its_functions() -> None:
     part = branched()
     base = lw.Builder("base").body("base", lw.Inertia.box(3.0, (0.3, 0.2, 0.1)))
-    base_robot = base.joint("free", lw.Free(), "world", "base").build()
+    base_robot = base.joint("free", lw.joints.Free(), "world", "base").build()
     whole = lw.attach(base_robot, part, to="base", at=(0.1, 0.0, 0.05), prefix="arm")
     assert [c.name for c in whole.constraints] == ["arm/differential", "arm/cam"]
     assert whole.constraint("arm/differential").joints == ("arm/j1", "arm/j2", "arm/j4")
@@ -462,15 +470,15 @@ def test_a_function_that_is_switched_off_binds_nothing() -> None:
 
 def test_a_captured_function_holds_where_it_was_captured() -> None:
     q = np.array([0.3, 0.5, 0.7])
-    robot = chain().constrained(lw.FunctionCoupling(differential, NAMES, name="f", gains=(3.0, 4.0)), at=q)
+    robot = chain().constrained(lw.constraints.FunctionCoupling(differential, NAMES, name="f", gains=(3.0, 4.0)), at=q)
     assert np.abs(lw.constraint_error(robot, q)).max() <= 1e-15
     made = robot.constraint("f")
-    assert isinstance(made, lw.FunctionCoupling)
+    assert isinstance(made, lw.constraints.FunctionCoupling)
     assert made.gains == (3.0, 4.0) and made.offset == pytest.approx(differential(*q))
 
 
 def test_copies_do_what_the_original_does() -> None:
-    constraint = lw.FunctionCoupling(differential, NAMES, (0.1, 0.2), name="f", compliance=(1.0, 3.0))
+    constraint = lw.constraints.FunctionCoupling(differential, NAMES, (0.1, 0.2), name="f", compliance=(1.0, 3.0))
     heavy = replace(constraint, compliance=5.0)
     np.testing.assert_array_equal(heavy.compliance, [5.0, 5.0])
     assert (heavy.offset, heavy.over, heavy.tape) == (constraint.offset, constraint.over, constraint.tape)
@@ -529,7 +537,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         r"joints \['joint0', 'joint0'\], needs at least one, and each once",
     ),
     "a joint that follows itself": (
-        lambda: lw.Follows("joint0", "joint0", np.sin),
+        lambda: lw.constraints.Follows("joint0", "joint0", np.sin),
         "needs at least one, and each once",
     ),
     "no joints": (lambda: bound(lambda: 1.0, ()), r"joints \[\], needs at least one, and each once"),
@@ -547,33 +555,33 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_function_coupling_refuses(what: str) -> None:
     make, message = REFUSED[what]
-    with pytest.raises(lw.ModelError, match=message):
+    with pytest.raises(lw.errors.ModelError, match=message):
         make()
 
 
 @pytest.mark.parametrize(
     ("joint", "message"),
     [
-        (lw.Spherical(), r"joint 'ball' \(spherical\) has a configuration space that is not a vector space"),
-        (lw.Free(), "not a vector space"),
-        (lw.Planar(), "not a vector space"),
-        (lw.Universal(), "joint 'ball' has 2 coordinates, the constraint 1"),
+        (lw.joints.Spherical(), r"joint 'ball' \(spherical\) has a configuration space that is not a vector space"),
+        (lw.joints.Free(), "not a vector space"),
+        (lw.joints.Planar(), "not a vector space"),
+        (lw.joints.Universal(), "joint 'ball' has 2 coordinates, the constraint 1"),
     ],
     ids=["spherical", "free", "planar", "universal"],
 )
-def test_joints_have_one_plain_number_each(joint: lw.Joint, message: str) -> None:
+def test_joints_have_one_plain_number_each(joint: lw.joints.Joint, message: str) -> None:
     box = lw.Inertia.box(1.0, (0.1, 0.2, 0.3))
-    build = lw.Builder().body("a", box).joint("turn", lw.Revolute("x"), "world", "a")
+    build = lw.Builder().body("a", box).joint("turn", lw.joints.Revolute("x"), "world", "a")
     build.body("b", box).joint("ball", joint, "a", "b")
-    with pytest.raises(lw.ModelError, match=message):
-        build.constrain(lw.FunctionCoupling(lambda x, y: x * y, ["turn", "ball"], name="f")).build()
+    with pytest.raises(lw.errors.ModelError, match=message):
+        build.constrain(lw.constraints.FunctionCoupling(lambda x, y: x * y, ["turn", "ball"], name="f")).build()
 
 
 def test_a_pole_is_no_number() -> None:
     """Where a function has none, neither has the constraint."""
     robot = bound(lambda a, b, c: a / b + np.sqrt(c))
     for q in ([0.3, 0.0, 0.5], [0.3, 0.5, -0.1]):
-        with pytest.raises(lw.NotFinite):
+        with pytest.raises(lw.errors.NotFinite):
             lw.constraint_error(robot, q)
-    with pytest.raises(lw.NotFinite):  # it has a value there, and no slope
+    with pytest.raises(lw.errors.NotFinite):  # it has a value there, and no slope
         lw.constraint_jacobian(robot, [0.3, 0.5, 0.0])

@@ -144,20 +144,24 @@ def test_the_walk_is_depth_first_in_the_order_of_the_edges() -> None:
 class Loop(NamedTuple):
     """A triangle of three bodies on the world: ``j0`` carries, ``j1`` to ``j3`` form the loop."""
 
-    types: tuple[lw.Joint, lw.Joint, lw.Joint] = (lw.Revolute("y"), lw.Revolute("y"), lw.Revolute("y"))
+    types: tuple[lw.joints.Joint, lw.joints.Joint, lw.joints.Joint] = (
+        lw.joints.Revolute("y"),
+        lw.joints.Revolute("y"),
+        lw.joints.Revolute("y"),
+    )
     options: tuple[dict[str, object], dict[str, object], dict[str, object]] = ({}, {}, {})
 
     def build(self) -> Mechanism:
         build = lw.Builder("loop")
         for name in "abc":
             build.body(name, BOX)
-        build.joint("j0", lw.Free(), "world", "a")
+        build.joint("j0", lw.joints.Free(), "world", "a")
         for k, (parent, child) in enumerate(("ab", "bc", "ac")):
             build.joint(f"j{k + 1}", self.types[k], parent, child, **self.options[k])  # type: ignore[arg-type]
         return build.build()
 
 
-R, P, S, U = lw.Revolute("y"), lw.Prismatic("x"), lw.Spherical(), lw.Universal()
+R, P, S, U = lw.joints.Revolute("y"), lw.joints.Prismatic("x"), lw.joints.Spherical(), lw.joints.Universal()
 
 CUT: dict[str, tuple[Loop, str]] = {
     "the last of equals": (Loop(), "j3"),
@@ -170,10 +174,10 @@ CUT: dict[str, tuple[Loop, str]] = {
     "unsaid rather than driven": (Loop(options=({"actuated": True}, {}, {"actuated": True})), "j2"),
     "passive before many": (Loop((R, R, S), ({}, {"actuated": False}, {})), "j2"),
     "none with armature": (Loop((S, R, R), ({"armature": 0.1}, {}, {"armature": 0.1})), "j2"),
-    "none that is a screw": (Loop((lw.Helical("y", 0.1), R, lw.Helical("y", 0.1))), "j2"),
-    "none that is fixed": (Loop((lw.Fixed(), R, R)), "j3"),
+    "none that is a screw": (Loop((lw.joints.Helical("y", 0.1), R, lw.joints.Helical("y", 0.1))), "j2"),
+    "none that is fixed": (Loop((lw.joints.Fixed(), R, R)), "j3"),
     "asked for, though driven": (Loop(options=({}, {"cut": True, "actuated": True}, {})), "j2"),
-    "asked for, though fixed": (Loop((lw.Fixed(), R, R), ({"cut": True}, {}, {})), "j1"),
+    "asked for, though fixed": (Loop((lw.joints.Fixed(), R, R), ({"cut": True}, {}, {})), "j1"),
 }
 
 
@@ -191,12 +195,14 @@ def test_a_joint_that_is_in_no_loop_is_kept_though_asked_to_be_cut() -> None:
 
 
 def test_a_free_joint_that_closes_a_loop_binds_nothing() -> None:
-    assert Loop((R, lw.Free(), R)).build().constraints == ()
+    assert Loop((R, lw.joints.Free(), R)).build().constraints == ()
 
 
 def test_two_fixed_joints_that_agree_are_one() -> None:
     build = lw.Builder().body("a", BOX).joint("j", R, "world", "a").body("b", BOX)
-    build.joint("f", lw.Fixed(), "a", "b", (1, 0, 0)).joint("g", lw.Fixed(), "b", "a", (0, 1, 0), (1, 1, 0))
+    build.joint("f", lw.joints.Fixed(), "a", "b", (1, 0, 0)).joint(
+        "g", lw.joints.Fixed(), "b", "a", (0, 1, 0), (1, 1, 0)
+    )
     robot = build.build()
     assert robot.constraints == ()
     assert robot.mass == pytest.approx(2 * BOX.mass)
@@ -208,7 +214,7 @@ def test_a_pose_may_name_joints_that_were_cut() -> None:
     np.testing.assert_array_equal(robot.poses["home"], [0.5, 0.0])
 
 
-def chained(*joints: tuple[str, lw.Joint, str, str], **options: object) -> lw.Builder:
+def chained(*joints: tuple[str, lw.joints.Joint, str, str], **options: object) -> lw.Builder:
     build = lw.Builder("chain")
     for name in sorted({end for _, _, *ends in joints for end in ends} - {"world"}):
         build.body(name, BOX)
@@ -217,51 +223,51 @@ def chained(*joints: tuple[str, lw.Joint, str, str], **options: object) -> lw.Bu
     return build
 
 
-REFUSED: dict[str, tuple[Callable[[], Mechanism], type[lw.ModelError], str, str]] = {
+REFUSED: dict[str, tuple[Callable[[], Mechanism], type[lw.errors.ModelError], str, str]] = {
     "a ball joint that would have to turn around": (
         chained(("i", R, "world", "a"), ("j", S, "b", "a")).build,
-        lw.TopologyError,
+        lw.errors.TopologyError,
         "joint 'j' (spherical) would have to carry its parent 'b' from its child 'a', which no other joint leads to "
         "from the world: swap parent and child",
         "j",
     ),
     "bodies that the world does not reach": (
         chained(("i", R, "world", "a"), ("j", R, "b", "c"), ("k", R, "c", "b")).build,
-        lw.TopologyError,
+        lw.errors.TopologyError,
         "joint 'j' is part of a cycle that does not reach the world",
         "j",
     ),
     "a root that nothing leads to": (
         chained(("i", R, "world", "a"), ("j", R, "b", "c")).build,
-        lw.TopologyError,
+        lw.errors.TopologyError,
         "no joint leads to body 'b': add one from the world, e.g. joint('b_base', Free(), 'world', 'b')",
         "b",
     ),
     "a joint from a body to itself": (
         chained(("i", R, "world", "a"), ("j", R, "a", "a")).build,
-        lw.TopologyError,
+        lw.errors.TopologyError,
         "joint 'j' leads from 'a' to itself",
         "j",
     ),
     "a joint between bodies that are fixed": (
-        chained(("i", R, "world", "a"), ("j", lw.Fixed(), "a", "b"), ("k", R, "a", "b")).build,
-        lw.TopologyError,
+        chained(("i", R, "world", "a"), ("j", lw.joints.Fixed(), "a", "b"), ("k", R, "a", "b")).build,
+        lw.errors.TopologyError,
         "joint 'k' connects 'a' and 'b', which are fixed to each other",
         "k",
     ),
     "armature on every joint of a loop": (
         chained(("i", R, "world", "a"), ("j", R, "a", "b"), ("k", R, "world", "b"), armature=0.1).build,
-        lw.UnsupportedFeature,
+        lw.errors.UnsupportedFeature,
         "joint 'k' closes a loop and has armature, which only joints of the tree can have: cut another joint",
         "k",
     ),
     "screws on every joint of a loop": (
         chained(
-            ("i", lw.Helical("x", 0.1), "world", "a"),
-            ("j", lw.Helical("x", 0.1), "a", "b"),
-            ("k", lw.Helical("x", 0.1), "world", "b"),
+            ("i", lw.joints.Helical("x", 0.1), "world", "a"),
+            ("j", lw.joints.Helical("x", 0.1), "a", "b"),
+            ("k", lw.joints.Helical("x", 0.1), "world", "b"),
         ).build,
-        lw.ModelError,
+        lw.errors.ModelError,
         "joint 'k' (helical) would have to close a loop, which is not supported: let another joint of the loop",
         "k",
     ),
@@ -279,20 +285,20 @@ def test_a_graph_is_refused_with_the_reason(what: str) -> None:
 
 def test_an_actuator_on_a_joint_that_was_cut_is_refused() -> None:
     build = chained(("i", R, "world", "a"), ("j", R, "a", "b"), ("k", R, "world", "b"))
-    with pytest.raises(lw.ModelError, match="actuator 'm' drives joint 'k', which does not move"):
+    with pytest.raises(lw.errors.ModelError, match="actuator 'm' drives joint 'k', which does not move"):
         build.actuator("m", "k").build()
 
 
 # Places on the child ---------------------------------------------------------------------------------
 
 TYPES = {
-    "revolute": lw.Revolute((1, 2, 3)),
-    "prismatic": lw.Prismatic((3, 1, 2)),
-    "helical": lw.Helical((2, 3, 1), 0.2),
-    "universal": lw.Universal((1, 2, 2), (2, 1, -2)),
-    "spherical": lw.Spherical(),
-    "planar": lw.Planar((1, 1, 3)),
-    "free": lw.Free(),
+    "revolute": lw.joints.Revolute((1, 2, 3)),
+    "prismatic": lw.joints.Prismatic((3, 1, 2)),
+    "helical": lw.joints.Helical((2, 3, 1), 0.2),
+    "universal": lw.joints.Universal((1, 2, 2), (2, 1, -2)),
+    "spherical": lw.joints.Spherical(),
+    "planar": lw.joints.Planar((1, 1, 3)),
+    "free": lw.joints.Free(),
 }
 
 
@@ -307,10 +313,10 @@ def test_a_place_on_the_child_is_a_fixed_joint(name: str, seed: int) -> None:
         build = lw.Builder().body("a", inertias[0])
         if explicit:
             build.body("stub").joint("j", TYPES[name], "world", "stub", at)
-            build.joint("screws", lw.Fixed(), "stub", "a", child_at.inverse())
+            build.joint("screws", lw.joints.Fixed(), "stub", "a", child_at.inverse())
         else:
             build.joint("j", TYPES[name], "world", "a", at, child_at)
-        build.body("b", inertias[1]).joint("k", lw.Revolute("y"), "a", "b", there, there)
+        build.body("b", inertias[1]).joint("k", lw.joints.Revolute("y"), "a", "b", there, there)
         return build.frame("tip", on="a", at=there).build()
 
     ours, twin = made(False), made(True)
@@ -325,15 +331,21 @@ def test_a_place_on_the_child_is_a_fixed_joint(name: str, seed: int) -> None:
 
 # Joints passed backwards -----------------------------------------------------------------------------
 
-REVERSIBLE = {name: TYPES[name] for name in ("revolute", "prismatic", "helical")} | {"fixed": lw.Fixed()}
+REVERSIBLE = {name: TYPES[name] for name in ("revolute", "prismatic", "helical")} | {"fixed": lw.joints.Fixed()}
 
 
-def motion(joint: lw.Joint, q: float) -> lw.Placement:
+def motion(joint: lw.joints.Joint, q: float) -> lw.Placement:
     """The child in the parent, by the formula of the joint."""
-    if isinstance(joint, lw.Fixed):
+    if isinstance(joint, lw.joints.Fixed):
         return lw.Placement()
-    slide = q * joint.pitch if isinstance(joint, lw.Helical) else q if isinstance(joint, lw.Prismatic) else 0.0
-    turn = np.eye(3) if isinstance(joint, lw.Prismatic) else axis_rotation(joint.axis, q)
+    slide = (
+        q * joint.pitch
+        if isinstance(joint, lw.joints.Helical)
+        else q
+        if isinstance(joint, lw.joints.Prismatic)
+        else 0.0
+    )
+    turn = np.eye(3) if isinstance(joint, lw.joints.Prismatic) else axis_rotation(joint.axis, q)
     return lw.Placement(slide * joint.axis, turn)
 
 
@@ -348,7 +360,7 @@ def two_ways(name: str, seed: int) -> tuple[Mechanism, Mechanism, tuple[lw.Place
         build = lw.Builder()
         for body, inertia in inertias.items():
             build.body(body, inertia)
-        build.joint("free", lw.Free(), "world", base)
+        build.joint("free", lw.joints.Free(), "world", base)
         build.joint(
             "j", REVERSIBLE[name], "b", "a", at, child_at, lower=-1.0, upper=2.0, armature=0.3 * (name != "fixed")
         )
@@ -419,7 +431,7 @@ class Graph(NamedTuple):
 
     places: dict[str, lw.Placement]
     inertias: dict[str, lw.Inertia]
-    joints: list[tuple[str, lw.Joint, str, str, lw.Placement, lw.Placement]]
+    joints: list[tuple[str, lw.joints.Joint, str, str, lw.Placement, lw.Placement]]
 
     def cut_at(self, *names: str) -> Mechanism:
         build = lw.Builder("graph")
@@ -433,7 +445,7 @@ class Graph(NamedTuple):
         """Every body free and every joint (but screws) a constraint: what no choice of a tree can spoil."""
         build = lw.Builder("apart")
         for body, inertia in self.inertias.items():
-            build.body(body, inertia).joint(f"{body}_free", lw.Free(), "world", body)
+            build.body(body, inertia).joint(f"{body}_free", lw.joints.Free(), "world", body)
         for name, type, parent, child, at, child_at in self.joints:
             pair = closing(name, type, parent, child, at, child_at)
             if pair is not None:
@@ -441,7 +453,7 @@ class Graph(NamedTuple):
         return build.build()
 
 
-def graph_of(rng: np.random.Generator, joints: Sequence[tuple[lw.Joint, str, str]]) -> Graph:
+def graph_of(rng: np.random.Generator, joints: Sequence[tuple[lw.joints.Joint, str, str]]) -> Graph:
     names = sorted({end for _, *ends in joints for end in ends} - {"world"})
     places = {name: lw.zoo.random_placement(rng) for name in names} | {"world": lw.Placement()}
     made = []
@@ -469,18 +481,37 @@ def spread(robot: Mechanism, q: Floats, v: Floats, bodies: Sequence[str]) -> tup
     return np.concatenate(where), np.roll(velocities, 3, axis=1).reshape(-1)
 
 
-LOOPS: dict[str, tuple[list[lw.Joint], list[str]]] = {
-    "seven revolutes": ([lw.Revolute(axis) for axis in "xyzxyzx"], ["j0", "j2", "j3", "j5", "j6"]),
+LOOPS: dict[str, tuple[list[lw.joints.Joint], list[str]]] = {
+    "seven revolutes": ([lw.joints.Revolute(axis) for axis in "xyzxyzx"], ["j0", "j2", "j3", "j5", "j6"]),
     "all that turn around": (
         [
-            *(lw.Revolute("x"), lw.Prismatic("z"), lw.Revolute((1, 2, 3)), lw.Helical("x", 0.2)),
-            *(lw.Revolute("y"), lw.Prismatic((1, 1, 0)), lw.Revolute((0, 1, 2)), lw.Revolute("z")),
+            *(
+                lw.joints.Revolute("x"),
+                lw.joints.Prismatic("z"),
+                lw.joints.Revolute((1, 2, 3)),
+                lw.joints.Helical("x", 0.2),
+            ),
+            *(
+                lw.joints.Revolute("y"),
+                lw.joints.Prismatic((1, 1, 0)),
+                lw.joints.Revolute((0, 1, 2)),
+                lw.joints.Revolute("z"),
+            ),
         ],
         ["j0", "j1", "j2", "j4", "j5", "j7"],
     ),
-    "a ball": ([lw.Revolute("x"), lw.Spherical(), *(lw.Revolute(a) for a in "yzxy")], ["j1", "j2", "j4", "j5"]),
-    "a cross": ([lw.Revolute("x"), lw.Universal(), *(lw.Revolute(a) for a in "yzxyz")], ["j1", "j2", "j4", "j6"]),
-    "a table": ([lw.Prismatic("x"), lw.Planar("y"), *(lw.Revolute(a) for a in "yzxyz")], ["j1", "j3", "j5"]),
+    "a ball": (
+        [lw.joints.Revolute("x"), lw.joints.Spherical(), *(lw.joints.Revolute(a) for a in "yzxy")],
+        ["j1", "j2", "j4", "j5"],
+    ),
+    "a cross": (
+        [lw.joints.Revolute("x"), lw.joints.Universal(), *(lw.joints.Revolute(a) for a in "yzxyz")],
+        ["j1", "j2", "j4", "j6"],
+    ),
+    "a table": (
+        [lw.joints.Prismatic("x"), lw.joints.Planar("y"), *(lw.joints.Revolute(a) for a in "yzxyz")],
+        ["j1", "j3", "j5"],
+    ),
 }
 
 
@@ -492,7 +523,7 @@ def test_bodies_accelerate_alike_wherever_a_loop_is_cut(name: str, seed: int) ->
     rng = np.random.default_rng([seed, 23])
     ends = [("world", "b0"), *((f"b{k}", f"b{k + 1}") for k in range(len(types) - 2)), ("world", f"b{len(types) - 2}")]
     graph = graph_of(rng, [(type, *pair) for type, pair in zip(types, ends, strict=True)])
-    screws = any(isinstance(type, lw.Helical) for type in types)
+    screws = any(isinstance(type, lw.joints.Helical) for type in types)
     first = graph.cut_at(cuts[0])
     start = first.neutral()
     assert_close(lw.constraint_error(first, start), np.zeros(first.nc), 1e-13, scale=1.0)
@@ -542,10 +573,15 @@ def test_any_graph_moves_as_its_bodies_apart(drawn: tuple[int, list[tuple[str, s
     seed, given_joints = drawn
     rng = np.random.default_rng(seed)
 
-    def made(kind: str) -> lw.Joint:
+    def made(kind: str) -> lw.joints.Joint:
         x, y = rng.normal(size=(2, 3))
-        types = {"r": lw.Revolute(x), "p": lw.Prismatic(x), "s": lw.Spherical(), "u": lw.Universal(x, np.cross(x, y))}
-        return (types | {"S": lw.Planar(x), "f": lw.Free()})[kind]
+        types = {
+            "r": lw.joints.Revolute(x),
+            "p": lw.joints.Prismatic(x),
+            "s": lw.joints.Spherical(),
+            "u": lw.joints.Universal(x, np.cross(x, y)),
+        }
+        return (types | {"S": lw.joints.Planar(x), "f": lw.joints.Free()})[kind]
 
     graph = graph_of(rng, [(made(kind), parent, child) for kind, parent, child in given_joints])
     robot, apart = graph.cut_at(), graph.apart()

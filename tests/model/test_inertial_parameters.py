@@ -24,7 +24,7 @@ def bodies(seed: int, size: int = 16) -> Floats:
     P[:, :3, :3] = np.einsum("nk,nki,nkj->nij", masses, points, points)
     P[:, :3, 3] = P[:, 3, :3] = np.einsum("nk,nki->ni", masses, points)
     P[:, 3, 3] = masses.sum(axis=-1)
-    return lw.from_pseudo_inertia(P)
+    return lw.inertial_parameters.from_pseudo_inertia(P)
 
 
 def central(f: object, x: Floats, step: float = 1e-6) -> Floats:
@@ -39,53 +39,72 @@ def test_maps_agree_with_pinocchio() -> None:
     for pi in bodies(0):
         inertia = pin.Inertia.FromDynamicParameters(pi)
         P = pin.PseudoInertia.FromDynamicParameters(pi)
-        assert np.abs(lw.pseudo_inertia(pi) - P.toMatrix()).max() < 1e-13 * np.abs(pi).max()
-        assert np.abs(lw.from_pseudo_inertia(P.toMatrix()) - pi).max() < 1e-13 * np.abs(pi).max()
-        theta = lw.log_cholesky(pi)
+        assert np.abs(lw.inertial_parameters.pseudo_inertia(pi) - P.toMatrix()).max() < 1e-13 * np.abs(pi).max()
+        assert np.abs(lw.inertial_parameters.from_pseudo_inertia(P.toMatrix()) - pi).max() < 1e-13 * np.abs(pi).max()
+        theta = lw.inertial_parameters.log_cholesky(pi)
         theirs = pin.LogCholeskyParameters(theta)
         assert np.abs(theirs.toDynamicParameters() - pi).max() < 1e-12 * np.abs(pi).max()
-        J = lw.from_log_cholesky_jacobian(theta)
+        J = lw.inertial_parameters.from_log_cholesky_jacobian(theta)
         assert np.abs(J - theirs.calculateJacobian()).max() < 1e-12 * np.abs(J).max()
         assert np.abs(theirs.toInertia().inertia - inertia.inertia).max() < 1e-11 * np.abs(pi).max()
 
 
 def test_maps_are_each_others_inverses_in_batches() -> None:
     pi = bodies(1).reshape(4, 4, 10)
-    assert np.abs(lw.from_pseudo_inertia(lw.pseudo_inertia(pi)) - pi).max() < 1e-13 * np.abs(pi).max()
-    assert np.abs(lw.from_log_cholesky(lw.log_cholesky(pi)) - pi).max() < 1e-13 * np.abs(pi).max()
+    assert (
+        np.abs(lw.inertial_parameters.from_pseudo_inertia(lw.inertial_parameters.pseudo_inertia(pi)) - pi).max()
+        < 1e-13 * np.abs(pi).max()
+    )
+    assert (
+        np.abs(lw.inertial_parameters.from_log_cholesky(lw.inertial_parameters.log_cholesky(pi)) - pi).max()
+        < 1e-13 * np.abs(pi).max()
+    )
     theta = np.random.default_rng(2).normal(size=(3, 5, 10))
-    assert np.abs(lw.log_cholesky(lw.from_log_cholesky(theta)) - theta).max() < 1e-10
+    assert (
+        np.abs(lw.inertial_parameters.log_cholesky(lw.inertial_parameters.from_log_cholesky(theta)) - theta).max()
+        < 1e-10
+    )
 
 
 def test_jacobians_are_derivatives_and_each_others_inverses() -> None:
     pi = bodies(3, 4)
-    theta = lw.log_cholesky(pi)
-    there, back = lw.log_cholesky_jacobian(pi), lw.from_log_cholesky_jacobian(theta)
+    theta = lw.inertial_parameters.log_cholesky(pi)
+    there, back = (
+        lw.inertial_parameters.log_cholesky_jacobian(pi),
+        lw.inertial_parameters.from_log_cholesky_jacobian(theta),
+    )
     for k in range(4):
-        assert np.abs(back[k] - central(lw.from_log_cholesky, theta[k])).max() < 1e-8 * np.abs(back[k]).max()
-        assert np.abs(there[k] - central(lw.log_cholesky, pi[k])).max() < 1e-7 * np.abs(there[k]).max()
+        assert (
+            np.abs(back[k] - central(lw.inertial_parameters.from_log_cholesky, theta[k])).max()
+            < 1e-8 * np.abs(back[k]).max()
+        )
+        assert (
+            np.abs(there[k] - central(lw.inertial_parameters.log_cholesky, pi[k])).max() < 1e-7 * np.abs(there[k]).max()
+        )
         assert np.abs(there[k] @ back[k] - np.eye(10)).max() < 1e-12 * np.linalg.cond(back[k])
 
 
 @SAFE
 @given(st.lists(st.floats(-5, 5), min_size=10, max_size=10))
 def test_any_log_cholesky_parameters_are_those_of_a_body(theta: list[float]) -> None:
-    pi = lw.from_log_cholesky(theta)
+    pi = lw.inertial_parameters.from_log_cholesky(theta)
     assert pi[0] > 0
-    assert lw.is_physically_consistent(pi)
+    assert lw.inertial_parameters.is_physically_consistent(pi)
 
 
 @SAFE
 @given(st.lists(st.floats(-3, 3), min_size=10, max_size=10), st.sampled_from(SCALES))
 def test_the_nearest_parameters_are_consistent_and_nearest(numbers: list[float], scale: float) -> None:
     pi = np.array(numbers) * scale
-    if np.linalg.eigvalsh(lw.pseudo_inertia(pi)).max() <= 1e-3 * scale:
+    if np.linalg.eigvalsh(lw.inertial_parameters.pseudo_inertia(pi)).max() <= 1e-3 * scale:
         return
-    near = lw.nearest_physically_consistent(pi, length=1.0)
-    assert lw.is_physically_consistent(near)
-    lw.log_cholesky(lw.nearest_physically_consistent(pi, length=1.0, margin=1e-6))  # exists
+    near = lw.inertial_parameters.nearest_physically_consistent(pi, length=1.0)
+    assert lw.inertial_parameters.is_physically_consistent(near)
+    lw.inertial_parameters.log_cholesky(
+        lw.inertial_parameters.nearest_physically_consistent(pi, length=1.0, margin=1e-6)
+    )  # exists
     # the optimality condition of a projection on a cone: what was added is orthogonal to where it ended
-    P, N = lw.pseudo_inertia(pi), lw.pseudo_inertia(near)
+    P, N = lw.inertial_parameters.pseudo_inertia(pi), lw.inertial_parameters.pseudo_inertia(near)
     assert abs(np.sum((N - P) * N)) < 1e-6 * (1e-12 * scale**2 + np.sum(P * P))
     assert np.linalg.eigvalsh(N - P).min() > -1e-7 * np.abs(P).max()
 
@@ -93,15 +112,15 @@ def test_the_nearest_parameters_are_consistent_and_nearest(numbers: list[float],
 @pytest.mark.parametrize("mass, square", [(5e-324, 1.0), (1.0, 5e-324), (0.0, 1.0), (1.0, 0.0)])
 @pytest.mark.filterwarnings("error")
 def test_bodies_of_hardly_any_mass_or_size_have_an_answer(mass: float, square: float) -> None:
-    pi = lw.from_pseudo_inertia(np.diag([square, square, square, mass]))
-    assert lw.is_physically_consistent(pi)
+    pi = lw.inertial_parameters.from_pseudo_inertia(np.diag([square, square, square, mass]))
+    assert lw.inertial_parameters.is_physically_consistent(pi)
     pi[1] = 1.0  # a first moment that the mass cannot have
-    assert not lw.is_physically_consistent(pi)
+    assert not lw.inertial_parameters.is_physically_consistent(pi)
 
 
 def test_consistent_bodies_stay_what_they_are() -> None:
     pi = bodies(4)
-    assert np.array_equal(lw.nearest_physically_consistent(pi), pi)
+    assert np.array_equal(lw.inertial_parameters.nearest_physically_consistent(pi), pi)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -109,16 +128,18 @@ def test_consistency_does_not_depend_on_units(scale: float) -> None:
     thin = lw.Inertia(2.0, (0.1, 0.2, 0.3), np.diag([0.3, 0.1, 0.2]) * 0.999)  # a plate but for a thousandth
     robot = single(thin)
     in_other_units = robot.scaled(length=scale, time=1.0).inertial_parameters[0]
-    assert lw.is_physically_consistent(in_other_units)
+    assert lw.inertial_parameters.is_physically_consistent(in_other_units)
     heavy = in_other_units.copy()
     heavy[4] *= 1.5  # more than the two others together
-    assert not lw.is_physically_consistent(heavy)
-    with pytest.raises(lw.InputError, match="not positive definite"):
-        lw.log_cholesky(np.stack([in_other_units, heavy]))
-    near = lw.nearest_physically_consistent(heavy)
-    assert lw.is_physically_consistent(near)
+    assert not lw.inertial_parameters.is_physically_consistent(heavy)
+    with pytest.raises(lw.errors.InputError, match="not positive definite"):
+        lw.inertial_parameters.log_cholesky(np.stack([in_other_units, heavy]))
+    near = lw.inertial_parameters.nearest_physically_consistent(heavy)
+    assert lw.inertial_parameters.is_physically_consistent(near)
     # the nearest body of other units is the nearest body
-    back = single(thin).with_inertial_parameters(lw.nearest_physically_consistent(unscaled(heavy, scale)))
+    back = single(thin).with_inertial_parameters(
+        lw.inertial_parameters.nearest_physically_consistent(unscaled(heavy, scale))
+    )
     assert np.allclose(back.scaled(length=scale, time=1.0).inertial_parameters[0], near, rtol=1e-9, atol=0)
 
 
@@ -128,29 +149,36 @@ def unscaled(pi: Floats, scale: float) -> Floats:
 
 def single(inertia: lw.Inertia) -> lw.Mechanism:
     """One body on a free joint."""
-    return lw.Builder("one").body("body", inertia).joint("root", lw.Free(), "world", "body").build()
+    return lw.Builder("one").body("body", inertia).joint("root", lw.joints.Free(), "world", "body").build()
 
 
 def test_a_point_mass_is_consistent_and_has_no_log_cholesky_parameters() -> None:
     position = np.array([1.0, 2.0, 3.0, 1.0])
-    pi = lw.from_pseudo_inertia(np.outer(position, position))
-    assert lw.is_physically_consistent(pi)
-    with pytest.raises(lw.InputError, match="nearest_physically_consistent"):
-        lw.log_cholesky(pi)
+    pi = lw.inertial_parameters.from_pseudo_inertia(np.outer(position, position))
+    assert lw.inertial_parameters.is_physically_consistent(pi)
+    with pytest.raises(lw.errors.InputError, match="nearest_physically_consistent"):
+        lw.inertial_parameters.log_cholesky(pi)
 
 
 def test_wrong_shapes_and_numbers_are_named() -> None:
-    for f in (lw.pseudo_inertia, lw.log_cholesky, lw.from_log_cholesky, lw.is_physically_consistent):
-        with pytest.raises(lw.InputError, match=r"needs \(..., 10\)"):
+    for f in (
+        lw.inertial_parameters.pseudo_inertia,
+        lw.inertial_parameters.log_cholesky,
+        lw.inertial_parameters.from_log_cholesky,
+        lw.inertial_parameters.is_physically_consistent,
+    ):
+        with pytest.raises(lw.errors.InputError, match=r"needs \(..., 10\)"):
             f(np.zeros(9))
-        with pytest.raises(lw.InputError, match="not finite"):
+        with pytest.raises(lw.errors.InputError, match="not finite"):
             f(np.full(10, np.nan))
-    with pytest.raises(lw.InputError, match=r"needs \(..., 4, 4\)"):
-        lw.from_pseudo_inertia(np.zeros((3, 3)))
-    with pytest.raises(lw.InputError, match="margin"):
-        lw.nearest_physically_consistent(np.ones(10), margin=-1)
-    with pytest.raises(lw.InputError, match="without a positive eigenvalue"):
-        lw.nearest_physically_consistent(lw.from_pseudo_inertia([-np.eye(4)] * 2))
+    with pytest.raises(lw.errors.InputError, match=r"needs \(..., 4, 4\)"):
+        lw.inertial_parameters.from_pseudo_inertia(np.zeros((3, 3)))
+    with pytest.raises(lw.errors.InputError, match="margin"):
+        lw.inertial_parameters.nearest_physically_consistent(np.ones(10), margin=-1)
+    with pytest.raises(lw.errors.InputError, match="without a positive eigenvalue"):
+        lw.inertial_parameters.nearest_physically_consistent(
+            lw.inertial_parameters.from_pseudo_inertia([-np.eye(4)] * 2)
+        )
 
 
 # Of a robot -----------------------------------------------------------------------------------------------------------
@@ -171,10 +199,10 @@ def test_a_robots_vector_gives_the_robot_again() -> None:
 def test_the_vector_is_that_of_regressors_and_of_pinocchio() -> None:
     pin = pytest.importorskip("pinocchio")
     model = pin.buildSampleModelManipulator()
-    robot = lw.from_pinocchio(model)
+    robot = lw.peers.from_pinocchio(model)
     theirs = np.stack([model.inertias[k].toDynamicParameters() for k in range(1, model.njoints)])
     assert np.abs(robot.inertial_parameters - theirs).max() < 1e-12 * np.abs(theirs).max()
-    new = lw.from_log_cholesky(np.random.default_rng(5).normal(size=theirs.shape))
+    new = lw.inertial_parameters.from_log_cholesky(np.random.default_rng(5).normal(size=theirs.shape))
     changed = robot.with_inertial_parameters(new)
     q, v, a = robot.random(1), *np.random.default_rng(2).normal(size=(2, robot.nv))
     tau = lw.InverseDynamics(changed, "rnea")(q, v, a) - robot.armature * a
@@ -190,13 +218,13 @@ def test_a_robot_that_cannot_be_is_refused_unless_it_is_asked_for() -> None:
     robot = lw.zoo.four_bar()
     pi = robot.inertial_parameters
     pi[1, 4] *= -1
-    with pytest.raises(lw.InputError, match="no distribution of mass"):
+    with pytest.raises(lw.errors.InputError, match="no distribution of mass"):
         robot.with_inertial_parameters(pi)
     made = robot.with_inertial_parameters(pi, check=False)
     assert np.allclose(made.inertial_parameters, pi, rtol=1e-12)
     pi[1, 0] = 0.0
-    with pytest.raises(lw.InputError, match="no mass and a first moment"):
+    with pytest.raises(lw.errors.InputError, match="no mass and a first moment"):
         robot.with_inertial_parameters(pi, check=False)
     for bad in (pi[:1], pi.ravel()[:-1], np.full_like(pi, np.inf)):
-        with pytest.raises(lw.InputError, match="inertial_parameters"):
+        with pytest.raises(lw.errors.InputError, match="inertial_parameters"):
             robot.with_inertial_parameters(bad, check=False)

@@ -19,7 +19,7 @@ HARD_ANGLES += [np.pi - d for d in (0.1, 1e-3, 1e-6, 1e-9, 1e-12)]
 """Where series and closed forms meet, and up to half a turn."""
 
 
-def one(joint: lw.Joint) -> Mechanism:
+def one(joint: lw.joints.Joint) -> Mechanism:
     build = lw.Builder(joint.kind_name)
     build.body("body", lw.Inertia.sphere(1.0, 0.1)).joint("joint", joint, "world", "body")
     return build.build()
@@ -28,13 +28,13 @@ def one(joint: lw.Joint) -> Mechanism:
 JOINTS = {
     joint.kind_name: one(joint)
     for joint in (
-        lw.Revolute("x"),
-        lw.Prismatic((1, 2, 3)),
-        lw.Helical("z", 0.2),
-        lw.Universal(),
-        lw.Spherical(),
-        lw.Planar(),
-        lw.Free(),
+        lw.joints.Revolute("x"),
+        lw.joints.Prismatic((1, 2, 3)),
+        lw.joints.Helical("z", 0.2),
+        lw.joints.Universal(),
+        lw.joints.Spherical(),
+        lw.joints.Planar(),
+        lw.joints.Free(),
     )
 }
 TURNS = {"spherical": slice(0, 3), "planar": slice(2, 3), "free": slice(3, 6)}
@@ -128,7 +128,7 @@ def test_leading_axes_broadcast() -> None:
 def test_a_zero_quaternion_is_an_error(operation: str) -> None:
     robot = JOINTS["spherical"]
     other = np.zeros(3) if operation == "integrate" else robot.neutral()
-    with pytest.raises(lw.InputError, match="zero length"):
+    with pytest.raises(lw.errors.InputError, match="zero length"):
         getattr(robot, operation)(np.zeros(4), other)
 
 
@@ -139,11 +139,11 @@ def test_a_zero_quaternion_is_an_error(operation: str) -> None:
 )
 def test_a_bad_configuration_is_an_input_error(bad: object) -> None:
     robot = JOINTS["free"]
-    with pytest.raises(lw.InputError, match="q "):
+    with pytest.raises(lw.errors.InputError, match="q "):
         robot.integrate(bad, np.zeros(6))  # type: ignore[arg-type]
 
 
 def test_leading_axes_that_do_not_broadcast_are_an_input_error() -> None:
     robot = JOINTS["free"]
-    with pytest.raises(lw.InputError, match="broadcast"):
+    with pytest.raises(lw.errors.InputError, match="broadcast"):
         robot.integrate(np.tile(robot.neutral(), (2, 1)), np.zeros((3, 6)))

@@ -23,7 +23,7 @@ def tree(text: str) -> Mechanism:
     build = lw.Builder("tree")
     for k, pair in enumerate(text.split()):
         child, parent = pair.split("<")
-        build.body(child, BOX).joint(f"j{child}", lw.Revolute("xyz"[k % 3]), parent, child, (0.1, 0.2, 0.3))
+        build.body(child, BOX).joint(f"j{child}", lw.joints.Revolute("xyz"[k % 3]), parent, child, (0.1, 0.2, 0.3))
     return build.frame("tip", on=text.split()[-1][0], at=(0, 0, 1)).build()
 
 
@@ -31,19 +31,23 @@ FORK = "a<world b<a c<b d<a e<d f<world"
 """Two arms b - c and d - e on the body a, and f beside it."""
 
 LOOPS: dict[str, tuple[Constraint, str, str]] = {
-    "between two arms": (lw.Point("c", "e"), "a", "jb jc jd je"),
-    "along one arm": (lw.Weld("a", "c"), "a", "jb jc"),
-    "to the world": (lw.Hinge("world", "c"), "world", "ja jb jc"),
-    "from the world": (lw.Rod("d", "world", length=1.0), "world", "ja jd"),
-    "between two trees": (lw.Slider("e", "f"), "world", "ja jd je jf"),
-    "between neighbors": (lw.Cardan("b", "a"), "a", "jb"),
-    "on a frame": (lw.Point("tip", "e"), "world", "ja jd je jf"),
-    "two joints of two arms": (lw.Gear("jc", "je", 2.0), "a", "jc je"),
-    "two joints of one arm": (lw.Gear("jb", "jc", 2.0), "a", "jb jc"),
-    "one joint": (lw.JointLock("je", 0.1), "d", "je"),
-    "the center of all": (lw.CenterOfMass(), "world", "ja jb jc jd je jf"),
-    "the center of some": (lw.CenterOfMass(bodies=("b", "d")), "world", "ja jb jd"),
-    "velocities of places": (lw.LinearCombination({"c": np.eye(6), "world": np.eye(6)}), "world", "ja jb jc"),
+    "between two arms": (lw.constraints.Point("c", "e"), "a", "jb jc jd je"),
+    "along one arm": (lw.constraints.Weld("a", "c"), "a", "jb jc"),
+    "to the world": (lw.constraints.Hinge("world", "c"), "world", "ja jb jc"),
+    "from the world": (lw.constraints.Rod("d", "world", length=1.0), "world", "ja jd"),
+    "between two trees": (lw.constraints.Slider("e", "f"), "world", "ja jd je jf"),
+    "between neighbors": (lw.constraints.Cardan("b", "a"), "a", "jb"),
+    "on a frame": (lw.constraints.Point("tip", "e"), "world", "ja jd je jf"),
+    "two joints of two arms": (lw.constraints.Gear("jc", "je", 2.0), "a", "jc je"),
+    "two joints of one arm": (lw.constraints.Gear("jb", "jc", 2.0), "a", "jb jc"),
+    "one joint": (lw.constraints.JointLock("je", 0.1), "d", "je"),
+    "the center of all": (lw.constraints.CenterOfMass(), "world", "ja jb jc jd je jf"),
+    "the center of some": (lw.constraints.CenterOfMass(bodies=("b", "d")), "world", "ja jb jd"),
+    "velocities of places": (
+        lw.constraints.LinearCombination({"c": np.eye(6), "world": np.eye(6)}),
+        "world",
+        "ja jb jc",
+    ),
 }
 
 
@@ -57,27 +61,35 @@ def test_a_loop_has_a_root_and_the_joints_that_move_it(what: str) -> None:
 
 GROUPS: dict[str, tuple[tuple[Constraint, ...], list[tuple[str, str, str]]]] = {
     "loops apart": (
-        (lw.Weld("a", "c", name="1"), lw.Weld("a", "e", name="2")),
+        (lw.constraints.Weld("a", "c", name="1"), lw.constraints.Weld("a", "e", name="2")),
         [("1", "jb jc", "a"), ("2", "jd je", "a")],
     ),
     "loops that share a joint": (
-        (lw.Point("c", "d", name="1"), lw.Weld("a", "e", name="2")),
+        (lw.constraints.Point("c", "d", name="1"), lw.constraints.Weld("a", "e", name="2")),
         [("1 2", "jb jc jd je", "a")],
     ),
     "loops that a third connects": (
-        (lw.Weld("a", "c", name="1"), lw.Weld("a", "e", name="2"), lw.Gear("jc", "jd", 2.0, name="3")),
+        (
+            lw.constraints.Weld("a", "c", name="1"),
+            lw.constraints.Weld("a", "e", name="2"),
+            lw.constraints.Gear("jc", "jd", 2.0, name="3"),
+        ),
         [("1 2 3", "jb jc jd je", "a")],
     ),
     "a loop below a contact": (
-        (lw.Point("c", "e", name="1"), lw.Point("b", "world", name="2")),
+        (lw.constraints.Point("c", "e", name="1"), lw.constraints.Point("b", "world", name="2")),
         [("1 2", "ja jb jc jd je", "world")],
     ),
     "trees apart": (
-        (lw.Point("c", "world", name="1"), lw.Point("f", "world", name="2")),
+        (lw.constraints.Point("c", "world", name="1"), lw.constraints.Point("f", "world", name="2")),
         [("1", "ja jb jc", "world"), ("2", "jf", "world")],
     ),
     "groups in the order of their first constraint": (
-        (lw.JointLock("jf", name="1"), lw.JointLock("ja", name="2"), lw.Weld("f", "world", name="3")),
+        (
+            lw.constraints.JointLock("jf", name="1"),
+            lw.constraints.JointLock("ja", name="2"),
+            lw.constraints.Weld("f", "world", name="3"),
+        ),
         [("1 3", "jf", "world"), ("2", "ja", "world")],
     ),
     "nothing": ((), []),
@@ -93,10 +105,10 @@ def test_loops_that_share_joints_are_a_group(what: str) -> None:
 
 
 def test_a_loop_on_merged_bodies_is_one_on_the_body_that_moves() -> None:
-    build = lw.Builder().body("a", BOX).joint("ja", lw.Revolute("x"), "world", "a")
-    build.body("plate", BOX).joint("screws", lw.Fixed(), "a", "plate", (1, 0, 0))
-    build.body("ground", BOX).joint("bolts", lw.Fixed(), "world", "ground", (1, 0, 0))
-    (loop,) = loops_of(build.constrain(lw.Point("plate", "ground")).build()).loops
+    build = lw.Builder().body("a", BOX).joint("ja", lw.joints.Revolute("x"), "world", "a")
+    build.body("plate", BOX).joint("screws", lw.joints.Fixed(), "a", "plate", (1, 0, 0))
+    build.body("ground", BOX).joint("bolts", lw.joints.Fixed(), "world", "ground", (1, 0, 0))
+    (loop,) = loops_of(build.constrain(lw.constraints.Point("plate", "ground")).build()).loops
     assert (loop.root, loop.support) == ("world", ("ja",))
 
 
@@ -134,7 +146,7 @@ def welded(draw: st.DrawFn) -> Mechanism:
     robot = lw.zoo.random_tree(draw(st.integers(0, 50)), bodies=draw(st.integers(2, 8)))
     places = st.lists(st.sampled_from([*robot.body_names, "world"]), min_size=2, max_size=2, unique=True)
     ends = draw(st.lists(places, min_size=1, max_size=4))
-    welds = [lw.Weld(*pair, name=f"w{k}") for k, pair in enumerate(ends)]
+    welds = [lw.constraints.Weld(*pair, name=f"w{k}") for k, pair in enumerate(ends)]
     return robot.constrained(*welds, at=random_state(robot, 0).q)
 
 

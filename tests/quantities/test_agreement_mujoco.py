@@ -49,7 +49,7 @@ class Bodies:
         self,
         name: str,
         parent: str,
-        joint: lw.Joint,
+        joint: lw.joints.Joint,
         mjcf: str,
         at: str = "0.1 -0.2 0.3",
         quat: str = "1 0 0 0",
@@ -84,31 +84,31 @@ FREE = "<freejoint/>"
 MECHANISMS: dict[str, Callable[[], tuple[Mechanism, str]]] = {
     "hinges": lambda: (
         Bodies()
-        .add("a", "world", lw.Revolute((1, 2, 3)), hinge("1 2 3"), quat="0.9 0.1 0.2 0.3")
-        .add("b", "a", lw.Revolute("y"), hinge("0 1 0"), armature=0.3)
-        .add("c", "b", lw.Revolute("x"), hinge("1 0 0"), quat="0.5 0.5 0.5 0.5")
+        .add("a", "world", lw.joints.Revolute((1, 2, 3)), hinge("1 2 3"), quat="0.9 0.1 0.2 0.3")
+        .add("b", "a", lw.joints.Revolute("y"), hinge("0 1 0"), armature=0.3)
+        .add("c", "b", lw.joints.Revolute("x"), hinge("1 0 0"), quat="0.5 0.5 0.5 0.5")
         .done()
     ),
     "slides": lambda: (
         Bodies()
-        .add("a", "world", lw.Prismatic((1, -1, 0)), slide("1 -1 0"), armature=0.2)
-        .add("b", "a", lw.Revolute("z"), hinge("0 0 1"))
-        .add("c", "b", lw.Prismatic("x"), slide("1 0 0"), quat="0.8 0 -0.6 0")
+        .add("a", "world", lw.joints.Prismatic((1, -1, 0)), slide("1 -1 0"), armature=0.2)
+        .add("b", "a", lw.joints.Revolute("z"), hinge("0 0 1"))
+        .add("c", "b", lw.joints.Prismatic("x"), slide("1 0 0"), quat="0.8 0 -0.6 0")
         .done()
     ),
     "balls": lambda: (
         Bodies()
-        .add("a", "world", lw.Spherical(), BALL, quat="0.7 -0.3 0.2 0.1")
-        .add("b", "a", lw.Spherical(), BALL, armature=0.4)
-        .add("c", "b", lw.Revolute("z"), hinge("0 0 1"))
+        .add("a", "world", lw.joints.Spherical(), BALL, quat="0.7 -0.3 0.2 0.1")
+        .add("b", "a", lw.joints.Spherical(), BALL, armature=0.4)
+        .add("c", "b", lw.joints.Revolute("z"), hinge("0 0 1"))
         .done()
     ),
     "free": lambda: (
         Bodies()
-        .add("a", "world", lw.Free(), FREE, at="0 0 0")
-        .add("b", "a", lw.Spherical(), BALL, armature=0.1, quat="0.6 0.8 0 0")
-        .add("c", "b", lw.Prismatic((0, 1, 1)), slide("0 1 1"), armature=0.5)
-        .add("d", "c", lw.Revolute("x"), hinge("1 0 0"))
+        .add("a", "world", lw.joints.Free(), FREE, at="0 0 0")
+        .add("b", "a", lw.joints.Spherical(), BALL, armature=0.1, quat="0.6 0.8 0 0")
+        .add("c", "b", lw.joints.Prismatic((0, 1, 1)), slide("0 1 1"), armature=0.5)
+        .add("d", "c", lw.joints.Revolute("x"), hinge("1 0 0"))
         .done()
     ),
 }
@@ -125,9 +125,9 @@ class Peer:
         q = robot.normalize(s.q)
         for joint in robot.joints:
             in_q, in_v = robot.q_slice(joint.name), robot.v_slice(joint.name)
-            if isinstance(joint.type, lw.Spherical):
+            if isinstance(joint.type, lw.joints.Spherical):
                 q[in_q] = np.roll(q[in_q], 1)
-            elif isinstance(joint.type, lw.Free):
+            elif isinstance(joint.type, lw.joints.Free):
                 R = quaternion_matrix(q[in_q][3:])
                 self.T[in_v.start : in_v.start + 3, in_v.start : in_v.start + 3] = R
                 linear, angular = s.v[in_v][:3], s.v[in_v][3:]

@@ -175,7 +175,15 @@ def test_random_mechanisms_agree(first: int) -> None:
 def test_random_mechanisms_have_every_joint_type_armature_and_several_roots() -> None:
     robots = [twins.of_random_tree(seed).robot for seed in SEEDS]
     types = {type(joint.type) for robot in robots for joint in robot.joints}
-    assert types == {lw.Revolute, lw.Prismatic, lw.Helical, lw.Universal, lw.Spherical, lw.Planar, lw.Free}
+    assert types == {
+        lw.joints.Revolute,
+        lw.joints.Prismatic,
+        lw.joints.Helical,
+        lw.joints.Universal,
+        lw.joints.Spherical,
+        lw.joints.Planar,
+        lw.joints.Free,
+    }
     assert any(robot.armature.any() for robot in robots)
     assert any(sum(joint.parent == "world" for joint in robot.joints) > 1 for robot in robots)
 
@@ -188,12 +196,12 @@ def test_planar_joint_about_any_axis_is_pinocchios_in_turned_axes(seed: int) -> 
     inertia, place = lw.zoo.random_inertia(rng), lw.zoo.random_placement(rng)
     turn = lw.Placement(rotation=aligning_rotation(axis / np.linalg.norm(axis)))
 
-    def built(joint: lw.Joint, at: lw.Placement, seen: lw.Placement) -> Mechanism:
+    def built(joint: lw.joints.Joint, at: lw.Placement, seen: lw.Placement) -> Mechanism:
         build = lw.Builder()
         build.body("body", inertia.moved(seen)).joint("joint", joint, "world", "body", at)
         return build.build()
 
-    robot = built(lw.Planar(axis), place, lw.Placement())
-    twin = twins.of_mechanism(built(lw.Planar(), place * turn, turn.inverse()))
+    robot = built(lw.joints.Planar(axis), place, lw.Placement())
+    twin = twins.of_mechanism(built(lw.joints.Planar(), place * turn, turn.inverse()))
     s = random_state(robot, seed)
     assert_close(lw.InverseDynamics(robot)(s.q, s.v, s.a), twin.inverse_dynamics(s, {}), AGREEMENT)

@@ -30,7 +30,9 @@ CALLS, SHARES = 10_000, 20
 def robot() -> Mechanism:
     """Small, with every kind of number of unit length: a free base, a ball joint, a planar joint and a hinge."""
     build = lw.Builder("odd job")
-    for k, joint in enumerate((lw.Free(), lw.Spherical(), lw.Planar("x"), lw.Revolute((1, 2, 3)))):
+    for k, joint in enumerate(
+        (lw.joints.Free(), lw.joints.Spherical(), lw.joints.Planar("x"), lw.joints.Revolute((1, 2, 3)))
+    ):
         build.body(f"body{k}", lw.Inertia.box(1.0 + k, (0.3, 0.2, 0.4), com=(0.1, 0, -0.1)))
         build.joint(f"joint{k}", joint, f"body{k - 1}" if k else "world", f"body{k}", at=(0.1, 0.2, 0.3))
     build.frame("tip", on="body3", at=(0, 0, 0.5))
@@ -253,7 +255,7 @@ def one_call(rng: Rng) -> str | None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             found = unpacked(evaluator(quantity, way)(*given.values(), out=out))
-    except lw.InputError as error:
+    except lw.errors.InputError as error:
         if verdict == ODD:
             return f"{story}: refused, {error}"
         return None if len(str(error)) > 15 else f"{story}: says only '{error}'"

@@ -37,7 +37,7 @@ def floating(seed: int) -> Mechanism:
     """A random tree hanging on one free body, without gravity and armature: a rotor's spin is no momentum of a body."""
     base = lw.Builder("floating", gravity=(0, 0, 0))
     base.body("base", lw.Inertia.box(2.0, (0.2, 0.3, 0.4), com=(0.05, 0, 0.1)))
-    base.joint("free", lw.Free(), "world", "base")
+    base.joint("free", lw.joints.Free(), "world", "base")
     arm = lw.zoo.random_tree(seed, bodies=2 + seed % 5, kinds="rphus", armature=False).with_gravity((0, 0, 0))
     return lw.attach(base.build(), arm, to="base", at=(0.1, 0.2, 0.0), prefix="arm")
 

@@ -85,6 +85,8 @@ def test_quantities_take_batches_and_run_on_all_backends() -> None:
         assert_close(evaluator.plain()(batch.q, batch.v), many, EXACT)
         assert_close(evaluator.compile()(batch.q, batch.v), many, EXACT)
         assert_close(many[3], evaluator(batch.q[3], batch.v[3]), EXACT)
-    massless = lw.Builder("massless").body("link").joint("joint", lw.Revolute(), "world", "link", armature=1.0).build()
+    massless = (
+        lw.Builder("massless").body("link").joint("joint", lw.joints.Revolute(), "world", "link", armature=1.0).build()
+    )
     with pytest.raises(InputError, match="has no mass"):
         lw.center_of_mass_jacobian(massless, [0.0])

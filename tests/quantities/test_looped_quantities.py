@@ -21,7 +21,7 @@ MECHANISMS = (lw.zoo.four_bar, lw.zoo.stewart, lw.zoo.delta, lw.zoo.quadruped_st
 def closed(robot: Any, q: Floats) -> Floats:
     """The nearest closed configuration, by Gauss and Newton: a smooth function of q, where `assemble` has restarts."""
     for _ in range(6):
-        step = np.linalg.pinv(lw.constraint_error_jacobian(robot, q), 1e-9) @ lw.constraint_error(robot, q)
+        step = np.linalg.pinv(lw.derivatives.constraint_error_jacobian(robot, q), 1e-9) @ lw.constraint_error(robot, q)
         q = robot.integrate(q, -step)
     assert float(np.abs(lw.constraint_error(robot, q)).max()) < 1e-12
     return q
@@ -50,14 +50,14 @@ def test_rates_are_those_along_closed_motions(make: Callable[[], Any]) -> None:
     assert_close(rate, -inverse @ (C + C.T) @ inverse, DERIVATIVE, size * size * scale)
     pairs: list[tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...]]] = [
         (lw.center_of_mass_jacobian, lw.center_of_mass_jacobian_rate, ()),
-        (lw.subtree_center_of_mass_jacobian, lw.subtree_center_of_mass_jacobian_rate, (body,)),
+        (lw.kinematics.subtree_center_of_mass_jacobian, lw.kinematics.subtree_center_of_mass_jacobian_rate, (body,)),
         (lw.centroidal_momentum_matrix, lw.centroidal_momentum_matrix_rate, ()),
-        (lw.point_jacobian, lw.point_jacobian_rate, (body, point)),
+        (lw.kinematics.point_jacobian, lw.kinematics.point_jacobian_rate, (body, point)),
         *((lw.frame_jacobian, lw.frame_jacobian_rate, (body, axes)) for axes in ("local", "aligned", "world")),
     ]
     for matrix, its_rate, options in pairs:
         here = np.abs(matrix(robot, q, *options)).max()
         expected = along(lambda x, f=matrix, o=options: f(robot, x, *o))  # type: ignore[misc]
         assert_close(its_rate(robot, q, v, *options), expected, DERIVATIVE, float(here))
-    moved = along(lambda x: lw.point_position(robot, x, body, point))
-    assert_close(lw.point_velocity(robot, q, v, body, point), moved, DERIVATIVE, 1.0)
+    moved = along(lambda x: lw.kinematics.point_position(robot, x, body, point))
+    assert_close(lw.kinematics.point_velocity(robot, q, v, body, point), moved, DERIVATIVE, 1.0)

@@ -19,9 +19,9 @@ from linkwork.quantities.evaluator import Evaluator
 @pytest.fixture(scope="module")
 def arm() -> lw.Mechanism:
     build = lw.Builder("arm")
-    build.body("base", lw.Inertia.box(2, (1, 1, 1))).joint("free", lw.Free(), "world", "base")
-    build.body("upper", lw.Inertia.box(2, (1, 1, 1))).joint("shoulder", lw.Revolute("y"), "base", "upper")
-    build.body("sledge", lw.Inertia.box(2, (1, 1, 1))).joint("floor", lw.Planar(), "world", "sledge")
+    build.body("base", lw.Inertia.box(2, (1, 1, 1))).joint("free", lw.joints.Free(), "world", "base")
+    build.body("upper", lw.Inertia.box(2, (1, 1, 1))).joint("shoulder", lw.joints.Revolute("y"), "base", "upper")
+    build.body("sledge", lw.Inertia.box(2, (1, 1, 1))).joint("floor", lw.joints.Planar(), "world", "sledge")
     return build.frame("hand", on="upper").build()
 
 
@@ -100,7 +100,7 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
         "needed, 0 where no motor is: tau = np.zeros(robot.nv), and tau[robot.v_index(joint)] for each motor's joint",
     ),
     "a pose that is not named": (
-        lambda r: r.constrained(lw.Point("world", "hand"), [0.0] * 12),
+        lambda r: r.constrained(lw.constraints.Point("world", "hand"), [0.0] * 12),
         f"{[0.0] * 12} is not a constraint, such as Weld or Gear; a configuration at which constraints are to hold is "
         "given by name: at=q",
     ),
@@ -128,7 +128,7 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
         "parts is list, needs mechanisms by key: {'left': robot, 'right': robot}",
     ),
     "robot of a map": (
-        lambda r: lw.mujoco_map(3),
+        lambda r: lw.peers.mujoco_map(3),
         "robot is int, needs a Mechanism (from load, Builder or compose)",
     ),
     "quantity": (
@@ -137,7 +137,7 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
     ),
     "integrator": (lambda r: lw.Stepper(r, integrator="rk5"), "no integrator 'rk5'; did you mean 'rk4'?"),
     "no sensors": (
-        lambda r: lw.Sensors(r.with_sensors(lw.Sensor("spin", "gyro", "hand")), []),
+        lambda r: lw.sensors.Sensors(r.with_sensors(lw.sensors.Sensor("spin", "gyro", "hand")), []),
         "names of sensors is empty; by default, names=None, all are computed",
     ),
     "joints to lock": (
@@ -168,7 +168,7 @@ CALLS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
 @pytest.mark.parametrize("call", CALLS)
 def test_the_error_says_what_is_wrong(arm: lw.Mechanism, call: str) -> None:
     make, message = CALLS[call]
-    with pytest.raises(lw.InputError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(lw.errors.InputError, match=f"^{re.escape(message)}$"):
         make(arm)
 
 
@@ -180,27 +180,30 @@ METHODS_OF_NAMES = [
 
 @pytest.mark.parametrize("method", METHODS_OF_NAMES)
 def test_names_in_a_list_are_to_be_given_one_by_one(arm: lw.Mechanism, method: str) -> None:
-    with pytest.raises(lw.InputError, match=re.escape(f"{method} takes names, not ['upper']: {method}(*names)")):
+    with pytest.raises(lw.errors.InputError, match=re.escape(f"{method} takes names, not ['upper']: {method}(*names)")):
         getattr(arm, method)(["upper"])
 
 
 PARTS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
-    "rest": (lambda r: lw.Tendon("t", {"shoulder": 1.0}, rest=3), "tendon 't': rest is 3, needs two numbers"),
-    "limits": (lambda r: lw.Tendon("t", {"shoulder": 1.0}, limits="no"), "tendon 't': limits is 'no', needs numbers"),
+    "rest": (lambda r: lw.tendons.Tendon("t", {"shoulder": 1.0}, rest=3), "tendon 't': rest is 3, needs two numbers"),
+    "limits": (
+        lambda r: lw.tendons.Tendon("t", {"shoulder": 1.0}, limits="no"),
+        "tendon 't': limits is 'no', needs numbers",
+    ),
     "joints": (
-        lambda r: lw.Tendon("t", ["shoulder"]),
+        lambda r: lw.tendons.Tendon("t", ["shoulder"]),
         "tendon 't': joints is ['shoulder'], needs coefficients by joint, such as {'knee': 0.5}",
     ),
     "gear": (
-        lambda r: r.with_actuators(lw.Actuator("m", "shoulder", 2.0)),
+        lambda r: r.with_actuators(lw.actuators.Actuator("m", "shoulder", 2.0)),
         "actuator 'm' has the gear 2.0, needs a tuple of finite numbers",
     ),
     "gain": (
-        lambda r: r.with_actuators(lw.Actuator("m", "shoulder", (1.0,), gain=3.0)),
+        lambda r: r.with_actuators(lw.actuators.Actuator("m", "shoulder", (1.0,), gain=3.0)),
         "actuator 'm' has the gain 3.0, needs three finite numbers",
     ),
     "range": (
-        lambda r: r.with_actuators(lw.Actuator("m", "shoulder", (1.0,), limits=(2.0, 1.0))),
+        lambda r: r.with_actuators(lw.actuators.Actuator("m", "shoulder", (1.0,), limits=(2.0, 1.0))),
         "actuator 'm' has limits (2.0, 1.0), needs two numbers, the first not greater",
     ),
 }
@@ -209,36 +212,36 @@ PARTS: dict[str, tuple[Callable[[lw.Mechanism], Any], str]] = {
 @pytest.mark.parametrize("part", PARTS)
 def test_numbers_of_tendons_and_actuators_are_checked(arm: lw.Mechanism, part: str) -> None:
     make, message = PARTS[part]
-    with pytest.raises(lw.ModelError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(lw.errors.ModelError, match=f"^{re.escape(message)}$"):
         make(arm)
 
 
 @pytest.mark.parametrize("frame", [3, None, ["hand", 3], [["hand"]], ("hand", None)], ids=str)
 def test_a_frame_that_is_no_name_is_an_input_error(arm: lw.Mechanism, frame: Any) -> None:
-    with pytest.raises(lw.InputError, match="frame"):
+    with pytest.raises(lw.errors.InputError, match="frame"):
         lw.frame_jacobian(arm, Q, frame)
 
 
 @pytest.mark.parametrize("reference", [None, 0, ["local"], "LOCAL"], ids=str)
 def test_axes_that_are_none_are_an_input_error(arm: lw.Mechanism, reference: Any) -> None:
-    with pytest.raises(lw.InputError, match="reference"):
+    with pytest.raises(lw.errors.InputError, match="reference"):
         lw.frame_velocity(arm, Q, V, "hand", reference)
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "two"], ids=str)
 def test_threads_are_a_whole_number_above_zero(arm: lw.Mechanism, threads: Any) -> None:
-    with pytest.raises(lw.InputError, match="threads"):
+    with pytest.raises(lw.errors.InputError, match="threads"):
         lw.ForwardDynamics(arm, threads=threads)
 
 
 def test_a_result_beyond_the_largest_number_is_an_input_error(arm: lw.Mechanism) -> None:
-    with pytest.raises(lw.InputError, match="the result is not finite: numbers are too large for float64"):
+    with pytest.raises(lw.errors.InputError, match="the result is not finite: numbers are too large for float64"):
         lw.InverseDynamics(arm)(Q, V + 1e200, V)
 
 
 def test_an_input_error_is_a_value_error() -> None:
-    assert issubclass(lw.InputError, ValueError)
-    assert issubclass(lw.InputError, lw.LinkworkError)
+    assert issubclass(lw.errors.InputError, ValueError)
+    assert issubclass(lw.errors.InputError, lw.errors.LinkworkError)
 
 
 def test_advised_numbers_are_rounded_down() -> None:
@@ -250,7 +253,9 @@ def test_advised_numbers_are_rounded_down() -> None:
 
 def servo(damping: float) -> lw.Mechanism:
     build = (
-        lw.Builder("servo").body("arm", lw.Inertia.sphere(1.0, 0.1)).joint("hinge", lw.Revolute("y"), "world", "arm")
+        lw.Builder("servo")
+        .body("arm", lw.Inertia.sphere(1.0, 0.1))
+        .joint("hinge", lw.joints.Revolute("y"), "world", "arm")
     )
     return build.actuator("motor", "hinge", gain=(1, 0, 0), bias=(0, -1, -damping)).build()
 
@@ -266,5 +271,5 @@ def test_several_joints_stop_and_one_stops() -> None:
     q = robot.poses["assembled"]
     for joints, way, word in ((["A", "B"], [0.0, 0.5], "stop"), (["D"], [3.0], "stops")):
         start = np.array([q[robot.q_index(name)] for name in joints])
-        with pytest.raises(lw.AssemblyError, match=f"{', '.join(joints)} {word} at"):
+        with pytest.raises(lw.errors.AssemblyError, match=f"{', '.join(joints)} {word} at"):
             robot.sweep(joints, np.stack([start, start + way]), q)

@@ -28,10 +28,12 @@ def linkage() -> lw.Mechanism:
 def arm() -> lw.Mechanism:
     """A free base, limits, an actuator, a tendon, a sensor, a pose."""
     build = lw.Builder("arm")
-    build.body("base", lw.Inertia.box(2, (1, 1, 1))).joint("free", lw.Free(), "world", "base")
-    build.body("link", lw.Inertia.box(1, (1, 1, 1))).joint("A", lw.Revolute("y"), "base", "link", lower=-1, upper=1)
+    build.body("base", lw.Inertia.box(2, (1, 1, 1))).joint("free", lw.joints.Free(), "world", "base")
+    build.body("link", lw.Inertia.box(1, (1, 1, 1))).joint(
+        "A", lw.joints.Revolute("y"), "base", "link", lower=-1, upper=1
+    )
     build.frame("tip", on="link", at=(0, 0, 0.5)).actuator("motor", "A").pose("home", {"A": 0.2})
-    return build.tendon(lw.Tendon("wire", {"A": 1.0})).sensor(lw.Sensor("gyro", "gyro", "tip")).build()
+    return build.tendon(lw.tendons.Tendon("wire", {"A": 1.0})).sensor(lw.sensors.Sensor("gyro", "gyro", "tip")).build()
 
 
 Q, V = np.array([0, 0, 0, 0, 0, 0, 1, 0.1]), np.zeros(7)
@@ -102,7 +104,7 @@ ODD: dict[str, Callable[[], Any]] = {
 
 def start() -> lw.Builder:
     build = lw.Builder("b").body("base", lw.Inertia.box(1, (1, 1, 1))).body("link", lw.Inertia.box(1, (1, 1, 1)))
-    return build.joint("free", lw.Free(), "world", "base").joint("J", lw.Revolute("x"), "base", "link")
+    return build.joint("free", lw.joints.Free(), "world", "base").joint("J", lw.joints.Revolute("x"), "base", "link")
 
 
 def held(kind: Any) -> Callable[..., Any]:
@@ -110,7 +112,7 @@ def held(kind: Any) -> Callable[..., Any]:
 
 
 @cache
-def operator() -> lw.DelassusOperator:
+def operator() -> lw.results.DelassusOperator:
     return lw.Delassus(linkage()).at(linkage().poses["assembled"])
 
 
@@ -121,7 +123,10 @@ def run() -> lw.Trajectory:
 
 OPTIONS: dict[str, Any] = {"compliance": 1.0, "enabled": True, "time_constant": None, "gains": None}
 PAIR: dict[str, Any] = {"first": "world", "second": "link", "first_at": (0, 0, 0), **OPTIONS}
-SHAPES = (lw.ContactShape("s", "base", lw.Sphere(1.0)), lw.ContactShape("g", "world", lw.Ground()))
+SHAPES = (
+    lw.contact.ContactShape("s", "base", lw.shapes.Sphere(1.0)),
+    lw.contact.ContactShape("g", "world", lw.shapes.Ground()),
+)
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Inertia": (lw.Inertia, {"mass": 1.0, "com": (0, 0, 0), "rotational": np.eye(3)}),
     "Inertia.box": (lw.Inertia.box, {"mass": 1.0, "size": (1, 1, 1), "com": (0, 0, 0)}),
@@ -132,27 +137,34 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Placement.from_quaternion": (lw.Placement.from_quaternion, {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0}),
     "Placement.act": (lw.Placement().act, {"points": (0, 0, 0)}),
     "Placement *": (lambda x: lw.Placement() * x, {"x": lw.Placement()}),
-    "Revolute": (lw.Revolute, {"axis": "x"}),
-    "Helical": (lw.Helical, {"axis": "x", "pitch": 0.1}),
-    "Box": (lw.Box, {"size": (1, 1, 1)}),
-    "Capsule": (lw.Capsule, {"radius": 1.0, "length": 1.0}),
-    "HeightField": (lw.HeightField, {"heights": ((0, 0), (0, 0)), "size": (1, 1)}),
+    "Revolute": (lw.joints.Revolute, {"axis": "x"}),
+    "Helical": (lw.joints.Helical, {"axis": "x", "pitch": 0.1}),
+    "Box": (lw.shapes.Box, {"size": (1, 1, 1)}),
+    "Capsule": (lw.shapes.Capsule, {"radius": 1.0, "length": 1.0}),
+    "HeightField": (lw.shapes.HeightField, {"heights": ((0, 0), (0, 0)), "size": (1, 1)}),
     "ContactPair": (
-        lw.ContactPair,
+        lw.contact.ContactPair,
         {"first": SHAPES[0], "second": SHAPES[1], "friction": 1.0, "restitution": 0.0, "slots": None, "margin": 0.0},
     ),
     "Sensor": (
-        lambda **how: start().build().with_sensors(lw.Sensor(**how)),
+        lambda **how: start().build().with_sensors(lw.sensors.Sensor(**how)),
         {"name": "s", "type": "gyro", "of": "base", "cutoff": 0.0, "magnetic_flux": (0, 0, 0), "actuators": ()},
     ),
     "Tendon": (
-        lambda **how: start().build().with_tendons(lw.Tendon(**how)),
+        lambda **how: start().build().with_tendons(lw.tendons.Tendon(**how)),
         {"name": "t", "joints": {"J": 1.0}, "path": (), "stiffness": 0.0, "rest": (0, 0), "limits": (-1, 1)},
     ),
     "Builder.body": (start().body, {"name": "new", "inertia": None, "check": True, "gravity_compensation": 0.0}),
     "Builder.joint": (
         lambda **how: start().body("new", lw.Inertia.box(1, (1, 1, 1))).joint(**how).build(),
-        {"name": "X", "type": lw.Revolute("x"), "parent": "base", "child": "new", "at": (0, 0, 0), "lower": -1.0},
+        {
+            "name": "X",
+            "type": lw.joints.Revolute("x"),
+            "parent": "base",
+            "child": "new",
+            "at": (0, 0, 0),
+            "lower": -1.0,
+        },
     ),
     "Builder.actuator": (
         lambda **how: start().actuator(**how).build(),
@@ -162,16 +174,19 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Builder.add_contacts": (lambda pairs: start().add_contacts(pairs).build(), {"pairs": ()}),
     "Builder.shape": (
         lambda **how: start().shape(**how).build(),
-        {"body": "base", "solid": lw.Sphere(1.0), "at": (0, 0, 0), "color": None, "role": "visual"},
+        {"body": "base", "solid": lw.shapes.Sphere(1.0), "at": (0, 0, 0), "color": None, "role": "visual"},
     ),
-    "Weld": (held(lw.Weld), PAIR),
-    "Hinge": (held(lw.Hinge), {**PAIR, "axis": "x"}),
-    "Rod": (held(lw.Rod), {**PAIR, "second_at": (1, 0, 0), "length": 1.0}),
-    "JointLock": (held(lw.JointLock), {"joint": "J", "position": 0.0, **OPTIONS}),
-    "JointCoupling": (held(lw.JointCoupling), {"coefficients": {"J": 1.0}, "offset": 0.0}),
-    "JointCoupling of": (lambda x: lw.JointCoupling({"J": x}), {"x": 1.0}),
-    "VelocityCoupling": (held(lw.VelocityCoupling), {"matrices": {"J": [[1.0]]}}),
-    "Follows": (held(lw.Follows), {"follower": "J", "leaders": "J", "function": lambda x: x, "offset": 0.0}),
+    "Weld": (held(lw.constraints.Weld), PAIR),
+    "Hinge": (held(lw.constraints.Hinge), {**PAIR, "axis": "x"}),
+    "Rod": (held(lw.constraints.Rod), {**PAIR, "second_at": (1, 0, 0), "length": 1.0}),
+    "JointLock": (held(lw.constraints.JointLock), {"joint": "J", "position": 0.0, **OPTIONS}),
+    "JointCoupling": (held(lw.constraints.JointCoupling), {"coefficients": {"J": 1.0}, "offset": 0.0}),
+    "JointCoupling of": (lambda x: lw.constraints.JointCoupling({"J": x}), {"x": 1.0}),
+    "VelocityCoupling": (held(lw.constraints.VelocityCoupling), {"matrices": {"J": [[1.0]]}}),
+    "Follows": (
+        held(lw.constraints.Follows),
+        {"follower": "J", "leaders": "J", "function": lambda x: x, "offset": 0.0},
+    ),
     "zoo.pendulum": (lw.zoo.pendulum, {"links": 2, "length": 1.0, "mass": 1.0}),
     "zoo.random_loops": (lw.zoo.random_loops, {"seed": 0, "bodies": 3, "loops": 1, "armature": False}),
     "attach": (lambda **how: lw.attach(arm(), linkage(), **how), {"to": "tip", "at": (0, 0, 0), "prefix": "p/"}),
@@ -189,11 +204,14 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "joint": (lambda name: arm().joint(name), {"name": "A"}),
     "poses": (lambda name: arm().poses[name], {"name": "home"}),
     "to_text": (lambda **how: arm().to_text(**how), {"format": "mjcf", "drop": (), "pose": None}),
-    "log_cholesky": (lw.log_cholesky, {"parameters": PARAMETERS}),
-    "mujoco_map": (lambda **how: lw.mujoco_map(arm()).to_qvel(**how), {"q": Q, "v": V}),
-    "point_position": (lambda **how: lw.point_position(arm(), **how), {"q": Q, "frame": "tip", "point": (0, 0, 0)}),
+    "log_cholesky": (lw.inertial_parameters.log_cholesky, {"parameters": PARAMETERS}),
+    "mujoco_map": (lambda **how: lw.peers.mujoco_map(arm()).to_qvel(**how), {"q": Q, "v": V}),
+    "point_position": (
+        lambda **how: lw.kinematics.point_position(arm(), **how),
+        {"q": Q, "frame": "tip", "point": (0, 0, 0)},
+    ),
     "actuator_torques": (
-        lambda **how: lw.actuator_torques(arm(), **how),
+        lambda **how: lw.actuators.actuator_torques(arm(), **how),
         {"q": Q, "v": V, "commands": [0.0], "act": None},
     ),
     "kkt": (
@@ -209,7 +227,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Delassus.matmat": (lambda X: operator().matmat(X), {"X": np.zeros((5, 2))}),
     "KKT.solve": (lambda b: lw.KKT(linkage()).at(linkage().poses["assembled"]).solve(b), {"b": np.zeros(8)}),
     "sensor_data": (
-        lambda **how: lw.sensor_data(arm(), **how),
+        lambda **how: lw.sensors.sensor_data(arm(), **how),
         {"q": Q, "v": V, "solution": None, "names": None, "wrenches": None, "time": None},
     ),
     "simulate": (
@@ -235,7 +253,7 @@ def test_odd_arguments_are_taken_or_refused_by_name(called: str, tmp_path: Any, 
     for name, (kind, make) in ((name, odd) for name in good for odd in ODD.items()):
         try:
             function(**{**good, name: make()})
-        except lw.LinkworkError as error:
+        except lw.errors.LinkworkError as error:
             if len(str(error)) < 15:
                 wrong.append(f"{name} {kind}: says only '{error}'")
         except Exception as error:
@@ -255,7 +273,7 @@ def test_odd_arguments_are_taken_or_refused_by_name(called: str, tmp_path: Any, 
     ids=["gradients", "text", "dictionary", "dates", "masked"],
 )
 def test_the_error_names_the_argument(x: Any, message: str) -> None:
-    with pytest.raises(lw.InputError) as raised:
+    with pytest.raises(lw.errors.InputError) as raised:
         real_array(x, "q")
     assert str(raised.value) == message
 
@@ -264,21 +282,21 @@ def test_the_error_names_the_argument(x: Any, message: str) -> None:
 def test_parameters_that_are_not_finite_are_refused(bad: float) -> None:
     fd = lw.ForwardDynamics(arm(), parameters=["com", "gravity"])
     for make in (lambda: arm().with_parameters(gravity=(0, 0, bad)), lambda: fd.with_parameters(gravity=(0, 0, bad))):
-        with pytest.raises(lw.InputError, match="gravity holds NaN or infinity"):
+        with pytest.raises(lw.errors.InputError, match="gravity holds NaN or infinity"):
             make()
 
 
 @pytest.mark.parametrize("quantity", ["bias_forces", "frame_velocity", "energy", "actuator_torques", "terms"])
 def test_quantities_pass_on_no_nan(quantity: str) -> None:
     """Neither of the first call nor of those after it, which take another path."""
-    function = getattr(lw, quantity)
+    function = getattr(lw.actuators if quantity == "actuator_torques" else lw, quantity)
     further = {"frame_velocity": ["tip"], "actuator_torques": [[0.0]]}.get(quantity, [])
     for _ in range(3):
         function(arm(), Q, V, *further)
-        with pytest.raises(lw.InputError, match="v holds NaN at index 2"):
+        with pytest.raises(lw.errors.InputError, match="v holds NaN at index 2"):
             function(arm(), Q, np.where(np.arange(7) == 2, np.nan, V), *further)
 
 
 def test_converted_functions_keep_their_signatures() -> None:
-    assert list(inspect.signature(lw.Sphere).parameters) == ["radius"]
+    assert list(inspect.signature(lw.shapes.Sphere).parameters) == ["radius"]
     assert "crank" in inspect.signature(lw.zoo.four_bar).parameters

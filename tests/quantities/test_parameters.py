@@ -24,7 +24,7 @@ from linkwork.model.parameters import PARAMETERS, check_rotational
 from linkwork.plans.tree import TREE
 from tests.support import linkages
 
-pytestmark = pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 
 OF_TREES = (("com",), ("mass", "com", "inertia"), ("inertial_parameters",), ("armature", "gravity"))
 OF_TREES += (("mass", "joint_position"),)
@@ -218,8 +218,8 @@ def test_contact_steps_with_other_values_are_those_of_a_rebuilt_robot() -> None:
     q, v = robot.poses["assembled"] if "assembled" in robot.poses else robot.neutral(), np.full(robot.nv, 0.1)
     names: tuple[ParameterName, ...] = ("contact_friction", "mass", "friction")
     values = {"contact_friction": [0.1], "mass": [3.0], "friction": np.full(robot.nv, 0.2)}
-    step = lw.ContactStep(robot, parameters=names).plain()
-    wanted = lw.ContactStep(robot.with_parameters(**values)).plain()(q, v).v
+    step = lw.contact.ContactStep(robot, parameters=names).plain()
+    wanted = lw.contact.ContactStep(robot.with_parameters(**values)).plain()(q, v).v
     assert_close(step(q, v, **values).v, wanted, 1e-6)
     assert np.abs(step(q, v).v - wanted).max() > 1e-3
 
@@ -299,7 +299,9 @@ def test_jacobians_are_those_of_a_rebuilt_robot() -> None:
 
 def test_parameters_are_arguments_of_exported_c(tmp_path: Path) -> None:
     robot = linkages.made("four-bar")
-    made = lw.export_c(lw.ForwardDynamics(robot, "prox_bbo", parameters=["mass", "inertia"]), tmp_path / "forward.c")
+    made = lw.export.export_c(
+        lw.ForwardDynamics(robot, "prox_bbo", parameters=["mass", "inertia"]), tmp_path / "forward.c"
+    )
     assert made.inputs == {"q": 3, "v": 3, "tau": 3, "mass": 3, "inertia": 18}
     assert "of bodies about their centers of mass" in made.header.read_text()
 
@@ -316,7 +318,7 @@ def test_inertias_that_no_mass_has_are_refused() -> None:
         if possible:
             check_rotational(six, "I")
         else:
-            with pytest.raises(lw.InputError, match="no distribution of mass"):
+            with pytest.raises(lw.errors.InputError, match="no distribution of mass"):
                 check_rotational(six, "I")
 
 
@@ -351,7 +353,7 @@ def test_mistakes_are_told() -> None:
         ("parameters=\\['mass'\\]", lambda: lw.ForwardDynamics(robot)(q, v, tau, mass=[1.0, 1.0])),
     ]
     for words, call in bad:
-        with pytest.raises((lw.InputError, lw.UnsupportedFeature), match=words):
+        with pytest.raises((lw.errors.InputError, lw.errors.UnsupportedFeature), match=words):
             call()
 
 

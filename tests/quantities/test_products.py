@@ -248,7 +248,7 @@ def test_second_derivatives_of_methods_that_iterate_are_rates_of_gradients(name:
     np.testing.assert_array_equal(np.concatenate(out), np.concatenate(found))
 
 
-@pytest.mark.filterwarnings("ignore::linkwork.StateWarning")
+@pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
 @pytest.mark.parametrize("method", ["prox_bbo", "lcaba"])
 @pytest.mark.parametrize("name", ["floating four-bar", "random loops 24", "random loops 4"])
 def test_products_of_open_loops_with_redundant_rows_are_those_of_jacobians(name: str, method: Any) -> None:
@@ -276,7 +276,7 @@ def test_products_of_open_loops_with_redundant_rows_are_those_of_jacobians(name:
 def test_redundant_rows_leave_derivatives_of_accelerations_unique() -> None:
     robot = linkages.four_bar()
     twice = robot.constrained(
-        lw.Hinge("coupler", "rocker", axis="y", name="again", first_at=(1.2, 0, 0), second_at=(0.9, 0, 0))
+        lw.constraints.Hinge("coupler", "rocker", axis="y", name="again", first_at=(1.2, 0, 0), second_at=(0.9, 0, 0))
     )
     q, v, tau = closed(robot)
     d = closed_directions(robot, q, v)
@@ -285,7 +285,7 @@ def test_redundant_rows_leave_derivatives_of_accelerations_unique() -> None:
     y = np.random.default_rng(0).normal(size=robot.nv)
     assert_transposed([y], [once.jvp(q, v, tau, *d)[0]], again.vjp(q, v, tau, y), d)
     assert_close(again.hvp(q, v, tau, y, *d)[0], once.hvp(q, v, tau, y, *d)[0], 1e-8)
-    with pytest.raises(lw.UnsupportedFeature, match="leave out seeds of forces and assemble q"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="leave out seeds of forces and assemble q"):
         again.hvp(q, v, tau, y, *d, forces=np.ones(twice.nc))
 
 
@@ -299,7 +299,7 @@ def test_products_near_singular_states_and_of_rows_that_nothing_moves(seed: int)
     fd = lw.ForwardDynamics(robot, "lcaba").plain()
     d, J = closed_directions(robot, q, v), fd.derivatives(q, v, tau)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.StateWarning)
+        warnings.simplefilter("ignore", lw.errors.StateWarning)
         rates, gradient = fd.jvp(q, v, tau, *d), fd.vjp(q, v, tau, y, forces=y_forces)
     assert_transposed([y, y_forces], rates, gradient, d)
     assert_close(rates.df, J.df_dq @ d[0] + J.df_dv @ d[1] + J.df_dtau @ d[2], DOT)
@@ -434,7 +434,7 @@ def test_errors_say_what_is_needed() -> None:
 @pytest.mark.parametrize("method", ["kkt", "pv_early", "prox_bbo"])
 def test_rows_that_are_all_disabled_change_no_product(method: Any) -> None:
     tree = lw.zoo.pendulum(3)
-    robot = tree.constrained(lw.Rod("world", tree.body_names[-1], length=0.7, enabled=False))
+    robot = tree.constrained(lw.constraints.Rod("world", tree.body_names[-1], length=0.7, enabled=False))
     q, v, tau, y = np.random.default_rng(0).normal(size=(4, 3))
     gradient = lw.ForwardDynamics(robot, method).vjp(q, v, tau, y)
     for found, expected in zip(gradient, lw.ForwardDynamics(tree).vjp(q, v, tau, y), strict=True):
@@ -608,7 +608,7 @@ def test_one_state_by_jacobians_is_checked_as_a_batch_is() -> None:
     robot = lw.zoo.four_bar()
     q, v, tau = closed(robot)
     y = np.ones(robot.nv)
-    with pytest.warns(lw.StateWarning, match="open"):
+    with pytest.warns(lw.errors.StateWarning, match="open"):
         lw.ForwardDynamics(robot).vjp(q + 0.1, v, tau, y)
     vjp = lw.ForwardDynamics(robot).vjp
     for arguments, words in (

@@ -45,7 +45,7 @@ def points_of(count: int, seed: int) -> Floats:
 
 def turning_axes(robot: Mechanism) -> bool:
     """Whether a joint's axes turn with its own angles: Pinocchio 4.1 leaves that out of rates."""
-    return any(isinstance(joint.type, lw.Universal) for joint in robot.joints)
+    return any(isinstance(joint.type, lw.joints.Universal) for joint in robot.joints)
 
 
 # Pinocchio ------------------------------------------------------------------------------------------------
@@ -60,9 +60,9 @@ def with_pinocchio(twin: Twin, seed: int) -> Iterator[Compared]:
     A = lw.centroidal_momentum_matrix(robot, s.q)
     yield "momentum matrix", A, twin.momentum_matrix(s), 0.0
     body = branch.child
-    yield "subtree", lw.subtree_center_of_mass(robot, s.q, body), twin.subtree_center(s, branch.name), 1.0
+    yield "subtree", lw.kinematics.subtree_center_of_mass(robot, s.q, body), twin.subtree_center(s, branch.name), 1.0
     J = twin.subtree_jacobian(s, branch.name)
-    yield "subtree Jacobian", lw.subtree_center_of_mass_jacobian(robot, s.q, body), J, 0.0
+    yield "subtree Jacobian", lw.kinematics.subtree_center_of_mass_jacobian(robot, s.q, body), J, 0.0
     C = lw.coriolis_matrix(robot, s.q, s.v)
     if not turning_axes(robot):
         yield "Coriolis matrix", C, twin.coriolis_matrix(s), size(M)
@@ -82,7 +82,7 @@ def frames_with_pinocchio(twin: Twin, s: State, seed: int) -> Iterator[Compared]
     moved = np.array([linear(x, arm) for x, arm in zip(J, arms, strict=True)])
     of_points = lw.Evaluator(robot, "point_jacobian", names)(s.q, points)
     yield "point Jacobian", of_points, moved, 0.0
-    found = np.array([lw.point_position(robot, s.q, f, x) for f, x in zip(names, points, strict=True)])
+    found = np.array([lw.kinematics.point_position(robot, s.q, f, x) for f, x in zip(names, points, strict=True)])
     yield "point", found, twin.position(s) + arms, 0.0
     velocity = lw.Evaluator(robot, "point_velocity", names)(s.q, s.v, points)
     yield "point velocity", velocity, moved @ s.v, 1.0
@@ -144,19 +144,24 @@ def with_mujoco(robot: Mechanism, seed: int) -> Iterator[Compared]:
     rate = lw.center_of_mass_jacobian_rate(robot, s.q, s.v)
     yield "center-of-mass Jacobian rate", rate, twin.center_of_mass_jacobian_rate(), 1.0
     body = branch.child
-    yield "subtree", lw.subtree_center_of_mass(robot, s.q, body), twin.subtree_center(body), 1.0
-    yield "subtree Jacobian", lw.subtree_center_of_mass_jacobian(robot, s.q, body), twin.subtree_jacobian(body), 0.0
+    yield "subtree", lw.kinematics.subtree_center_of_mass(robot, s.q, body), twin.subtree_center(body), 1.0
+    yield (
+        "subtree Jacobian",
+        lw.kinematics.subtree_center_of_mass_jacobian(robot, s.q, body),
+        twin.subtree_jacobian(body),
+        0.0,
+    )
     if sum(joint.parent == "world" for joint in robot.joints) == 1:
         A = lw.centroidal_momentum_matrix(robot, s.q)
         yield "momentum matrix", A[:3], twin.angular_momentum_matrix(robot.joints[0].child), size(A)
     (point,) = points_of(1, seed)
     place = twin.place(body, point)
-    yield "point", lw.point_position(robot, s.q, body, point), place, 1.0
+    yield "point", lw.kinematics.point_position(robot, s.q, body, point), place, 1.0
     linear_rows, _ = twin.jacobian_at(body, place)
-    yield "point Jacobian", lw.point_jacobian(robot, s.q, body, point), linear_rows, 1.0
-    yield "point velocity", lw.point_velocity(robot, s.q, s.v, body, point), linear_rows @ s.v, 1.0
+    yield "point Jacobian", lw.kinematics.point_jacobian(robot, s.q, body, point), linear_rows, 1.0
+    yield "point velocity", lw.kinematics.point_velocity(robot, s.q, s.v, body, point), linear_rows @ s.v, 1.0
     rate, _ = twin.rate_at(body, place)
-    yield "point Jacobian rate", lw.point_jacobian_rate(robot, s.q, s.v, body, point), rate, 1.0
+    yield "point Jacobian rate", lw.kinematics.point_jacobian_rate(robot, s.q, s.v, body, point), rate, 1.0
     linear_rate, angular_rate = twin.rate_at(body, twin.place(body, np.zeros(3)))
     found = lw.frame_jacobian_rate(robot, s.q, s.v, body, "aligned")
     yield "frame Jacobian rate, aligned", found, np.concatenate([angular_rate, linear_rate]), 1.0

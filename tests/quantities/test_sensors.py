@@ -32,13 +32,17 @@ def sensed_tree(seed: int, kinds: str = "rphusSf") -> Mechanism:
     """A random tree of joints of all kinds, with sensors on its last body and on its first."""
     robot = lw.zoo.random_tree(seed, bodies=6, kinds=kinds)
     tip, base = robot.body_names[-1], robot.body_names[0]
-    sensors = [lw.Sensor(name, name, tip) for name in (*FRAME_TYPES, "accelerometer", "subtreecom", "subtreelinvel")]
-    sensors += [lw.Sensor(f"{name} seen", name, tip, base) for name in FRAME_TYPES[:4]]
-    return robot.with_sensors(*sensors, lw.Sensor("all", "subtreecom", "world"), lw.Sensor("energy", "e_kinetic"))
+    sensors = [
+        lw.sensors.Sensor(name, name, tip) for name in (*FRAME_TYPES, "accelerometer", "subtreecom", "subtreelinvel")
+    ]
+    sensors += [lw.sensors.Sensor(f"{name} seen", name, tip, base) for name in FRAME_TYPES[:4]]
+    return robot.with_sensors(
+        *sensors, lw.sensors.Sensor("all", "subtreecom", "world"), lw.sensors.Sensor("energy", "e_kinetic")
+    )
 
 
 def plain_values(robot: Mechanism, names: Sequence[str], given: dict[str, Any]) -> dict[str, Floats]:
-    sensors = lw.Sensors(robot, names).plain()
+    sensors = lw.sensors.Sensors(robot, names).plain()
     return dict(sensors.by_name(sensors(*(given[name] for name in sensors.inputs))))
 
 
@@ -92,9 +96,13 @@ def test_sensors_in_their_own_axes(seed: int) -> None:
 @pytest.mark.parametrize("c", [1.0, -1.0, 0.3, -0.3])
 def test_the_orientation_of_a_planar_joint_at_any_angle(c: float) -> None:
     build = lw.Builder("disc").body("disc", lw.Inertia.box(1.0, (1, 1, 1)))
-    robot = build.joint("plane", lw.Planar(), "world", "disc").sensor(lw.Sensor("turn", "framequat", "disc")).build()
+    robot = (
+        build.joint("plane", lw.joints.Planar(), "world", "disc")
+        .sensor(lw.sensors.Sensor("turn", "framequat", "disc"))
+        .build()
+    )
     for s in (np.sqrt(1 - c * c), -np.sqrt(1 - c * c)):
-        w, *xyz = lw.Sensors(robot).plain()([0.1, 0.2, c, s])
+        w, *xyz = lw.sensors.Sensors(robot).plain()([0.1, 0.2, c, s])
         assert_close(quaternion_matrix(np.array([*xyz, w])), [[c, -s, 0], [s, c, 0], [0, 0, 1]], 1e-12)
 
 
@@ -104,7 +112,9 @@ def test_the_orientation_of_a_planar_joint_at_any_angle(c: float) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_world_carries_the_rate_of_momentum(seed: int) -> None:
     robot = lw.zoo.random_tree(seed, bodies=6, kinds="rphusS")
-    robot = robot.with_sensors(lw.Sensor("force", "force", "world"), lw.Sensor("torque", "torque", "world"))
+    robot = robot.with_sensors(
+        lw.sensors.Sensor("force", "force", "world"), lw.sensors.Sensor("torque", "torque", "world")
+    )
     s = random_state(robot, seed)
     found = plain_values(robot, ["force", "torque"], s._asdict())
 
@@ -136,11 +146,11 @@ def four_bar(cut: str) -> Mechanism:
         "D": ("world", "rocker", (0.8, 0, 0), (0, 0, 0)),
     }
     for name, (parent, child, at, child_at) in joints.items():
-        build.joint(name, lw.Revolute("y"), parent, child, at, child_at, cut=name == cut)
+        build.joint(name, lw.joints.Revolute("y"), parent, child, at, child_at, cut=name == cut)
     build.frame("start", "coupler").frame("end", "coupler", (0.6, 0, 0.5))
-    build.sensor(lw.Sensor("start", "force", "start"), lw.Sensor("end", "force", "end"))
+    build.sensor(lw.sensors.Sensor("start", "force", "start"), lw.sensors.Sensor("end", "force", "end"))
     return build.sensor(
-        lw.Sensor("felt", "accelerometer", "coupler"), lw.Sensor("spin", "frameangacc", "coupler")
+        lw.sensors.Sensor("felt", "accelerometer", "coupler"), lw.sensors.Sensor("spin", "frameangacc", "coupler")
     ).build()
 
 
@@ -164,21 +174,21 @@ def test_forces_of_a_loop_do_not_depend_on_where_it_is_cut() -> None:
 
 def test_a_box_at_rest_touches_with_its_weight() -> None:
     build = lw.Builder("box").body("box", lw.Inertia.box(2.0, (0.2, 0.2, 0.2)))
-    build.joint("root", lw.Free(), "world", "box").shape("box", lw.Box((0.2, 0.2, 0.2)), role="collision")
-    build.sensor(lw.Sensor("feet", "touch", "box", volume=lw.Box((0.3, 0.3, 0.3))))
-    build.sensor(lw.Sensor("one corner", "touch", "box", volume=lw.Sphere(0.01)))
-    build.sensor(lw.Sensor("felt", "accelerometer", "box"), lw.Sensor("none", "force", "box"))
+    build.joint("root", lw.joints.Free(), "world", "box").shape("box", lw.shapes.Box((0.2, 0.2, 0.2)), role="collision")
+    build.sensor(lw.sensors.Sensor("feet", "touch", "box", volume=lw.shapes.Box((0.3, 0.3, 0.3))))
+    build.sensor(lw.sensors.Sensor("one corner", "touch", "box", volume=lw.shapes.Sphere(0.01)))
+    build.sensor(lw.sensors.Sensor("felt", "accelerometer", "box"), lw.sensors.Sensor("none", "force", "box"))
     robot = build.contact().build()
     q, v = robot.neutral(), np.zeros(6)
     q[2] = 0.1
-    step = lw.ContactStep(robot, 1e-3).plain()(q, v)
-    values = lw.sensor_data(robot, q, v, step)
+    step = lw.contact.ContactStep(robot, 1e-3).plain()(q, v)
+    values = lw.sensors.sensor_data(robot, q, v, step)
     assert_close(values["feet"], [2.0 * 9.81], 1e-7)
     assert values["one corner"][0] == 0.0
     assert_close(values["felt"], [0.0, 0.0, 9.81], 1e-7)
     assert_close(values["none"], np.zeros(3), 1e-7, 20.0)  # what carries a free body is nothing
-    with pytest.raises(lw.InputError, match=r"contact forces: give the solution of ContactStep"):
-        lw.sensor_data(robot, q, v, np.zeros(6), names="feet")
+    with pytest.raises(lw.errors.InputError, match=r"contact forces: give the solution of ContactStep"):
+        lw.sensors.sensor_data(robot, q, v, np.zeros(6), names="feet")
 
 
 # Mechanisms that change ---------------------------------------------------------------------------------------------
@@ -230,18 +240,20 @@ def test_locked_joints_carry_what_moving_ones_carried() -> None:
     for name in names:
         assert_close(after[name], before[name], 1e-10, 1.0)
     assert "does not move" in locked.sensor("ballquat").refused
-    with pytest.raises(lw.LinkworkError, match=r"sensor 'ballquat' .* is not computed: it is on joint 'ball'"):
-        lw.Sensors(locked, "ballquat")
+    with pytest.raises(lw.errors.LinkworkError, match=r"sensor 'ballquat' .* is not computed: it is on joint 'ball'"):
+        lw.sensors.Sensors(locked, "ballquat")
 
 
 def test_the_length_of_an_actuator_on_locked_joints_is_not_sensed() -> None:
     robot = lw.zoo.pendulum(2).without_actuators()
     first, second = robot.joint_names
-    robot = robot.with_actuators(lw.Actuator("both", second, (1.0,), also=((first, 2.0),)), second)
-    robot = robot.with_sensors(lw.Sensor("length", "actuatorpos", "both"), lw.Sensor("own", "actuatorpos", second))
+    robot = robot.with_actuators(lw.actuators.Actuator("both", second, (1.0,), also=((first, 2.0),)), second)
+    robot = robot.with_sensors(
+        lw.sensors.Sensor("length", "actuatorpos", "both"), lw.sensors.Sensor("own", "actuatorpos", second)
+    )
     held = robot.reduced({first: 0.5})
     assert "is locked" in held.sensor("length").refused
-    assert_close(lw.sensor_data(held, [0.3])["own"], [0.3], 1e-15)
+    assert_close(lw.sensors.sensor_data(held, [0.3])["own"], [0.3], 1e-15)
 
 
 def test_what_is_gone_is_not_sensed() -> None:
@@ -270,7 +282,7 @@ def test_the_mirror_image_feels_the_mirror_image() -> None:
     robot = lw.zoo.random_tree(1, bodies=5, kinds="rps")
     tip, S = robot.body_names[-1], np.array([1.0, -1.0, 1.0])
     kinds = ("force", "torque", "accelerometer", "gyro", "magnetometer")
-    robot = robot.with_sensors(*(lw.Sensor(kind, kind, tip, magnetic_flux=(0.1, 0.2, 0.3)) for kind in kinds))
+    robot = robot.with_sensors(*(lw.sensors.Sensor(kind, kind, tip, magnetic_flux=(0.1, 0.2, 0.3)) for kind in kinds))
     image, s = robot.mirrored("xz"), random_state(robot, 1)
     flipped = {"q": lw.mechanism.mirroring.mirrored_q(robot, s.q)}
     flipped |= {name: lw.mechanism.mirroring.mirrored_v(robot, getattr(s, name)) for name in ("v", "a")}
@@ -285,7 +297,7 @@ def test_the_mirror_image_feels_the_mirror_image() -> None:
 
 def moving_arm() -> Mechanism:
     robot = lw.zoo.pendulum(2)
-    return robot.with_sensors(lw.Sensor("imu", "accelerometer", robot.body_names[-1]))
+    return robot.with_sensors(lw.sensors.Sensor("imu", "accelerometer", robot.body_names[-1]))
 
 
 def test_along_a_trajectory() -> None:
@@ -294,30 +306,32 @@ def test_along_a_trajectory() -> None:
     values = run.sensors()
     assert values["imu"].shape == (len(run), 3)
     a = lw.ForwardDynamics(robot).plain()(run.q, run.v, np.zeros((len(run), 2)))
-    assert_close(values["imu"], lw.sensor_data(robot, run.q, run.v, a)["imu"], 1e-8)
+    assert_close(values["imu"], lw.sensors.sensor_data(robot, run.q, run.v, a)["imu"], 1e-8)
 
 
 def test_dampers_along_runge_kutta_steps_act_at_the_states() -> None:
     """Stages of Runge-Kutta methods are explicit: nothing of a step of Euler with dampers at its end."""
     robot = lw.zoo.pendulum(2)
     build = lw.Builder("damped").add_mechanism(robot).frame("peg", "world", (0.5, 0, 0))
-    build.tendon(lw.Tendon("cable", path=("peg", robot.body_names[-1]), stiffness=5.0, damping=2.0))
-    build.sensor(lw.Sensor("imu", "accelerometer", robot.body_names[-1]))
+    build.tendon(lw.tendons.Tendon("cable", path=("peg", robot.body_names[-1]), stiffness=5.0, damping=2.0))
+    build.sensor(lw.sensors.Sensor("imu", "accelerometer", robot.body_names[-1]))
     robot = build.build().with_parameters(damping=[3.0, 5.0], stiffness=[40.0, 0.0])
     run = lw.simulate(robot, [0.4, 0.3], [1.0, 2.0], seconds=0.02, integrator="rk4", record_every=5)
-    tau = lw.passive_forces(robot, run.q, run.v) + lw.tendon_forces(robot, run.q, run.v)
+    tau = lw.passive_forces(robot, run.q, run.v) + lw.tendons.tendon_forces(robot, run.q, run.v)
     a = lw.ForwardDynamics(robot).plain()(run.q, run.v, tau)
-    assert_close(run.sensors()["imu"], lw.sensor_data(robot, run.q, run.v, a)["imu"], 1e-9)
+    assert_close(run.sensors()["imu"], lw.sensors.sensor_data(robot, run.q, run.v, a)["imu"], 1e-9)
 
 
 def test_a_stop_of_a_tendon_pulls_at_bodies() -> None:
     """Nothing carries a free body, whatever a tendon does to it."""
     build = lw.Builder("kite").body("kite", lw.Inertia.box(2.0, (0.2, 0.2, 0.2)))
-    build.joint("root", lw.Free(), "world", "kite").frame("peg", "world", (0, 0, 1)).frame(
+    build.joint("root", lw.joints.Free(), "world", "kite").frame("peg", "world", (0, 0, 1)).frame(
         "corner", "kite", (0.1, 0, 0)
     )
-    build.tendon(lw.Tendon("line", path=("peg", "corner"), limits=(0.0, 0.5), stop=(1e3, 10.0)))
-    robot = build.sensor(lw.Sensor("force", "force", "corner"), lw.Sensor("felt", "accelerometer", "kite")).build()
+    build.tendon(lw.tendons.Tendon("line", path=("peg", "corner"), limits=(0.0, 0.5), stop=(1e3, 10.0)))
+    robot = build.sensor(
+        lw.sensors.Sensor("force", "force", "corner"), lw.sensors.Sensor("felt", "accelerometer", "kite")
+    ).build()
     q, v = robot.neutral(), np.ones(6)
     pulled = lw.Evaluator(robot, "tendon_forces").plain()(q, v)
     solution = lw.ForwardDynamics(robot).plain()(q, v, pulled)
@@ -340,15 +354,17 @@ def test_sensors_of_robots_that_differ_are_refused() -> None:
     robot = moving_arm()
     masses = np.array([[1.0, 1.0], [2.0, 1.0]])
     run = lw.rollouts(robot, np.zeros((2, 2)), seconds=0.01, parameters={"mass": masses})
-    with pytest.raises(lw.UnsupportedFeature, match="simulated with mass of their own"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="simulated with mass of their own"):
         run.sensors()
 
 
 def test_products_are_those_of_differences() -> None:
     robot = lw.zoo.pendulum(2)
     tip = robot.body_names[-1]
-    robot = robot.with_sensors(lw.Sensor("imu", "accelerometer", tip), lw.Sensor("turn", "framequat", tip))
-    sensors, s = lw.Sensors(robot), random_state(robot, 0)
+    robot = robot.with_sensors(
+        lw.sensors.Sensor("imu", "accelerometer", tip), lw.sensors.Sensor("turn", "framequat", tip)
+    )
+    sensors, s = lw.sensors.Sensors(robot), random_state(robot, 0)
     d, h = random_state(robot, 1), 1e-6
     ends = [sensors.plain()(s.q + k * h * d.v, s.v + k * h * d.a, s.a + k * h * d.tau) for k in (-1, 1)]
     assert_close(sensors.jvp(s.q, s.v, s.a, dq=d.v, dv=d.a, da=d.tau), (ends[1] - ends[0]) / (2 * h), 1e-7)
@@ -356,13 +372,13 @@ def test_products_are_those_of_differences() -> None:
 
 def test_torch_differentiates_sensors() -> None:
     torch = pytest.importorskip("torch")
-    function = lw.torch.function(lw.Sensors(moving_arm()))
+    function = lw.torch.function(lw.sensors.Sensors(moving_arm()))
     inputs = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in ([0.3, 0.1], [1.0, 2.0], [3.0, 0.5])]
     assert torch.autograd.gradcheck(function, inputs)
 
 
 def test_bound_arrays() -> None:
-    sensors = lw.Sensors(moving_arm())
+    sensors = lw.sensors.Sensors(moving_arm())
     q, v, a, out = np.array([0.3, 0.1]), np.ones(2), np.zeros(2), np.empty(sensors.size)
     call = sensors.bind(q, v, a, out=out)
     q[0] = 0.5
@@ -384,11 +400,11 @@ def test_sensors_that_are_not_computed_are_kept_with_their_reasons() -> None:
     assert found["laser"] == "rays are not cast" and found["lost"] == "there is no site 'nowhere'"
     assert found["late"] == "delayed values are not kept" and "joint 'k'" in found["no joint"]
     assert found["mystery"] == "a <mystery> is not understood" and found["own"]
-    assert lw.Sensors(robot).names == ("jointpos_1", "jointpos", "lost_1")
-    with pytest.raises(lw.LinkworkError, match=r"sensor 'laser' \(rangefinder\) of .* is not computed: rays"):
-        lw.Sensors(robot, ["laser"])
-    with pytest.raises(lw.InputError, match="has no sensor 'jointpoz'"):
-        lw.Sensors(robot, "jointpoz")
+    assert lw.sensors.Sensors(robot).names == ("jointpos_1", "jointpos", "lost_1")
+    with pytest.raises(lw.errors.LinkworkError, match=r"sensor 'laser' \(rangefinder\) of .* is not computed: rays"):
+        lw.sensors.Sensors(robot, ["laser"])
+    with pytest.raises(lw.errors.InputError, match="has no sensor 'jointpoz'"):
+        lw.sensors.Sensors(robot, "jointpoz")
 
 
 @pytest.mark.parametrize(
@@ -408,24 +424,26 @@ def test_sensors_that_are_not_computed_are_kept_with_their_reasons() -> None:
 def test_a_sensor_on_nothing_is_an_error(sensor: tuple[str, ...], words: str) -> None:
     robot = lw.zoo.pendulum(1)
     names = {"link1": robot.body_names[0], "joint1": robot.joint_names[0]}
-    with pytest.raises(lw.ModelError, match=words):
-        robot.with_sensors(lw.Sensor(*(names.get(word, word) for word in sensor)))
+    with pytest.raises(lw.errors.ModelError, match=words):
+        robot.with_sensors(lw.sensors.Sensor(*(names.get(word, word) for word in sensor)))
 
 
 def test_errors_of_calls() -> None:
     robot = lw.zoo.pendulum(1)
-    with pytest.raises(lw.InputError, match="has no sensors"):
-        lw.Sensors(robot)
-    robot = robot.with_sensors(lw.Sensor("a", "accelerometer", robot.body_names[0]), lw.Sensor("t", "clock"))
-    with pytest.raises(lw.InputError, match=r"sensor 'a' \(accelerometer\) .* needs joint velocities: give v"):
-        lw.sensor_data(robot, [0.1])
-    with pytest.raises(lw.InputError, match="needs joint accelerations"):
-        lw.sensor_data(robot, [0.1], [0.2])
-    with pytest.raises(lw.InputError, match="needs the time"):
-        lw.sensor_data(robot, [0.1], [0.2], [0.3])
-    with pytest.raises(lw.InputError, match="sensors takes q, v, a, time"):
-        lw.Sensors(robot).plain()([0.1])
-    with pytest.raises(lw.ModelError, match="two sensors are called 't'"):
-        robot.with_sensors(lw.Sensor("t", "clock"))
-    with pytest.raises(lw.InputError, match="no contact pairs"):
-        lw.Sensors(robot, contacts=True)
+    with pytest.raises(lw.errors.InputError, match="has no sensors"):
+        lw.sensors.Sensors(robot)
+    robot = robot.with_sensors(
+        lw.sensors.Sensor("a", "accelerometer", robot.body_names[0]), lw.sensors.Sensor("t", "clock")
+    )
+    with pytest.raises(lw.errors.InputError, match=r"sensor 'a' \(accelerometer\) .* needs joint velocities: give v"):
+        lw.sensors.sensor_data(robot, [0.1])
+    with pytest.raises(lw.errors.InputError, match="needs joint accelerations"):
+        lw.sensors.sensor_data(robot, [0.1], [0.2])
+    with pytest.raises(lw.errors.InputError, match="needs the time"):
+        lw.sensors.sensor_data(robot, [0.1], [0.2], [0.3])
+    with pytest.raises(lw.errors.InputError, match="sensors takes q, v, a, time"):
+        lw.sensors.Sensors(robot).plain()([0.1])
+    with pytest.raises(lw.errors.ModelError, match="two sensors are called 't'"):
+        robot.with_sensors(lw.sensors.Sensor("t", "clock"))
+    with pytest.raises(lw.errors.InputError, match="no contact pairs"):
+        lw.sensors.Sensors(robot, contacts=True)

@@ -44,7 +44,7 @@ def states_of(model: Any, count: int, seed: int = 0) -> list[Any]:
     return found
 
 
-def compare(sensors: lw.Sensors, values: Floats, model: Any, data: Any) -> None:
+def compare(sensors: lw.sensors.Sensors, values: Floats, model: Any, data: Any) -> None:
     """Each sensor against MuJoCo's."""
     ours, theirs = sensors.by_name(values), values_of(model, data, sensors.names)
     for name in sensors.names:
@@ -57,10 +57,10 @@ def compare(sensors: lw.Sensors, values: Floats, model: Any, data: Any) -> None:
 @pytest.mark.parametrize("compiled", [False, True], ids=["read", "from MuJoCo's model"])
 def test_every_type_has_the_values_of_mujoco(compiled: bool) -> None:
     model, read = everything()
-    robot = lw.from_mujoco(model, contacts=False) if compiled else read
+    robot = lw.peers.from_mujoco(model, contacts=False) if compiled else read
     assert not [sensor.refused for sensor in robot.sensors if sensor.refused]
     assert {sensor.type for sensor in robot.sensors} == set(SENSOR_TYPES) - {"touch"}
-    sensors = lw.Sensors(robot).plain()
+    sensors = lw.sensors.Sensors(robot).plain()
     for data in states_of(model, 2):
         given = inputs_of(robot, data)
         compare(sensors, sensors(*(given[name] for name in sensors.inputs)), model, data)
@@ -82,8 +82,8 @@ def test_the_sign_of_the_orientation_of_an_inertial_frame(weighed: str) -> None:
     data = mujoco.MjData(model)
     data.qpos[:] = 0.7
     mujoco.mj_forward(model, data)
-    for robot in (lw.loads(text), lw.from_mujoco(model)):
-        assert_close(lw.sensor_data(robot, [0.7])["q"], data.sensordata, 1e-12)
+    for robot in (lw.loads(text), lw.peers.from_mujoco(model)):
+        assert_close(lw.sensors.sensor_data(robot, [0.7])["q"], data.sensordata, 1e-12)
 
 
 @pytest.mark.parametrize("groups", [(0, 0), (0, 5), (5, 5)])
@@ -99,13 +99,13 @@ def test_the_center_of_mass_of_a_body_that_cannot_move(groups: tuple[int, int], 
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    for robot in (lw.loads(text), lw.from_mujoco(model)):
-        assert_close(lw.sensor_data(robot, [0.0])["x"], data.sensordata, 1e-12)
+    for robot in (lw.loads(text), lw.peers.from_mujoco(model)):
+        assert_close(lw.sensors.sensor_data(robot, [0.0])["x"], data.sensordata, 1e-12)
 
 
 def test_a_batch_in_native_code_is_that_of_plain_text() -> None:
     model, robot = everything()
-    sensors = lw.Sensors(robot)
+    sensors = lw.sensors.Sensors(robot)
     given = [inputs_of(robot, data) for data in states_of(model, 11, seed=1)]
     batch = [np.array([one[name] for one in given]) for name in sensors.inputs]
     assert_close(sensors(*batch), sensors.plain()(*batch), 1e-12)
@@ -114,7 +114,7 @@ def test_a_batch_in_native_code_is_that_of_plain_text() -> None:
 def test_loops_and_contacts_count_in_force_sensors() -> None:
     text = on_the_floor()
     model, robot = mujoco.MjModel.from_xml_string(text), lw.loads(text, contacts=True)
-    data, sensors = mujoco.MjData(model), lw.Sensors(robot).plain()
+    data, sensors = mujoco.MjData(model), lw.sensors.Sensors(robot).plain()
     assert sensors.inputs == ("q", "v", "a", "constraint_forces", "contacts")
     data.qvel[:] = 0.3 * np.random.default_rng(1).normal(size=model.nv)
     seen = 0.0
@@ -194,13 +194,13 @@ def sensed(path: Path) -> Any:
         "booster_t1/T1_23dof_parallel_nomesh.xml",
     ],
 )
-@pytest.mark.filterwarnings("ignore::linkwork.ModelWarning")
+@pytest.mark.filterwarnings("ignore::linkwork.errors.ModelWarning")
 def test_robots_have_the_values_of_mujoco(path: str) -> None:
     spec = sensed(model_file(path))
     model = spec.compile()
-    robot = lw.from_mujoco(spec, contacts=False)
+    robot = lw.peers.from_mujoco(spec, contacts=False)
     assert len(robot.sensors) == model.nsensor and not [s.refused for s in robot.sensors if s.refused]
-    sensors = lw.Sensors(robot, contacts=False).plain()
+    sensors = lw.sensors.Sensors(robot, contacts=False).plain()
     (data,) = states_of(model, 1)
     given = inputs_of(robot, data)
     values = sensors(*(given[name] for name in sensors.inputs))
@@ -208,5 +208,5 @@ def test_robots_have_the_values_of_mujoco(path: str) -> None:
     read = lw.load(model_file(path), contacts=False)
     own = [sensor.name for sensor in read.sensors]
     if own:
-        same = lw.Sensors(read, own).plain()
+        same = lw.sensors.Sensors(read, own).plain()
         compare(same, same(*(given[name] for name in same.inputs)), model, data)

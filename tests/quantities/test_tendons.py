@@ -36,20 +36,20 @@ def assert_equal(ours: object, theirs: object, size: float = 1.0) -> None:
 def test_lengths_rates_and_jacobians_are_mujocos(twin: Twin) -> None:
     robot, q, v = twin.robot, twin.q, twin.v
     assert [t.name for t in robot.tendons] == ["t0", "t1", "t2", "t3", "t4"]
-    assert_equal(lw.tendon_length(robot, q), twin.each("ten_length"))
-    assert_equal(lw.tendon_velocity(robot, q, v), twin.each("ten_velocity"), 10)
-    assert_equal(lw.tendon_jacobian(robot, q), twin.tendon_jacobians())
-    assert_equal(lw.tendon_jacobian(robot, q[0]), twin.tendon_jacobians()[0])  # one state
+    assert_equal(lw.tendons.tendon_length(robot, q), twin.each("ten_length"))
+    assert_equal(lw.tendons.tendon_velocity(robot, q, v), twin.each("ten_velocity"), 10)
+    assert_equal(lw.tendons.tendon_jacobian(robot, q), twin.tendon_jacobians())
+    assert_equal(lw.tendons.tendon_jacobian(robot, q[0]), twin.tendon_jacobians()[0])  # one state
 
 
 def test_springs_and_dampers_make_mujocos_passive_forces(twin: Twin) -> None:
     robot = twin.robot
-    ours = lw.tendon_forces(robot, twin.q, twin.v) + lw.passive_forces(robot, twin.q, twin.v)
+    ours = lw.tendons.tendon_forces(robot, twin.q, twin.v) + lw.passive_forces(robot, twin.q, twin.v)
     assert_equal(ours, twin.torques("qfrc_passive"), 1000)
 
 
 def test_actuators_pull_with_mujocos_forces(twin: Twin) -> None:
-    ours = lw.actuator_torques(twin.robot, twin.q, twin.v, twin.u)
+    ours = lw.actuators.actuator_torques(twin.robot, twin.q, twin.v, twin.u)
     assert_equal(ours, twin.torques("qfrc_actuator"), 100)
 
 
@@ -63,25 +63,28 @@ def test_straight_line_programs_and_plain_python_agree_with_native_code(quantity
 
 def test_a_jacobian_is_the_derivative_of_the_length_at_a_straight_and_at_a_vanishing_segment() -> None:
     build = lw.Builder("crane").body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0)))
-    build.joint("hinge", lw.Revolute("y"), "world", "arm").frame("tip", "arm", (1, 0, 0))
+    build.joint("hinge", lw.joints.Revolute("y"), "world", "arm").frame("tip", "arm", (1, 0, 0))
     build.frame("top", "world", (0, 0, 1)).frame("axis", "world").frame("mid", "arm", (0.5, 0, 0))
-    straight, vanished = lw.Tendon("rope", path=("top", "tip")), lw.Tendon("none", path=("axis", "arm", "mid"))
+    straight, vanished = (
+        lw.tendons.Tendon("rope", path=("top", "tip")),
+        lw.tendons.Tendon("none", path=("axis", "arm", "mid")),
+    )
     robot = build.tendon(straight, vanished).build()
     up = [-np.pi / 2]  # the rope has length zero and no direction: no force, and no NaN
-    assert_equal(lw.tendon_length(robot, up), [0.0, 0.5])
-    assert np.isfinite(lw.tendon_jacobian(robot, up)).all()
-    down = lw.tendon_length(robot, [np.pi / 2])[0], lw.tendon_jacobian(robot, [np.pi / 2])[0, 0]
+    assert_equal(lw.tendons.tendon_length(robot, up), [0.0, 0.5])
+    assert np.isfinite(lw.tendons.tendon_jacobian(robot, up)).all()
+    down = lw.tendons.tendon_length(robot, [np.pi / 2])[0], lw.tendons.tendon_jacobian(robot, [np.pi / 2])[0, 0]
     assert_equal(down, [2.0, 0.0])
-    ahead, behind = (lw.tendon_length(robot, [0.4 + h])[0] for h in (1e-6, -1e-6))
-    assert abs(lw.tendon_jacobian(robot, [0.4])[0, 0] - (ahead - behind) / 2e-6) < 1e-9
+    ahead, behind = (lw.tendons.tendon_length(robot, [0.4 + h])[0] for h in (1e-6, -1e-6))
+    assert abs(lw.tendons.tendon_jacobian(robot, [0.4])[0, 0] - (ahead - behind) / 2e-6) < 1e-9
 
 
 def test_tendons_of_a_gripper_are_mujocos() -> None:
     path = model_file("robotiq_2f85_v4/2f85_nomesh.xml")
     twin = Twin(lw.load(path, inertias="trust"), mujoco.MjModel.from_xml_path(str(path)), 4)
     assert twin.model.ntendon == len(twin.robot.tendons) > 0
-    assert_equal(lw.tendon_length(twin.robot, twin.q), twin.each("ten_length"))
-    assert_equal(lw.tendon_jacobian(twin.robot, twin.q), twin.tendon_jacobians())
+    assert_equal(lw.tendons.tendon_length(twin.robot, twin.q), twin.each("ten_length"))
+    assert_equal(lw.tendons.tendon_jacobian(twin.robot, twin.q), twin.tendon_jacobians())
 
 
 # Simulation -------------------------------------------------------------------------------------------------------
@@ -92,8 +95,8 @@ def swinging(damping: float = 0.0, rest: tuple[float, float] = (1.4, 1.6)) -> Me
     arm = lw.zoo.pendulum(2).with_frame("hook", "world", (0.7, 0.1, 0.3)).with_frame("eye", "link0", (0.1, 0.05, -0.6))
     path = ("hook", "eye", "tip")
     return arm.with_tendons(
-        lw.Tendon("spring", path=path, stiffness=40.0, damping=damping, rest=rest),
-        lw.Tendon("rope", path=path),
+        lw.tendons.Tendon("spring", path=path, stiffness=40.0, damping=damping, rest=rest),
+        lw.tendons.Tendon("rope", path=path),
     )
 
 
@@ -108,8 +111,8 @@ def test_springs_of_tendons_keep_energy_and_dampers_take_it() -> None:
 
 
 def test_a_rope_goes_taut_at_its_limit() -> None:
-    ball = lw.Builder("ball").body("ball", lw.Inertia.sphere(2.0, 0.1)).joint("free", lw.Free(), "world", "ball")
-    robot = ball.tendon(lw.Tendon("rope", path=("world", "ball"), limits=(0.0, 0.3))).build()
+    ball = lw.Builder("ball").body("ball", lw.Inertia.sphere(2.0, 0.1)).joint("free", lw.joints.Free(), "world", "ball")
+    robot = ball.tendon(lw.tendons.Tendon("rope", path=("world", "ball"), limits=(0.0, 0.3))).build()
     q = np.array([0.0, 0, -0.1, 0, 0, 0, 1])
     run = lw.simulate(robot, q, seconds=1.0, record_every=100, stops_at=q)
     assert abs(run.q[-1][2] + 0.3) < 2e-3  # it hangs, a little below
@@ -118,12 +121,14 @@ def test_a_rope_goes_taut_at_its_limit() -> None:
     stiff = replace(robot, tendons=(replace(robot.tendons[0], stop=(1e4, 200.0)),))
     hung = lw.simulate(stiff, q, seconds=1.0, record_every=100)
     assert abs(hung.q[-1][2] + 0.3 + 2 * 9.81 / 1e4) < 1e-6
-    assert_equal(lw.tendon_forces(stiff, hung.q[-1], np.zeros(6))[2], 2 * 9.81, 1e9)
+    assert_equal(lw.tendons.tendon_forces(stiff, hung.q[-1], np.zeros(6))[2], 2 * 9.81, 1e9)
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 def test_steps_in_python_around_any_method_pull_alike(integrator: Literal["euler", "rk4"]) -> None:
-    winch = lw.Actuator("winch", "", (2.0,), tendon="rope", dynamics="filterexact", time_constant=0.01, early=True)
+    winch = lw.actuators.Actuator(
+        "winch", "", (2.0,), tendon="rope", dynamics="filterexact", time_constant=0.01, early=True
+    )
     robot = swinging(damping=1.0).with_actuators(winch)
     q, v, act, u = np.array([1.2, -0.4]), np.array([0.3, 0.1]), np.array([0.7]), np.array([-3.0])
     made = lw.Stepper(robot, integrator, 1e-3, limits=False)(q, v, commands=u, act=act, steps=5)
@@ -140,37 +145,39 @@ def test_steps_in_python_around_any_method_pull_alike(integrator: Literal["euler
 
 def test_changed_copies_keep_their_tendons() -> None:
     robot = swinging(damping=0.5).with_actuators(
-        lw.Actuator("winch", "", (2.0,), tendon="rope", bias=(0.0, -3.0, -0.2), dynamics="filter", time_constant=0.3)
+        lw.actuators.Actuator(
+            "winch", "", (2.0,), tendon="rope", bias=(0.0, -3.0, -0.2), dynamics="filter", time_constant=0.3
+        )
     )
     q, v = np.array([0.3, -0.8]), np.array([0.2, 0.5])
-    length, tau = lw.tendon_length(robot, q), lw.tendon_forces(robot, q, v)
-    pulled = lw.actuator_torques(robot, q, v, [0.0], [1.5])
+    length, tau = lw.tendons.tendon_length(robot, q), lw.tendons.tendon_forces(robot, q, v)
+    pulled = lw.actuators.actuator_torques(robot, q, v, [0.0], [1.5])
     for copy in (
         pickle.loads(pickle.dumps(robot)),
         robot.renamed(lambda name: f"left_{name}"),
         robot.mirrored("xz"),
         lw.compose({"part": robot}),
     ):
-        assert_equal(lw.tendon_length(copy, q), length)
-        assert_equal(lw.tendon_forces(copy, q, v), tau, 10)
-        assert_equal(lw.actuator_torques(copy, q, v, [0.0], [1.5]), pulled, 10)
+        assert_equal(lw.tendons.tendon_length(copy, q), length)
+        assert_equal(lw.tendons.tendon_forces(copy, q, v), tau, 10)
+        assert_equal(lw.actuators.actuator_torques(copy, q, v, [0.0], [1.5]), pulled, 10)
     locked = robot.reduced({robot.joint_names[1]: -0.8})
-    assert_equal(lw.tendon_length(locked, q[:1]), length)
+    assert_equal(lw.tendons.tendon_length(locked, q[:1]), length)
     half = robot.scaled(length=0.5, mass=2.0)
     by = 2.0 * 0.5**2 / 0.5  # energy: mass length² / time²
-    assert_equal(lw.tendon_length(half, q), 0.5 * length)
-    assert_equal(lw.tendon_forces(half, q, v / np.sqrt(0.5)), by * tau, 10)
-    assert_equal(lw.actuator_torques(half, q, v / np.sqrt(0.5), [0.0], [1.5]), by * pulled, 10)
+    assert_equal(lw.tendons.tendon_length(half, q), 0.5 * length)
+    assert_equal(lw.tendons.tendon_forces(half, q, v / np.sqrt(0.5)), by * tau, 10)
+    assert_equal(lw.actuators.actuator_torques(half, q, v / np.sqrt(0.5), [0.0], [1.5]), by * pulled, 10)
     assert not robot.without_bodies(robot.body_names[1]).actuators
 
 
 def test_a_fixed_tendon_of_locked_joints_keeps_its_length() -> None:
     chain = lw.zoo.serial_chain(3)
     names = chain.joint_names
-    robot = chain.with_tendons(lw.Tendon("sum", joints={names[0]: 2.0, names[1]: -0.5}))
-    robot = robot.with_actuators(lw.Actuator("pull", "", (1.0,), tendon="sum"))
+    robot = chain.with_tendons(lw.tendons.Tendon("sum", joints={names[0]: 2.0, names[1]: -0.5}))
+    robot = robot.with_actuators(lw.actuators.Actuator("pull", "", (1.0,), tendon="sum"))
     locked = robot.reduced({names[1]: 0.4})
-    assert_equal(lw.tendon_length(locked, [0.3, 0.1]), lw.tendon_length(robot, [0.3, 0.4, 0.1]))
+    assert_equal(lw.tendons.tendon_length(locked, [0.3, 0.1]), lw.tendons.tendon_length(robot, [0.3, 0.4, 0.1]))
     nothing = robot.reduced({names[0]: 0.1, names[1]: 0.4})
     assert not nothing.tendons and not nothing.actuators
 
@@ -191,8 +198,8 @@ def test_inverse_dynamics_is_mujocos(twin: Twin) -> None:
 def roped_four_bar() -> Mechanism:
     """A four-bar whose coupler hangs on a spring, with a motor on its crank."""
     robot = lw.zoo.four_bar()
-    rope = lw.Tendon("rope", path=(robot.body_names[1], "hook"), stiffness=40.0, damping=0.5, rest=(0.1, 0.1))
-    sum = lw.Tendon("sum", joints=dict.fromkeys(robot.joint_names[:2], 0.7), stiffness=15.0, rest=(0.3, 0.3))
+    rope = lw.tendons.Tendon("rope", path=(robot.body_names[1], "hook"), stiffness=40.0, damping=0.5, rest=(0.1, 0.1))
+    sum = lw.tendons.Tendon("sum", joints=dict.fromkeys(robot.joint_names[:2], 0.7), stiffness=15.0, rest=(0.3, 0.3))
     return (
         robot.with_frame("hook", "world", (0.3, 0.0, 1.0)).with_tendons(rope, sum).with_actuators(robot.joint_names[0])
     )
@@ -206,8 +213,8 @@ def test_inverse_dynamics_of_loops_with_springs_on_tendons_is_undone_by_forward_
     q = robot.assemble(robot.random(3))
     v = robot.project_velocity(q, np.ones(robot.nv))
     s = lw.InverseDynamics(robot, method).solve(q, v, np.full(robot.nv, 2.0))
-    p = lw.passive_forces(robot, q, v) + lw.tendon_forces(robot, q, v)
-    assert np.abs(lw.tendon_forces(robot, q, v)).max() > 1.0
+    p = lw.passive_forces(robot, q, v) + lw.tendons.tendon_forces(robot, q, v)
+    assert np.abs(lw.tendons.tendon_forces(robot, q, v)).max() > 1.0
     np.testing.assert_allclose(
         lw.ForwardDynamics(robot, "kkt")(q, v, s.torque + p).acceleration, s.acceleration, rtol=0, atol=1e-8
     )
@@ -233,7 +240,11 @@ def test_a_continuous_linear_system_has_springs_of_tendons_and_gravity_compensat
     system, h = lw.linearize(robot, q, v), 1e-6
 
     def accelerations(q: Floats, v: Floats) -> Floats:
-        p = lw.passive_forces(robot, q, v) + lw.tendon_forces(robot, q, v) + lw.gravity_compensation(robot, q)
+        p = (
+            lw.passive_forces(robot, q, v)
+            + lw.tendons.tendon_forces(robot, q, v)
+            + lw.actuators.gravity_compensation(robot, q)
+        )
         found: Floats = lw.ForwardDynamics(robot)(q, v, p).acceleration
         return found
 
@@ -249,26 +260,32 @@ def test_a_robot_hangs_on_springs_of_tendons() -> None:
     found = robot.equilibrium([0.3, -0.8])
     assert not found.torque.any() and found.missing < 1e-8
     still = np.zeros(robot.nv)
-    assert_equal(lw.gravity_forces(robot, found.q), lw.tendon_forces(robot, found.q, still), 1e4)
-    assert np.abs(lw.tendon_forces(robot, found.q, still)).max() > 0.1
+    assert_equal(lw.gravity_forces(robot, found.q), lw.tendons.tendon_forces(robot, found.q, still), 1e4)
+    assert np.abs(lw.tendons.tendon_forces(robot, found.q, still)).max() > 0.1
 
 
 WRONG = {
-    "neither": (lambda: lw.Tendon("t"), "either joints with coefficients, or a path"),
-    "one site": (lambda: lw.Tendon("t", path=("a",)), "needs two sites or more"),
-    "mixed": (lambda: lw.Tendon("t", path=("a", lw.Branch(("b", "c")))), "path has frames and branches"),
-    "divisor": (lambda: lw.Branch(("a", "b"), 0.0), "divisor of a pulley"),
-    "stiffness": (lambda: lw.Tendon("t", path=("a", "b"), stiffness=-1.0), "stiffness is -1.0"),
-    "rest": (lambda: lw.Tendon("t", path=("a", "b"), rest=(2, 1)), "rest is 2.0 to 1.0"),
-    "frame": (lambda: swinging().with_tendons(lw.Tendon("t", path=("hook", "tap"))), "no body or frame 'tap'"),
-    "joint": (lambda: swinging().with_tendons(lw.Tendon("t", joints={"knee": 1.0})), "no joint 'knee'"),
-    "name": (lambda: swinging().with_tendons(lw.Tendon("rope", path=("hook", "tip"))), "two tendons are called so"),
+    "neither": (lambda: lw.tendons.Tendon("t"), "either joints with coefficients, or a path"),
+    "one site": (lambda: lw.tendons.Tendon("t", path=("a",)), "needs two sites or more"),
+    "mixed": (
+        lambda: lw.tendons.Tendon("t", path=("a", lw.tendons.Branch(("b", "c")))),
+        "path has frames and branches",
+    ),
+    "divisor": (lambda: lw.tendons.Branch(("a", "b"), 0.0), "divisor of a pulley"),
+    "stiffness": (lambda: lw.tendons.Tendon("t", path=("a", "b"), stiffness=-1.0), "stiffness is -1.0"),
+    "rest": (lambda: lw.tendons.Tendon("t", path=("a", "b"), rest=(2, 1)), "rest is 2.0 to 1.0"),
+    "frame": (lambda: swinging().with_tendons(lw.tendons.Tendon("t", path=("hook", "tap"))), "no body or frame 'tap'"),
+    "joint": (lambda: swinging().with_tendons(lw.tendons.Tendon("t", joints={"knee": 1.0})), "no joint 'knee'"),
+    "name": (
+        lambda: swinging().with_tendons(lw.tendons.Tendon("rope", path=("hook", "tip"))),
+        "two tendons are called so",
+    ),
     "actuator": (
-        lambda: swinging().with_actuators(lw.Actuator("a", "", (1.0,), tendon="rop")),
+        lambda: swinging().with_actuators(lw.actuators.Actuator("a", "", (1.0,), tendon="rop")),
         "'rop', which does not",
     ),
     "gears": (
-        lambda: swinging().with_actuators(lw.Actuator("a", "", (1.0, 2.0), tendon="rope")),
+        lambda: swinging().with_actuators(lw.actuators.Actuator("a", "", (1.0, 2.0), tendon="rope")),
         "no joint, and one gear",
     ),
 }
@@ -277,7 +294,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_with_a_tendon_is_said(case: str) -> None:
     make, words = WRONG[case]
-    with pytest.raises(lw.LinkworkError, match=words):
+    with pytest.raises(lw.errors.LinkworkError, match=words):
         make()
 
 
@@ -291,16 +308,16 @@ BODY = """<worldbody><site name="w0"/><geom name="g" size=".1"/><body name="a"><
 def test_a_tendon_that_wraps_is_left_out_with_a_warning_unless_it_would_act() -> None:
     pulled = '<actuator><motor tendon="t"/><motor name="own" joint="j"/></actuator>'
     with (
-        pytest.warns(lw.ModelWarning, match="tendon 't' wraps around a geom"),
-        pytest.warns(lw.ModelWarning, match="an actuator on a tendon that wraps around a geom is not supported"),
+        pytest.warns(lw.errors.ModelWarning, match="tendon 't' wraps around a geom"),
+        pytest.warns(lw.errors.ModelWarning, match="an actuator on a tendon that wraps around a geom is not supported"),
     ):
         robot = lw.loads(f"<mujoco>{BODY}{WRAPPED.format('')}{pulled}</mujoco>", "mjcf")
     assert not robot.tendons and [a.name for a in robot.actuators] == ["own"]
     spring = WRAPPED.format(' stiffness="3"')
-    with pytest.raises(lw.UnsupportedFeature, match=r"wraps around a geom.*spring"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"wraps around a geom.*spring"):
         lw.loads(f"<mujoco>{BODY}{spring}</mujoco>", "mjcf")
     held = '<equality><tendon tendon1="t"/></equality>'
-    with pytest.raises(lw.UnsupportedFeature, match="wraps around a geom"), pytest.warns(lw.ModelWarning):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="wraps around a geom"), pytest.warns(lw.errors.ModelWarning):
         lw.loads(f"<mujoco>{BODY}{WRAPPED.format('')}{held}</mujoco>", "mjcf")
 
 
@@ -308,16 +325,16 @@ def test_springs_that_are_no_constants_are_refused() -> None:
     path = '<site site="w0"/><site site="a0"/>'
     for what in ('stiffness="1 2"', 'damping="1 0 3"'):
         words = f'<mujoco>{BODY}<tendon><spatial name="t" {what}>{path}</spatial></tendon></mujoco>'
-        with pytest.raises(lw.UnsupportedFeature, match="no constant"):
+        with pytest.raises(lw.errors.UnsupportedFeature, match="no constant"):
             lw.loads(words, "mjcf")
 
 
 def test_models_of_mujoco_bring_their_tendons() -> None:
     words = text(PULLING)
     read = lw.loads(words, "mjcf")
-    robot = lw.from_mujoco(mujoco.MjModel.from_xml_string(words))
+    robot = lw.peers.from_mujoco(mujoco.MjModel.from_xml_string(words))
     q, v = read.random(3), np.linspace(-1, 1, read.nv)
-    assert_equal(lw.tendon_length(robot, q), lw.tendon_length(read, q))
-    assert_equal(lw.tendon_forces(robot, q, v), lw.tendon_forces(read, q, v), 1000)
+    assert_equal(lw.tendons.tendon_length(robot, q), lw.tendons.tendon_length(read, q))
+    assert_equal(lw.tendons.tendon_forces(robot, q, v), lw.tendons.tendon_forces(read, q, v), 1000)
     assert [(a.name, a.tendon) for a in robot.actuators] == [(a.name, a.tendon) for a in read.actuators]
     np.testing.assert_allclose([t.rest for t in robot.tendons[:3]], [t.rest for t in read.tendons[:3]], rtol=1e-14)

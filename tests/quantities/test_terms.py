@@ -62,7 +62,7 @@ def test_terms_of_no_frames_and_of_one() -> None:
     assert none.frame_jacobians.shape == (0, 6, robot.nv) and one.frame_jacobians.shape == (1, 6, robot.nv)
     assert none.energy.kinetic.shape == () and none.energy.total == none.energy.kinetic + none.energy.potential
     np.testing.assert_array_equal(none.mass_matrix, one.mass_matrix)
-    with pytest.raises(lw.InputError, match="no mass"):
+    with pytest.raises(lw.errors.InputError, match="no mass"):
         lw.terms(lw.Builder("nothing").build(), [], [])
 
 
@@ -116,17 +116,17 @@ def test_the_actuation_matrix_has_gears_and_moment_arms() -> None:
     </mujoco>"""
     robot = lw.loads(text)
     q, v = robot.random(0, 5), np.zeros(robot.nv)
-    B = lw.actuation_matrix(robot, q)
+    B = lw.actuators.actuation_matrix(robot, q)
     assert B.shape == (5, 4, 3)
     for command in np.eye(3):
-        assert_close(B @ command, lw.actuator_torques(robot, q, v, command), EXACT, 1.0)
+        assert_close(B @ command, lw.actuators.actuator_torques(robot, q, v, command), EXACT, 1.0)
 
 
 def test_without_actuators_columns_are_those_of_actuated_joints() -> None:
     robot = lw.zoo.stewart()
     motors = [robot.v_index(joint.name) for joint in robot.joints if joint.actuated]
     assert motors and not robot.actuators
-    np.testing.assert_array_equal(lw.actuation_matrix(robot, robot.neutral()), np.eye(robot.nv)[:, motors])
+    np.testing.assert_array_equal(lw.actuators.actuation_matrix(robot, robot.neutral()), np.eye(robot.nv)[:, motors])
 
 
 # Beside Pinocchio -----------------------------------------------------------------------------------------------
@@ -190,11 +190,13 @@ def test_centers_of_mass_of_subtrees_agree_with_pinocchio(first: int) -> None:
         k = twin.model.getJointId(joint.name)
         J = pin.jacobianSubtreeCenterOfMass(twin.model, twin.data, twin._q(s), k)
         assert_close(
-            lw.subtree_center_of_mass_jacobian(robot, s.q, joint.child),
+            lw.kinematics.subtree_center_of_mass_jacobian(robot, s.q, joint.child),
             np.array(J).reshape(3, -1)[:, twin.perm],
             AGREEMENT,
         )
-        assert_close(lw.subtree_center_of_mass(robot, s.q, joint.child), np.array(twin.data.com[k]), AGREEMENT, 1.0)
+        assert_close(
+            lw.kinematics.subtree_center_of_mass(robot, s.q, joint.child), np.array(twin.data.com[k]), AGREEMENT, 1.0
+        )
 
 
 # Inverse mass matrix, subtrees, points ----------------------------------------------------------------------------
@@ -221,29 +223,32 @@ def test_rates_of_jacobians_of_subtrees_and_points(seed: int) -> None:
     body, point = robot.body_names[seed % len(robot.body_names)], np.random.default_rng(seed).normal(size=3)
 
     def of_subtree(q: Floats) -> Floats:
-        return lw.subtree_center_of_mass_jacobian(robot, q, body)
+        return lw.kinematics.subtree_center_of_mass_jacobian(robot, q, body)
 
     assert_close(
-        lw.subtree_center_of_mass_jacobian_rate(robot, s.q, s.v, body), along(robot, s, of_subtree), DERIVATIVE, 1.0
+        lw.kinematics.subtree_center_of_mass_jacobian_rate(robot, s.q, s.v, body),
+        along(robot, s, of_subtree),
+        DERIVATIVE,
+        1.0,
     )
-    moved = along(robot, s, lambda q: lw.subtree_center_of_mass(robot, q, body))
+    moved = along(robot, s, lambda q: lw.kinematics.subtree_center_of_mass(robot, q, body))
     assert_close(of_subtree(s.q) @ s.v, moved, DERIVATIVE, 1.0)
-    J = lw.point_jacobian(robot, s.q, body, point)
-    moved = along(robot, s, lambda q: lw.point_position(robot, q, body, point))
+    J = lw.kinematics.point_jacobian(robot, s.q, body, point)
+    moved = along(robot, s, lambda q: lw.kinematics.point_position(robot, q, body, point))
     assert_close(J @ s.v, moved, DERIVATIVE, 1.0)
-    rate = along(robot, s, lambda q: lw.point_jacobian(robot, q, body, point))
-    assert_close(lw.point_jacobian_rate(robot, s.q, s.v, body, point), rate, DERIVATIVE, 1.0)
+    rate = along(robot, s, lambda q: lw.kinematics.point_jacobian(robot, q, body, point))
+    assert_close(lw.kinematics.point_jacobian_rate(robot, s.q, s.v, body, point), rate, DERIVATIVE, 1.0)
 
 
 def test_the_subtree_of_the_whole_is_the_whole() -> None:
     robot = lw.zoo.humanoid()
     q = robot.random(0, 4)
     whole = lw.center_of_mass_jacobian(robot, q)
-    assert_close(lw.subtree_center_of_mass_jacobian(robot, q, robot.body_names[0]), whole, EXACT)
-    fast = lw.Evaluator(lw.subtree_of(robot, robot.body_names[0]), "center_of_mass")
+    assert_close(lw.kinematics.subtree_center_of_mass_jacobian(robot, q, robot.body_names[0]), whole, EXACT)
+    fast = lw.Evaluator(lw.kinematics.subtree_of(robot, robot.body_names[0]), "center_of_mass")
     assert_close(fast(q), lw.center_of_mass(robot, q), EXACT)
-    with pytest.raises(lw.LinkworkError, match="nobody"):
-        lw.subtree_center_of_mass(robot, q, "nobody")
+    with pytest.raises(lw.errors.LinkworkError, match="nobody"):
+        lw.kinematics.subtree_center_of_mass(robot, q, "nobody")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -251,9 +256,15 @@ def test_points_are_frames_of_their_own_in_batches(seed: int) -> None:
     robot = tree(seed)
     s = random_state(robot, seed, 4)
     body, points = robot.body_names[-1], np.random.default_rng(seed).normal(size=(4, 3))
-    position, velocity = lw.point_position(robot, s.q, body, points), lw.point_velocity(robot, s.q, s.v, body, points)
-    acceleration = lw.point_acceleration(robot, s.q, s.v, s.a, body, points)
-    J, rate = lw.point_jacobian(robot, s.q, body, points), lw.point_jacobian_rate(robot, s.q, s.v, body, points)
+    position, velocity = (
+        lw.kinematics.point_position(robot, s.q, body, points),
+        lw.kinematics.point_velocity(robot, s.q, s.v, body, points),
+    )
+    acceleration = lw.kinematics.point_acceleration(robot, s.q, s.v, s.a, body, points)
+    J, rate = (
+        lw.kinematics.point_jacobian(robot, s.q, body, points),
+        lw.kinematics.point_jacobian_rate(robot, s.q, s.v, body, points),
+    )
     for k in range(4):
         there = robot.with_frame("there", body, points[k])
         state = (s.q[k], s.v[k])
@@ -264,7 +275,7 @@ def test_points_are_frames_of_their_own_in_batches(seed: int) -> None:
         assert_close(J[k], lw.frame_jacobian(there, s.q[k], "there", "aligned")[3:], EXACT, 1.0)
         assert_close(rate[k], lw.frame_jacobian_rate(there, *state, "there", "aligned")[3:], EXACT, 1.0)
     assert_close((J @ s.a[..., None] + rate @ s.v[..., None])[..., 0], acceleration, EXACT, 1.0)
-    assert_close(lw.point_jacobian(robot, s.q[0], body, points).shape, (4, 3, robot.nv), EXACT)
+    assert_close(lw.kinematics.point_jacobian(robot, s.q[0], body, points).shape, (4, 3, robot.nv), EXACT)
 
 
 def test_points_of_several_frames_are_computed_in_one_call() -> None:
@@ -272,26 +283,26 @@ def test_points_of_several_frames_are_computed_in_one_call() -> None:
     s, bodies = random_state(robot, 0, 4), robot.body_names[:3]
     points = np.random.default_rng(0).normal(size=(4, 3, 3))
     calls: list[tuple[Any, tuple[Floats, ...]]] = [
-        (lw.point_position, (s.q,)),
-        (lw.point_velocity, (s.q, s.v)),
-        (lw.point_acceleration, (s.q, s.v, s.a)),
-        (lw.point_jacobian, (s.q,)),
-        (lw.point_jacobian_rate, (s.q, s.v)),
+        (lw.kinematics.point_position, (s.q,)),
+        (lw.kinematics.point_velocity, (s.q, s.v)),
+        (lw.kinematics.point_acceleration, (s.q, s.v, s.a)),
+        (lw.kinematics.point_jacobian, (s.q,)),
+        (lw.kinematics.point_jacobian_rate, (s.q, s.v)),
     ]
     for call, state in calls:
         alone = [call(robot, *state, body, points[:, k]) for k, body in enumerate(bodies)]
         assert_close(call(robot, *state, bodies, points), np.stack(alone, axis=1), EXACT, 1.0)
         same = [call(robot, *state, body, points[0, 0]) for body in bodies]
         assert_close(call(robot, *state, bodies, points[0, 0]), np.stack(same, axis=1), EXACT, 1.0)
-    with pytest.raises(lw.InputError, match=r"3 frames need \(..., 3, 3\)"):
-        lw.point_jacobian(robot, s.q, bodies, points[:, :2])
+    with pytest.raises(lw.errors.InputError, match=r"3 frames need \(..., 3, 3\)"):
+        lw.kinematics.point_jacobian(robot, s.q, bodies, points[:, :2])
 
 
 def test_points_are_three_numbers() -> None:
     robot = lw.zoo.pendulum()
     for wrong, message in (([1.0, 2.0], r"needs \(..., 3\)"), ([np.nan, 0, 0], "NaN"), (3.0, r"needs \(..., 3\)")):
-        with pytest.raises(lw.InputError, match=f"point .*{message}"):
-            lw.point_position(robot, [0.0], robot.body_names[0], wrong)
+        with pytest.raises(lw.errors.InputError, match=f"point .*{message}"):
+            lw.kinematics.point_position(robot, [0.0], robot.body_names[0], wrong)
 
 
 # Configurations ---------------------------------------------------------------------------------------------------
@@ -327,6 +338,6 @@ def test_random_states_are_closed_within_limits_and_move_as_loops_allow(make: An
 
 
 def test_random_states_of_what_cannot_close_say_so() -> None:
-    robot = lw.zoo.serial_chain(2).constrained(lw.Point("link1", "world", first_at=(9.0, 0, 0), name="far"))
-    with pytest.raises(lw.AssemblyError, match="of 2 random states"):
+    robot = lw.zoo.serial_chain(2).constrained(lw.constraints.Point("link1", "world", first_at=(9.0, 0, 0), name="far"))
+    with pytest.raises(lw.errors.AssemblyError, match="of 2 random states"):
         robot.random_states(0, 2)

@@ -135,12 +135,12 @@ def test_steps_with_error_estimates_integrate_activations() -> None:
 def test_next_activations_are_mujocos() -> None:
     it = robot()
     *_, act, _ = mujocos("Euler")
-    found = lw.next_activations(it, COMMANDS, act[:-1], DT)
+    found = lw.actuators.next_activations(it, COMMANDS, act[:-1], DT)
     assert_close(found.act, act[1:])
     plain = lw.Evaluator(it, "activations").plain()(np.concatenate([COMMANDS, act[0]]), [DT])
     assert_close(plain[0], act[1])
     for ratio in (1e-9, 0.3, 5.0, 1e4):  # the exact filter is 1 - exp(-dt / T), whatever the step
-        one = lw.next_activations(it, COMMANDS, np.zeros(6), ratio * 0.05).act[1 + 1]
+        one = lw.actuators.next_activations(it, COMMANDS, np.zeros(6), ratio * 0.05).act[1 + 1]
         np.testing.assert_allclose(one, -0.5 * np.expm1(-ratio), rtol=1e-14)
 
 
@@ -148,7 +148,9 @@ def test_next_activations_of_a_robot_that_floats() -> None:
     body = '<body><freejoint/><geom size="1"/><body><joint name="j"/><geom size="1"/></body></body>'
     motor = '<general joint="j" dyntype="filter" dynprm="0.5"/>'
     it = lw.loads(f"<mujoco><worldbody>{body}</worldbody><actuator>{motor}</actuator></mujoco>")
-    assert_close(lw.next_activations(it, [1.0], [[0.0], [0.5]], 0.1).act, [[0.2], [0.6]])  # no q in it to check
+    assert_close(
+        lw.actuators.next_activations(it, [1.0], [[0.0], [0.5]], 0.1).act, [[0.2], [0.6]]
+    )  # no q in it to check
 
 
 def test_sensors_along_a_run_feel_early_activations() -> None:
@@ -205,7 +207,7 @@ def test_default_classes_leave_what_mujocos_leave(chain: str) -> None:
     words = text(CHAINS[chain][1], defaults=CHAINS[chain][0], more="")
     model = mujoco.MjModel.from_xml_string(words)
     names = ("none", "integrator", "filter", "filterexact")
-    for it in (lw.loads(words, "mjcf"), lw.from_mujoco(model)):
+    for it in (lw.loads(words, "mjcf"), lw.peers.from_mujoco(model)):
         for k, actuator in enumerate(it.actuators):
             assert actuator.dynamics == names[model.actuator_dyntype[k]]
             assert_close(actuator.gain[0], model.actuator_gainprm[k, 0])
@@ -221,25 +223,25 @@ def test_default_classes_leave_what_mujocos_leave(chain: str) -> None:
 
 def test_wrong_activations_are_refused() -> None:
     it, home = robot(), robot().poses["home"]
-    with pytest.raises(lw.InputError, match=r"act has shape \(2,\)"):
+    with pytest.raises(lw.errors.InputError, match=r"act has shape \(2,\)"):
         lw.simulate(it, home, act=[0.0, 1.0], seconds=0.1)
-    with pytest.raises(lw.InputError, match=r"commands of shape \(2,\) given, robot '.*' needs \(\.\.\., 7\)"):
+    with pytest.raises(lw.errors.InputError, match=r"commands of shape \(2,\) given, robot '.*' needs \(\.\.\., 7\)"):
         lw.Stepper(it)(home, np.zeros(2), commands=[0.0, 1.0])
-    with pytest.raises(lw.InputError, match=r"do not broadcast: commands \(3,\), act \(2,\)"):
-        lw.next_activations(it, np.zeros((3, 7)), np.zeros((2, 6)), 0.1)
-    with pytest.raises(lw.InputError, match="not finite"):
+    with pytest.raises(lw.errors.InputError, match=r"do not broadcast: commands \(3,\), act \(2,\)"):
+        lw.actuators.next_activations(it, np.zeros((3, 7)), np.zeros((2, 6)), 0.1)
+    with pytest.raises(lw.errors.InputError, match="not finite"):
         lw.simulate(it, home, act=[np.nan] * 6, seconds=0.1)
-    with pytest.raises(lw.InputError, match=r"no actuator of .* has an activation"):
+    with pytest.raises(lw.errors.InputError, match=r"no actuator of .* has an activation"):
         lw.simulate(lw.zoo.pendulum(1), act=[1.0], seconds=0.1)
-    with pytest.raises(lw.InputError, match="bind: actuators have activations"):
+    with pytest.raises(lw.errors.InputError, match="bind: actuators have activations"):
         lw.Stepper(it).bind(home.copy(), np.zeros(2), commands=COMMANDS)
-    with pytest.raises(lw.UnsupportedFeature, match="derivatives of steps: actuator 'i'"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="derivatives of steps: actuator 'i'"):
         lw.Stepper(it).derivatives(home, np.zeros(2))
     build = lw.Builder("servo").body("link", lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0)))
-    build.joint("j", lw.Revolute("y"), "world", "link")
-    with pytest.raises(lw.ModelError, match="time constant"):
+    build.joint("j", lw.joints.Revolute("y"), "world", "link")
+    with pytest.raises(lw.errors.ModelError, match="time constant"):
         build.actuator("a", "j", dynamics="filter", time_constant=0.0).build()
-    with pytest.raises(lw.ModelError, match="dynamics 'muscle'"):
-        lw.zoo.pendulum(1).with_actuators(lw.Actuator("m", "joint0", (1.0,), dynamics="muscle"))  # type: ignore[arg-type]
-    with pytest.raises(lw.ModelError, match="activation limits"):
+    with pytest.raises(lw.errors.ModelError, match="dynamics 'muscle'"):
+        lw.zoo.pendulum(1).with_actuators(lw.actuators.Actuator("m", "joint0", (1.0,), dynamics="muscle"))  # type: ignore[arg-type]
+    with pytest.raises(lw.errors.ModelError, match="activation limits"):
         build.actuator("a", "j", activation_limits=(1, 0))

@@ -131,19 +131,19 @@ def test_states_and_commands_are_given_for_all_or_for_each() -> None:
 )
 def test_calls_that_do_not_fit_say_what_is_needed(call: Any, words: str) -> None:
     sim = lw.Simulation(zoo.pendulum(), 2, compile=True)
-    with pytest.raises(lw.InputError, match=words):
+    with pytest.raises(lw.errors.InputError, match=words):
         call(sim)
 
 
 def test_simulations_that_cannot_be_say_why() -> None:
     robot = zoo.pendulum()
-    with pytest.raises(lw.InputError, match="adaptive length"):
+    with pytest.raises(lw.errors.InputError, match="adaptive length"):
         lw.Simulation(robot, 2, integrator="dopri5")
-    with pytest.raises(lw.InputError, match=r"no kernel"):
+    with pytest.raises(lw.errors.InputError, match=r"no kernel"):
         lw.Simulation(robot, 2, controller=lambda time, q, v: v)
-    with pytest.raises(lw.InputError, match=r"device is 'tpu'"):
+    with pytest.raises(lw.errors.InputError, match=r"device is 'tpu'"):
         lw.Simulation(robot, 2, device="tpu")
-    with pytest.raises(lw.InputError, match=r"Simulation has no option 'friktion'"):
+    with pytest.raises(lw.errors.InputError, match=r"Simulation has no option 'friktion'"):
         lw.Simulation(robot, 2, friktion=1.0)  # type: ignore[call-arg]
 
 
@@ -157,7 +157,7 @@ def test_a_state_of_a_batch_that_is_not_finite_leaves_the_others(integrator: Any
     v = np.zeros((5, robot.nv))
     fine = stepper(q, v, steps=steps)
     v[3] = 1e200
-    with pytest.warns(lw.StateWarning, match=r"4 of 20 states .* hold NaN, the first of them state \(0, 3\)"):
+    with pytest.warns(lw.errors.StateWarning, match=r"4 of 20 states .* hold NaN, the first of them state \(0, 3\)"):
         found = stepper(q, v, steps=steps)
     others = [0, 1, 2, 4]
     np.testing.assert_array_equal(found.v[:, others], fine.v[:, others])
@@ -168,9 +168,9 @@ def test_a_state_of_a_batch_that_is_not_finite_leaves_the_others(integrator: Any
         later = stepper(found.q, found.v, steps=steps)
     assert np.isnan(later.v[:, 3]).all()
     assert np.isfinite(later.v[:, others]).all()
-    with pytest.raises(lw.InputError, match="q holds NaN"):
+    with pytest.raises(lw.errors.InputError, match="q holds NaN"):
         stepper(found.q[0, 3], found.v[0, 3])
-    with pytest.raises(lw.InputError, match="tau holds NaN"):
+    with pytest.raises(lw.errors.InputError, match="tau holds NaN"):
         stepper(q, v[0], np.full(robot.nv, np.nan))
 
 
@@ -178,7 +178,7 @@ def test_a_ball_of_a_batch_that_is_not_finite_leaves_the_others() -> None:
     robot = zoo.bouncing_ball(0.5, 0.2)
     stepper, q, v = lw.Stepper(robot), np.tile(robot.poses["assembled"], (3, 1)), np.zeros((3, 6))
     v[1] = 1e200
-    with pytest.warns(lw.StateWarning, match="hold NaN"):
+    with pytest.warns(lw.errors.StateWarning, match="hold NaN"):
         found = stepper(q, v)
     later = stepper(found.q, found.v, contact_state=found.contact_state)
     alone = stepper(q[0], v[0])

@@ -55,7 +55,7 @@ def test_a_run_keeps_commands_and_the_torques_that_came_of_them(tmp_path: Path) 
     robot = arm()
     run = lw.simulate(robot, seconds=0.05, commands=COMMANDS, record_every=10)
     assert run.commands is not None and np.array_equal(run.commands, np.tile(COMMANDS, (6, 1)))
-    assert np.array_equal(run.tau, lw.actuator_torques(robot, run.q, run.v, run.commands))
+    assert np.array_equal(run.tau, lw.actuators.actuator_torques(robot, run.q, run.v, run.commands))
     again = lw.Trajectory.load(run.save(tmp_path / "run.npz"), robot)
     assert again.commands is not None and np.array_equal(again.commands, run.commands)
     assert lw.simulate(robot, seconds=0.05).commands is None
@@ -82,8 +82,12 @@ def test_all_ways_to_give_commands_agree() -> None:
     run = lw.simulate(robot, seconds=0.05, commands=COMMANDS)
     by_name = lw.simulate(robot, seconds=0.05, controller=lambda t, q, v: COMMANDS, controller_output="commands")
     by_method = lw.simulate(robot, seconds=0.05, commands=COMMANDS, method="prox_ltl" if robot.nc else "aba")
-    staged = lw.simulate(robot.constrained(lw.JointLock("c", 0.0)), seconds=0.05, commands=COMMANDS, method="minimal")
-    stepped = lw.simulate(robot.constrained(lw.JointLock("c", 0.0)), seconds=0.05, commands=COMMANDS, iterations=3)
+    staged = lw.simulate(
+        robot.constrained(lw.constraints.JointLock("c", 0.0)), seconds=0.05, commands=COMMANDS, method="minimal"
+    )
+    stepped = lw.simulate(
+        robot.constrained(lw.constraints.JointLock("c", 0.0)), seconds=0.05, commands=COMMANDS, iterations=3
+    )
     many = lw.rollouts(robot, np.zeros((9, 3)), seconds=0.05, commands=COMMANDS)
     step = lw.Stepper(robot, limits=False)
     q, v = np.zeros(3), np.zeros(3)
@@ -133,9 +137,11 @@ def test_motors_of_a_robot_with_loops_take_commands() -> None:
     build = lw.Builder("arm")
     for k in range(2):
         build.body(f"link{k}", lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0)))
-        build.joint(f"joint{k}", lw.Revolute("y"), "world" if k == 0 else "link0", f"link{k}", at=(0.5 * k, 0, 0))
+        build.joint(
+            f"joint{k}", lw.joints.Revolute("y"), "world" if k == 0 else "link0", f"link{k}", at=(0.5 * k, 0, 0)
+        )
     build.actuator("motor", "joint0", gear=3.0, limits=(-2.0, 2.0), force_limits=(-1.5, 1.5))
-    build.constrain(lw.JointCoupling({"joint0": 1.0, "joint1": -2.0}))
+    build.constrain(lw.constraints.JointCoupling({"joint0": 1.0, "joint1": -2.0}))
     robot = build.build()
     run = lw.simulate(robot, seconds=0.02, commands=[9.0])
     same = lw.simulate(robot, seconds=0.02, tau=[4.5, 0.0])
@@ -173,20 +179,20 @@ def test_servos_that_chatter_with_long_steps_are_a_warning() -> None:
 
 def test_wrong_commands_are_refused_in_words() -> None:
     robot, q = arm(), np.zeros(3)
-    with pytest.raises(lw.InputError, match=r"commands have shape \(2,\), robot .* has 3 actuators"):
+    with pytest.raises(lw.errors.InputError, match=r"commands have shape \(2,\), robot .* has 3 actuators"):
         lw.simulate(robot, q, seconds=0.01, commands=[1.0, 2.0])
-    with pytest.raises(lw.InputError, match="command 1 is not finite"):
+    with pytest.raises(lw.errors.InputError, match="command 1 is not finite"):
         lw.simulate(robot, q, seconds=0.01, commands=[1.0, np.nan, 0.0])
-    with pytest.raises(lw.InputError, match="has no actuators"):
+    with pytest.raises(lw.errors.InputError, match="has no actuators"):
         lw.simulate(zoo.pendulum(2), seconds=0.01, commands=[1.0, 2.0])
-    with pytest.raises(lw.InputError, match="has no actuators"):
+    with pytest.raises(lw.errors.InputError, match="has no actuators"):
         lw.Stepper(zoo.pendulum(2))(np.zeros(2), np.zeros(2), commands=[1.0, 2.0])
-    with pytest.raises(lw.InputError, match="controller_output is 'forces'"):
+    with pytest.raises(lw.errors.InputError, match="controller_output is 'forces'"):
         lw.simulate(robot, q, seconds=0.01, controller=lambda t, q, v: q, controller_output="forces")  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="a kernel, which writes torques"):
+    with pytest.raises(lw.errors.InputError, match="a kernel, which writes torques"):
         lw.simulate(robot, q, seconds=0.01, controller=rest, commands=COMMANDS)
     with pytest.raises(
-        lw.InputError, match=r"commands have shape \(2,\), robot .* has 3 actuators and needs \(3,\) or \(4, 3\)"
+        lw.errors.InputError, match=r"commands have shape \(2,\), robot .* has 3 actuators and needs \(3,\) or \(4, 3\)"
     ):
         lw.rollouts(robot, np.zeros((4, 3)), seconds=0.01, commands=[1.0, 2.0])
 
@@ -276,11 +282,11 @@ def test_rollouts_take_wrenches_and_the_pose_that_stops_are_made_for() -> None:
 
 def test_wrenches_without_numbers_are_refused_in_words() -> None:
     robot = zoo.pendulum(3)
-    with pytest.raises(lw.InputError, match="wrenches is list, needs external wrenches by frame"):
+    with pytest.raises(lw.errors.InputError, match="wrenches is list, needs external wrenches by frame"):
         lw.rollouts(robot, np.zeros((2, 3)), seconds=0.01, wrenches=[robot.body_names[0]])  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match=r"has shape \(3,\), needs \(6,\) or \(2, 6\)"):
+    with pytest.raises(lw.errors.InputError, match=r"has shape \(3,\), needs \(6,\) or \(2, 6\)"):
         lw.rollouts(robot, np.zeros((2, 3)), seconds=0.01, wrenches={robot.body_names[0]: [1.0, 2.0, 3.0]})
-    with pytest.raises(lw.InputError, match="has no frame 'hand'"):
+    with pytest.raises(lw.errors.InputError, match="has no frame 'hand'"):
         lw.simulate(robot, seconds=0.01, wrenches={"hand": WRENCH})
 
 
@@ -322,18 +328,18 @@ def test_a_bound_stepper_moves_a_batch_on() -> None:
 def test_a_bound_stepper_says_which_array_does_not_fit() -> None:
     robot = arm()
     stepper, q, v = lw.Stepper(robot), np.zeros(3), np.zeros(3)
-    with pytest.raises(lw.InputError, match=r"bind: commands has shape \(2,\), needs \(3,\)"):
+    with pytest.raises(lw.errors.InputError, match=r"bind: commands has shape \(2,\), needs \(3,\)"):
         stepper.bind(q, v, commands=np.zeros(2))
-    with pytest.raises(lw.InputError, match="bind: tau is no C-contiguous float64 array"):
+    with pytest.raises(lw.errors.InputError, match="bind: tau is no C-contiguous float64 array"):
         stepper.bind(q, v, np.zeros(3, dtype=np.float32))
-    with pytest.raises(lw.InputError, match=r"bind: q is list, needs a NumPy array"):
+    with pytest.raises(lw.errors.InputError, match=r"bind: q is list, needs a NumPy array"):
         stepper.bind([0.0] * 3, v)  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match=r"out is a pair of arrays, \(q, v\)"):
+    with pytest.raises(lw.errors.InputError, match=r"out is a pair of arrays, \(q, v\)"):
         stepper.bind(q, v, out=np.zeros(3))  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="shares memory"):
+    with pytest.raises(lw.errors.InputError, match="shares memory"):
         stepper.bind(q, v, out=(q, np.zeros(3)))
     q.flags.writeable = False
-    with pytest.raises(lw.InputError, match="read-only; give out="):
+    with pytest.raises(lw.errors.InputError, match="read-only; give out="):
         stepper.bind(q, v)
 
 

@@ -69,7 +69,7 @@ def test_the_program_of_a_step_is_its_text_for_every_pair(kinds: tuple[str, str]
     rng = np.random.default_rng(3)
     scene = contact_pairs.pair_scene([tuple(contact_pairs.KINDS[kind](rng) for kind in kinds)])
     q, v = contact_pairs.random_poses(rng, 1, (0.2,))[0], rng.normal(size=12)
-    step = lw.ContactStep(scene, max_iterations=3)
+    step = lw.contact.ContactStep(scene, max_iterations=3)
     plain = step.plain()
     runner, arrays = plain.runner, [np.asarray(x, float) for x in plain._inputs([q, v])]
     expected = [np.empty(shape) for shape in runner.outputs]
@@ -179,7 +179,7 @@ def test_looser_steps_are_solved_in_fewer_iterations() -> None:
     assert loose.contacts.iterations.sum() < exact.contacts.iterations.sum() and not loose.contacts.missed.any()
     assert exact.contacts.residual.max() < loose.contacts.residual.max() <= tolerance
     for options in ({"contact_tolerance": 0.0}, {"contact_iterations": 0}):
-        with pytest.raises(lw.InputError, match=next(iter(options))):
+        with pytest.raises(lw.errors.InputError, match=next(iter(options))):
             lw.Stepper(scene, **options)  # type: ignore[arg-type]
 
 
@@ -234,5 +234,5 @@ def test_single_precision_slides_as_far() -> None:
 
 
 def test_a_program_that_would_be_too_large_is_refused() -> None:
-    with pytest.raises(lw.ProgramTooLarge):
+    with pytest.raises(lw.errors.ProgramTooLarge):
         lw.Stepper(zoo.sliding_box()).compile(max_operations=2000)

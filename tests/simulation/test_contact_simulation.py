@@ -116,9 +116,9 @@ def test_a_joint_stops_at_its_limit_and_stays() -> None:
     """With contacts limits are exact: a pendulum falls on its stop."""
     build = lw.Builder("stopped")
     build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0)))
-    build.joint("pivot", lw.Revolute("y"), "world", "arm", at=(0, 0, 1), lower=-0.3, upper=0.3)
-    build.body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.Free(), "world", "ball")
-    build.shape("ball", lw.Sphere(0.1))
+    build.joint("pivot", lw.joints.Revolute("y"), "world", "arm", at=(0, 0, 1), lower=-0.3, upper=0.3)
+    build.body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.joints.Free(), "world", "ball")
+    build.shape("ball", lw.shapes.Sphere(0.1))
     robot = build.pose("assembled", {"ball": (3, 0, 0.1, 0, 0, 0, 1)}).build().with_contacts("ball", visual=True)
     trajectory = solved(lw.simulate(robot, robot.poses["assembled"], seconds=0.5))
     assert_close([trajectory.q[-1][robot.q_index("pivot")]], [0.3], 1e-9)
@@ -128,9 +128,9 @@ def test_a_joint_stops_at_its_limit_and_stays() -> None:
 def arm_beyond_its_limit() -> Mechanism:
     build = lw.Builder("arm and ball")
     build.body("arm", lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5)))
-    build.joint("pivot", lw.Revolute("y"), "world", "arm", at=(0, 0, 1), lower=-0.3, upper=0.3)
-    build.body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.Free(), "world", "ball")
-    build.shape("ball", lw.Sphere(0.1))
+    build.joint("pivot", lw.joints.Revolute("y"), "world", "arm", at=(0, 0, 1), lower=-0.3, upper=0.3)
+    build.body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.joints.Free(), "world", "ball")
+    build.shape("ball", lw.shapes.Sphere(0.1))
     build.pose("beyond", {"pivot": 0.6, "ball": (3, 0, 0.1, 0, 0, 0, 1)})
     return build.build().with_contacts("ball", visual=True)
 
@@ -139,7 +139,7 @@ def arm_beyond_its_limit() -> Mechanism:
 def test_a_joint_that_starts_beyond_its_limit_is_moved_back_slowly(dt: float) -> None:
     robot = arm_beyond_its_limit()
     q = robot.poses["beyond"]
-    with pytest.warns(lw.StateWarning, match="starts beyond limits: pivot is moved back slowly"):
+    with pytest.warns(lw.errors.StateWarning, match="starts beyond limits: pivot is moved back slowly"):
         trajectory = solved(lw.simulate(robot, q, seconds=2, dt=dt))
     assert trajectory.settings["limits"] is True
     assert trajectory.q[-1, 0] < 0.3 + 1e-6
@@ -156,13 +156,13 @@ def test_limits_of_joints_that_start_beyond_them_in_loops_alone_are_springs() ->
     for name, y in (("a", 0.0), ("b", 0.2), ("free", 0.4)):
         build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (0, 0, -0.5)))
         limits = {} if name == "a" else {"lower": -0.3, "upper": 0.3}
-        build.joint(name, lw.Revolute("y"), "world", name, at=(0, y, 1), **limits)
-    build.constrain(lw.JointCoupling({"a": 1.0, "b": -1.0}), lw.JointLock("a", 0.6))
-    build.body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.Free(), "world", "ball")
-    build.shape("ball", lw.Sphere(0.1))
+        build.joint(name, lw.joints.Revolute("y"), "world", name, at=(0, y, 1), **limits)
+    build.constrain(lw.constraints.JointCoupling({"a": 1.0, "b": -1.0}), lw.constraints.JointLock("a", 0.6))
+    build.body("ball", lw.Inertia.sphere(1.0, 0.1)).joint("ball", lw.joints.Free(), "world", "ball")
+    build.shape("ball", lw.shapes.Sphere(0.1))
     build.pose("beyond", {"a": 0.6, "b": 0.6, "ball": (3, 0, 0.1, 0, 0, 0, 1)})
     robot = build.build().with_contacts("ball", visual=True)
-    with pytest.warns(lw.StateWarning, match="limits of b, which loops may keep there, are springs"):
+    with pytest.warns(lw.errors.StateWarning, match="limits of b, which loops may keep there, are springs"):
         run = solved(lw.simulate(robot, robot.poses["beyond"], start(robot, free=[3.0]), seconds=0.5))
     assert run.settings["limits"] == ("b",)
     assert run.q[:, 2].max() < 0.3 + 1e-4
@@ -175,7 +175,7 @@ def test_limits_of_named_joints_are_springs() -> None:
     robot = arm_beyond_its_limit()
     same = [lw.simulate(robot, robot.poses["beyond"], seconds=0.2, limits=limits) for limits in ("soft", ["pivot"])]
     np.testing.assert_array_equal(same[0].q, same[1].q)
-    with pytest.raises(lw.InputError, match="limits is 'hard', needs True, False, 'soft', or names of joints"):
+    with pytest.raises(lw.errors.InputError, match="limits is 'hard', needs True, False, 'soft', or names of joints"):
         lw.simulate(robot, robot.poses["beyond"], seconds=0.2, limits="hard")
 
 
@@ -265,7 +265,7 @@ def test_rollouts_are_simulations_of_each_robot() -> None:
 def test_a_batch_without_robots_has_contacts_of_none(tmp_path: Path) -> None:
     box = zoo.sliding_box()
     none = np.zeros((0, box.nq)), np.zeros((0, box.nv))
-    assert lw.ContactStep(box)(*none).impulses["ground:box0"].shape == (0, 4, 3)
+    assert lw.contact.ContactStep(box)(*none).impulses["ground:box0"].shape == (0, 4, 3)
     run = lw.rollouts(box, *none, seconds=0.002)
     assert run.contacts["ground:box0"].forces.shape == (2, 0, 4, 3)
     pytest.importorskip("pyarrow")
@@ -327,7 +327,7 @@ def test_plain_steps_agree_with_native_ones() -> None:
 
 def test_a_step_is_that_of_contact_step() -> None:
     scene, q, v = moving()
-    step, stepped = lw.ContactStep(scene)(q, v), lw.Stepper(scene)(q, v)
+    step, stepped = lw.contact.ContactStep(scene)(q, v), lw.Stepper(scene)(q, v)
     assert_close(stepped.q, step.q, 1e-12, scale=1.0)
     assert_close(stepped.contacts["box0:box1"].impulses, step.impulses["box0:box1"], 1e-12, scale=0.01)
 
@@ -348,7 +348,7 @@ def test_without_contacts_bodies_fall_through_the_ground() -> None:
     scene = zoo.bouncing_ball(height=0.0)
     trajectory = lw.simulate(scene, seconds=0.1, contact=False)
     assert trajectory.q[-1][2] < 0.1 - 0.04
-    with pytest.raises(lw.InputError, match="simulated without contacts: contact=False"):
+    with pytest.raises(lw.errors.InputError, match="simulated without contacts: contact=False"):
         trajectory.contacts  # noqa: B018
 
 
@@ -363,23 +363,23 @@ def test_without_contacts_bodies_fall_through_the_ground() -> None:
     ],
 )
 def test_what_has_no_contacts_says_so(how: dict[str, Any], words: str) -> None:
-    with pytest.raises(lw.InputError, match=words):
+    with pytest.raises(lw.errors.InputError, match=words):
         lw.simulate(zoo.sliding_box(), seconds=0.01, **how)
 
 
 def test_contacts_that_are_not_there_cannot_be_asked_for() -> None:
     robot = zoo.pendulum()
-    with pytest.raises(lw.InputError, match="has no contact pairs"):
+    with pytest.raises(lw.errors.InputError, match="has no contact pairs"):
         lw.simulate(robot, seconds=0.01, contact=True)
-    with pytest.raises(lw.InputError, match="it has no contact pairs"):
+    with pytest.raises(lw.errors.InputError, match="it has no contact pairs"):
         lw.simulate(robot, seconds=0.01).contacts  # noqa: B018
-    with pytest.raises(lw.InputError, match="simulated without contacts"):
+    with pytest.raises(lw.errors.InputError, match="simulated without contacts"):
         lw.simulate(robot, seconds=0.01, contact_state=np.zeros(3))
 
 
 def test_an_unknown_contact_is_named_with_what_is_near() -> None:
     trajectory = lw.simulate(zoo.sliding_box(), seconds=0.002)
-    with pytest.raises(lw.InputError, match=r"no contact 'ground:box1'.*ground:box0"):
+    with pytest.raises(lw.errors.InputError, match=r"no contact 'ground:box1'.*ground:box0"):
         trajectory.contacts["ground:box1"]
 
 
@@ -387,9 +387,11 @@ def test_pairs_without_kernel_text_are_found_between_steps() -> None:
     """A cylinder on a box, by coal: it stays there."""
     pytest.importorskip("coal")
     build = lw.Builder("cylinder on a box")
-    build.body("table", lw.Inertia.box(1.0, (0.4, 0.4, 0.2))).joint("table", lw.Free(), "world", "table")
-    build.body("can", lw.Inertia.rod(0.5, (0, 0, -0.05), (0, 0, 0.05), 0.05)).joint("can", lw.Free(), "world", "can")
-    build.shape("table", lw.Box((0.4, 0.4, 0.2))).shape("can", lw.Cylinder(0.05, 0.1))
+    build.body("table", lw.Inertia.box(1.0, (0.4, 0.4, 0.2))).joint("table", lw.joints.Free(), "world", "table")
+    build.body("can", lw.Inertia.rod(0.5, (0, 0, -0.05), (0, 0, 0.05), 0.05)).joint(
+        "can", lw.joints.Free(), "world", "can"
+    )
+    build.shape("table", lw.shapes.Box((0.4, 0.4, 0.2))).shape("can", lw.shapes.Cylinder(0.05, 0.1))
     pose = {"table": (0, 0, 0.1, 0, 0, 0, 1), "can": (0, 0, 0.25, 0, 0, 0, 1)}
     scene = build.pose("assembled", pose).build().with_contacts("table", ("table", "can"), visual=True)
     trajectory = lw.simulate(scene, scene.poses["assembled"], seconds=0.05, record_every=10)
@@ -487,9 +489,9 @@ def barrels() -> Mechanism:
     build = lw.Builder("barrels")
     for k in range(2):
         build.body(f"barrel{k}", lw.Inertia.box(1.0, (0.17, 0.17, 0.3))).joint(
-            f"barrel{k}", lw.Free(), "world", f"barrel{k}"
+            f"barrel{k}", lw.joints.Free(), "world", f"barrel{k}"
         )
-        build.shape(f"barrel{k}", lw.Cylinder(0.1, 0.3))
+        build.shape(f"barrel{k}", lw.shapes.Cylinder(0.1, 0.3))
     build.pose("standing", {f"barrel{k}": (x, 0, 0.15, 0, 0, 0, 1) for k, x in enumerate((0.0, 0.21))})
     robot = build.build()
     return robot.with_contacts(visual=True).with_contacts(("barrel0", "barrel1"), visual=True)
@@ -503,7 +505,7 @@ def test_pairs_that_need_coal_are_left_out_with_one_warning_where_it_is_missing(
     assert len(robot.contacts) == 3
     monkeypatch.setitem(sys.modules, "coal", None)
     with pytest.warns(
-        lw.ModelWarning, match=r"1 of the 3 contact pairs .*'barrel0:barrel1': they need coal, pip"
+        lw.errors.ModelWarning, match=r"1 of the 3 contact pairs .*'barrel0:barrel1': they need coal, pip"
     ) as all_:
         trajectory = lw.simulate(robot, q, seconds=0.005)
     assert len(all_) == 1
@@ -512,19 +514,19 @@ def test_pairs_that_need_coal_are_left_out_with_one_warning_where_it_is_missing(
         warnings.simplefilter("error")
         trajectory.resume(seconds=0.002)  # of the robot as it moved
         lw.simulate(robot, q, seconds=0.002, contact=False)
-    with pytest.raises(lw.UnsupportedFeature, match=r"linkwork\[collide\]"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"linkwork\[collide\]"):
         lw.simulate(robot, q, seconds=0.005, contact=True)
-    with pytest.warns(lw.ModelWarning, match="need coal"):
+    with pytest.warns(lw.errors.ModelWarning, match="need coal"):
         assert lw.Stepper(robot).given is None
-    with pytest.warns(lw.ModelWarning, match="need coal"):
+    with pytest.warns(lw.errors.ModelWarning, match="need coal"):
         lw.rollouts(robot, np.tile(q, (2, 1)), seconds=0.002)
 
 
 def test_meshes_without_files_are_left_out(tmp_path: Path) -> None:
     robot = barrels()
-    lost = lw.ContactShape("hull", "barrel0", lw.Mesh("gone.stl", None))
+    lost = lw.contact.ContactShape("hull", "barrel0", lw.shapes.Mesh("gone.stl", None))
     robot = robot.with_contacts(lost)
-    with pytest.warns(lw.ModelWarning, match="1 of the 4 contact pairs .*'ground:hull': files of their meshes"):
+    with pytest.warns(lw.errors.ModelWarning, match="1 of the 4 contact pairs .*'ground:hull': files of their meshes"):
         trajectory = lw.simulate(robot, robot.poses["standing"], seconds=0.002)
     assert "barrel0:barrel1" in trajectory.contacts
 
@@ -552,7 +554,7 @@ def test_a_trajectory_does_not_show_contacts_of_another_robot(tmp_path: Path) ->
     again = lw.Trajectory.load(path, robot)
     assert set(again.contacts) == {pair.name for pair in robot.contacts}
     other = lw.Trajectory.load(path, robot.without_contacts("barrel1"))
-    with pytest.raises(lw.InputError, match="has 1 contact pairs, and was simulated with 3 others"):
+    with pytest.raises(lw.errors.InputError, match="has 1 contact pairs, and was simulated with 3 others"):
         _ = other.contacts
     assert other.contact_forces is None
     other.plot()
@@ -563,8 +565,11 @@ def test_a_trajectory_does_not_show_contacts_of_another_robot(tmp_path: Path) ->
 
 def test_sensors_feel_the_contacts_of_the_step_that_follows() -> None:
     build = lw.Builder("box").body("box", lw.Inertia.box(2.0, (0.2, 0.2, 0.2)))
-    build.joint("root", lw.Free(), "world", "box").shape("box", lw.Box((0.2, 0.2, 0.2)), role="collision")
-    build.sensor(lw.Sensor("felt", "touch", "box", volume=lw.Box((0.3, 0.3, 0.3))), lw.Sensor("none", "force", "box"))
+    build.joint("root", lw.joints.Free(), "world", "box").shape("box", lw.shapes.Box((0.2, 0.2, 0.2)), role="collision")
+    build.sensor(
+        lw.sensors.Sensor("felt", "touch", "box", volume=lw.shapes.Box((0.3, 0.3, 0.3))),
+        lw.sensors.Sensor("none", "force", "box"),
+    )
     robot = build.contact().build()
     q = robot.neutral()
     q[2] = 0.101
@@ -582,7 +587,7 @@ def test_sensors_feel_the_contacts_of_the_step_that_follows() -> None:
 def sliding_joint() -> Mechanism:
     """A mass of 2 kg whose dry friction is 4 N."""
     build = lw.Builder("slider", gravity=(0, 0, 0)).body("mass", lw.Inertia.box(2.0, (0.1, 0.1, 0.1)))
-    return build.joint("rail", lw.Prismatic("x"), "world", "mass", friction=4.0).build()
+    return build.joint("rail", lw.joints.Prismatic("x"), "world", "mass", friction=4.0).build()
 
 
 @pytest.mark.parametrize("compile", [False, True])
@@ -603,9 +608,11 @@ def test_dry_friction_that_does_not_act_is_a_warning() -> None:
         lambda: lw.simulate(robot, [0.0], [3.0], seconds=0.1),
         lambda: lw.rollouts(robot, [[0.0]], [[3.0]], seconds=0.1, dt=1.1e-3),
     ):
-        with pytest.warns(lw.ModelWarning, match="dry friction of 'rail' of 'slider' does not act in steps without"):
+        with pytest.warns(
+            lw.errors.ModelWarning, match="dry friction of 'rail' of 'slider' does not act in steps without"
+        ):
             make()
-    with pytest.raises(lw.InputError, match="dry friction of joints, which integrator 'rk4' does not know"):
+    with pytest.raises(lw.errors.InputError, match="dry friction of joints, which integrator 'rk4' does not know"):
         lw.simulate(robot, [0.0], seconds=0.1, integrator="rk4", contact=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

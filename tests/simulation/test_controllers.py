@@ -49,7 +49,7 @@ def pd(tree, time, q, v, gains, target, tau):
 @lw.kernel
 def cam(time):
     """A parabola for a quarter of a second, then nothing."""
-    return lw.where(time, 0.25, time * (0.25 - time), 0.0)
+    return lw.kernels.where(time, 0.25, time * (0.25 - time), 0.0)
 
 
 def pd_function(target: Floats) -> Callable[[float, Floats, Floats], Floats]:
@@ -435,12 +435,12 @@ def test_wrong_parameters_say_so() -> None:
         "sum is no kernel": lambda: lw.Controller(sum),
         "int is no kernel": lambda: lw.Controller(3),  # type: ignore[arg-type]
     }.items():
-        with pytest.raises(lw.InputError, match=words):
+        with pytest.raises(lw.errors.InputError, match=words):
             make()
     own = lw.Controller(pd, gains=[1.0, 2.0], target=np.zeros((4, 3)), per_robot="target")
-    with pytest.raises(lw.InputError, match="'target' is per robot: that is for rollouts"):
+    with pytest.raises(lw.errors.InputError, match="'target' is per robot: that is for rollouts"):
         lw.simulate(robot, seconds=0.1, controller=own)
-    with pytest.raises(lw.InputError, match="'target' has 4 rows, needs 5"):
+    with pytest.raises(lw.errors.InputError, match="'target' has 4 rows, needs 5"):
         lw.rollouts(robot, np.tile(robot.poses["assembled"], (5, 1)), seconds=0.1, controller=own)
 
 
@@ -491,7 +491,7 @@ def before(tree, time, q, v, tau):
 def test_text_outside_the_language_is_shown(text: Callable[..., None], words: str, line: str) -> None:
     """Before anything moves, in every method."""
     for method in ("auto", "minimal"):
-        with pytest.raises(lw.KernelError, match=words) as told:
+        with pytest.raises(lw.errors.KernelError, match=words) as told:
             lw.simulate(zoo.four_bar(), seconds=0.1, controller=text, method=method)
         assert told.value.file == __file__ and told.value.kernel == text.__name__
         shown = Path(__file__).read_text().splitlines()[(told.value.line or 0) - 1]
@@ -503,7 +503,7 @@ def test_text_outside_the_language_is_shown(text: Callable[..., None], words: st
 def failing(tree, time, q, v, at, tau):
     """The root of a negative number from some time on."""
     for k in range(tree.nv):
-        tau[k] = 0.0 * lw.sqrt(lw.where(time, at - 0.0005, 1.0, -1.0)) - 0.1 * v[k]
+        tau[k] = 0.0 * lw.kernels.sqrt(lw.kernels.where(time, at - 0.0005, 1.0, -1.0)) - 0.1 * v[k]
 
 
 @pytest.mark.parametrize("record_every", [1, 10])
@@ -512,13 +512,15 @@ def test_torques_that_are_not_finite_say_when(record_every: int) -> None:
     q, v = moving(robot)
     for at, rows in ((0.0, 0), (0.02, 20 // record_every), (0.023, 23 if record_every == 1 else 3)):
         controller = lw.Controller(failing, at=at)
-        with pytest.raises(lw.InputError, match=f"the controller at {at:g} s: torque 0 is not finite") as told:
+        with pytest.raises(lw.errors.InputError, match=f"the controller at {at:g} s: torque 0 is not finite") as told:
             lw.simulate(robot, q, v, seconds=0.1, controller=controller, record_every=record_every)
         assert len(told.value.trajectory) == rows
         times = np.where(np.arange(5) == 3, at, 1.0)
         own = lw.Controller(failing, at=times, per_robot="at")
         states = np.tile(q, (5, 1)), np.tile(v, (5, 1))
-        with pytest.raises(lw.InputError, match=f"the controller at {at:g} s: torque 0 of robot 3 is not finite"):
+        with pytest.raises(
+            lw.errors.InputError, match=f"the controller at {at:g} s: torque 0 of robot 3 is not finite"
+        ):
             lw.rollouts(robot, *states, seconds=0.1, controller=own, record_every=record_every, compile=False)
 
 
@@ -532,7 +534,7 @@ def test_robots_that_are_lost_end_alone() -> None:
     """One that explodes says after which step, as under Python; in a batch it is NaN and the others go on."""
     build = lw.Builder("slider", gravity=(0, 0, 0))
     build.body("mass", lw.Inertia.box(2.0, (0.1, 0.1, 0.1)))
-    robot = build.joint("slide", lw.Prismatic("x"), "world", "mass").build()
+    robot = build.joint("slide", lw.joints.Prismatic("x"), "world", "mass").build()
     how: dict[str, Any] = {"seconds": 5.0, "dt": 1.0}
     run = lw.simulate(robot, controller=lw.Controller(shove, force=1e308), **how)
     python = lw.simulate(robot, controller=lambda time, q, v: np.full(1, 1e308), **how)

@@ -296,7 +296,7 @@ def on_the_rocker() -> tuple[Mechanism, Floats, Floats]:
 def test_a_dead_center_ends_a_simulation_with_its_time_its_loop_and_its_joints(integrator: str) -> None:
     robot, q, v = on_the_rocker()
     words = r"^at [0-9.]+ s .*(dead center|stays open).*with_independent"
-    with pytest.raises((lw.SingularConstraints, lw.AssemblyError), match=words) as told:
+    with pytest.raises((lw.errors.SingularConstraints, lw.errors.AssemblyError), match=words) as told:
         lw.simulate(robot, q, v, seconds=3.0, integrator=integrator, method="minimal", record_every=10)  # type: ignore[arg-type]
     assert "'close'" in str(told.value) and "(j3)" in str(told.value)
     run = vars(told.value)["trajectory"]
@@ -318,13 +318,15 @@ def test_a_robot_at_a_dead_center_leaves_a_batch() -> None:
 def test_steppers_say_after_how_many_steps_loops_opened() -> None:
     robot, q, v = on_the_rocker()
     stepper = lw.Stepper(robot, method="minimal", **FREE)
-    with pytest.raises((lw.SingularConstraints, lw.AssemblyError), match=r"^after \d+ steps.*'close'"):
+    with pytest.raises((lw.errors.SingularConstraints, lw.errors.AssemblyError), match=r"^after \d+ steps.*'close'"):
         stepper(q, v, steps=3000)
-    with pytest.raises((lw.SingularConstraints, lw.AssemblyError), match=r"^state \(1,\), after \d+ steps"):
+    with pytest.raises(
+        (lw.errors.SingularConstraints, lw.errors.AssemblyError), match=r"^state \(1,\), after \d+ steps"
+    ):
         stepper(np.tile(q, (2, 1)), np.array([0 * v, v]), steps=700)
     at, rate = q.copy(), v.copy()
     step = stepper.bind(at, rate, steps=3000)
-    with pytest.raises((lw.SingularConstraints, lw.AssemblyError), match=r"'close'"):
+    with pytest.raises((lw.errors.SingularConstraints, lw.errors.AssemblyError), match=r"'close'"):
         step()
 
 
@@ -332,9 +334,9 @@ def test_steppers_say_after_how_many_steps_loops_opened() -> None:
 def test_a_start_at_a_dead_center_is_an_error(case: str) -> None:
     make, joint = test_clusters.DEAD[case]
     robot, q = make()
-    with pytest.raises(lw.SingularConstraints, match=rf"\({joint}\).*dead center"):
+    with pytest.raises(lw.errors.SingularConstraints, match=rf"\({joint}\).*dead center"):
         lw.simulate(robot, q, seconds=0.1, method="minimal")
-    with pytest.raises((lw.SingularConstraints, lw.AssemblyError), match=rf"\({joint}\)"):
+    with pytest.raises((lw.errors.SingularConstraints, lw.errors.AssemblyError), match=rf"\({joint}\)"):
         lw.Stepper(robot, method="minimal")(q, np.ones(robot.nv))
 
 
@@ -342,7 +344,7 @@ def test_steps_that_are_too_long_leave_loops_open() -> None:
     robot = zoo.four_bar(ground=1.0, crank=0.4, coupler=0.9, rocker=0.8).with_independent("A")
     q = robot.poses["assembled"]
     v = lw.Minimal(robot).velocity(q, [300.0])
-    with pytest.raises(lw.AssemblyError, match=r"'C' .*stays open after 2 corrections.*shorter dt") as told:
+    with pytest.raises(lw.errors.AssemblyError, match=r"'C' .*stays open after 2 corrections.*shorter dt") as told:
         lw.simulate(robot, q, v, seconds=0.1, dt=1e-2, method="minimal")
     assert told.value.constraint == "C"
 
@@ -350,13 +352,13 @@ def test_steps_that_are_too_long_leave_loops_open() -> None:
 def test_options_without_a_meaning_are_refused() -> None:
     robot = zoo.four_bar()
     for option in ({"iterations": 3}, {"regularization": 1e-6}):
-        with pytest.raises(lw.InputError, match="takes no iterations and no regularization"):
+        with pytest.raises(lw.errors.InputError, match="takes no iterations and no regularization"):
             lw.Stepper(robot, method="minimal", **option)  # type: ignore[arg-type]
-        with pytest.raises(lw.InputError, match="takes no iterations and no regularization"):
+        with pytest.raises(lw.errors.InputError, match="takes no iterations and no regularization"):
             lw.simulate(robot, seconds=0.1, method="minimal", **option)  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="no method 'lcaba' of compiled steps; there are auto, minimal"):
+    with pytest.raises(lw.errors.InputError, match="no method 'lcaba' of compiled steps; there are auto, minimal"):
         lw.Stepper(robot, method="lcaba")  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="no method 'prox_ltl' of rollouts"):
+    with pytest.raises(lw.errors.InputError, match="no method 'prox_ltl' of rollouts"):
         lw.rollouts(robot, robot.poses["assembled"][None], seconds=0.1, method="prox_ltl")  # type: ignore[arg-type]
 
 

@@ -161,7 +161,7 @@ def test_against_pinocchio() -> None:
 def slider(**joint: Any) -> lw.Mechanism:
     build = lw.Builder("slider", gravity=(0, 0, 0))
     build.body("mass", lw.Inertia.box(2.0, (0.1, 0.1, 0.1)))
-    build.joint("slide", lw.Prismatic("x"), "world", "mass", **joint)
+    build.joint("slide", lw.joints.Prismatic("x"), "world", "mass", **joint)
     return build.build()
 
 
@@ -256,7 +256,7 @@ def test_files_that_are_no_whole_run_are_told_in_words(tmp_path: Path) -> None:
     (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "flipped.npz").write_bytes(whole.replace(whole[200:210], bytes(10)))
     for name in ("array.npy", "half.npz", "flipped.npz"):
-        with pytest.raises(lw.InputError, match=r"is no saved trajectory: (?!.*pickle)"):
+        with pytest.raises(lw.errors.InputError, match=r"is no saved trajectory: (?!.*pickle)"):
             lw.Trajectory.load(tmp_path / name)
 
 
@@ -272,7 +272,7 @@ small.save(path)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
 try:
     run.save(path)
-except lw.LinkworkError as error:
+except lw.errors.LinkworkError as error:
     assert "cannot save" in str(error), error
 else:
     raise SystemExit("saved")
@@ -285,7 +285,7 @@ assert len(run) == 100000 and len(lw.Trajectory.load(path)) == 2
 
 def test_a_run_that_explodes_says_when() -> None:
     robot = slider()
-    with pytest.warns(lw.SimulationWarning, match=r"ended early: not finite after step 2 .* try a shorter dt"):
+    with pytest.warns(lw.errors.SimulationWarning, match=r"ended early: not finite after step 2 .* try a shorter dt"):
         run = lw.simulate(robot, [0.0], [1.0], seconds=10.0, dt=1.0, tau=[1e308])
     assert run.ended.startswith("not finite after step 2 (2 s); 'slide' was the fastest joint at 2 s")
     assert len(run) == 3
@@ -296,12 +296,12 @@ def test_a_run_that_explodes_says_when() -> None:
 def test_springs_and_dampers_that_are_too_stiff_for_the_integrator_are_named(part: str, pole: str) -> None:
     """The advice helps: ``euler`` takes them implicitly, and ``rk4`` is stable with the step that is named."""
     build = lw.Builder("valve").body("stem", lw.Inertia.box(1.0, (1, 1, 1)))
-    robot = build.joint("slide", lw.Prismatic("x"), "world", "stem", **{part: 9900.0}).build()
+    robot = build.joint("slide", lw.joints.Prismatic("x"), "world", "stem", **{part: 9900.0}).build()
     how: dict[str, Any] = {"seconds": 20.0, "record_every": 10, "limits": False}
     dt = 1e-3 if part == "damping" else 0.1
-    with pytest.warns(lw.SimulationWarning, match="'valve' ended early") as said:
+    with pytest.warns(lw.errors.SimulationWarning, match="'valve' ended early") as said:
         run = lw.simulate(robot, [1.0], [1.0], dt=dt, integrator="rk4", **how)
-    with pytest.warns(lw.SimulationWarning, match="2 of 2 robots"):
+    with pytest.warns(lw.errors.SimulationWarning, match="2 of 2 robots"):
         many = lw.rollouts(robot, [[1.0], [1.0]], [[1.0], [2.0]], dt=dt, integrator="rk4", compile=False, **how)
     for text in (str(said[0].message), run.ended, many.ended):
         assert f"of joint 'slide' has {pole}" in text and "integrator='euler'" in text
@@ -315,7 +315,7 @@ def test_springs_and_dampers_that_are_too_stiff_for_the_integrator_are_named(par
 def test_a_run_around_any_method_that_explodes_ends_early(integrator: Any) -> None:
     """Steps in Python end as compiled ones do: no error is raised, and what was found is kept."""
     robot = zoo.four_bar()
-    with pytest.warns(lw.SimulationWarning, match="not finite after step"):
+    with pytest.warns(lw.errors.SimulationWarning, match="not finite after step"):
         run = lw.simulate(robot, tau=[1e250, 0, 0], seconds=1.0, dt=0.01, integrator=integrator, method="kkt")
     assert run.ended and len(run) < 100 and np.isfinite(run.q).all()
 
@@ -407,25 +407,25 @@ def test_lost_workers_are_replaced() -> None:
 def test_bad_input_is_explained() -> None:
     robot = zoo.four_bar()
     q, v = moving(robot)
-    with pytest.raises(lw.InputError, match="dt"):
+    with pytest.raises(lw.errors.InputError, match="dt"):
         lw.simulate(robot, q, v, seconds=1.0, dt=0.0)
-    with pytest.raises(lw.InputError, match="seconds"):
+    with pytest.raises(lw.errors.InputError, match="seconds"):
         lw.simulate(robot, q, v, seconds=-1.0)
-    with pytest.raises(lw.InputError, match="integrator"):
+    with pytest.raises(lw.errors.InputError, match="integrator"):
         lw.simulate(robot, q, v, seconds=1.0, integrator="magic")
-    with pytest.raises(lw.AssemblyError, match="open by"):
+    with pytest.raises(lw.errors.AssemblyError, match="open by"):
         lw.simulate(robot, q + 0.1, seconds=1.0)
-    with pytest.raises(lw.InputError, match="project_velocity"):
+    with pytest.raises(lw.errors.InputError, match="project_velocity"):
         lw.simulate(robot, q, np.ones(robot.nv), seconds=1.0)
-    with pytest.raises(lw.InputError, match="torques have shape"):
+    with pytest.raises(lw.errors.InputError, match="torques have shape"):
         lw.simulate(robot, q, v, seconds=1.0, tau=np.zeros(robot.nv + 1))
-    with pytest.raises(lw.InputError, match="Mechanism"):
+    with pytest.raises(lw.errors.InputError, match="Mechanism"):
         lw.simulate("robot", seconds=1.0)  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="no saved trajectory"):
+    with pytest.raises(lw.errors.InputError, match="no saved trajectory"):
         lw.Trajectory.load(__file__)
-    with pytest.raises(lw.InputError, match="Executor"):
+    with pytest.raises(lw.errors.InputError, match="Executor"):
         lw.rollouts(robot, [q], seconds=0.01, executor="here")
-    with pytest.raises(lw.InputError, match="one row for each robot"):
+    with pytest.raises(lw.errors.InputError, match="one row for each robot"):
         lw.rollouts(robot, q, seconds=0.01)
 
 
@@ -444,8 +444,8 @@ def test_bad_controllers_keep_what_was_found() -> None:
         return [0.0]
 
     for controller, kind, words in (
-        (nan, lw.InputError, "controller at 0.051 s: torque 0 is not finite"),
-        (short, lw.InputError, "controller at 0.051 s: torques have shape"),
+        (nan, lw.errors.InputError, "controller at 0.051 s: torque 0 is not finite"),
+        (short, lw.errors.InputError, "controller at 0.051 s: torques have shape"),
         (broken, ZeroDivisionError, "oh"),
     ):
         with pytest.raises(kind, match=words) as caught:

@@ -45,12 +45,12 @@ def test_every_method_moves_a_robot_alike(make: Callable[[], lw.Mechanism], inte
         how["iterations"] = 3
     wanted = lw.simulate(robot, q, v, **how)
     how.pop("iterations", None)
-    for method in lw.methods_for(robot):
+    for method in lw.methods.methods_for(robot):
         if not METHODS[method].exact:
             continue
         try:
             run = lw.simulate(robot, q, v, method=method, **how)
-        except lw.SingularConstraints:  # methods that need independent rows say so
+        except lw.errors.SingularConstraints:  # methods that need independent rows say so
             assert robot.mobility(q).redundancy > 0
             continue
         np.testing.assert_allclose(run.q, wanted.q, atol=1e-9, err_msg=method)
@@ -126,15 +126,15 @@ def floating() -> lw.Mechanism:
     """A box in space that carries a four-bar."""
     build = lw.Builder("floating four-bar", gravity=(0, 0, 0))
     build.body("base", lw.Inertia.box(3.0, (0.3, 0.2, 0.1)))
-    build.joint("free", lw.Free(), "world", "base")
+    build.joint("free", lw.joints.Free(), "world", "base")
     lengths = {"crank": 0.2, "coupler": 0.45, "rocker": 0.4}
     for name, length in lengths.items():
         build.body(name, lw.Inertia.box(0.5, (length, 0.03, 0.03), com=(length / 2, 0, 0)))
-    build.joint("A", lw.Revolute("y"), "base", "crank")
-    build.joint("B", lw.Revolute("y"), "crank", "coupler", (lengths["crank"], 0, 0))
-    build.joint("D", lw.Revolute("y"), "base", "rocker", (0.5, 0, 0))
+    build.joint("A", lw.joints.Revolute("y"), "base", "crank")
+    build.joint("B", lw.joints.Revolute("y"), "crank", "coupler", (lengths["crank"], 0, 0))
+    build.joint("D", lw.joints.Revolute("y"), "base", "rocker", (0.5, 0, 0))
     ends = {"first_at": (lengths["coupler"], 0, 0), "second_at": (lengths["rocker"], 0, 0)}
-    build.constrain(lw.Point("coupler", "rocker", name="C", **ends))
+    build.constrain(lw.constraints.Point("coupler", "rocker", name="C", **ends))
     robot = build.build()
     start = robot.neutral()
     start[robot.q_index("A")], start[robot.q_index("B")], start[robot.q_index("D")] = -1.0, 0.6, -1.6
@@ -142,12 +142,12 @@ def floating() -> lw.Mechanism:
 
 
 def test_a_method_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(lw.InputError, match="lcabba"):
+    with pytest.raises(lw.errors.InputError, match="lcabba"):
         lw.simulate(zoo.four_bar(), seconds=0.1, method="lcabba")
-    with pytest.raises(lw.InputError, match="takes no iterations"):
+    with pytest.raises(lw.errors.InputError, match="takes no iterations"):
         lw.simulate(zoo.four_bar(), seconds=0.1, method="prox_ltl", iterations=3)
     for method in ("auto", "minimal"):
-        with pytest.raises(lw.InputError, match="no integrator 'rk5'"):
+        with pytest.raises(lw.errors.InputError, match="no integrator 'rk5'"):
             lw.simulate(zoo.four_bar(), seconds=0.1, method=method, integrator="rk5")
 
 
@@ -156,7 +156,7 @@ def test_a_method_that_is_not_there_is_an_error() -> None:
 
 def test_loops_close_in_two_steps_at_the_least() -> None:
     robot = zoo.four_bar()
-    with pytest.raises(lw.InputError, match="less than two steps"):
+    with pytest.raises(lw.errors.InputError, match="less than two steps"):
         lw.simulate(robot, seconds=0.1, dt=0.01, time_constant=0.01)
     q, v = moving(robot)
     run = lw.simulate(robot, q, v, seconds=2.0, dt=0.02, **FREE)  # steps as long as this need a longer one by default
@@ -238,17 +238,17 @@ def test_compiled_controllers_that_are_wrong_say_so(njit: Callable[..., Any]) ->
         return 1.0
 
     for controller, words in ((short, r"at 0.01 s: torques have shape \(2,\)"), (undefined, "torque 0 is not finite")):
-        with pytest.raises(lw.InputError, match=words) as told:
+        with pytest.raises(lw.errors.InputError, match=words) as told:
             lw.simulate(robot, q, v, seconds=0.1, controller=controller)
         assert len(told.value.trajectory) == 10
-    with pytest.raises(lw.InputError, match="giving an array of torques"):
+    with pytest.raises(lw.errors.InputError, match="giving an array of torques"):
         lw.simulate(robot, q, v, seconds=0.1, controller=number)
 
 
 def test_a_run_under_a_compiled_controller_that_explodes_says_when(njit: Callable[..., Any]) -> None:
     build = lw.Builder("slider", gravity=(0, 0, 0))
     build.body("mass", lw.Inertia.box(2.0, (0.1, 0.1, 0.1)))
-    build.joint("slide", lw.Prismatic("x"), "world", "mass")
+    build.joint("slide", lw.joints.Prismatic("x"), "world", "mass")
     robot = build.build()
 
     @njit
@@ -268,11 +268,11 @@ def tumbler() -> lw.Mechanism:
     """A floating body with an arm that meets its stops, and a tail on a ball joint."""
     build = lw.Builder("tumbler")
     build.body("base", lw.Inertia.box(2.0, (0.3, 0.2, 0.1)))
-    build.joint("free", lw.Free(), "world", "base")
+    build.joint("free", lw.joints.Free(), "world", "base")
     build.body("arm", lw.Inertia.rod(0.5, (0, 0, 0), (0.4, 0, 0)))
-    build.joint("shoulder", lw.Revolute("y"), "base", "arm", (0.15, 0, 0), lower=-0.2, upper=0.3)
+    build.joint("shoulder", lw.joints.Revolute("y"), "base", "arm", (0.15, 0, 0), lower=-0.2, upper=0.3)
     build.body("tail", lw.Inertia.rod(0.3, (0, 0, 0), (-0.3, 0, 0.02)))
-    build.joint("ball", lw.Spherical(), "base", "tail", (-0.15, 0, 0), damping=0.01)
+    build.joint("ball", lw.joints.Spherical(), "base", "tail", (-0.15, 0, 0), damping=0.01)
     return build.build()
 
 
@@ -326,7 +326,7 @@ def test_commands_have_limits() -> None:
         many = lw.rollouts(robot, q, seconds=0.01, controller=controller, compile=False)
         np.testing.assert_allclose(many.tau[0], [[6.0, 0.0, -0.3], [-3.0, 0.0, 0.1]])
         np.testing.assert_allclose(many.q[-1, 0], run.q[-1], atol=1e-12)
-    with pytest.raises(lw.ModelError, match="the first must not be greater"):
+    with pytest.raises(lw.errors.ModelError, match="the first must not be greater"):
         build.actuator("none", names[1], limits=(1.0, -1.0))
 
 
@@ -343,7 +343,7 @@ def test_limits_of_commands_are_read_from_files() -> None:
         robot = lw.loads(f"<mujoco><worldbody>{body}</worldbody><actuator>{motor}</actuator></mujoco>", "mjcf")
         assert (robot.actuators[0].limits, robot.actuators[0].force_limits) == limits
     wrong = '<motor joint="a" ctrlrange="3 -2" ctrllimited="true"/>'
-    with pytest.raises(lw.ModelError, match="ctrlrange goes from 3 to -2"):
+    with pytest.raises(lw.errors.ModelError, match="ctrlrange goes from 3 to -2"):
         lw.loads(f"<mujoco><worldbody>{body}</worldbody><actuator>{wrong}</actuator></mujoco>", "mjcf")
 
 
@@ -364,13 +364,13 @@ def test_csv_has_time_and_named_coordinates_to_the_last_digit(tmp_path: Path) ->
     batch = lw.rollouts(robot, np.tile(run.q[0], (2, 1)), seconds=0.002).save(tmp_path / "many.csv")
     rows = [line.split(",")[:2] for line in batch.read_text().splitlines()]
     assert rows[0] == ["time", "robot"] and [row[1] for row in rows[1:3]] == ["0", "1"]
-    with pytest.raises(lw.InputError, match="numbers alone"):
+    with pytest.raises(lw.errors.InputError, match="numbers alone"):
         lw.Trajectory.load(place)
 
 
 def test_a_run_is_saved_in_no_other_format_in_silence(tmp_path: Path) -> None:
     run = lw.simulate(lw.zoo.pendulum(1), [0.1], seconds=0.002)
-    with pytest.raises(lw.InputError, match=r"ends in '.txt'; trajectories are saved as .npz, .parquet, .csv"):
+    with pytest.raises(lw.errors.InputError, match=r"ends in '.txt'; trajectories are saved as .npz, .parquet, .csv"):
         run.save(tmp_path / "run.txt")
     assert run.save(tmp_path / "run").name == "run.npz"
     assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
@@ -407,7 +407,7 @@ def test_files_that_are_no_runs(tmp_path: Path) -> None:
     other = tmp_path / "other.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"time": [1.0]}), other)
     for path in (wrong, other, tmp_path / "absent.parquet"):
-        with pytest.raises(lw.InputError, match="is no saved trajectory"):
+        with pytest.raises(lw.errors.InputError, match="is no saved trajectory"):
             lw.Trajectory.load(path)
 
 

@@ -77,7 +77,7 @@ def test_a_schedule_within_a_step_is_one_part_of_it() -> None:
 def slider(**joint: Any) -> lw.Mechanism:
     build = lw.Builder("slider", gravity=(0, 0, 0))
     build.body("mass", lw.Inertia.box(2.0, (0.1, 0.1, 0.1)))
-    build.joint("slide", lw.Prismatic("x"), "world", "mass", **joint)
+    build.joint("slide", lw.joints.Prismatic("x"), "world", "mass", **joint)
     return build.build()
 
 

@@ -70,7 +70,9 @@ def test_steps_against_differences(integrator: Any, kind: Any) -> None:
 def test_derivatives_chained_from_stages_are_those_of_the_step(integrator: Any, kind: str) -> None:
     robot, q, v, tau = tree_state() if kind == "tree" else loop_state()
     if kind == "driven":
-        robot = replace(robot, actuators=(lw.Actuator("servo", robot.joint_names[0], (2.0,), bias=(0.1, -3.0, -0.4)),))
+        robot = replace(
+            robot, actuators=(lw.actuators.Actuator("servo", robot.joint_names[0], (2.0,), bias=(0.1, -3.0, -0.4)),)
+        )
     stepper = lw.Stepper(robot, integrator, dt=1e-2, method="minimal" if kind == "minimal" else "auto")
     commands = np.array([0.7]) if kind == "driven" else None
     whole = stepper.derivatives(q, v, tau, commands=commands)
@@ -86,7 +88,7 @@ def test_steps_whose_program_would_be_too_large_are_differentiated_stage_by_stag
     robot, q, v, tau = loop_state()
     small = lw.Stepper(robot, "dopri5", dt=1e-2).compile(max_operations=4000)
     wanted = lw.Stepper(robot, "dopri5", dt=1e-2).derivatives(q, v, tau)
-    with pytest.raises(lw.ProgramTooLarge):
+    with pytest.raises(lw.errors.ProgramTooLarge):
         small.hvp(q, v, tau, v, v, v, v, v)
     assert_close(small.derivatives(q, v, tau).A, wanted.A, 1e-12)
     x = np.random.default_rng(0).normal(size=(3, robot.nv))
@@ -146,12 +148,12 @@ def three_cranks() -> lw.Mechanism:
     rod = lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0))
     build = lw.Builder("three cranks")
     for k in range(3):
-        build.body(f"crank{k}", rod).joint(f"crank{k}", lw.Revolute("y"), "world", f"crank{k}", (float(k), 0, 0))
+        build.body(f"crank{k}", rod).joint(f"crank{k}", lw.joints.Revolute("y"), "world", f"crank{k}", (float(k), 0, 0))
     build.body("bar", lw.Inertia.rod(2.0, (0, 0, 0), (2.0, 0, 0)))
-    build.joint("bar", lw.Revolute("y"), "crank0", "bar", (0.5, 0, 0))
+    build.joint("bar", lw.joints.Revolute("y"), "crank0", "bar", (0.5, 0, 0))
     for k in (1, 2):
         ends = (float(k), 0, 0), (0.5, 0, 0)
-        build.joint(f"pin{k}", lw.Revolute("y"), "bar", f"crank{k}", *ends, cut=True)
+        build.joint(f"pin{k}", lw.joints.Revolute("y"), "bar", f"crank{k}", *ends, cut=True)
     return build.build()
 
 
@@ -266,9 +268,9 @@ def test_second_derivatives_of_steps_compile_and_take_batches() -> None:
 
 
 def test_what_second_derivatives_of_steps_refuse() -> None:
-    with pytest.raises(lw.UnsupportedFeature, match="with contacts have no second derivatives"):
+    with pytest.raises(lw.errors.UnsupportedFeature, match="with contacts have no second derivatives"):
         _ = lw.Stepper(zoo.sliding_box(), dt=1e-2).hvp
-    with pytest.raises(lw.ProgramTooLarge):
+    with pytest.raises(lw.errors.ProgramTooLarge):
         lw.Stepper(zoo.pendulum(2)).hvp.compile(max_operations=20)
 
 
@@ -291,7 +293,7 @@ def test_commands_springs_and_stops_are_in_the_derivatives() -> None:
         slope = (stepper(q, v, tau, commands=u + h).v - stepper(q, v, tau, commands=u - h).v) / 2e-5
         assert_close(found.B_commands[1], slope, 1e-8)
         assert found.dv1_dq[0, 0] < without.dv1_dq[0, 0]  # the servo pulls back
-    with pytest.raises(lw.InputError, match="no actuators"):
+    with pytest.raises(lw.errors.InputError, match="no actuators"):
         _ = without.B_commands
 
 
@@ -312,7 +314,7 @@ def test_compiled_batches_are_the_same() -> None:
 def rollout_gradient_error(stepper: lw.Stepper, q: Any, v: Any, tau: Any, h: float = 1e-6, **more: Any) -> float:
     """How far a directional derivative of a function of all recorded states is from differences, relatively."""
     robot, steps, rng = stepper.source, len(tau), np.random.default_rng(7)
-    adjoint = lw.Adjoint(stepper)
+    adjoint = lw.derivatives.Adjoint(stepper)
     made = adjoint(q, v, tau, **more)
     y_q, y_v = rng.normal(size=(2, len(made.q), robot.nv))
     gradient = made.gradient(y_q, y_v)
@@ -347,7 +349,7 @@ def test_energy_of_a_pendulum_has_the_gradient_that_it_had_at_the_start() -> Non
     robot = zoo.pendulum(1)
     stepper = lw.Stepper(robot, "rk4", dt=1e-3, passive=False)
     q, v = np.array([0.7]), np.array([0.4])
-    made = lw.Adjoint(stepper)(q, v, steps=100)
+    made = lw.derivatives.Adjoint(stepper)(q, v, steps=100)
 
     def slopes(at: Any, rate: Any) -> Any:
         return lw.gravity_forces(robot, at), lw.mass_matrix(robot, at) @ rate
@@ -363,7 +365,7 @@ def test_gradients_of_a_batch_are_those_of_its_robots() -> None:
     rng = np.random.default_rng(10)
     q, v = rng.normal(size=(2, 3, 2))
     tau, y = rng.normal(size=(10, 3, 2)), rng.normal(size=(3, 2))
-    adjoint = lw.Adjoint(stepper)
+    adjoint = lw.derivatives.Adjoint(stepper)
     together = adjoint(q, v, tau).gradient(y, y)
     assert together.tau.shape == (10, 3, 2)
     for k in range(3):
@@ -375,7 +377,7 @@ def test_gradients_of_a_batch_are_those_of_its_robots() -> None:
 def test_gradients_by_masses_of_links() -> None:
     robot = zoo.pendulum(2)
     stepper = lw.Stepper(robot, dt=1e-2, parameters=["mass"])
-    adjoint = lw.Adjoint(stepper)
+    adjoint = lw.derivatives.Adjoint(stepper)
     masses = np.array(stepper.parameters["mass"])
     q, v, tau = np.array([0.4, -0.2]), np.array([0.3, 0.1]), 0.3 * np.ones((20, 2))
     found = adjoint(q, v, tau, mass=masses).gradient(np.ones(2)).parameters["mass"]
@@ -393,8 +395,8 @@ def test_gradients_of_fifty_euler_steps_of_a_four_bar_by_parameters() -> None:
     values, along = parameters_and_directions(stepper)
     rng = np.random.default_rng(8)
     tau, y = rng.normal(size=(50, robot.nv)), rng.normal(size=(2, robot.nv))
-    found = lw.Adjoint(stepper)(q, v, tau, **values).gradient(*y).parameters
-    differences = lw.Adjoint(converged)
+    found = lw.derivatives.Adjoint(stepper)(q, v, tau, **values).gradient(*y).parameters
+    differences = lw.derivatives.Adjoint(converged)
     for name in names:
 
         def value(s: float, name: str = name) -> float:
@@ -414,7 +416,7 @@ def test_gradients_of_fifty_euler_steps_where_rows_are_redundant_on_closed_loops
     robot = three_cranks()
     q, v, _ = open_state(robot, 0.0)
     names: tuple[ParameterName, ...] = ("mass", "com")
-    adjoint = lw.Adjoint(lw.Stepper(robot, parameters=names).plain())
+    adjoint = lw.derivatives.Adjoint(lw.Stepper(robot, parameters=names).plain())
     values, along = parameters_and_directions(adjoint.stepper)
     rng = np.random.default_rng(8)
     tau, y = rng.normal(size=(50, robot.nv)), rng.normal(size=(2, robot.nv))
@@ -432,17 +434,17 @@ def test_gradients_of_fifty_euler_steps_where_rows_are_redundant_on_closed_loops
 
 def test_what_rollouts_refuse() -> None:
     stepper = lw.Stepper(zoo.pendulum(2), dt=1e-2)
-    adjoint = lw.Adjoint(stepper)
-    with pytest.raises(lw.InputError, match="say how many steps"):
+    adjoint = lw.derivatives.Adjoint(stepper)
+    with pytest.raises(lw.errors.InputError, match="say how many steps"):
         adjoint([0.0, 0.0])
-    with pytest.raises(lw.InputError, match="needs to be for 5"):
+    with pytest.raises(lw.errors.InputError, match="needs to be for 5"):
         adjoint([0.0, 0.0], tau=np.zeros((4, 2)), steps=5)
-    with pytest.raises(lw.InputError, match=r"y_q has shape \(3,\)"):
+    with pytest.raises(lw.errors.InputError, match=r"y_q has shape \(3,\)"):
         adjoint([0.0, 0.0], steps=2).gradient(np.zeros(3))
-    with pytest.raises(lw.InputError, match="Stepper"):
-        lw.Adjoint(zoo.pendulum(2))  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="contacts"):
-        lw.Adjoint(stepper, smoothing=1e-2)
+    with pytest.raises(lw.errors.InputError, match="Stepper"):
+        lw.derivatives.Adjoint(zoo.pendulum(2))  # type: ignore[arg-type]
+    with pytest.raises(lw.errors.InputError, match="contacts"):
+        lw.derivatives.Adjoint(stepper, smoothing=1e-2)
 
 
 # Linear systems ----------------------------------------------------------------------------------------------
@@ -498,17 +500,17 @@ def test_a_hanging_pendulum_is_an_oscillator() -> None:
 def test_linearize_warns_of_loops_that_are_open(coordinates: Any) -> None:
     robot, q, v, _ = loop_state()
     off = q + np.array([0.0, 0.6, 0.0])
-    with pytest.warns(lw.StateWarning, match="a loop of .* is open by"):
+    with pytest.warns(lw.errors.StateWarning, match="a loop of .* is open by"):
         lw.linearize(robot, off, coordinates=coordinates)
-    with pytest.warns(lw.StateWarning, match="v opens a loop"):
+    with pytest.warns(lw.errors.StateWarning, match="v opens a loop"):
         lw.linearize(robot, q, v + 1.0, coordinates=coordinates)
 
 
 def test_what_linearize_refuses() -> None:
     robot = zoo.pendulum(2)
-    with pytest.raises(lw.InputError, match="one state"):
+    with pytest.raises(lw.errors.InputError, match="one state"):
         lw.linearize(robot, np.zeros((3, 2)))
-    with pytest.raises(lw.InputError, match="no coordinates"):
+    with pytest.raises(lw.errors.InputError, match="no coordinates"):
         lw.linearize(robot, np.zeros(2), coordinates="some")  # type: ignore[arg-type]
-    with pytest.raises(lw.InputError, match="give dt"):
+    with pytest.raises(lw.errors.InputError, match="give dt"):
         lw.linearize(robot, np.zeros(2), commands=np.zeros(1))

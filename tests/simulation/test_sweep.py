@@ -20,10 +20,10 @@ def four_bar(crank: float, coupler: float, rocker: float, **knee: Any) -> lw.Mec
     build = lw.Builder("four-bar")
     for name, length in {"crank": crank, "coupler": coupler, "rocker": rocker}.items():
         build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (length, 0, 0)))
-    build.joint("motor", lw.Revolute("y"), "world", "crank", actuated=True)
-    build.joint("knee", lw.Revolute("y"), "crank", "coupler", at=(crank, 0, 0), **knee)
-    build.joint("hip", lw.Revolute("y"), "world", "rocker", at=(1, 0, 0))
-    build.joint("ankle", lw.Revolute("y"), "coupler", "rocker", at=(coupler, 0, 0), child_at=(rocker, 0, 0))
+    build.joint("motor", lw.joints.Revolute("y"), "world", "crank", actuated=True)
+    build.joint("knee", lw.joints.Revolute("y"), "crank", "coupler", at=(crank, 0, 0), **knee)
+    build.joint("hip", lw.joints.Revolute("y"), "world", "rocker", at=(1, 0, 0))
+    build.joint("ankle", lw.joints.Revolute("y"), "coupler", "rocker", at=(coupler, 0, 0), child_at=(rocker, 0, 0))
     return build.build()
 
 
@@ -87,21 +87,25 @@ def test_a_dead_center_is_found_and_told(end: float, reach: float) -> None:
     robot = four_bar(0.5, 1.2, 0.9)
     q = robot.assemble([0.7, 0, 0], fixed=["motor"])
     values = np.linspace(q[2], end, 60)
-    with pytest.raises(lw.AssemblyError, match=r"hip stops at .*, where .* would open by .*dead center") as caught:
+    with pytest.raises(
+        lw.errors.AssemblyError, match=r"hip stops at .*, where .* would open by .*dead center"
+    ) as caught:
         robot.sweep("hip", values, q)
     error: Any = caught.value
     assert error.q[2] == pytest.approx(reach, abs=1e-5)
     assert float(str(error).split("stops at ")[1].split(",")[0]) == pytest.approx(reach, abs=1e-5)
     before = error.trajectory
     past = int(np.flatnonzero(np.abs(values - q[2]) > abs(reach - q[2]))[0])
-    assert isinstance(before, lw.Sweep) and len(before) == past
+    assert isinstance(before, lw.results.Sweep) and len(before) == past
     assert f"(value {past + 1} of 60)" in str(error)
     np.testing.assert_array_equal(before.values, values[:past])
 
 
 def test_a_first_value_that_no_loop_reaches_is_told() -> None:
     robot = four_bar(0.5, 1.2, 0.9)
-    with pytest.raises(lw.AssemblyError, match=r"sweep of 'four-bar' to 3 \(value 1 of 2\): .*do not close") as caught:
+    with pytest.raises(
+        lw.errors.AssemblyError, match=r"sweep of 'four-bar' to 3 \(value 1 of 2\): .*do not close"
+    ) as caught:
         robot.sweep("hip", [3.0, 3.1])
     error: Any = caught.value
     assert len(error.trajectory) == 0 and error.constraint == "ankle" and error.gap > 0.01
@@ -141,7 +145,7 @@ def test_other_joints_stay_within_their_limits_unless_told() -> None:
     robot = four_bar(0.5, 1.2, 0.9, lower=-2.0, upper=2.0)
     q = robot.assemble([0.7, 0, 0], fixed=["motor"])
     values = np.linspace(0.7, 0.7 + 2 * np.pi, 50)
-    with pytest.raises(lw.AssemblyError, match=r"motor stops at .*at their limits are knee \(limits=False"):
+    with pytest.raises(lw.errors.AssemblyError, match=r"motor stops at .*at their limits are knee \(limits=False"):
         robot.sweep("motor", values, q)
     free = robot.sweep("motor", values, q, limits=False)
     assert np.abs(free.joint_position("knee")).max() > 2.0
@@ -152,11 +156,11 @@ def five_bar(**elbow: Any) -> lw.Mechanism:
     build = lw.Builder("five-bar")
     for name, length in {"left": 0.5, "left arm": 0.8, "right": 0.5, "right arm": 0.8}.items():
         build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (length, 0, 0)))
-    build.joint("left", lw.Revolute("y"), "world", "left")
-    build.joint("left elbow", lw.Revolute("y"), "left", "left arm", at=(0.5, 0, 0), **elbow)
-    build.joint("right", lw.Revolute("y"), "world", "right", at=(1, 0, 0))
-    build.joint("right elbow", lw.Revolute("y"), "right", "right arm", at=(0.5, 0, 0))
-    build.joint("tip", lw.Revolute("y"), "left arm", "right arm", at=(0.8, 0, 0), child_at=(0.8, 0, 0))
+    build.joint("left", lw.joints.Revolute("y"), "world", "left")
+    build.joint("left elbow", lw.joints.Revolute("y"), "left", "left arm", at=(0.5, 0, 0), **elbow)
+    build.joint("right", lw.joints.Revolute("y"), "world", "right", at=(1, 0, 0))
+    build.joint("right elbow", lw.joints.Revolute("y"), "right", "right arm", at=(0.5, 0, 0))
+    build.joint("tip", lw.joints.Revolute("y"), "left arm", "right arm", at=(0.8, 0, 0), child_at=(0.8, 0, 0))
     return build.build()
 
 
@@ -192,7 +196,7 @@ def test_a_robot_without_loops_has_its_joint_moved() -> None:
     ],
 )
 def test_what_is_wrong_is_said(joints: Any, values: Any, words: str) -> None:
-    with pytest.raises(lw.InputError, match=words):
+    with pytest.raises(lw.errors.InputError, match=words):
         four_bar(0.5, 1.2, 0.9).sweep(joints, values)
 
 
@@ -200,18 +204,18 @@ def test_what_is_wrong_is_said(joints: Any, values: Any, words: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def turn() -> lw.Sweep:
+def turn() -> lw.results.Sweep:
     return four_bar(0.5, 1.2, 0.9).sweep("motor", np.linspace(0.7, 3.0, 12), [0.7, 0, 0], seconds=0.5)
 
 
-def test_it_is_at_rest_and_its_energy_is_that_of_its_place(turn: lw.Sweep) -> None:
+def test_it_is_at_rest_and_its_energy_is_that_of_its_place(turn: lw.results.Sweep) -> None:
     assert turn.times[0] == 0 and turn.times[-1] == 0.5 and not turn.v.any()
     assert turn.robot is not None
     np.testing.assert_array_equal(turn.energy["total"], lw.energy(turn.robot, turn.q, turn.v).potential)
     assert repr(turn) == "<Sweep of 'four-bar' over motor, 12 configurations>"
 
 
-def test_it_is_plotted_over_what_was_swept(turn: lw.Sweep, tmp_path: Path) -> None:
+def test_it_is_plotted_over_what_was_swept(turn: lw.results.Sweep, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     figure = turn.plot(tmp_path / "turn.png")
     assert figure.axes[-1].get_xlabel() == "motor [rad]"
@@ -222,13 +226,13 @@ def test_it_is_plotted_over_what_was_swept(turn: lw.Sweep, tmp_path: Path) -> No
     assert turn.save_video(tmp_path / "turn.gif", fps=10).stat().st_size > 1000
 
 
-def test_it_plays_in_the_browser(turn: lw.Sweep, tmp_path: Path) -> None:
+def test_it_plays_in_the_browser(turn: lw.results.Sweep, tmp_path: Path) -> None:
     pytest.importorskip("viser")
     assert turn.save_html(tmp_path / "turn.html", fps=10).stat().st_size > 1e5
 
 
-def test_it_is_kept_and_copied(turn: lw.Sweep, tmp_path: Path) -> None:
-    kept = lw.Sweep.load(turn.save(tmp_path / "turn.npz"), turn.robot)
+def test_it_is_kept_and_copied(turn: lw.results.Sweep, tmp_path: Path) -> None:
+    kept = lw.results.Sweep.load(turn.save(tmp_path / "turn.npz"), turn.robot)
     for other in (kept, copy.deepcopy(turn)):
         assert other.joints == ("motor",)
         np.testing.assert_array_equal(other.values, turn.values)

@@ -14,10 +14,18 @@ from linkwork.model.pairs import MEET
 from tests.support.states import Floats
 
 PAIRS: tuple[type[Pair], ...] = (
-    *(lw.Weld, lw.Hinge, lw.Slider, lw.Cylindrical, lw.Cardan, lw.Point, lw.PlaneOnPlane),
-    *(lw.PointOnLine, lw.PointOnPlane, lw.Rod, lw.Rolling),
+    *(
+        lw.constraints.Weld,
+        lw.constraints.Hinge,
+        lw.constraints.Slider,
+        lw.constraints.Cylindrical,
+        lw.constraints.Cardan,
+        lw.constraints.Point,
+        lw.constraints.PlaneOnPlane,
+    ),
+    *(lw.constraints.PointOnLine, lw.constraints.PointOnPlane, lw.constraints.Rod, lw.constraints.Rolling),
 )
-SIZES = {lw.Rod: {"length": 0.7}, lw.Rolling: {"radius": 0.3}}
+SIZES = {lw.constraints.Rod: {"length": 0.7}, lw.constraints.Rolling: {"radius": 0.3}}
 
 OTHERS = ("linear", "polynomial", "held", "lock", "lock of two", "com", "com of some", "aligned", "local", "velocities")
 OF_TENDONS = ("rope", "rope by rope", "rope by joints", "joints by joints")
@@ -33,7 +41,11 @@ def free_tree(seed: int) -> Mechanism:
     rng = np.random.default_rng([seed, 11])
     arm = lw.Builder("arm")
     parent = "world"
-    for name, joint in {"turn": lw.Revolute("y"), "slide": lw.Prismatic((1, 2, 2)), "cross": lw.Universal()}.items():
+    for name, joint in {
+        "turn": lw.joints.Revolute("y"),
+        "slide": lw.joints.Prismatic((1, 2, 2)),
+        "cross": lw.joints.Universal(),
+    }.items():
         arm.body(name, lw.zoo.random_inertia(rng))
         arm.joint(name, joint, parent, name, lw.zoo.random_placement(rng), lw.zoo.random_placement(rng))
         parent = name
@@ -54,7 +66,7 @@ def constraints(seed: int) -> list[Constraint]:
         options: dict[str, object] = dict(SIZES.get(kind, {}))
         if hasattr(kind, "axis"):
             options["axis"] = rng.normal(size=3) if rng.random() < 0.7 else "xyz"[rng.integers(3)]
-            if rng.random() < 0.5 or kind is lw.Cardan:
+            if rng.random() < 0.5 or kind is lw.constraints.Cardan:
                 options["second_axis"] = rng.normal(size=3)
         at = {"first_at": lw.zoo.random_placement(rng), "second_at": lw.zoo.random_placement(rng)}
         return kind(str(first), str(second), name=kind.__name__, time_constant=0.1, **at, **options)
@@ -64,16 +76,18 @@ def constraints(seed: int) -> list[Constraint]:
     turn, slide, cross = "arm/turn", "arm/slide", "arm/cross"
     return [
         *(pair(kind) for kind in PAIRS),
-        lw.JointCoupling({turn: 1.0, slide: -3.0}, 0.4, name="linear", gains=(3.0, 4.0)),
-        lw.PolynomialCoupling(turn, slide, (0.1, 0.2, 0.3, 0.4, 0.5), 0.1, 0.2, name="polynomial", gains=(5.0, 0.0)),
-        lw.PolynomialCoupling(slide, None, (0.3,), 0.2, name="held"),
-        lw.JointLock(turn, 0.3, name="lock"),
-        lw.JointLock(cross, (0.3, -0.2), name="lock of two"),
-        lw.CenterOfMass(lw.zoo.random_placement(rng), "zx", name="com", time_constant=0.5),
-        lw.CenterOfMass(bodies=some, name="com of some"),
-        lw.LinearCombination(mixed, name="aligned", gains=(7.0, 8.0)),
-        lw.LinearCombination(mixed, "local", name="local"),
-        lw.VelocityCoupling(_factors(robot, rng), name="velocities", gains=(0.0, 9.0)),
+        lw.constraints.JointCoupling({turn: 1.0, slide: -3.0}, 0.4, name="linear", gains=(3.0, 4.0)),
+        lw.constraints.PolynomialCoupling(
+            turn, slide, (0.1, 0.2, 0.3, 0.4, 0.5), 0.1, 0.2, name="polynomial", gains=(5.0, 0.0)
+        ),
+        lw.constraints.PolynomialCoupling(slide, None, (0.3,), 0.2, name="held"),
+        lw.constraints.JointLock(turn, 0.3, name="lock"),
+        lw.constraints.JointLock(cross, (0.3, -0.2), name="lock of two"),
+        lw.constraints.CenterOfMass(lw.zoo.random_placement(rng), "zx", name="com", time_constant=0.5),
+        lw.constraints.CenterOfMass(bodies=some, name="com of some"),
+        lw.constraints.LinearCombination(mixed, name="aligned", gains=(7.0, 8.0)),
+        lw.constraints.LinearCombination(mixed, "local", name="local"),
+        lw.constraints.VelocityCoupling(_factors(robot, rng), name="velocities", gains=(0.0, 9.0)),
         *tendon_couplings(places, rng),
     ]
 
@@ -81,16 +95,16 @@ def constraints(seed: int) -> list[Constraint]:
 def tendon_couplings(places: list[str], rng: np.random.Generator) -> list[Constraint]:
     """One of each of `OF_TENDONS`: tendons over pulleys through random places, and of joints."""
     a, b, c, d, e = rng.choice(places, 5, replace=False).tolist()
-    rope = lw.Tendon("rope", path=(lw.Branch((a, b, c)), lw.Branch((c, d), 2.0)))
-    other = lw.Tendon("other", path=(lw.Branch((d, e)), lw.Branch((b, e, a), 3.0)), offset=0.1)
-    joints = lw.Tendon("joints", joints={"arm/turn": 0.7, "arm/slide": -0.4})
-    more = lw.Tendon("more", joints={"arm/slide": 1.2, "arm/turn": 0.5})
+    rope = lw.tendons.Tendon("rope", path=(lw.tendons.Branch((a, b, c)), lw.tendons.Branch((c, d), 2.0)))
+    other = lw.tendons.Tendon("other", path=(lw.tendons.Branch((d, e)), lw.tendons.Branch((b, e, a), 3.0)), offset=0.1)
+    joints = lw.tendons.Tendon("joints", joints={"arm/turn": 0.7, "arm/slide": -0.4})
+    more = lw.tendons.Tendon("more", joints={"arm/slide": 1.2, "arm/turn": 0.5})
     bend = (0.1, 0.5, 0.3, -0.2, 0.1)
     return [
-        lw.TendonCoupling(rope, follower_origin=0.4, name="rope", time_constant=0.2),
-        lw.TendonCoupling(rope, other, bend, 0.2, 0.6, name="rope by rope", gains=(3.0, 2.0)),
-        lw.TendonCoupling(rope, joints, bend, leader_origin=0.3, name="rope by joints"),
-        lw.TendonCoupling(more, joints, bend, 0.1, -0.2, name="joints by joints", time_constant=0.3),
+        lw.constraints.TendonCoupling(rope, follower_origin=0.4, name="rope", time_constant=0.2),
+        lw.constraints.TendonCoupling(rope, other, bend, 0.2, 0.6, name="rope by rope", gains=(3.0, 2.0)),
+        lw.constraints.TendonCoupling(rope, joints, bend, leader_origin=0.3, name="rope by joints"),
+        lw.constraints.TendonCoupling(more, joints, bend, 0.1, -0.2, name="joints by joints", time_constant=0.3),
     ]
 
 

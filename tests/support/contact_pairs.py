@@ -58,7 +58,7 @@ def pair_scene(pairs: Sequence[tuple[Solid, Solid]], slots: int | None = None, t
     builder = lw.Builder("pair")
     for body in ("a", "b"):
         builder.body(body, lw.Inertia(1.0, (0.0, 0.0, 0.0), np.eye(3)))
-        builder.joint(f"to_{body}", lw.Free(), "world", body)
+        builder.joint(f"to_{body}", lw.joints.Free(), "world", body)
     contacts = []
     for k, (first, second) in enumerate(pairs):
         shapes = ContactShape(f"a{k}", "a", first), ContactShape(f"b{k}", "b", second)
@@ -195,7 +195,7 @@ def sample(kinds: tuple[str, str], count: int, seed: int = 0, scale: float = 1.0
     rng = np.random.default_rng([seed, *kinds[0].encode(), *kinds[1].encode()])
     pairs = [(KINDS[kinds[0]](rng), KINDS[kinds[1]](rng)) for _ in range(SHAPES)]
     pairs = [(scaled(a, scale), scaled(b, scale)) for a, b in pairs]
-    geometry = lw.ContactGeometry(pair_scene(pairs, slots), threads=1)
+    geometry = lw.contact.ContactGeometry(pair_scene(pairs, slots), threads=1)
     q = random_poses(rng, count)
     q[:, :3] *= scale
     q[:, 7:10] *= scale
@@ -207,7 +207,9 @@ def sample(kinds: tuple[str, str], count: int, seed: int = 0, scale: float = 1.0
     return nearest(geometry, pairs, which, q)
 
 
-def nearest(geometry: lw.ContactGeometry, pairs: list[tuple[Solid, Solid]], which: np.ndarray, q: Floats) -> Sample:
+def nearest(
+    geometry: lw.contact.ContactGeometry, pairs: list[tuple[Solid, Solid]], which: np.ndarray, q: Floats
+) -> Sample:
     """The nearest contact point of each configuration's own pair."""
     parts = []
     for start in range(0, len(q), 4000):

@@ -40,7 +40,7 @@ def free_bodies(
     build = lw.Builder("bodies", gravity=gravity)
     for k, (solid, mass) in enumerate(zip(solids, masses, strict=True)):
         build.body(f"b{k}", solid_inertia(solid, mass))
-        build.joint(f"j{k}", lw.Free(), "world", f"b{k}")
+        build.joint(f"j{k}", lw.joints.Free(), "world", f"b{k}")
     return build.build()
 
 
@@ -84,7 +84,7 @@ def stack(masses: Sequence[float], friction: float = 0.5, edge: float = EDGE) ->
 
 def contact_jacobian(robot: lw.Mechanism, q: np.ndarray) -> np.ndarray:
     """``J`` of all contact points along t1, t2, n, ``(3 nslots, nv)``, by frames at the points."""
-    found = lw.ContactGeometry(robot)(q)
+    found = lw.contact.ContactGeometry(robot)(q)
     rows, slot = [], 0
     for pair in robot.contacts:
         for _ in range(len(found[pair.name].gaps)):
@@ -105,7 +105,7 @@ def axes_accelerations(robot: lw.Mechanism, v: np.ndarray) -> np.ndarray:
     """Joint accelerations at which no body changes its velocity: ``-w x u`` of free joints, whose axes turn."""
     a = np.zeros(robot.nv)
     for joint in robot.joints:
-        if isinstance(joint.type, lw.Free):
+        if isinstance(joint.type, lw.joints.Free):
             at = robot.v_slice(joint.name)
             a[at][:3] = -np.cross(v[at][3:], v[at][:3])
     return a

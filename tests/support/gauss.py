@@ -130,7 +130,7 @@ class Problem:
         forces[on] = found[n:]
         return found[:n], forces
 
-    def unbalanced(self, s: lw.Solution) -> float:
+    def unbalanced(self, s: lw.results.Solution) -> float:
         """The largest force of ``M a - pull - J' lambda``, as a part of the largest that adds up to nothing there."""
         assert s.multipliers is not None
         left = self.M @ s.acceleration - self.pull - self.J.T @ s.multipliers

@@ -27,11 +27,11 @@ def _text(x: Any) -> str:
 
 def _joint(joint: Any) -> str:
     name = f'name="{joint.name}"'
-    if isinstance(joint.type, lw.Free):
+    if isinstance(joint.type, lw.joints.Free):
         return f"<freejoint {name}/>"
-    if isinstance(joint.type, lw.Spherical):
+    if isinstance(joint.type, lw.joints.Spherical):
         return f'<joint {name} type="ball"/>'
-    kind = {lw.Revolute: "hinge", lw.Prismatic: "slide"}[type(joint.type)]
+    kind = {lw.joints.Revolute: "hinge", lw.joints.Prismatic: "slide"}[type(joint.type)]
     return f'<joint {name} type="{kind}" axis="{_text(joint.type.axis)}"/>'
 
 
@@ -78,9 +78,9 @@ class WrittenTwin:
             at, to = robot.v_slice(joint.name), slice(int(mine.dofadr[0]), int(mine.dofadr[0]) + joint.type.nv)
             part, start = q[robot.q_slice(joint.name)], int(mine.qposadr[0])
             self.T[to, at] = np.eye(joint.type.nv)
-            if isinstance(joint.type, lw.Spherical):
+            if isinstance(joint.type, lw.joints.Spherical):
                 part = np.roll(part, 1)
-            if isinstance(joint.type, lw.Free):
+            if isinstance(joint.type, lw.joints.Free):
                 R, turning = quaternion_matrix(part[3:]), s.v[at][3:]
                 self.T[to, at][:3, :3] = R
                 self.T_rate[to, at][:3, :3] = np.array([R @ np.cross(turning, e) for e in np.eye(3)]).T

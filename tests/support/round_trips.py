@@ -36,7 +36,7 @@ NOT_IN_MATRICES = (
 def saved(robot: lw.Mechanism, format: str, folder: Path | None = None, **options: Any) -> lw.Mechanism:
     """The robot, saved and read back; as a text, or in a folder as a file."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         if folder is None:
             return lw.loads(robot.to_text(format, **options), format, inertias="trust")  # type: ignore[arg-type]
         file = folder / f"saved.{format}"
@@ -95,24 +95,24 @@ class Correspondence:
         ]
         return np.concatenate(found) if found else np.zeros(0, dtype=int)
 
-    def rows(self, constraint: lw.Constraint) -> Floats:
+    def rows(self, constraint: lw.constraints.Constraint) -> Floats:
         """Rows of the other that a constraint is."""
         known = {c.name for c in self.back.constraints}
         name = constraint.name
         names = [n for n in (name, f"{name}_axis", *(f"{name}_{k}" for k in range(1, 7))) if n in known]
         if not names and f"{name}_constraint" in known:
             names = [f"{name}_constraint"]
-        if name in known and not isinstance(constraint, lw.Hinge):
+        if name in known and not isinstance(constraint, lw.constraints.Hinge):
             names = [name]
         if not names:
             called = [f"{self._joints(joint)[0]}_mimic" for joint in constraint.joints]
             names = [name for name in called if name in known][:1]
-        if not names and isinstance(constraint, lw.Point):
+        if not names and isinstance(constraint, lw.constraints.Point):
             names = [n for n in known if n.startswith("ball_constraint_") and self._alike(constraint, n)]
         assert names, f"{constraint} is not there"
         return np.concatenate([np.arange(self.back.nc)[self.back.row_slice(n)] for n in names])
 
-    def _alike(self, constraint: lw.Point, name: str) -> bool:
+    def _alike(self, constraint: lw.constraints.Point, name: str) -> bool:
         """Whether a point of the other is on the same bodies, at the same places in their frames."""
         places = [
             [self._in_body(robot, c, at) for c, at in ((point.first, point.first_at), (point.second, point.second_at))]
@@ -191,13 +191,13 @@ def closed_states(robot: lw.Mechanism, seed: int, count: int = 2) -> list[tuple[
             found.append((q, rng.uniform(-1, 1, robot.nv)))
             continue
         q = next(iter(robot.poses.values()), robot.neutral())
-        with suppress(lw.AssemblyError):
+        with suppress(lw.errors.AssemblyError):
             q = robot.assemble(q, limits=False, attempts=3)
         v = rng.uniform(-1, 1, robot.nv)
         J = lw.constraint_jacobian(robot, q)
         if k and np.isfinite(J).all():
             step = v - np.linalg.lstsq(J, J @ v, rcond=1e-9)[0]
-            with suppress(lw.AssemblyError):
+            with suppress(lw.errors.AssemblyError):
                 q = robot.assemble(robot.integrate(q, 0.05 * step), limits=False, attempts=1)
             J = lw.constraint_jacobian(robot, q)
         v = v - np.linalg.lstsq(J, J @ v, rcond=1e-9)[0]

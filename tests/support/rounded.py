@@ -34,16 +34,16 @@ def wrist(digits: int | None = 7) -> Mechanism:
         axes = [rounded(axis / np.linalg.norm(axis), digits) for axis in (base, elbow, tops[-1])]
         at = rounded(0.05 * base, digits)
         build.body(f"lower{k}", lw.Inertia.box(0.1, (0.02, 0.03, 0.04), 0.1 * (base + elbow)))
-        build.joint(f"base{k}", lw.Revolute(axes[0]), "world", f"lower{k}", at, at)
+        build.joint(f"base{k}", lw.joints.Revolute(axes[0]), "world", f"lower{k}", at, at)
         middle = rounded(0.07 * elbow, digits)
         build.body(f"upper{k}", lw.Inertia.box(0.1, (0.03, 0.02, 0.04), 0.1 * (elbow + tops[-1])))
-        build.joint(f"elbow{k}", lw.Revolute(axes[1]), f"lower{k}", f"upper{k}", middle, middle)
+        build.joint(f"elbow{k}", lw.joints.Revolute(axes[1]), f"lower{k}", f"upper{k}", middle, middle)
         far = rounded(0.06 * tops[-1], digits)
         if k == 0:
-            build.joint("top0", lw.Revolute(axes[2]), "upper0", "platform", far, far)
+            build.joint("top0", lw.joints.Revolute(axes[2]), "upper0", "platform", far, far)
         else:
             build.constrain(
-                lw.Hinge(f"upper{k}", "platform", axis=axes[2], first_at=far, second_at=far, name=f"top{k}")
+                lw.constraints.Hinge(f"upper{k}", "platform", axis=axes[2], first_at=far, second_at=far, name=f"top{k}")
             )
     return build.build()
 
@@ -54,12 +54,12 @@ def three_cranks(off: float = 1e-8) -> Mechanism:
     build.body("coupler", lw.Inertia.rod(0.5, (0, 0, 0), (1, 0, 0)))
     for k, x in enumerate((0.0, 0.4, 1.0)):
         build.body(f"crank{k}", lw.Inertia.rod(0.2, (0, 0, 0), (0.2, 0, 0.25)))
-        build.joint(f"pivot{k}", lw.Revolute("y"), "world", f"crank{k}", (x + (off if k == 2 else 0.0), 0, 0))
+        build.joint(f"pivot{k}", lw.joints.Revolute("y"), "world", f"crank{k}", (x + (off if k == 2 else 0.0), 0, 0))
         top = {"first_at": (0.2, 0, 0.25), "second_at": (x, 0, 0), "name": f"pin{k}"}
         if k == 0:
-            build.joint("pin0", lw.Revolute("y"), "crank0", "coupler", (0.2, 0, 0.25))
+            build.joint("pin0", lw.joints.Revolute("y"), "crank0", "coupler", (0.2, 0, 0.25))
         else:
-            build.constrain(lw.Hinge(f"crank{k}", "coupler", axis="y", **top))
+            build.constrain(lw.constraints.Hinge(f"crank{k}", "coupler", axis="y", **top))
     return build.build()
 
 
@@ -94,7 +94,7 @@ def doubled_pins(digits: int, seed: int = 0) -> Mechanism:
         axis = np.round(where[name].rotation.T @ across, digits)
         build.body(name, lw.Inertia.box(0.2 + rng.random(), (0.1, 0.1, 0.2), (0.05, 0, 0)))
         placed = rounded_placement(where[parent].inverse() * where[name], digits)
-        build.joint(name, lw.Revolute(axis), parent, name, placed)
+        build.joint(name, lw.joints.Revolute(axis), parent, name, placed)
 
     link("plate", "world", (0, 0, 0.3))
     for k, x in enumerate((0.03, -0.03)):
@@ -103,5 +103,7 @@ def doubled_pins(digits: int, seed: int = 0) -> Mechanism:
         for n in range(2):
             point = np.array([x + 0.02, 0.03 * n, 0.3 + 0.002 * (k + 1)])
             first, second = (np.round(where[body].inverse().act(point), digits) for body in (f"rod{k}", "plate"))
-            build.constrain(lw.Point(f"rod{k}", "plate", first_at=first, second_at=second, name=f"pin{k} {n}"))
+            build.constrain(
+                lw.constraints.Point(f"rod{k}", "plate", first_at=first, second_at=second, name=f"pin{k} {n}")
+            )
     return build.build()

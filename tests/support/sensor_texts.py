@@ -188,7 +188,7 @@ def _limit_forces(data: Any) -> Floats:
 
 def inputs_of(robot: Mechanism, data: Any) -> dict[str, Floats]:
     """What MuJoCo knows of a state after ``mj_forward``, as sensors take it."""
-    to = lw.mujoco_map(robot)
+    to = lw.peers.mujoco_map(robot)
     q = to.from_qpos(data.qpos)
     v = to.from_qvel(q, data.qvel)
     return {

@@ -110,7 +110,7 @@ def usda_of(robot: lw.Mechanism, q: Floats, meters: float = 1.0, kilograms: floa
     for tree in robot.joints:
         at = turned * lw.frame_placement(robot, q, tree.child) * robot.frames[tree.child].placement.inverse()
         parts.append(body(tree.child, mass(robot.inertias[tree.child], meters, kilograms), at, meters))
-        if not isinstance(tree.type, lw.Free):
+        if not isinstance(tree.type, lw.joints.Free):
             world = tree.parent == "world"
             first = turned * tree.placement if world else tree.placement
             lower, upper = tree.limits.lower, tree.limits.upper
@@ -121,7 +121,7 @@ def usda_of(robot: lw.Mechanism, q: Floats, meters: float = 1.0, kilograms: floa
         assert isinstance(constraint, Pair)
         ends, frames = _pair(robot, constraint, turned)
         cut = "uniform bool physics:excludeFromArticulation = true"
-        if isinstance(constraint, lw.Rod):
+        if isinstance(constraint, lw.constraints.Rod):
             size = constraint.length / meters
             cut += f"\n float physics:minDistance = {size}\n float physics:maxDistance = {size}"
             parts.append(joint(constraint.name, "DistanceJoint", ends, frames, meters, cut))
@@ -152,10 +152,10 @@ def _pair(robot: lw.Mechanism, constraint: Pair, turned: lw.Placement) -> tuple[
     return ends, frames
 
 
-def _limits(lower: Floats, upper: Floats, type: lw.Joint, meters: float) -> str:
-    if not isinstance(type, lw.Revolute | lw.Prismatic):
+def _limits(lower: Floats, upper: Floats, type: lw.joints.Joint, meters: float) -> str:
+    if not isinstance(type, lw.joints.Revolute | lw.joints.Prismatic):
         return ""
-    unit = np.pi / 180 if isinstance(type, lw.Revolute) else meters
+    unit = np.pi / 180 if isinstance(type, lw.joints.Revolute) else meters
     words = []
     for word, bound in (("lower", lower[0]), ("upper", upper[0])):
         if np.isfinite(bound):
@@ -164,22 +164,22 @@ def _limits(lower: Floats, upper: Floats, type: lw.Joint, meters: float) -> str:
 
 
 def _joint(
-    name: str, type: lw.Joint, ends: Sequence[str], frames: Sequence[lw.Placement], length: float, inside: str
+    name: str, type: lw.joints.Joint, ends: Sequence[str], frames: Sequence[lw.Placement], length: float, inside: str
 ) -> str:
     """A joint, its axis along X."""
     match type:
-        case lw.Revolute(axis) | lw.Prismatic(axis):
+        case lw.joints.Revolute(axis) | lw.joints.Prismatic(axis):
             k = int(np.argmin(np.abs(axis)))
             y = np.cross(axis, np.eye(3)[k])
             y /= np.linalg.norm(y)
             turn = lw.Placement(rotation=np.column_stack([axis, y, np.cross(axis, y)]))
-            kind = "RevoluteJoint" if isinstance(type, lw.Revolute) else "PrismaticJoint"
+            kind = "RevoluteJoint" if isinstance(type, lw.joints.Revolute) else "PrismaticJoint"
             return joint(name, kind, ends, [at * turn for at in frames], length, inside)
-        case lw.Spherical():
+        case lw.joints.Spherical():
             return joint(name, "SphericalJoint", ends, frames, length, inside)
-        case lw.Fixed():
+        case lw.joints.Fixed():
             return joint(name, "FixedJoint", ends, frames, length, inside)
-        case lw.Planar():
+        case lw.joints.Planar():
             locked = ("transZ", "rotX", "rotY")
             lines = [f"float limit:{dof}:physics:low = 1\n float limit:{dof}:physics:high = -1" for dof in locked]
             schemas = ", ".join(f'"PhysicsLimitAPI:{dof}"' for dof in locked)

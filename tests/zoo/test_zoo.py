@@ -140,7 +140,7 @@ def test_the_catalog_names_every_function_of_the_zoo() -> None:
 def test_bars_that_do_not_reach_cannot_be_assembled(closure: str) -> None:
     robot = zoo.four_bar(closure, coupler=2.0)  # type: ignore[arg-type]
     assert zoo.ASSEMBLED not in robot.poses
-    with pytest.raises(lw.AssemblyError):
+    with pytest.raises(lw.errors.AssemblyError):
         robot.assemble(attempts=3)
 
 
@@ -234,7 +234,7 @@ def test_the_platform_of_a_delta_robot_does_not_turn(rods: str) -> None:
 
 
 def test_a_tool_out_of_reach_is_refused() -> None:
-    with pytest.raises(lw.InputError, match="does not reach"):
+    with pytest.raises(lw.errors.InputError, match="does not reach"):
         zoo.delta_pose(zoo.delta(), (0, 0, -2.0))
 
 
@@ -335,7 +335,7 @@ def test_a_belt_passes_over_the_joints_before_its_own() -> None:
 
 
 def test_links_that_no_belt_groups_are_refused() -> None:
-    with pytest.raises(lw.InputError, match="no whole number of groups"):
+    with pytest.raises(lw.errors.InputError, match="no whole number of groups"):
         zoo.belt_chain(7, 2)
 
 
@@ -387,7 +387,7 @@ def test_one_seed_gives_one_mechanism() -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(lw.InputError, match="none of Weld"):
+    with pytest.raises(lw.errors.InputError, match="none of Weld"):
         zoo.random_loops(0, constraints=["Glue"])
 
 

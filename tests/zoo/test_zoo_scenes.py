@@ -209,7 +209,7 @@ def test_each_robot_adds_twelve_contacts(robots: int) -> None:
 
 @pytest.mark.parametrize("robots", [0, 5])
 def test_a_pyramid_has_four_sides(robots: int) -> None:
-    with pytest.raises(lw.InputError, match="robots"):
+    with pytest.raises(lw.errors.InputError, match="robots"):
         zoo.robots_on_pyramid(robots)
 
 
@@ -278,13 +278,13 @@ def test_joint_friction_is_not_of_bases() -> None:
 )
 def test_contacts_that_are_none_are_refused(contacts: Any, message: str) -> None:
     robot = zoo.quadruped()
-    with pytest.raises(lw.InputError, match=message):
+    with pytest.raises(lw.errors.InputError, match=message):
         zoo.resting(robot, robot.neutral(), contacts)
 
 
 @pytest.mark.parametrize("q", [np.zeros(18), np.zeros((2, 19)) + 1.0, np.full(19, np.nan), "standing"])
 def test_what_is_no_configuration_is_refused(q: Any) -> None:
-    with pytest.raises(lw.InputError):
+    with pytest.raises(lw.errors.InputError):
         zoo.resting(zoo.quadruped(), q, [])
 
 

@@ -70,6 +70,6 @@ def first_of(result: Any) -> Floats:
     return found
 
 
-def acceleration_of(solution: lw.Solution) -> Floats:
+def acceleration_of(solution: lw.results.Solution) -> Floats:
     """What forward dynamics is asked for."""
     return solution.acceleration

@@ -60,8 +60,8 @@ def _built(robot: lw.Mechanism) -> Any:
     model, at = pin.Model(), {"world": 0}
     hinges = {(1, 0, 0): pin.JointModelRX, (0, 1, 0): pin.JointModelRY, (0, 0, 1): pin.JointModelRZ}
     for joint in robot.joints:
-        axis = tuple(joint.type.axis.tolist()) if isinstance(joint.type, lw.Revolute) else None
-        if axis not in hinges and not isinstance(joint.type, lw.Free):
+        axis = tuple(joint.type.axis.tolist()) if isinstance(joint.type, lw.joints.Revolute) else None
+        if axis not in hinges and not isinstance(joint.type, lw.joints.Free):
             raise Unable(f"joint '{joint.name}' is no hinge about x, y or z")
         place, body = joint.placement, robot.inertias[joint.child]
         kind = pin.JointModelFreeFlyer() if axis is None else hinges[axis]()

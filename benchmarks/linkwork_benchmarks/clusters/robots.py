@@ -42,7 +42,7 @@ def read(path: Path, **options: Any) -> lw.Mechanism:
     if not path.is_file():
         raise FileNotFoundError(f"no model file {path.name}: set LINKWORK_MODELS to the models")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         return lw.load(path, **options)
 
 
@@ -58,7 +58,7 @@ def tello() -> lw.Mechanism:
 
 
 def rebuilt(
-    robot: lw.Mechanism, name: str, types: Mapping[str, lw.Joint], armature: Mapping[str, float] | None = None
+    robot: lw.Mechanism, name: str, types: Mapping[str, lw.joints.Joint], armature: Mapping[str, float] | None = None
 ) -> lw.Mechanism:
     """Some joints of a robot with their bodies, each of the type given; what carries them is the world if left out.
 
@@ -105,7 +105,7 @@ def geared_jvrc1() -> lw.Mechanism:
             spin, body = f"{joint.name}-rotor", f"{joint.child}-rotor"
             build.body(body, rotor, check=False)
             build.joint(spin, joint.type, joint.parent, body, joint.placement, independent=False)
-            build.constrain(lw.Gear(spin, joint.name, GEAR, name=f"{joint.child}-transmission"))
+            build.constrain(lw.constraints.Gear(spin, joint.name, GEAR, name=f"{joint.child}-transmission"))
     made = build.build()
     return replace(made, poses={ASSEMBLED: made.assemble(made.neutral())})
 
@@ -167,7 +167,7 @@ def geared(robot: lw.Mechanism, ratio: float = 6.0) -> lw.Mechanism:
     build, q = lw.Builder(f"{robot.name}, geared", gravity=robot.gravity), robot.poses[ASSEMBLED]
     pose = {joint.name: q[robot.q_slice(joint.name)] for joint in robot.joints}
     for joint in robot.joints:
-        turns = isinstance(joint.type, lw.Revolute)
+        turns = isinstance(joint.type, lw.joints.Revolute)
         build.body(joint.child, robot.inertias[joint.child])
         build.joint(
             joint.name, joint.type, joint.parent, joint.child, joint.placement, independent=True if turns else None
@@ -176,7 +176,7 @@ def geared(robot: lw.Mechanism, ratio: float = 6.0) -> lw.Mechanism:
             rotor = f"{joint.child}_rotor"
             build.body(rotor, lw.Inertia.box(0.05, (0.02, 0.02, 0.03)))
             build.joint(rotor, joint.type, joint.parent, rotor, joint.placement, independent=False)
-            build.constrain(lw.Gear(rotor, joint.name, ratio, name=f"{joint.child}_gear"))
+            build.constrain(lw.constraints.Gear(rotor, joint.name, ratio, name=f"{joint.child}_gear"))
             pose[rotor] = ratio * pose[joint.name]
     return build.pose(ASSEMBLED, pose).build()
 
@@ -214,7 +214,7 @@ def leg(side: str = "right") -> Leg:
     pairs = leg_joints(side).values()
     links, rotors = (tuple(pair[k] for pair in pairs) for k in (0, 1))
     moving = {name: robot.joint(name).type for name in (*links, *rotors)}
-    fixed = moving | dict.fromkeys(rotors, lw.Fixed())
+    fixed = moving | dict.fromkeys(rotors, lw.joints.Fixed())
     exact = rebuilt(robot, f"{side} leg", moving).with_independent(*links)
     reflected = reflected_inertias(exact, links)
     return Leg(
@@ -231,7 +231,7 @@ def reflected_inertias(robot: lw.Mechanism, links: tuple[str, ...]) -> dict[str,
     G = at.matrix(robot.neutral())
     found = dict.fromkeys(links, 0.0)
     for joint in robot.joints:
-        if joint.name not in links and isinstance(joint.type, lw.Revolute):
+        if joint.name not in links and isinstance(joint.type, lw.joints.Revolute):
             inertia = robot.inertias[joint.child].rotational
             spin = float(joint.type.axis @ inertia @ joint.type.axis)
             for name, k in zip(at.names, range(at.ny), strict=True):

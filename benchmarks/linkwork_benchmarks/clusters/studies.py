@@ -127,14 +127,14 @@ class Bench:
             return self.robot
         if method not in FORWARD_METHODS:
             return None
-        if method in lw.methods_for(self.robot):
+        if method in lw.methods.methods_for(self.robot):
             return self.robot
-        links = [n for cluster in lw.clusters(self.robot) for n in cluster.joints if "rotor" not in n]
+        links = [n for cluster in lw.loops.clusters(self.robot) for n in cluster.joints if "rotor" not in n]
         other = self.robot.with_independent(*links)
-        return other if method in lw.methods_for(other) else None
+        return other if method in lw.methods.methods_for(other) else None
 
 
-def _count(made: Made) -> lw.OperationCount | None:
+def _count(made: Made) -> lw.results.OperationCount | None:
     """Exact operations; None where they are too many to count."""
     if isinstance(made.evaluator, lw.ForwardDynamics) and made.evaluator.robot.nc:
         return method_cost(made.evaluator.robot, made.evaluator.method)
@@ -174,7 +174,7 @@ def _system(scenario: System, settings: Settings, journal: Journal) -> None:
     name, subject = scenario.name, scenario.subject
     robot, tree = subject.make(), subject.tree()
     bench = Bench(robot, subject.effectors, closed_states(robot, STATES))
-    at, groups = lw.Minimal(robot), lw.clusters(robot)
+    at, groups = lw.Minimal(robot), lw.loops.clusters(robot)
     journal.metrics |= {f"{name}.nv": robot.nv, f"{name}.rows": robot.nc, f"{name}.ny": at.ny}
     journal.metrics |= {f"{name}.clusters": len(groups), f"{name}.largest": max(len(c.joints) for c in groups)}
     for quantity, methods in METHODS.items():
@@ -183,7 +183,7 @@ def _system(scenario: System, settings: Settings, journal: Journal) -> None:
         for method in methods:
             try:
                 made = bench.make(quantity, method)
-            except (lw.SingularConstraints, lw.UnsupportedFeature) as error:
+            except (lw.errors.SingularConstraints, lw.errors.UnsupportedFeature) as error:
                 journal.note(f"{label}.{method}: {error}")
                 continue
             if made is None:
@@ -251,7 +251,7 @@ def _native(label: str, bench: Bench, quantity: str, methods: tuple[str, ...], j
             _, bound = backends.contenders(method, made.evaluator, made.inputs, made.pick, "native")
             if _agrees(label, bound, made.wanted, journal):
                 found.append(bound)
-        except (lw.SingularConstraints, lw.UnsupportedFeature) as error:
+        except (lw.errors.SingularConstraints, lw.errors.UnsupportedFeature) as error:
             journal.note(f"{label}.{method}: {str(error).split(';')[0]}")
     return found
 
@@ -279,7 +279,7 @@ def _parallel(scenario: Parallel, settings: Settings, journal: Journal) -> None:
             robot = robots.parallel_chain(scenario.kind, depth, loop)
             label = f"{scenario.name}.{depth}.{loop}"
             journal.metrics |= {f"{label}.nv": robot.nv, f"{label}.rows": robot.nc}
-            journal.metrics[f"{label}.largest"] = max(len(c.joints) for c in lw.clusters(robot))
+            journal.metrics[f"{label}.largest"] = max(len(c.joints) for c in lw.loops.clusters(robot))
             bench = Bench(robot, (), closed_states(robot, 4, spread=0.05))
             _timed(label, _native(label, bench, "forward", scenario.methods, journal), settings, journal)
 

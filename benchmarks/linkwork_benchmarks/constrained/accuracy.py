@@ -82,7 +82,7 @@ def duplicated(scenario: Duplicated, settings: Settings, journal: Journal) -> No
     wanted = lw.ForwardDynamics(robot, "kkt")(*states)
     rank = robot.mobility(states.q[0]).rank
     journal.metrics |= {f"{name}.nv": robot.nv, f"{name}.rows": robot.nc, f"{name}.rank": rank}
-    for method in lw.methods_for(robot):
+    for method in lw.methods.methods_for(robot):
         made = METHODS[method]
         if made.algorithm is None or (not made.hard and not made.iterates):
             continue
@@ -91,7 +91,7 @@ def duplicated(scenario: Duplicated, settings: Settings, journal: Journal) -> No
             try:
                 plain = ours.in_the_papers_units(robot)
                 found = lw.ForwardDynamics(plain, method, regularization=mu or REGULARIZATION)(*states)
-            except lw.SingularConstraints as error:
+            except lw.errors.SingularConstraints as error:
                 journal.words[label] = str(error).split(";")[0]
                 continue
             journal.metrics[f"{label}.iterations"] = float(np.max(found.iterations))

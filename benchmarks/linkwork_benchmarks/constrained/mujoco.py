@@ -26,8 +26,13 @@ from linkwork_benchmarks.contender import Contender, one_by_one
 from linkwork_benchmarks.peers import Unable
 from linkwork_benchmarks.robots import Floats, States
 
-JOINTS = {lw.Revolute: "hinge", lw.Prismatic: "slide", lw.Spherical: "ball", lw.Free: "free"}
-EQUALITIES = {lw.Point: "connect", lw.Weld: "weld"}
+JOINTS = {
+    lw.joints.Revolute: "hinge",
+    lw.joints.Prismatic: "slide",
+    lw.joints.Spherical: "ball",
+    lw.joints.Free: "free",
+}
+EQUALITIES = {lw.constraints.Point: "connect", lw.constraints.Weld: "weld"}
 PASSIVE = ("dof_damping", "jnt_stiffness")
 
 
@@ -66,7 +71,7 @@ def twin(robot: lw.Mechanism, file: Path | None = None) -> Twin:
         else:
             text = mjcf_of(robot)
             other, model = lw.loads(text, "mjcf"), mj.MjModel.from_xml_string(text)
-    except (ValueError, lw.LinkworkError) as error:
+    except (ValueError, lw.errors.LinkworkError) as error:
         raise Unable(f"MuJoCo does not take {robot.name}: {' '.join(str(error).split())}") from None
     if (model.nq, model.nv) != (robot.nq, robot.nv):
         raise Unable(f"MuJoCo reads '{robot.name}' with {model.nv} velocities, linkwork with {robot.nv}")
@@ -77,7 +82,7 @@ def twin(robot: lw.Mechanism, file: Path | None = None) -> Twin:
     for array in PASSIVE:
         getattr(model, array)[:] = 0
     order = [[at for j in other.joints for at in _range(slices(j.name))] for slices in (robot.q_slice, robot.v_slice)]
-    bases = [j for j in robot.joints if isinstance(j.type, lw.Free)] if file is None else []
+    bases = [j for j in robot.joints if isinstance(j.type, lw.joints.Free)] if file is None else []
     moved = tuple((other.q_slice(j.name), j.placement) for j in bases)
     q_order, v_order = (np.array(o, np.intp) for o in order)
     return Twin(other, model, mujoco_map(other), q_order, v_order, moved)
@@ -142,7 +147,7 @@ def _softness(twin: Twin, robot: lw.Mechanism, q: Floats) -> Floats:
     for constraint in twin.robot.constraints:
         R = theirs[start : start + constraint.rows]
         start += constraint.rows
-        if isinstance(constraint, lw.Weld):  # sliding rows first; a turning row is half an angle
+        if isinstance(constraint, lw.constraints.Weld):  # sliding rows first; a turning row is half an angle
             R = np.concatenate([4 * R[3:], R[:3]])
         ours[robot.row_slice(constraint.name)] = R
     return ours
@@ -176,7 +181,7 @@ def mjcf_of(robot: lw.Mechanism) -> str:
         if type(joint.type) not in JOINTS:
             raise Unable(f"MuJoCo has no joint like {joint.type.kind_name}")
         element = etree.SubElement(body, "joint", name=joint.name, type=JOINTS[type(joint.type)])
-        if isinstance(joint.type, lw.Revolute | lw.Prismatic):
+        if isinstance(joint.type, lw.joints.Revolute | lw.joints.Prismatic):
             element.set("axis", _text(joint.type.axis))
         if np.any(joint.armature):
             element.set("armature", repr(float(np.mean(joint.armature))))

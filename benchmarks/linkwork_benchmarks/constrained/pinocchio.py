@@ -27,23 +27,23 @@ SOLVERS = ("constraintDynamics", "lcaba")
 """What Pinocchio's Python module has for constrained dynamics."""
 
 
-def _joint(kind: lw.Joint) -> Any:
+def _joint(kind: lw.joints.Joint) -> Any:
     import pinocchio as pin
 
     match kind:
-        case lw.Revolute():
+        case lw.joints.Revolute():
             return pin.JointModelRevoluteUnaligned(kind.axis)
-        case lw.Prismatic():
+        case lw.joints.Prismatic():
             return pin.JointModelPrismaticUnaligned(kind.axis)
         case Helical():
             return pin.JointModelHelicalUnaligned(kind.axis, kind.pitch)
-        case lw.Universal():
+        case lw.joints.Universal():
             return pin.JointModelUniversal(kind.first, kind.second)
-        case lw.Spherical():
+        case lw.joints.Spherical():
             return pin.JointModelSpherical()
         case Planar():
             return pin.JointModelPlanar()
-        case lw.Free():
+        case lw.joints.Free():
             return pin.JointModelFreeFlyer()
     raise Unable(f"Pinocchio has no joint like {kind.kind_name}")
 
@@ -99,7 +99,7 @@ def twin(robot: lw.Mechanism) -> Twin:
     q_order = np.concatenate([np.arange(j.idx_q, j.idx_q + j.nq) for j in moving])
     v_order = np.concatenate([np.arange(j.idx_v, j.idx_v + j.nv) for j in moving])
     model.armature[v_order] = robot.armature
-    kinds = {lw.Point: pin.ContactType.CONTACT_3D, lw.Weld: pin.ContactType.CONTACT_6D}
+    kinds = {lw.constraints.Point: pin.ContactType.CONTACT_3D, lw.constraints.Weld: pin.ContactType.CONTACT_6D}
     constraints = pin.StdVec_RigidConstraintModel()
     for constraint in robot.constraints:
         if type(constraint) not in kinds or not isinstance(constraint, Pair):

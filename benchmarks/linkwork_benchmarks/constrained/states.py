@@ -42,7 +42,7 @@ def _closed(robot: lw.Mechanism, q: Floats) -> Floats:
         q = robot.integrate(q, -step * np.minimum(1.0, 0.3 / np.maximum(size, 1e-12)))
     good = np.flatnonzero(np.abs(lw.constraint_error(robot, q)).max(axis=1) < CLOSED)
     if not len(good):
-        raise lw.AssemblyError(f"no random state of '{robot.name}' closes its loops")
+        raise lw.errors.AssemblyError(f"no random state of '{robot.name}' closes its loops")
     closed: Floats = q[good[np.arange(len(q)) % len(good)]]
     return closed
 

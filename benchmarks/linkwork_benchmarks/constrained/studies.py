@@ -56,16 +56,16 @@ begin = Journal
 def _system(scenario: System, settings: Settings, journal: Journal) -> None:
     robot, name = scenario.make(), scenario.name
     journal.metrics |= {f"{name}.nv": robot.nv, f"{name}.rows": robot.nc}
-    costs = lw.method_costs(robot) if robot.nc else {"aba": lw.ForwardDynamics(robot, "aba").operation_count()}
+    costs = lw.methods.method_costs(robot) if robot.nc else {"aba": lw.ForwardDynamics(robot, "aba").operation_count()}
     for method, cost in costs.items():
         journal.metrics[f"{name}.{method}.operations"] = cost.total
         if cost.iteration:
             journal.metrics[f"{name}.{method}.iteration"] = cost.iteration
         if cost.refinement:
             journal.metrics[f"{name}.{method}.refinement"] = cost.refinement
-    methods = tuple(m for m in scenario.methods if m in lw.methods_for(robot)) if robot.nc else ("aba",)
+    methods = tuple(m for m in scenario.methods if m in lw.methods.methods_for(robot)) if robot.nc else ("aba",)
     if robot.nc:
-        chosen = {k: lw.best_method(robot, k) for k in scenario.iterations}
+        chosen = {k: lw.methods.best_method(robot, k) for k in scenario.iterations}
         journal.words |= {f"{name}.{k}.auto": method for k, method in chosen.items()}
         if scenario.auto:
             methods = tuple(dict.fromkeys((*methods, *chosen.values())))
@@ -107,7 +107,7 @@ def _ways(
     method: str,
     iterations: int,
     states: States,
-    costs: dict[Any, lw.OperationCount],
+    costs: dict[Any, lw.results.OperationCount],
     journal: Journal,
 ) -> list[Contender]:
     fd = ours.dynamics(robot, method, REGULARIZATION, iterations)
@@ -120,7 +120,7 @@ def _ways(
         return found
     try:
         fast = fd.compile(threads=1, lanes="auto" if scenario.batches else 1)
-    except lw.ProgramTooLarge as error:
+    except lw.errors.ProgramTooLarge as error:
         if iterations == scenario.iterations[0]:
             journal.note(f"{scenario.name}: {error}")
         return found
@@ -254,7 +254,7 @@ def _growth(scenario: Growth, settings: Settings, journal: Journal) -> None:
             c = replace(_native(robot, method, states), tolerance=AGREES_IN_LONG_CHAINS)
             try:
                 answer = c.answer()
-            except lw.SingularConstraints as error:
+            except lw.errors.SingularConstraints as error:
                 journal.note(f"{name}: {error}")
                 continue
             if _agrees(name, c, answer, references["hard" if method in HARD else "soft"], journal):

@@ -86,7 +86,7 @@ def impact(seed: int | tuple[int, ...]) -> Impact:
     build, inertias, pose = lw.Builder("impact", gravity=(0.0, 0.0, 0.0)), {}, []
     for k, mass in enumerate(masses):
         name, A = f"body{k}", rng.normal(size=(3, 3))
-        build.body(name, Inertia.sphere(mass, 0.1)).joint(name, lw.Free(), "world", name)
+        build.body(name, Inertia.sphere(mass, 0.1)).joint(name, lw.joints.Free(), "world", name)
         inertias[name] = Inertia(mass, (0.0, 0.0, 0.0), 0.01 * mass * (A @ A.T + 0.3 * np.eye(3)))
         pose.append(0.1 * rng.normal(size=3))
     shapes = {name: ContactShape(name, name, Mesh(name, None)) for name in [*inertias, "world"]}
@@ -112,10 +112,12 @@ def solve(
     found = []
     for seed in seeds:
         given = impact(seed)
-        unit = lw.ContactStep(given.scene, DT).settings[0] / lw.ContactStep(given.scene, DT).tolerance
-        step = lw.ContactStep(given.scene, DT, solver, tolerance=TOLERANCE / unit, max_iterations=max_iterations)
+        unit = lw.contact.ContactStep(given.scene, DT).settings[0] / lw.contact.ContactStep(given.scene, DT).tolerance
+        step = lw.contact.ContactStep(
+            given.scene, DT, solver, tolerance=TOLERANCE / unit, max_iterations=max_iterations
+        )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", lw.StateWarning)
+            warnings.simplefilter("ignore", lw.errors.StateWarning)
             s = step(given.q, given.v, given=given.given)
         before, after = (lw.energy(given.scene, given.q, v).kinetic for v in (given.v, s.v))
         found.append((s.iterations, s.residual, 1 - after / before))

@@ -86,7 +86,7 @@ def elastic_energy(robot: Model, q: Floats) -> Floats:
 
 
 def move(
-    step: lw.ContactStep,
+    step: lw.contact.ContactStep,
     q: npt.ArrayLike,
     v: npt.ArrayLike,
     steps: int,
@@ -98,7 +98,7 @@ def move(
     now = np.array(q, dtype=np.float64), np.array(v, dtype=np.float64)
     states, found, last, restarts = [now], list[tuple[float, ...]](), None, 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.StateWarning)
+        warnings.simplefilter("ignore", lw.errors.StateWarning)
         for k in range(steps):
             tau = None if control is None else control(k * dt, *now)
             last = step(*now, tau, start=last if warm else None)
@@ -112,7 +112,7 @@ def move(
             )
             states.append(now)
     if last is None:
-        raise lw.InputError(f"steps is {steps}, must be >= 1")
+        raise lw.errors.InputError(f"steps is {steps}, must be >= 1")
     qs, vs = (np.array(x) for x in zip(*states, strict=True))
     energy = lw.energy(robot, qs, vs)
     work, pushed, residuals, converged, iterations, gaps = np.array(found, dtype=np.float64).T

@@ -131,7 +131,7 @@ def difference(compared: Compared, dt: float) -> dict[str, float]:
     """The largest difference of any coordinate from MuJoCo's, how far bodies move, and what both took."""
     scene, steps = compared.make(), round(compared.seconds / dt)
     q, v = scene.poses[zoo.ASSEMBLED], np.zeros(scene.nv) if compared.v is None else np.array(compared.v)
-    ours = move(lw.ContactStep(scene, dt), q, v, steps)
+    ours = move(lw.contact.ContactStep(scene, dt), q, v, steps)
     theirs = mujoco.move(scene, q, v, dt, steps, compared.mass, compared.friction_time)
     return {"difference": largest_difference(scene, ours.q, theirs), "moved": float(np.abs(ours.q - q).max())}
 

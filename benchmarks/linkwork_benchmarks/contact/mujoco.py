@@ -89,7 +89,7 @@ def _size(solid: Solid) -> tuple[str, str]:
             return "ellipsoid", _numbers(radii)
         case Cylinder(radius, length, rounded):
             return "capsule" if rounded else "cylinder", _numbers([radius, length / 2])
-    raise lw.InputError(f"no {type(solid).__name__} in scenes that are compared with MuJoCo")
+    raise lw.errors.InputError(f"no {type(solid).__name__} in scenes that are compared with MuJoCo")
 
 
 def _geom(shape: ContactShape) -> str:
@@ -121,7 +121,7 @@ def _joint(joint: TreeJoint) -> str:
                 f'stiffness="{float(joint.stiffness[0])!r}" springref="{float(joint.rest[0])!r}" '
                 f'damping="{float(joint.damping[0])!r}" armature="{float(joint.armature[0])!r}"/>'
             )
-    raise lw.InputError(f"joint {name}: no {type(joint.type).__name__} in scenes that are compared with MuJoCo")
+    raise lw.errors.InputError(f"joint {name}: no {type(joint.type).__name__} in scenes that are compared with MuJoCo")
 
 
 def _pair(pair: ContactPair, dt: float, mass: float, friction_time: float | None, stiff: bool) -> str:

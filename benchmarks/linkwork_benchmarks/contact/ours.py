@@ -68,9 +68,9 @@ def swimmer(links: int) -> lw.Mechanism:
         body = f"link{k}"
         build.body(body, lw.Inertia.box(0.3, (length, height, height), com=(length / 2, 0.0, radius)))
         if k == 0:
-            build.joint("base", lw.Free(), WORLD, body)
+            build.joint("base", lw.joints.Free(), WORLD, body)
         else:
-            build.joint(f"joint{k}", lw.Revolute("z" if k % 2 else "y"), parent, body, at=(length, 0.0, 0.0))
+            build.joint(f"joint{k}", lw.joints.Revolute("z" if k % 2 else "y"), parent, body, at=(length, 0.0, 0.0))
         for side, x in (("back", 0.25), ("front", 0.75)):
             at = Placement((x * length, 0.0, radius))
             pairs.append(ContactPair(ground, ContactShape(f"{side}{k}", body, Sphere(radius), at), friction=0.5))

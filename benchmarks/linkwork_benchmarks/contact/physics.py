@@ -92,7 +92,7 @@ SCENES: Mapping[str, Start] = MappingProxyType(
 def moved(name: str, seconds: float, dt: float = DT, warm: bool = True) -> tuple[Motion, dict[str, float]]:
     """The motion of a scene, and metrics of it."""
     scene, q, v = SCENES[name].begin()
-    motion = move(lw.ContactStep(scene, dt), q, v, round(seconds / dt), warm=warm)
+    motion = move(lw.contact.ContactStep(scene, dt), q, v, round(seconds / dt), warm=warm)
     scale = float(np.abs(motion.total).max() + np.ptp(motion.total))
     metrics = {
         "steps": float(len(motion.residuals)),
@@ -129,7 +129,7 @@ def slope(seconds: float) -> dict[str, float]:
             for sign in (-1, 1):
                 angle = np.arctan(mu * (1 + sign * beyond))
                 scene = zoo.boxes_on_slope(angle, mu, (0.2, 0.2, 0.02))
-                step = lw.ContactStep(scene, 0.01, tolerance=1e-14)
+                step = lw.contact.ContactStep(scene, 0.01, tolerance=1e-14)
                 motion = move(step, scene.poses[zoo.ASSEMBLED], np.zeros(6), round(min(seconds, 1.0) / 0.01))
                 gained = G * (np.sin(angle) - mu * np.cos(angle)) * motion.t[-1]
                 errors.append(abs(motion.v[-1, 0] - max(gained, 0.0)) / abs(gained))
@@ -144,7 +144,7 @@ def sliding(seconds: float) -> dict[str, float]:
     mu, v, ways, times = 0.3, 1.0, {}, {}
     for dt in STEPS:
         scene = zoo.sliding_box((0.2, 0.2, 0.05), friction=mu)
-        motion = move(lw.ContactStep(scene, dt), scene.poses[zoo.ASSEMBLED], np.eye(6)[0], round(0.36 / dt))
+        motion = move(lw.contact.ContactStep(scene, dt), scene.poses[zoo.ASSEMBLED], np.eye(6)[0], round(0.36 / dt))
         ways[dt] = abs(float(motion.q[-1, 0]) - v * v / (2 * mu * G))
         times[dt] = abs(int(np.argmax(np.abs(motion.v[:, 0]) < 1e-6)) * dt - v / (mu * G)) / dt
     return {"order": order(ways), "distance": ways[DT], "steps_late": max(times.values())}
@@ -153,7 +153,9 @@ def sliding(seconds: float) -> dict[str, float]:
 def rolling(seconds: float) -> dict[str, float]:
     """A ball comes to roll at 5/7 of its velocity; then its energy stays."""
     scene = zoo.rolling_sphere(0.0, 0.2)
-    motion = move(lw.ContactStep(scene, DT), scene.poses[zoo.ASSEMBLED], np.eye(6)[0], round(min(seconds, 2.0) / DT))
+    motion = move(
+        lw.contact.ContactStep(scene, DT), scene.poses[zoo.ASSEMBLED], np.eye(6)[0], round(min(seconds, 2.0) / DT)
+    )
     rolls = motion.t > 2 / 7 / (0.2 * G) + 2 * DT
     return {
         "velocity": abs(float(motion.q[-1, 0] - motion.q[-2, 0]) / DT - 5 / 7),
@@ -165,7 +167,7 @@ def rolling(seconds: float) -> dict[str, float]:
 def spinning(seconds: float) -> dict[str, float]:
     """Friction slows a disc on four points of its rim by ``2 mu g / radius``."""
     scene, v = zoo.spinning_disc(friction=0.3), 20 * np.eye(6)[5]
-    motion = move(lw.ContactStep(scene, DT), scene.poses[zoo.ASSEMBLED], v, 300)
+    motion = move(lw.contact.ContactStep(scene, DT), scene.poses[zoo.ASSEMBLED], v, 300)
     return {"deceleration": abs(float((20 - motion.v[-1, 5]) / motion.t[-1]) / (2 * 0.3 * G / 0.1) - 1)}
 
 
@@ -176,7 +178,7 @@ def bouncing(seconds: float) -> dict[str, float]:
         worst = 0.0
         for e in (0.5, 0.8, 1.0):
             scene = zoo.bouncing_ball(e, 0.5)
-            motion = move(lw.ContactStep(scene, dt), scene.poses[zoo.ASSEMBLED], np.zeros(6), round(1.2 / dt))
+            motion = move(lw.contact.ContactStep(scene, dt), scene.poses[zoo.ASSEMBLED], np.zeros(6), round(1.2 / dt))
             z, rises = motion.q[:, 2] - 0.1, motion.v[:, 2]
             peaks = [float(z[k]) for k in range(1, len(z) - 1) if rises[k] >= 0 > rises[k + 1] and z[k] > 0.01][:2]
             worst = max(worst, *(abs(peak / (0.5 * e ** (2 * k)) - 1) for k, peak in enumerate(peaks, 1)))
@@ -187,7 +189,9 @@ def bouncing(seconds: float) -> dict[str, float]:
 def stack(seconds: float) -> dict[str, float]:
     """How far any of 20 boxes in a stack moves."""
     scene = zoo.boxes(20)
-    motion = move(lw.ContactStep(scene, DT), scene.poses[zoo.ASSEMBLED], np.zeros(scene.nv), round(seconds / DT))
+    motion = move(
+        lw.contact.ContactStep(scene, DT), scene.poses[zoo.ASSEMBLED], np.zeros(scene.nv), round(seconds / DT)
+    )
     places = (motion.q - motion.q[0]).reshape(len(motion.q), -1, 7)[..., :3]
     return {"moved": float(np.abs(places).max()), "seconds": seconds, "unsolved": float((~motion.converged).sum())}
 
@@ -195,7 +199,9 @@ def stack(seconds: float) -> dict[str, float]:
 def pinching(seconds: float) -> dict[str, float]:
     """How fast a capsule creeps that two pads pinch; beside it in MuJoCo."""
     scene = zoo.pinched_capsule()
-    motion = move(lw.ContactStep(scene, DT), scene.poses[zoo.ASSEMBLED], np.zeros(scene.nv), round(seconds / DT))
+    motion = move(
+        lw.contact.ContactStep(scene, DT), scene.poses[zoo.ASSEMBLED], np.zeros(scene.nv), round(seconds / DT)
+    )
     half = len(motion.q) // 2
     return {"creep": float(np.abs(motion.q[-1] - motion.q[half]).max() / (motion.t[-1] - motion.t[half]))}
 
@@ -204,7 +210,7 @@ def two_balls(friction: float, e: float) -> lw.Mechanism:
     """Two balls of 1 and 3 kg in space, of radii 0.1 and 0.15 m."""
     build = lw.Builder("two balls", gravity=(0.0, 0.0, 0.0))
     for name, mass, radius in (("first", 1.0, 0.1), ("second", 3.0, 0.15)):
-        build.body(name, lw.Inertia.sphere(mass, radius)).joint(name, lw.Free(), "world", name)
+        build.body(name, lw.Inertia.sphere(mass, radius)).joint(name, lw.joints.Free(), "world", name)
     first, second = ContactShape("first", "first", Sphere(0.1)), ContactShape("second", "second", Sphere(0.15))
     return replace(build.build(), contacts=(ContactPair(first, second, friction=friction, restitution=e),))
 
@@ -220,7 +226,7 @@ def colliding(seconds: float) -> dict[str, float]:
         q = np.concatenate([np.zeros(3), [0, 0, 0, 1], 0.25 * n, [0, 0, 0, 1]])
         v = rng.normal(size=12)
         v[:3] += 2 * n
-        s = lw.ContactStep(scene, 1e-6, tolerance=1e-13)(q, v)
+        s = lw.contact.ContactStep(scene, 1e-6, tolerance=1e-13)(q, v)
         before, after = (lw.centroidal_momentum(scene, *state) for state in ((q, v), (s.q, s.v)))
         lost = max(lost, float(np.abs(after - before).max() / np.abs(before).max()))
         approach = float((v[6:9] - v[:3]) @ n)
@@ -232,13 +238,16 @@ def colliding(seconds: float) -> dict[str, float]:
 def falling(seconds: float) -> dict[str, float]:
     """Dominoes that fall, and how far houses of cards move with enough friction and with too little."""
     scene = zoo.dominoes()
-    motion = move(lw.ContactStep(scene, DT), scene.poses[zoo.ASSEMBLED], np.zeros(scene.nv), 1000)
+    motion = move(lw.contact.ContactStep(scene, DT), scene.poses[zoo.ASSEMBLED], np.zeros(scene.nv), 1000)
     at = placements(scene, motion.q[-1], scene.body_names)
     found = {"dominoes": float(sum(place.rotation[2, 2] < 0.9 for place in at.values()))}
     for mu in (0.2, 0.6):
         house = zoo.card_house(2, friction=mu)
         motion = move(
-            lw.ContactStep(house, DT), house.poses[zoo.ASSEMBLED], np.zeros(house.nv), round(min(seconds, 1.0) / DT)
+            lw.contact.ContactStep(house, DT),
+            house.poses[zoo.ASSEMBLED],
+            np.zeros(house.nv),
+            round(min(seconds, 1.0) / DT),
         )
         found[f"cards.{mu}"] = float(np.abs(motion.q[-1] - motion.q[0]).max())
     return found

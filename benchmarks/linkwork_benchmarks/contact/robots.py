@@ -74,12 +74,16 @@ def cassie_stance() -> Stance:
         raise Unable(f"no file {CASSIE}")
     robot = zoo.cassie_on_ground(lw.load(CASSIE), friction=FRICTION)
     q = robot.poses[zoo.ASSEMBLED]
-    points, held = lw.ContactGeometry(robot)(q).points, list[lw.Point]()
+    points, held = lw.contact.ContactGeometry(robot)(q).points, list[lw.constraints.Point]()
     for k, pair in enumerate(robot.contacts):
         foot = lw.frame_placement(robot, q, pair.second.body)
         for at in points[4 * k : 4 * k + 3]:
             on_foot = foot.rotation.T @ (at - foot.position)
-            held.append(lw.Point("world", pair.second.body, first_at=at, second_at=on_foot, name=f"held {len(held)}"))
+            held.append(
+                lw.constraints.Point(
+                    "world", pair.second.body, first_at=at, second_at=on_foot, name=f"held {len(held)}"
+                )
+            )
     stance = robot.constrained(*held).equilibrium(q)
     motors = tuple((robot.v_index(motor.joint), robot.q_index(motor.joint)) for motor in robot.actuators)
     return Stance(robot, stance.q, stance.torque, motors)
@@ -121,7 +125,7 @@ def rolling(
 
     def roll() -> lw.Trajectory:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", lw.StateWarning)
+            warnings.simplefilter("ignore", lw.errors.StateWarning)
             return lw.rollouts(
                 stance.robot, *begin, seconds=seconds, dt=DT, controller=controller, compile=compile, threads=1
             )

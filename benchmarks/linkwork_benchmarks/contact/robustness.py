@@ -94,7 +94,9 @@ def random_scene(seed: int | tuple[int, ...]) -> tuple[lw.Mechanism, Floats, Flo
     build, shapes, q = lw.Builder("random scene"), list[ContactShape](), list[Floats]()
     for k in range(int(rng.integers(1, 7))):
         name = f"body{k}"
-        build.body(name, random_inertia(rng, float(10 ** rng.uniform(-3, 3)))).joint(name, lw.Free(), "world", name)
+        build.body(name, random_inertia(rng, float(10 ** rng.uniform(-3, 3)))).joint(
+            name, lw.joints.Free(), "world", name
+        )
         shapes.append(ContactShape(name, name, random_solid(rng)))
         at = random_placement(rng)
         q.append(np.array([*(0.2 * rng.normal(size=3)), *at.quaternion]))
@@ -102,7 +104,7 @@ def random_scene(seed: int | tuple[int, ...]) -> tuple[lw.Mechanism, Floats, Flo
         parent = "world"
         for k in range(int(rng.integers(1, 4))):
             name, low = f"link{k}", float(rng.uniform(-1, 0.5))
-            joint = lw.Revolute("y") if rng.random() < 0.7 else lw.Prismatic("z")
+            joint = lw.joints.Revolute("y") if rng.random() < 0.7 else lw.joints.Prismatic("z")
             build.body(name, random_inertia(rng, float(10 ** rng.uniform(-3, 3))))
             high, dry = low + float(rng.uniform(0, 1)), float(rng.choice([0.0, 1.0]))
             build.joint(name, joint, parent, name, (0.1, 0.0, -0.2), lower=low, upper=high, friction=dry)
@@ -126,7 +128,7 @@ def run(seeds: Iterable[int | tuple[int, ...]], steps: int = STEPS) -> Outcomes:
     made, silent, errors, found = 0, 0, list[str](), list[tuple[float, float, float, bool]]()
     for seed in seeds:
         scene, q, v = random_scene(seed)
-        step, last, depths, fastest, missed = lw.ContactStep(scene, DT), None, list[float](), 0.0, 0
+        step, last, depths, fastest, missed = lw.contact.ContactStep(scene, DT), None, list[float](), 0.0, 0
         try:
             for _ in range(steps):
                 with warnings.catch_warnings(record=True) as said:
@@ -136,7 +138,7 @@ def run(seeds: Iterable[int | tuple[int, ...]], steps: int = STEPS) -> Outcomes:
                 q, v = last.q, last.v
                 depths.append(float(last.gaps.min(initial=0.0)))
                 fastest = max(fastest, float(np.abs(v).max(initial=0.0)))
-        except lw.LinkworkError as error:
+        except lw.errors.LinkworkError as error:
             errors.append(f"{seed}: {error}")
             continue
         allowed = np.sqrt(GRAVITY * contact_scales(scene).length) + GRAVITY * steps * DT

@@ -96,7 +96,7 @@ def _table(scenario: Table, settings: Settings, journal: Journal) -> None:
     name, bench = scenario.name, Bench(scenario.make())
     robot = bench.robot
     journal.metrics |= {f"{name}.nv": robot.nv, f"{name}.rows": robot.nc}
-    journal.metrics[f"{name}.contacts"] = sum(isinstance(c, lw.Point) for c in robot.constraints)
+    journal.metrics[f"{name}.contacts"] = sum(isinstance(c, lw.constraints.Point) for c in robot.constraints)
     journal.metrics |= {f"{name}.memory.{what}": size for what, size in bench.family.memory.items()}
     journal.metrics[f"{name}.memory.matrix"] = 8 * robot.nc**2
     journal.metrics |= {f"{name}.lines.{what}": count for what, count in bench.family.cache_lines(bench.q).items()}
@@ -141,7 +141,7 @@ def _matrix(robot: lw.Mechanism, method: str) -> BaseEvaluator:
 def _refused(name: str, robot: lw.Mechanism, method: str, journal: Journal) -> bool:
     try:
         _matrix(robot, method)
-    except lw.UnsupportedFeature as error:
+    except lw.errors.UnsupportedFeature as error:
         journal.note(f"{name}: {error}")
         return True
     return False
@@ -262,7 +262,7 @@ def _plain_error(bench: Bench, method: str) -> float:
     """How far the text of a method is off, run as it stands: nothing is compiled to be counted."""
     try:
         return off(_matrix(bench.robot, method).plain()(bench.q), bench.matrix)
-    except lw.NotFinite:
+    except lw.errors.NotFinite:
         return float("inf")
 
 

@@ -101,7 +101,7 @@ def _jacobians(scenario: Jacobians, settings: Settings, journal: Journal) -> Non
 def _held(scenario: Feet, states: States) -> tuple[lw.Mechanism, States]:
     """The robot with its feet held where the first state has them, and states of which the first keeps them there."""
     robot = load(scenario.robot)
-    kind = lw.Weld if scenario.rows == 6 else lw.Point
+    kind = lw.constraints.Weld if scenario.rows == 6 else lw.constraints.Point
     bodies = [next(j.child for j in robot.joints if j.name == name) for name in scenario.joints]
     held = robot.constrained(*(kind("world", body, name=body) for body in bodies), at=states.q[0])
     J, v = lw.constraint_jacobian(held, states.q[0]), states.v.copy()
@@ -185,7 +185,7 @@ def branched_chain(size: int) -> lw.Mechanism:
     for k in range(size // 2):
         for name in (f"branch{k}", f"link{k}"):
             build.body(name, lw.Inertia.box(1.0, (0.1, 0.2, 0.3), com=tuple(rng.normal(size=3) / 10)))
-            build.joint(name, lw.Revolute("xyz"[k % 3]), parent, name, at=(0.1, 0.0, 0.3))
+            build.joint(name, lw.joints.Revolute("xyz"[k % 3]), parent, name, at=(0.1, 0.0, 0.3))
         parent = f"link{k}"
     return build.build()
 
@@ -209,7 +209,7 @@ def held_chain(size: int, rows: int) -> lw.Mechanism:
         size: Links.
         rows: 3 for a point, 6 for a weld.
     """
-    chain, kind = lw.zoo.serial_chain(size), lw.Weld if rows == 6 else lw.Point
+    chain, kind = lw.zoo.serial_chain(size), lw.constraints.Weld if rows == 6 else lw.constraints.Point
     return chain.constrained(kind("world", chain.body_names[-1], name="tip"), at=chain.neutral() + 0.3)
 
 

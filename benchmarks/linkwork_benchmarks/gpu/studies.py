@@ -206,7 +206,7 @@ import linkwork as lw
 from linkwork_benchmarks.contact.robots import STARTS, cassie_stance, holding, states
 stance, start = cassie_stance(), STARTS["pushed"]
 q, v = states(stance, start, 256)
-lw.to_device(q).numpy()
+lw.devices.to_device(q).numpy()
 start_time = time.perf_counter()
 robots = lw.Simulation(
     stance.robot, 256, device="cuda", dtype=sys.argv[1], q=q, v=v, controller=holding(stance, start)

@@ -129,7 +129,7 @@ ENTRIES = (
         here='`OperationalInertia(robot, frames, "projection")`',
         command="tests/dynamics/test_delassus.py",
     ),
-    drawing("Fig. 4", "graphs of bodies and of clusters", "plans/clusters.py", here="`lw.clusters(robot)`"),
+    drawing("Fig. 4", "graphs of bodies and of clusters", "plans/clusters.py", here="`lw.loops.clusters(robot)`"),
     drawing("Fig. 5", "parents and outputs of clusters"),
     drawing("Fig. 6", "subtrees inside and outside"),
     Entry(

@@ -42,7 +42,7 @@ class Twin(NamedTuple):
     def subtree(self) -> lw.Mechanism:
         """The robot whose bodies weigh nothing but for the subtree."""
         child = self.robot.joints[len(self.robot.joints) // 2].child
-        return cast(lw.Mechanism, lw.subtree_of(self.robot, child))
+        return cast(lw.Mechanism, lw.kinematics.subtree_of(self.robot, child))
 
 
 @cache

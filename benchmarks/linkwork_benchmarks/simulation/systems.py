@@ -55,8 +55,8 @@ def of_points(found: System) -> System:
     """The same with points for hinges and without couplings of joints: what Pinocchio has constraints for."""
     kept = []
     for c in found.robot.constraints:
-        if isinstance(c, lw.Hinge):
-            c = lw.Point(c.first, c.second, first_at=c.first_at, second_at=c.second_at, name=c.name)
-        if isinstance(c, lw.Point):
+        if isinstance(c, lw.constraints.Hinge):
+            c = lw.constraints.Point(c.first, c.second, first_at=c.first_at, second_at=c.second_at, name=c.name)
+        if isinstance(c, lw.constraints.Point):
             kept.append(c)
     return replace(found, robot=replace(found.robot, constraints=tuple(kept)))

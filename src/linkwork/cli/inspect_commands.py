@@ -159,7 +159,7 @@ def graph(file: File, picture: Picture, *, quiet: Quiet = False, load: LoadOptio
     with silence_notices(quiet), report_errors(file):
         try:
             kind_of(picture)
-        except lw.InputError as error:
+        except lw.errors.InputError as error:
             raise UsageError(str(error)) from None
         robot, _ = load_model(file, ModelRequest(load))
         with report_os_errors(picture), slow_notice(f"drawing '{robot.name}'"):

@@ -75,7 +75,7 @@ def count_file(file: Path, request: ModelRequest, methods: Sequence[str] = ()) -
     notes: list[str] = []
     found: list[Count] = []
     with slow_notice(f"counting operations of '{robot.name}'"):
-        best = lw.best_method(robot)
+        best = lw.methods.best_method(robot)
         found += _rows("forward_dynamics", _forward(robot, chosen, notes), best)
         found += _rows("inverse_dynamics", _inverse(robot))
         for quantity in (*TREE_QUANTITIES, *(CONSTRAINT_QUANTITIES if robot.nc else ())):
@@ -90,19 +90,19 @@ def count_file(file: Path, request: ModelRequest, methods: Sequence[str] = ()) -
 
 def known_methods(robot: Mechanism, asked: Sequence[str]) -> list[str]:
     """The methods asked for, which must be applicable to the robot, or all that are."""
-    served = lw.methods_for(robot)
+    served = lw.methods.methods_for(robot)
     for name in asked:
         if check_method(name, ["auto", *METHODS]) != "auto":
             lw.ForwardDynamics(robot, cast(Any, name))  # raises where the method is not applicable, and says why
-    named = [lw.best_method(robot) if name == "auto" else name for name in asked]
+    named = [lw.methods.best_method(robot) if name == "auto" else name for name in asked]
     return list(dict.fromkeys(named or served))
 
 
-_Counts = list[tuple[str, lw.OperationCount]]
+_Counts = list[tuple[str, lw.results.OperationCount]]
 
 
 def _rows(quantity: str, counts: _Counts, best: str = "") -> Iterator[Count]:
-    def expected(count: lw.OperationCount) -> int:
+    def expected(count: lw.results.OperationCount) -> int:
         return count.in_iterations(EXPECTED)
 
     least = min((expected(count) for _, count in counts), default=0)

@@ -197,7 +197,7 @@ def _bench_files(files: Sequence[Path], request: ModelRequest, options: Benchmar
     "Write a function of a model as C99: one .c and one .h that need <math.h> alone, arrays in and out, no "
     "allocation, no state between calls. For microcontrollers, other languages, and other programs.",
     "The header says in which order joints stand in q and v, how many operations a call takes, and how much stack. "
-    "'step' is one step of the integrator 'euler' (--dt). From Python: linkwork.export_c(evaluator, 'name.c').",
+    "'step' is one step of the integrator 'euler' (--dt). From Python: linkwork.export.export_c(evaluator, 'name.c').",
     examples={
         "linkwork export cassie.xml": "forward dynamics, to cassie_forward_dynamics.c",
         "linkwork export cassie.xml --what mass-matrix --float": "in single precision",

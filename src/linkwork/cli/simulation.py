@@ -182,7 +182,7 @@ def simulate_file(
     robot, raised = load_model(file, request)
     began = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
-        for category in (lw.ModelWarning, lw.StateWarning):
+        for category in (lw.errors.ModelWarning, lw.errors.StateWarning):
             warnings.simplefilter("always", category)
         moved, q, ground = _placed(robot, request, options)
         trajectory = lw.simulate(

@@ -35,7 +35,7 @@ def on_own_ground(robot: Mechanism, request: ModelRequest) -> Mechanism:
 def floating_base(robot: Mechanism) -> TreeJoint | None:
     """The free joint that carries the robot; None where it has a fixed base, or several bodies are on the world."""
     roots = [joint for joint in robot.joints if joint.parent == WORLD]
-    return roots[0] if len(roots) == 1 and isinstance(roots[0].type, lw.Free) else None
+    return roots[0] if len(roots) == 1 and isinstance(roots[0].type, lw.joints.Free) else None
 
 
 def standing(robot: Mechanism, q: Floats, *, lower: bool) -> Floats:
@@ -52,7 +52,7 @@ def standing(robot: Mechanism, q: Floats, *, lower: bool) -> Floats:
     ]
     if not grounds or base is None:
         return q
-    found = lw.ContactGeometry(robot)(q)
+    found = lw.contact.ContactGeometry(robot)(q)
     # how far along z the least gap of each pair is below zero
     rise = max(float((-found[name].gaps / found[name].normals[:, 2]).max()) for name in grounds)
     placed = q.copy()

@@ -24,7 +24,7 @@ from linkwork.kernels.clusters import explicit as kernels
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.plans.clusters import enabled_rows
-from linkwork.quantities.arguments import Array
+from linkwork.quantities.arguments import Array, state_not_finite
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.products import differentiable
@@ -167,7 +167,7 @@ def evaluated(
     try:
         *others, last = runner.evaluate(arrays, [out, *[None] * (len(runner.outputs) - 1)])
     except NotFinite:
-        raise undetermined(evaluator.robot, evaluator.state_not_finite(arrays)) from None
+        raise undetermined(evaluator.robot, state_not_finite(evaluator.runner, arrays)) from None
     verify(last)
     return others
 

@@ -154,9 +154,35 @@ class Pipeline:
         return (step for step in self.steps if isinstance(step, Call))
 
     @cached_property
+    def released(self) -> tuple[tuple[str, ...], ...]:
+        """Of each step, arrays computed so far that no later step reads, and that are no results."""
+        last = {name: k for k, step in enumerate(self.steps) for name in (*_reads(step), *_writes(step))}
+        computed = {name for step in self.steps for name in _writes(step)} - {*self.outputs}
+        return tuple(tuple(name for name in computed if last[name] == k) for k in range(len(self.steps)))
+
+    @cached_property
     def ranks(self) -> dict[str, int]:
         """The number of axes of one state's array, by name."""
         return _ranks(self, {})
+
+
+def _reads(step: Step) -> tuple[str, ...]:
+    """Names of arrays that a step reads, those of inner pipelines too."""
+    match step:
+        case Call():
+            return step.arguments
+        case Sum():
+            return tuple(name for term in step.terms for name in term if isinstance(name, str))
+        case Part():
+            return (step.array,)
+        case Mask():
+            return step.arrays
+    return step.mask, *step.outputs, *(name for inner in step.pipeline.steps for name in _reads(inner))
+
+
+def _writes(step: Step) -> tuple[str, ...]:
+    """Names of arrays that a step computes."""
+    return step.outputs if isinstance(step, Call | When) else (step.output,)
 
 
 def _ranks(pipeline: Pipeline, outer: Mapping[str, int]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.pipeline import Call, Part, Pipeline, Step, When
+from linkwork.compilers.pipeline import Call, Mask, Part, Pipeline, Step, Sum, When
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import Runner
 
@@ -29,6 +29,11 @@ class PipelineRunner:
     def __init__(self, pipeline: Pipeline, runner: Callable[[Program], Runner]) -> None:
         self.pipeline, self._runner = pipeline, runner
         self._inner: dict[When, PipelineRunner] = {}
+        kinds: dict[type, Callable[[Any, Arrays], None]] = {Call: self._call, When: self._when, Part: _part}
+        self._steps = [
+            (kinds.get(type(step), _compute), step, released)
+            for step, released in zip(pipeline.steps, pipeline.released, strict=True)
+        ]
 
     def __call__(self, arrays: Mapping[str, Any]) -> Arrays:
         """All arrays of the pipeline by name: new ones, and those that it was called with.
@@ -37,21 +42,19 @@ class PipelineRunner:
             arrays: By name; leading axes are batch axes and broadcast.
         """
         scope: Arrays = {**arrays, **self.pipeline.constants}
-        for step in self.pipeline.steps:
-            self._run(step, scope)
+        for run, step, released in self._steps:
+            run(step, scope)
+            for name in released:
+                del scope[name]
         return scope
 
-    def _run(self, step: Step, scope: Arrays) -> None:
-        if isinstance(step, Call):
-            results = evaluated(self._runner(step.program), [scope[name] for name in step.arguments])
-            scope.update(zip(step.outputs, results, strict=True))
-        elif isinstance(step, When):
-            mask = scope[step.mask]
-            if mask.any():
-                scope |= step.selected(np, self.pipeline.ranks, scope, self.inner(step)(scope))
-        else:
-            x = step.value(np, scope)
-            scope[step.output] = np.ascontiguousarray(x) if isinstance(step, Part) else x
+    def _call(self, step: Call, scope: Arrays) -> None:
+        results = evaluated(self._runner(step.program), [scope[name] for name in step.arguments])
+        scope.update(zip(step.outputs, results, strict=True))
+
+    def _when(self, step: When, scope: Arrays) -> None:
+        if scope[step.mask].any():
+            scope |= step.selected(np, self.pipeline.ranks, scope, self.inner(step)(scope))
 
     def inner(self, step: When) -> PipelineRunner:
         """The runner of the pipeline of a `When`.
@@ -91,10 +94,18 @@ class PipelineRunner:
             return bind(runner, [*inputs, *results])
         if isinstance(step, When):
             return self._bound_when(step, dict(scope), bind)
+        if isinstance(step, Sum) and self._is_alias(step):
+            scope[step.output] = scope[step.terms[0][1]]
+            return _nothing
         known = dict(scope)
         with np.errstate(all="ignore"):  # arrays hold nothing yet
             result = scope[step.output] = np.array(step.value(np, known), order="C")
         return lambda: np.copyto(result, step.value(np, known))
+
+    def _is_alias(self, step: Sum) -> bool:
+        """Whether a sum is an array that is there already, and that no `When` writes to."""
+        written = any(step.output in other.outputs for other in self.pipeline.steps if isinstance(other, When))
+        return len(step.terms) == 1 and step.terms[0][0] == 1.0 and not written
 
     def _bound_when(self, step: When, scope: Arrays, bind: Bind) -> Callable[[], None]:
         mask, outputs = scope[step.mask], {name: scope[name] for name in step.outputs}
@@ -110,6 +121,18 @@ class PipelineRunner:
                     np.copyto(x, scope[name], where=where[name])
 
         return run
+
+
+def _nothing() -> None:
+    """A step that needs no time."""
+
+
+def _compute(step: Sum | Mask, scope: Arrays) -> None:
+    scope[step.output] = step.value(np, scope)
+
+
+def _part(step: Part, scope: Arrays) -> None:
+    scope[step.output] = np.ascontiguousarray(step.value(np, scope))
 
 
 def _lead(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Contact problems on a Delassus operator, without its matrix: ADMM on the damped inverse.
 
-`linkwork.Contacts` makes operators of contacts that are data, `linkwork.Delassus` those of a robot's constraints.
+`Contacts` makes operators of contacts that are data, `Delassus` those of a robot's constraints.
 """
 
 from __future__ import annotations

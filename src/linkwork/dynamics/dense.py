@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwork.closure.mobility import mass_factor, rank_cut
 from linkwork.closure.thresholds import RANK
+from linkwork.compilers.run import check_out
 from linkwork.dynamics.thresholds import KKT_RANK
+from linkwork.errors import InputError
+from linkwork.inputs import rows_of
 from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.arguments import Array
@@ -75,3 +79,36 @@ def solve_kkt(
     progress = np.broadcast_to([0.0, 1.0], (*a.shape[:-1], 2))
     violation = np.stack(np.broadcast_arrays(gap, opening, a[..., 0])[:2], axis=-1)
     return a, np.concatenate([progress, multipliers, residuals, violation], axis=-1)
+
+
+def dense_solution(
+    robot: Model,
+    frames: Sequence[str],
+    state: tuple[Any, Any, Any],
+    arrays: Mapping[str, Any],
+    mu: float,
+    out: Array | None,
+) -> tuple[Array, Array]:
+    """Accelerations and the result as `solve_kkt` computes them, of arrays as callers give them.
+
+    Args:
+        robot: The mechanism.
+        frames: That external wrenches act on.
+        state: ``q``, ``v`` and ``tau``.
+        arrays: Wrenches, targets and the regularization of rows, by name.
+        mu: The regularization of a row of compliance one.
+        out: Array to write accelerations to; None: a new one.
+    """
+    q, v, tau = state
+    R: Array = arrays["regularization"]
+    if R.shape[-1:] != (robot.nc,):
+        raise InputError(f"regularization has shape {R.shape}, needs (..., {robot.nc})")
+    forces = rows_of(arrays["wrenches"], "wrenches", (len(frames), 6))
+    wrenches = {name: forces[..., n, :] for n, name in enumerate(frames)}
+    target = rows_of(arrays["target"], "target", (robot.nc,))
+    a, result = solve_kkt(robot, q, v, rows_of(tau, "tau", (robot.nv,)), wrenches, R, mu, target)
+    if out is not None:
+        check_out("a", out, a.shape, a.dtype)
+        out[...] = a
+        a = out
+    return a, result

@@ -12,37 +12,28 @@ import numpy.typing as npt
 
 from linkwork.closure.mobility import check_mass_matrix
 from linkwork.compilers.program import Backend, Program
-from linkwork.compilers.run import Runner, check_out
+from linkwork.compilers.run import Runner
 from linkwork.compilers.trace.tracing import Trace
 from linkwork.conversions import converted
 from linkwork.dynamics import forward_products as products
-from linkwork.dynamics.dense import solve_kkt
+from linkwork.dynamics.dense import dense_solution
 from linkwork.dynamics.forward_checks import accepted_progress, check_rows, check_state, singular_rows
 from linkwork.dynamics.implicit_computation import ImplicitComputation
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import EXPECTED, MAX_ITERATIONS, REGULARIZATION, TOLERANCE, SolverSettings
 from linkwork.dynamics.jacobians.constrained import forward_derivatives
 from linkwork.dynamics.jacobians.trees import JacobiansOf
-from linkwork.dynamics.methods import (
-    METHODS,
-    Plan,
-    best_method,
-    check_parameters,
-    method_tree,
-    methods_for,
-    refusal,
-)
+from linkwork.dynamics.methods import METHODS, Plan, best_method, check_method, check_parameters, method_tree
 from linkwork.dynamics.solution import PROGRESS, Solution, SolvedBy
-from linkwork.errors import InputError, NotConverged, NotFinite, UnsupportedFeature
-from linkwork.inputs import Auto, ForwardMethod, above_zero, count, not_negative, rows_of, suggest
+from linkwork.errors import NotConverged, NotFinite, UnsupportedFeature
+from linkwork.inputs import Auto, ForwardMethod, not_negative
 from linkwork.kernels.constrained.ltl import PROX_LTL
-from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.lcaba import any_regularization, has_closed_forms, shares_penalties
 from linkwork.plans.ltl import ltl_tree
-from linkwork.quantities.arguments import Array, frame_names
+from linkwork.quantities.arguments import Array, frame_names, present, state_not_finite
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.computation import Computation
 from linkwork.quantities.differentiable import Differentiated
@@ -53,14 +44,6 @@ from linkwork.quantities.products import Kind, Product, differentiable
 @differentiable
 class ForwardDynamics(BaseEvaluator):
     """Accelerations of a robot under torques, and the forces of its constraints: ``fd(q, v, tau).acceleration``.
-
-    ``method`` is one of `METHODS`, or ``"auto"``: `aba` for a tree, else the proximal one with the fewest operations
-    for this robot, in three iterations or as many as are allowed.
-    ``regularization``, ``tolerance`` and ``max_iterations`` are those of the proximal iterations, without units: a row
-    has the regularization times its constraint's compliance as a part of the inverse inertia that it feels (`scales`),
-    and rows may miss the tolerance as a part of what gravity, torques and velocities do. `pv_soft` takes the
-    regularization as the softness that rows have, and iterates not. With ``strict``, iterations that do not reach the
-    tolerance are an error, `NotConverged`; else `Solution.converged` says.
 
     Making one is quick: operations are counted, clusters and scales are computed at first use, once for a robot.
 
@@ -101,17 +84,8 @@ class ForwardDynamics(BaseEvaluator):
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
-        if method != "auto" and method not in METHODS:
-            raise InputError(f"no method '{method}'{suggest(method, METHODS)}; there are auto, {', '.join(METHODS)}")
-        reason = None if method == "auto" else refusal(robot, method)
-        if reason is not None:
-            others = ", ".join(methods_for(robot))
-            raise UnsupportedFeature(f"{method} cannot serve '{robot.name}': {reason}. These can: {others}")
-        self.solver = SolverSettings(
-            above_zero(regularization, "regularization"),
-            above_zero(tolerance, "tolerance"),
-            count(max_iterations, "max_iterations"),
-        )
+        check_method(robot, method)
+        self.solver = SolverSettings(regularization, tolerance, max_iterations)
         """Settings of the proximal iterations."""
         self.strict = bool(strict)
         self._method: ForwardMethod | Auto = method
@@ -139,10 +113,7 @@ class ForwardDynamics(BaseEvaluator):
 
     @property
     def hard(self) -> bool:
-        """Whether the method takes rows to be independent, or loops to be closed, and results say where they are not.
-
-        ``"auto"`` chooses no such method.
-        """
+        """Whether the method takes rows to be independent, or loops to be closed; ``"auto"`` chooses none that does."""
         return self._method != "auto" and (METHODS[self._method].hard or METHODS[self._method].closed)
 
     def recipe(self) -> dict[str, Any]:
@@ -151,16 +122,12 @@ class ForwardDynamics(BaseEvaluator):
 
     def _check_backend(self, backend: Backend) -> None:
         words = {"specialized": "compile", "plain": "plain", "cuda": "run on a GPU"}
-        if backend.name in words:
-            self._need_kernel(words[backend.name])
+        if self._method == "kkt" and backend.name in words:
+            raise _no_kernel(words[backend.name])
         if self._method == "pv_early" and backend.dtype != "float64" and backend.name in ("specialized", "cuda"):
             raise UnsupportedFeature(
                 "pv_early tells rows that feel a joint a little from those that do not: float64 only"
             )
-
-    def _need_kernel(self, what: str) -> None:
-        if self._method == "kkt":
-            raise UnsupportedFeature(f"kkt is dense linear algebra in NumPy: there is nothing to {what}")
 
     # Programs ----------------------------------------------------------------------------------------------------
 
@@ -209,7 +176,7 @@ class ForwardDynamics(BaseEvaluator):
 
     @property
     def fallback(self) -> Self | None:
-        """The same by the plan `Method.fallback`, in native code where this is compiled; None where that is this one."""
+        """The same by the plan `Method.fallback`, in native code where this is compiled; None where plans are equal."""
         return self.keep("fallback", self._fallback)
 
     def _fallback(self) -> Self | None:
@@ -224,10 +191,7 @@ class ForwardDynamics(BaseEvaluator):
         return other
 
     def _for_regularization(self, R: Array | None) -> Self:
-        """This evaluator, or the same for rows of a pair whose regularization differs though compliances are equal.
-
-        ``R`` is None where it is on a GPU, and not known.
-        """
+        """This evaluator, or the same for rows of a pair whose regularization differs, or is on a GPU (None)."""
         if not has_closed_forms(self.program.algorithm.layout):
             return self
         if R is not None and (R.shape[-1:] != (self.robot.nc,) or shares_penalties(self.program.tree, R)):
@@ -260,12 +224,7 @@ class ForwardDynamics(BaseEvaluator):
 
     def _iterations(self, dtype: np.dtype[Any]) -> Array:
         """When iterations end, and the scales of the robot, as kernels read them."""
-        solver, method = self.solver, METHODS[self.method]
-        if method.falls_back:
-            solver = replace(solver, tolerance=UNFINISHED, max_iterations=int(LAST))
-        elif not method.iterates:
-            solver = replace(solver, max_iterations=1)
-        return solver.array(self.robot, dtype.name)
+        return METHODS[self.method].iterations(self.solver).array(self.robot, dtype.name)
 
     @property
     def settings(self) -> Array:
@@ -318,7 +277,7 @@ class ForwardDynamics(BaseEvaluator):
                     return Solution(results)
                 a, result = results
                 by = self.kept.get("by") or self._first_solution(q, v, result)
-                if not by.watched or self._suffices(by, result):
+                if not by.watched or by.least < result[PROGRESS] <= by.most:
                     return Solution(a, by, result)
         named: dict[str, Any] = {
             "wrenches": wrenches,
@@ -340,7 +299,9 @@ class ForwardDynamics(BaseEvaluator):
             if other is not self:
                 return other(q, v, tau, out=out, **named, **parameters)
         if self._method == "kkt":
-            return self._solve_dense((q, v, tau), named, out)
+            arrays = self.execution.held | present(named)
+            a, result = dense_solution(self.robot, self.frames, (q, v, tau), arrays, self.solver.regularization, out)
+            return Solution(a, self.keep("by", lambda: self.solved_by), result)
         inputs = self.input_arrays((q, v, tau), named, parameters)
         try:
             a, result = self.runner.evaluate(inputs, [out, None])
@@ -348,7 +309,7 @@ class ForwardDynamics(BaseEvaluator):
             if not self.hard:
                 raise
             if self.fallback is None:
-                raise singular_rows(self.robot, self.method, self.state_not_finite(inputs)) from None
+                raise singular_rows(self.robot, self.method, state_not_finite(self.runner, inputs)) from None
             return self.fallback(q, v, tau, out=out, **named, **parameters)
         by = self.kept.get("by") or self._first_solution(q, v, result)
         if self.hard and not self._rows_suffice(by, result):
@@ -376,10 +337,6 @@ class ForwardDynamics(BaseEvaluator):
         other.kept["by"] = self.solved_by
         return other
 
-    def _suffices(self, by: SolvedBy, result: Array) -> bool:
-        """Whether the result of one state needs no further look."""
-        return bool(by.least < result[PROGRESS] <= by.most)
-
     def _rows_suffice(self, by: SolvedBy, result: Array) -> bool:
         """Whether a method without regularization found its rows independent; False where another plan may do so.
 
@@ -402,28 +359,8 @@ class ForwardDynamics(BaseEvaluator):
                 return other(*state, out=out, **{**named, **parameters})
             inputs = self.input_arrays(state, named, parameters)
             results = self.runner.evaluate(inputs, [out, None] if self.bound else [out])
-        return (
-            Solution(results[0], self.keep("by", lambda: self.solved_by), results[1])
-            if self.bound
-            else Solution(results[0])
-        )
-
-    def _solve_dense(self, state: tuple[Any, Any, Any], named: Mapping[str, Any], out: Array | None) -> Solution:
-        q, v, tau = state
-        arrays = {**self.execution.held, **{name: x for name, x in named.items() if x is not None}}
-        R: Array = arrays["regularization"]
-        if R.shape[-1:] != (self.robot.nc,):
-            raise InputError(f"regularization has shape {R.shape}, needs (..., {self.robot.nc})")
-        forces = rows_of(arrays["wrenches"], "wrenches", (len(self.frames), 6))
-        wrenches = {name: forces[..., n, :] for n, name in enumerate(self.frames)}
-        tau = rows_of(tau, "tau", (self.robot.nv,))
-        target = rows_of(arrays["target"], "target", (self.robot.nc,))
-        a, result = solve_kkt(self.robot, q, v, tau, wrenches, R, self.solver.regularization, target)
-        if out is not None:
-            check_out("a", out, a.shape, a.dtype)
-            out[...] = a
-            a = out
-        return Solution(a, self.keep("by", lambda: self.solved_by), result)
+        by = self.keep("by", lambda: self.solved_by) if self.bound else None
+        return Solution(results[0], by, results[1] if self.bound else None)
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
         """A call without arguments; see `Evaluator.bind`. ``out`` is a, or (a, result), the result as `ResultLayout`.
@@ -436,7 +373,8 @@ class ForwardDynamics(BaseEvaluator):
             out: ``(a, result)``, or ``a`` alone; of a tree, ``a``.
             parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
         """
-        self._need_kernel("bind")
+        if self._method == "kkt":
+            raise _no_kernel("bind")
         return super().bind(*inputs, out=out, **parameters)
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
@@ -446,7 +384,8 @@ class ForwardDynamics(BaseEvaluator):
 
         def verify(arrays: Sequence[Array]) -> bool:
             result = arrays[-1]
-            if (result.ndim == 1 and self._suffices(by, result)) or self._rows_suffice(by, result):
+            accepted = result.ndim == 1 and by.least < result[PROGRESS] <= by.most
+            if accepted or self._rows_suffice(by, result):
                 return False
             assert fallback is not None
             fallback.runner.evaluate(arrays[:-2], arrays[-2:])
@@ -512,3 +451,7 @@ class ForwardDynamics(BaseEvaluator):
         if self.bound and (method.closed or not method.hard):
             return super().product_trace(kind, by, limit)
         return products.composed_trace(self, kind, by, limit)
+
+
+def _no_kernel(what: str) -> UnsupportedFeature:
+    return UnsupportedFeature(f"kkt is dense linear algebra in NumPy: there is nothing to {what}")

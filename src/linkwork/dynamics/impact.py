@@ -25,7 +25,7 @@ from linkwork.dynamics.methods import best_method
 from linkwork.dynamics.rows.ends import prox_bbo_tree
 from linkwork.dynamics.solution import PROGRESS, NamedRows, ResultLayout
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import Auto, ImpactMethod, above_zero, count, real_array
+from linkwork.inputs import Auto, ImpactMethod, real_array
 from linkwork.kernels.constrained import impact
 from linkwork.kernels.constrained.residual import IMPACT_RESIDUAL
 from linkwork.model.checks import check_robot
@@ -111,11 +111,7 @@ class ImpactDynamics(BaseEvaluator):
         if method != "auto" and method not in METHODS:
             raise InputError(f"no method '{method}' for impacts; there are auto, {', '.join(METHODS)}")
         self._method: ImpactMethod | Auto = method
-        self.solver = SolverSettings(
-            above_zero(regularization, "regularization"),
-            above_zero(tolerance, "tolerance"),
-            count(max_iterations, "max_iterations"),
-        )
+        self.solver = SolverSettings(regularization, tolerance, max_iterations)
         """Settings of the proximal iterations."""
         arguments = {"robot": robot, "method": method, **vars(self.solver)}
         super().__init__(robot, "impact", self._program, arguments, (), threads)

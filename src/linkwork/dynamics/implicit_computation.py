@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -139,7 +139,7 @@ class ImplicitComputation:
             return self._keep("jvp", partial(implicit.jvp, *common))
         build = {"vjp": implicit.vjp, "hvp": implicit.hvp}[product.kind]
         forces = results[1] in seeded
-        return self._keep(forces, partial(build, *common, forces))
+        return self._keep(("pipeline", forces), partial(build, *common, forces))
 
     def runner(self, program: Program) -> Runner:
         """What runs a program; kept.
@@ -153,8 +153,7 @@ class ImplicitComputation:
         return self._runners[key]
 
     def _run(self, seeded: Sequence[str]) -> PipelineRunner:
-        pipeline = self.pipeline(seeded)
-        return self._keep(("run", pipeline), lambda: PipelineRunner(pipeline, self.runner))
+        return self._keep(len(seeded), lambda: PipelineRunner(self.pipeline(seeded), self.runner))
 
     def prepare(self) -> None:
         """Make machine code of all programs that every state needs."""
@@ -207,7 +206,7 @@ class ImplicitComputation:
         held = {} if self._iterated else self._typed_solver.execution.held
         return {**held, **inputs, **self._options(given)}
 
-    @property
+    @cached_property
     def _iterated(self) -> bool:
         """Whether the evaluator itself solves the linear system."""
         return self.solver is self.evaluator
@@ -222,8 +221,9 @@ class ImplicitComputation:
 
     def _seeded(self, inputs: Mapping[str, Any]) -> list[str]:
         """Results that have cotangents."""
-        zeros = self.product.zeros
-        return [name for name in self.product.known.results if inputs.get(f"y_{name}") is not zeros.get(f"y_{name}")]
+        first, forces = self.product.known.results
+        zero = self.product.zeros.get(f"y_{forces}")
+        return [first] if zero is not None and inputs[f"y_{forces}"] is zero else [first, forces]
 
     def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
         return {name: given[name] for name in self.product.known.optional if given.get(name) is not None}
@@ -311,7 +311,7 @@ class ImplicitComputation:
 
     # Unconverged states ----------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def watched(self) -> bool:
         """Whether something can be done about unconverged states: not in single precision, nor where time counts."""
         if self.product.dtype != np.float64 or self.solver.solver.max_iterations < MAX_ITERATIONS:
@@ -409,7 +409,7 @@ class ImplicitComputation:
         jacobians = product.jacobians
         arrays_of = [np.empty(shape, product.dtype) for shape in jacobians.runner.outputs]
         step = jacobians.bind(*arrays[: len(product.known.given)], out=arrays_of)
-        further = product.further(arrays, given)
+        further = product.nonzero(arrays, given)
         blocks = jacobian_blocks(jacobians.execution.record(*arrays_of), product.known.results, product.inputs, further)
 
         def run() -> None:

@@ -257,7 +257,7 @@ class Steps:
     def watch(self, result: str, w: str, unique: str) -> None:
         """Note states whose iterations ended before forces were exact."""
         mask, exact = self.name("unconverged"), max(EXACT_FORCES, 10 * self.system.tolerance)
-        test = _Unconverged(self.layout, exact, self.system.tolerance)
+        test = _Unconverged(self.layout, exact, self.system.tolerance, int(self.system.settings[1]))
         self.mask(mask, test, result, w, unique, "of forces", "of changes")
         self.masks.append(mask)
 
@@ -365,10 +365,22 @@ class _Unconverged:
     layout: ResultLayout
     exact: float
     tolerance: float
+    iterations: int
+
+    @cached_property
+    def _most(self) -> Array:
+        """By the number of iterations, the square of the part of themselves by which the last may change forces."""
+        k = np.maximum(np.arange(self.iterations + 1), 2)
+        return np.asarray(self.exact ** (2.0 * (k - 1) / k))
 
     def __call__(self, xp: Any, result: Any, w: Any, unique: Any, of_forces: Any, of_changes: Any) -> Any:
-        size = _norm(xp, unique, of_forces)
-        change = xp.sqrt(_norm(xp, result[..., self.layout.residuals], of_changes))
+        size, change = _norm(xp, unique, of_forces), _norm(xp, result[..., self.layout.residuals], of_changes)
+        if xp is np:  # most often none is: found out in less time
+            most = self._most[result[..., ITERATIONS].astype(np.intp)]
+            doubtful = (change > most * size) | (result[..., PROGRESS] > self.tolerance)
+            if not doubtful.any():
+                return doubtful
+        change = xp.sqrt(change)
         change = xp.clip(change - xp.sqrt(_norm(xp, w - unique, of_forces)), 0.0, None) ** 2
         k = xp.clip(result[..., ITERATIONS], 2.0, None)
         most = self.exact ** (2.0 * (k - 1.0) / k)

@@ -43,9 +43,9 @@ class SolverSettings:
     """The most iterations."""
 
     def __post_init__(self) -> None:
-        above_zero(self.regularization, "regularization")
-        above_zero(self.tolerance, "tolerance")
-        count(self.max_iterations, "max_iterations")
+        object.__setattr__(self, "regularization", above_zero(self.regularization, "regularization"))
+        object.__setattr__(self, "tolerance", above_zero(self.tolerance, "tolerance"))
+        object.__setattr__(self, "max_iterations", count(self.max_iterations, "max_iterations"))
 
     def rows(self, robot: Model, dtype: str) -> Array:
         """The input ``regularization`` of kernels, `row_regularization`."""

@@ -12,7 +12,7 @@ compute the accelerations all the same, and of all multipliers the smallest; `lt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import get_args
 
@@ -21,18 +21,19 @@ from linkwork.closure.mobility import has_redundant_rows, has_singular_mass_matr
 from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.dynamics.costs import MOST_COUNTED, program_cost
-from linkwork.dynamics.iterations import EXPECTED
+from linkwork.dynamics.iterations import EXPECTED, SolverSettings
 from linkwork.dynamics.local_loops import loops_in_clusters
 from linkwork.dynamics.rows.ends import prox_bbo_tree, prox_pv_tree, pv_tree, world_tree
 from linkwork.dynamics.rows.ranks import pv_early_plan
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import ForwardMethod
+from linkwork.inputs import ForwardMethod, suggest
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.clusters import aba as cluster_aba
 from linkwork.kernels.clusters import approximate, projection
 from linkwork.kernels.clusters import lcaba as cluster_lcaba
 from linkwork.kernels.constrained import bbo, lcaba, ltl
 from linkwork.kernels.constrained import pv_early as early
+from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
 from linkwork.kernels.tree import aba
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import CenterOfMass, VelocityCoupling
@@ -68,6 +69,16 @@ class Method:
     """Whether it factorizes the mass matrix without constraints: each joint must move some mass by itself."""
     closed: bool = False
     """Whether it is for configurations alone in which loops are closed: elsewhere rows may be more than it knows."""
+
+    def iterations(self, solver: SolverSettings) -> SolverSettings:
+        """Settings of iterations as its kernel reads them: one iteration where it does not iterate.
+
+        Args:
+            solver: As a caller gave them.
+        """
+        if self.falls_back:
+            return replace(solver, tolerance=UNFINISHED, max_iterations=int(LAST))
+        return solver if self.iterates else replace(solver, max_iterations=1)
 
     @property
     def plans_for_enabled(self) -> bool:
@@ -122,6 +133,23 @@ def refusal(robot: Model, name: str) -> str | None:
             if isinstance(constraint, VelocityCoupling) and robot.joint(constraint.joints[0]).type.nv > 1:
                 return f"{constraint} is of a joint with several degrees of freedom"
     return None
+
+
+def check_method(robot: Model, name: str) -> None:
+    """Raise an error where there is no method of a name, or it cannot serve a robot.
+
+    Args:
+        robot: The mechanism.
+        name: Of a method, or ``"auto"``.
+    """
+    if name == "auto":
+        return
+    if name not in METHODS:
+        raise InputError(f"no method '{name}'{suggest(name, METHODS)}; there are auto, {', '.join(METHODS)}")
+    reason = refusal(robot, name)
+    if reason is not None:
+        others = ", ".join(methods_for(robot))
+        raise UnsupportedFeature(f"{name} cannot serve '{robot.name}': {reason}. These can: {others}")
 
 
 def method_tree(robot: Model, name: str, plan: Plan, frames: Sequence[str] = ()) -> Tree:

@@ -16,6 +16,10 @@
 from __future__ import annotations
 
 from linkwork.export.casadi import CasadiProgram, export_casadi
-from linkwork.export.writing import CProgram, export_c, exportable
+from linkwork.export.writing import CProgram, export_c
 
-__all__ = ["CProgram", "CasadiProgram", "export_c", "export_casadi", "exportable"]
+__all__ = ["CProgram", "CasadiProgram", "export_c", "export_casadi"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -58,7 +58,8 @@ def attach(
     """A new mechanism in which one is fixed to a body of another instead of the world.
 
     ``lw.attach(arm, gripper, to="flange", by="mount")`` puts the gripper's frame ``mount`` where the arm's ``flange``
-    is. Loops across are constraints of the whole: ``.constrained(lw.Point("forearm", "gripper/lever"), at=q)``.
+    is. Loops across are constraints of the whole, by `Mechanism.constrained`:
+    ``lw.constraints.Point("forearm", "gripper/lever")``.
 
     Args:
         base: The mechanism that carries.

@@ -62,13 +62,13 @@ class Mechanism(Changeable):
         """A new mechanism with these constraints added; this one is unchanged.
 
         With ``at``, a configuration, constraints are changed so that they hold there:
-        ``robot.constrained(lw.Point("world", "left_foot"), at=q)`` holds the foot where it is. Of two frames, the one
-        on the world is put where the other is, whichever of the two is first; between two bodies the second is put
-        where the first is. Where one of ``first_at`` and ``second_at`` was given a position, that one stays and the
-        other is put there. An ``axis`` keeps its direction in the first place, and ``second_axis`` follows; frames
-        that may not turn against each other get the axes of the first, or of the second if only ``second_at`` was
-        turned. `Rod` takes its length, `Rolling` the height of its plane, and constraints on joints the values that
-        they have there.
+        ``robot.constrained(lw.constraints.Point("world", "left_foot"), at=q)`` holds the foot where it is. Of two
+        frames, the one on the world is put where the other is, whichever of the two is first; between two bodies the
+        second is put where the first is. Where one of ``first_at`` and ``second_at`` was given a position, that one
+        stays and the other is put there. An ``axis`` keeps its direction in the first place, and ``second_axis``
+        follows; frames that may not turn against each other get the axes of the first, or of the second if only
+        ``second_at`` was turned. `Rod` takes its length, `Rolling` the height of its plane, and constraints on joints
+        the values that they have there.
 
         Args:
             constraints: Those to add.

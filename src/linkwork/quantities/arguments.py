@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.backends import default_threads
+from linkwork.compilers.program import Backend
 from linkwork.compilers.run import Runner
-from linkwork.errors import InputError
+from linkwork.compilers.trace.tracing import GPU_OPERATIONS, MAX_OPERATIONS
+from linkwork.errors import InputError, NotFinite
+from linkwork.inputs import BackendName, DeviceCode, Lanes, Precision, plural
 
 Array = npt.NDArray[Any]
 
@@ -43,6 +47,119 @@ def bound_call(runner: Runner, arrays: Sequence[Array], state: tuple[Array, Arra
         v[...] = v1
 
     return advance
+
+
+def verified(
+    step: Callable[[], None],
+    arrays: Sequence[Array],
+    verify: Callable[[Sequence[Array]], bool | None] | None,
+) -> Callable[[], None]:
+    """A bound call after which its arrays are verified.
+
+    Args:
+        step: The call.
+        arrays: Its inputs and outputs.
+        verify: Raises an error where they show that results mean nothing; True: it computed them in another way. None:
+            nothing is verified.
+    """
+    if verify is None:
+        return step
+
+    def verified_step() -> None:
+        try:
+            step()
+        except NotFinite:
+            if not verify(arrays):  # may know why
+                raise
+        else:
+            verify(arrays)
+
+    return verified_step
+
+
+def state_not_finite(runner: Runner, inputs: Sequence[npt.ArrayLike]) -> str:
+    """Words for the first state of a batch whose results are not finite; nothing for one state alone.
+
+    Args:
+        runner: What runs the program.
+        inputs: All its inputs.
+    """
+    arrays = [np.asarray(x, dtype=np.float64) for x in inputs]
+    lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, s in zip(arrays, runner.inputs, strict=True)))
+    full = [np.broadcast_to(x, (*lead, *shape)) for x, shape in zip(arrays, runner.inputs, strict=True)]
+    for k in np.ndindex(*lead) if lead else ():
+        try:
+            runner.evaluate([x[k] for x in full], [None] * len(runner.outputs))
+        except NotFinite:
+            return f" in state {k}"
+    return ""
+
+
+def listed_outputs(runner: Runner, quantity: str, out: Array | Sequence[Array] | None) -> list[Any]:
+    """Arrays to write outputs to; None for those that are to be made.
+
+    Args:
+        runner: What runs the program.
+        quantity: What is computed, for messages.
+        out: The array of the main output, a tuple of all outputs, or None.
+    """
+    shapes = runner.outputs
+    if out is None:
+        return [None] * len(shapes)
+    if len(shapes) == 1:
+        return [out]
+    if isinstance(out, np.ndarray):
+        return [out, *[None] * (len(shapes) - 1)]
+    if not isinstance(out, tuple | list) or len(out) != len(shapes):
+        names = list(runner.program.algorithm.outputs)
+        each = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
+        given = plural(len(out), "array") if isinstance(out, tuple | list) else type(out).__name__
+        raise InputError(
+            f"{quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {given}"
+        )
+    return list(out)
+
+
+def with_further_outputs(runner: Runner, first: Array) -> list[Array]:
+    """An array for the first output of a program, and new ones for the others.
+
+    Args:
+        runner: What runs the program.
+        first: The array, with the batch axes that all have.
+    """
+    lead = first.shape[: max(0, first.ndim - len(runner.outputs[0]))]
+    return [first, *(np.empty((*lead, *shape), runner.dtype) for shape in runner.outputs[1:])]
+
+
+def present(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays by name, without those that are None.
+
+    Args:
+        arrays: By name.
+    """
+    return {name: x for name, x in arrays.items() if x is not None}
+
+
+def chosen_backend(
+    name: BackendName,
+    dtype: Precision,
+    lanes: Lanes,
+    threads: int,
+    max_operations: int | None,
+    outputs: tuple[str, ...] | None,
+    code: DeviceCode | None,
+) -> Backend:
+    """The backend that arguments of `BaseEvaluator.compile` say, checked."""
+    if name not in ("specialized", "native", "plain", "cuda"):
+        raise InputError(f"backend is {name!r}, needs 'specialized', 'native', 'plain' or 'cuda'")
+    if name != "cuda" and (outputs is not None or code is not None):
+        raise InputError(f"outputs and code are for backend 'cuda', not for '{name}'")
+    if code not in (None, "specialized", "native"):
+        raise InputError(f"code is {code!r}, needs 'specialized' or 'native'")
+    if name == "plain":
+        return Backend("plain")
+    most = max_operations or (GPU_OPERATIONS if name == "cuda" else MAX_OPERATIONS)
+    return Backend(name, checked_dtype(dtype), checked_lanes(lanes), thread_count(threads), most, outputs, code)
 
 
 def frame_names(frames: str | Sequence[str]) -> tuple[str, ...]:

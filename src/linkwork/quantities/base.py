@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, Signature, signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -19,20 +18,29 @@ import numpy.typing as npt
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
-from linkwork.compilers.trace import derived_programs as programs
-from linkwork.compilers.trace.derived_programs import TangentSpace
-from linkwork.compilers.trace.tracing import GPU_OPERATIONS, MAX_OPERATIONS, Trace
+from linkwork.compilers.trace.tracing import Trace
 from linkwork.conversions import converted
-from linkwork.errors import InputError, NotFinite
-from linkwork.inputs import BackendName, DeviceCode, DeviceName, Lanes, Precision, among, plural, were_given
+from linkwork.errors import InputError
+from linkwork.inputs import BackendName, DeviceCode, DeviceName, Lanes, Precision, were_given
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.quantities.arguments import Array, bound_call, checked_dtype, checked_lanes, frame_names, thread_count
+from linkwork.quantities.arguments import (
+    Array,
+    bound_call,
+    chosen_backend,
+    frame_names,
+    listed_outputs,
+    present,
+    thread_count,
+    verified,
+    with_further_outputs,
+)
 from linkwork.quantities.counts import OperationCount
-from linkwork.quantities.differentiable import HELD, Differentiated
-from linkwork.quantities.execution import LOCK, Execution, once
-from linkwork.quantities.leaves import check_dynamics
+from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.execution import LOCK, Execution, once, start
+from linkwork.quantities.leaves import planned
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
+from linkwork.quantities.signatures import CallSignature
 
 if TYPE_CHECKING:
     from linkwork.quantities.computation import Computation
@@ -41,23 +49,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-DYNAMICS = frozenset(
-    {"forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics", "inverse_dynamics_derivatives", "impact"}
-    | {"inverse_mass_product", "inverse_mass_matrix", "bias_forces", "coriolis_matrix", "gravity_forces", "energy"}
-    | {"centroidal_momentum", "centroidal_momentum_matrix", "centroidal_momentum_matrix_rate", "terms", "regressor"}
-    | {"kkt", "delassus", "damped_inverse", "delassus_matrix", "inverse_matrix", "contact_step"}
-)
-"""Quantities that a robot without inertias does not have. The mass matrix, with zeros, is what scales are made of."""
-
-
-class _CallSignature:
-    """The signature of an evaluator that is called, for `inspect.signature`; the class itself has that of `__init__`."""
-
-    def __get__(self, evaluator: BaseEvaluator | None, owner: type) -> Signature:
-        if evaluator is None:
-            raise AttributeError("__signature__")
-        return evaluator.call_signature()
 
 
 class BaseEvaluator:
@@ -94,7 +85,7 @@ class BaseEvaluator:
         "__weakref__": "",
     }
     __call__: Callable[..., Any]
-    __signature__ = _CallSignature()
+    __signature__ = CallSignature()
 
     jvp: Product
     """Products with the Jacobian, ``J d``: inputs, then a direction of each."""
@@ -125,14 +116,8 @@ class BaseEvaluator:
         self.parameter_inputs = known
         """Parameters of the robot that are inputs."""
         self._arguments = {**arguments, "parameters": known.recipe} if known.names else dict(arguments)
-        unparametrized = once(program)
-
-        def planned() -> Program:
-            if quantity in DYNAMICS:
-                check_dynamics(robot)
-            return known.program(unparametrized())
-
-        self._unparametrized, self._planned = unparametrized, once(planned)
+        self._unparametrized = unparametrized = once(lambda: planned(robot, quantity, program))
+        self._planned = once(lambda: known.program(unparametrized()))
         own = Backend(threads=thread_count(threads), single_for_single=True) if backend is None else backend
         start(self, self._adapted(own), record)
 
@@ -231,44 +216,29 @@ class BaseEvaluator:
 
         | backend         | what runs                                                                                |
         |-----------------|------------------------------------------------------------------------------------------|
-        | ``specialized`` | a straight-line program for this robot; compiling takes seconds once, kept on disk          |
-        | ``native``      | machine code that reads the plan of any robot: what evaluators start with                  |
-        | ``plain``       | the kernel in Python: slow, for debugging                                                  |
-        | ``cuda``        | straight-line or native code on a GPU of NVIDIA; machine code is made at the first call     |
+        | ``specialized`` | a straight-line program for this robot; compiling takes seconds, once: kept on disk      |
+        | ``native``      | machine code that reads the plan of any robot: what evaluators start with                |
+        | ``plain``       | the kernel in Python: slow, for debugging                                                |
+        | ``cuda``        | straight-line or native code on a GPU of NVIDIA, made at the first call                  |
 
-        An evaluator starts with native code in ``float64``; where all arguments are ``float32`` arrays it computes in
-        ``float32``, and so are its results. What is compiled computes with numbers of one type.
-
-        On ``"cuda"`` an evaluator is called with arrays that are on a GPU (torch, CuPy, JAX, or any that speaks DLPack
-        or ``__cuda_array_interface__``; `to_device` makes some), and returns such arrays: ordered on the caller's
-        stream, without waiting and without a copy through the host. States whose inputs are not finite have results
-        that are NaN; `check` raises an error.
+        An evaluator starts with native code in ``float64``, and computes in ``float32`` where all arguments are. On
+        ``"cuda"`` it takes arrays that are on a GPU (torch, CuPy, JAX, DLPack; `to_device` makes some) and returns such
+        arrays, ordered on the caller's stream. States that are not finite hold NaN there; `check` raises an error.
 
         Args:
             backend: What runs, see above.
             dtype: Numbers to compute with.
             lanes: States that share one SIMD register in batches; ``"auto"``: as many as fit this machine.
             threads: Threads that share a large batch; by default as many as this evaluator has.
-            max_operations: The most operations that a straight-line program may have, else `ProgramTooLarge`: stay
-                native there.
-            outputs: On a GPU, names of results that are computed, such as ``"acceleration"`` of `ForwardDynamics`; the
-                others are None. By default all.
-            code: On a GPU, ``"specialized"`` code is a straight line for one robot, ``"native"`` code reads its plan.
-                By default the first, and the second where that would have more than ``max_operations``. Products
-                (`jvp`, `vjp`) are specialized always.
+            max_operations: The most operations of a straight-line program, else `ProgramTooLarge`: stay native there.
+            outputs: On a GPU, names of results that are computed, such as ``"acceleration"``; by default all.
+            code: On a GPU, ``"specialized"`` or ``"native"``; by default the first, and the second where a program
+                would have more than ``max_operations``. Products (`jvp`, `vjp`) are specialized always.
         """
-        own = self.execution.backend.threads if threads is None else thread_count(threads)
-        most = max_operations or (GPU_OPERATIONS if backend == "cuda" else MAX_OPERATIONS)
-        if backend not in ("specialized", "native", "plain", "cuda"):
-            raise InputError(f"backend is {backend!r}, needs 'specialized', 'native', 'plain' or 'cuda'")
-        if backend != "cuda" and (outputs is not None or code is not None):
-            raise InputError(f"outputs and code are for backend 'cuda', not for '{backend}'")
-        if code not in (None, "specialized", "native"):
-            raise InputError(f"code is {code!r}, needs 'specialized' or 'native'")
-        wanted = None if outputs is None else self._output_names([outputs] if isinstance(outputs, str) else outputs)
-        chosen = Backend(backend, checked_dtype(dtype), checked_lanes(lanes), own, most, wanted, code)
-        if backend == "plain":
-            chosen = Backend("plain")
+        own = self.execution.backend.threads if threads is None else threads
+        names = [outputs] if isinstance(outputs, str) else outputs
+        wanted = None if names is None else self.differentiated.outputs(self.program.algorithm, self.quantity, names)
+        chosen = chosen_backend(backend, dtype, lanes, own, max_operations, wanted, code)
         self._check_backend(chosen)
         other = self.on(chosen)
         if other.backend == "specialized":
@@ -333,15 +303,6 @@ class BaseEvaluator:
         if not all(getattr(x, "dtype", None) == np.float32 for x in arrays if x is not None):
             return self
         return self.keep(np.float32, lambda: self.native("float32"))
-
-    def _output_names(self, results: Sequence[str]) -> tuple[str, ...]:
-        """Names of output arrays of the program that have these results."""
-        known = {name: name for name in self.program.algorithm.outputs}
-        known |= {name: output for name, (output, _) in self.differentiated.results.items()}
-        for name in results:
-            if name not in known:
-                raise InputError(f"{self.quantity} has no result '{name}'{among(name, known)}")
-        return tuple(dict.fromkeys(known[name] for name in results))
 
     def check(self) -> None:
         """Raise an error where states that a GPU computed since the last check were not finite; waits for the GPU.
@@ -417,13 +378,9 @@ class BaseEvaluator:
         if parameters:
             self.parameter_inputs.check(parameters, once=once)
         names = self.keep("given names", lambda: self.given_names)
-        arrays = dict(self.execution.held)
-        for further in (zip(names, given, strict=False), named.items(), parameters.items()):
-            for name, x in further:
-                if x is not None:
-                    arrays[name] = x
+        arrays = self.execution.held | present({**dict(zip(names, given, strict=False)), **named, **parameters})
         inputs = self.program.algorithm.inputs
-        if len(given) > len(names) or any(name not in arrays for name in inputs):
+        if len(given) > len(names) or not inputs.keys() <= arrays.keys():
             raise InputError(f"{self.quantity} takes {', '.join(names)}; {were_given(len(given))}")
         return [arrays[name] for name in inputs]
 
@@ -433,37 +390,9 @@ class BaseEvaluator:
         Args:
             out: The array of the main output, a tuple of all outputs, or None.
         """
-        outputs = self.program.algorithm.outputs
-        if out is None:
-            return [None] * len(outputs)
-        if len(outputs) == 1:
-            return [out]
-        if isinstance(out, np.ndarray):
-            return [out, *[None] * (len(outputs) - 1)]
-        if not isinstance(out, tuple | list) or len(out) != len(outputs):
-            names = list(outputs)
-            each = ", ".join(f"{name} {shape}" for name, shape in zip(names, self.runner.outputs, strict=True))
-            found = plural(len(out), "array") if isinstance(out, tuple | list) else type(out).__name__
-            raise InputError(
-                f"{self.quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {found}"
-            )
-        return list(out)
+        return listed_outputs(self.runner, self.quantity, out)
 
     # Calls ---------------------------------------------------------------------------------------
-
-    def call_signature(self) -> Signature:
-        """Arguments of a call."""
-        method = type(self).__call__
-        if method is not BaseEvaluator.__call__:
-            return signature(method.__get__(self))
-        held = self.execution.held
-        arguments = [
-            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None if name in held else Parameter.empty)
-            for name in self.given_names
-        ]
-        arguments += [Parameter("out", Parameter.KEYWORD_ONLY, default=None)]
-        arguments += [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in self.parameters]
-        return Signature(arguments)
 
     def evaluate(
         self, *inputs: npt.ArrayLike | None, out: Array | Sequence[Array] | None = None, **parameters: npt.ArrayLike
@@ -482,58 +411,31 @@ class BaseEvaluator:
                 if results is not None:
                     return results
             elif self.execution.writes(inputs, out if isinstance(out, tuple | list) else (out,)):
-                return self.packed(out) if isinstance(out, tuple | list) else out
+                return self.execution.packed(out) if isinstance(out, tuple | list) else out
         typed = self.for_type_of([*inputs, *parameters.values(), *self.output_arrays(out)])
         if typed is not self:
             return typed.evaluate(*inputs, out=out, **parameters)
         named = {name: parameters.pop(name) for name in self.given_names if name in parameters}
         arrays = self.input_arrays(inputs, named, parameters)
-        return self.packed(self.runner.evaluate(arrays, self.output_arrays(out)))
-
-    def packed(self, results: Sequence[Any]) -> Any:
-        """Outputs of the program as a call returns them.
-
-        Args:
-            results: All outputs.
-        """
-        record = self.execution.record
-        if record is not None:
-            return record(*results)
-        return results[0] if len(results) == 1 else tuple(results)
+        return self.execution.packed(self.runner.evaluate(arrays, self.output_arrays(out)))
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.
 
-        ``out`` is the array of the main output, or a tuple of all outputs in their order; an error names them. The
-        arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes are
+        Arrays must fit as they are (C-contiguous, of this evaluator's dtype, one state or one batch axis). Shapes are
         checked here, numbers at every call. The call is for one thread at a time, as its arrays are.
 
         Args:
             inputs: Arrays that every call reads as they then are.
-            out: Array that every call writes, or a tuple of as many as there are results.
+            out: Array that every call writes the main output to, or a tuple of all outputs in their order.
             parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
         """
-        runner, outputs = self.runner, self.output_arrays(out)
+        outputs = self.output_arrays(out)
         alone = isinstance(out, np.ndarray) and len(outputs) > 1
         if alone:
-            lead = outputs[0].shape[: max(0, outputs[0].ndim - len(runner.outputs[0]))]
-            outputs[1:] = [np.empty((*lead, *shape), self.dtype) for shape in runner.outputs[1:]]
+            outputs = with_further_outputs(self.runner, outputs[0])
         arrays = [*self.input_arrays(inputs, parameters=parameters, once=True), *outputs]
-        step = bound_call(runner, arrays)
-        verify = self._verification(alone)
-        if verify is None:
-            return step
-
-        def verified_step() -> None:
-            try:
-                step()
-            except NotFinite:
-                if not verify(arrays):  # may know why
-                    raise
-            else:
-                verify(arrays)
-
-        return verified_step
+        return verified(bound_call(self.runner, arrays), arrays, self._verification(alone))
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
         """What raises an error where inputs and outputs of a bound call show that the results mean nothing, if any.
@@ -543,34 +445,13 @@ class BaseEvaluator:
         """
         return None
 
-    def state_not_finite(self, inputs: Sequence[npt.ArrayLike]) -> str:
-        """Words for the first state of a batch whose results are not finite; nothing for one state alone.
-
-        Args:
-            inputs: All inputs of the program.
-        """
-        runner = self.runner
-        arrays = [np.asarray(x, dtype=np.float64) for x in inputs]
-        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, s in zip(arrays, runner.inputs, strict=True)))
-        full = [np.broadcast_to(x, (*lead, *shape)) for x, shape in zip(arrays, runner.inputs, strict=True)]
-        for k in np.ndindex(*lead) if lead else ():
-            try:
-                runner.evaluate([x[k] for x in full], [None] * len(runner.outputs))
-            except NotFinite:
-                return f" in state {k}"
-        return ""
-
     # Derivatives ---------------------------------------------------------------------------------
 
     @property
     def differentiated(self) -> Differentiated:
         """What this evaluator is differentiated by, and what of it."""
-        algorithm = self.program.algorithm
-        optional = [name for name in algorithm.inputs if name == "wrenches" and self.frames]
-        optional += self.parameters
-        given = [name for name in algorithm.inputs if name not in (*HELD, "wrenches", *self.parameters)]
-        results = {name: (name, slice(None)) for name in algorithm.outputs}
-        return Differentiated(tuple(given), tuple(optional), results)
+        optional = ("wrenches",) if self.frames and "wrenches" in self.program.algorithm.inputs else ()
+        return Differentiated.of_algorithm(self.program.algorithm, (*optional, *self.parameters))
 
     @property
     def differentiated_program(self) -> Program:
@@ -585,10 +466,7 @@ class BaseEvaluator:
             by: Names of the inputs to differentiate by.
             limit: The most operations; `ProgramTooLarge` where there are more.
         """
-        source, known = self.differentiated_program, self.differentiated
-        sweep = {"jvp": programs.jvp, "vjp": programs.vjp, "hvp": programs.hvp}[kind]
-        space = TangentSpace(source.tree, known.curved, known.curved_results)
-        return sweep(source.trace(limit), known.results, by, space, limit)
+        return self.differentiated.swept(self.differentiated_program, kind, by, limit)
 
     @property
     def product_inputs(self) -> Sequence[str] | None:
@@ -615,29 +493,6 @@ class BaseEvaluator:
     def __repr__(self) -> str:
         by = f" by {self.method}" if hasattr(self, "method") else ""
         return f"<{type(self).__name__} {self.quantity} of '{self.robot.name}'{by}, {self.backend}, {self.dtype}>"
-
-
-def start(evaluator: BaseEvaluator, backend: Backend, record: type[Any] | None) -> None:
-    """Run an evaluator's program by this backend; nothing has run yet.
-
-    Args:
-        evaluator: The evaluator.
-        backend: How its program is run.
-        record: Class of its results.
-    """
-    evaluator.kept = {}
-    evaluator.execution = Execution(evaluator, backend, record)
-    if type(evaluator).__call__ is not BaseEvaluator.__call__:
-        return
-
-    def first_call(*inputs: Any, **options: Any) -> Any:
-        result = evaluator.evaluate(*inputs, **options)
-        direct = evaluator.execution.direct(evaluator.given_names, evaluator.evaluate)
-        if direct is not None:
-            evaluator.__call__ = direct
-        return result
-
-    evaluator.__call__ = first_call
 
 
 def _remade(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from inspect import isfunction
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -59,19 +59,19 @@ class Execution:
         self._source, self.backend, self.record = source, backend, record
         self.dtype: np.dtype[Any] = np.dtype(backend.dtype)
         self._runner: Runner | None = None
-        self._held: Mapping[str, Array] | None = None
+        self._held: dict[str, Array] | None = None
         self._tail: tuple[Array, ...] | None = None
         on_gpu = backend.name == "cuda"
         self.entry = always_refused if on_gpu else self._first_entry
         self.results = _no_results if on_gpu else self._first_results
 
     @property
-    def held(self) -> Mapping[str, Array]:
+    def held(self) -> dict[str, Array]:
         """Inputs that calls may leave out, by name."""
         if self._held is None:
             with LOCK:
                 if self._held is None:
-                    self._held = MappingProxyType(self._source.held_inputs(self.dtype))
+                    self._held = self._source.held_inputs(self.dtype)
         return self._held
 
     @property
@@ -82,6 +82,16 @@ class Execution:
                 if self._runner is None:
                     self._runner = self._source.runner_on(self.backend)
         return self._runner
+
+    def packed(self, results: Sequence[Any]) -> Any:
+        """Outputs of the program as a call returns them: a record, the array itself, or a plain tuple of several.
+
+        Args:
+            results: All outputs.
+        """
+        if self.record is not None:
+            return self.record(*results)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def prepare(self) -> None:
         """Make what runs the program now, not at the first call: straight-line code is compiled."""
@@ -161,6 +171,47 @@ class Execution:
         """The same for the entry point."""
         self._first_results(*arrays[: len(self.runner.inputs)])
         return SHAPES
+
+
+class Started(Source, Protocol):
+    """An evaluator."""
+
+    execution: Execution
+    kept: dict[Any, Any]
+    __call__: Callable[..., Any]
+
+    @property
+    def given_names(self) -> tuple[str, ...]:
+        """Names of inputs that callers give."""
+        ...
+
+    @property
+    def evaluate(self) -> Callable[..., Any]:
+        """The call in Python."""
+        ...
+
+
+def start(evaluator: Started, backend: Backend, record: type[Any] | None) -> None:
+    """Run an evaluator's program by this backend; nothing has run yet.
+
+    Args:
+        evaluator: The evaluator.
+        backend: How its program is run.
+        record: Class of its results.
+    """
+    evaluator.kept = {}
+    evaluator.execution = Execution(evaluator, backend, record)
+    if isfunction(type(evaluator).__call__):  # a method of its own
+        return
+
+    def first_call(*inputs: Any, **options: Any) -> Any:
+        result = evaluator.evaluate(*inputs, **options)
+        direct = evaluator.execution.direct(evaluator.given_names, evaluator.evaluate)
+        if direct is not None:
+            evaluator.__call__ = direct
+        return result
+
+    evaluator.__call__ = first_call
 
 
 class _Holding:

@@ -73,9 +73,10 @@ def multiplied(blocks: Blocks, further: Mapping[str, Array]) -> list[Array]:
         further: Cotangents ``y_<result>`` or tangents ``d<input>``, by name.
     """
     sums: dict[str, Any] = {}
+    reverse = next(iter(further), "").startswith("y_")
     for (result, name), block in blocks.items():
-        y, d = further.get(f"y_{result}"), further.get(f"d{name}")
-        key, part = (name, _left_times(y, block)) if y is not None else (result, _times(block, d))
+        key = name if reverse else result
+        part = _left_times(further["y_" + result], block) if reverse else _times(block, further["d" + name])
         sums[key] = sums[key] + part if key in sums else part
     return list(sums.values())
 

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from linkwork.compilers.program import Program
 from linkwork.errors import ModelError, SingularMassMatrix
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
@@ -21,6 +22,15 @@ from linkwork.plans.thresholds import ROUND_OFF
 
 LIGHTEST = float(np.finfo(np.float64).eps)
 """A body that has mass, and less than this part of the heaviest one, is no body beside it; rotors may have none."""
+
+
+DYNAMICS = frozenset(
+    {"forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics", "inverse_dynamics_derivatives", "impact"}
+    | {"inverse_mass_product", "inverse_mass_matrix", "bias_forces", "coriolis_matrix", "gravity_forces", "energy"}
+    | {"centroidal_momentum", "centroidal_momentum_matrix", "centroidal_momentum_matrix_rate", "terms", "regressor"}
+    | {"kkt", "delassus", "damped_inverse", "delassus_matrix", "inverse_matrix", "contact_step"}
+)
+"""Quantities that a robot without inertias does not have. The mass matrix, with zeros, is what scales are made of."""
 
 
 def check_leaves(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia], massless: bool = False) -> None:
@@ -142,3 +152,16 @@ def _least_inertia(type: Joint, inertia: Inertia, size: float) -> float:
         zero = max(1e-14 * abs(float(np.trace(about_origin))), ROUND_OFF * scale)
         moved.append(part if abs(part) > zero else 0.0)
     return min(moved)
+
+
+def planned(robot: Model, quantity: str, program: Callable[[], Program]) -> Program:
+    """The program of a quantity; an error where it needs inertias that the robot does not have.
+
+    Args:
+        robot: The mechanism.
+        quantity: Name of what is computed.
+        program: Makes the program.
+    """
+    if quantity in DYNAMICS:
+        check_dynamics(robot)
+    return program()

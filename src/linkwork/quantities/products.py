@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self, TypeVar, overload
 
 import numpy as np
@@ -98,7 +99,7 @@ class Product(BaseEvaluator):
     @property
     def computation(self) -> Computation | None:
         """How it is computed where it is several programs; None: it is one."""
-        return self.keep("computation", lambda: self.evaluator.computation_of(self))
+        return self.keep("computation", partial(self.evaluator.computation_of, self))
 
     @property
     def _excess(self) -> ProgramTooLarge | None:
@@ -197,8 +198,10 @@ class Product(BaseEvaluator):
     @property
     def zeros(self) -> Mapping[str, Array]:
         """Cotangents and tangents that calls leave out, by name."""
-        shapes = self.keep("shapes", lambda: self.further_shapes)
-        return self.keep("zeros", lambda: {name: np.zeros(shape, self.dtype) for name, shape in shapes.items()})
+        return self.keep("zeros", self._make_zeros)
+
+    def _make_zeros(self) -> dict[str, Array]:
+        return {name: np.zeros(shape, self.dtype) for name, shape in self.further_shapes.items()}
 
     def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
         """Inputs that calls may leave out: those of the evaluator, cotangents and tangents.
@@ -215,13 +218,23 @@ class Product(BaseEvaluator):
             arrays: As for a call.
             given: As for a call.
         """
-        known, given, zeros = self.known, dict(given), self.zeros
-        state, rest = list(arrays[: len(known.given)]), list(arrays[len(known.given) :])
-        if len(state) < len(known.given):
+        holder, known = self.holder, self.known
+        further = self.further(arrays, given)
+        optional = {name: given[name] for name in known.optional if given.get(name) is not None}
+        state = holder.input_arrays(arrays[: len(known.given)], optional)
+        return {**dict(zip(holder.program.algorithm.inputs, state, strict=True)), **further}
+
+    def further(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """Cotangents and tangents of a call by name; `zeros` for those that are left out.
+
+        Args:
+            arrays: As for a call.
+            given: As for a call.
+        """
+        known, zeros, further = self.known, self.zeros, dict[str, Any]()
+        rest, given = list(arrays[len(known.given) :]), {n: x for n, x in given.items() if n not in known.optional}
+        if len(arrays) < len(known.given):
             raise InputError(f"{self.quantity} takes {self._signature()}; {were_given(len(arrays))}")
-        optional = {n: given.pop(n) for n in known.optional if given.get(n) is not None}
-        names = self.holder.program.algorithm.inputs
-        inputs = dict(zip(names, self.holder.input_arrays(state, optional), strict=True))
         directions = sum(name.startswith("d") and name[1:] in known.given for name in zeros)
         seeds = len(rest) - directions if len(rest) > directions else 1  # those of further results may be left out
         for k, (name, zero) in enumerate(zeros.items()):
@@ -236,12 +249,12 @@ class Product(BaseEvaluator):
             else:
                 missing = "y" if name.startswith("y_") else keyword
                 raise InputError(f"{self.quantity} takes {self._signature()}; {missing} was not given")
-            inputs[name] = zero if x is None else x
+            further[name] = zero if x is None else x
         left = [name for name, x in given.items() if x is not None]
         if rest or left:
             what = f"'{left[0]}' was given as well" if left else f"{were_given(len(arrays))}"
             raise InputError(f"{self.quantity} takes {self._signature()}; {what}")
-        return inputs
+        return further
 
     def checked(self, name: str, x: Any) -> Array:
         """A cotangent or tangent as an array of finite numbers.
@@ -309,12 +322,14 @@ class Product(BaseEvaluator):
                 and tangents of such inputs (``dwrenches``, ``dtarget``).
         """
         computation = self.computation
-        self._check_backend(self.execution.backend)
-        if computation is not None and computation.takes_jacobians(arrays, given, self.outputs_of(out)):
-            return self.packed(self._written(self.by_jacobians(arrays, given, first=True), out))
+        if computation is not None:
+            if not self.sees_results:
+                self._check_backend(self.execution.backend)
+            if computation.takes_jacobians(arrays, given, () if out is None else self.outputs_of(out)):
+                return self.packed(self._written(self.by_jacobians(arrays, given, first=True), out))
         if self.too_large() is not None:
             return self.packed(self._written(self.by_jacobians(arrays, given), out))
-        typed = self.for_type_of([*arrays, *given.values(), *self.outputs_of(out)])
+        typed = self.for_type_of([*arrays, *given.values(), *(() if out is None else self.outputs_of(out))])
         if typed is not self:
             return typed(*arrays, out=out, solution=solution, **given)
         if computation is not None:
@@ -405,7 +420,7 @@ class Product(BaseEvaluator):
             first: Whether the evaluator itself is not called for these states: it checks the first it sees.
         """
         known, state = self.known, arrays[: len(self.known.given)]
-        further = self.further(arrays, given)
+        further = self.nonzero(arrays, given)
         options = {name: x for name, x in given.items() if name in known.optional and x is not None}
         blocks = jacobian_blocks(self.jacobians(*state, **options), self.known.results, self.inputs, further)
         if self._excess is not None and any(block is None for block in blocks.values()):
@@ -418,15 +433,15 @@ class Product(BaseEvaluator):
         types = [np.asarray(x).dtype for x in (*arrays, *given.values(), *blocks.values()) if x is not None]
         return [x.astype(np.result_type(*types), copy=False) for x in results]
 
-    def further(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    def nonzero(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """Cotangents and tangents of a call, by name; none that was left out.
 
         Args:
             arrays: As for a call.
             given: As for a call.
         """
-        inputs, zeros = self.arranged(arrays, given), self.zeros
-        return {name: inputs[name] for name in zeros if inputs[name] is not zeros[name]}
+        zeros = self.zeros
+        return {name: x for name, x in self.further(arrays, given).items() if x is not zeros[name]}
 
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation: of several programs, those of the function included."""

@@ -25,8 +25,8 @@ def subtree_of(robot: Model, body: str) -> Model:
     """The robot whose bodies weigh nothing, but for a body and all that it carries: see `subtree_center_of_mass`.
 
     Its quantities that are about mass can be evaluated and compiled as any others:
-    ``lw.Evaluator(lw.subtree_of(robot, "left_thigh"), "center_of_mass_jacobian").compile()``. It is for these alone:
-    dynamics need the mass of all bodies.
+    ``lw.Evaluator(lw.kinematics.subtree_of(robot, "left_thigh"), "center_of_mass_jacobian").compile()``. It is for
+    these alone: dynamics need the mass of all bodies.
 
     Args:
         robot: The mechanism.

@@ -57,7 +57,7 @@ class Terms(NamedTuple):
     constraint_bias: Array
     """``dJ/dt v`` of these, ``(..., nc)``."""
     actuation_matrix: Array
-    """``(..., nv, actuators)``: times forces of actuators, torques; see `lw.actuation_matrix`."""
+    """``(..., nv, actuators)``: times forces of actuators, torques; see `lw.actuators.actuation_matrix`."""
 
 
 def terms(

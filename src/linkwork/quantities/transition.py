@@ -13,7 +13,8 @@ from linkwork.compilers.run import Runner
 from linkwork.errors import InputError
 from linkwork.inputs import were_given
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.base import NOTHING, BaseEvaluator, start
+from linkwork.quantities.base import NOTHING, BaseEvaluator
+from linkwork.quantities.execution import start
 from linkwork.quantities.parameters import ParameterInputs
 from linkwork.quantities.products import differentiable
 
@@ -34,6 +35,16 @@ class SteppingEvaluator(BaseEvaluator):
         """
         other = super().on(backend, program)
         other._set_backend(other.execution.backend)
+        return other
+
+    def holding(self, arrays: Mapping[str, Array]) -> Self:
+        """The same machine code with other arrays in the place of inputs that calls leave out.
+
+        Args:
+            arrays: By the names of inputs.
+        """
+        other = super().holding(arrays)
+        other._prepare_inputs()
         return other
 
     def _set_backend(self, backend: Backend) -> None:
@@ -97,7 +108,7 @@ class SteppingEvaluator(BaseEvaluator):
             parameters: Parameters of the robot that are inputs, by name.
             once: Whether parameters are given once for many calls.
         """
-        if named:
+        if named or not parameters:
             return self._inputs_with(given, {**named, **parameters})
         return self._all_inputs(self._inputs(given), self._given_parameters(parameters, once=once))
 

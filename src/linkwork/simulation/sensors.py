@@ -118,7 +118,7 @@ def trajectory_sensors(trajectory: Motion, names: str | Sequence[str] | None = N
         raise UnsupportedFeature(
             f"sensors along a trajectory are those of '{robot.name}', and its robots were simulated with "
             f"{', '.join(settings['parameters'])} of their own; for those of one of them: "
-            "lw.sensor_data(robot.with_parameters(...), q, v, solution)"
+            "lw.sensors.sensor_data(robot.with_parameters(...), q, v, solution)"
         )
     q, v = trajectory.q, trajectory.v
     frames, acting = frame_wrenches(robot, settings.get("wrenches"), q.shape[1] if q.ndim > 2 else None)

@@ -100,7 +100,7 @@ def _library(kind: type, x: Any, name: str) -> Library:
     what = "a NumPy array" if isinstance(x, np.ndarray) else f"a {kind.__name__}"
     raise InputError(
         f"{name} is {what}, which is in the memory of the CPU; evaluators on 'cuda' take arrays on a GPU: "
-        "lw.to_device(x), torch.as_tensor(x, device='cuda'), cupy.asarray(x), jax.device_put(x)"
+        "lw.devices.to_device(x), torch.as_tensor(x, device='cuda'), cupy.asarray(x), jax.device_put(x)"
     )
 
 
@@ -221,7 +221,7 @@ class _DLPack(_Own):
         if kind != CUDA:
             raise InputError(
                 f"{name} is a {type(x).__name__} that is not on a GPU of NVIDIA (DLPack device {int(kind)}): "
-                "lw.to_device(x) makes an array there"
+                "lw.devices.to_device(x) makes an array there"
             )
         capsule = x.__dlpack__(stream=stream or LEGACY_STREAM)
         found = dlpack.read(capsule)

@@ -40,7 +40,7 @@ class LoopInverseDerivatives(JacobianColumns):
         if function.program.algorithm.iterate is not None:
             raise UnsupportedFeature(
                 "inverse dynamics with contacts chooses forces within cones of friction, by iterations: it has no "
-                "derivatives; those of a step with contacts are exact (lw.ContactStep)"
+                "derivatives; those of a step with contacts are exact (lw.contact.ContactStep)"
             )
         super().__init__(function, {"function": function})
 

@@ -37,11 +37,12 @@ warning."""
 _REFUSED = {
     "drake:linear_bushing_rpy": "a bushing, a spring and damper between two frames, is not supported as a force; "
     "where it stands for a joint that closes a loop, say that joint instead: by a <drake:ball_constraint>, or without "
-    "the bushing and with robot.constrained(lw.Hinge(...)) in code",
+    "the bushing and with robot.constrained(lw.constraints.Hinge(...)) in code",
     "drake:linear_spring_damper": "a spring and damper between two points is not read; remove the element, and "
-    "use robot.with_tendons(lw.Tendon('spring', path=(...), stiffness=..., damping=..., rest=(l, l))) in code",
+    "use robot.with_tendons(lw.tendons.Tendon('spring', path=(...), stiffness=..., damping=..., rest=(l, l))) in code",
     "drake:tendon_constraint": "bounds on a weighted sum of joint positions are not kept here; a tendon of fixed "
-    "length is a JointCoupling: remove the element, and use robot.constrained(lw.JointCoupling(...)) in code",
+    "length is a JointCoupling: remove the element, and use "
+    "robot.constrained(lw.constraints.JointCoupling(...)) in code",
 }
 """Additions of Drake to the dynamics that are not read, and the error for each."""
 

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Actuators of a robot: what they are, their torques, limits and activations."""
+
+from linkwork.model.parts import Actuator
+from linkwork.quantities.actuation import (
+    Activations,
+    actuation_matrix,
+    actuator_torques,
+    gravity_compensation,
+    next_activations,
+    torque_limits,
+)
+
+__all__ = [
+    "Activations",
+    "Actuator",
+    "actuation_matrix",
+    "actuator_torques",
+    "gravity_compensation",
+    "next_activations",
+    "torque_limits",
+]

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Closed loops: assembly, projection of velocities, clusters, motion in minimal coordinates."""
+
+from linkwork.closure.clusters import clusters
+from linkwork.closure.evaluators import Assembly, VelocityProjection
+from linkwork.simulation import MinimalMotion
+
+__all__ = [
+    "Assembly",
+    "MinimalMotion",
+    "VelocityProjection",
+    "clusters",
+]

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sensors of a robot, and their readings."""
+
+from linkwork.model.sensors import Outboard, Sensor
+from linkwork.quantities.sensors import Sensors, SensorValues
+from linkwork.simulation import sensor_data
+
+__all__ = [
+    "Outboard",
+    "Sensor",
+    "SensorValues",
+    "Sensors",
+    "sensor_data",
+]

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tendons: what they are, their lengths, forces and energies."""
+
+from linkwork.model.tendons import Branch, Tendon
+from linkwork.quantities.actuation import tendon_energy, tendon_forces, tendon_jacobian, tendon_length, tendon_velocity
+
+__all__ = [
+    "Branch",
+    "Tendon",
+    "tendon_energy",
+    "tendon_forces",
+    "tendon_jacobian",
+    "tendon_length",
+    "tendon_velocity",
+]
