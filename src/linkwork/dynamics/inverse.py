@@ -12,7 +12,7 @@ within the cones of friction that do, the smallest (`contact_forces`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from linkwork.conversions import converted
 from linkwork.dynamics.contact_forces import (
     PIVOT,
     BearingContacts,
+    BearingOptions,
     bearing_robot,
     bearing_settings,
     bearing_tree,
@@ -80,26 +81,6 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     "least": actuated.ACTUATED_RNEA,
     "approximate": approximate.APPROXIMATE_RNEA,
 }
-
-
-@dataclass(frozen=True)
-class BearingOptions:
-    """Contacts that bear load, and how."""
-
-    robot: Model
-    """The mechanism with the contact pairs that bear load alone."""
-    max_gap: float | None
-    """Contact points that are open by more bear nothing, in m; None: a thousandth of the robot's size."""
-    limits: bool
-    """Whether torques stay within `torque_limits`."""
-
-    @property
-    def limits_vary(self) -> bool:
-        """Whether torque limits change with the state, as those of servos and of spatial tendons do."""
-        robot = self.robot
-        return self.limits and any(
-            a.has_feedback or (a.tendon and robot.tendon(a.tendon).is_spatial) for a in robot.actuators
-        )
 
 
 @differentiable
