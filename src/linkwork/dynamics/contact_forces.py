@@ -89,6 +89,26 @@ def bearing_settings(robot: Model, max_gap: float | None, dtype: str) -> Array:
     return np.array(values, dtype=dtype)
 
 
+@dataclass(frozen=True)
+class BearingOptions:
+    """Contacts that bear load, and how."""
+
+    robot: Model
+    """The mechanism with the contact pairs that bear load alone."""
+    max_gap: float | None
+    """Contact points that are open by more bear nothing, in m; None: a thousandth of the robot's size."""
+    limits: bool
+    """Whether torques stay within `torque_limits`."""
+
+    @property
+    def limits_vary(self) -> bool:
+        """Whether torque limits change with the state, as those of servos and of spatial tendons do."""
+        robot = self.robot
+        return self.limits and any(
+            any((*a.gain[1:], *a.bias[1:])) or (a.tendon and robot.tendon(a.tendon).is_spatial) for a in robot.actuators
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class BearingContacts:
     """What contacts bear, and what they cannot. Leading axes are those of the batch."""

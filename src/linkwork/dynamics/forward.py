@@ -91,7 +91,7 @@ class ForwardDynamics(BaseEvaluator):
         self._method: ForwardMethod | Auto = method
         frames = frame_names(wrenches)
         arguments = {"robot": robot, "method": method, **vars(self.solver), "strict": self.strict, "wrenches": frames}
-        super().__init__(robot, "forward_dynamics", self._program, arguments, frames, threads, parameters)
+        super().__init__(robot, "forward_dynamics", self.program_of, arguments, frames, threads, parameters)
         if self.parameters:
             check_parameters(self.parameters, method)
 
@@ -131,24 +131,18 @@ class ForwardDynamics(BaseEvaluator):
 
     # Programs ----------------------------------------------------------------------------------------------------
 
-    def _program(self) -> Program:
-        return self.program_of(METHODS[self.method].arrays or ltl_tree)
-
-    def program_of(self, plan: Plan) -> Program:
-        """The program of the method by another plan, with the robot's own parameters.
+    def program_of(self, plan: Plan | None = None) -> Program:
+        """The program of the method, with the robot's own parameters.
 
         Args:
-            plan: Makes the plan.
+            plan: Makes another plan than that of the method.
         """
-        tree = method_tree(self.robot, self.method, plan, self.frames)
-        return Program.of_robot(self.robot, METHODS[self.method].algorithm or PROX_LTL, tree)
+        algorithm, own = METHODS[self.method].algorithm or PROX_LTL, METHODS[self.method].arrays or ltl_tree
+        return Program.of_robot(self.robot, algorithm, method_tree(self.robot, self.method, plan or own, self.frames))
 
     @property
     def traced_program(self) -> Program:
-        """What `compile` makes straight-line code of.
-
-        Without the kernel of further iterations where there are to be none: it needs much of the first to be kept.
-        """
+        """What `compile` makes straight-line code of: without the kernel of further iterations where there are none."""
         method = METHODS[self.method]
         once = not method.falls_back and (self.solver.max_iterations == 1 or not method.iterates)
         return self.program.without_iterations() if once else self.program
@@ -196,12 +190,12 @@ class ForwardDynamics(BaseEvaluator):
             return self
         if R is not None and (R.shape[-1:] != (self.robot.nc,) or shares_penalties(self.program.tree, R)):
             return self
-        return self.keep("any regularization", self._without_closed_forms)
-
-    def _without_closed_forms(self) -> Self:
-        other = self.on(self.execution.backend, replace(self.program, tree=any_regularization(self.program.tree)))
-        other.kept["any regularization"] = other
-        return other
+        if "any regularization" not in self.kept:
+            program = replace(self.program, tree=any_regularization(self.program.tree))
+            other = self.kept["any regularization"] = self.on(self.execution.backend, program)
+            other.kept["any regularization"] = other
+        general: Self = self.kept["any regularization"]
+        return general
 
     # Held inputs -------------------------------------------------------------------------------------------------
 
@@ -270,7 +264,8 @@ class ForwardDynamics(BaseEvaluator):
             out: Array to write accelerations to; by default a new one.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        if out is None and wrenches is multipliers is target is regularization is None and not parameters:
+        state_alone = wrenches is multipliers is target is regularization is None and not parameters
+        if state_alone and out is None and not (q.__class__ is np.ndarray and q.ndim > 1):
             results = self.execution.results(q, v, tau)  # of one state, in machine code
             if results is not None:
                 if results.__class__ is not tuple:
@@ -279,16 +274,14 @@ class ForwardDynamics(BaseEvaluator):
                 by = self.kept.get("by") or self._first_solution(q, v, result)
                 if not by.watched or by.least < result[PROGRESS] <= by.most:
                     return Solution(a, by, result)
-        named: dict[str, Any] = {
-            "wrenches": wrenches,
-            "multipliers": multipliers,
-            "target": target,
-            "regularization": regularization,
-        }
+        named: dict[str, Any] = {}
+        if not state_alone:
+            named = present({"wrenches": wrenches, "multipliers": multipliers, "target": target})
+            named |= {} if regularization is None else {"regularization": regularization}
         if not self.sees_results:
             return self._on_gpu((q, v, tau), named, out, parameters)
         if self._method not in ("kkt", "pv_early"):
-            typed = self.for_type_of([q, v, tau, *named.values(), out, *parameters.values()])
+            typed = self.for_type_of((q, v, tau, out, *named.values(), *parameters.values()))
             if typed is not self:
                 return typed(q, v, tau, out=out, **named, **parameters)
         if not self.bound:
@@ -299,7 +292,7 @@ class ForwardDynamics(BaseEvaluator):
             if other is not self:
                 return other(q, v, tau, out=out, **named, **parameters)
         if self._method == "kkt":
-            arrays = self.execution.held | present(named)
+            arrays = self.execution.held | named
             a, result = dense_solution(self.robot, self.frames, (q, v, tau), arrays, self.solver.regularization, out)
             return Solution(a, self.keep("by", lambda: self.solved_by), result)
         inputs = self.input_arrays((q, v, tau), named, parameters)
@@ -312,7 +305,7 @@ class ForwardDynamics(BaseEvaluator):
                 raise singular_rows(self.robot, self.method, state_not_finite(self.runner, inputs)) from None
             return self.fallback(q, v, tau, out=out, **named, **parameters)
         by = self.kept.get("by") or self._first_solution(q, v, result)
-        if self.hard and not self._rows_suffice(by, result):
+        if by.watched and self.hard and not self._rows_suffice(by, result):
             assert self.fallback is not None
             return self.fallback(q, v, tau, out=out, **named, **parameters)
         solution = Solution(a, by, result)
@@ -351,10 +344,10 @@ class ForwardDynamics(BaseEvaluator):
         self, state: Sequence[Any], named: Mapping[str, Any], out: Any, parameters: Mapping[str, Any]
     ) -> Solution:
         """Accelerations, and forces of constraints, as arrays on a GPU that nothing here looks at."""
-        if out is None and not parameters and not any(x is not None for x in named.values()):
+        if out is None and not parameters and not named:
             results = self.runner.evaluate_with(self.execution.tail, state)
         else:
-            other = self if named["regularization"] is None or not self.bound else self._for_regularization(None)
+            other = self._for_regularization(None) if "regularization" in named and self.bound else self
             if other is not self:
                 return other(*state, out=out, **{**named, **parameters})
             inputs = self.input_arrays(state, named, parameters)

@@ -12,7 +12,7 @@ within the cones of friction that do, the smallest (`contact_forces`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from linkwork.conversions import converted
 from linkwork.dynamics.contact_forces import (
     PIVOT,
     BearingContacts,
+    BearingOptions,
     bearing_robot,
     bearing_settings,
     bearing_tree,
@@ -86,26 +87,6 @@ RANK_TOLERANCE = 1e-10
 """Motions that those who push cause by less than this part of the largest are rounding."""
 RANK_TOLERANCE_SINGLE = 1e-5
 """The same in single precision."""
-
-
-@dataclass(frozen=True)
-class BearingOptions:
-    """Contacts that bear load, and how."""
-
-    robot: Model
-    """The mechanism with the contact pairs that bear load alone."""
-    max_gap: float | None
-    """Contact points that are open by more bear nothing, in m; None: a thousandth of the robot's size."""
-    limits: bool
-    """Whether torques stay within `torque_limits`."""
-
-    @property
-    def limits_vary(self) -> bool:
-        """Whether torque limits change with the state, as those of servos and of spatial tendons do."""
-        robot = self.robot
-        return self.limits and any(
-            any((*a.gain[1:], *a.bias[1:])) or (a.tendon and robot.tendon(a.tendon).is_spatial) for a in robot.actuators
-        )
 
 
 @differentiable

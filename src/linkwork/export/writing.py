@@ -18,6 +18,7 @@ from linkwork.compilers.trace.tracing import MAX_OPERATIONS, Trace
 from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.iterations import row_regularization
+from linkwork.dynamics.jacobians.loop_inverse import LoopInverseDerivatives
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import comments
 from linkwork.export.c_source import CText, Iterations, literal, size_name
@@ -26,10 +27,9 @@ from linkwork.plans.lcaba import any_regularization, has_closed_forms
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.evaluator import check_actuators
-from linkwork.quantities.jacobian_columns import JacobianColumns
 from linkwork.quantities.products import Product
 from linkwork.simulation import Stepper
-from linkwork.simulation.derivatives import StepFunction
+from linkwork.simulation.derivatives import StepFunction, StepJacobian
 
 NUMBERS: Mapping[str, str] = {"float64": "double", "float32": "float"}
 
@@ -111,7 +111,7 @@ def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
             f"{evaluator.quantity} by a method that iterates is several programs: take one that does not, 'ltl' or "
             "'cluster' for instance, or export_casadi of the function, which writes its derivatives too"
         )
-    if isinstance(evaluator, JacobianColumns):
+    if isinstance(evaluator, LoopInverseDerivatives | StepJacobian):
         raise UnsupportedFeature(f"{evaluator.quantity} are products with unit directions: export the jvp instead")
     if method == "pv_early" and dtype != "float64":
         raise UnsupportedFeature("pv_early tells rows that feel a joint a little from those that do not: float64 only")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The one class that all evaluators are made of: a program for one robot, and an execution that runs it.
 
-Nothing is computed when an evaluator is made: its program (plans, scales, choice of a method) when it is first needed,
-machine code at the first call.
+Nothing is computed when an evaluator is made: its program when it is first needed, machine code at the first call.
 """
 
 from __future__ import annotations
@@ -57,9 +56,8 @@ class BaseEvaluator:
     Evaluators are pickled and copied by their arguments: a copy in another process, one of `multiprocessing` for
     instance, has its machine code from the cache there.
 
-    A method in Python takes longer to be called than the mass matrix of an arm to be computed. So ``__call__`` is a
-    slot: each evaluator holds a function of its own there, machine code from the second call on. Evaluators whose
-    results need more than arrays have a method in its place.
+    Calling a method in Python takes longer than the mass matrix of an arm. So ``__call__`` is a slot, with machine code
+    in it from the second call on; evaluators whose results need more than arrays have a method in its place.
 
     Args:
         robot: The mechanism.
@@ -74,13 +72,7 @@ class BaseEvaluator:
     """
 
     __slots__ = {
-        "__call__": """Evaluate: one array, or a tuple where the quantity has several.
-
-        Args:
-            inputs: Arrays, in the order of the quantity's inputs; leading axes are batch axes and broadcast.
-            out: Array to write the result to, or a tuple of as many as there are results; by default new ones.
-            parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
-        """,
+        "__call__": "Evaluate, as `evaluate` does: one array, or a tuple where the quantity has several.",
         "__dict__": "",
         "__weakref__": "",
     }
@@ -107,19 +99,17 @@ class BaseEvaluator:
         backend: Backend | None = None,
     ) -> None:
         check_robot(robot)
-        self.robot = robot
-        self.quantity = quantity
-        self.frames = frame_names(frames)
+        self.robot, self.quantity, self.frames = robot, quantity, frame_names(frames)
         for name in self.frames:
             robot.frame(name)
         known = parameters if isinstance(parameters, ParameterInputs) else ParameterInputs(robot, parameters)
         self.parameter_inputs = known
         """Parameters of the robot that are inputs."""
         self._arguments = {**arguments, "parameters": known.recipe} if known.names else dict(arguments)
-        self._unparametrized = unparametrized = once(lambda: planned(robot, quantity, program))
-        self._planned = once(lambda: known.program(unparametrized()))
-        own = Backend(threads=thread_count(threads), single_for_single=True) if backend is None else backend
-        start(self, self._adapted(own), record)
+        own = once(lambda: planned(robot, quantity, program))
+        self._programs = own, once(lambda: known.program(own()))
+        native = Backend(threads=thread_count(threads), single_for_single=True) if backend is None else backend
+        start(self, self._adapted(native), record)
 
     execution: Execution
     """The program on a backend, with the inputs that calls may leave out."""
@@ -127,12 +117,7 @@ class BaseEvaluator:
     """What was made for this evaluator on its backend (`keep`)."""
 
     def keep(self, key: object, make: Callable[[], T]) -> T:
-        """What is made once for this evaluator on its backend, under a key.
-
-        Args:
-            key: Names it.
-            make: Makes it.
-        """
+        """What is made once for this evaluator on its backend, under a key."""
         if key not in self.kept:
             with LOCK:
                 if key not in self.kept:
@@ -145,12 +130,12 @@ class BaseEvaluator:
     @property
     def program(self) -> Program:
         """The kernel and the plan of this robot."""
-        return self._planned()
+        return self._programs[1]()
 
     @property
     def unparametrized_program(self) -> Program:
         """The program with the robot's own parameters: none are inputs."""
-        return self._unparametrized()
+        return self._programs[0]()
 
     @property
     def traced_program(self) -> Program:
@@ -168,17 +153,9 @@ class BaseEvaluator:
         return self.program
 
     def runner_on(self, backend: Backend) -> Runner:
-        """What runs the program on a backend.
-
-        Args:
-            backend: How the program is run.
-        """
-        match backend.name:
-            case "specialized":
-                return runner_for(self.traced_program, backend)
-            case "cuda":
-                return runner_for(self.exported_program, backend)
-        return runner_for(self.program, backend)
+        """What runs the program on a backend."""
+        programs = {"specialized": lambda: self.traced_program, "cuda": lambda: self.exported_program}
+        return runner_for(programs.get(backend.name, lambda: self.program)(), backend)
 
     @property
     def runner(self) -> Runner:
@@ -272,16 +249,11 @@ class BaseEvaluator:
         return self.compile("cuda" if device == "cuda" else "native", dtype=dtype, **options)
 
     def on(self, backend: Backend, program: Program | None = None) -> Self:
-        """The same on another backend; nothing has run yet.
-
-        Args:
-            backend: How the program is run, and with which numbers.
-            program: Another program with the same inputs and outputs; by default this one.
-        """
+        """The same on another backend, or with another program of the same inputs and outputs; nothing has run yet."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         if program is not None:
-            vars(other)["_planned"] = lambda: program
+            vars(other)["_programs"] = self._programs[0], lambda: program
         start(other, self._adapted(backend), self.execution.record)
         return other
 
@@ -293,11 +265,7 @@ class BaseEvaluator:
         return backend
 
     def for_type_of(self, arrays: Sequence[Any]) -> Self:
-        """This evaluator, or the same in single precision where all arguments are.
-
-        Args:
-            arrays: Arguments; None where there is none.
-        """
+        """This evaluator, or the same in single precision where all arguments that are not None are."""
         if not self.execution.backend.single_for_single:
             return self
         if not all(getattr(x, "dtype", None) == np.float32 for x in arrays if x is not None):
@@ -305,10 +273,7 @@ class BaseEvaluator:
         return self.keep(np.float32, lambda: self.native("float32"))
 
     def check(self) -> None:
-        """Raise an error where states that a GPU computed since the last check were not finite; waits for the GPU.
-
-        On the CPU every call checks its numbers.
-        """
+        """Raise an error where states that a GPU computed since the last check were not finite; waits for the GPU."""
         if self.execution.has_runner:
             self.runner.check()
 
@@ -335,21 +300,13 @@ class BaseEvaluator:
         return other
 
     def holding(self, arrays: Mapping[str, Array]) -> Self:
-        """The same machine code with other arrays in the place of inputs that calls leave out.
-
-        Args:
-            arrays: By the names of inputs.
-        """
+        """The same machine code with other arrays, by name, in the place of inputs that calls leave out."""
         other = self.on(self.execution.backend)
         other.execution = self.execution.holding(arrays)
         return other
 
     def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
-        """Inputs that calls may leave out, by name: external wrenches, of which there are none, and parameters.
-
-        Args:
-            dtype: Type of the numbers.
-        """
+        """Inputs that calls may leave out, by name: external wrenches, of which there are none, and parameters."""
         values = dict(zip(self.parameter_inputs.names, self.parameter_inputs.held(dtype), strict=True))
         return {"wrenches": np.zeros((len(self.frames), 6), dtype), **values}
 
@@ -375,21 +332,21 @@ class BaseEvaluator:
             parameters: Parameters of the robot that are inputs, by name.
             once: Whether parameters are given once for many calls, and checked thoroughly.
         """
+        if not named and not parameters:
+            inputs = self.execution.completed(given)
+            if inputs is not None:
+                return inputs
         if parameters:
             self.parameter_inputs.check(parameters, once=once)
         names = self.keep("given names", lambda: self.given_names)
         arrays = self.execution.held | present({**dict(zip(names, given, strict=False)), **named, **parameters})
-        inputs = self.program.algorithm.inputs
-        if len(given) > len(names) or not inputs.keys() <= arrays.keys():
+        needed = self.program.algorithm.inputs
+        if len(given) > len(names) or not needed.keys() <= arrays.keys():
             raise InputError(f"{self.quantity} takes {', '.join(names)}; {were_given(len(given))}")
-        return [arrays[name] for name in inputs]
+        return [arrays[name] for name in needed]
 
     def output_arrays(self, out: Array | Sequence[Array] | None) -> list[Any]:
-        """Arrays to write outputs to; None for those that are to be made.
-
-        Args:
-            out: The array of the main output, a tuple of all outputs, or None.
-        """
+        """Arrays to write outputs to; None for those that are to be made (`listed_outputs`)."""
         return listed_outputs(self.runner, self.quantity, out)
 
     # Calls ---------------------------------------------------------------------------------------
@@ -438,10 +395,9 @@ class BaseEvaluator:
         return verified(bound_call(self.runner, arrays), arrays, self._verification(alone))
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
-        """What raises an error where inputs and outputs of a bound call show that the results mean nothing, if any.
+        """What raises an error where inputs and outputs of a bound call show that results mean nothing, if anything.
 
-        It may compute them in another way instead, and then returns True. ``alone`` says that the caller has only the
-        main output, and does not see the last.
+        It may compute them in another way, and then returns True; ``alone``: the caller sees the main output only.
         """
         return None
 
@@ -459,13 +415,7 @@ class BaseEvaluator:
         return self.traced_program
 
     def product_trace(self, kind: Kind, by: Sequence[str], limit: int) -> Trace:
-        """The straight-line program of a product: by default, a sweep over that of the evaluator.
-
-        Args:
-            kind: ``"jvp"``, ``"vjp"`` or ``"hvp"``.
-            by: Names of the inputs to differentiate by.
-            limit: The most operations; `ProgramTooLarge` where there are more.
-        """
+        """The straight-line program of a product by some inputs: a sweep over that of the evaluator, up to a limit."""
         return self.differentiated.swept(self.differentiated_program, kind, by, limit)
 
     @property
@@ -474,11 +424,7 @@ class BaseEvaluator:
         return None
 
     def computation_of(self, product: Product) -> Computation | None:
-        """How a product is computed that is several programs; None where it is one.
-
-        Args:
-            product: The product.
-        """
+        """How a product is computed that is several programs; None where it is one."""
         return None
 
     # Copies --------------------------------------------------------------------------------------

@@ -112,14 +112,21 @@ class Execution:
             self._tail = tuple(held[name] for name in names[free:])
         return self._tail
 
-    def completed(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    def completed(self, inputs: Sequence[Any]) -> list[Any] | None:
         """All inputs of the program: those of a caller, then held ones that the caller left out at the end.
+
+        None where these are not the first inputs, all but such held ones.
 
         Args:
             inputs: The first inputs.
         """
-        missing = len(self.runner.inputs) - len(inputs)
-        return (*inputs, *self.tail[len(self.tail) - missing :]) if 0 < missing <= len(self.tail) else tuple(inputs)
+        tail = self.tail
+        if len(inputs) + len(tail) != len(self.runner.inputs):
+            return None
+        for x in inputs:  # quicker than any() of so few
+            if x is None:
+                return None
+        return [*inputs, *tail]
 
     def writes(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> bool:
         """Write the results of one state; False where arrays are not those of one state that fit as they are.
@@ -130,7 +137,8 @@ class Execution:
         """
         if [getattr(x, "shape", None) for x in outputs] != self.runner.outputs:
             return False
-        return not self.entry(*self.completed(inputs), *outputs)
+        arrays = self.completed(inputs)
+        return not self.entry(*(inputs if arrays is None else arrays), *outputs)
 
     def holding(self, arrays: Mapping[str, Array]) -> Execution:
         """The same runner with other arrays in the place of held inputs.

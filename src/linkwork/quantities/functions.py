@@ -49,8 +49,7 @@ def mass_matrix(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> 
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "mass_matrix")(q, out=out)
-    return result
+    return _value(robot, "mass_matrix", q, out=out)
 
 
 def bias_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -62,8 +61,7 @@ def bias_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array 
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "bias_forces")(q, v, out=out)
-    return result
+    return _value(robot, "bias_forces", q, v, out=out)
 
 
 def coriolis_matrix(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -77,8 +75,7 @@ def coriolis_matrix(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Ar
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "coriolis_matrix")(q, v, out=out)
-    return result
+    return _value(robot, "coriolis_matrix", q, v, out=out)
 
 
 def gravity_forces(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -89,8 +86,7 @@ def gravity_forces(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) 
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "gravity_forces")(q, out=out)
-    return result
+    return _value(robot, "gravity_forces", q, out=out)
 
 
 def passive_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -103,8 +99,7 @@ def passive_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Arr
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "passive_forces")(q, v, out=out)
-    return result
+    return _value(robot, "passive_forces", q, v, out=out)
 
 
 def inverse_mass_product(robot: Model, q: npt.ArrayLike, x: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -116,8 +111,7 @@ def inverse_mass_product(robot: Model, q: npt.ArrayLike, x: npt.ArrayLike, *, ou
         x: What to multiply, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "inverse_mass_product")(q, x, out=out)
-    return result
+    return _value(robot, "inverse_mass_product", q, x, out=out)
 
 
 def frame_placement(robot: Model, q: npt.ArrayLike, frame: str | Sequence[str]) -> Placement:
@@ -204,16 +198,16 @@ def frame_jacobian_rate(
     return result[..., 0, :, :] if isinstance(frame, str) else result
 
 
-def center_of_mass(robot: Model, q: npt.ArrayLike) -> Array:
+def center_of_mass(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
     """Center of mass in the world, ``(..., 3)``.
 
     Args:
         robot: The mechanism.
         q: Configuration, ``(..., nq)``.
+        out: Array to write the result to; by default a new one.
     """
     need_mass(robot)
-    result: Array = evaluator_of(robot, "center_of_mass")(q)
-    return result
+    return _value(robot, "center_of_mass", q, out=out)
 
 
 def center_of_mass_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -225,8 +219,7 @@ def center_of_mass_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None
         out: Array to write the result to; by default a new one.
     """
     need_mass(robot)
-    result: Array = evaluator_of(robot, "center_of_mass_jacobian")(q, out=out)
-    return result
+    return _value(robot, "center_of_mass_jacobian", q, out=out)
 
 
 def center_of_mass_jacobian_rate(
@@ -241,21 +234,20 @@ def center_of_mass_jacobian_rate(
         out: Array to write the result to; by default a new one.
     """
     need_mass(robot)
-    result: Array = evaluator_of(robot, "center_of_mass_jacobian_rate")(q, v, out=out)
-    return result
+    return _value(robot, "center_of_mass_jacobian_rate", q, v, out=out)
 
 
-def centroidal_momentum(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
+def centroidal_momentum(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
     """Angular momentum about the center of mass and linear momentum, ``(..., 6)``, in the world's axes.
 
     Args:
         robot: The mechanism.
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
     """
     need_mass(robot)
-    result: Array = evaluator_of(robot, "centroidal_momentum")(q, v)
-    return result
+    return _value(robot, "centroidal_momentum", q, v, out=out)
 
 
 def centroidal_momentum_matrix(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -267,8 +259,7 @@ def centroidal_momentum_matrix(robot: Model, q: npt.ArrayLike, *, out: Array | N
         out: Array to write the result to; by default a new one.
     """
     need_mass(robot)
-    result: Array = evaluator_of(robot, "centroidal_momentum_matrix")(q, out=out)
-    return result
+    return _value(robot, "centroidal_momentum_matrix", q, out=out)
 
 
 def centroidal_momentum_matrix_rate(
@@ -283,8 +274,7 @@ def centroidal_momentum_matrix_rate(
         out: Array to write the result to; by default a new one.
     """
     need_mass(robot)
-    result: Array = evaluator_of(robot, "centroidal_momentum_matrix_rate")(q, v, out=out)
-    return result
+    return _value(robot, "centroidal_momentum_matrix_rate", q, v, out=out)
 
 
 def energy(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
@@ -309,8 +299,7 @@ def constraint_error(robot: Model, q: npt.ArrayLike, *, out: Array | None = None
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "constraint_error")(q, out=out)
-    return result
+    return _value(robot, "constraint_error", q, out=out)
 
 
 def constraint_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -321,8 +310,7 @@ def constraint_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | None = N
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "constraint_jacobian")(q, out=out)
-    return result
+    return _value(robot, "constraint_jacobian", q, out=out)
 
 
 def constraint_bias(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -334,8 +322,7 @@ def constraint_bias(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Ar
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "constraint_bias")(q, v, out=out)
-    return result
+    return _value(robot, "constraint_bias", q, v, out=out)
 
 
 def constraint_target(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -347,8 +334,7 @@ def constraint_target(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: 
         v: Joint velocities, ``(..., nv)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "constraint_target")(q, v, out=out)
-    return result
+    return _value(robot, "constraint_target", q, v, out=out)
 
 
 class RowDerivatives(NamedTuple):
@@ -389,8 +375,7 @@ def constraint_error_jacobian(robot: Model, q: npt.ArrayLike, *, out: Array | No
         q: Configuration, ``(..., nq)``.
         out: Array to write the result to; by default a new one.
     """
-    result: Array = evaluator_of(robot, "constraint_error_jacobian")(q, out=out)
-    return result
+    return _value(robot, "constraint_error_jacobian", q, out=out)
 
 
 def need_mass(robot: Model) -> None:
@@ -409,6 +394,13 @@ def evaluator_of(
     if not isinstance(reference, str):
         raise InputError(f"reference {reference!r} is none of {', '.join(REFERENCES)}")
     return _made_once(robot, quantity, frames, reference)
+
+
+def _value(robot: Model, quantity: Quantity, *inputs: npt.ArrayLike, out: Array | None) -> Array:
+    """A quantity that is one array."""
+    evaluator = evaluator_of(robot, quantity)
+    result: Array = evaluator(*inputs) if out is None else evaluator(*inputs, out=out)
+    return result
 
 
 @computed_once

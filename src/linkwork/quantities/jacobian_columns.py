@@ -9,46 +9,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.program import Backend
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import BaseEvaluator
-from linkwork.quantities.counts import OperationCount
-from linkwork.quantities.products import Product, straight_line
+from linkwork.quantities.products import Product
 
 
-class JacobianColumns(BaseEvaluator):
-    """The Jacobian of an evaluator, column by column: a batch of its `jvp`, in SIMD lanes.
+def columns_product(function: BaseEvaluator) -> Product:
+    """Products with the Jacobian of an evaluator by all its inputs: along unit directions, its columns.
 
     Args:
         function: What is differentiated.
-        arguments: Keyword arguments that make an equal evaluator.
     """
+    return Product(function, "jvp", function.differentiated.inputs)
 
-    def __init__(self, function: BaseEvaluator, arguments: Mapping[str, Any]) -> None:
-        self.function = function
-        product = Product(function, "jvp", function.differentiated.inputs)
-        self.product = product
-        """Products with the Jacobian, whose program this runs."""
-        super().__init__(
-            function.robot,
-            f"derivatives of {function.quantity}",
-            lambda: product.program,
-            arguments,
-            function.frames,
-            backend=product.execution.backend,
-        )
 
-    def _adapted(self, backend: Backend) -> Backend:
-        return straight_line(backend)
+def columns_evaluator(function: BaseEvaluator) -> dict[str, Any]:
+    """Arguments of `BaseEvaluator` for an evaluator of all columns of a Jacobian, with the program of `jvp`.
 
-    @property
-    def columns(self) -> Product:
-        """Products with the Jacobian, on the backend of this evaluator."""
-        return self.keep("product", lambda: self.product.on(self.execution.backend))
-
-    def operation_count(self) -> OperationCount:
-        """Of one column, of which there are as many as inputs have numbers."""
-        return self.product.operation_count()
+    Args:
+        function: What is differentiated; the evaluator is made of it alone.
+    """
+    product = columns_product(function)
+    return {
+        "robot": function.robot,
+        "quantity": f"derivatives of {function.quantity}",
+        "program": lambda: product.program,
+        "arguments": {"function": function},
+        "frames": function.frames,
+        "backend": product.execution.backend,
+    }
 
 
 def unit_directions(sizes: Mapping[str, int]) -> dict[str, Array]:

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.compilers.program import Backend
 from linkwork.dynamics.jacobians.steps import StepDerivatives, state_columns
 from linkwork.errors import InputError
 from linkwork.inputs import were_given
 from linkwork.quantities.base import NOTHING, BaseEvaluator
+from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.jacobian_columns import JacobianColumns, one_more_axis, unit_directions
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.jacobian_columns import columns_evaluator, columns_product, one_more_axis, unit_directions
+from linkwork.quantities.products import Product, differentiable, straight_line
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.stage_derivatives import StageDerivatives
 
@@ -107,7 +109,7 @@ class StepFunction(BaseEvaluator):
         return self.keep("stepper", lambda: self.stepper.native(self.dtype.name))  # type: ignore[arg-type]
 
 
-class StepJacobian(JacobianColumns):
+class StepJacobian(BaseEvaluator):
     """The derivatives of a step: ``stepper.derivatives(q, v, tau).A``.
 
     Columns are products with unit directions, found together as a batch of the program of `jvp`: they cost as much as
@@ -118,11 +120,22 @@ class StepJacobian(JacobianColumns):
         function: The step.
     """
 
-    function: StepFunction
-
     def __init__(self, function: StepFunction) -> None:
         self._stages: StageDerivatives | None = None
-        super().__init__(function, {"function": function})
+        self.function = function
+        super().__init__(**columns_evaluator(function))
+
+    def _adapted(self, backend: Backend) -> Backend:
+        return straight_line(backend)
+
+    @property
+    def columns(self) -> Product:
+        """Products with the Jacobian, on the backend of this evaluator."""
+        return self.keep("columns", lambda: columns_product(self.function).on(self.execution.backend))
+
+    def operation_count(self) -> OperationCount:
+        """Of one column, of which there are as many as inputs have numbers."""
+        return self.columns.operation_count()
 
     def __call__(
         self,

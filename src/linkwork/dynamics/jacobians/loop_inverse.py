@@ -13,16 +13,26 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.compilers.program import Backend
 from linkwork.dynamics.jacobians.trees import InverseDerivatives, InverseJacobians
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.jacobian_columns import JacobianColumns, column_blocks, one_more_axis, unit_directions
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.jacobian_columns import (
+    column_blocks,
+    columns_evaluator,
+    columns_product,
+    one_more_axis,
+    unit_directions,
+)
+from linkwork.quantities.products import Product, straight_line
 
 if TYPE_CHECKING:
     from linkwork.dynamics.inverse import InverseDynamics
 
 
-class LoopInverseDerivatives(JacobianColumns):
+class LoopInverseDerivatives(BaseEvaluator):
     """Jacobians of inverse dynamics of a robot with loops, or with springs on tendons: ``id.derivatives(q, v, a)``.
 
     See `InverseJacobians`.
@@ -34,15 +44,26 @@ class LoopInverseDerivatives(JacobianColumns):
         function: Inverse dynamics by a method that honors constraints.
     """
 
-    function: InverseDynamics
-
     def __init__(self, function: InverseDynamics) -> None:
         if function.program.algorithm.iterate is not None:
             raise UnsupportedFeature(
                 "inverse dynamics with contacts chooses forces within cones of friction, by iterations: it has no "
                 "derivatives; those of a step with contacts are exact (lw.contact.ContactStep)"
             )
-        super().__init__(function, {"function": function})
+        self.function = function
+        super().__init__(**columns_evaluator(function))
+
+    def _adapted(self, backend: Backend) -> Backend:
+        return straight_line(backend)
+
+    @property
+    def columns(self) -> Product:
+        """Products with the Jacobian, on the backend of this evaluator."""
+        return self.keep("columns", lambda: columns_product(self.function).on(self.execution.backend))
+
+    def operation_count(self) -> OperationCount:
+        """Of one column, of which there are as many as inputs have numbers."""
+        return self.columns.operation_count()
 
     def __call__(
         self,
