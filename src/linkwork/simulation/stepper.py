@@ -287,11 +287,13 @@ class Stepper(BaseEvaluator):
         if tau is None:
             tau = held.tau
         further: tuple[Any, ...] | None = held.idle
-        alone = commands is act is wrenches is contact_state is None and type(steps) is int and steps == 1
-        if further is None or parameters or not alone:
-            further = (*held(commands, wrenches, contact_state, q, act), *self._parameters(parameters))
+        once = type(steps) is int and steps == 1
+        if further is None or parameters or not (once and commands is act is wrenches is contact_state is None):
+            further = held(commands, wrenches, contact_state, q, act)
+            if parameters or self.parameter_inputs.names:
+                further += self._parameters(parameters)
             if planned.settings.integrator != "dopri5":
-                further += (held.repeats(count(steps, "steps")),)
+                further += (held.once if once else held.repeats(count(steps, "steps")),)
             elif steps != 1:
                 raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
         dtype = held.dtype
