@@ -186,8 +186,9 @@ def suggest(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # takes a moment, and is for mistakes alone
 
     known = list(known)
-    if REPLACED.get(name) in known:
-        return f"; use '{REPLACED[name]}', which is the same method"
+    replacement = REPLACED.get(str(name))
+    if replacement in known:
+        return f"; use '{replacement}', which is the same method"
     names = {known_name.casefold(): known_name for known_name in reversed(known)}
     given = str(name).casefold()
     close = [names[match] for match in get_close_matches(given, names, n=3)]

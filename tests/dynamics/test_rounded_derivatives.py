@@ -129,7 +129,7 @@ def test_a_factor_that_disagrees_with_the_solution_is_not_believed(monkeypatch: 
     q = robot.poses["assembled"]
     v, tau = robot.project_velocity(q, np.ones(robot.nv)), np.ones(robot.nv)
     right = lw.ForwardDynamics(robot).derivatives(q, v, tau)
-    monkeypatch.setattr(constrained_derivatives, "DEPENDENT", 0.99)
+    monkeypatch.setattr(constrained_derivatives, "DEPENDENT_PIVOT", 0.99)
     monkeypatch.setattr(constrained_derivatives, "LEFT_OUT", 0.0)
     assert constrained_derivatives.ConstrainedDerivatives(robot)(q, v, tau).pivot[0] == 0.0
     found = lw.ForwardDynamics(robot).derivatives(q, v, tau)

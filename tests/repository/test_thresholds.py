@@ -33,8 +33,9 @@ def documented(module: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.parent.name)
 def test_a_threshold_says_what_it_is_a_part_of_and_names_a_test(module: Path) -> None:
-    for name, text in documented(module).items():
-        assert "Part of: " in " ".join(text.split()), name
+    for name, lines in documented(module).items():
+        text = " ".join(lines.split())
+        assert "Part of: " in text, name
         (test,) = re.findall(r"Test: (\S+\.py)$", text)
         assert (PACKAGE.parents[1] / test).is_file(), (name, test)
 

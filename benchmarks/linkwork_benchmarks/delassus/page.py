@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from linkwork.dynamics.delassus.batches import REFINED
+from linkwork.dynamics.thresholds import REFINED_FORCES
 from linkwork_benchmarks import drawing, report, tables
 from linkwork_benchmarks.constrained import series
 from linkwork_benchmarks.delassus import bars, counts, papers, plots, studies
@@ -185,7 +185,7 @@ def _passes(metrics: Mapping[str, float], rows: list[str]) -> str:
         passes = (metrics.get(f"{start}.passes"), metrics.get(f"{start}.stiff.passes"))
         cells.append((row, tables.time(soft), tables.whole(passes[0]), tables.time(stiff), tables.whole(passes[1])))
     return (
-        f"The inverse refines what it finds until less than {REFINED:g} of it may be wrong; how often it sweeps "
+        f"The inverse refines what it finds until less than {REFINED_FORCES:g} of it may be wrong; how often it sweeps "
         "depends on the damping:\n\n" + tables.table(("row", f"{DAMPING:g}", "passes", f"{STIFF:g}", "passes"), cells)
     )
 

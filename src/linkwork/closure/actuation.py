@@ -13,7 +13,7 @@ import numpy.typing as npt
 from linkwork.closure.clusters import closed_poses, clusters, dof_names
 from linkwork.closure.loop_rounding import loop_gap, loop_rounding
 from linkwork.closure.mobility import without_units
-from linkwork.closure.tolerances import CLUSTER_RANK, OPEN, ROUNDED
+from linkwork.closure.thresholds import CLUSTER_RANK, LOOSE, OPEN, ROUNDED, TIED
 from linkwork.errors import InputError, SingularConstraints
 from linkwork.inputs import finite_floats, plural, shown
 from linkwork.model.joints import Prismatic
@@ -23,10 +23,6 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import center_of_mass, constraint_jacobian, frame_placement
 from linkwork.quantities.scales import joint_units
 
-TIED = 1e-8
-"""A motor whose rows others cannot follow to more than this part is tied."""
-LOOSE = 1e-6
-"""A joint that moves by more than this part while all motors stand is not determined by them."""
 WEAK_SPRING = 0.5
 """In rad, or as a part of the distance to the center of mass: springs that the weight could bend by more are weak."""
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.tolerances import CLOSED, OPEN, ROUNDED
+from linkwork.closure.thresholds import CLOSED, OPEN, ROUNDED
 from linkwork.errors import AssemblyError, ModelWarning
 from linkwork.inputs import above_zero, count, random_generator
 from linkwork.kernels.constrained.assembly import ASSEMBLY

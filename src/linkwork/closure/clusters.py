@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwork.closure.loop_rounding import loop_rounding, nearby
 from linkwork.closure.mobility import without_units
-from linkwork.closure.tolerances import CLUSTER_RANK, OPEN
+from linkwork.closure.thresholds import CLUSTER_RANK, OPEN
 from linkwork.conversions import converted
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once

@@ -18,7 +18,7 @@ from linkwork.closure.assembly import problem_of
 from linkwork.closure.assembly_problem import GAP, Search, descent_of, which_enabled, which_holonomic
 from linkwork.closure.loop_rounding import loop_rounding
 from linkwork.closure.mobility import project_by_singular_values
-from linkwork.closure.tolerances import OPEN, RANK, ROUNDED, SINGLE_CLOSED, SINGLE_RANK, WEAK
+from linkwork.closure.thresholds import OPEN, RANK, ROUNDED, SINGLE_CLOSED, SINGLE_RANK, WEAK
 from linkwork.compilers.program import Program
 from linkwork.errors import NotFinite, UnsupportedFeature
 from linkwork.kernels.constrained.velocity_projection import VELOCITY_PROJECTION

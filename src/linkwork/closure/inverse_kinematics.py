@@ -17,7 +17,7 @@ import numpy.typing as npt
 from linkwork.closure.assembly_problem import FAR, NAMED, plain_numbers, which_enabled, which_holonomic
 from linkwork.closure.loop_rounding import loop_rounding
 from linkwork.closure.tasks import CenterOfMassTask, FrameTask, PostureTask, Task
-from linkwork.closure.tolerances import CLOSED_BY_PROJECTION, OPEN, ROUNDED
+from linkwork.closure.thresholds import CLOSED_BY_PROJECTION, OPEN, ROUNDED, STILL
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero, count, not_negative, random_generator
 from linkwork.kernels.constrained.inverse_kinematics import INVERSE_KINEMATICS
@@ -34,8 +34,6 @@ Integers = npt.NDArray[np.int64]
 
 SCATTER = 0.25
 """The first start after the given one is this part of the way to a random configuration, the next one twice, ..."""
-STILL = 1e-7
-"""Steps below this, in rad and lengths of the robot, change a posture no more."""
 WEIGHTLESS = 0.1
 """Joints that a posture does not count for move as easily as one of this weight, as a part of the largest."""
 

@@ -13,7 +13,7 @@ from linkwork.closure.assembly_problem import (
     which_enabled,
     which_holonomic,
 )
-from linkwork.closure.tolerances import RANK, ROUNDED
+from linkwork.closure.thresholds import RANK, ROUNDED
 from linkwork.errors import AssemblyError
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.clusters import clustered, clusters, dof_names, tied_dofs
-from linkwork.closure.tolerances import LEAST_PIVOT, ROUNDED
+from linkwork.closure.thresholds import LEAST_PIVOT, ROUNDED
 from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.errors import AssemblyError, InputError, NotFinite, SingularConstraints

@@ -17,7 +17,18 @@ import numpy.typing as npt
 
 from linkwork.closure.assembly_problem import which_enabled, which_holonomic
 from linkwork.closure.loop_rounding import loop_gap, loop_rounding, nearby, nearest_closed
-from linkwork.closure.tolerances import CLOSED_FOR_MOBILITY, DOUBTFUL, OPEN, RANK, ROUNDED, WEAK
+from linkwork.closure.thresholds import (
+    ADDED_INERTIA,
+    AT_REST,
+    CLOSED_FOR_MOBILITY,
+    DOUBTFUL,
+    NEARLY_DEPENDENT,
+    OPEN,
+    RANK,
+    ROUNDED,
+    SINGULAR_MASS,
+    WEAK,
+)
 from linkwork.errors import InputError
 from linkwork.inputs import float_array
 from linkwork.model.arrays import Floats
@@ -29,15 +40,6 @@ from linkwork.quantities.scales import joint_units, quantity, row_units, scales_
 
 TRIES = 3
 """Configurations at which a mass matrix is tried."""
-NOTHING = 1e-12
-"""Kinetic energy below this part of what the robot gains as it falls by its length is that of a robot at rest."""
-NEARLY_DEPENDENT = 1e-3
-"""Rows scaled by inertia with a singular value below this count as redundant in steps, which then iterate once more."""
-SINGULAR_MASS = 1e-14
-"""Eigenvalues of the mass matrix, inertias of joints being one, below this are zeros."""
-MASSLESS = 1e-9
-"""The part of a joint's inertia that is added where the mass matrix is singular."""
-
 
 # Ranks ---------------------------------------------------------------------------------------------
 
@@ -93,7 +95,7 @@ def state_doubt(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -
         )
     scales = scales_of(robot)
     opening = np.where(on, np.abs(J @ v), 0.0)
-    fall = NOTHING * scales.mass * scales.length * float(np.linalg.norm(robot.gravity))
+    fall = AT_REST * scales.mass * scales.length * float(np.linalg.norm(robot.gravity))
     part = opening / np.sqrt(scales.rows * max(float(scales.joints @ (v * v)), fall, np.finfo(float).tiny))
     if part.max(initial=0.0) > DOUBTFUL:
         row = int(part.argmax())
@@ -128,7 +130,7 @@ def has_redundant_rows(robot: Model) -> bool:
     whole = robot.switched({c.name: True for c in robot.constraints})
     at = _nearly_closed_pose(whole)
     rows = constraint_jacobian(whole, at) / np.sqrt(scales_of(whole).rows)[:, None]
-    s = np.linalg.svd(np.linalg.solve(mass_factor(whole, at, MASSLESS), rows.T), compute_uv=False)
+    s = np.linalg.svd(np.linalg.solve(mass_factor(whole, at, ADDED_INERTIA), rows.T), compute_uv=False)
     return bool(s[-1] < NEARLY_DEPENDENT)
 
 
@@ -169,7 +171,7 @@ def project_by_singular_values(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike)
     q_, v_ = float_array(q, "q"), float_array(v, "v")
     robot.integrate(q_, v_)  # checks both
     J = constraint_jacobian(robot, q_)[..., which_enabled(robot), :]
-    L = mass_factor(robot, q_, MASSLESS)
+    L = mass_factor(robot, q_, ADDED_INERTIA)
     LT = np.swapaxes(L, -1, -2)
     A: Any = np.swapaxes(np.linalg.solve(L, np.swapaxes(J, -1, -2)), -1, -2)  # J L^-T
     y = (LT @ v_[..., None])[..., 0]

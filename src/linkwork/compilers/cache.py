@@ -113,7 +113,7 @@ def source_digest() -> str:
 
 def sources() -> list[Path]:
     """The files with kernel text, and those that make machine code of it."""
-    names = ("activations.py", "expressions.py", "functions.py", "joints.py", "pairs.py", "sensors.py")
+    names = ("activations.py", "expressions.py", "functions.py", "joints.py", "pairs.py", "sensors.py", "thresholds.py")
     modules = [ROOT / "model" / name for name in names]
     packages = ("plans", "kernels", "compilers")
     return sorted(modules + [path for package in packages for path in (ROOT / package).rglob("*.py")])

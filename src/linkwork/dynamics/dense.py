@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from linkwork.closure.mobility import mass_factor, rank_cut
-from linkwork.closure.tolerances import RANK
+from linkwork.closure.thresholds import RANK
 from linkwork.compilers.run import check_out
+from linkwork.dynamics.thresholds import KKT_RANK
 from linkwork.errors import InputError
 from linkwork.inputs import rows_of
 from linkwork.model.model import Model
@@ -26,12 +27,6 @@ from linkwork.quantities.functions import (
     mass_matrix,
 )
 from linkwork.quantities.scales import scales_of, singular_mass_matrix
-
-KKT_RANK = 1e-6
-"""Singular values of rows, in the metric of inertia, below this part of the largest are zeros.
-
-Near a dead center accelerations are what loops are open by, times gains, over a singular value: drift of 1e-12 would
-throw a mechanism off its branch within 1e-8 of it. Left out, rows come back as soon as the motion has passed."""
 
 
 def row_weights(R: Array, mu: float) -> Array:

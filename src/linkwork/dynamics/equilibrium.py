@@ -32,6 +32,7 @@ import numpy.typing as npt
 from linkwork.closure.assembly import assemble
 from linkwork.closure.assembly_problem import which_enabled
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
+from linkwork.dynamics.thresholds import BALANCED, EQUILIBRIUM_RANK, INDIFFERENT, NEWTON_RANK, SETTLED
 from linkwork.errors import InputError, NotConverged
 from linkwork.inputs import count
 from linkwork.model.arrays import Floats
@@ -48,18 +49,8 @@ from linkwork.quantities.functions import (
 
 SHIFT = 1e-3
 """In rad and m: how far poses are moved to see how torques change."""
-RANK = 1e-9
-"""Directions below this part of the largest are rounding."""
-NEWTON_RANK = 1e-10
-"""The same of all equations at once: beside stiff springs, the weight of a rod that may spin is next to nothing."""
-INDIFFERENT = 1e-10
-"""Torques per rad or m that change by less than this part of the load do not tell poses apart."""
-SETTLED = 1e-5
-"""In rad and m: a pose that changes by less stays what it is."""
 STRIDE = 0.3
 """In rad and m: no step is longer."""
-BALANCED = 1e-9
-"""What may be missing in the end, as a part of the torques that there are, or that a radian would make."""
 PATIENCE = 3
 """Steps of Newton's method that may bring nothing."""
 
@@ -240,7 +231,7 @@ def _balanced(balance: _Balance, q: Floats, max_iterations: int) -> tuple[Floats
     return best
 
 
-def _least(A: Floats, b: Floats, rank: float = RANK) -> Floats:
+def _least(A: Floats, b: Floats, rank: float = EQUILIBRIUM_RANK) -> Floats:
     """The shortest ``x`` of least ``|A x - b|``."""
     if 0 in A.shape:
         return np.zeros(A.shape[1])
@@ -253,6 +244,6 @@ def null_space(A: Floats) -> Floats:
     if 0 in A.shape:
         return np.eye(A.shape[1])
     _, s, Vt = np.linalg.svd(A)
-    rank = int((s > RANK * max(1.0, s[0])).sum())
+    rank = int((s > EQUILIBRIUM_RANK * max(1.0, s[0])).sum())
     result: Floats = Vt[rank:].T
     return result

@@ -10,20 +10,15 @@ import numpy.typing as npt
 
 from linkwork.closure.minimal import check_pivots, undetermined
 from linkwork.closure.mobility import state_doubt
-from linkwork.closure.tolerances import LEAST_PIVOT
+from linkwork.closure.thresholds import LEAST_PIVOT
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.dynamics.solution import PROGRESS
+from linkwork.dynamics.thresholds import CONTRADICTION, LEAST_BLOCK_PIVOT
 from linkwork.errors import SingularConstraints, StateWarning
 from linkwork.inputs import ForwardMethod
 from linkwork.kernels.thresholds import DISABLED
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
-
-LEAST_BLOCK_PIVOT = 1e-6
-"""The least pivot of rows that end at a base. Below it their block is nearly singular: `Method.fallback` is taken."""
-
-CONTRADICTION = 1e-6
-"""What rows may differ by when they say the same, as a part of what forces and velocities do to the robot."""
 
 
 def check_state(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, enabled: Array, stacklevel: int) -> None:

@@ -28,6 +28,7 @@ from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.rows.dependence import rows_redundant, rows_redundant_open
 from linkwork.dynamics.solution import ResultLayout
+from linkwork.dynamics.thresholds import EXACTLY_CLOSED
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.algorithm import resolve
 from linkwork.model.constraints import CenterOfMass
@@ -53,8 +54,6 @@ BOUND = 4
 """How many times less time happens between programs in bound calls."""
 ONE_AXIS = ("acceleration", "forces", "target", "dq", "dv", "dtau", "dtarget")
 """Arguments by name that have one axis: vectors."""
-CLOSED = 1e-12
-"""What loops may be open by, in m or rad, where redundant rows are those of closed ones."""
 
 
 class ImplicitComputation:
@@ -338,7 +337,7 @@ class ImplicitComputation:
         robot = self.product.robot
         unconverged = np.broadcast_to(scope["unconverged"] | loses_digits, results[0].shape[:-1])
         dependent = rows_redundant(robot) or rows_redundant_open(robot)
-        closed = not dependent or scope["result"][..., ResultLayout(robot.nc).gap].max() < CLOSED
+        closed = not dependent or scope["result"][..., ResultLayout(robot.nc).gap].max() < EXACTLY_CLOSED
         small = self._has_jacobians and closed and self._numbers <= MANY_NUMBERS
         by_jacobians = small or loses_digits or self.ending == LAST
         recompute = self.product.by_jacobians if by_jacobians else self._iterating_on.results

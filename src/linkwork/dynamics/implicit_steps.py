@@ -15,13 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.closure.tolerances import ROUNDED
+from linkwork.closure.thresholds import ROUNDED
 from linkwork.compilers.pipeline import Call, Factor, Mask, Part, Pipeline, Step, Sum, When
 from linkwork.compilers.program import Program
 from linkwork.dynamics.implicit_products import DUALS, HELD, Implicit
 from linkwork.dynamics.linear_solve import solve_program
-from linkwork.dynamics.rows.dependence import INDEPENDENT, row_dependence, rows_redundant
+from linkwork.dynamics.rows.dependence import row_dependence, rows_redundant
 from linkwork.dynamics.solution import ITERATIONS, PROGRESS, ResultLayout
+from linkwork.dynamics.thresholds import (
+    CHANGING_FORCES,
+    CONTRADICTED,
+    CONTRADICTORY,
+    EXACT_FORCES,
+    INDEPENDENT_AT_POSES,
+)
 from linkwork.kernels.thresholds import DISABLED
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
@@ -29,16 +36,6 @@ from linkwork.quantities.scales import scales_of
 
 SOFT = 3e-5
 """Stiffness of the rows, relative to R^-1, that leaves little of rounding."""
-CONTRADICTORY = 1e-6
-"""What rows may miss of right-hand sides, as a part of all of these: rounding errors that ``w`` makes of more count."""
-CONTRADICTED = 1e-11
-"""What rows of a solution may miss without contradicting each other, as a part of what accelerations and forces do:
-iterations end at less."""
-EXACT = 3e-12
-"""What iterations may leave of the error of forces, relative to these."""
-STAGNATION = 1e-3
-"""Forces that change by more than this part of themselves in the last iteration are those of rows that contradict each
-other: iterations ended as nothing else changed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +99,7 @@ class System:
             settings,
             tolerance,
             rows_redundant(robot),
-            rows.least < INDEPENDENT,
+            rows.least < INDEPENDENT_AT_POSES,
             rows.idle,
             rows.idle_open,
             ROUNDED * min(1.0, scales_of(robot).length),
@@ -259,7 +256,7 @@ class Steps:
 
     def watch(self, result: str, w: str, unique: str) -> None:
         """Note states whose iterations ended before forces were exact."""
-        mask, exact = self.name("unconverged"), max(EXACT, 10 * self.system.tolerance)
+        mask, exact = self.name("unconverged"), max(EXACT_FORCES, 10 * self.system.tolerance)
         test = _Unconverged(self.layout, exact, self.system.tolerance, int(self.system.settings[1]))
         self.mask(mask, test, result, w, unique, "of forces", "of changes")
         self.masks.append(mask)
@@ -387,5 +384,5 @@ class _Unconverged:
         change = xp.clip(change - xp.sqrt(_norm(xp, w - unique, of_forces)), 0.0, None) ** 2
         k = xp.clip(result[..., ITERATIONS], 2.0, None)
         most = self.exact ** (2.0 * (k - 1.0) / k)
-        ended = (change > most * size) & (change < STAGNATION**2 * size)
+        ended = (change > most * size) & (change < CHANGING_FORCES**2 * size)
         return ended | (result[..., PROGRESS] > self.tolerance)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from linkwork.closure.clusters import clustered, dof_names, not_a_transmission, ties_of
 from linkwork.closure.minimal import evaluated, verify_pivots
-from linkwork.closure.tolerances import CLOSED_FOR_TORQUES
+from linkwork.closure.thresholds import CLOSED_FOR_TORQUES
 from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.dynamics.contact_forces import (
@@ -36,6 +36,14 @@ from linkwork.dynamics.contact_forces import (
 from linkwork.dynamics.inverse_solution import InverseSolution, driven_dofs
 from linkwork.dynamics.jacobians.loop_inverse import inverse_derivatives
 from linkwork.dynamics.jacobians.trees import JacobiansOf, regressor
+from linkwork.dynamics.thresholds import (
+    MOTOR_RANK,
+    NOT_ALLOWED,
+    NOT_ALLOWED_SINGLE,
+    SINGLE_MOTOR_RANK,
+    UNREACHABLE,
+    UNREACHABLE_SINGLE,
+)
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, InverseMethod, not_negative
 from linkwork.kernels.algorithm import Algorithm
@@ -73,20 +81,6 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     "least": actuated.ACTUATED_RNEA,
     "approximate": approximate.APPROXIMATE_RNEA,
 }
-
-UNREACHABLE = 1e-9
-"""What actuated joints may leave undone of the generalized forces, as a part of them."""
-UNREACHABLE_SINGLE = 1e-4
-"""The same in single precision."""
-NOT_ALLOWED = 1e-6
-"""Accelerations that differ by more from what constraints allow, as a part of the largest (or of a fall), are not
-allowed."""
-NOT_ALLOWED_SINGLE = 1e-2
-"""The same in single precision."""
-RANK_TOLERANCE = 1e-10
-"""Motions that those who push cause by less than this part of the largest are rounding."""
-RANK_TOLERANCE_SINGLE = 1e-5
-"""The same in single precision."""
 
 
 @differentiable
@@ -231,7 +225,7 @@ class InverseDynamics(BaseEvaluator):
             held["given"] = np.zeros((tree.ngiven, 7), dtype)
             held["settings"] = with_torque_limits(settings, tree, limits)
         elif self._spreads:
-            held["tolerance"] = np.array([RANK_TOLERANCE if dtype == np.float64 else RANK_TOLERANCE_SINGLE], dtype)
+            held["tolerance"] = np.array([MOTOR_RANK if dtype == np.float64 else SINGLE_MOTOR_RANK], dtype)
         return held
 
     @property

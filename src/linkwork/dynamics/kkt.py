@@ -21,7 +21,7 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse.linalg
 
-from linkwork.closure.tolerances import LEAST_PIVOT
+from linkwork.closure.thresholds import LEAST_PIVOT
 from linkwork.compilers.program import Program
 from linkwork.dynamics.delassus.family import enabled_part
 from linkwork.dynamics.delassus.linear import DerivedOperator, Operator, real_parts

@@ -18,7 +18,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from linkwork.closure.tolerances import LEAST_PIVOT
+from linkwork.closure.thresholds import LEAST_PIVOT
 from linkwork.compilers.program import Backend, Program
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.methods import METHODS

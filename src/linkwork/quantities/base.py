@@ -104,7 +104,6 @@ class BaseEvaluator:
             robot.frame(name)
         known = parameters if isinstance(parameters, ParameterInputs) else ParameterInputs(robot, parameters)
         self.parameter_inputs = known
-        """Parameters of the robot that are inputs."""
         self._arguments = {**arguments, "parameters": known.recipe} if known.names else dict(arguments)
         own = once(lambda: planned(robot, quantity, program))
         self._programs = own, once(lambda: known.program(own()))
@@ -363,18 +362,20 @@ class BaseEvaluator:
         """
         if not parameters:
             if out is None:
-                names = self.kept.get("given names")
-                results = self.execution.results(*inputs) if names is None or len(inputs) <= len(names) else None
+                names = self.kept.get("given names") or self.keep("given names", lambda: self.given_names)
+                results = self.execution.results(*inputs) if len(inputs) <= len(names) else None
                 if results is not None:
                     return results
             elif self.execution.writes(inputs, out if isinstance(out, tuple | list) else (out,)):
                 return self.execution.packed(out) if isinstance(out, tuple | list) else out
-        typed = self.for_type_of([*inputs, *parameters.values(), *self.output_arrays(out)])
+        outputs = self.output_arrays(out)
+        typed = self.for_type_of([*inputs, *parameters.values(), *outputs])
         if typed is not self:
             return typed.evaluate(*inputs, out=out, **parameters)
-        named = {name: parameters.pop(name) for name in self.given_names if name in parameters}
-        arrays = self.input_arrays(inputs, named, parameters)
-        return self.execution.packed(self.runner.evaluate(arrays, self.output_arrays(out)))
+        named = (
+            {name: parameters.pop(name) for name in self.given_names if name in parameters} if parameters else NOTHING
+        )
+        return self.execution.packed(self.runner.evaluate(self.input_arrays(inputs, named, parameters), outputs))
 
     def bind(self, *inputs: Array, out: Array | Sequence[Array], **parameters: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays and writes ``out``, allocating nothing: for control loops.

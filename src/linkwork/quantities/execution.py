@@ -148,15 +148,18 @@ class Execution:
         """
         return Execution(_Holding(self, arrays), self.backend, self.record)
 
-    def direct(self, given: Sequence[str], general: Callable[..., Any]) -> Callable[..., Any] | None:
-        """A call in machine code; None where there is none, or not yet.
+    @property
+    def has_code(self) -> bool:
+        """Whether there is machine code for one state."""
+        return self.results not in (self._first_results, _no_results)
+
+    def direct(self, given: Sequence[str], general: Callable[..., Any]) -> Callable[..., Any]:
+        """A call in machine code, where there is some (`has_code`).
 
         Args:
             given: Names of inputs that callers may give; of held ones, the others are left out always.
             general: What is called with the same arguments where they are not one state that fits as it is.
         """
-        if self.results in (self._first_results, _no_results):
-            return None
         names = self.runner.names
         least = sum(name not in given for name in names[len(names) - len(self.tail) :])
         return self._machine_code(least, general)
@@ -167,18 +170,23 @@ class Execution:
             self.entry, self.record, runner.outputs, len(runner.inputs), runner.dtype, self.tail, least, general
         )
 
-    def _first_results(self, *inputs: Any) -> None:
-        """The first calls: one with a single state makes machine code. They take the general path."""
+    def _makes_code(self, inputs: Sequence[Any]) -> bool:
+        """Whether inputs are those of a single state, for which machine code is then made."""
         runner = self.runner
         one = zip(inputs, runner.inputs, strict=False)
-        if runner.checks and all(getattr(x, "ndim", len(shape)) == len(shape) for x, shape in one):
-            self.entry = runner.entry
-            self.results = self._machine_code()
+        if not runner.checks or not all(getattr(x, "ndim", len(shape)) == len(shape) for x, shape in one):
+            return False
+        self.entry = runner.entry
+        self.results = self._machine_code()
+        return True
+
+    def _first_results(self, *inputs: Any) -> Any:
+        """`results` until there is machine code."""
+        return self.results(*inputs) if self._makes_code(inputs) else None
 
     def _first_entry(self, *arrays: Any) -> int:
-        """The same for the entry point."""
-        self._first_results(*arrays[: len(self.runner.inputs)])
-        return SHAPES
+        """`entry` until there is machine code."""
+        return self.entry(*arrays) if self._makes_code(arrays[: len(self.runner.inputs)]) else SHAPES
 
 
 class Started(Source, Protocol):
@@ -214,9 +222,8 @@ def start(evaluator: Started, backend: Backend, record: type[Any] | None) -> Non
 
     def first_call(*inputs: Any, **options: Any) -> Any:
         result = evaluator.evaluate(*inputs, **options)
-        direct = evaluator.execution.direct(evaluator.given_names, evaluator.evaluate)
-        if direct is not None:
-            evaluator.__call__ = direct
+        if evaluator.execution.has_code:
+            evaluator.__call__ = evaluator.execution.direct(evaluator.given_names, evaluator.evaluate)
         return result
 
     evaluator.__call__ = first_call

@@ -7,7 +7,8 @@ import warnings
 
 import numpy as np
 
-from linkwork.closure.mobility import MASSLESS, mobility
+from linkwork.closure.mobility import mobility
+from linkwork.closure.thresholds import ADDED_INERTIA
 from linkwork.errors import SimulationWarning
 from linkwork.inputs import Integrator, advised, outer_level
 from linkwork.model.model import Model
@@ -64,7 +65,7 @@ def _largest_eigenvalue(robot: Model, q: Array, coefficients: Array) -> tuple[fl
     if not coefficients.any():
         return 0.0, ""
     free = mobility(robot, q).freedom
-    M = mass_matrix(robot, q) + MASSLESS * np.diag(scales_of(robot).joints)
+    M = mass_matrix(robot, q) + ADDED_INERTIA * np.diag(scales_of(robot).joints)
     inverse = np.linalg.inv(np.linalg.cholesky(free.T @ M @ free))
     values, vectors = np.linalg.eigh(inverse @ (free.T * coefficients) @ free @ inverse.T)
     if not len(values):

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.assembly_problem import hold_hint
-from linkwork.closure.tolerances import CLOSED_AT_START
+from linkwork.closure.thresholds import CLOSED_AT_START
 from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import fresh_floats
 from linkwork.model.checks import check_robot

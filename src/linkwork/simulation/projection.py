@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.closure.assembly import assemble
 from linkwork.closure.assembly_problem import which_enabled, which_holonomic
-from linkwork.closure.tolerances import CLOSED_BY_PROJECTION, ROUNDED
+from linkwork.closure.thresholds import CLOSED_BY_PROJECTION, ROUNDED
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.mobility import MASSLESS, mass_factor
+from linkwork.closure.mobility import mass_factor
+from linkwork.closure.thresholds import ADDED_INERTIA
 from linkwork.errors import InputError
 from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero, advised, outer_level
 from linkwork.kernels.steps.stage_dynamics import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
@@ -158,7 +159,7 @@ def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: n
     limited = [joint for joint in plain if joint.name in soft]
     if limited:
         time = stop_time(dt)
-        L = mass_factor(robot, np.asarray(at, dtype=np.float64), MASSLESS)
+        L = mass_factor(robot, np.asarray(at, dtype=np.float64), ADDED_INERTIA)
         inertia = 1.0 / (np.linalg.inv(L) ** 2).sum(axis=0)  # one over the diagonal of M^-1 = L^-T L^-1
         for joint in limited:
             k, i = robot.v_slice(joint.name), robot.q_slice(joint.name)

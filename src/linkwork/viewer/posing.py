@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwork.closure.assembly import assemble
 from linkwork.closure.continuation import Continuation
-from linkwork.closure.tolerances import CLOSED_BY_SLIDERS
+from linkwork.closure.thresholds import CLOSED_BY_SLIDERS
 from linkwork.errors import AssemblyError
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model

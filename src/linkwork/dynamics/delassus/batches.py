@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.dynamics.operational import OperationalInertia
+from linkwork.dynamics.thresholds import REFINED_FORCES
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import LARGEST, DelassusMethod, plural, real_array
 from linkwork.kernels.algorithm import Algorithm
@@ -31,8 +32,6 @@ from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.evaluator import ProgramEvaluator
 from linkwork.quantities.products import differentiable
 
-REFINED = 1e-11
-"""Relative error of forces above which they are refined."""
 MOST_REFINEMENTS = 5
 
 
@@ -207,7 +206,7 @@ def row_dampings(robot: Model, damping: npt.ArrayLike) -> Array:
 def settings(refine: bool | int) -> Array:
     """Those of the damped inverse's text: steps of refinement if they seem to be needed, none, or so many."""
     if refine is True:
-        return np.array([REFINED, MOST_REFINEMENTS])
+        return np.array([REFINED_FORCES, MOST_REFINEMENTS])
     if not isinstance(refine, int) or not 0 <= refine <= LARGEST:
         raise InputError(f"refine is {refine!r}, needs True, False or a number of steps")
     return np.array([0.0, 1.0 + refine])

@@ -16,6 +16,7 @@ import scipy.sparse.linalg
 from linkwork.dynamics.delassus.batches import Matrix, row_dampings, settings
 from linkwork.dynamics.delassus.linear import BlockDiagonal, DerivedOperator, RowOperator, check_bound, finite
 from linkwork.dynamics.delassus.memory import Pool, Prepared
+from linkwork.dynamics.thresholds import BRANCH_PIVOT
 from linkwork.errors import InputError, NotConverged
 from linkwork.inputs import above_zero, count, real_array
 from linkwork.kernels.constrained import delassus as texts
@@ -29,8 +30,6 @@ RELATIVE_DAMPING = 1e-6
 """The default damping, as a part of the largest eigenvalue."""
 Frames = tuple[Array, Array, Array]
 """Frames of kernels that an operator has elsewhere than its family: their numbers, turns and shifts."""
-LEAST_PIVOT = 1e-10
-"""Below this, the branches of a floating base are singular by themselves."""
 
 
 class DelassusOperator(RowOperator):
@@ -278,7 +277,7 @@ class Explicit(DelassusOperator):
         maker = self._family.matrix
         if isinstance(maker, Matrix) and self._family.method == "pv_osim_fast":
             parts = maker.parts(self._pose, R)
-            if float(parts[6][0]) > LEAST_PIVOT:
+            if float(parts[6][0]) > BRANCH_PIVOT:
                 return BaseInverse(self, self._matrix, R, parts)
         if isinstance(maker, Matrix) and self._family.method == "prox_ltl":
             return FactoredInverse(self, self._matrix, R, maker.parts(self._pose, R)[1])

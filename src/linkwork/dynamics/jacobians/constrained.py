@@ -22,13 +22,20 @@ import numpy.typing as npt
 from linkwork.closure.assembly_problem import which_enabled, which_holonomic
 from linkwork.closure.loop_rounding import loop_rounding
 from linkwork.closure.mobility import mobility, usual_rank
-from linkwork.closure.tolerances import LEAST_PIVOT, OPEN, RANK, ROUNDED
+from linkwork.closure.thresholds import LEAST_PIVOT, OPEN, RANK, ROUNDED
 from linkwork.compilers.program import Program
 from linkwork.dynamics.iterations import REGULARIZATION, row_regularization
 from linkwork.dynamics.jacobians.dense import dense_derivatives
 from linkwork.dynamics.jacobians.trees import FEWER, ForwardDerivatives
 from linkwork.dynamics.methods import METHODS
 from linkwork.dynamics.rows.dependence import rows_depend
+from linkwork.dynamics.thresholds import (
+    AGREES,
+    DEPENDENT_PIVOT,
+    INDEPENDENT_PIVOT,
+    SINGLE_AGREES,
+    SINGLE_DEPENDENT_PIVOT,
+)
 from linkwork.errors import SingularConstraints, StateWarning, UnsupportedFeature
 from linkwork.inputs import ForwardMethod, above_zero
 from linkwork.kernels.derivatives.constrained import CONSTRAINED_DERIVATIVES
@@ -47,20 +54,10 @@ from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.quantities.products import differentiable
 from linkwork.quantities.scales import scales_of, typical_row_units
 
-DEPENDENT = 1e-11
-"""Rows whose pivot is a smaller part of their diagonal entry depend on rows before them."""
-SINGLE_DEPENDENT = 1e-5
-"""The same in single precision."""
 GROWTH = 50.0
 """How many times rounding a sum of rows may be off (`kernels.constrained.orthogonal_rows`)."""
 NEGLIGIBLE = RANK**2
 """Combinations of rows whose squared norm is less than this part of their own (`scales`) are zero, as in `kkt`."""
-AGREES = 1e-9
-"""Accelerations of derivatives and of forward dynamics may differ by this part of what accelerations and forces do."""
-SINGLE_AGREES = 1e-2
-INDEPENDENT = 1e-4
-"""Rows of which at least this part of the squared norm is independent need no decision on their rank: the factor has
-the solution to rounding times the inverse of this, and is not compared with it."""
 """The same in single precision."""
 
 
@@ -177,7 +174,7 @@ class ConstrainedDerivatives(BaseEvaluator):
         robot, soft, double = self.robot, self.method == "pv_soft", dtype == np.float64
         R = row_regularization(robot, self.regularization, dtype.name)
         rounded = (OPEN * loop_rounding(robot)) ** 2
-        least = DEPENDENT if double else SINGLE_DEPENDENT
+        least = DEPENDENT_PIVOT if double else SINGLE_DEPENDENT_PIVOT
         noise = (GROWTH * float(np.finfo(dtype).eps)) ** 2
         doubtless = LEFT_OUT**2 if double else 0.0
         cut = [max(least, rounded), noise, max(NEGLIGIBLE, rounded), OPEN, ROUNDED, doubtless]
@@ -237,7 +234,7 @@ class ConstrainedDerivatives(BaseEvaluator):
 
         Raises an error where the method needs rows that are independent and they are not.
         """
-        if not self.sees_results or self.method == "pv_soft" or result.pivot.min(initial=1.0) > INDEPENDENT:
+        if not self.sees_results or self.method == "pv_soft" or result.pivot.min(initial=1.0) > INDEPENDENT_PIVOT:
             return result
         solution = self._solution(state, parameters)
         doubtful = result.pivot[..., 0] < 0

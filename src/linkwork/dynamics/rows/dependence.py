@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.loop_rounding import nearby
-from linkwork.closure.tolerances import CLUSTER_RANK, RANK
+from linkwork.closure.thresholds import CLUSTER_RANK, RANK
+from linkwork.dynamics.thresholds import INDEPENDENT_AT_POSES
 from linkwork.errors import NotFinite
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
@@ -17,8 +18,6 @@ from linkwork.plans.clusters import enabled_rows
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import quantity, scales_of
 
-INDEPENDENT = 1e-3
-"""The least singular value of rows that are independent, each of length one."""
 CONFIGURATIONS = 3
 """At how many configurations rows are looked at."""
 
@@ -78,7 +77,7 @@ def rows_depend(robot: Model) -> bool:
         robot: The mechanism.
     """
     found = row_dependence(robot)
-    return bool(found.idle.any()) or found.least < INDEPENDENT
+    return bool(found.idle.any()) or found.least < INDEPENDENT_AT_POSES
 
 
 def rows_redundant(robot: Model) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwork.dynamics.iterations import EXPECTED
+from linkwork.dynamics.thresholds import INDEPENDENT_AT_END, ROUNDED_ROW
 from linkwork.errors import NotFinite
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
@@ -26,12 +27,6 @@ from linkwork.quantities.scales import quantity, scales_of
 
 POSES = 2
 """Random configurations at which rows of a robot without loops must be independent."""
-
-INDEPENDENT = 1e-4
-"""The least singular value of independent rows, each of length one."""
-
-NEGLIGIBLE = 1e-9
-"""A singular value of rows that is rounding error."""
 
 
 def pv_tree(robot: Model, frames: Sequence[str] = ()) -> Tree:
@@ -99,6 +94,6 @@ def _independent(branch: Branch, J: Floats, tree: Tree) -> bool:
     rows, loops = held[branch.rows], held[branch.loops]
     if len(loops):
         _, sizes, directions = np.linalg.svd(loops, full_matrices=False)
-        directions = directions[sizes > NEGLIGIBLE * max(sizes.max(), 1.0)]
+        directions = directions[sizes > ROUNDED_ROW * max(sizes.max(), 1.0)]
         rows = rows - rows @ directions.T @ directions
-    return len(rows) <= rows.shape[1] and float(np.linalg.svd(rows, compute_uv=False).min()) > INDEPENDENT
+    return len(rows) <= rows.shape[1] and float(np.linalg.svd(rows, compute_uv=False).min()) > INDEPENDENT_AT_END

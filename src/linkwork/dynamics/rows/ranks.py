@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linkwork.dynamics.thresholds import STRUCTURALLY_ZERO, TRUSTED_JOINT
 from linkwork.errors import NotFinite
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
@@ -33,10 +34,6 @@ from linkwork.quantities.scales import quantity, scales_of
 
 CONFIGURATIONS = 4
 """Random configurations at which ranks are taken."""
-STRUCTURAL = 1e-11
-"""What a joint feels of rows whose norm is one, below which it is taken to feel nothing of them anywhere."""
-WEAK = 1e-4
-"""The least that a joint must feel of a row in one of these configurations to be trusted with it."""
 
 
 def pv_early_plan(robot: Model, frames: Sequence[str]) -> Tree:
@@ -61,10 +58,12 @@ def row_ranks(robot: Model, rows: tuple[int, ...]) -> RowRanks:
         columns = slice(int(tree.iv[i]), int(tree.iv[i]) + DOF[int(tree.kind[i])])
         KS = [t @ J[:, columns] for t, J in zip(T, jacobians, strict=True)]
         parts = [np.linalg.svd(x) for x in KS]
-        ranks = [int((values > STRUCTURAL).sum()) for _, values, _ in parts]
+        ranks = [int((values > STRUCTURALLY_ZERO).sum()) for _, values, _ in parts]
         rank[i] = max((ranks[s] for s in general), default=0)
         general = [s for s in general if ranks[s] == rank[i]]
-        trusted = trusted and max((parts[s][1][: rank[i]].min(initial=1.0) for s in general), default=0.0) > WEAK
+        trusted = (
+            trusted and max((parts[s][1][: rank[i]].min(initial=1.0) for s in general), default=0.0) > TRUSTED_JOINT
+        )
         dofs[i] = _independent_columns([KS[s] for s in general], rank[i])
         left[i] = [U[:, rank[i] :].T @ t for (U, _, _), t in zip(parts, T, strict=True)]
         trusted = trusted and (tree.parent[i] > 0 or len(T[0]) == rank[i])

@@ -73,7 +73,7 @@ ORTHOGONAL: dict[str, Shape] = {
 }
 CUTS = 6
 """Numbers that say what counts as zero: part of a row, rounding of a sum of rows, part of a combination, `OPEN` and
-`ROUNDED` (`closure.tolerances`), and the square of `LEFT_OUT`."""
+`ROUNDED` (`closure.thresholds`), and the square of `LEFT_OUT`."""
 CLEAR = 1e4
 """Independent combinations are longer than those that count as zero by at least the root of this."""
 
