@@ -21,7 +21,7 @@ from linkwork.model.notebook import shape_table
 from linkwork.plans.contacts import contact_slots, contact_tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import NOTHING, BaseEvaluator
-from linkwork.quantities.products import differentiable
+from linkwork.quantities.product_attributes import differentiable
 
 
 class ContactPoints:
