@@ -17,6 +17,9 @@ SINGLE_CLOSED = 1e-6
 CLOSED_BY_PROJECTION = 1e-12
 """Errors below this are closed loops after the projection of a simulated state. Part of: the same. Test:
 tests/simulation/test_simulation.py"""
+CLOSED_BY_SWEEP = 1e-12
+"""Errors below this are closed loops of a sweep, unless another threshold is given. Part of: the same. Test:
+tests/simulation/test_sweep.py"""
 CLOSED_BY_SLIDERS = 1e-9
 """Errors below this are closed loops while joints are moved by hand. Part of: the same. Test:
 tests/drawing/test_viewer.py"""

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from linkwork.contact.convex import Convex, convex_of, hull_of
 from linkwork.contact.surfaces import Surface
+from linkwork.contact.thresholds import COAL_TOLERANCES, DISTINCT_POINTS, EQUAL_GAPS, LARGEST_RADIUS, UNIT_NORMAL
 from linkwork.errors import InputError, ModelError, UnsupportedFeature
 from linkwork.kernels.contact.shapes.geometry import SHAPE_POSES
 from linkwork.kernels.thresholds import NO_CONTACT
@@ -40,16 +41,6 @@ MeshKind = Literal["auto", "hull", "triangles"]
 
 GAPS_DIFFER = 10.0
 """How many times a difference of gaps counts against a distance of points, where some of many are chosen."""
-
-SPREAD = 1e-3
-"""Contact points that are closer than this part of the largest distance of two are one."""
-
-
-TOLERANCES = (1e-6, 1e-9, 1e-12)
-"""Accuracies that coal is asked for, until its distance is that along its normal."""
-
-ACCURACY = 1e-7
-"""Gaps that differ by less than this part of the distance of points are equal: coal iterates to 1e-6."""
 
 
 class GivenContacts:
@@ -155,7 +146,7 @@ class _Solid(NamedTuple):
         """Center and radius of a sphere around it, in its own frame; that of a half-space has no end."""
         self.geometry.computeLocalAABB()
         radius = float(self.geometry.aabb_radius)
-        return (np.array(self.geometry.aabb_center), radius) if radius < 1e9 else (np.zeros(3), np.inf)
+        return (np.array(self.geometry.aabb_center), radius) if radius < LARGEST_RADIUS else (np.zeros(3), np.inf)
 
 
 class _Posed(NamedTuple):
@@ -276,17 +267,17 @@ def _nearest(a: _Posed, b: _Posed) -> tuple[float, Floats, Floats, Floats]:
     middle = (a.position + b.position) / 2
     best = (0.0, np.array([0.0, 0.0, 1.0]), middle, middle)
     most = -np.inf
-    for tolerance in TOLERANCES:
+    for tolerance in COAL_TOLERANCES:
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = request.epa_tolerance = tolerance
         gap = coal.distance(a.solid.geometry, poses[0], b.solid.geometry, poses[1], request, result)
         n, x, y = (np.array(v) for v in (result.normal, result.getNearestPoint1(), result.getNearestPoint2()))
-        if not np.isfinite([gap, *n, *x, *y]).all() or abs(gap) > NO_CONTACT or not abs(n @ n - 1.0) < 1e-6:
+        if not np.isfinite([gap, *n, *x, *y]).all() or abs(gap) > NO_CONTACT or not abs(n @ n - 1.0) < UNIT_NORMAL:
             continue
         apart = _separation(a, b, n)
         if most < apart or most == -np.inf:
             best, most = (gap, n / np.linalg.norm(n), x, y), apart
-        if not np.isfinite(apart) or abs(apart - gap) < TOLERANCES[1]:
+        if not np.isfinite(apart) or abs(apart - gap) < COAL_TOLERANCES[1]:
             break
     return best
 
@@ -329,7 +320,7 @@ def _overlapping_triangles(a: _Posed, b: _Posed, slots: int) -> list[Floats]:
     for k in range(result.numContacts()):
         contact = result.getContact(k)
         row = np.array([contact.penetration_depth, *contact.pos, *contact.normal])
-        if np.isfinite(row).all() and abs(row[4:] @ row[4:] - 1.0) < 1e-6:
+        if np.isfinite(row).all() and abs(row[4:] @ row[4:] - 1.0) < UNIT_NORMAL:
             found += _over_triangle(first, second, int(contact.b1), row)
     if turned:
         for row in found:
@@ -360,7 +351,7 @@ def _farthest(found: Floats, slots: int) -> Floats:
     points, gaps = found[:, 1:4], found[:, 0]
     apart = np.linalg.norm(points - points[0], axis=1)
     extent = float(apart.max())
-    least = SPREAD * extent
+    least = DISTINCT_POINTS * extent
     later = GAPS_DIFFER * (gaps - gaps[0])
     chosen: list[int] = []
     while len(chosen) < slots:
@@ -370,6 +361,6 @@ def _farthest(found: Floats, slots: int) -> Floats:
         to = np.linalg.norm(points - points[k], axis=1)
         apart = np.minimum(apart, to) if chosen else to
         chosen.append(k)
-    if not chosen or gaps[0] < gaps[chosen].min() - ACCURACY * extent:
+    if not chosen or gaps[0] < gaps[chosen].min() - EQUAL_GAPS * extent:
         chosen = [0, *chosen[: slots - 1]]
     return found[chosen]

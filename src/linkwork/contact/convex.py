@@ -12,14 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import ConvexHull, QhullError
 
+from linkwork.contact.thresholds import COPLANAR, FACING, INFLATED, LEAST_EXTENT, PARALLEL_LINE
 from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Solid, Sphere
 
-FLAT = 1e-9
-"""Points are on a plane that they are nearer to than this part of the size of a shape."""
-FACING = 1e-3
-"""A face looks along a unit vector where its normal has more than this part along it."""
 RIM = 16
 """Points of a cylinder's rim that are tried as contact points."""
 
@@ -52,7 +49,7 @@ class Polytope:
     @property
     def size(self) -> float:
         """The largest coordinate of a corner."""
-        return float(np.abs(self.points).max(initial=1e-300))
+        return float(np.abs(self.points).max(initial=LEAST_EXTENT))
 
     def support(self, n: Floats) -> float:
         """Of the farthest corner; infinite of a half-space."""
@@ -61,7 +58,7 @@ class Polytope:
     @cached_property
     def _planes_of_corners(self) -> npt.NDArray[np.int64]:
         """(k, most) Half-spaces that each corner is on the border of; the first again where there are fewer."""
-        on = np.abs(self.offsets - self.points @ self.normals.T) <= FLAT * self.size
+        on = np.abs(self.offsets - self.points @ self.normals.T) <= COPLANAR * self.size
         most = int(on.sum(axis=1).max(initial=1))
         order = np.argsort(~on, axis=1, kind="stable")[:, :most]
         return np.where(np.take_along_axis(on, order, axis=1), order, order[:, :1])
@@ -77,12 +74,12 @@ class Polytope:
     def through(self, x: Floats, n: Floats) -> tuple[Floats, Floats]:
         """From planes that the line enters by, to those that it leaves by."""
         slope = self.normals @ n
-        room = self.offsets - x @ self.normals.T + 1e-12 * self.size
+        room = self.offsets - x @ self.normals.T + INFLATED * self.size
         with np.errstate(divide="ignore", invalid="ignore"):
             at = room / slope
-        enter = np.where(slope < -1e-12, at, -np.inf).max(axis=1, initial=-np.inf)
-        leave = np.where(slope > 1e-12, at, np.inf).min(axis=1, initial=np.inf)
-        beside = ((np.abs(slope) <= 1e-12) & (room < 0)).any(axis=1)
+        enter = np.where(slope < -PARALLEL_LINE, at, -np.inf).max(axis=1, initial=-np.inf)
+        leave = np.where(slope > PARALLEL_LINE, at, np.inf).min(axis=1, initial=np.inf)
+        beside = ((np.abs(slope) <= PARALLEL_LINE) & (room < 0)).any(axis=1)
         return enter, np.where(beside, -np.inf, leave)
 
 
@@ -110,10 +107,10 @@ class Tube:
 
     def through(self, x: Floats, n: Floats) -> tuple[Floats, Floats]:
         """Where the line is both within the radius and between the ends."""
-        radius = self.radius * (1 + 1e-12)
+        radius = self.radius * (1 + INFLATED)
         enter, leave = _within_sphere(x[:, :2], n[:2], radius)
-        room = self.half * (1 + 1e-12)
-        if abs(n[2]) > 1e-12:
+        room = self.half * (1 + INFLATED)
+        if abs(n[2]) > PARALLEL_LINE:
             low, high = np.sort(np.stack([(-room - x[:, 2]) / n[2], (room - x[:, 2]) / n[2]]), axis=0)
             return np.maximum(enter, low), np.minimum(leave, high)
         return enter, np.where(np.abs(x[:, 2]) <= room, leave, -np.inf)
@@ -145,7 +142,7 @@ class Round:
     def through(self, x: Floats, n: Floats) -> tuple[Floats, Floats]:
         """Where the line is in the ellipsoid; in one of the ends of a capsule, the tube between them left out."""
         spans = [
-            _within_sphere((x - (0.0, 0.0, z)) / self.radii, n / self.radii, 1.0 + 1e-12)
+            _within_sphere((x - (0.0, 0.0, z)) / self.radii, n / self.radii, 1.0 + INFLATED)
             for z in ((-self.half, self.half) if self.half else (0.0,))
         ]
         return np.min([enter for enter, _ in spans], axis=0), np.max([leave for _, leave in spans], axis=0)
@@ -154,14 +151,14 @@ class Round:
 def _facing(shape: Convex, points: Floats, n: Floats) -> Floats:
     """Those points of the surface from which lines along ``n`` leave at once."""
     _, leave = shape.through(points, n)
-    found: Floats = points[leave < FLAT * shape.size]
+    found: Floats = points[leave < COPLANAR * shape.size]
     return found
 
 
 def _within_sphere(x: Floats, n: Floats, radius: float) -> tuple[Floats, Floats]:
     """Where lines enter and leave a sphere, or a circle."""
     a, b, c = n @ n, x @ n, (x * x).sum(axis=1) - radius**2
-    if a < 1e-24:
+    if a < PARALLEL_LINE**2:
         return np.where(c <= 0, -np.inf, np.inf), np.where(c <= 0, np.inf, -np.inf)
     square = b * b - a * c
     root = np.sqrt(np.maximum(square, 0.0))

@@ -25,21 +25,18 @@ from linkwork.compilers.backends import default_threads, runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.contact.operator import operator_contacts, solve_on_operator
+from linkwork.contact.thresholds import ASYMMETRY, ROW_TOLERANCE
 from linkwork.dynamics.delassus import DelassusOperator
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero, among, count, float_array, real_array, shown
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact import admm, pgs
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_rows import LINE, dense_contacts
 from linkwork.quantities.arguments import Array
 
 RowSolverName = Literal["pgs", "admm"]
 PenaltyRule = Literal["balance", "linear", "spectral", "constant"]
-
-BEYOND = 1e300
-"""A force that nothing reaches: bounds of rows that have none."""
-SYMMETRIC = 1e-9
-"""How far a matrix may be from symmetric, as a part of its largest entry."""
 
 PENALTY_RULES: Mapping[str, tuple[float, float, float]] = MappingProxyType(
     {
@@ -143,7 +140,7 @@ class RowSolver:
         lower: npt.ArrayLike = -np.inf,
         upper: npt.ArrayLike = np.inf,
         guess: npt.ArrayLike = 0.0,
-        tolerance: float = 1e-8,
+        tolerance: float = ROW_TOLERANCE,
         max_iterations: int | None = None,
         penalty: PenaltyRule = "balance",
         first_penalty: float = 0.1,
@@ -160,7 +157,7 @@ class RowSolver:
         G: npt.ArrayLike,
         g: npt.ArrayLike,
         friction: npt.ArrayLike,
-        tolerance: float = 1e-8,
+        tolerance: float = ROW_TOLERANCE,
         max_iterations: int | None = None,
         penalty: PenaltyRule = "balance",
     ) -> tuple[Callable[[], None], Callable[[], RowSolution]]:
@@ -286,7 +283,7 @@ def _rows(
     for x, name in ((mu, "friction"), (R, "compliance")):
         if x.size and not x.min() >= 0:
             raise InputError(f"{name} must be >= 0; found {x.min():g}")
-    low, high = (np.clip(_each(x, n, m), -BEYOND, BEYOND) for x, n in ((lower, "lower"), (upper, "upper")))
+    low, high = (np.clip(_each(x, n, m), -UNBOUNDED, UNBOUNDED) for x, n in ((lower, "lower"), (upper, "upper")))
     if (low > high).any():
         raise InputError("lower must be <= upper for every row; one is above")
     return [_each(g, "g", m), mu, R, low, high, _each(guess, "guess", m)]
@@ -331,7 +328,7 @@ def row_solver(
     matrix = float_array(G, "G")
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or not matrix.size:
         raise InputError(f"G has shape {matrix.shape}, needs (..., m, m) with m >= 1")
-    if np.abs(matrix - np.swapaxes(matrix, -1, -2)).max() > SYMMETRIC * np.abs(matrix).max():
+    if np.abs(matrix - np.swapaxes(matrix, -1, -2)).max() > ASYMMETRY * np.abs(matrix).max():
         raise InputError("G is not symmetric: a Delassus matrix J M^-1 J' is; give both triangles")
     mu = real_array(friction, "friction")
     slots = 3 * np.arange(mu.shape[-1] if mu.ndim else matrix.shape[-1] // 3) if contacts is None else contacts
@@ -350,7 +347,7 @@ def _on_operator(
     solver: str,
     contacts: Sequence[int] | None,
     further: Sequence[npt.ArrayLike],
-    tolerance: float = 1e-8,
+    tolerance: float = ROW_TOLERANCE,
     max_iterations: int | None = None,
     penalty: PenaltyRule = "balance",
     first_penalty: float = 0.1,

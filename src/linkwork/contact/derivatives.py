@@ -24,6 +24,7 @@ from linkwork.compilers.run import Runner
 from linkwork.compilers.trace.tracing import Trace
 from linkwork.contact.field_cells import FieldCells
 from linkwork.contact.friction_rates import FRICTION, FrictionRates
+from linkwork.contact.thresholds import SMOOTHED_TOLERANCE
 from linkwork.dynamics.jacobians.steps import StepDerivatives, state_columns
 from linkwork.errors import InputError, ProgramTooLarge
 from linkwork.inputs import BackendName, above_zero
@@ -47,8 +48,6 @@ GIVEN = ("q", "v", "tau")
 STATE = ("q1", "v1")
 SMOOTHED_ITERATIONS = 50
 """The most Newton steps of a smoothed problem."""
-SMOOTHED_TOLERANCE = 1e-6
-"""What they may leave, as a part of the smoothing."""
 
 
 class ContactFunction(Protocol):

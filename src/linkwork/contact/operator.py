@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from linkwork.contact.thresholds import LEAST_DIAGONAL
 from linkwork.dynamics.delassus import Delassus, DelassusOperator
 from linkwork.dynamics.delassus.memory import Pool, Prepared
 from linkwork.dynamics.delassus.operators import MatrixFree
@@ -22,9 +23,6 @@ from linkwork.quantities.arguments import Array
 
 _POOLS: WeakKeyDictionary[Delassus, dict[tuple[int, ...], Pool]] = WeakKeyDictionary()
 """Work arrays by family of operators and by rows of contacts."""
-
-LEAST = 1e-6
-"""Rows that hardly move feel at least this part of the largest inverse inertia: it bounds the stiffness of springs."""
 
 
 def operator_contacts(operator: DelassusOperator) -> list[int]:
@@ -64,6 +62,6 @@ def _inverse_inertias(operator: DelassusOperator, contacts: Sequence[int], compl
     D = operator.diagonal() + compliance
     for r in contacts:
         D[r : r + 3] = D[r : r + 3].mean()
-    least = LEAST * float(D.max()) or 1.0
+    least = LEAST_DIAGONAL * float(D.max()) or 1.0
     result: Array = np.maximum(D, least)
     return result

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwork.contact.thresholds import LEAST_DIAGONAL, MOTION_PER_STEP
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import WORLD
@@ -26,9 +27,7 @@ from linkwork.model.parts import GRAVITY
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Sphere
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.scales import scales_of
-
-LEAST = 1e-6
-"""A contact whose bodies hardly move feels at least this part of the largest inverse inertia."""
+from linkwork.quantities.thresholds import MASSLESS
 
 SURFACE = 3.0
 """Square of the distance of a body's surface from its center, in units of the moment of inertia over the mass: 2.5 of a
@@ -48,7 +47,9 @@ class ContactScales:
         """What bodies of this size fall at; without gravity, a thousandth of their size in a step, or what they fall at
         on Earth."""
         on_earth = float(np.sqrt(-GRAVITY[2] * self.length))
-        return float(np.sqrt(gravity * self.length)) if gravity > 0 else min(1e-3 * self.length / dt, on_earth)
+        return (
+            float(np.sqrt(gravity * self.length)) if gravity > 0 else min(MOTION_PER_STEP * self.length / dt, on_earth)
+        )
 
 
 @computed_once
@@ -77,7 +78,7 @@ def contact_scales(robot: Model) -> ContactScales:
     if carried:
         shapes.update(zip(carried, _articulated(robot, carried), strict=True))
     pairs = np.array([shapes[pair.first] + shapes[pair.second] for pair in robot.contacts])
-    return ContactScales(length, np.maximum(pairs, LEAST * pairs.max(initial=0.0)))
+    return ContactScales(length, np.maximum(pairs, LEAST_DIAGONAL * pairs.max(initial=0.0)))
 
 
 def _alone(robot: Model) -> set[str]:
@@ -123,7 +124,7 @@ def _articulated(robot: Model, shapes: list[ContactShape]) -> list[float]:
         M, J = mass_matrix(q), jacobian(q)
         moved = np.diag(M) > 0
         d = 1 / np.sqrt(np.diag(M)[moved])
-        inverse = np.linalg.inv(M[np.ix_(moved, moved)] * np.outer(d, d) + 1e-10 * np.eye(int(moved.sum())))
+        inverse = np.linalg.inv(M[np.ix_(moved, moved)] * np.outer(d, d) + MASSLESS * np.eye(int(moved.sum())))
         scaled = J[:, :, moved] * d
         each = np.einsum("sij,jk,sik->si", scaled, inverse, scaled)
         found.append(each[:, 3:].sum(axis=1) / 3 + 2 / 9 * levers * each[:, :3].sum(axis=1))

@@ -19,6 +19,15 @@ from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
+from linkwork.contact.thresholds import (
+    CONTACT_TOLERANCE,
+    LEAST_TIME_CONSTANT,
+    PENETRATION_VELOCITY,
+    RESTING_STEPS,
+    SINGLE_CONTACT_TOLERANCE,
+    SINGLE_SMOOTHING_SLACK,
+    SMOOTHING_SLACK,
+)
 from linkwork.conversions import converted
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings, row_regularization
@@ -31,6 +40,7 @@ from linkwork.kernels.contact.step_admm import CONTACT_ADMM
 from linkwork.kernels.contact.step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_lcaba import KNOWN_CONTACT_TREE, contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
 from linkwork.plans.parameters import with_friction_rows
@@ -62,24 +72,8 @@ SOLVERS: Mapping[str, StepMethod] = MappingProxyType(
 
 MAX_ITERATIONS = SOLVERS["newton"].most
 """Of steps in simulations."""
-TOLERANCE = 3e-9
-"""The residual at which iterations end, as a part of the velocity at which bodies of the robot's size fall."""
-SINGLE_TOLERANCE = 1e-4
-"""The least in single precision."""
-TIME_CONSTANT = 0.005
-"""Seconds in which penetration is removed, where steps are not longer than half of this."""
 PENALTY = 3.0
 """Penalty of contacts, in units of the inertia that they feel."""
-SINGLE_PENALTY = 3.0
-"""The most in single precision."""
-SLACK = 1e-7
-"""Of the smoothed projections: penalties are at most that above over this."""
-SINGLE_SLACK = 1e-4
-"""The least in single precision: larger penalties leave nothing of inertias beside them."""
-PUSH = 0.1
-"""The largest velocity at which penetration is removed, as a part of that at which bodies of the robot's size fall."""
-THRESHOLD = 2.0
-"""Restitution acts where contacts close faster than gravity makes them in so many steps."""
 
 
 _empty = np.empty
@@ -158,7 +152,7 @@ class ContactStep(BaseEvaluator):
         dt: float = 1e-3,
         solver: ContactSolver = "newton",
         *,
-        tolerance: float = TOLERANCE,
+        tolerance: float = CONTACT_TOLERANCE,
         max_iterations: int | None = None,
         limits: bool = True,
         joint_friction: bool = True,
@@ -374,9 +368,9 @@ def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
 def penetration_time(time_constant: TimeConstant, dt: float) -> float:
     """Seconds in which penetration is removed under steps of the time ``dt``; None: it stays."""
     if time_constant is None:
-        return 1e30
+        return UNBOUNDED
     if isinstance(time_constant, str) and time_constant == "auto":
-        return max(TIME_CONSTANT, 2 * dt)
+        return max(LEAST_TIME_CONSTANT, 2 * dt)
     time = above_zero(time_constant, "time_constant")
     if time < dt:
         raise InputError(f"time_constant is {time:g} s: penetration cannot be removed in less than a step ({dt:g} s)")
@@ -389,11 +383,11 @@ def step_settings(
     """The input ``settings`` of `kernels.contact.problem`."""
     scales, gravity = contact_scales(robot), float(np.linalg.norm(robot.gravity))
     velocity = scales.velocity(gravity, dt)
-    least, penalty, slack = solver.tolerance, PENALTY, SLACK
+    least, slack = solver.tolerance, SMOOTHING_SLACK
     if dtype == "float32":
-        least, penalty, slack = max(least, SINGLE_TOLERANCE), min(penalty, SINGLE_PENALTY), SINGLE_SLACK
-    threshold = THRESHOLD * gravity * dt
-    head = [least * velocity, solver.max_iterations, dt, time, dt, PUSH * velocity, threshold, gravity, penalty, slack]
+        least, slack = max(least, SINGLE_CONTACT_TOLERANCE), SINGLE_SMOOTHING_SLACK
+    threshold, push = RESTING_STEPS * gravity * dt, PENETRATION_VELOCITY * velocity
+    head = [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, PENALTY, slack]
     inertias = 2 / (np.repeat(scales.pairs, tree.contact_slots) * (1 + tree.friction**2))
     head += [float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0, ROUNDINGS[0]]
     joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)

@@ -19,12 +19,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.contact.thresholds import LEAST_EXTENT, OVER_EDGE, SAME_POINT
 from linkwork.model.arrays import Floats
-
-SAME_POINT = 1e-9
-"""Corners are one that differ by less than this part of the size of a surface."""
-LEAN = 1e-3
-"""A normal leans over an edge with more than this part of it."""
 
 
 class Surface(NamedTuple):
@@ -51,7 +47,7 @@ class Surface(NamedTuple):
             vertices: Points, of which some may be the same, ``(n, 3)``.
             faces: Three of them for each triangle, ``(k, 3)``.
         """
-        size = float(np.abs(vertices).max(initial=1e-300))
+        size = float(np.abs(vertices).max(initial=LEAST_EXTENT))
         _, point = np.unique(np.round(vertices / (SAME_POINT * size)), axis=0, return_inverse=True)
         corners = vertices[faces]
         along = np.roll(corners, -1, axis=1) - corners
@@ -70,7 +66,7 @@ class Surface(NamedTuple):
         """Whether a contact with triangle ``k`` can have the normal ``n``, on either side of the surface."""
         lean = self.out[k] @ n
         beyond = lean * self.c[k] - float(self.m[k] @ n) * self.s[k]  # of the next normal, about the edge
-        return not bool((self.inner[k] & (lean > LEAN) & (beyond > LEAN)).any())
+        return not bool((self.inner[k] & (lean > OVER_EDGE) & (beyond > OVER_EDGE)).any())
 
     def nearest(self, k: int, x: Floats) -> Floats:
         """A point of triangle ``k`` near to ``x``: below it, or on an edge."""

@@ -17,9 +17,7 @@ from linkwork.model.notebook import shapes
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import evaluator_of
-
-NO_LIMIT = 1e-10 * UNBOUNDED
-"""A torque beyond this is that of a command without a limit."""
+from linkwork.quantities.thresholds import UNLIMITED_TORQUE
 
 
 def actuator_torques(
@@ -141,7 +139,7 @@ def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Arr
         tau = actuator_torques(robot, at[..., None, :], rate[..., None, :], u, u[..., active] if active else None)
         limits.append(np.diagonal(tau, axis1=-2, axis2=-1))
     driven = (J != 0).any(axis=-2)
-    lower, upper = (np.where(np.abs(x) < NO_LIMIT, x, np.copysign(np.inf, x)) for x in limits)
+    lower, upper = (np.where(np.abs(x) < UNLIMITED_TORQUE, x, np.copysign(np.inf, x)) for x in limits)
     return np.where(driven, np.maximum(-effort, lower), -effort), np.where(driven, np.minimum(effort, upper), effort)
 
 

@@ -19,13 +19,10 @@ from linkwork.model.parts import TreeJoint
 from linkwork.plans.bodies import largest_size
 from linkwork.plans.loops import loops_of
 from linkwork.plans.thresholds import ROUND_OFF
+from linkwork.quantities.thresholds import LIGHTEST, ZERO_MOMENT
 
 if TYPE_CHECKING:
     from linkwork.compilers.program import Program
-
-LIGHTEST = float(np.finfo(np.float64).eps)
-"""A body that has mass, and less than this part of the heaviest one, is no body beside it; rotors may have none."""
-
 
 DYNAMICS = frozenset(
     {"forward_dynamics", "forward_dynamics_derivatives", "inverse_dynamics", "inverse_dynamics_derivatives", "impact"}
@@ -152,7 +149,7 @@ def _least_inertia(type: Joint, inertia: Inertia, size: float) -> float:
     moved = [inertia.mass] if atom.kind in (PRISMATIC, PLANAR, FREE) else []
     for I, axis in rotational[atom.kind]:
         part = float(np.linalg.eigvalsh(I)[0] if axis is None else axis @ I @ axis)
-        zero = max(1e-14 * abs(float(np.trace(about_origin))), ROUND_OFF * scale)
+        zero = max(ZERO_MOMENT * abs(float(np.trace(about_origin))), ROUND_OFF * scale)
         moved.append(part if abs(part) > zero else 0.0)
     return min(moved)
 

@@ -28,13 +28,10 @@ from linkwork.model.constraints import TURN_ROWS, CenterOfMass, Constraint, Pair
 from linkwork.model.joints import Free, Helical, Planar, Revolute, Spherical, Universal
 from linkwork.model.model import Model
 from linkwork.quantities.evaluator import Evaluator
+from linkwork.quantities.thresholds import MASSLESS, STUCK_ROW
 
 POSES = 3
 """Random configurations beside the neutral and the first that has a name."""
-MASSLESS = 1e-10
-"""A joint that moves less than this part of its own inertia while all others are free is taken to move this part."""
-STUCK = 0.1
-"""A row that joints keep from moving feels no inertia of theirs: it is scaled by this part of what its bodies feel."""
 BITS = 32
 """What is kept of scales: more than tests of units can tell, less than processors differ by."""
 PLAIN = 100
@@ -196,7 +193,7 @@ def _of_constraint(robot: Model, constraint: Constraint, felt: Floats, least: tu
         mine = slice(start, start + size)
         x = float(np.median(felt[:, mine].max(axis=1)))
         bodies = free[0] if start < turning else free[1]
-        result[mine] = max(x, STUCK * bodies) if isinstance(constraint, Pair | CenterOfMass) else x or bodies
+        result[mine] = max(x, STUCK_ROW * bodies) if isinstance(constraint, Pair | CenterOfMass) else x or bodies
         start += size
     return result
 

@@ -16,10 +16,7 @@ from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.contacts import ContactRow
-
-NEAR, FAST = 0.1, 10.0
-"""Contact points of pairs without kernel text are looked for within this part of the size of the largest body, and
-within this many times what it falls in a step."""
+from linkwork.simulation.thresholds import SEARCHED_GAP, SEARCHED_STEPS
 
 
 class ContactInputs:
@@ -78,4 +75,5 @@ class ContactInputs:
 def _near(robot: Model, dt: float) -> float:
     """Meters within which coal is asked for contact points: many times what bodies move in a step."""
     scales = contact_scales(robot)
-    return max(NEAR * scales.length, FAST * scales.velocity(float(np.linalg.norm(robot.gravity)), dt) * dt)
+    fall = scales.velocity(float(np.linalg.norm(robot.gravity)), dt) * dt
+    return max(SEARCHED_GAP * scales.length, SEARCHED_STEPS * fall)

@@ -35,14 +35,10 @@ from linkwork.plans.contact_steps import TOTALS
 from linkwork.plans.contacts import planned_pair
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.arguments import Array
+from linkwork.simulation.thresholds import BEYOND_LIMITS, SLIGHT_CONTACT
 
 SOLVER = 2
 """Numbers about the solver."""
-BEYOND = 1e-3
-"""How far joints may start beyond limits that hold exactly: in radians, or in parts of the size of the largest body."""
-SLIGHT = 1e-6
-"""A contact touches with more than this part of the robot's weight, and slides faster than this part of the velocity at
-which bodies of its size fall."""
 
 
 def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, method: str) -> bool:
@@ -113,7 +109,7 @@ def limits_at_start(robot: Model, q: Array) -> bool | tuple[str, ...]:
         if joint.type.nq == joint.type.nv and joint.type.nv:
             at = q[..., robot.q_slice(joint.name)]
             off = np.maximum(joint.limits.lower - at, at - joint.limits.upper).max(initial=0.0)
-            if off > BEYOND * (length if isinstance(joint.type, Prismatic) else 1.0):
+            if off > BEYOND_LIMITS * (length if isinstance(joint.type, Prismatic) else 1.0):
                 beyond.append(joint.name)
     if not beyond:
         return True
@@ -246,8 +242,8 @@ class ContactHistory(Mapping[str, ContactSeries]):
         spans = zip(first.tolist(), counts.tolist(), strict=True)
         self._slots = {pair.name: slice(o, o + n) for pair, (o, n) in zip(robot.contacts, spans, strict=True)}
         gravity = float(np.linalg.norm(robot.gravity))
-        self._slow = SLIGHT * contact_scales(robot).velocity(gravity, dt)
-        self._weak = SLIGHT * robot.mass * gravity if gravity > 0 else self._slow * robot.mass / dt
+        self._slow = SLIGHT_CONTACT * contact_scales(robot).velocity(gravity, dt)
+        self._weak = SLIGHT_CONTACT * robot.mass * gravity if gravity > 0 else self._slow * robot.mass / dt
 
     def _part(self, name: str) -> Array:
         return self._rows[..., self._at[name]]

@@ -15,11 +15,7 @@ from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
-
-RESTING = 1e-6
-"""Joints slower than this, relative to the swing of a pendulum of the robot's length, are at rest."""
-UNIT = 1e-12
-"""How much longer or shorter than one quaternions may be at the start."""
+from linkwork.simulation.thresholds import RESTING_JOINTS, UNIT_QUATERNION
 
 
 def initial_state(
@@ -31,7 +27,7 @@ def initial_state(
         q = robot.poses.get("assembled", robot.neutral())
     at = fresh_floats(robot.normalize(q), "q")
     given = np.asarray(q, dtype=np.float64)
-    if all(abs(np.linalg.norm(given[unit]) - 1.0) < UNIT for unit in robot.unit_slices()):
+    if all(abs(np.linalg.norm(given[unit]) - 1.0) < UNIT_QUATERNION for unit in robot.unit_slices()):
         at = fresh_floats(given, "q")  # as it is, to the last bit
     rate = np.zeros(robot.nv) if v is None else fresh_floats(v, "v")
     if rate.shape != (robot.nv,) or not np.isfinite(rate).all():
@@ -71,6 +67,6 @@ def _check_loops(robot: Model, q: Array, v: Array) -> None:
         )
     opening = np.abs(constraint_jacobian(robot, q) @ v) * on
     swing = float(np.sqrt(np.linalg.norm(robot.gravity) / scales_of(robot).length))
-    moving = max(float(np.abs(v / joint_units(robot)).max(initial=0.0)), RESTING * swing)
+    moving = max(float(np.abs(v / joint_units(robot)).max(initial=0.0)), RESTING_JOINTS * swing)
     if (opening / units).max() > CLOSED_AT_START * moving:
         raise InputError(f"v opens loops by {opening.max():.3g} a second: use robot.project_velocity(q, v)")

@@ -26,6 +26,7 @@ from linkwork.closure.assembly_problem import which_enabled
 from linkwork.closure.clusters import dof_names
 from linkwork.closure.minimal import Minimal
 from linkwork.closure.mobility import state_doubt
+from linkwork.closure.thresholds import RANK
 from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.errors import InputError, StateWarning
@@ -41,9 +42,6 @@ from linkwork.quantities.functions import constraint_jacobian, passive_forces
 from linkwork.simulation.stepper import Stepper
 
 Coordinates = Literal["auto", "all", "minimal", "projected"]
-
-RANK = 1e-9
-"""Singular values of rows that are a smaller part of the largest are zero."""
 
 
 @dataclass(frozen=True, eq=False)

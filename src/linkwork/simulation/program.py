@@ -25,7 +25,8 @@ import numpy as np
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.mobility import has_redundant_rows
 from linkwork.compilers.program import Program
-from linkwork.contact.step import MAX_ITERATIONS, TOLERANCE
+from linkwork.contact.step import MAX_ITERATIONS
+from linkwork.contact.thresholds import CONTACT_TOLERANCE
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, SolverSettings
 from linkwork.errors import InputError
@@ -312,7 +313,7 @@ def _solver(robot: Model, settings: StepSettings, form: Form) -> SolverSettings:
     usual = REDUNDANT_REGULARIZATION if redundant else REGULARIZATION
     chosen = None if contact else settings.regularization
     regularization = above_zero(usual if chosen is None else chosen, "regularization")
-    tolerance = above_zero(TOLERANCE if settings.tolerance is None else settings.tolerance, "tolerance")
+    tolerance = above_zero(CONTACT_TOLERANCE if settings.tolerance is None else settings.tolerance, "tolerance")
     return SolverSettings(regularization, tolerance, most)
 
 

@@ -16,8 +16,6 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.scales import typical_row_units
 
-TOLERANCE = 1e-13
-"""Of the rows of a change."""
 NEWTON = 5
 """Iterations of Newton's method, after which `assemble` goes on."""
 
@@ -32,9 +30,7 @@ class LoopProjection:
     def __init__(self, robot: Model) -> None:
         self.robot = robot
         plain = tuple(replace(c, gains=None, time_constant=None) for c in robot.constraints)
-        self._least = ForwardDynamics(
-            replace(robot, constraints=plain, gravity=np.zeros(3)), "lcaba", tolerance=TOLERANCE
-        )
+        self._least = ForwardDynamics(replace(robot, constraints=plain, gravity=np.zeros(3)), "lcaba")
         self._rest = np.zeros(robot.nv)
         self._units = typical_row_units(robot)
         self._placed = (which_enabled(robot) & which_holonomic(robot)).astype(float)

@@ -22,9 +22,10 @@ from linkwork.simulation.finite_states import finite_states, step_live
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.state import Propagate, State
 from linkwork.simulation.stepper import Stepper
+from linkwork.simulation.thresholds import GROWING, LEAST_STEP_ERROR, ROUNDED_TIME, SHORTEST_STEP, SHRINKING
 
-SAFETY, LEAST, MOST = 0.9, 0.2, 5.0
-"""Of adaptive steps: safety factor, and the factors by which a step may shrink and grow."""
+SAFETY = 0.9
+"""Of the step length that the error allows, the part that is taken."""
 
 _empty = np.empty
 
@@ -244,20 +245,20 @@ def adaptive_steps(one: OneStep, dt: float, accuracy: float, robot: Model) -> Pr
     """
 
     def propagate(state: State, start: float, stop: float) -> tuple[State, int]:
-        left, h, least = (stop - start) * dt, dt, 1e-12 * (stop - start) * dt
+        left, h, least = (stop - start) * dt, dt, ROUNDED_TIME * (stop - start) * dt
         while left > least:
             h = min(h, left)
             after, error, fault = one(state, h)
             scale = accuracy * np.stack([np.ones_like(state.v), 1.0 + np.abs(state.v)])
             off = float((np.abs(error) / scale).max(initial=0.0))
-            change = SAFETY * max(off, 1e-12) ** -0.2 if np.isfinite(off) else LEAST
+            change = SAFETY * max(off, LEAST_STEP_ERROR) ** -0.2 if np.isfinite(off) else SHRINKING
             if off <= 1.0:
                 state, left = after, left - h
-            elif h < 1e-9 * dt:
+            elif h < SHORTEST_STEP * dt:
                 if fault < 0:
                     raise open_loops(robot, fault, f"at {stop * dt - left:g} s ")
                 return state, 0
-            h = min(dt, h * min(MOST, max(LEAST, change)))
+            h = min(dt, h * min(GROWING, max(SHRINKING, change)))
         return state, ceil(stop - start)
 
     return propagate

@@ -29,6 +29,7 @@ from linkwork.simulation.schedule import Schedule, Stop
 from linkwork.simulation.settings import StepSettings
 from linkwork.simulation.state import Feedback, Propagate, State
 from linkwork.simulation.stepper import Stepper
+from linkwork.simulation.thresholds import STEP_ACCURACY
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Run:
     controller: Controller | ControlFunction | None
     output: ControllerOutput
     """What a function that controls returns."""
-    accuracy: float = 1e-8
+    accuracy: float = STEP_ACCURACY
     """By how much each step of adaptive length may be wrong."""
     compile: bool = False
     """Whether steps are a program made for this robot."""

@@ -26,6 +26,7 @@ from linkwork.simulation.schedule import Schedule
 from linkwork.simulation.settings import RENAMED, SimulationOptions, StepSettings
 from linkwork.simulation.stabilization import warn_of_stiff_servos
 from linkwork.simulation.state import State
+from linkwork.simulation.thresholds import STEP_ACCURACY
 
 
 @named_options(SimulationOptions, renamed=RENAMED)
@@ -82,7 +83,7 @@ def simulate(
         pushed,
         checked_controller(controller, robot, constant),
         output,
-        accuracy=above_zero(options.get("accuracy", 1e-8), "accuracy"),
+        accuracy=above_zero(options.get("accuracy", STEP_ACCURACY), "accuracy"),
         contact_state=options.get("contact_state"),
     )
     recorder, saved = run.recorder(), run.saved()

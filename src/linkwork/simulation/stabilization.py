@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from linkwork.closure.mobility import mass_factor
 from linkwork.closure.thresholds import ADDED_INERTIA
+from linkwork.contact.thresholds import LEAST_TIME_CONSTANT
 from linkwork.errors import InputError
 from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero, advised, outer_level
 from linkwork.kernels.steps.stage_dynamics import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
@@ -21,17 +22,11 @@ from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.actuation import tendon_jacobian
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import mass_matrix
+from linkwork.simulation.thresholds import LEAST_STOP_TIME, LEAST_TENDON_MOBILITY, SHORTEST_ADVISED
 
 AUTO: Auto = "auto"
-TIME_CONSTANT = 0.005
-"""Seconds in which open loops close again, where steps are not longer than half of this."""
-STOP_TIME, STOP_STEPS = 0.01, 5
-"""Seconds in which a stop catches a joint that carries nothing but its own inertia, and steps that this takes at least:
-stops are explicit, stiffer ones are not stable."""
-
-
-SHORTEST = 0.02
-"""Of a step: shorter ones are not advised."""
+STOP_STEPS = 5
+"""The least steps in which a stop catches a joint: stops are explicit, stiffer ones are unstable."""
 
 
 def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
@@ -58,7 +53,7 @@ def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
         joint = next(j.name for j in robot.joints if k in range(*robot.v_slice(j.name).indices(robot.nv)))
         shorter = dt / float(ratio[k])
         advice = f"try dt={advised(shorter)} or less"
-        if shorter < SHORTEST * dt:
+        if shorter < SHORTEST_ADVISED * dt:
             advice = "no step that is worth it is short enough: give the joint armature, or less damping to the servo"
         warnings.warn(
             f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
@@ -72,7 +67,7 @@ def time_constant_of(time_constant: TimeConstant, dt: float) -> float | None:
     """Seconds in which open loops close again under steps of the time ``dt``; None: they do not."""
     if time_constant is None:
         return None
-    time = max(TIME_CONSTANT, 2 * dt) if time_constant == AUTO else above_zero(time_constant, "time_constant")
+    time = max(LEAST_TIME_CONSTANT, 2 * dt) if time_constant == AUTO else above_zero(time_constant, "time_constant")
     if time < 2 * dt:
         raise InputError(
             f"time_constant is {time:g} s: loops that are to close in less than two steps ({2 * dt:g} s) overshoot"
@@ -136,7 +131,7 @@ def soft_limits(robot: Model, limits: bool | str | tuple[str, ...], contact: boo
 
 def stop_time(dt: float) -> float:
     """Seconds in which stops catch joints, under steps of the time ``dt``."""
-    return max(STOP_TIME, STOP_STEPS * dt)
+    return max(LEAST_STOP_TIME, STOP_STEPS * dt)
 
 
 def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: npt.ArrayLike, dt: float) -> Array:
@@ -190,7 +185,7 @@ def stopped_tendons(
     mobility = np.einsum("tv,vt->t", J, np.linalg.pinv(mass_matrix(robot, at), hermitian=True) @ J.T)
     found, time = [], stop_time(dt)
     for tendon, free in zip(tendons, mobility, strict=True):
-        inertia = 1.0 / max(float(free), 1e-3 / robot.mass) if robot.mass > 0 else 1.0
+        inertia = 1.0 / max(float(free), LEAST_TENDON_MOBILITY / robot.mass) if robot.mass > 0 else 1.0
         made = (inertia / time**2, 2 * inertia / time) if tendon.is_limited else (0.0, 0.0)
         found.append(tendon if tendon.is_limited and any(tendon.stop) else replace(tendon, stop=made))
     return tuple(found)

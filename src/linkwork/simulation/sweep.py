@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from linkwork.closure.assembly import assemble
 from linkwork.closure.continuation import Continuation, numbers_of
+from linkwork.closure.thresholds import CLOSED_BY_SWEEP
 from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import above_zero, plural, real_array
 from linkwork.model.joints import Prismatic
@@ -66,7 +67,7 @@ def sweep(
     q: npt.ArrayLike | None = None,
     *,
     seconds: float = 5.0,
-    tolerance: float = 1e-12,
+    tolerance: float = CLOSED_BY_SWEEP,
     limits: bool = True,
 ) -> Sweep:
     """Closed configurations for the values of one joint, ``(k,)``, or of several, ``(k, joints)``.
