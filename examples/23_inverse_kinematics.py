@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import linkwork as lw
+from linkwork.tasks import CenterOfMassTask, FrameTask, PostureTask
 
 MODELS = Path(os.environ.get("LINKWORK_MODELS", Path(__file__).resolve().parents[2] / "shared" / "models"))
 FILE = MODELS / "cassie" / "cassie.xml"
@@ -29,18 +30,13 @@ for side in ("left", "right"):
 home = cassie.assemble(cassie.poses["home"])
 springs = [joint.name for joint in cassie.joints if joint.stiffness.any()]  # leaf springs stay straight
 pelvis = lw.frame_placement(cassie, home, "cassie-pelvis")
-points = {
-    f"{side} {end}": lw.frame_placement(cassie, home, f"{side} {end}").position
-    for side in ("left", "right")
-    for end in ENDS
-}
-stand = [lw.tasks.FrameTask(name, position=at) for name, at in points.items()]  # four points on the ground stay there
-natural = lw.tasks.PostureTask(home)  # what decides where targets leave a choice
+names = [f"{side} {end}" for side in ("left", "right") for end in ENDS]
+points = {name: lw.frame_placement(cassie, home, name).position for name in names}
+stand = [FrameTask(name, position=at) for name, at in points.items()]  # four points on the ground stay there
+natural = PostureTask(home)  # what decides where targets leave a choice
 
 
-def solve(
-    what: str, *tasks: lw.tasks.FrameTask | lw.tasks.CenterOfMassTask | lw.tasks.PostureTask, q: np.ndarray = home
-) -> np.ndarray:
+def solve(what: str, *tasks: FrameTask | CenterOfMassTask | PostureTask, q: np.ndarray = home) -> np.ndarray:
     """A configuration for these tasks, and how it went."""
     found = cassie.inverse_kinematics(*tasks, q=q, fixed=springs)
     print(f"{what}: {found.message}; {found.iterations} iterations, loops open by {found.gap:.0e}")
@@ -49,24 +45,24 @@ def solve(
 
 # The pelvis 25 cm lower, level as it was.
 squat = solve(
-    "squat", *stand, lw.tasks.FrameTask("cassie-pelvis", lw.Placement(pelvis.position - [0, 0, 0.25], pelvis.rotation))
+    "squat", *stand, FrameTask("cassie-pelvis", lw.Placement(pelvis.position - [0, 0, 0.25], pelvis.rotation))
 )
 
 # The center of mass above the left foot, at any height; the pelvis turned as it was.
 foot = (points["left toe"] + points["left heel"]) / 2
-above = lw.tasks.CenterOfMassTask(foot, weight=(1, 1, 0))
-upright = lw.tasks.FrameTask("cassie-pelvis", orientation=pelvis.rotation)
+above = CenterOfMassTask(foot, weight=(1, 1, 0))
+upright = FrameTask("cassie-pelvis", orientation=pelvis.rotation)
 lean = solve("lean", *stand, above, upright, natural)
 aside = np.linalg.norm((lw.center_of_mass(cassie, lean) - foot)[:2])
 print(f"  the center of mass is {aside:.0e} m beside the middle of the foot")
 
 # The right foot 20 cm up while the center of mass stays.
 up = {"left": np.zeros(3), "right": np.array([0, 0, 0.2])}
-lifted = [lw.tasks.FrameTask(name, position=at + up[name.split()[0]]) for name, at in points.items()]
+lifted = [FrameTask(name, position=at + up[name.split()[0]]) for name, at in points.items()]
 step = solve("step", *lifted, above, upright, natural, q=lean)
 
 # What cannot be: legs are not that long. Loops stay closed, and it comes as near as it can.
-solve("jump", *stand, lw.tasks.FrameTask("cassie-pelvis", position=pelvis.position - [0, 0, -0.5]))
+solve("jump", *stand, FrameTask("cassie-pelvis", position=pelvis.position - [0, 0, -0.5]))
 
 # A thousand poses of both feet below a pelvis that is held, from random starts far away, with loops wide open.
 held = ["cassie-pelvis_joint"]
@@ -74,7 +70,7 @@ goals, starts = cassie.random(1, 1000), cassie.random(2, 1000)
 for q in (goals, starts):
     q[:, :7] = home[:7]
 goals = cassie.assemble(goals, held)
-feet = [lw.tasks.FrameTask(name, lw.frame_placement(cassie, goals, name)) for name in ("left-foot", "right-foot")]
+feet = [FrameTask(name, lw.frame_placement(cassie, goals, name)) for name in ("left-foot", "right-foot")]
 cassie.inverse_kinematics(
     *feet, q=starts, fixed=held, max_iterations=1, attempts=1
 )  # compiled here, once for a machine

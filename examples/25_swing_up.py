@@ -6,10 +6,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.linalg import solve_discrete_are
-from scipy.sparse import csc_matrix
-from scipy.sparse.linalg import spsolve
+from scipy.sparse import csc_matrix, linalg
 
 import linkwork as lw
+from linkwork.derivatives import minimal_derivatives
 
 SECONDS, N, h = 1.0, 80, 1.0 / 80  # how long it takes, in how many intervals, and how long these are
 
@@ -28,9 +28,7 @@ def closed(q, x):
 
 def dynamics(q, x, u):
     """Rates of all states at once, and their derivatives by x and by the force on the cart, ``(k, n, n + 1)``."""
-    d = lw.derivatives.minimal_derivatives(
-        robot, q, minimal.velocity(q, x[:, ny:]), u[:, None] * np.eye(robot.nv)[free[0]]
-    )
+    d = minimal_derivatives(robot, q, minimal.velocity(q, x[:, ny:]), u[:, None] * np.eye(robot.nv)[free[0]])
     D = np.zeros((len(x), n, n + 1))
     D[:, :ny, ny:n] = np.eye(ny)
     D[:, ny:] = np.concatenate([d.ddy_dy, d.ddy_drate, d.ddy_dtau[:, :, free[:1]]], axis=2)
@@ -58,7 +56,7 @@ weights, step, forces = np.diag(np.tile([*np.zeros(n), h], N + 1)), 1.0, []
 while np.abs(step).max() > 1e-6:
     c, C, slope = defects(x, f), jacobian(D), np.column_stack([np.zeros((N + 1, n)), h * u]).ravel()
     system = np.block([[weights, C.T], [C, np.zeros((len(c), len(c)))]])
-    step, multipliers = np.split(spsolve(csc_matrix(system), -np.concatenate([slope, c])), [len(slope)])
+    step, multipliers = np.split(linalg.spsolve(csc_matrix(system), -np.concatenate([slope, c])), [len(slope)])
     penalty = 1.5 * np.abs(multipliers).max()
     merit, promised = h / 2 * u @ u + penalty * np.abs(c).sum(), slope @ step - penalty * np.abs(c).sum()
     for part in 0.5 ** np.arange(20):

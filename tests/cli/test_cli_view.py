@@ -15,7 +15,6 @@ import pytest
 
 import linkwork as lw
 from linkwork.mechanism import Mechanism
-from linkwork.simulation import single
 from tests.cli.test_cli import four_bar, run, words
 
 
@@ -93,10 +92,11 @@ def test_a_film(model: str, tmp_path: Path) -> None:
 
 def test_a_method_is_passed_on(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
+    simulated = lw.simulate
 
     def simulate(robot: Any, q: Any, *, method: str | None = None, **options: Any) -> lw.Trajectory:
         given.append(method)
-        return single.simulate(robot, q, **options)
+        return simulated(robot, q, **options)
 
     monkeypatch.setattr(lw, "simulate", simulate, raising=False)
     for method in (None, "auto", "minimal", "prox_bbo"):
