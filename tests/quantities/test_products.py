@@ -486,6 +486,23 @@ def test_bound_products_broadcast_and_check_arrays_when_they_are_bound(method: A
         fd.vjp.bind(q, v, tau, y[0], out=(np.empty(3), np.empty(3), np.empty(4)))
 
 
+@pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_products_are_bound_whatever_new_arrays_hold(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conditions read arrays when a product is bound, before the first call writes them."""
+    robot = lw.zoo.four_bar()
+    rng = np.random.default_rng(0)
+    q, (v, tau, *d) = robot.random(rng, 16), rng.normal(size=(5, 16, robot.nv))
+    product = getattr(lw.ForwardDynamics(robot), kind)
+    arrays = (q, v, tau, *(d if kind == "jvp" else d[:1]))
+    expected = product(*arrays)
+    out = tuple(np.zeros_like(x) for x in expected)
+    monkeypatch.setattr(np, "empty", lambda shape, dtype=float: np.full(shape, np.nan, dtype))
+    product.bind(*arrays, out=out)()
+    for one, other in zip(out, expected, strict=True):
+        assert_close(one, other, 1e-11)
+
+
 def test_products_by_jacobians_are_checked_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = lw.zoo.pendulum(2)
     product = lw.ForwardDynamics(robot).vjp

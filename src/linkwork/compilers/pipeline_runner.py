@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,11 @@ class PipelineRunner:
         scope.update(zip(step.outputs, results, strict=True))
 
     def _when(self, step: When, scope: Arrays) -> None:
-        if scope[step.mask].any():
-            scope |= step.selected(np, self.pipeline.ranks, scope, self.inner(step)(scope))
+        mask = scope[step.mask]
+        if mask.any():
+            results = self.inner(step)(scope)
+            whole = {name: results[name] for name in step.outputs}
+            scope |= whole if mask.all() else step.selected(np, self.pipeline.ranks, scope, results)
 
     def inner(self, step: When) -> PipelineRunner:
         """The runner of the pipeline of a `When`.
@@ -89,7 +93,7 @@ class PipelineRunner:
             runner = self._runner(step.program)
             inputs = [scope[name] for name in step.arguments]
             lead = _lead(inputs, runner.inputs)
-            results = [np.empty((*lead, *shape), runner.dtype) for shape in runner.outputs]
+            results = [np.zeros((*lead, *shape), runner.dtype) for shape in runner.outputs]
             scope.update(zip(step.outputs, results, strict=True))
             return bind(runner, [*inputs, *results])
         if isinstance(step, When):
@@ -100,7 +104,9 @@ class PipelineRunner:
         known = dict(scope)
         with np.errstate(all="ignore"):  # arrays hold nothing yet
             result = scope[step.output] = np.array(step.value(np, known), order="C")
-        return lambda: np.copyto(result, step.value(np, known))
+        if isinstance(step, Part):
+            return _copy(result, step.value(np, known))
+        return _bound_sum(step, known, result) or _write(result, partial(step.value, np, known))
 
     def _is_alias(self, step: Sum) -> bool:
         """Whether a sum is an array that is there already, and that no `When` writes to."""
@@ -111,9 +117,10 @@ class PipelineRunner:
         mask, outputs = scope[step.mask], {name: scope[name] for name in step.outputs}
         where = {name: mask.reshape((*mask.shape, *[1] * self.pipeline.ranks[name])) for name in outputs}
         inner: list[Callable[[], None]] = []
+        occurs = any_state(mask)
 
         def run() -> None:
-            if mask.any():
+            if occurs():
                 if not inner:  # bound where it is first needed
                     inner.append(self.inner(step).bind(scope, bind))
                 inner[0]()
@@ -125,6 +132,45 @@ class PipelineRunner:
 
 def _nothing() -> None:
     """A step that needs no time."""
+
+
+def any_state(mask: Array) -> Callable[[], Any]:
+    """Whether a mask has a state, as it then is.
+
+    Args:
+        mask: One boolean a state; of one state, without axes.
+    """
+    return mask.any if mask.ndim else mask.item
+
+
+def _copy(to: Array, x: Array) -> Callable[[], None]:
+    def copy() -> None:
+        to[...] = x
+
+    return copy
+
+
+def _write(to: Array, value: Callable[[], Any]) -> Callable[[], None]:
+    def write() -> None:
+        to[...] = value()
+
+    return write
+
+
+def _bound_sum(step: Sum | Mask, scope: Arrays, to: Array) -> Callable[[], None] | None:
+    """A sum of one or two terms without further arrays; None: it has others."""
+    match step:
+        case Sum(terms=((1.0, x),)):
+            return _copy(to, scope[x])
+        case Sum(terms=((-1.0, x),)):
+            return partial(np.negative, scope[x], to)
+        case Sum(terms=((str(factor), x),)):
+            return partial(np.multiply, scope[factor], scope[x], to)
+        case Sum(terms=((1.0, x), (1.0, y))):
+            return partial(np.add, scope[x], scope[y], to)
+        case Sum(terms=((1.0, x), (-1.0, y))):
+            return partial(np.subtract, scope[x], scope[y], to)
+    return None
 
 
 def _compute(step: Sum | Mask, scope: Arrays) -> None:

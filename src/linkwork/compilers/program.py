@@ -129,3 +129,8 @@ class Backend:
     """On a GPU, ``"specialized"`` or ``"native"`` code; None: native code where a program has more operations."""
     single_for_single: bool = False
     """Whether arguments that are all float32 are computed with in float32."""
+
+    @property
+    def straight_line(self) -> Backend:
+        """The backend of what has no kernel: straight-line code in place of native code."""
+        return self if self.name in ("plain", "cuda") else replace(self, name="specialized")

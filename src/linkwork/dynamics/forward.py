@@ -15,9 +15,9 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.compilers.trace.tracing import Trace
 from linkwork.conversions import converted
+from linkwork.dynamics import forward_checks as checks
 from linkwork.dynamics import forward_products as products
 from linkwork.dynamics.dense import dense_solution
-from linkwork.dynamics.forward_checks import accepted_progress, check_rows, check_state, singular_rows
 from linkwork.dynamics.implicit_computation import ImplicitComputation
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import EXPECTED, MAX_ITERATIONS, REGULARIZATION, TOLERANCE, SolverSettings
@@ -25,7 +25,7 @@ from linkwork.dynamics.jacobians.constrained import forward_derivatives
 from linkwork.dynamics.jacobians.trees import JacobiansOf
 from linkwork.dynamics.methods import METHODS, Plan, best_method, check_method, check_parameters, method_tree
 from linkwork.dynamics.solution import PROGRESS, Solution, SolvedBy
-from linkwork.errors import NotConverged, NotFinite, UnsupportedFeature
+from linkwork.errors import NotConverged, NotFinite
 from linkwork.inputs import Auto, ForwardMethod, not_negative
 from linkwork.kernels.constrained.ltl import PROX_LTL
 from linkwork.model.checks import check_robot
@@ -122,13 +122,7 @@ class ForwardDynamics(BaseEvaluator):
         return {**super().recipe(), "method": self._method}
 
     def _check_backend(self, backend: Backend) -> None:
-        words = {"specialized": "compile", "plain": "plain", "cuda": "run on a GPU"}
-        if self._method == "kkt" and backend.name in words:
-            raise _no_kernel(words[backend.name])
-        if self._method == "pv_early" and backend.dtype != "float64" and backend.name in ("specialized", "cuda"):
-            raise UnsupportedFeature(
-                "pv_early tells rows that feel a joint a little from those that do not: float64 only"
-            )
+        checks.check_backend(self._method, backend)
 
     # Programs ----------------------------------------------------------------------------------------------------
 
@@ -231,7 +225,7 @@ class ForwardDynamics(BaseEvaluator):
         """How solutions are computed, and what results need no further look."""
         iterates = METHODS[self.method].iterates
         tolerance = float(self._iterations(self.dtype)[0]) if iterates else np.inf
-        accepted = accepted_progress(self.method, self.fallback is not None) if self.hard else (-np.inf, np.inf)
+        accepted = checks.accepted_progress(self.method, self.fallback is not None) if self.hard else (-np.inf, np.inf)
         if self.strict:
             accepted = accepted[0], min(accepted[1], tolerance)
         return SolvedBy(self.robot, self.method, tolerance, self.hard or self.strict, *accepted)
@@ -303,7 +297,7 @@ class ForwardDynamics(BaseEvaluator):
             if not self.hard:
                 raise
             if self.fallback is None:
-                raise singular_rows(self.robot, self.method, state_not_finite(self.runner, inputs)) from None
+                raise checks.singular_rows(self.robot, self.method, state_not_finite(self.runner, inputs)) from None
             return self.fallback(q, v, tau, out=out, **named, **parameters)
         by = self.kept.get("by") or self._first_solution(q, v, result)
         if by.watched and self.hard and not self._rows_suffice(by, result):
@@ -321,7 +315,7 @@ class ForwardDynamics(BaseEvaluator):
         """How the first solution was computed; warns where loops are open or opening."""
         by = self.solved_by
         if result.size:
-            check_state(self.robot, q, v, self.execution.held["regularization"] < UNBOUNDED, stacklevel=3)
+            checks.check_state(self.robot, q, v, self.execution.held["regularization"] < UNBOUNDED, stacklevel=3)
             self.kept["by"] = by
         return by
 
@@ -338,7 +332,7 @@ class ForwardDynamics(BaseEvaluator):
         """
         if self.fallback is not None:
             return bool((result[..., PROGRESS] > by.least).all())
-        check_rows(self.robot, self.method, result)
+        checks.check_rows(self.robot, self.method, result)
         return True
 
     def _on_gpu(
@@ -368,7 +362,7 @@ class ForwardDynamics(BaseEvaluator):
             parameters: Parameters of the robot that are inputs, by name; the robot's own by default.
         """
         if self._method == "kkt":
-            raise _no_kernel("bind")
+            raise checks.no_kernel("bind")
         return super().bind(*inputs, out=out, **parameters)
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
@@ -384,7 +378,7 @@ class ForwardDynamics(BaseEvaluator):
             assert fallback is not None
             fallback.runner.evaluate(arrays[:-2], arrays[-2:])
             if alone:
-                check_rows(self.robot, self.method, result)
+                checks.check_rows(self.robot, self.method, result)
             return True
 
         return verify
@@ -445,7 +439,3 @@ class ForwardDynamics(BaseEvaluator):
         if self.bound and (method.closed or not method.hard):
             return super().product_trace(kind, by, limit)
         return products.composed_trace(self, kind, by, limit)
-
-
-def _no_kernel(what: str) -> UnsupportedFeature:
-    return UnsupportedFeature(f"kkt is dense linear algebra in NumPy: there is nothing to {what}")

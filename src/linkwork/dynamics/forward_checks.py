@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks of states and results of forward dynamics: open loops, dependent rows, rows that contradict each other."""
+"""Checks of forward dynamics: backends of a method; open loops, dependent rows, rows that contradict each other."""
 
 from __future__ import annotations
 
@@ -11,14 +11,38 @@ import numpy.typing as npt
 from linkwork.closure.minimal import check_pivots, undetermined
 from linkwork.closure.mobility import state_doubt
 from linkwork.closure.thresholds import LEAST_PIVOT
+from linkwork.compilers.program import Backend
 from linkwork.dynamics.methods import AUTOMATIC, METHODS
 from linkwork.dynamics.solution import PROGRESS
 from linkwork.dynamics.thresholds import CONTRADICTION, LEAST_BLOCK_PIVOT
-from linkwork.errors import SingularConstraints, StateWarning
-from linkwork.inputs import ForwardMethod
+from linkwork.errors import SingularConstraints, StateWarning, UnsupportedFeature
+from linkwork.inputs import Auto, ForwardMethod
 from linkwork.kernels.thresholds import DISABLED
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
+
+
+def check_backend(method: ForwardMethod | Auto, backend: Backend) -> None:
+    """Raise an error where a method does not run on a backend.
+
+    Args:
+        method: The method.
+        backend: How its program would be run.
+    """
+    words = {"specialized": "compile", "plain": "plain", "cuda": "run on a GPU"}
+    if method == "kkt" and backend.name in words:
+        raise no_kernel(words[backend.name])
+    if method == "pv_early" and backend.dtype != "float64" and backend.name in ("specialized", "cuda"):
+        raise UnsupportedFeature("pv_early tells rows that feel a joint a little from those that do not: float64 only")
+
+
+def no_kernel(what: str) -> UnsupportedFeature:
+    """The error that `kkt` has no program.
+
+    Args:
+        what: Would be done with it.
+    """
+    return UnsupportedFeature(f"kkt is dense linear algebra in NumPy: there is nothing to {what}")
 
 
 def check_state(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, enabled: Array, stacklevel: int) -> None:

@@ -138,8 +138,7 @@ def vjp(equations: Implicit, system: System, by: Sequence[str], results: Sequenc
                 turned.sum(name, (1.0, name), (1.0, extra))
             if not forces:
                 to.when("contradicted", fit, *gradients)
-        to.sum("vjp.tau", (1.0, p))
-        to.sum("vjp.target", (-1.0, w))
+        to.right_sides("vjp", by, p, w)
         return to.pipeline(outputs)
 
     return _for_open_loops(system, pipeline)
@@ -176,8 +175,7 @@ def hvp(equations: Implicit, system: System, by: Sequence[str], results: Sequenc
             to.call(equations.reverse_program(by), *more)
             for name, extra in zip(moving, more, strict=True):
                 to.sum(f"hvp.{name}", (1.0, f"hvp.{name}"), (1.0, extra))
-        to.sum("hvp.tau", (1.0, p))
-        to.sum("hvp.target", (-1.0, w))
+        to.right_sides("hvp", by, p, w)
         return to.pipeline((*outputs, "refused"))
 
     return _for_open_loops(system, pipeline)

@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.pipeline import Pipeline
-from linkwork.compilers.pipeline_runner import PipelineRunner
+from linkwork.compilers.pipeline_runner import PipelineRunner, any_state
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import Runner, check_out
 from linkwork.dynamics import implicit
@@ -384,19 +384,24 @@ class ImplicitComputation:
         if "target" in options:
             raise UnsupportedFeature(f"{product.quantity} is bound without targets: call it")
         source = self.evaluator.differentiated_program
-        first, result = (np.empty((*at, *shape), product.dtype) for shape in source.output_shapes())
+        first, result = (np.zeros((*at, *shape), product.dtype) for shape in source.output_shapes())
         state = [inputs[name] for name in (*known.given, *(name for name in known.optional if name == "wrenches"))]
         parameters = {name: x for name, x in options.items() if name != "wrenches"}
         solve = self._function.bind(*state, out=(first, result), **parameters)
         scope = {**inputs, self.equations.solution[0]: first, "result": result}
         call = self._run(seeded).bind(scope, bound_call)
+        unconverged = any_state(scope["unconverged"]) if self.watched else lambda: False
+        as_computed = not ((self.watched and self._loses_digits) or "refused" in scope)
         results = [scope[f"{product.kind}.{name}"] for name in product.result_names]
 
         def run() -> None:
             solve()
             call()
-            self._refuse(scope)
-            for x, y in zip(out, self._recomputed(results, scope, arrays, given), strict=True):
+            exact = results
+            if not as_computed or unconverged():
+                self._refuse(scope)
+                exact = self._recomputed(results, scope, arrays, given)
+            for x, y in zip(out, exact, strict=True):
                 x[...] = y
 
         return run

@@ -169,7 +169,7 @@ class Steps:
             if system.redundant:
                 self.smallest(raw, forces)
             if system.watched and system.iterated:
-                self.watch("result", raw, forces)
+                self.watch("result", raw if system.redundant else None, forces)
 
     def inner(self) -> Steps:
         """Steps of a `When`."""
@@ -215,6 +215,12 @@ class Steps:
         for name, x in zip(DUALS.values(), (p, w), strict=True):
             self.sum(name, (1.0, x))
 
+    def right_sides(self, kind: str, by: Sequence[str], p: str, w: str) -> None:
+        """Products by torques and targets, where they are asked for."""
+        for name, term in {"tau": (1.0, p), "target": (-1.0, w)}.items():
+            if name in by:
+                self.sum(f"{kind}.{name}", term)
+
     # The linear system ---------------------------------------------------------------------------------------------
 
     def solved(self, force: str, rows: str, to: tuple[str, str] | None = None, R: str = "stiff") -> tuple[str, str]:
@@ -237,7 +243,7 @@ class Steps:
             rows = self.consistent(rows) if cotangents and redundant else self.nonzero(rows)
         x, result = self.solved(force, rows or "no rows")
         contradictory = self.name("contradictory")
-        arrays = result, force, rows or "no rows", "mobility", "row inertia"
+        arrays = result, force, "mobility", "row inertia", *([] if rows is None else [rows])
         self.mask(contradictory, _Contradictory(self.layout), *arrays)
         expected = self.system.dependent
         if rows is not None:
@@ -254,11 +260,17 @@ class Steps:
             self.watch(result, w, unique)
         return x, unique
 
-    def watch(self, result: str, w: str, unique: str) -> None:
-        """Note states whose iterations ended before forces were exact."""
+    def watch(self, result: str, w: str | None, unique: str) -> None:
+        """Note states whose iterations ended before forces were exact.
+
+        Args:
+            result: What iterations left.
+            w: Forces as they left them; None where no internal forces are taken off.
+            unique: Forces without internal forces.
+        """
         mask, exact = self.name("unconverged"), max(EXACT_FORCES, 10 * self.system.tolerance)
         test = _Unconverged(self.layout, exact, self.system.tolerance, int(self.system.settings[1]))
-        self.mask(mask, test, result, w, unique, "of forces", "of changes")
+        self.mask(mask, test, result, unique, "of forces", "of changes", *([] if w is None else [w]))
         self.masks.append(mask)
 
     def nonzero(self, rows: str) -> str:
@@ -328,7 +340,7 @@ class Steps:
 
 def _norm(xp: Any, x: Any, weights: Any) -> Any:
     """The sum of weighted squares, of each state."""
-    return xp.matmul(x * x, weights)
+    return (x * x).dot(weights) if xp is np else xp.matmul(x * x, weights)
 
 
 @dataclass(frozen=True)
@@ -337,8 +349,8 @@ class _Contradictory:
 
     layout: ResultLayout
 
-    def __call__(self, xp: Any, result: Any, force: Any, rows: Any, mobility: Any, row_inertia: Any) -> Any:
-        scale = _norm(xp, force, mobility) + _norm(xp, rows, row_inertia)
+    def __call__(self, xp: Any, result: Any, force: Any, mobility: Any, row_inertia: Any, rows: Any = None) -> Any:
+        scale = _norm(xp, force, mobility) + (0.0 if rows is None else _norm(xp, rows, row_inertia))
         return _norm(xp, result[..., self.layout.residuals], row_inertia) > CONTRADICTORY**2 * scale
 
 
@@ -373,15 +385,15 @@ class _Unconverged:
         k = np.maximum(np.arange(self.iterations + 1), 2)
         return np.asarray(self.exact ** (2.0 * (k - 1) / k))
 
-    def __call__(self, xp: Any, result: Any, w: Any, unique: Any, of_forces: Any, of_changes: Any) -> Any:
+    def __call__(self, xp: Any, result: Any, unique: Any, of_forces: Any, of_changes: Any, w: Any = None) -> Any:
         size, change = _norm(xp, unique, of_forces), _norm(xp, result[..., self.layout.residuals], of_changes)
         if xp is np:  # most often none is: found out in less time
             most = self._most[result[..., ITERATIONS].astype(np.intp)]
             doubtful = (change > most * size) | (result[..., PROGRESS] > self.tolerance)
             if not doubtful.any():
                 return doubtful
-        change = xp.sqrt(change)
-        change = xp.clip(change - xp.sqrt(_norm(xp, w - unique, of_forces)), 0.0, None) ** 2
+        if w is not None:
+            change = xp.clip(xp.sqrt(change) - xp.sqrt(_norm(xp, w - unique, of_forces)), 0.0, None) ** 2
         k = xp.clip(result[..., ITERATIONS], 2.0, None)
         most = self.exact ** (2.0 * (k - 1.0) / k)
         ended = (change > most * size) & (change < CHANGING_FORCES**2 * size)

@@ -66,13 +66,8 @@ class Product(BaseEvaluator):
         self.inputs = tuple(dict.fromkeys(by))
         """Names of the inputs to differentiate by."""
         arguments = {"evaluator": evaluator, "kind": kind, "by": self.inputs}
-        super().__init__(
-            evaluator.robot,
-            f"{kind} of {evaluator.quantity}",
-            self._derived,
-            arguments,
-            backend=evaluator.execution.backend,
-        )
+        quantity, backend = f"{kind} of {evaluator.quantity}", evaluator.execution.backend
+        super().__init__(evaluator.robot, quantity, self._derived, arguments, backend=backend)
 
     @property
     def seeded(self) -> bool:
@@ -85,7 +80,7 @@ class Product(BaseEvaluator):
         return self.kind != "vjp"
 
     def _adapted(self, backend: Backend) -> Backend:
-        return straight_line(backend)
+        return backend.straight_line
 
     def _check_backend(self, backend: Backend) -> None:
         if backend.name == "cuda" and self.computation is not None:
@@ -444,12 +439,3 @@ class Product(BaseEvaluator):
     def operation_count(self) -> OperationCount:
         """Exact count of the operations of one evaluation: of several programs, those of the function included."""
         return super().operation_count() if self.computation is None else self.computation.operation_count()
-
-
-def straight_line(backend: Backend) -> Backend:
-    """A backend where there is no kernel: straight-line code in place of native code.
-
-    Args:
-        backend: How an evaluator is run.
-    """
-    return backend if backend.name in ("plain", "cuda") else replace(backend, name="specialized")

@@ -27,7 +27,7 @@ from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.differentiable import Differentiated
 from linkwork.quantities.jacobian_columns import columns_evaluator, columns_product, one_more_axis, unit_directions
 from linkwork.quantities.product_attributes import differentiable
-from linkwork.quantities.products import Product, straight_line
+from linkwork.quantities.products import Product
 from linkwork.simulation.activations import refuse_activations
 from linkwork.simulation.stage_derivatives import StageDerivatives
 
@@ -127,7 +127,7 @@ class StepJacobian(BaseEvaluator):
         super().__init__(**columns_evaluator(function))
 
     def _adapted(self, backend: Backend) -> Backend:
-        return straight_line(backend)
+        return backend.straight_line
 
     @property
     def columns(self) -> Product:

@@ -41,8 +41,6 @@ class HeldInputs:
     """Settings for one step."""
     shapes: tuple[tuple[int, ...], ...]
     """Of the outputs."""
-    dtype: np.dtype[Any]
-    """Type of the numbers."""
     idle: tuple[Array, ...] | None
     """All inputs after the torques, for one step to which a call gives nothing else; None where there are none: where
     contact points are found for each step, where parameters are inputs, and of dopri5."""
@@ -72,7 +70,7 @@ class HeldInputs:
         )
         tau, commanded, once = np.zeros(robot.nv, dtype), np.array([dt, 1.0], dtype), np.array([0.0, 2.0], dtype)
         shapes = tuple(program.output_shapes())
-        return cls(planned, tau, *idle, commanded, once, shapes, dtype, (*idle, once) if plain else None)
+        return cls(planned, tau, *idle, commanded, once, shapes, (*idle, once) if plain else None)
 
     def __call__(
         self,

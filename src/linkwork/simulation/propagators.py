@@ -61,6 +61,7 @@ class CompiledSteps:
         self._further: dict[int, tuple[Array, ...]] = {}
         self._entry: Callable[..., int] | None = None
         self._idle = stepper.held(None, wrenches)
+        self._one_by_one = stepper.given is not None
 
     def __call__(self, state: State, start: float, stop: float) -> tuple[State, int]:
         """The state at the next stop, and the steps after which it was finite.
@@ -76,7 +77,7 @@ class CompiledSteps:
             short, begin = self.shortened((stop - start) * self.stepper.dt), self.begin + start * self.stepper.dt
             part = CompiledSteps(short, self.shortened, self.wrenches, self.parameters, begin=begin)
             return part(state, 0.0, 1.0)
-        one, calls = state.q.ndim == 1, 1 if self.stepper.given is None else steps
+        one, calls = state.q.ndim == 1, steps if self._one_by_one else 1
         for k in range(calls):  # or one by one, where contact points are found between steps
             each = steps // calls
             state, done = self.advance(state, int(start) + k, each, k == calls - 1 and stop == self.end)
@@ -121,12 +122,14 @@ class CompiledSteps:
     def _one(self, state: State, inputs: Sequence[Array], now: int, steps: int) -> tuple[State, int]:
         """One robot."""
         stepper = self.stepper
-        if self._entry is None:
-            self._entry = stepper.runner.own_entry(False)
-        out = [_empty(shape) for shape in stepper.held.shapes]
-        status = self._entry(*inputs, *out)
-        if status not in (DONE, OVERFLOW):
-            stepper.runner.explain(status, inputs, out)
+        out = stepper.execution.results(*inputs)
+        if out is None:
+            if self._entry is None:
+                self._entry = stepper.runner.own_entry(False)
+            out = [_empty(shape) for shape in stepper.held.shapes]
+            status = self._entry(*inputs, *out)
+            if status not in (DONE, OVERFLOW):
+                stepper.runner.explain(status, inputs, out)
         done, planned = int(out[-1][1]) - 1, stepper.planned
         if done < steps:
             planned.check_loops(out[-1], f"at {self.begin + (now + done) * stepper.dt:g} s ")

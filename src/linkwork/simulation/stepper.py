@@ -53,8 +53,6 @@ from linkwork.simulation.step_result import StepResult
 
 __all__ = ["INTEGRATORS", "Stepper"]
 
-_empty = np.empty
-
 
 class Stepper(BaseEvaluator):
     """Steps in time: ``Stepper(robot)(q, v, tau, steps=10).q``, or ``Stepper(robot)(q, v, commands=u).q``.
@@ -282,7 +280,7 @@ class Stepper(BaseEvaluator):
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         planned, held = self.planned, self.held
-        if planned.contact is not None and planned.contact.given is not None and steps != 1:
+        if steps != 1 and planned.contact is not None and planned.contact.given is not None:
             return self._one_by_one(q, v, tau, wrenches, commands, act, steps, contact_state, parameters)
         if tau is None:
             tau = held.tau
@@ -296,9 +294,8 @@ class Stepper(BaseEvaluator):
                 further += (held.once if once else held.repeats(count(steps, "steps")),)
             elif steps != 1:
                 raise InputError("dopri5 takes one step at a time: how long the next one is depends on its error")
-        dtype = held.dtype
-        results: list[Any] = [_empty(shape, dtype) for shape in held.shapes]
-        if self.execution.entry(q, v, tau, *further, *results):  # not one state whose arrays fit as they are
+        results = self.execution.results(q, v, tau, *further)
+        if results is None:  # not one state whose arrays fit as they are
             results = self._evaluated((q, v, tau, *further))
         if planned.form == "minimal":
             planned.check_loops(results[-1])

@@ -26,7 +26,7 @@ from linkwork.quantities.jacobian_columns import (
     one_more_axis,
     unit_directions,
 )
-from linkwork.quantities.products import Product, straight_line
+from linkwork.quantities.products import Product
 
 if TYPE_CHECKING:
     from linkwork.dynamics.inverse import InverseDynamics
@@ -54,7 +54,7 @@ class LoopInverseDerivatives(BaseEvaluator):
         super().__init__(**columns_evaluator(function))
 
     def _adapted(self, backend: Backend) -> Backend:
-        return straight_line(backend)
+        return backend.straight_line
 
     @property
     def columns(self) -> Product:
