@@ -61,7 +61,7 @@ def test_forward_dynamics_of_a_loop(method: Any, major: bool) -> None:
     solution = fd.to("cuda")(*(to_device(np.asfortranarray(x) if major else x) for x in given))
     assert_close(solution.acceleration, expected.acceleration)
     assert_close(solution.multipliers, expected.multipliers, 1e-10)
-    assert np.array_equal(solution._result[..., 1].numpy(), expected.iterations)
+    assert np.array_equal(solution.result[..., 1].numpy(), expected.iterations)
     assert solution.acceleration.strides == ((1, 5) if major else (robot.nv, 1))
 
 

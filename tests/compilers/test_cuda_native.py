@@ -44,7 +44,7 @@ def test_forward_dynamics(name: str) -> None:
         solution = gpu(*map(to_device, given))
         assert_close(solution.acceleration, expected.acceleration)
         if robot.constraints:
-            assert np.array_equal(solution._result[..., 1].numpy(), expected.iterations)
+            assert np.array_equal(solution.result[..., 1].numpy(), expected.iterations)
     gpu.check()
 
 

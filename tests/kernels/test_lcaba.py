@@ -112,7 +112,7 @@ def test_a_weld_that_is_not_enabled_does_nothing() -> None:
             rows = robot.row_slice(names[0])
             assert ours.multipliers is not None and theirs.multipliers is not None
             assert (np.abs(ours.multipliers[rows]) < 1e-20).all() and (ours.residuals[rows] == 0).all()
-            known = 1e-12 + 10 * ROUNDING * p.stiffness / fds[0].regularization * (max_iterations == 1)
+            known = 1e-12 + 10 * ROUNDING * p.stiffness / fds[0].solver.regularization * (max_iterations == 1)
             assert_close(ours.acceleration, theirs.acceleration, known)
 
 

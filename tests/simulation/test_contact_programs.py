@@ -71,7 +71,7 @@ def test_the_program_of_a_step_is_its_text_for_every_pair(kinds: tuple[str, str]
     q, v = contact_pairs.random_poses(rng, 1, (0.2,))[0], rng.normal(size=12)
     step = lw.contact.ContactStep(scene, max_iterations=3)
     plain = step.plain()
-    runner, arrays = plain.runner, [np.asarray(x, float) for x in plain._inputs([q, v])]
+    runner, arrays = plain.runner, [np.asarray(x, float) for x in plain.input_arrays([q, v])]
     expected = [np.empty(shape) for shape in runner.outputs]
     runner.run(arrays, expected, 1)
     traced = trace(step.traced_program.algorithm, step.traced_program.tree)
