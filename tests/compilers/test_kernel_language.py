@@ -23,11 +23,12 @@ from linkwork.compilers.entry import entry_point as entry
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.lowering import Unit
 from linkwork.compilers.language.values import Fixed, source_of
-from linkwork.errors import KernelError
+from linkwork.compilers.trace.tracing import trace
+from linkwork.errors import KernelError, UnsupportedFeature
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.parametrized import parametrized
 from linkwork.kernels.records import Entry, view_of
-from linkwork.kernels.scalar import any_below, fma, kernel, rint, sincos, sqrt, unpack, where
+from linkwork.kernels.scalar import any_below, fma, kernel, rint, sincos, some_below, sqrt, unpack, where
 from linkwork.plans.layout import Layout
 from tests.support.kernel_backends import HEAD, SCALAR, compiled, plain, specialized, written
 
@@ -1006,3 +1007,40 @@ def test_where_takes_the_last_argument_for_what_is_no_number(t: Type) -> None:
     expected = plain(algorithm(text), small())(q, ROWS)[0]
     np.testing.assert_array_equal(expected[:, 0], [3.0, 2.0, 3.0, 2.0, 3.0])
     np.testing.assert_array_equal(compiled(algorithm(text), small(), t)(q, ROWS)[0], expected)
+
+
+@kernel
+def negative_entries(tree: Any, w: Any, q: Any, r: Any, y: Any) -> None:
+    count = 0
+    for k in range(tree.n):
+        y[k] = 0.0
+        if some_below(q[k], 0.0):
+            w.listed[count] = k
+            count += 1
+    k = 0
+    while k < count and some_below(q[w.listed[k]], 5.0):
+        y[k] = where(q[w.listed[k]], 0.0, q[w.listed[k]], 0.0) + float(w.listed[k])
+        k += 1
+
+
+LISTED = Algorithm("listed", negative_entries, INPUTS, OUTPUTS, WORK, SMALL, integers={"listed": ("n",)})
+
+
+@pytest.mark.parametrize("t", TYPES)
+def test_lists_of_integers_depend_on_the_state_and_are_common_to_the_lanes(t: Type) -> None:
+    rng = np.random.default_rng(3)
+    q, r = rng.normal(size=(8, 6)).astype(t.dtype), np.zeros((6, 3), t.dtype)
+    (found,) = compiled(LISTED, small(), t)(q, r)
+    for start in range(0, 8, t.lanes):
+        block = q[start : start + t.lanes]
+        listed = np.flatnonzero((block < 0).any(axis=0))
+        expected = np.zeros_like(block)
+        expected[:, : len(listed)] = np.minimum(block[:, listed], 0) + listed
+        assert np.array_equal(found[start : start + t.lanes], expected.astype(t.dtype))
+    (one,) = plain(LISTED, small())(q.astype(np.float64)[:1], r.astype(np.float64))
+    assert np.allclose(one, compiled(LISTED, small(), SCALAR)(q.astype(np.float64)[:1], r.astype(np.float64))[0])
+
+
+def test_text_that_decides_by_the_state_is_not_traced() -> None:
+    with pytest.raises(UnsupportedFeature, match="no branches"):
+        trace(LISTED, small())

@@ -41,7 +41,7 @@ def is_foreign(algorithm: Algorithm) -> bool:
 @cache
 def cache_name(algorithm: Algorithm, dtype: str, lanes: int, checked: bool = False) -> str:
     """The name under which an algorithm's object code is kept."""
-    shapes = repr([dict(part) for part in (algorithm.inputs, algorithm.outputs, algorithm.stored)])
+    shapes = repr([dict(part) for part in (algorithm.inputs, algorithm.outputs, algorithm.stored, algorithm.integers)])
     layout = algorithm.layout
     return key(
         "native",
@@ -81,7 +81,7 @@ def guarded_module(
     from linkwork.compilers.language.lowering import Unit
     from linkwork.compilers.language.values import STATE, Fixed, array_type, source_of, tables
 
-    tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded, algorithm.shared)
+    tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded, algorithm.shared, algorithm.integers)
     words = len(tree.sizes) + len(tree.arrays) + len(work.arrays)
     guards = Guards(words, checked) if checked or is_foreign(algorithm) else None
     words += guards is not None
@@ -204,6 +204,8 @@ class Context:
         table = [int(getattr(tree, name)) for name in layout.sizes]
         table += [array.ctypes.data for array in self._tree.values()]
         table += starts[: len(algorithm.stored)]
+        self._integers = [np.zeros(resolve(shape, tree), dtype=np.int64) for shape in algorithm.integers.values()]
+        table += [array.ctypes.data for array in self._integers]
         self.record = np.zeros(WORDS, dtype=np.int64)
         """Of what code that is guarded checks (`guards`)."""
         if checked or is_foreign(algorithm):
@@ -225,5 +227,7 @@ class Context:
     def take(self, other: Context) -> None:
         """Become what another context of the same shape is."""
         self._work[:] = other._work
+        for mine, theirs in zip(self._integers, other._integers, strict=True):
+            mine[:] = theirs
         for name, array in self.own.items():
             array[:] = other.own[name]

@@ -64,6 +64,7 @@ class Runner:
         tree, algorithm = self.program.tree, self.program.algorithm
         for s in range(count):
             work = [np.full(resolve(shape, tree), np.nan) for shape in algorithm.work.values()]
+            work += [np.zeros(resolve(shape, tree), dtype=np.int64) for shape in algorithm.integers.values()]
             rows = [x[s] if x.ndim > len(shape) else x for x, shape in zip(inputs, self.inputs, strict=True)]
             results = [y[s] if y.ndim > len(shape) else y for y, shape in zip(outputs, self.outputs, strict=True)]
             made = algorithm.work_type(*work)

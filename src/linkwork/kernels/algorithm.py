@@ -57,6 +57,9 @@ class Algorithm:
     shared: tuple[str, ...] = ()
     """Work arrays that the kernels only read, as another algorithm left them for one state (a factor): native code in
     lanes applies it to one input a lane (`compilers.workspace`)."""
+    integers: Mapping[str, Shape] = field(default_factory=dict)
+    """Work arrays of integers, common to all lanes: lists and counts that depend on the state (`scalar.some_below`).
+    Algorithms that have any are native code; they are not traced."""
     outside: Algorithm | None = None
     """All of its text that is from outside the package, called as it calls it: what is checked in its place."""
 
@@ -89,7 +92,7 @@ class Algorithm:
     @cached_property
     def work_type(self) -> Any:
         """The class of named tuples that hold the work arrays."""
-        return namedtuple(f"{self.name}_work", list(self.work))
+        return namedtuple(f"{self.name}_work", [*self.work, *self.integers])
 
 
 def viewed(text: Callable[..., None], view: Callable[..., tuple[Any, ...]]) -> Callable[..., None]:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 
 Scalar = Any
 """A float, or a symbol that behaves like one."""
@@ -105,6 +105,17 @@ def any_below(x: Scalar, bound: float) -> bool:
     In lanes, the answer is for all of them: true if it holds in any. Straight-line programs have no branches: true.
     """
     return bool(x < bound) if isinstance(x, float) else True
+
+
+def some_below(x: Scalar, bound: float) -> bool:
+    """Whether ``x < bound``, for any decision: which loop goes on, how long a list is.
+
+    In lanes, the answer is for all of them: true if it holds in any, so that integers are common to the lanes. Text
+    that calls it is native code: a straight-line program has no branches.
+    """
+    if not isinstance(x, float):
+        raise UnsupportedFeature("some_below decides by a number of the state: straight-line programs have no branches")
+    return bool(x < bound)
 
 
 def unpack(arrays: Sequence[Array], places: Sequence[tuple[int, int, tuple[int, ...]]]) -> tuple[Any, ...]:

@@ -36,6 +36,7 @@ from linkwork.compilers.language.lowering import Unit
 from linkwork.compilers.language.sincos import DOUBLE, SINGLE, sincos_text
 from linkwork.compilers.language.values import STATE, Fixed, Float, Source, array_type, tables
 from linkwork.compilers.thresholds import LEAST_QUATERNION
+from linkwork.errors import UnsupportedFeature
 from linkwork.kernels.algorithm import Algorithm
 
 
@@ -60,6 +61,8 @@ def kernel(algorithm: Algorithm, dtype: str, wanted: Sequence[bool]) -> Kernel:
         dtype: Type of its numbers.
         wanted: Which outputs are written.
     """
+    if algorithm.integers:
+        raise UnsupportedFeature(f"{algorithm.name} keeps lists of integers, which code for GPUs does not have")
     t = Type(dtype, 1)
     tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded)
     words = len(tree.sizes) + len(tree.arrays) + len(work.arrays)

@@ -49,12 +49,21 @@ def _where(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
 
 
 def _any_below(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
-    t = writer.unit.t
     x, bound = _floats(writer, node, arguments, 2, "any_below")
     if node not in writer.skippable:
         raise writer.error(node, "any_below(x, bound) is for the test of an if without else, also in and, or")
     if writer.unit.checked:
         return True  # all text is run once
+    return _in_any_lane(writer, x, bound)
+
+
+def _some_below(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    x, bound = _floats(writer, node, arguments, 2, "some_below")
+    return _in_any_lane(writer, x, bound)
+
+
+def _in_any_lane(writer: Writer, x: str, bound: str) -> Bool:
+    t = writer.unit.t
     below = writer.made(f"fcmp olt {t.name} {x}, {bound}")
     if t.lanes == 1:
         return Bool(below)
@@ -153,6 +162,7 @@ SCALAR_FUNCTIONS: dict[Any, Callable[[Writer, ast.Call, list[Value]], Value]] = 
     scalar.fma: _intrinsic("fma", 3),
     scalar.where: _where,
     scalar.any_below: _any_below,
+    scalar.some_below: _some_below,
     scalar.unpack: _unpack,
     scalar.with_arrays: _with_arrays,
     view_records: _view_records,

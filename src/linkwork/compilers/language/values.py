@@ -160,6 +160,7 @@ def tables(
     work: Mapping[str, Shape],
     folded: Mapping[str, str] = MappingProxyType({}),
     shared: Collection[str] = (),
+    integers: Mapping[str, Shape] = MappingProxyType({}),
 ) -> tuple[Table, Table]:
     """``tree`` and ``w`` of an algorithm: its sizes, arrays and work arrays, a word of the context each."""
     sizes = {name: k for k, name in enumerate(layout.sizes)}
@@ -177,7 +178,12 @@ def tables(
     for name, order in folded.items():
         place, kind = worked[name]
         worked[name] = (place, replace(kind, slots=f"{order}_slot"))
-    first_axes = [{name: shape[0] if shape else 1 for name, shape in of.items()} for of in (layout.shapes, work)]
+    for name, shape in integers.items():
+        worked[name] = (first + len(worked), array_type(INTEGER, shape, tag=f"w.{name}"))
+    worked_shapes = {**work, **integers}
+    first_axes = [
+        {name: shape[0] if shape else 1 for name, shape in of.items()} for of in (layout.shapes, worked_shapes)
+    ]
     return Table("tree", sizes, arrays, first_axes[0]), Table("w", {}, worked, first_axes[1])
 
 

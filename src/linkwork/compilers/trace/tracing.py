@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.errors import UnsupportedFeature
 from linkwork.kernels.algorithm import Algorithm, resolve
 from linkwork.model.expressions import CONST, COS, INPUT, NEG, SIN, Graph, Symbol, operands
 from linkwork.plans.tree import Tree
@@ -116,6 +117,10 @@ class Trace:
 
 def trace(algorithm: Algorithm, tree: Tree, limit: int = MAX_OPERATIONS) -> Trace:
     """Run an algorithm's text on symbols, for one tree."""
+    if algorithm.integers:
+        raise UnsupportedFeature(
+            f"{algorithm.name} decides by numbers of the state; straight-line programs have no branches: use native code"
+        )
     graph = Graph(limit)
     inputs, arrays = [], []
     for k, (name, shape) in enumerate(algorithm.inputs.items()):
