@@ -6,19 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
 from linkwork.contact.coal import GivenContacts, MeshKind
 from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.kernels.contact.convex import NATIVE_CONTACT_POINTS
 from linkwork.kernels.contact.shapes.geometry import CONTACT_POINTS
 from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.notebook import shape_table
-from linkwork.plans.contacts import contact_slots, contact_tree
+from linkwork.plans.contacts import NATIVE_KINDS, contact_slots, contact_tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.product_attributes import differentiable
@@ -103,11 +105,13 @@ class ContactGeometry(BaseEvaluator):
         check_robot(robot)
         if not robot.contacts:
             raise UnsupportedFeature(f"robot '{robot.name}' has no contacts: give it some, robot.with_contacts(...)")
-        self.given = GivenContacts(robot, meshes)
+        self.given = GivenContacts(robot, meshes, native=True)
         """Contact points of pairs without kernel text: ``given(q)``, ``(..., ngiven, 7)``."""
 
         def program() -> Program:
-            return Program.of_robot(robot, CONTACT_POINTS, contact_tree(robot))
+            tree = contact_tree(robot, meshes)
+            native = np.isin(tree.contact_kind, NATIVE_KINDS).any()
+            return Program.of_robot(robot, NATIVE_CONTACT_POINTS if native else CONTACT_POINTS, tree)
 
         super().__init__(robot, "contact points", program, {"robot": robot, "meshes": meshes}, (), threads)
 

@@ -84,8 +84,18 @@ def shape_poses(tree: Array, w: Array) -> None:
 
 @kernel
 def contact_geometry(tree: Array, w: Array) -> None:
-    """Gap, point and frame of the slots of every pair that has kernel text."""
+    """Gap, point and frame of the slots of every pair that has kernel text for all backends."""
     for c in range(tree.ncontacts):
+        primitive_pair(tree, w, c)
+    for m in range(tree.nmargins):
+        if tree.contact_kind[tree.margin_contact[m]] != GIVEN:
+            subtract_margin(tree, w, m)
+
+
+@kernel
+def primitive_pair(tree: Array, w: Array, c: int) -> None:
+    """Gap, point and frame of the slots of one pair that has kernel text for all backends; margins are left out."""
+    if tree.contact_kind[c] != GIVEN:
         kind = tree.contact_kind[c]
         slot = tree.contact_slot[c]
         count = tree.contact_slots[c]
@@ -125,9 +135,6 @@ def contact_geometry(tree: Array, w: Array) -> None:
             field_capsule(tree, w, a, b, slot, way)
         elif kind == FIELD_BOX:
             field_box(tree, w, a, b, slot, count, way)
-    for m in range(tree.nmargins):
-        if tree.contact_kind[tree.margin_contact[m]] != GIVEN:
-            subtract_margin(tree, w, m)
 
 
 @kernel
