@@ -225,6 +225,14 @@ EQUAL_CANDIDATES = 1e-6
 """Of contact points that are farther out than others by less the first counts. Part of: the size of the shapes.
 Test: tests/contact/test_convex_geometry.py"""
 
+ON_EDGE = 1e-6
+"""A contact point is on an edge of a triangle where the weight of the third corner is less. Part of: one.
+Test: tests/contact/test_convex_fields.py"""
+
+INTERNAL_EDGE = 1e-6
+"""A normal that leads by more to a triangle on the other side of an edge is none of the surface. Part of: a unit vector.
+Test: tests/contact/test_convex_fields.py"""
+
 TOUCHING_CORES = 1e-9
 """Convex cores that are nearer touch: their normal is that of features, not that from point to point. Part of: the size
 of the shapes. Test: tests/contact/test_convex_geometry.py"""

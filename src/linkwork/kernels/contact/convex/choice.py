@@ -73,8 +73,8 @@ def consider(
 
 
 @kernel
-def finish_choice(w: Array, slots: int, x: tuple[Scalar, Scalar], gap: Scalar, mid: Scalar, size: Scalar) -> None:
-    """Leave each candidate in one slot, and put the nearest point, at ``x``, in where none is as near."""
+def finish_choice(w: Array, slots: int, x: tuple[Scalar, Scalar], gap: Scalar, mid: Scalar, size: Scalar) -> int:
+    """Leave each candidate in one slot, and put the nearest point, at ``x``, in where none is as near; its slot, or -1."""
     fan = directions(slots)
     least = UNBOUNDED
     for k in range(fan):
@@ -83,8 +83,8 @@ def finish_choice(w: Array, slots: int, x: tuple[Scalar, Scalar], gap: Scalar, m
                 w.chosen_k[k] = -1
         if w.chosen_k[k] >= 0:
             least = minimum(least, w.chosen_x[k, 2])
+    place = -1
     if some_below(gap + EQUAL_LENGTHS * size, least):
-        place = 0
         next_to = UNBOUNDED
         for k in range(fan):
             dx = w.chosen_x[k, 0] - x[0] if w.chosen_k[k] >= 0 else 0.0
@@ -98,3 +98,4 @@ def finish_choice(w: Array, slots: int, x: tuple[Scalar, Scalar], gap: Scalar, m
         w.chosen_x[place, 1] = x[1]
         w.chosen_x[place, 2] = gap
         w.chosen_x[place, 3] = mid
+    return place

@@ -34,10 +34,10 @@ from linkwork.model.thresholds import UNBOUNDED
 MOST_VERTICES = 128
 MOST_FACETS = 256
 MOST_RIM = 128
-SMOOTH_FACETS = 3e-4
+SMOOTH_FACETS = 1e-8
 """Faces of smooth shapes are near enough to the surface for Newton's method where they are nearer than this part of the
 size of the shapes."""
-SAME_WAY = 0.995
+SAME_WAY = 0.9998
 """Directions whose cosine is larger lead to the same normal."""
 
 EPA_WORK: dict[str, Shape] = {

@@ -8,6 +8,7 @@ with ``native=`` (`plans.contacts`).
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.contact.convex.fields import FIELD_INTEGERS, FIELD_WORK, field_convex
 from linkwork.kernels.contact.convex.pairs import CONVEX_INTEGERS, CONVEX_WORK, convex_convex, plane_hull
 from linkwork.kernels.contact.shapes.geometry import (
     CONTACT_WORK,
@@ -20,8 +21,8 @@ from linkwork.kernels.scalar import Array, each_lane, kernel
 from linkwork.kernels.tree.kinematics import POSE, WORLD_POSE, joint_transforms, world_transforms
 from linkwork.plans.contacts import CONTACT_TREE, CONVEX_CONVEX, FIELD_CONVEX, GIVEN, PLANE_HULL
 
-PAIR_WORK: dict[str, Shape] = CONTACT_WORK | CONVEX_WORK
-PAIR_INTEGERS: dict[str, Shape] = CONVEX_INTEGERS
+PAIR_WORK: dict[str, Shape] = CONTACT_WORK | CONVEX_WORK | FIELD_WORK
+PAIR_INTEGERS: dict[str, Shape] = CONVEX_INTEGERS | FIELD_INTEGERS
 
 
 @kernel
@@ -45,6 +46,8 @@ def native_pair(tree: Array, w: Array, c: int) -> None:
         convex_convex(tree, w, a, b, c)
     elif kind == PLANE_HULL:
         plane_hull(tree, w, a, b, c)
+    elif kind == FIELD_CONVEX:
+        field_convex(tree, w, a, b, c)
 
 
 @kernel
