@@ -52,9 +52,7 @@ class GivenContacts:
         native: Whether pairs that native code alone has kernels for are left to these.
     """
 
-    def __init__(
-        self, robot: Model, meshes: MeshKind = "auto", within: float = np.inf, native: bool = False
-    ) -> None:
+    def __init__(self, robot: Model, meshes: MeshKind = "auto", within: float = np.inf, native: bool = False) -> None:
         if meshes not in ("auto", "hull", "triangles"):
             raise InputError(f"meshes is {meshes!r}, must be 'auto', 'hull' or 'triangles'")
         self.robot = robot

@@ -115,6 +115,7 @@ CONTACT_TREE = TREE.extended("contact_tree", CONTACT_SIZES, CONTACT_INTEGERS, CO
 ) = range(20)
 """Kinds of pairs: which kernel finds their contact points. The last three are native code alone."""
 NATIVE_KINDS = (CONVEX_CONVEX, PLANE_HULL, FIELD_CONVEX)
+"""Those that are."""
 
 
 class PairKind(NamedTuple):
@@ -349,8 +350,6 @@ def contact_tree(model: Model, native: MeshKind | None = None) -> Tree:
     return with_contacts(model, tree, bodies, CONTACT_TREE, native)
 
 
-def with_contacts(
-    model: Model, tree: Tree, bodies: BodyTable, layout: Layout, native: MeshKind | None = None
-) -> Tree:
+def with_contacts(model: Model, tree: Tree, bodies: BodyTable, layout: Layout, native: MeshKind | None = None) -> Tree:
     """The arrays of a mechanism with those of its contacts, for a layout that has both."""
     return layout.build(tree, **contact_tables(model, bodies, native))

@@ -286,9 +286,7 @@ def span_tetrahedron(tree: Array, w: Array, pair: Pair, count: int, size: Scalar
                 m = cross(e, sub(w.simplex_w[4], w.simplex_w[0]))
                 count = joined(w, count, sqrt(dot(m, m)), least)
     if count == 3:
-        n = unit_or(
-            cross(sub(w.simplex_w[1], w.simplex_w[0]), sub(w.simplex_w[2], w.simplex_w[0])), (0.0, 0.0, 1.0)
-        )[0]
+        n = unit_or(cross(sub(w.simplex_w[1], w.simplex_w[0]), sub(w.simplex_w[2], w.simplex_w[0])), (0.0, 0.0, 1.0))[0]
         for k in range(2):
             if count == 3:
                 set_difference(tree, w, pair, scale(1.0 if k == 0 else -1.0, n), 4)

@@ -261,7 +261,9 @@ def clipped_polygon(w: Array, margin: Scalar) -> int:
                 total = add_candidate(w, total, at[0], at[1], 0.0, 0.0)
             if (some_below(here, 0.0) and some_below(0.0, there)) or (some_below(there, 0.0) and some_below(0.0, here)):
                 t = here / (here - there)
-                total = add_candidate(w, total, at[0] + t * (after[0] - at[0]), at[1] + t * (after[1] - at[1]), 0.0, 0.0)
+                total = add_candidate(
+                    w, total, at[0] + t * (after[0] - at[0]), at[1] + t * (after[1] - at[1]), 0.0, 0.0
+                )
         count = total
         for k in range(count):
             for j in range(2):
@@ -361,4 +363,3 @@ def shared_segment(w: Array, r: Scalar, s: Scalar) -> int:
 def in_first(w: Array, n: Vector, p: Scalar, q: Scalar, h: Scalar) -> Triple:
     """A place in axes of the first shape."""
     return add(add(scale(p, w.axes_p), scale(q, w.axes_q)), scale(h, n))
-

@@ -14,6 +14,7 @@ Beyond the rectangle there is nothing.
 |----------|-------------------------------------------------------------------------------------------------------|
 | extent   | least and largest coordinates of the shape, in axes of the field                                       |
 | best_x   | the nearest contact point so far: place and normal, in axes of the field, and gap                      |
+| slant    | how far the shape goes in directions `SLANTS`                                                          |
 | slot_x   | the same of each slot, and once more in the last row                                                   |
 
 Cost: 20 operations a cell, 60 for a triangle that is near, and a pair of convex shapes where it may touch.
@@ -21,24 +22,42 @@ Cost: 20 operations a cell, 60 for a triangle that is near, and a pair of convex
 
 from __future__ import annotations
 
+import math
+from math import cos, pi, sin
+
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.convex.choice import MOST_CHOSEN, consider, finish_choice, start_choice
 from linkwork.kernels.contact.convex.faces import in_first, shared_corners
 from linkwork.kernels.contact.convex.normals import Normal
-from linkwork.kernels.contact.convex.pairs import core_normal, nearest_point
+from linkwork.kernels.contact.convex.pairs import core_normal, nearest_point, one_point
 from linkwork.kernels.contact.convex.support import Pair, core_radius, set_difference, set_pose, support
-from linkwork.kernels.contact.shapes.frames import set_contact, size_of_box, unit_or
-from linkwork.kernels.elementary import magnitude, maximum, minimum
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below
+from linkwork.kernels.contact.shapes.fields import Nearest, field_distance, nearest_of_cell
+from linkwork.kernels.contact.shapes.frames import set_contact, set_core_contact, size_of_box, unit_or
+from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt
 from linkwork.kernels.spatial import Triple, add, cross, dot, rotate, rotate_inverse, scale, set_vector, sub
-from linkwork.kernels.thresholds import EDGE_ON, EQUAL_LENGTHS, INTERNAL_EDGE, NO_CONTACT, ON_EDGE
+from linkwork.kernels.thresholds import CELL_ROUNDING, EDGE_ON, EQUAL_LENGTHS, INTERNAL_EDGE, NO_CONTACT, ON_EDGE
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.cores import TRIANGLE_CORE
 
-BAND = 0.05
+FAR_ABOVE = 4.0
+"""A sphere that is higher above the whole field than so many radii has a gap straight down."""
+BAND = 0.01
 """Contact points count that are farther than the nearest by at most this part of the shape's size."""
 
-FIELD_WORK: dict[str, Shape] = {"extent": (2, 3), "best_x": (7,), "slot_x": (MOST_CHOSEN + 1, 7)}
+MANY_CELLS = 12
+"""With as many cells or more, the shape's extent in slanted directions is found first."""
+SLANTS = tuple(
+    (cos(pi * k / 4) / math.sqrt(5.0), sin(pi * k / 4) / math.sqrt(5.0), -2.0 / math.sqrt(5.0)) for k in range(8)
+)
+"""Unit vectors that go down and outward."""
+
+FIELD_WORK: dict[str, Shape] = {
+    "extent": (2, 3),
+    "slant": (len(SLANTS),),
+    "best_x": (7,),
+    "slot_x": (MOST_CHOSEN + 1, 7),
+}
 FIELD_INTEGERS: dict[str, Shape] = {"found": (1,)}
 
 
@@ -81,6 +100,50 @@ def field_convex(tree: Array, w: Array, field: int, s: int, c: int) -> None:
         point = add(w.shape_p[field], rotate(R, (x[0], x[1], x[2])))
         n = scale(way, rotate(R, (x[3], x[4], x[5])))
         set_contact(w, tree.contact_slot[c] + k, NO_CONTACT if row == MOST_CHOSEN else x[6], point, n)
+
+
+@kernel
+def field_ball(tree: Array, w: Array, field: int, sphere: int, c: int) -> None:
+    """The contact point of pair ``c``, of a height field and a sphere; for one state.
+
+    Cells count that are within the distance straight down.
+    """
+    f = tree.shape_field[field]
+    x = rotate_inverse(w.shape_R[field], sub(w.shape_p[sphere], w.shape_p[field]))
+    radius = tree.shape_size[sphere, 0]
+    half_x = tree.shape_size[field, 0]
+    half_y = tree.shape_size[field, 1]
+    rows = tree.field_rows[f]
+    columns = tree.field_columns[f]
+    dx = 2.0 * half_x / float(rows - 1)
+    dy = 2.0 * half_y / float(columns - 1)
+    beside = (x[0] - clamp(x[0], -half_x, half_x), x[1] - clamp(x[1], -half_y, half_y), 0.0)
+    down = x[2] - surface_height(tree, field, x)
+    reach = sqrt(dot(beside, beside) + down * down)
+    distance = down
+    n = (0.0, 0.0, 1.0)
+    if some_below(x[2] - tree.field_range[f, 1], FAR_ABOVE * radius) or over_field(tree, field, x) == 0:
+        best = 1.001 * reach * reach + dx * dy * CELL_ROUNDING * CELL_ROUNDING
+        found = Nearest(best, (x[0], x[1], x[2]), (0.0, 0.0, 1.0), 0.0, 0.0)
+        reach = sqrt(best)
+        j_low = cell_at(x[1] - reach, half_y, columns)
+        j_high = cell_at(x[1] + reach, half_y, columns)
+        h = tree.heights
+        for i in range(cell_at(x[0] - reach, half_x, rows), cell_at(x[0] + reach, half_x, rows) + 1):
+            x_low = float(i) * dx - half_x
+            side = maximum(magnitude(x[0] - x_low - 0.5 * dx) - 0.5 * dx, 0.0)
+            for j in range(j_low, j_high + 1):
+                y_low = float(j) * dy - half_y
+                front = maximum(magnitude(x[1] - y_low - 0.5 * dy) - 0.5 * dy, 0.0)
+                if some_below(side * side + front * front, found.best):
+                    a = tree.field_start[f] + i * columns + j
+                    b = a + columns
+                    corners = (x_low, y_low, h[a], h[b], h[b + 1], h[a + 1])
+                    found = nearest_of_cell(corners, x, beside, dx, dy, found)
+        distance, n = field_distance(x, beside, found, CELL_ROUNDING * (dx + dy))
+    way = -1.0 if tree.contact_reversed[c] == 1 else 1.0
+    normal = rotate(w.shape_R[field], n)
+    set_core_contact(w, tree.contact_slot[c], distance - radius, w.shape_p[sphere], radius, normal, 1.0, way)
 
 
 @kernel
@@ -153,6 +216,9 @@ def cells_below(tree: Array, w: Array, pair: Pair, slots: int, reach: Scalar, si
     i_high = cell_at(w.extent[1, 0] + reach, tree.shape_size[field, 0], rows)
     j_low = cell_at(w.extent[0, 1] - reach, tree.shape_size[field, 1], columns)
     j_high = cell_at(w.extent[1, 1] + reach, tree.shape_size[field, 1], columns)
+    slanted = 1 if (i_high - i_low + 1) * (j_high - j_low + 1) >= MANY_CELLS else 0
+    if slanted == 1:
+        set_slants(tree, w, pair)
     for i in range(i_low, i_high + 1):
         for j in range(j_low, j_high + 1):
             at = tree.field_start[f] + i * columns + j
@@ -165,8 +231,31 @@ def cells_below(tree: Array, w: Array, pair: Pair, slots: int, reach: Scalar, si
             above = maximum(w.extent[0, 2] - top, 0.0)
             limit = maximum(minimum(w.best_x[6], reach), 0.0) + BAND * size
             if some_below(side * side + front * front + above * above, limit * limit):
-                for k in range(2):
-                    triangle_contact(tree, w, pair, i, j, k, slots, reach, size)
+                if slanted == 0 or beyond_slants(w, x, y, top, limit) == 0:
+                    for k in range(2):
+                        triangle_contact(tree, w, pair, i, j, k, slots, reach, size)
+
+
+@kernel
+def set_slants(tree: Array, w: Array, pair: Pair) -> None:
+    """How far the shape goes in slanted directions."""
+    radius = core_radius(tree, pair.second, pair.other)
+    for k in range(len(SLANTS)):
+        d = (SLANTS[k][0], SLANTS[k][1], SLANTS[k][2])
+        x = support(tree, w, pair.second, pair.other, w.hint[1], rotate_inverse(w.pose_C, d))
+        w.hint[1] = x.number if x.number >= 0 else 0
+        w.slant[k] = dot(d, add(w.pose_t, rotate(w.pose_C, (x.x, x.y, x.z)))) + radius
+
+
+@kernel
+def beyond_slants(w: Array, x: Vector, y: Vector, top: Scalar, limit: Scalar) -> int:
+    """1 where all of a cell, from ``x`` to ``y`` and up to ``top``, is farther than ``limit`` in a slanted direction."""
+    for k in range(len(SLANTS)):
+        d = SLANTS[k]
+        least = minimum(d[0] * x[0], d[0] * y[0]) + minimum(d[1] * x[1], d[1] * y[1]) + d[2] * top
+        if some_below(w.slant[k] + limit, least):
+            return 1
+    return 0
 
 
 @kernel
@@ -197,17 +286,19 @@ def triangle_contact(
         return
     margin = EDGE_ON * size
     # where the shape is nearest over the triangle, its normal is that of both
-    corners = shared_corners(tree, w, pair, m, margin)
-    nearest = UNBOUNDED
-    for n in range(corners):
-        nearest = minimum(nearest, w.candidate[n, 3] - w.candidate[n, 2])
     over = support_over(w, m, flat)
+    corners = 0
+    nearest = UNBOUNDED
+    if one_point(pair) == 0:
+        corners = shared_corners(tree, w, pair, m, margin)
+        for n in range(corners):
+            nearest = minimum(nearest, w.candidate[n, 3] - w.candidate[n, 2])
     if some_below(nearest, flat - radius + EQUAL_LENGTHS * size) or over == 1:
         if over == 1:
             add_point(w, sub(w.simplex_y[4], scale(0.5 * (flat + radius), m)), flat - radius, m, slots, size)
         add_corners(w, corners, m, flat - radius, slots, size)
         return
-    normal, count = core_normal(tree, w, pair, size)
+    normal, count = core_normal(tree, w, pair, m, size, maximum(limit + radius, BAND * size))
     if some_below(normal.f - radius, limit):
         x = nearest_point(tree, w, pair, normal.n, count, normal.f, 0.0, radius)
         foot = sub(x, scale(0.5 * (normal.f - radius), normal.n))

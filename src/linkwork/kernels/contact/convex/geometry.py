@@ -8,7 +8,7 @@ with ``native=`` (`plans.contacts`).
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.contact.convex.fields import FIELD_INTEGERS, FIELD_WORK, field_convex
+from linkwork.kernels.contact.convex.fields import FIELD_INTEGERS, FIELD_WORK, field_ball, field_convex
 from linkwork.kernels.contact.convex.pairs import CONVEX_INTEGERS, CONVEX_WORK, convex_convex, plane_hull
 from linkwork.kernels.contact.shapes.geometry import (
     CONTACT_WORK,
@@ -19,7 +19,7 @@ from linkwork.kernels.contact.shapes.geometry import (
 )
 from linkwork.kernels.scalar import Array, each_lane, kernel
 from linkwork.kernels.tree.kinematics import POSE, WORLD_POSE, joint_transforms, world_transforms
-from linkwork.plans.contacts import CONTACT_TREE, CONVEX_CONVEX, FIELD_CONVEX, GIVEN, PLANE_HULL
+from linkwork.plans.contacts import CONTACT_TREE, CONVEX_CONVEX, FIELD_CONVEX, FIELD_SPHERE, GIVEN, PLANE_HULL
 
 PAIR_WORK: dict[str, Shape] = CONTACT_WORK | CONVEX_WORK | FIELD_WORK
 PAIR_INTEGERS: dict[str, Shape] = CONVEX_INTEGERS | FIELD_INTEGERS
@@ -29,7 +29,7 @@ PAIR_INTEGERS: dict[str, Shape] = CONVEX_INTEGERS | FIELD_INTEGERS
 def pair_geometry(tree: Array, w: Array, c: int) -> None:
     """Gap, point and frame of the slots of pair ``c``, unless its contact points are given; margins are left out."""
     kind = tree.contact_kind[c]
-    if kind == CONVEX_CONVEX or kind == PLANE_HULL or kind == FIELD_CONVEX:
+    if kind == CONVEX_CONVEX or kind == PLANE_HULL or kind == FIELD_CONVEX or kind == FIELD_SPHERE:
         each_lane(native_pair, tree, w, c)
     else:
         primitive_pair(tree, w, c)
@@ -48,6 +48,8 @@ def native_pair(tree: Array, w: Array, c: int) -> None:
         plane_hull(tree, w, a, b, c)
     elif kind == FIELD_CONVEX:
         field_convex(tree, w, a, b, c)
+    elif kind == FIELD_SPHERE:
+        field_ball(tree, w, a, b, c)
 
 
 @kernel

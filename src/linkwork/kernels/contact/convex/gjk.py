@@ -25,10 +25,11 @@ OVERLAP = 5
 
 
 @kernel
-def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar) -> int:
+def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar, limit: Scalar) -> int:
     """Points of the final simplex of two cores, and `OVERLAP` more where the origin is in it; ``near`` and weights.
 
-    ``d`` is a first direction from the first core to the second, ``size`` a length that rounding is measured by.
+    ``d`` is a first direction from the first core to the second, ``size`` a length that rounding is measured by. Cores
+    that are farther apart than ``limit``, which is above zero, have 0 points.
     """
     set_difference(tree, w, pair, d, 0)
     w.simplex_l[0] = 1.0
@@ -42,6 +43,8 @@ def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar) -> int:
         along = set_difference(tree, w, pair, w.near, count)
         if some_below(square - along, CONVERGED_DISTANCE * square):
             return count
+        if some_below(0.0, along) and some_below(limit * limit * square, along * along):
+            return 0
         for k in range(count):
             if w.simplex_i[k] >= 0 and w.simplex_j[k] >= 0:
                 if w.simplex_i[k] == w.simplex_i[count] and w.simplex_j[k] == w.simplex_j[count]:

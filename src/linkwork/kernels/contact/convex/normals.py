@@ -12,7 +12,8 @@ simplex is made of:
 | an edge     | a point     | Newton's method for f on the circle across the edge                        |
 | a point     | a point     | Newton's method for f on the sphere                                        |
 
-The side of a cylinder is an edge along its axis, its ends are faces; rims and ellipsoids are points whose support bends.
+The side of a cylinder is an edge along its axis, its ends are faces; rims and ellipsoids are points with a support that
+bends.
 f has the gradient ``g = y - x`` of the two supports, and with H the sum of the Hessians of the support functions the
 step of Newton's method in the tangent plane is ``(H + f) step = g``.
 
@@ -108,7 +109,7 @@ def refined(tree: Array, w: Array, pair: Pair, count: int, n: Vector, size: Scal
 
 @kernel
 def around_face(tree: Array, w: Array, pair: Pair, x: Array, start: Normal, best: Normal, size: Scalar) -> Normal:
-    """The better of a normal and those across the edges of a triangle, which a simplex may have in place of its edge."""
+    """The better of a normal and those across edges of a triangle, which a simplex may have in place of an edge."""
     for k in range(3):
         e, length = unit_or(sub(x[(k + 1) % 3], x[k]), (0.0, 0.0, 1.0))
         if some_below(ROUNDED_LENGTH * size, length):
@@ -247,4 +248,3 @@ def bending_of(tree: Array, s: int, core: int, n: Vector, p: Vector, q: Vector) 
         h = sqrt(dot(an, an))
         return (dot(ap, aq) - dot(ap, an) * dot(aq, an) / (h * h)) / h
     return 0.0
-

@@ -35,6 +35,7 @@ from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt
 from linkwork.kernels.spatial import Triple, add, column, dot, rotate, rotate_inverse, scale, sub
 from linkwork.kernels.thresholds import CLEARLY_APART, EDGE_ON, NO_CONTACT, SIDE_ON
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.cores import CYLINDER_CORE, ELLIPSOID_CORE, HULL_CORE, POINT_CORE
 
 SMALLER = 1.0001
@@ -58,7 +59,8 @@ def convex_convex(tree: Array, w: Array, first: int, second: int, c: int) -> Non
     w.hint[0] = 0
     w.hint[1] = 0
     size = size_of_box(tree.shape_size[first]) + size_of_box(tree.shape_size[second])
-    normal, count = core_normal(tree, w, pair, size)
+    center = unit_or(w.pose_t, (0.0, 0.0, 1.0))[0]
+    normal, count = core_normal(tree, w, pair, center, size, UNBOUNDED)
     n = normal.n
     a = core_radius(tree, first, pair.core)
     b = core_radius(tree, second, pair.other)
@@ -91,10 +93,14 @@ def one_point(pair: Pair) -> int:
 
 
 @kernel
-def core_normal(tree: Array, w: Array, pair: Pair, size: Scalar) -> tuple[Normal, int]:
-    """The normal of two cores with their distance along it, negative by how far they overlap, and the simplex."""
-    center = unit_or(w.pose_t, (0.0, 0.0, 1.0))[0]
-    count = gjk(tree, w, pair, center, size)
+def core_normal(tree: Array, w: Array, pair: Pair, center: Vector, size: Scalar, limit: Scalar) -> tuple[Normal, int]:
+    """The normal of two cores with their distance along it, negative by how far they overlap, and the simplex.
+
+    ``center`` is a direction from the first to the second. Cores that are farther apart than ``limit`` have no simplex.
+    """
+    count = gjk(tree, w, pair, center, size, limit)
+    if count == 0:
+        return Normal((center[0], center[1], center[2]), UNBOUNDED), 0
     if count > OVERLAP:
         return penetration(tree, w, pair, count - OVERLAP, size, center), 3
     n, distance = unit_or(w.near, center)
@@ -105,9 +111,7 @@ def core_normal(tree: Array, w: Array, pair: Pair, size: Scalar) -> tuple[Normal
 
 
 @kernel
-def nearest_point(
-    tree: Array, w: Array, pair: Pair, n: Vector, count: int, f: Scalar, a: Scalar, b: Scalar
-) -> Triple:
+def nearest_point(tree: Array, w: Array, pair: Pair, n: Vector, count: int, f: Scalar, a: Scalar, b: Scalar) -> Triple:
     """Midway between the nearest points of two shapes, in axes of the first.
 
     It is that of a smooth core, where there is one; else that of the simplex.
@@ -156,7 +160,6 @@ def first_axis(w: Array) -> Triple:
         smaller = 1
     e = sub(w.outline[smaller, 1], w.outline[smaller, 0])
     return unit_or((e[0], e[1], 0.0), (1.0, 0.0, 0.0))[0]
-
 
 
 @kernel
@@ -211,4 +214,3 @@ def plane_hull(tree: Array, w: Array, plane: int, s: int, c: int) -> None:
     finish_choice(w, slots, (dot(p, x), dot(q, x)), gap, depth - 0.5 * gap, size)
     way = -1.0 if tree.contact_reversed[c] == 1 else 1.0
     write_slots(w, s, tree.contact_slot[c], slots, n, x, way)
-
