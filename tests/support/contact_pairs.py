@@ -261,7 +261,7 @@ def sample(kinds: tuple[str, str], count: int, seed: int = 0, scale: float = 1.0
     rng = np.random.default_rng([seed, *kinds[0].encode(), *kinds[1].encode()])
     pairs = [(KINDS[kinds[0]](rng), KINDS[kinds[1]](rng)) for _ in range(SHAPES)]
     pairs = [(scaled(a, scale), scaled(b, scale)) for a, b in pairs]
-    geometry = lw.contact.ContactGeometry(pair_scene(pairs, slots), threads=1)
+    geometry = lw.contact.ContactGeometry(pair_scene(pairs, slots), native=kinds in NATIVE_PAIRS, threads=1)
     q = random_poses(rng, count)
     q[:, :3] *= scale
     q[:, 7:10] *= scale

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
-from linkwork.contact.coal import GivenContacts, MeshKind
+from linkwork.contact.coal import GivenContacts
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
@@ -43,6 +43,7 @@ from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_lcaba import KNOWN_CONTACT_TREE, contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
+from linkwork.plans.contacts import MeshKind
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, frame_names

@@ -114,8 +114,6 @@ CONTACT_TREE = TREE.extended("contact_tree", CONTACT_SIZES, CONTACT_INTEGERS, CO
     FIELD_CONVEX,
 ) = range(20)
 """Kinds of pairs: which kernel finds their contact points. The last three are native code alone."""
-NATIVE_KINDS = (CONVEX_CONVEX, PLANE_HULL, FIELD_CONVEX)
-"""Those that are."""
 
 
 class PairKind(NamedTuple):

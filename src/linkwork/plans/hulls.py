@@ -23,7 +23,7 @@ from linkwork.plans.thresholds import FLAT_MESH, SAME_PLANE
 HULL_SIZES = (
     "nhulls",
     "nhullpoints",  # vertices of all hulls
-    "nneighbors",  # ends of edges
+    "nhulledges",  # ends of edges
     "nhullfaces",
     "ncorners",  # of all faces
 )
@@ -32,7 +32,7 @@ HULL_INTEGERS: dict[str, Shape] = {
     "hull_points": ("nhulls",),
     "point_neighbor": ("nhullpoints",),  # first of the vertices at the other ends of its edges, and their count
     "point_neighbors": ("nhullpoints",),
-    "neighbor": ("nneighbors",),
+    "neighbor": ("nhulledges",),
     "point_face": ("nhullpoints",),  # first of the faces around a vertex, and their count
     "point_faces": ("nhullpoints",),
     "around": ("ncorners",),

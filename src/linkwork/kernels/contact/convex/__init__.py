@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Contact points of general convex shapes, of hulls of meshes above all: native code that decides by numbers of the state."""
+"""Contact points of general convex shapes, hulls of meshes above all: native code that decides by the state."""
 
 from linkwork.kernels.contact.convex.geometry import (
     NATIVE_CONTACT_POINTS,

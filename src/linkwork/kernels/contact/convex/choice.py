@@ -16,21 +16,17 @@ Cost: 8 operations a candidate and slot.
 
 from __future__ import annotations
 
-from math import cos, pi, sin
-
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.elementary import minimum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below
 from linkwork.kernels.thresholds import EQUAL_CANDIDATES, EQUAL_LENGTHS
 from linkwork.model.thresholds import UNBOUNDED
+from linkwork.plans.cores import FAN
 
 MOST_CHOSEN = 8
 """Slots of a pair that have points."""
 GAPS_DIFFER = 10.0
 """How many times a difference of gaps counts against a distance of points."""
-
-FAN = tuple((cos(2 * pi * (k + 0.5) / n), sin(2 * pi * (k + 0.5) / n)) for n in (1, 2, 4, 8) for k in range(n))
-"""Directions of one, two, four and eight slots, one after the other."""
 
 CHOICE_WORK: dict[str, Shape] = {"chosen_x": (MOST_CHOSEN, 4), "chosen_s": (MOST_CHOSEN,)}
 CHOICE_INTEGERS: dict[str, Shape] = {"chosen_k": (MOST_CHOSEN,)}
@@ -74,7 +70,10 @@ def consider(
 
 @kernel
 def finish_choice(w: Array, slots: int, x: tuple[Scalar, Scalar], gap: Scalar, mid: Scalar, size: Scalar) -> int:
-    """Leave each candidate in one slot, and put the nearest point, at ``x``, in where none is as near; its slot, or -1."""
+    """Leave each candidate in one slot, and put the nearest point, at ``x``, in where none is as near.
+
+    Returns its slot; -1 where it has none.
+    """
     fan = directions(slots)
     least = UNBOUNDED
     for k in range(fan):
@@ -84,7 +83,7 @@ def finish_choice(w: Array, slots: int, x: tuple[Scalar, Scalar], gap: Scalar, m
         if w.chosen_k[k] >= 0:
             least = minimum(least, w.chosen_x[k, 2])
     place = -1
-    if some_below(gap + EQUAL_LENGTHS * size, least):
+    if some_below(gap + EQUAL_LENGTHS * w.grain[0] * size, least):
         next_to = UNBOUNDED
         for k in range(fan):
             dx = w.chosen_x[k, 0] - x[0] if w.chosen_k[k] >= 0 else 0.0

@@ -10,7 +10,7 @@ behind them than the best so far are refined (`normals`).
 
 | symbol     | meaning                                                                                            |
 |------------|----------------------------------------------------------------------------------------------------|
-| polytope_x, polytope_y, polytope_w | points of both cores and their differences: vertices of the polytope        |
+| polytope_x, polytope_y, polytope_w | vertices: points of both cores, and their differences             |
 | polytope_i, polytope_j | numbers of their corners                                                                       |
 | facet      | three vertices of a face, counterclockwise from outside                                            |
 | facet_n    | outward unit normal of a face, and its distance from the origin                                    |
@@ -25,7 +25,7 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.convex.normals import Normal, is_smooth, refined
 from linkwork.kernels.contact.convex.support import Pair, copy_row, set_difference
 from linkwork.kernels.contact.shapes.frames import tangents, unit_or
-from linkwork.kernels.elementary import magnitude
+from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt
 from linkwork.kernels.spatial import add, cross, dot, scale, set_vector, sub
 from linkwork.kernels.thresholds import FLAT_DIFFERENCE, ROUNDED_LENGTH
@@ -82,7 +82,8 @@ def penetration(tree: Array, w: Array, pair: Pair, count: int, size: Scalar, cen
         else:
             add_facet(w, a, b, c, size)
     smooth = is_smooth(pair.core) + is_smooth(pair.other)
-    tolerance = SMOOTH_FACETS * size if smooth > 0 else ROUNDED_LENGTH * size
+    rounding = ROUNDED_LENGTH * w.grain[0] * size
+    tolerance = maximum(SMOOTH_FACETS * size, rounding) if smooth > 0 else rounding
     near = expand(tree, w, pair, tolerance, size)
     n = w.facet_n[near]
     take_facet(w, near)
@@ -124,7 +125,7 @@ def other_ways(tree: Array, w: Array, pair: Pair, best: Normal, size: Scalar) ->
     """The best normal, with those of all faces that may be better: no way out behind a face is shorter than it."""
     for k in range(w.epa[1]):
         n = w.facet_n[k]
-        if some_below(n[3], -best.f - ROUNDED_LENGTH * size) and some_below(-dot(n, best.n), SAME_WAY):
+        if some_below(n[3], -best.f - ROUNDED_LENGTH * w.grain[0] * size) and some_below(-dot(n, best.n), SAME_WAY):
             keep_simplex(w)
             take_facet(w, k)
             other = refined(tree, w, pair, 3, (-n[0], -n[1], -n[2]), size)
@@ -206,7 +207,7 @@ def add_facet(w: Array, a: int, b: int, c: int, size: Scalar) -> None:
     area = sqrt(dot(m, m))
     n = unit_or(m, (0.0, 0.0, 1.0))[0]
     set_vector(n, w.facet_n[k])
-    thin = some_below(area, FLAT_DIFFERENCE * FLAT_DIFFERENCE * size * size)
+    thin = some_below(area, FLAT_DIFFERENCE * FLAT_DIFFERENCE * w.grain[0] * size * size)
     w.facet_n[k, 3] = UNBOUNDED if thin else dot(n, w.polytope_w[a])
     w.epa[1] = k + 1
 
@@ -231,7 +232,7 @@ def open_hole(w: Array, vertex: int, near: int, size: Scalar) -> None:
     k = 0
     while k < w.epa[1]:
         n = w.facet_n[k]
-        if k == near or some_below(n[3] + ROUNDED_LENGTH * size, dot(n, x)):
+        if k == near or some_below(n[3] + ROUNDED_LENGTH * w.grain[0] * size, dot(n, x)):
             for j in range(3):
                 add_rim(w, w.facet[k, j], w.facet[k, (j + 1) % 3])
             last = w.epa[1] - 1
@@ -267,7 +268,7 @@ def add_rim(w: Array, a: int, b: int) -> None:
 @kernel
 def span_tetrahedron(tree: Array, w: Array, pair: Pair, count: int, size: Scalar) -> int:
     """Add points to the simplex until it is a tetrahedron; fewer points where D has no volume."""
-    least = FLAT_DIFFERENCE * size
+    least = FLAT_DIFFERENCE * w.grain[0] * size
     if count == 1:
         for k in range(6):
             if count == 1:

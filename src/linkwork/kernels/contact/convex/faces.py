@@ -19,7 +19,6 @@ Cost: 30 operations for each corner of one polygon and edge of the other.
 
 from __future__ import annotations
 
-from math import cos, pi, sin
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
@@ -34,14 +33,12 @@ from linkwork.plans.cores import (
     BOX_CORE,
     CYLINDER_CORE,
     HULL_CORE,
+    RIM,
     SEGMENT_CORE,
     TRIANGLE_CORE,
+    TURNS,
 )
 
-RIM = 8
-"""Corners that the end of a cylinder has as a polygon."""
-TURNS = tuple((cos(2 * pi * k / RIM), sin(2 * pi * k / RIM)) for k in range(RIM))
-"""Cosines and sines of their angles."""
 MOST_CORNERS = 32
 """Of a polygon; of larger faces, every other corner counts, or every third."""
 STEEPEST = 0.2

@@ -22,15 +22,12 @@ Cost: 20 operations a cell, 60 for a triangle that is near, and a pair of convex
 
 from __future__ import annotations
 
-import math
-from math import cos, pi, sin
-
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.convex.choice import MOST_CHOSEN, consider, finish_choice, start_choice
 from linkwork.kernels.contact.convex.faces import in_first, shared_corners
 from linkwork.kernels.contact.convex.normals import Normal
 from linkwork.kernels.contact.convex.pairs import core_normal, nearest_point, one_point
-from linkwork.kernels.contact.convex.support import Pair, core_radius, set_difference, set_pose, support
+from linkwork.kernels.contact.convex.support import Pair, core_radius, grain, set_difference, set_pose, support
 from linkwork.kernels.contact.shapes.fields import Nearest, field_distance, nearest_of_cell
 from linkwork.kernels.contact.shapes.frames import set_contact, set_core_contact, size_of_box, unit_or
 from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum
@@ -38,7 +35,7 @@ from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, s
 from linkwork.kernels.spatial import Triple, add, cross, dot, rotate, rotate_inverse, scale, set_vector, sub
 from linkwork.kernels.thresholds import CELL_ROUNDING, EDGE_ON, EQUAL_LENGTHS, INTERNAL_EDGE, NO_CONTACT, ON_EDGE
 from linkwork.model.thresholds import UNBOUNDED
-from linkwork.plans.cores import TRIANGLE_CORE
+from linkwork.plans.cores import SLANTS, TRIANGLE_CORE
 
 FAR_ABOVE = 4.0
 """A sphere that is higher above the whole field than so many radii has a gap straight down."""
@@ -47,10 +44,6 @@ BAND = 0.01
 
 MANY_CELLS = 12
 """With as many cells or more, the shape's extent in slanted directions is found first."""
-SLANTS = tuple(
-    (cos(pi * k / 4) / math.sqrt(5.0), sin(pi * k / 4) / math.sqrt(5.0), -2.0 / math.sqrt(5.0)) for k in range(8)
-)
-"""Unit vectors that go down and outward."""
 
 FIELD_WORK: dict[str, Shape] = {
     "extent": (2, 3),
@@ -70,6 +63,7 @@ def field_convex(tree: Array, w: Array, field: int, s: int, c: int) -> None:
     w.hint[0] = 0
     w.hint[1] = 0
     size = size_of_box(tree.shape_size[s])
+    w.grain[0] = grain(size)
     radius = core_radius(tree, s, pair.other)
     lowest = set_extent(tree, w, pair, radius)
     start_choice(w)
@@ -249,7 +243,7 @@ def set_slants(tree: Array, w: Array, pair: Pair) -> None:
 
 @kernel
 def beyond_slants(w: Array, x: Vector, y: Vector, top: Scalar, limit: Scalar) -> int:
-    """1 where all of a cell, from ``x`` to ``y`` and up to ``top``, is farther than ``limit`` in a slanted direction."""
+    """1 where a cell, from ``x`` to ``y`` and up to ``top``, is farther than ``limit`` in a slanted direction."""
     for k in range(len(SLANTS)):
         d = SLANTS[k]
         least = minimum(d[0] * x[0], d[0] * y[0]) + minimum(d[1] * x[1], d[1] * y[1]) + d[2] * top
@@ -284,7 +278,7 @@ def triangle_contact(
     flat = set_difference(tree, w, pair, m, 4)
     if not some_below(flat - radius, limit):
         return
-    margin = EDGE_ON * size
+    margin = EDGE_ON * w.grain[0] * size
     # where the shape is nearest over the triangle, its normal is that of both
     over = support_over(w, m, flat)
     corners = 0
@@ -293,7 +287,7 @@ def triangle_contact(
         corners = shared_corners(tree, w, pair, m, margin)
         for n in range(corners):
             nearest = minimum(nearest, w.candidate[n, 3] - w.candidate[n, 2])
-    if some_below(nearest, flat - radius + EQUAL_LENGTHS * size) or over == 1:
+    if some_below(nearest, flat - radius + EQUAL_LENGTHS * w.grain[0] * size) or over == 1:
         if over == 1:
             add_point(w, sub(w.simplex_y[4], scale(0.5 * (flat + radius), m)), flat - radius, m, slots, size)
         add_corners(w, corners, m, flat - radius, slots, size)

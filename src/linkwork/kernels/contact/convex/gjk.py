@@ -36,7 +36,7 @@ def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar, limit: Scala
     set_vector(w.simplex_w[0], w.near)
     count = 1
     square = dot(w.near, w.near)
-    least = TOUCHING_CORES * TOUCHING_CORES * size * size
+    least = TOUCHING_CORES * TOUCHING_CORES * w.grain[0] * size * size
     for _ in range(MOST_ITERATIONS):
         if some_below(square, least):
             return count + OVERLAP
@@ -62,7 +62,7 @@ def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar, limit: Scala
 
 @kernel
 def nearest_in_simplex(w: Array, count: int, size: Scalar) -> int:
-    """Reduce the simplex to the points that its nearest point to the origin is between; 4 where the origin is inside."""
+    """Reduce the simplex to the points that its nearest point is between; 4 where the origin is inside."""
     if count == 2:
         return nearest_on_segment(w, 0, 1)
     if count == 3:
@@ -162,7 +162,7 @@ def nearest_in_tetrahedron(w: Array, size: Scalar) -> int:
         height = dot(n, sub(w.simplex_w[k], A))
         origin = -dot(n, A)
         # the origin is outside where it is beyond the face, seen from the fourth point; all faces of a flat one count
-        flat = FLAT_SIMPLEX * size * size * size
+        flat = FLAT_SIMPLEX * w.grain[0] * size * size * size
         if some_below(height * height, flat * flat) or some_below(height * origin, 0.0):
             inside = 0
             square = square_to_triangle(w, a, b, c)

@@ -112,7 +112,7 @@ def around_face(tree: Array, w: Array, pair: Pair, x: Array, start: Normal, best
     """The better of a normal and those across edges of a triangle, which a simplex may have in place of an edge."""
     for k in range(3):
         e, length = unit_or(sub(x[(k + 1) % 3], x[k]), (0.0, 0.0, 1.0))
-        if some_below(ROUNDED_LENGTH * size, length):
+        if some_below(ROUNDED_LENGTH * w.grain[0] * size, length):
             other = newton_on_circle(tree, w, pair, start, e, size)
             if some_below(best.f, other.f):
                 best = newton_on_sphere(tree, w, pair, other, size)
@@ -214,7 +214,7 @@ def moved(tree: Array, w: Array, pair: Pair, best: Normal, step: Vector, size: S
         n = unit_or(add(best.n, scale(k, step)), best.n)[0]
         f = set_difference(tree, w, pair, n, 4)
         # rounding hides what the last steps gain
-        slack = ROUNDED_LENGTH * size if some_below(k * length, NEWTON_REGIME) else 0.0
+        slack = ROUNDED_LENGTH * w.grain[0] * size if some_below(k * length, NEWTON_REGIME) else 0.0
         if some_below(best.f - slack, f):
             return Normal(n, f), k * length
         k *= 0.25

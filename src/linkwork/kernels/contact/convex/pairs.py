@@ -26,6 +26,7 @@ from linkwork.kernels.contact.convex.support import (
     SUPPORT_WORK,
     Pair,
     core_radius,
+    grain,
     set_pose,
     support,
     weighted,
@@ -59,6 +60,7 @@ def convex_convex(tree: Array, w: Array, first: int, second: int, c: int) -> Non
     w.hint[0] = 0
     w.hint[1] = 0
     size = size_of_box(tree.shape_size[first]) + size_of_box(tree.shape_size[second])
+    w.grain[0] = grain(size)
     center = unit_or(w.pose_t, (0.0, 0.0, 1.0))[0]
     normal, count = core_normal(tree, w, pair, center, size, UNBOUNDED)
     n = normal.n
@@ -68,7 +70,7 @@ def convex_convex(tree: Array, w: Array, first: int, second: int, c: int) -> Non
     x = nearest_point(tree, w, pair, n, count, normal.f, a, b)
     start_choice(w)
     if slots > 1 and one_point(pair) == 0:
-        corners = shared_corners(tree, w, pair, n, EDGE_ON * size)
+        corners = shared_corners(tree, w, pair, n, EDGE_ON * w.grain[0] * size)
         if corners > 0:
             e = first_axis(w)
             for k in range(corners):
@@ -117,12 +119,12 @@ def nearest_point(tree: Array, w: Array, pair: Pair, n: Vector, count: int, f: S
     It is that of a smooth core, where there is one; else that of the simplex.
     """
     if point_like(pair.core, n) == 1:
-        x = support(tree, w, pair.first, pair.core, w.hint[0], n)
-        return add((x.x, x.y, x.z), scale(0.5 * (f + a - b), n))
+        own = support(tree, w, pair.first, pair.core, w.hint[0], n)
+        return add((own.x, own.y, own.z), scale(0.5 * (f + a - b), n))
     turned = rotate_inverse(w.pose_C, n)
     if point_like(pair.other, turned) == 1:
-        y = support(tree, w, pair.second, pair.other, w.hint[1], (-turned[0], -turned[1], -turned[2]))
-        at = add(w.pose_t, rotate(w.pose_C, (y.x, y.y, y.z)))
+        own = support(tree, w, pair.second, pair.other, w.hint[1], (-turned[0], -turned[1], -turned[2]))
+        at = add(w.pose_t, rotate(w.pose_C, (own.x, own.y, own.z)))
         return add(at, scale(0.5 * (a - b - f), n))
     x = weighted(w.simplex_x, w.simplex_l, count)
     y = weighted(w.simplex_y, w.simplex_l, count)
@@ -198,6 +200,7 @@ def plane_hull(tree: Array, w: Array, plane: int, s: int, c: int) -> None:
         e = (p[1], q[1], 0.0)
     e = unit_or(e, (1.0, 0.0, 0.0))[0]
     size = size_of_box(tree.shape_size[s])
+    w.grain[0] = grain(size)
     start_choice(w)
     h = tree.shape_hull[s]
     first = tree.hull_point[h]

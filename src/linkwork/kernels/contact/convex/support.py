@@ -15,6 +15,7 @@ that is nearest to the origin is the shortest way from one to the other.
 | simplex_x    | points of the first core, then of the second, then their differences: rows of a simplex           |
 | simplex_i    | numbers of these corners                                                                          |
 | simplex_l    | weights of the points, whose sum is 1                                                             |
+| grain        | how many times coarser rounding is than in double precision                                       |
 | near         | the point of a simplex that is nearest to the origin                                              |
 
 Cost: 10 to 30 operations; of a hull 5 a vertex up to `EXHAUSTIVE` vertices, then those along a path of edges.
@@ -34,6 +35,11 @@ from linkwork.plans.cores import BOX_CORE, CYLINDER_CORE, ELLIPSOID_CORE, HULL_C
 EXHAUSTIVE = 24
 """Hulls with more vertices are searched along edges."""
 
+DOUBLE_PRECISION = 1.0 + 1e-8
+"""A number that is 1 in single precision."""
+SINGLE_GRAIN = 1e6
+"""Rounding in single precision against double, less a margin that thresholds have."""
+
 SUPPORT_WORK: dict[str, Shape] = {
     "pose_C": (3, 3),
     "pose_t": (3,),
@@ -43,6 +49,7 @@ SUPPORT_WORK: dict[str, Shape] = {
     "simplex_w": (5, 3),
     "simplex_l": (5,),
     "near": (3,),
+    "grain": (1,),
 }
 SUPPORT_INTEGERS: dict[str, Shape] = {"simplex_i": (5,), "simplex_j": (5,), "hint": (2,)}
 
@@ -74,6 +81,12 @@ def set_pose(w: Array, first: int, second: int) -> None:
         for j in range(3):
             w.pose_C[j, k] = x[j]
     set_vector(rotate_inverse(R, sub(w.shape_p[second], w.shape_p[first])), w.pose_t)
+
+
+@kernel
+def grain(size: Scalar) -> Scalar:
+    """1 in double precision; in single precision, how many times larger thresholds of rounding are."""
+    return where(size, DOUBLE_PRECISION * size, 1.0, SINGLE_GRAIN)
 
 
 @kernel
