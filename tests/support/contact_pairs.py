@@ -169,6 +169,28 @@ def support(solid: Solid, n: Floats) -> Floats:
     raise AssertionError(solid)
 
 
+def outside(solid: Solid, x: Floats) -> Floats:
+    """How far points in the axes of a solid are outside it, at most; negative inside."""
+    match solid:
+        case Sphere(radius=radius):
+            return np.linalg.norm(x, axis=-1) - radius
+        case Box(size=size):
+            return (np.abs(x) - np.array(size) / 2).max(axis=-1)
+        case Cylinder(radius=radius, length=length, rounded=True):
+            return np.linalg.norm(x - np.clip(x[..., 2:], -length / 2, length / 2) * [0, 0, 1], axis=-1) - radius
+        case Cylinder(radius=radius, length=length):
+            return np.maximum(np.hypot(x[..., 0], x[..., 1]) - radius, np.abs(x[..., 2]) - length / 2)
+        case Ellipsoid(radii=radii):
+            return (np.linalg.norm(x / np.array(radii), axis=-1) - 1) * max(radii)
+        case Mesh():
+            hull, _ = hull_of(vertices_of(solid), "mesh")
+            found: Floats = (x @ hull.normals.T - hull.offsets).max(axis=-1)
+            return found
+        case Ground():
+            return x[..., 2]
+    raise AssertionError(solid)
+
+
 def separation(pair: tuple[Solid, Solid], q: Floats, n: Floats) -> Floats:
     """How far apart the two solids are along directions ``n (..., 3)`` in one configuration.
 
@@ -243,6 +265,39 @@ class Sample:
     normal: Floats
     gaps: Floats
     points: Floats
+
+    def slope(self, step: float = 1e-7) -> Floats:
+        """How fast the separation grows where the normal turns, in the best of 16 directions, a part of a radian.
+
+        It is zero or less at the best normal; where the shapes bend with a radius r, and the normal is off by an angle,
+        r times that angle.
+        """
+        best = np.full(len(self.q), -np.inf)
+        here = self.separation(self.normal)
+        p = np.cross(self.normal, np.where(np.abs(self.normal[:, :1]) < 0.6, [1.0, 0, 0], [0, 1.0, 0]))
+        p /= np.linalg.norm(p, axis=1, keepdims=True)
+        q = np.cross(self.normal, p)
+        for angle in 2 * np.pi * np.arange(16) / 16:
+            n = self.normal + step * (np.cos(angle) * p + np.sin(angle) * q)
+            n /= np.linalg.norm(n, axis=1, keepdims=True)
+            best = np.maximum(best, (self.separation(n) - here) / step)
+        return best
+
+    def beyond(self) -> Floats:
+        """How far the two ends of the shortest way between the solids, as found, are outside them.
+
+        Where they are apart and this is zero, no shorter way can be missing: the gap is at most their distance.
+        """
+        row = np.arange(len(self.q))
+        point = self.points[row, self.gaps.argmin(axis=1)]
+        A, a, B, b = poses_of(self.q)
+        ends = point - 0.5 * self.gap[:, None] * self.normal, point + 0.5 * self.gap[:, None] * self.normal
+        local = [np.einsum("ij,ijk->ik", x - o, R) for x, o, R in zip(ends, (a, b), (A, B), strict=True)]
+        found = np.empty(len(self.q))
+        for k, (first, second) in enumerate(self.pairs):
+            at = self.which == k
+            found[at] = np.maximum(outside(first, local[0][at]), outside(second, local[1][at]))
+        return found
 
     def separation(self, n: Floats) -> Floats:
         """Of each configuration along its own direction."""

@@ -233,6 +233,9 @@ INTERNAL_EDGE = 1e-6
 """A normal that leads by more to a triangle on the other side of an edge is none of the surface. Part of: a unit
 vector. Test: tests/contact/test_convex_fields.py"""
 
+ZERO_WEIGHT = 1e-12
+"""Points of a simplex with less weight do not count. Part of: one. Test: tests/contact/test_convex_fields.py"""
+
 TOUCHING_CORES = 1e-9
 """Convex cores that are nearer touch: their normal is that of features, not that from point to point. Part of: the size
 of the shapes. Test: tests/contact/test_convex_geometry.py"""

@@ -14,8 +14,11 @@ RIM = 8
 TURNS = tuple((cos(2 * pi * k / RIM), sin(2 * pi * k / RIM)) for k in range(RIM))
 """Cosines and sines of their angles."""
 
-FAN = tuple((cos(2 * pi * (k + 0.5) / n), sin(2 * pi * (k + 0.5) / n)) for n in (1, 2, 4, 8) for k in range(n))
-"""Directions of one, two, four and eight contact points, one after the other."""
+FAN = tuple(
+    (cos(2 * pi * (k + 0.5) / n + 0.1), sin(2 * pi * (k + 0.5) / n + 0.1)) for n in (1, 2, 4, 8) for k in range(n)
+)
+"""Directions of one, two, four and eight contact points, one after the other: off the symmetries of faces, so that no
+two corners of one are equally far out."""
 
 SLANTS = tuple((cos(pi * k / 4) / sqrt(5.0), sin(pi * k / 4) / sqrt(5.0), -2.0 / sqrt(5.0)) for k in range(8))
 """Unit vectors that go down and outward."""

@@ -4,7 +4,7 @@
 Each slot has a direction, and takes the candidate that is farthest out along it, less `GAPS_DIFFER` times its gap: of
 points on one face the outermost, of a tilted face those that are nearest to touching. Of candidates that differ by
 rounding the first counts, so that contact points do not change places in noise. The nearest point of the two shapes
-takes the place of a missing one, or of the one next to it, where no contact point is as near.
+takes the place of a missing one, or of the one next to it, where no contact point is as near, but for rounding.
 
 | symbol | meaning                                                                                               |
 |--------|-------------------------------------------------------------------------------------------------------|
@@ -19,13 +19,13 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.elementary import minimum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below
-from linkwork.kernels.thresholds import EQUAL_CANDIDATES, EQUAL_LENGTHS
+from linkwork.kernels.thresholds import EQUAL_CANDIDATES
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.cores import FAN
 
 MOST_CHOSEN = 8
 """Slots of a pair that have points."""
-GAPS_DIFFER = 10.0
+GAPS_DIFFER = 100.0
 """How many times a difference of gaps counts against a distance of points."""
 
 CHOICE_WORK: dict[str, Shape] = {"chosen_x": (MOST_CHOSEN, 4), "chosen_s": (MOST_CHOSEN,)}
@@ -83,7 +83,12 @@ def finish_choice(w: Array, slots: int, x: tuple[Scalar, Scalar], gap: Scalar, m
         if w.chosen_k[k] >= 0:
             least = minimum(least, w.chosen_x[k, 2])
     place = -1
-    if some_below(gap + EQUAL_LENGTHS * w.grain[0] * size, least):
+    if some_below(least, gap + EQUAL_CANDIDATES * size):
+        # as near but for a slight tilt: the point stays where it is, and has the gap
+        for k in range(fan):
+            if w.chosen_k[k] >= 0 and not some_below(least, w.chosen_x[k, 2]):
+                w.chosen_x[k, 2] = minimum(gap, least)
+    else:
         next_to = UNBOUNDED
         for k in range(fan):
             dx = w.chosen_x[k, 0] - x[0] if w.chosen_k[k] >= 0 else 0.0

@@ -11,7 +11,7 @@ behind them than the best so far are refined (`normals`).
 | symbol     | meaning                                                                                            |
 |------------|----------------------------------------------------------------------------------------------------|
 | polytope_x, polytope_y, polytope_w | vertices: points of both cores, and their differences             |
-| polytope_i, polytope_j | numbers of their corners                                                                       |
+| polytope_i, polytope_j | numbers of their corners                                                               |
 | facet      | three vertices of a face, counterclockwise from outside                                            |
 | facet_n    | outward unit normal of a face, and its distance from the origin                                    |
 | rim        | edges of the hole                                                                                  |
@@ -117,7 +117,8 @@ def expand(tree: Array, w: Array, pair: Pair, tolerance: Scalar, size: Scalar) -
 @kernel
 def has_room(w: Array) -> bool:
     """Whether a hole in all faces would fit."""
-    return w.epa[1] * 3 // 2 <= MOST_FACETS
+    room: bool = w.epa[1] * 3 // 2 <= MOST_FACETS
+    return room
 
 
 @kernel

@@ -84,6 +84,8 @@ def field_convex(tree: Array, w: Array, field: int, s: int, c: int) -> None:
         w.slot_x[MOST_CHOSEN, k] = best[k]
         if place >= 0:
             w.slot_x[place, k] = best[k]
+    for k in range(MOST_CHOSEN):
+        w.slot_x[k, 6] = w.chosen_x[k, 2]
     way = -1.0 if tree.contact_reversed[c] == 1 else 1.0
     R = w.shape_R[field]
     for k in range(slots):
@@ -389,10 +391,10 @@ def is_of_surface(
             oi, oj = beyond_edge(i, j, k, edge)
             inside = oi >= 0 and oj >= 0 and oi < tree.field_rows[f] and oj < tree.field_columns[f]
             if inside:
+                # along the edge n does not rise, or not from its foremost end
+                rise = dot(n, grid_point(tree, field, oi, oj)) - maximum(dot(n, p), dot(n, q))
                 o = sub(grid_point(tree, field, oi, oj), p)
-                e = unit_or(sub(q, p), (1.0, 0.0, 0.0))[0]
-                across = unit_or(sub(o, scale(dot(o, e), e)), (0.0, 0.0, 0.0))[0]
-                if some_below(INTERNAL_EDGE, dot(n, across)):
+                if some_below(INTERNAL_EDGE * sqrt(dot(o, o)), rise):
                     return 0
     return 1
 

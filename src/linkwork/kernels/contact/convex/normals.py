@@ -93,7 +93,13 @@ def refined(tree: Array, w: Array, pair: Pair, count: int, n: Vector, size: Scal
         across, sine = unit_or(cross(a.d, b.d), best.n)
         if some_below(PARALLEL_FEATURES, sine):
             best = better(tree, w, pair, best, across)
-    if is_smooth(pair.core) + is_smooth(pair.other) > 0:
+    if is_smooth(pair.core) + is_smooth(pair.other) == 0:
+        # rounding turns the way from a corner to an edge that it all but touches
+        if a.kind == EDGE and b.kind == POINT:
+            best = newton_on_circle(tree, w, pair, best, a.d, size)
+        if a.kind == POINT and b.kind == EDGE:
+            best = newton_on_circle(tree, w, pair, best, b.d, size)
+    else:
         before = best
         if a.kind == EDGE:
             best = newton_on_circle(tree, w, pair, best, a.d, size)

@@ -35,7 +35,7 @@ from linkwork.kernels.contact.shapes.frames import set_contact, size_of_box, tan
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt
 from linkwork.kernels.spatial import Triple, add, column, dot, rotate, rotate_inverse, scale, sub
-from linkwork.kernels.thresholds import CLEARLY_APART, EDGE_ON, NO_CONTACT, SIDE_ON
+from linkwork.kernels.thresholds import CLEARLY_APART, EDGE_ON, NO_CONTACT, SIDE_ON, ZERO_WEIGHT
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.cores import CYLINDER_CORE, ELLIPSOID_CORE, HULL_CORE, POINT_CORE
 
@@ -116,7 +116,7 @@ def core_normal(tree: Array, w: Array, pair: Pair, center: Vector, size: Scalar,
 def nearest_point(tree: Array, w: Array, pair: Pair, n: Vector, count: int, f: Scalar, a: Scalar, b: Scalar) -> Triple:
     """Midway between the nearest points of two shapes, in axes of the first.
 
-    It is that of a smooth core, where there is one; else that of the simplex.
+    It is that of a smooth core, or of a corner, where there is one; else that of the simplex.
     """
     if point_like(pair.core, n) == 1:
         own = support(tree, w, pair.first, pair.core, w.hint[0], n)
@@ -126,10 +126,23 @@ def nearest_point(tree: Array, w: Array, pair: Pair, n: Vector, count: int, f: S
         own = support(tree, w, pair.second, pair.other, w.hint[1], (-turned[0], -turned[1], -turned[2]))
         at = add(w.pose_t, rotate(w.pose_C, (own.x, own.y, own.z)))
         return add(at, scale(0.5 * (a - b - f), n))
+    if is_corner(w.simplex_i, w.simplex_l, count) == 1:
+        return add(w.simplex_x[0], scale(0.5 * (f + a - b), n))
+    if is_corner(w.simplex_j, w.simplex_l, count) == 1:
+        return add(w.simplex_y[0], scale(0.5 * (a - b - f), n))
     x = weighted(w.simplex_x, w.simplex_l, count)
     y = weighted(w.simplex_y, w.simplex_l, count)
     middle = scale(0.5, add(x, y))
     return add(middle, scale(0.5 * (a - b), n))
+
+
+@kernel
+def is_corner(numbers: Array, weights: Array, count: int) -> int:
+    """1 where all points of a core in the simplex that have weight are its first, a corner."""
+    for k in range(count):
+        if numbers[k] < 0 or (numbers[k] != numbers[0] and some_below(ZERO_WEIGHT, weights[k])):
+            return 0
+    return 1
 
 
 @kernel
