@@ -376,22 +376,24 @@ def is_of_surface(
     a = w.triangle[0]
     area = cross(sub(w.triangle[1], a), sub(w.triangle[2], a))
     square = dot(area, area)
-    level = 0 if some_below(dot(n, area) * dot(n, area), (1.0 - ON_EDGE) * square) else 1
-    most = maximum(maximum(dot(n, a), dot(n, w.triangle[1])), dot(n, w.triangle[2]))
+    # corners that are foremost along n: all where the triangle is across it, two of an edge, or one
+    most = maximum(maximum(dot(n, a), dot(n, w.triangle[1])), dot(n, w.triangle[2])) - ON_EDGE * size
+    foremost = 0
+    for corner in range(3):
+        foremost += 1 if some_below(most, dot(n, w.triangle[corner])) else 0
     for edge in range(3):
         p = w.triangle[edge]
         q = w.triangle[(edge + 1) % 3]
-        # the weight of the corner that is not on the edge; along other normals, the edge or an end of it is foremost
-        weight = dot(area, cross(sub(q, p), sub(foot, p))) / square
-        foremost = maximum(dot(n, p), dot(n, q)) - most
-        on = 1 if some_below(weight, ON_EDGE) else 0
-        if some_below(-ON_EDGE * size, foremost) and level == 0:
-            on = 1
+        ends = (1 if some_below(most, dot(n, p)) else 0) + (1 if some_below(most, dot(n, q)) else 0)
+        on = 1 if ends == foremost or (foremost == 1 and ends == 1) else 0
+        if foremost == 3:
+            # the weight of the corner that is not on the edge
+            weight = dot(area, cross(sub(q, p), sub(foot, p))) / square
+            on = 1 if some_below(weight, ON_EDGE) else 0
         if on == 1:
             oi, oj = beyond_edge(i, j, k, edge)
             inside = oi >= 0 and oj >= 0 and oi < tree.field_rows[f] and oj < tree.field_columns[f]
             if inside:
-                # along the edge n does not rise, or not from its foremost end
                 rise = dot(n, grid_point(tree, field, oi, oj)) - maximum(dot(n, p), dot(n, q))
                 o = sub(grid_point(tree, field, oi, oj), p)
                 if some_below(INTERNAL_EDGE * sqrt(dot(o, o)), rise):
