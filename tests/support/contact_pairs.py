@@ -162,8 +162,7 @@ def support(solid: Solid, n: Floats) -> Floats:
         case Ellipsoid(radii=radii):
             return np.linalg.norm(n * np.array(radii), axis=-1)
         case Mesh():
-            found: Floats = (n @ vertices_of(solid).T).max(axis=-1)
-            return found
+            return np.max(n @ vertices_of(solid).T, axis=-1)
         case Ground():
             return np.where(n[..., 2] > 1 - 1e-12, 0.0, np.inf)
     raise AssertionError(solid)
@@ -184,8 +183,7 @@ def outside(solid: Solid, x: Floats) -> Floats:
             return (np.linalg.norm(x / np.array(radii), axis=-1) - 1) * max(radii)
         case Mesh():
             hull, _ = hull_of(vertices_of(solid), "mesh")
-            found: Floats = (x @ hull.normals.T - hull.offsets).max(axis=-1)
-            return found
+            return np.max(x @ hull.normals.T - hull.offsets, axis=-1)
         case Ground():
             return x[..., 2]
     raise AssertionError(solid)
