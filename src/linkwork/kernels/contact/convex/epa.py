@@ -22,8 +22,8 @@ Cost: two supports and 15 operations a face for each point; 5 to 60 points.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.convex.normals import Normal, is_smooth, refined
-from linkwork.kernels.contact.convex.support import Pair, copy_row, set_difference
+from linkwork.kernels.contact.convex.normals import Normal, refined
+from linkwork.kernels.contact.convex.support import Pair, copy_row, is_smooth, set_difference
 from linkwork.kernels.contact.shapes.frames import tangents, unit_or
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt

@@ -11,7 +11,7 @@ Cost: 150 operations an iteration and two supports; 4 to 10 iterations for polyt
 
 from __future__ import annotations
 
-from linkwork.kernels.contact.convex.support import Pair, copy_row, set_difference, weighted
+from linkwork.kernels.contact.convex.support import Pair, copy_row, has_faces, is_smooth, set_difference, weighted
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below
 from linkwork.kernels.spatial import cross, dot, set_vector, sub
 from linkwork.kernels.thresholds import CONVERGED_DISTANCE, FLAT_SIMPLEX, TOUCHING_CORES
@@ -19,6 +19,11 @@ from linkwork.model.thresholds import UNBOUNDED
 
 MOST_ITERATIONS = 64
 """Of GJK."""
+
+SMOOTH_DISTANCE = 1e-6
+"""How exact the distance of smooth cores is before Newton's method: a part of the size of the shapes."""
+MIXED_DISTANCE = 1e-10
+"""The same of a smooth core and one with faces: which edge or corner is nearest must be known then."""
 
 OVERLAP = 5
 """The number of points that GJK gives where cores overlap or touch and the simplex is a tetrahedron; else 5 more."""
@@ -29,19 +34,25 @@ def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar, limit: Scala
     """Points of the final simplex of two cores, and `OVERLAP` more where the origin is in it; ``near`` and weights.
 
     ``d`` is a first direction from the first core to the second, ``size`` a length that rounding is measured by. Cores
-    that are farther apart than ``limit``, which is above zero, have 0 points.
+    that are farther apart than ``limit``, which is above zero, have 0 points. The distance of smooth cores is found to
+    `SMOOTH_DISTANCE` or `MIXED_DISTANCE`.
     """
     set_difference(tree, w, pair, d, 0)
     w.simplex_l[0] = 1.0
     set_vector(w.simplex_w[0], w.near)
     count = 1
+    slack = 0.0
+    if is_smooth(pair.core) + is_smooth(pair.other) > 0:
+        slack = (MIXED_DISTANCE if has_faces(pair.core) + has_faces(pair.other) > 0 else SMOOTH_DISTANCE) * size
     square = dot(w.near, w.near)
     least = TOUCHING_CORES * TOUCHING_CORES * w.grain[0] * size * size
     for _ in range(MOST_ITERATIONS):
         if some_below(square, least):
             return count + OVERLAP
         along = set_difference(tree, w, pair, w.near, count)
-        if some_below(square - along, CONVERGED_DISTANCE * square):
+        # (square - along) / |near| is by how much the distance may be less
+        more = square - along
+        if some_below(more, CONVERGED_DISTANCE * square) or some_below(more * more, slack * slack * square):
             return count
         if some_below(0.0, along) and some_below(limit * limit * square, along * along):
             return 0

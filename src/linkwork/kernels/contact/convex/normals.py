@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from linkwork.kernels.contact.convex.support import Pair, set_difference
+from linkwork.kernels.contact.convex.support import Pair, is_smooth, set_difference
 from linkwork.kernels.contact.shapes.frames import tangents, unit_or
 from linkwork.kernels.elementary import magnitude, minimum, sign_or_one
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt
@@ -67,12 +67,6 @@ def better(tree: Array, w: Array, pair: Pair, best: Normal, n: Vector) -> Normal
     if some_below(best.f, f):
         return Normal((n[0], n[1], n[2]), f)
     return best
-
-
-@kernel
-def is_smooth(core: int) -> int:
-    """1 of cores whose support bends."""
-    return 1 if core == CYLINDER_CORE or core == ELLIPSOID_CORE else 0
 
 
 @kernel

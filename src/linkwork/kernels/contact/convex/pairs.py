@@ -20,13 +20,14 @@ from linkwork.kernels.contact.convex.choice import (
 from linkwork.kernels.contact.convex.epa import EPA_INTEGERS, EPA_WORK, penetration
 from linkwork.kernels.contact.convex.faces import FACE_INTEGERS, FACE_WORK, in_first, shared_corners
 from linkwork.kernels.contact.convex.gjk import OVERLAP, gjk
-from linkwork.kernels.contact.convex.normals import Normal, is_smooth, refined
+from linkwork.kernels.contact.convex.normals import Normal, refined
 from linkwork.kernels.contact.convex.support import (
     SUPPORT_INTEGERS,
     SUPPORT_WORK,
     Pair,
     core_radius,
     grain,
+    is_smooth,
     set_pose,
     support,
     weighted,

@@ -30,7 +30,15 @@ from linkwork.kernels.elementary import sign_or_one
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt, where
 from linkwork.kernels.spatial import Triple, add, column, dot, rotate, rotate_inverse, scale, set_vector, sub
 from linkwork.kernels.thresholds import ZERO_SQUARE
-from linkwork.plans.cores import BOX_CORE, CYLINDER_CORE, ELLIPSOID_CORE, HULL_CORE, POINT_CORE, SEGMENT_CORE
+from linkwork.plans.cores import (
+    BOX_CORE,
+    CYLINDER_CORE,
+    ELLIPSOID_CORE,
+    HULL_CORE,
+    POINT_CORE,
+    SEGMENT_CORE,
+    TRIANGLE_CORE,
+)
 
 EXHAUSTIVE = 24
 """Hulls with more vertices are searched along edges."""
@@ -93,6 +101,18 @@ def grain(size: Scalar) -> Scalar:
 def core_radius(tree: Array, s: int, core: int) -> Scalar:
     """What a shape has around its core."""
     return tree.shape_size[s, 0] if core == POINT_CORE or core == SEGMENT_CORE else 0.0
+
+
+@kernel
+def is_smooth(core: int) -> int:
+    """1 of cores whose support bends."""
+    return 1 if core == CYLINDER_CORE or core == ELLIPSOID_CORE else 0
+
+
+@kernel
+def has_faces(core: int) -> int:
+    """1 of boxes, hulls and triangles."""
+    return 1 if core == BOX_CORE or core == HULL_CORE or core == TRIANGLE_CORE else 0
 
 
 @kernel
