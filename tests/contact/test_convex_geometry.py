@@ -126,8 +126,7 @@ def test_nothing_breaks_where_axes_are_parallel_or_square(kinds: tuple[str, str]
     rng = np.random.default_rng(11)
     pairs = [(KINDS[kinds[0]](rng), KINDS[kinds[1]](rng)) for _ in range(20)]
     which = np.arange(COUNT) % len(pairs)
-    geometry = lw.contact.ContactGeometry(pair_scene(pairs), native=True)
-    found = nearest(geometry, pairs, which, square_poses(rng, COUNT))
+    found = nearest(pairs, which, square_poses(rng, COUNT), native=True)
     assert np.isfinite(found.gaps).all() and np.isfinite(found.points).all()
     assert np.abs(found.separation(found.normal) - found.gap).max() < 1e-10
     if kinds[0] != "plane":

@@ -314,33 +314,31 @@ def sample(kinds: tuple[str, str], count: int, seed: int = 0, scale: float = 1.0
     rng = np.random.default_rng([seed, *kinds[0].encode(), *kinds[1].encode()])
     pairs = [(KINDS[kinds[0]](rng), KINDS[kinds[1]](rng)) for _ in range(SHAPES)]
     pairs = [(scaled(a, scale), scaled(b, scale)) for a, b in pairs]
-    geometry = lw.contact.ContactGeometry(pair_scene(pairs, slots), native=kinds in NATIVE_PAIRS, threads=1)
+    native = kinds in NATIVE_PAIRS
     q = random_poses(rng, count)
     q[:, :3] *= scale
     q[:, 7:10] *= scale
     which = np.arange(count) % SHAPES
-    first = nearest(geometry, pairs, which, q)
+    first = nearest(pairs, which, q, slots, native)
     touching = rng.random(count) < 0.25
     moved = (first.gap - scale * rng.uniform(-1e-6, 1e-6, count)) * touching
     q[:, 7:10] -= first.normal * moved[:, None]
-    return nearest(geometry, pairs, which, q)
+    return nearest(pairs, which, q, slots, native)
 
 
 def nearest(
-    geometry: lw.contact.ContactGeometry, pairs: list[tuple[Solid, Solid]], which: np.ndarray, q: Floats
+    pairs: list[tuple[Solid, Solid]], which: np.ndarray, q: Floats, slots: int | None = None, native: bool = False
 ) -> Sample:
     """The nearest contact point of each configuration's own pair."""
-    parts = []
-    for start in range(0, len(q), 4000):
-        own = which[start : start + 4000]
-        found = geometry(q[start : start + 4000])
-        slots = found.gaps.shape[1] // len(pairs)
-        at = own[:, None] * slots + np.arange(slots)
-        row = np.arange(len(own))
-        gaps = found.gaps[row[:, None], at]
-        best = at[row, gaps.argmin(axis=1)]
-        parts.append((found.gaps[row, best], found.normals[row, best], gaps, found.points[row[:, None], at]))
-    gap, normal, gaps, points = (np.concatenate(part) for part in zip(*parts, strict=True))
+    parts: list[list[Any]] = [[], [], [], []]
+    for k, pair in enumerate(pairs):
+        found = lw.contact.ContactGeometry(pair_scene([pair], slots), native=native, threads=1)(q[which == k])
+        row, best = np.arange(len(found.gaps)), found.gaps.argmin(axis=1)
+        own = found.gaps[row, best], found.normals[row, best], found.gaps, found.points
+        for part, array in zip(parts, own, strict=True):
+            part.append(array)
+    order = np.argsort(np.argsort(which, kind="stable"), kind="stable")
+    gap, normal, gaps, points = (np.concatenate(part)[order] for part in parts)
     return Sample(pairs, which, q, gap, normal, gaps, points)
 
 

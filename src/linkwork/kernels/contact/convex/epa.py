@@ -34,7 +34,7 @@ from linkwork.model.thresholds import UNBOUNDED
 MOST_VERTICES = 128
 MOST_FACETS = 256
 MOST_RIM = 128
-SMOOTH_FACETS = 1e-8
+SMOOTH_FACETS = 1e-9
 """Faces of smooth shapes are near enough to the surface for Newton's method where they are nearer than this part of the
 size of the shapes."""
 SAME_WAY = 0.9998

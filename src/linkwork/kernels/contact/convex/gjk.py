@@ -23,7 +23,7 @@ MOST_ITERATIONS = 64
 SMOOTH_DISTANCE = 1e-6
 """How exact the distance of smooth cores is before Newton's method: a part of the size of the shapes."""
 MIXED_DISTANCE = 1e-10
-"""The same of a smooth core and one with faces: which edge or corner is nearest must be known then."""
+"""The same where one has faces: which of its edges or corners is nearest must be known then."""
 
 OVERLAP = 5
 """The number of points that GJK gives where cores overlap or touch and the simplex is a tetrahedron; else 5 more."""

@@ -111,8 +111,9 @@ def is_smooth(core: int) -> int:
 
 @kernel
 def has_faces(core: int) -> int:
-    """1 of boxes, hulls and triangles."""
-    return 1 if core == BOX_CORE or core == HULL_CORE or core == TRIANGLE_CORE else 0
+    """1 of boxes, cylinders, hulls and triangles."""
+    flat = core == BOX_CORE or core == CYLINDER_CORE or core == HULL_CORE or core == TRIANGLE_CORE
+    return 1 if flat else 0
 
 
 @kernel
