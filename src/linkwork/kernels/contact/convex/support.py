@@ -37,7 +37,6 @@ from linkwork.plans.cores import (
     HULL_CORE,
     POINT_CORE,
     SEGMENT_CORE,
-    TRIANGLE_CORE,
 )
 
 EXHAUSTIVE = 24
@@ -111,9 +110,9 @@ def is_smooth(core: int) -> int:
 
 @kernel
 def has_faces(core: int) -> int:
-    """1 of boxes, cylinders, hulls and triangles."""
-    flat = core == BOX_CORE or core == CYLINDER_CORE or core == HULL_CORE or core == TRIANGLE_CORE
-    return 1 if flat else 0
+    """1 of cores that have edges or faces."""
+    smooth = core == POINT_CORE or core == ELLIPSOID_CORE
+    return 0 if smooth else 1
 
 
 @kernel
