@@ -244,6 +244,14 @@ CONVERGED_DISTANCE = 1e-13
 """GJK ends where the square of the distance may fall by less. Part of: the square of the distance.
 Test: tests/contact/test_convex_geometry.py"""
 
+MIXED_DISTANCE = 1e-12
+"""GJK of a smooth core and one with edges or faces ends where the distance may fall by less: which edge or corner is
+nearest is known then. Part of: the size of the shapes. Test: tests/contact/test_convex_geometry.py"""
+
+SMOOTH_FACETS = 1e-11
+"""Faces of the expanding polytope of smooth shapes are near enough to the surface for Newton's method. Part of: the
+size of the shapes. Test: tests/contact/test_convex_geometry.py"""
+
 FLAT_SIMPLEX = 1e-14
 """Simplices with less volume are flat. Part of: the cube of the size of the shapes.
 Test: tests/contact/test_convex_geometry.py"""

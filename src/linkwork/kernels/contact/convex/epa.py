@@ -28,15 +28,12 @@ from linkwork.kernels.contact.shapes.frames import tangents, unit_or
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt
 from linkwork.kernels.spatial import add, cross, dot, scale, set_vector, sub
-from linkwork.kernels.thresholds import FLAT_DIFFERENCE, ROUNDED_LENGTH
+from linkwork.kernels.thresholds import FLAT_DIFFERENCE, ROUNDED_LENGTH, SMOOTH_FACETS
 from linkwork.model.thresholds import UNBOUNDED
 
-MOST_VERTICES = 128
-MOST_FACETS = 256
+MOST_VERTICES = 192
+MOST_FACETS = 384
 MOST_RIM = 128
-SMOOTH_FACETS = 1e-9
-"""Faces of smooth shapes are near enough to the surface for Newton's method where they are nearer than this part of the
-size of the shapes."""
 SAME_WAY = 0.9998
 """Directions whose cosine is larger lead to the same normal."""
 
@@ -206,9 +203,9 @@ def add_facet(w: Array, a: int, b: int, c: int, size: Scalar) -> None:
     q = sub(w.polytope_w[c], w.polytope_w[a])
     m = cross(p, q)
     area = sqrt(dot(m, m))
-    n = unit_or(m, (0.0, 0.0, 1.0))[0]
-    set_vector(n, w.facet_n[k])
     thin = some_below(area, FLAT_DIFFERENCE * FLAT_DIFFERENCE * w.grain[0] * size * size)
+    n = scale(1.0 / (1.0 if thin else area), m)
+    set_vector(n, w.facet_n[k])
     w.facet_n[k, 3] = UNBOUNDED if thin else dot(n, w.polytope_w[a])
     w.epa[1] = k + 1
 

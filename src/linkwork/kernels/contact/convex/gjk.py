@@ -14,7 +14,7 @@ from __future__ import annotations
 from linkwork.kernels.contact.convex.support import Pair, copy_row, has_faces, is_smooth, set_difference, weighted
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below
 from linkwork.kernels.spatial import cross, dot, set_vector, sub
-from linkwork.kernels.thresholds import CONVERGED_DISTANCE, FLAT_SIMPLEX, TOUCHING_CORES
+from linkwork.kernels.thresholds import CONVERGED_DISTANCE, FLAT_SIMPLEX, MIXED_DISTANCE, TOUCHING_CORES
 from linkwork.model.thresholds import UNBOUNDED
 
 MOST_ITERATIONS = 64
@@ -22,8 +22,6 @@ MOST_ITERATIONS = 64
 
 SMOOTH_DISTANCE = 1e-6
 """How exact the distance of smooth cores is before Newton's method: a part of the size of the shapes."""
-MIXED_DISTANCE = 1e-10
-"""The same where one has faces: which of its edges or corners is nearest must be known then."""
 
 OVERLAP = 5
 """The number of points that GJK gives where cores overlap or touch and the simplex is a tetrahedron; else 5 more."""

@@ -43,7 +43,7 @@ from linkwork.plans.cores import CYLINDER_CORE, ELLIPSOID_CORE, HULL_CORE, POINT
 SMALLER = 1.0001
 """How many times larger the square of a polygon's extent must be for the other to be the smaller one."""
 
-LOW_VERTICES = 0.25
+LOW_VERTICES = 0.02
 """Vertices that are higher above the lowest than this part of the hull's size do not touch beside it."""
 
 CONVEX_WORK: dict[str, Shape] = SUPPORT_WORK | EPA_WORK | FACE_WORK | CHOICE_WORK
