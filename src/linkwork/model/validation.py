@@ -115,7 +115,7 @@ def check_path(model: Model, tendon: Tendon, fail: Callable[[str], ModelError]) 
 
 
 def _doubtful(model: Model, contacts: Sequence[ContactPair]) -> Iterable[ContactPair]:
-    """The pairs to check: of arrays of pairs none, if what is known of their shapes shows that all of them are right."""
+    """The pairs to check: of arrays of pairs none, if their shapes show that all of them are right."""
     if not isinstance(contacts, ContactPairs):
         return contacts
     names = [shape.name for shape in contacts.shapes]
