@@ -235,7 +235,15 @@ class ContactPairs(Sequence[ContactPair]):
         Args:
             name: The field of `ContactPair`.
         """
-        return np.array([values[name] for values in self._named])[self.kind]
+        return np.array(self.values(name))[self.kind]
+
+    def values(self, name: str) -> list[Any]:
+        """One number of each of the different sets of numbers.
+
+        Args:
+            name: The field of `ContactPair`.
+        """
+        return [numbers[name] for numbers in self._named]
 
     def only(self, kept: npt.NDArray[Any]) -> ContactPairs:
         """Those of some numbers, or where a mask is true; shapes that are in no pair any more go.
