@@ -20,7 +20,7 @@ from ``side_column[k]`` on.
 | counts      | lengths of the lists, and whether one was too short                                            |
 | cone_row    | first row of a set, and how many: ``cone_dim``; ``cone_kind``: CONE, BOX or EQUALITY            |
 | cone_side   | first side of a set, and how many: ``cone_sides``                                               |
-| A, c, C     | rows of all sets; ``C`` is `compliance`                                                        |
+| A, c, C     | rows of all sets; ``c`` is `row_c`, ``C`` `compliance`                                                 |
 | z           | impulses, in the units of the rows                                                            |
 | cone_D      | mean of the diagonal of ``A M⁻¹ A'`` of a set, as the robot's scales have it                  |
 | momentum    | ``p``                                                                                         |
@@ -50,7 +50,7 @@ PROBLEM_INTEGERS: dict[str, Shape] = {
 }
 PROBLEM_ROWS: dict[str, Shape] = {
     "A": ("nrows", "nwidth"),
-    "c": ("nrows",),
+    "row_c": ("nrows",),
     "compliance": ("nrows",),
     "z": ("nrows",),
     "lower": ("nsets",),

@@ -218,10 +218,10 @@ def contact_set(
     w.effective_gap[p] = where(0.5, moves, w.gap[s], magnitude(w.gap[s]))
     set_velocities(tree, w, e, v)
     w.offset[p] = normal_offset(tree, s, w.effective_gap[p], w.before[row], settings, acting)
-    w.c[row] = w.offset[p]
+    w.row_c[row] = w.offset[p]
     w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt)
     for r in range(row + 1, row + w.cone_dim[e]):
-        w.c[r] = 0.0
+        w.row_c[r] = 0.0
         w.compliance[r] = 0.0
     w.cone_D[e] = tree.pair_D[c]
     couple_sides(tree, w, e)
@@ -321,11 +321,11 @@ def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSetti
                 joint_row(tree, w, e, b, v)
                 most = settings.push / tree.box_unit[b]
                 c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
-                w.c[w.cone_row[e]] = c
+                w.row_c[w.cone_row[e]] = c
         else:
             e = begin_set(w, BOX, 1)
             joint_row(tree, w, e, b, v)
-            w.c[w.cone_row[e]] = 0.0
+            w.row_c[w.cone_row[e]] = 0.0
             w.lower[e] = h * tree.box_lower[b]
             w.upper[e] = h * tree.box_upper[b]
 
@@ -363,7 +363,7 @@ def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> No
                 add_multiple(enabled, w.loop_J[i], at, w.A[r], w.side_column[s], tree.limb_size[limb])
             # J v+ = -error / time - dt beta / 2, with J v = Jv at the start
             w.before[r] = enabled * w.Jv[i]
-            w.c[r] = enabled * (w.error[i] / settings.loop_time + 0.5 * settings.dt * w.beta[i])
+            w.row_c[r] = enabled * (w.error[i] / settings.loop_time + 0.5 * settings.dt * w.beta[i])
             w.compliance[r] = 0.0
             largest = maximum(largest, tree.row_D[i])
         w.cone_D[e] = largest
