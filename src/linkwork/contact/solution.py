@@ -86,18 +86,20 @@ class BySlots(Mapping[str, Array]):
 class ContactSolution:
     """The state after a step, and impulses of contacts, loops and joints. Leading axes are those of the batch."""
 
-    __slots__ = ("_layout", "_result", "q", "v")
+    __slots__ = ("_layout", "q", "result", "v")
 
     q: Array
     """Configuration after the step, ``(..., nq)``."""
     v: Array
     """Joint velocities after the step, ``(..., nv)``."""
+    result: Array
+    """Result of the step as its program returns it, which has the following by name."""
 
     def __init__(self, q: Array, v: Array, result: Array, layout: StepLayout) -> None:
-        self.q, self.v, self._result, self._layout = q, v, result, layout
+        self.q, self.v, self.result, self._layout = q, v, result, layout
 
     def _part(self, name: str) -> Array:
-        part: Array = self._result[..., self._layout.places[name]]
+        part: Array = self.result[..., self._layout.places[name]]
         return part
 
     def _vectors(self, name: str) -> Array:
@@ -123,7 +125,7 @@ class ContactSolution:
     def restitution(self) -> Array:
         """The part of the coefficients of restitution that acted, ``(...)``: less than 1 where Newton's law would have
         added energy."""
-        acted: Array = 1.0 - self._result[..., REDUCTION]
+        acted: Array = 1.0 - self.result[..., REDUCTION]
         return acted
 
     @property
@@ -164,18 +166,18 @@ class ContactSolution:
     @property
     def residual(self) -> Any:
         """What the step misses of the laws of contact, a velocity in m/s (`kernels.contact.cones`)."""
-        return _plain(self._result[..., RESIDUAL])
+        return _plain(self.result[..., RESIDUAL])
 
     @property
     def iterations(self) -> Any:
         """Iterations of the solver, of each state; on a GPU as numbers of the step's type."""
-        count = self._result[..., ITERATIONS]
+        count = self.result[..., ITERATIONS]
         return _plain(count.astype(np.int64) if isinstance(count, np.ndarray) else count)
 
     @property
     def converged(self) -> Any:
         """Whether the residual is within the tolerance."""
-        return _plain(self._result[..., RESIDUAL] <= self._layout.tolerance)
+        return _plain(self.result[..., RESIDUAL] <= self._layout.tolerance)
 
     @property
     def warm_start(self) -> Array:
@@ -183,7 +185,7 @@ class ContactSolution:
 
         Zeros where the step was not solved: from such forces, steps run away.
         """
-        if not isinstance(self._result, np.ndarray):
+        if not isinstance(self.result, np.ndarray):
             raise UnsupportedFeature(
                 "forces of a step on a GPU are not looked at between steps: lw.Simulation(robot, count, "
                 "device='cuda') starts every step from the one before"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class StepperFunction:
-    """Steps of a `Stepper` with contacts as derivatives see them (`contact.derivatives.ContactFunction`).
+    """Steps of a `Stepper` with contacts as derivatives see them (`contact.step_equations.ContactFunction`).
 
     Args:
         stepper: The steps.
