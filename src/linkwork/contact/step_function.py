@@ -113,7 +113,8 @@ class ContactStepFunction:
         Args:
             solution: What a call returned.
         """
-        return solution.q, solution.v, solution.result
+        result = solution.result_by_slots if hasattr(solution, "result_by_slots") else solution.result
+        return solution.q, solution.v, result
 
 
 def need_derivatives(robot: Model, dtype: Any, given: bool) -> None:

@@ -123,4 +123,5 @@ class StepperFunction:
         Args:
             solution: What a call returned.
         """
-        return solution.q, solution.v, solution.result
+        result = solution.result_by_slots if hasattr(solution, "result_by_slots") else solution.result
+        return solution.q, solution.v, result

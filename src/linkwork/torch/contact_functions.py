@@ -105,7 +105,7 @@ def array_function(
         convert: Makes evaluators run where arrays are.
     """
     if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
-        return ContactArrayFunction(evaluator, by, convert, smoothing)
+        return ContactArrayFunction(evaluator.by_slots, by, convert, smoothing)
     if smoothing is not None:
         raise InputError("smoothing is for steps with contacts: ContactStep, or Stepper of a robot with contact pairs")
     if isinstance(evaluator, Stepper):
