@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import hypot, inf, isfinite
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from linkwork.conversions import converted
 from linkwork.errors import ModelError
-from linkwork.model.arrays import finite, numbers
+from linkwork.model.arrays import Floats, finite, numbers
+from linkwork.model.mesh_files import mesh_vertices
 from linkwork.model.placement import Placement
 from linkwork.model.soft_contact import SoftContact
 
@@ -151,6 +154,48 @@ class Mesh:
 
 
 Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | HeightField | Mesh
+
+
+ENCLOSING_STEPS = 200
+"""Steps of the center of a sphere around points; their part of the radius that it misses is about one over this."""
+
+
+def bounding_sphere(solid: Solid) -> tuple[tuple[float, float, float], float]:
+    """Center and radius of a sphere around a solid, in its own frame; the radius of an unbounded one is infinite.
+
+    Unbounded are the ground, height fields, which have what is below them, and meshes whose files were not found.
+
+    Args:
+        solid: The solid.
+    """
+    origin = (0.0, 0.0, 0.0)
+    match solid:
+        case Box(size=(x, y, z)):
+            return origin, hypot(x, y, z) / 2
+        case Sphere(radius=radius):
+            return origin, radius
+        case Ellipsoid(radii=radii):
+            return origin, max(radii)
+        case Cylinder(radius=radius, length=length, rounded=rounded):
+            return origin, radius + length / 2 if rounded else hypot(radius, length / 2)
+        case Mesh(file=file, scale=scale) if file is not None:
+            return _enclosing_sphere(mesh_vertices(file, scale))
+        case _:
+            return origin, inf
+
+
+def _enclosing_sphere(points: Floats) -> tuple[tuple[float, float, float], float]:
+    """A sphere around points that is little larger than the smallest (Badoiu and Clarkson 2003)."""
+    center = (points.min(axis=0) + points.max(axis=0)) / 2
+    best, radius = center, inf
+    for step in range(ENCLOSING_STEPS):
+        away = np.linalg.norm(points - center, axis=1)
+        farthest = int(away.argmax())
+        if away[farthest] < radius:
+            best, radius = center, float(away[farthest])
+        center = center + (points[farthest] - center) / (step + 2)
+    x, y, z = best.tolist()
+    return (x, y, z), radius
 
 
 @converted
