@@ -12,19 +12,19 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from linkwork.model.arrays import Floats
-from linkwork.model.contacts import contact_shapes
+from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.model.shapes import Ground, HeightField, bounding_sphere
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import size_of
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
+from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, contact_tables
-from linkwork.plans.layout import ragged
+from linkwork.plans.layout import Integers, ragged
 from linkwork.plans.limbs import LIMB_INTEGERS, LIMB_SIZES, limb_tables
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
@@ -74,7 +74,7 @@ REDUCED_TREE = actuated_layout(
             "shape_unbounded": ("nshapes",),  # 1 of planes and height fields
             "contact_body_first": ("ncontacts",),
             "contact_body_second": ("ncontacts",),
-            "contact_dim": ("ncontacts",),  # rows of a contact: 1, 3, 4 or 6
+            **FRICTION_INTEGERS,
             "box_v": ("nboxes",),  # as in `contact_lcaba`
             "box_q": ("nboxes",),
             "loop_row": ("nloops",),  # rows of a set, and the limbs that they depend on
@@ -90,7 +90,7 @@ REDUCED_TREE = actuated_layout(
             "shape_center": ("nshapes", 3),  # and of a shape, in its own frame
             "shape_radius": ("nshapes",),
             "shape_top": ("nshapes",),  # the largest height of an unbounded shape, along its z axis
-            "pair_friction": ("ncontacts", 5),  # sliding along t1 and t2, torsional, rolling along t1 and t2
+            **FRICTION_FLOATS,
             "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
             "box_sign": ("nboxes",),
             "box_value": ("nboxes",),
@@ -126,26 +126,28 @@ def listed_points(model: Model, nslots: int) -> int:
     return min(nslots, max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints)))
 
 
-def slot_order(first: Sequence[int], second: Sequence[int], slots: npt.NDArray[np.int64]) -> Mapping[str, Any]:
-    """Pairs of shapes by pairs of bodies: the fields ``group_``, and ``listed_slot``."""
-    order = np.lexsort((np.arange(len(slots)), second, first)).astype(np.int64)
-    keys = list(dict.fromkeys((first[c], second[c]) for c in order))
-    of_key = {key: k for k, key in enumerate(keys)}
-    lists: list[list[int]] = [[] for _ in keys]
-    for c in order:
-        lists[of_key[first[c], second[c]]].append(int(c))
-    spans = ragged(lists)
+def slot_order(first: Integers, second: Integers, slots: Integers) -> dict[str, Any]:
+    """Pairs of shapes by pairs of bodies: the fields ``group_``, and ``listed_slot``.
+
+    Args:
+        first: The first body of each pair, ``(ncontacts,)``.
+        second: The second.
+        slots: Contact points of each pair.
+    """
+    order = np.lexsort((second, first))
+    keys = np.stack([first[order], second[order]], axis=1)
+    starts = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]) if len(keys) else np.zeros(0, np.int64)
     counts = slots[order]
-    starts = np.cumsum(slots) - slots
-    listed = [np.arange(starts[c], starts[c] + slots[c]) for c in order]
+    begin, number = (np.cumsum(slots) - slots)[order], np.cumsum(counts) - counts
+    within = np.arange(int(counts.sum())) - np.repeat(number, counts)
     return {
-        "group_first": [key[0] for key in keys],
-        "group_second": [key[1] for key in keys],
-        "group_start": spans.start,
-        "group_count": spans.count,
+        "group_first": keys[starts, 0],
+        "group_second": keys[starts, 1],
+        "group_start": starts,
+        "group_count": np.diff(np.r_[starts, len(keys)]),
         "group_contact": order,
-        "group_slot": np.cumsum(counts) - counts,
-        "listed_slot": np.concatenate([np.zeros(0, dtype=np.int64), *listed]),
+        "group_slot": number,
+        "listed_slot": np.repeat(begin, counts) + within,
     }
 
 
@@ -163,22 +165,20 @@ def reduced_tree(
     _, bodies = build_tree(model)
     tree = constrained_tree(model, frames)
     contacts = contact_tables(model, bodies)
-    of_shape = contacts["shape_body"]
-    first = [of_shape[shape] for shape in contacts["contact_first"]]
-    second = [of_shape[shape] for shape in contacts["contact_second"]]
+    of_shape = np.asarray(contacts["shape_body"], dtype=np.int64)
+    first, second = of_shape[contacts["contact_first"]], of_shape[contacts["contact_second"]]
     slots = np.asarray(contacts["contact_slots"], dtype=np.int64)
-    order = dict(slot_order(first, second, slots))
+    order = slot_order(first, second, slots)
     order.pop("listed_slot")
     limbs = limb_tables(tree)
     boxes = box_tables(model, limited, True)
     loops = _loop_sets(model, tree, limbs)
-    friction = [_coefficients(pair) for pair in model.contacts]
-    dims = [1 if not any(row[:2]) else 6 if any(row[3:]) else 4 if row[2] else 3 for row in friction]
+    friction = friction_tables(model)
     nlisted = listed_points(model, int(slots.sum()))
     depth, reach = _path_sizes(limbs)
     sides = [len(limb) for limb in loops["sides"]]
     widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
-    largest = max(dims, default=1)
+    largest = int(np.max(friction["contact_dim"], initial=1))
     nstart = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
     spans = ragged(loops["sides"])
@@ -193,8 +193,7 @@ def reduced_tree(
         **_bounds(model, of_shape, contacts, int(tree.n)),
         contact_body_first=first,
         contact_body_second=second,
-        contact_dim=dims,
-        pair_friction=np.reshape(friction, (-1, 5)),
+        **friction,
         pair_D=scales.pairs,
         box_D=scales.boxes,
         box_unit=scales.box_units,
@@ -225,13 +224,6 @@ REACH = 1e-3
 """Contact points whose gap is a smaller part of the largest body's size are in the list, whatever their velocity."""
 MAX_NEIGHBORS = 400
 """Limbs that a limb may be coupled to."""
-
-
-def _coefficients(pair: Any) -> tuple[float, float, float, float, float]:
-    """Coefficients of sliding, torsional and rolling friction of a pair."""
-    sliding = pair.friction
-    torsional, rolling = getattr(pair, "torsional_friction", 0.0), getattr(pair, "rolling_friction", 0.0)
-    return sliding, sliding, torsional, rolling, rolling
 
 
 def _path_sizes(limbs: Mapping[str, Any]) -> tuple[int, int]:
@@ -268,9 +260,9 @@ def _loop_sets(model: Model, tree: Tree, limbs: Mapping[str, Any]) -> dict[str, 
     return sets
 
 
-def _bounds(model: Model, of_shape: Sequence[int], contacts: Mapping[str, Any], n: int) -> dict[str, Any]:
+def _bounds(model: Model, of_shape: Integers, contacts: Mapping[str, Any], n: int) -> dict[str, Any]:
     """Bounding spheres of shapes and of bodies."""
-    spheres = [bounding_sphere(shape.solid) for shape in contact_shapes(model.contacts)]
+    spheres = [bounding_sphere(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
     centers = np.reshape([center for center, _ in spheres], (-1, 3))
     radii = np.array([min(radius, UNBOUNDED) for _, radius in spheres])
     at = np.array(
@@ -282,14 +274,14 @@ def _bounds(model: Model, of_shape: Sequence[int], contacts: Mapping[str, Any], 
         ]
     ).reshape(-1, 3)
     center, radius = np.zeros((n, 3)), np.zeros(n)
-    for body in set(of_shape):
-        own = np.flatnonzero(np.asarray(of_shape) == body)
+    for body in np.unique(of_shape).tolist():
+        own = np.flatnonzero(of_shape == body)
         if (radii[own] >= UNBOUNDED).any():
             radius[body] = UNBOUNDED
             continue
         center[body] = (np.min(at[own] - radii[own, None], axis=0) + np.max(at[own] + radii[own, None], axis=0)) / 2
         radius[body] = np.max(np.linalg.norm(at[own] - center[body], axis=1) + radii[own])
-    solids = [shape.solid for shape in contact_shapes(model.contacts)]
+    solids = [shape.solid for shape in ContactPairs.of(model.contacts).shapes]
     return {
         "shape_center": centers,
         "shape_radius": radii,

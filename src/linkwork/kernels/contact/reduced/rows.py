@@ -150,6 +150,8 @@ def list_contacts(tree: Array, w: Array, v: Array, settings: ReducedSettings, ac
             pair_geometry(tree, w, c)
         for k in range(tree.contact_slots[c]):
             s = tree.contact_slot[c] + k
+            if tree.contact_kind[c] != GIVEN:
+                w.gap[s] = w.gap[s] - tree.pair_margin[c]
             if some_below(w.gap[s] - closing_distance(tree, w, c, s, settings), 0.0):
                 if w.counts[POINTS] < tree.nlisted:
                     contact_set(tree, w, c, s, w.near_slot[n] + k, v, settings, acting)
