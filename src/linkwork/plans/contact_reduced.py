@@ -55,6 +55,7 @@ REDUCED_TREE = actuated_layout(
             *LIMB_SIZES,
             *PROBLEM_SIZES,
             "nboxes",
+            "nbouncing",  # pairs with restitution
             "nlisted",  # the most contact points of a state
             "nloops",  # sets of rows of loops
             "nloop_sides",
@@ -208,6 +209,7 @@ def reduced_tree(
         loop_sides=spans.count,
         loop_limb=spans.entries,
         nlisted=nlisted,
+        nbouncing=int(np.count_nonzero(contacts["restitution"])),
         nsets=sets,
         nrows=largest * nlisted + len(boxes["box_v"]) + model.nc,
         nsides=min(2 * depth, len(limbs["limb_v"])) * nlisted + len(boxes["box_v"]) + sum(sides),
