@@ -55,6 +55,7 @@ REDUCED_TREE = actuated_layout(
             *LIMB_SIZES,
             *PROBLEM_SIZES,
             "nboxes",
+            "nfurther",  # the most iterations of a step by smoothed equations
             "nbouncing",  # pairs with restitution
             "nlisted",  # the most contact points of a state
             "nloops",  # sets of rows of loops
@@ -153,13 +154,18 @@ def slot_order(first: Integers, second: Integers, slots: Integers) -> dict[str, 
 
 
 def reduced_tree(
-    model: Model, scales: RowScales, frames: Sequence[str] = (), limited: Collection[str] | bool = True
+    model: Model,
+    scales: RowScales,
+    iterations: int,
+    frames: Sequence[str] = (),
+    limited: Collection[str] | bool = True,
 ) -> Tree:
     """The arrays of a mechanism for steps by the reduced matrix.
 
     Args:
         model: The mechanism, with the armature of what is implicit.
         scales: Scales of its rows.
+        iterations: The most of a step.
         frames: Frames that external wrenches act on.
         limited: Joints whose limits hold exactly; True: all.
     """
@@ -209,6 +215,7 @@ def reduced_tree(
         loop_sides=spans.count,
         loop_limb=spans.entries,
         nlisted=nlisted,
+        nfurther=iterations,
         nbouncing=int(np.count_nonzero(contacts["restitution"])),
         nsets=sets,
         nrows=largest * nlisted + len(boxes["box_v"]) + model.nc,

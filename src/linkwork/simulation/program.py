@@ -269,7 +269,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
         reduced = not (settings.by_slots or inputs.names)
         if reduced:
-            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver.regularization)
+            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver)
         else:
             tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations)
         contact = ContactInputs(robot, tree, settings.dt, solver, reduced)

@@ -208,15 +208,24 @@ def restore_impulse(tree: Array, w: Array, p: int, point: Array, h: Scalar) -> N
 
 
 @kernel
+def clear_point(point: Array) -> None:
+    """A point that is not there."""
+    point[NUMBER] = UNBOUNDED
+    for k in range(1, LISTED):
+        point[k] = 0.0
+
+
+@kernel
 def write_points(tree: Array, w: Array, result: ReducedResult, settings: ReducedSettings) -> None:
     """Forces, velocities and gaps of listed contact points; ``after`` are velocities of rows after the step."""
     h = settings.dt
-    for p in range(tree.nlisted):
-        result.points[LISTED * p] = UNBOUNDED
-        for k in range(1, LISTED):
-            result.points[LISTED * p + k] = 0.0
+    n = w.counts[POINTS]
+    while n < tree.nlisted and some_below(result.points[LISTED * n], UNBOUNDED):  # points of the step before
+        clear_point(result.points[LISTED * n : LISTED * n + LISTED])
+        n += 1
     for p in range(w.counts[POINTS]):
         c = w.point_contact[p]
+        clear_point(result.points[LISTED * p : LISTED * p + LISTED])
         row = w.cone_row[p]
         mu = tree.pair_friction[c]
         x = result.points[LISTED * p : LISTED * p + LISTED]
