@@ -175,7 +175,7 @@ class StepSettings:
 
     def arguments(self) -> dict[str, Any]:
         """As keywords of `Stepper`."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "by_slots"}
 
     def saved(self) -> dict[str, Any]:
         """As a trajectory keeps them."""

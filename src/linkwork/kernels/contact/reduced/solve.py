@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The solver of a step by the reduced matrix: semismooth Newton, smoothed Newton where it fails, and the convex problem.
+"""The solver of a step by the reduced matrix: semismooth Newton, smoothed Newton where it fails, the convex problem.
 
-1. *Semismooth Newton*: equations without smoothing, full steps, from the impulses of the step before, whose contacts are
-   taken to go on. It ends where the residual has not halved for `PATIENCE` iterations.
-2. *Smoothed Newton* (`smoothing_newton`), from the impulses of the step before, then from none.
+1. *Semismooth Newton*: equations without smoothing, full steps, from the impulses of the step before, whose contacts
+   are taken to go on. It ends where the residual has not halved for `PATIENCE` iterations.
+2. *Smoothed Newton* (`smoothing_newton`), from the impulses of the step before, then from none. Where no contact bears
+   at the start it comes first: of the many impulses of redundant contacts it finds those that bear alike.
 3. Where neither finds a solution, the step is that of the convex problem without De Saxcé's term, which always has one
    and takes energy; the residual is that of the true problem.
 
@@ -54,7 +55,7 @@ from linkwork.kernels.contact.smoothing import (
 )
 from linkwork.kernels.elementary import clamp, copy_numbers, magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
-from linkwork.kernels.thresholds import STAGNATION
+from linkwork.kernels.thresholds import NO_CONTACT, STAGNATION
 from linkwork.model.thresholds import UNBOUNDED
 
 PENALTY = 3.0
@@ -74,6 +75,9 @@ SLIDES = 0.9
 FIRST = 0.1
 """Part of the tolerance at which iterations end; one more iteration may miss it: what steps of a simulation that start
 warm leave has one sign, and adds up."""
+
+OPEN = 10.0
+"""Contacts with a smaller multiple of what smoothing of zero leaves are open."""
 
 SOLVER_WORK: dict[str, Shape] = NEWTON_WORK | {
     "z_start": ("nrows",),
@@ -181,8 +185,15 @@ def no_changes(w: Array) -> None:
 
 
 @kernel
-def guess(w: Array) -> None:
-    """``guessed``: contacts of a warm start go on, sticking or sliding."""
+def guess(w: Array, settings: ReducedSettings) -> None:
+    """``guessed``: contacts of a warm start go on, sticking or sliding. Without a start, all that gravity closes are taken
+    to stick and to bear alike, as they do in a pile at rest."""
+    fall = settings.gravity * settings.dt
+    bears = 0.0
+    for e in range(w.counts[CONES]):
+        if w.cone_kind[e] == CONE and w.cone_dim[e] > 1:
+            bears = maximum(bears, w.z[w.cone_row[e]])
+    cold = where(0.0, bears, 0.0, 1.0)
     for e in range(w.counts[CONES]):
         row = w.cone_row[e]
         for r in range(row, row + w.cone_dim[e]):
@@ -193,6 +204,10 @@ def guess(w: Array) -> None:
                 t = t + w.z[r] * w.z[r]
             goes_on = where(w.row_y[row], WARM * w.cone_D[e] * w.z[row], 1.0, 0.0)
             slides = where(sqrt(t), SLIDES * w.z[row], 0.0, goes_on)
+            if w.cone_dim[e] > 1:
+                rests = where(magnitude(w.row_y[row]), fall, cold, 0.0)
+                w.z[row] = where(0.5, rests, fall / w.cone_D[e], w.z[row])
+                goes_on = maximum(goes_on, rests)
             moves = 1.0 - goes_on + slides
             w.guessed[row] = where(0.5, goes_on, 0.0, w.row_y[row])
             for r in range(row + 1, row + w.cone_dim[e]):
@@ -251,19 +266,31 @@ def polish(
 
 
 @kernel
-def semismooth(tree: Array, w: Array, settings: ReducedSettings) -> tuple[Scalar, Scalar]:
-    """The least residual of semismooth steps from what `guess` says, and the iterations that it took."""
+def semismooth(tree: Array, w: Array, settings: ReducedSettings, active: Scalar) -> tuple[Scalar, Scalar]:
+    """The least residual of semismooth steps from what `guess` says in lanes where ``active`` is one, and iterations."""
     how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean)
     row_velocities(tree, w)
     no_changes(w)
-    guess(w)
-    first_step(tree, w, how, 1.0)
-    residual = problem_residual(w)
+    guess(w, settings)
+    first_step(tree, w, how, active)
+    residual = where(0.5, active, problem_residual(w), UNBOUNDED)
     copy_numbers(w.z, w.z_best, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_best, tree.nv)
-    going = where(FIRST * settings.tolerance, residual, where(1.0, settings.most, 1.0, 0.0), 0.0)
+    going = active * where(FIRST * settings.tolerance, residual, where(1.0, settings.most, 1.0, 0.0), 0.0)
     best, iterations = polish(tree, w, settings, residual, residual, going)
-    return best, 1.0 + iterations
+    return best, active + iterations
+
+
+@kernel
+def is_warm(w: Array) -> Scalar:
+    """One where a contact bears at the start, or none is there; else zero."""
+    bears = 0.0
+    touching = 0.0
+    for e in range(w.counts[CONES]):
+        if w.cone_kind[e] == CONE and w.cone_dim[e] > 1:
+            touching = where(w.row_c[w.cone_row[e]], NO_CONTACT, 1.0, touching)
+            bears = maximum(bears, w.z[w.cone_row[e]])
+    return where(0.0, bears, 1.0, 1.0 - touching)
 
 
 # Smoothed Newton ----------------------------------------------------------------------------------------------------
@@ -325,7 +352,7 @@ def smoothed(
     With ``convex`` one, equations have no term of De Saxcé, and what is kept is their solution.
     """
     row_velocities(tree, w)
-    guess(w)
+    guess(w, settings)
     how = Smoothing(0.0, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), 0.0, settings.mean)
     theta = 0.0
     no_changes(w)
@@ -414,15 +441,27 @@ def restart(tree: Array, w: Array, failed: Scalar, warm: Scalar) -> None:
 
 
 @kernel
+def clear_open_contacts(w: Array) -> None:
+    """No impulses of contacts and limits that are open, where projections leave `LEAST_RADIUS`."""
+    for e in range(w.counts[CONES]):
+        if w.cone_kind[e] == CONE:
+            row = w.cone_row[e]
+            bears = where(w.z[row], OPEN * LEAST_RADIUS, 0.0, 1.0)
+            for r in range(row, row + w.cone_dim[e]):
+                w.z[r] = where(0.5, bears, w.z[r], 0.0)
+
+
+@kernel
 def solve_sets(tree: Array, w: Array, settings: ReducedSettings) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations, and whether the step is that of the convex problem; ``v_next`` and ``z`` are the solution."""
+    """Residual, iterations, and whether there is no solution; ``v_next`` and ``z`` are the solution."""
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
-    best, iterations = semismooth(tree, w, settings)
+    best, iterations = semismooth(tree, w, settings, is_warm(w))
     if some_below(0.5 - unsolved(settings, best, iterations), 0.0):
         best, iterations = smoothed_and_polished(tree, w, settings, 1.0, best, iterations)
     if some_below(0.5 - unsolved(settings, best, iterations), 0.0):
         best, iterations = smoothed_and_polished(tree, w, settings, 0.0, best, iterations)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
     copy_numbers(w.v_best, w.v_next, tree.nv)
+    clear_open_contacts(w)
     return best, iterations, where(settings.tolerance, best, 1.0, 0.0)

@@ -31,7 +31,7 @@ from linkwork.kernels.contact.reduced.matrix import (
     reduced_mass_matrix,
     rows_times,
 )
-from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS
+from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS, ROWS
 from linkwork.kernels.contact.reduced.restitution import reduce_restitution
 from linkwork.kernels.contact.reduced.rows import (
     ROW_INTEGERS,
@@ -48,7 +48,7 @@ from linkwork.kernels.contact.reduced.rows import (
 from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
 from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
 from linkwork.kernels.contact.shapes.geometry import CONTACT_WORK, given_contacts
-from linkwork.kernels.elementary import copy_numbers, maximum
+from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
 from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
@@ -310,6 +310,15 @@ def write_reduced(
 
 
 @kernel
+def largest_impulse(w: Array) -> Scalar:
+    """Zero where velocities after the step are those of free motion."""
+    x = 0.0
+    for r in range(w.counts[ROWS]):
+        x = maximum(x, magnitude(w.z[r]))
+    return x
+
+
+@kernel
 def solve_listed(
     tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings, result: ReducedResult
 ) -> tuple[Scalar, Scalar, Scalar]:
@@ -351,7 +360,9 @@ def reduced_step(
     setup_reduced(tree, w, q, v, tau, wrenches, given, settings)
     residual, iterations, fallback = solve_listed(tree, w, q, v, settings, result)
     for _ in range(RELISTED):
-        missed = find_missed(tree, w, w.v_next, settings)
+        missed = 0.0
+        if some_below(-largest_impulse(w), 0.0):
+            missed = find_missed(tree, w, w.v_next, settings)
         if some_below(0.5 - missed, 0.0):
             velocities(tree, w, v)
             residual, more, fallback = solve_listed(tree, w, q, v, settings, result)
