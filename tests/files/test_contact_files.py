@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
+from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.errors import InputError, ModelError, ModelWarning
-from linkwork.model.contacts import contact_shapes
+from linkwork.model.contacts import ContactPairs, contact_shapes
 from linkwork.parsing.mjcf import mujoco_map
 from tests.support.robots import model_file
 
@@ -137,7 +138,10 @@ def scenes(draw: Any) -> str:
             ("friction", st.sampled_from([".3", ".7 .01", "2 .1 .1", "0"])),
             ("margin", st.sampled_from([0, 0.01, 0.02])),
             ("gap", st.sampled_from([0, 0.003])),
-            ("solref", st.sampled_from(["0.02 1", "-100 -1"])),
+            ("solref", st.sampled_from(["0.02 1", "0.3 .5", "-100 -1", "-50 -7"])),
+            ("solimp", st.sampled_from([".5 .6", ".1 .9 .01 .3 3", "0.8"])),
+            ("solmix", st.sampled_from([0, 0, 1, 3.5])),
+            ("adhesion", st.sampled_from([0, 2.5])),
         ):
             if draw(st.booleans()):
                 said.append(f'{attribute}="{draw(values)}"')
@@ -167,11 +171,17 @@ def scenes(draw: Any) -> str:
         ends = sorted((draw(st.integers(0, used - 1)), draw(st.integers(0, used - 1))))
         if ends[0] != ends[1] and tuple(ends) not in pairs:
             pairs.add(tuple(ends))
-            said = draw(st.sampled_from(["", 'friction=".4 .4"', 'condim="1"', 'margin=".05" gap=".01"', 'condim="6"']))
+            more = 'condim="4" friction=".4 .4 .3" solreffriction=".1 .2" solref=".3 2" adhesion="4"'
+            known = ["", 'friction=".4 .4"', 'condim="1"', 'margin=".05" gap=".01"', 'condim="6"', more]
+            said = draw(st.sampled_from(known))
             contact += f'<pair geom1="g{ends[0]}" geom2="g{ends[1]}" {said}/>'
     flags = draw(st.sampled_from(["", "", "", 'filterparent="disable"', 'contact="disable"', 'constraint="disable"']))
     override = draw(st.booleans()) and draw(st.booleans())
-    option = '<option o_margin=".04" o_friction=".9 .9"><flag override="enable"/></option>' if override else ""
+    option = (
+        '<option o_margin=".04" o_friction=".9 .9 .2" o_solref=".3 2" o_solimp=".2 .3"><flag override="enable"/></option>'
+        if override
+        else ""
+    )
     option += f"<option><flag {flags}/></option>" if flags else ""
     return f"<mujoco>{option}<worldbody>{world}</worldbody><contact>{contact}</contact></mujoco>"
 
@@ -179,7 +189,8 @@ def scenes(draw: Any) -> str:
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenes())
 def test_contacts_are_those_that_mujoco_finds(xml: str) -> None:
-    """In scenes where all geoms overlap: the same geoms, friction (0 where there is none), and margins."""
+    """In scenes where all geoms overlap: the same geoms, friction of all kinds (0 where there is none), margins,
+    adhesion and softness."""
     mujoco = pytest.importorskip("mujoco")
     m = mujoco.MjModel.from_xml_string(xml)
     d = mujoco.MjData(m)
@@ -191,11 +202,18 @@ def test_contacts_are_those_that_mujoco_finds(xml: str) -> None:
             continue  # a <pair> of what is one body, or fixed: its force moves nothing
         ends = frozenset(mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_GEOM, g) for g in c.geom)
         friction = 0.0 if c.dim == 1 or c.friction[0] == 1e-5 else c.friction[0]  # 1e-5: MuJoCo's least
-        theirs[ends] = (friction, c.includemargin)
+        spinning, rolling = (c.friction[k] if c.dim > k + 1 and c.friction[k] != 1e-5 else 0.0 for k in (2, 3))
+        dist = friction, spinning, rolling, c.includemargin, c.adhesion
+        theirs[ends] = (*dist, *c.solref, *c.solreffriction, *c.solimp)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         robot = lw.loads(xml)
-    ours = {frozenset((p.first.name, p.second.name)): (p.friction, p.margin) for p in robot.contacts}
+    ours = {}
+    for p in robot.contacts:
+        assert p.soft is not None
+        dist = p.friction, p.torsional_friction, p.rolling_friction, p.margin, p.adhesion
+        soft = (*p.soft.reference, *p.soft.friction_reference, *p.soft.impedance)
+        ours[frozenset((p.first.name, p.second.name))] = (*dist, *soft)
     assert ours.keys() == theirs.keys()
     for ends, numbers in theirs.items():
         assert ours[ends] == pytest.approx(numbers, abs=1e-15)
@@ -211,26 +229,49 @@ def mjcf(geom: str, more: str = "") -> str:
     return f"<mujoco><worldbody>{plane}{BALL.format(geom)}</worldbody>{more}</mujoco>"
 
 
-def test_torsional_friction_is_one_warning_a_file() -> None:
-    geoms = '<geom size=".1" condim="4"/><geom size=".1" condim="6"/><geom size=".1" condim="4"/>'
-    with pytest.warns(ModelWarning) as said:
-        robot = lw.loads(
-            f'<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="b"><freejoint/>{geoms}'
-            "</body></worldbody></mujoco>"
-        )
-    assert len(said) == 1 and "spinning and rolling" in str(said[0].message) and "not modeled" in str(said[0].message)
-    assert names(robot) == ["ground:b_1", "ground:b_2", "ground:b_3"]
+@pytest.mark.filterwarnings("error")
+def test_condim_says_which_coefficients_of_friction_count() -> None:
+    geoms = "".join(f'<geom size=".1" condim="{k}" friction=".5 .02 .003"/>' for k in (1, 3, 4, 6))
+    plane = '<geom type="plane" size="1 1 1" condim="1" friction="0 0 0"/>'
+    text = f'<mujoco><worldbody>{plane}<body name="b"><freejoint/>{geoms}</body></worldbody></mujoco>'
+    robot = lw.loads(text)
+    assert names(robot) == ["ground:b_1", "ground:b_2", "ground:b_3", "ground:b_4"]
+    found = [(p.dimension, p.friction, p.torsional_friction, p.rolling_friction) for p in robot.contacts]
+    assert found == [(1, 0, 0, 0), (3, 0.5, 0, 0), (4, 0.5, 0.02, 0), (6, 0.5, 0.02, 0.003)]
+
+
+def test_classes_inherit_the_numbers_that_they_do_not_say() -> None:
+    """As in MuJoCo: the first numbers are the own ones, the others those of the class around."""
+    text = """<mujoco><option impratio="7"/><default><geom friction="2 .5 .4" solimp=".1 .2 .3 .4 5" condim="6"/>
+      <pair friction=".5 .5 .7 .8 .8" condim="6"/><default class="a"><geom friction="7" solimp=".5"/></default></default>
+      <worldbody><geom name="f" type="plane" size="1 1 1" friction=".3" solimp=".77 .78"/>
+      <body><freejoint/><geom name="b" size=".1" class="a" priority="1"/><geom name="c" size=".1"/></body></worldbody>
+      <contact><pair geom1="f" geom2="c" friction=".1 .1"/></contact></mujoco>"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        explicit, strong = lw.loads(text).contacts
+    assert (explicit.friction, explicit.torsional_friction, explicit.rolling_friction) == (0.1, 0.7, 0.8)
+    assert (strong.friction, strong.torsional_friction, strong.rolling_friction) == (7.0, 0.5, 0.4)
+    assert strong.soft == lw.contact.SoftContact(impedance=(0.5, 0.2, 0.3, 0.4, 5.0), friction_ratio=7.0)
 
 
 @pytest.mark.parametrize(
     ("geom", "says"),
-    [('adhesion="1"', "adhesion"), ('surfacevel="1 0 0"', "surfacevel"), ('type="mesh" mesh="m" mass="1"', "m")],
+    [('adhesion="1"', "adhesion"), ('surfacevel="1 0 0"', "the surface velocity"), ('condim="4"', "spinning")],
 )
-def test_what_is_not_modeled_is_a_warning(geom: str, says: str) -> None:
-    text = mjcf(f'size=".1" {geom}').replace(
+def test_what_a_step_leaves_out_is_a_warning_of_the_step(geom: str, says: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        robot = lw.loads(mjcf(f'size=".1" {geom}'))
+    with pytest.warns(ModelWarning, match=f"leave out .*{says}.* of contact 'ground:ball'"):
+        warn_unmodeled(robot, reduced=False)
+
+
+def test_a_geom_that_cannot_be_read_is_a_warning() -> None:
+    text = mjcf('size=".1" type="mesh" mesh="m" mass="1"').replace(
         "<geom size", '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom size'
     )
-    with pytest.warns(ModelWarning, match=f"not used of what the file says of contacts.*{says}"):
+    with pytest.warns(ModelWarning, match=r"not used of what the file says of contacts.*\(m\)"):
         lw.loads(text)
 
 
@@ -271,12 +312,31 @@ def test_wrong_numbers_of_contacts_are_errors_that_say_where(geom: str) -> None:
         lw.loads(mjcf(f'size=".1" {geom}'))
 
 
-def test_a_file_with_very_many_pairs_loads_those_with_the_world() -> None:
+def test_a_file_with_very_many_pairs_loads_all_of_them() -> None:
     bodies = "".join(f'<body name="b{k}"><freejoint/><geom size=".1"/></body>' for k in range(250))
-    text = f'<mujoco><worldbody><geom type="plane" size="1 1 1"/>{bodies}</worldbody></mujoco>'
-    with pytest.warns(ModelWarning, match="31375 pairs of geoms may touch"):
-        robot = lw.loads(text)
-    assert names(robot) == [f"ground:b{k}" for k in range(250)]
+    robot = lw.loads(f'<mujoco><worldbody><geom type="plane" size="1 1 1"/>{bodies}</worldbody></mujoco>')
+    assert len(robot.contacts) == 31375
+    first = [f"ground:b{k}" for k in range(250)] + ["b0:b1", "b0:b2"]
+    assert [pair.name for pair in robot.contacts[:252]] == first
+    assert robot.contacts[-1].name == "b248:b249" and len(contact_shapes(robot.contacts)) == 251
+    fewer = robot.without_contacts("ground")
+    assert len(fewer.contacts) == 31125
+    copy = pickle.loads(pickle.dumps(robot))
+    assert copy.contacts[500].name == robot.contacts[500].name and len(copy.contacts) == 31375
+
+
+def test_pairs_as_arrays_are_the_same_pairs() -> None:
+    """Of a scene with several numbers: the sequence of arrays and the tuple of objects agree."""
+    geoms = "".join(f'<geom name="g{k}" size=".1" friction=".{k + 1}" condim="{3 + k % 2}"/>' for k in range(3))
+    bodies = "".join(f'<body><freejoint/><geom name="h{k}" size=".1" adhesion="{k}"/></body>' for k in range(4))
+    robot = lw.loads(f"<mujoco><worldbody><body><freejoint/>{geoms}</body>{bodies}</worldbody></mujoco>")
+    arrays = ContactPairs.of(robot.contacts)
+    assert len(arrays) == len(robot.contacts) == 18
+    for one, other in zip(arrays, robot.contacts, strict=True):
+        assert vars(one) == vars(other)
+    some = arrays.only(np.arange(18) % 3 == 0)
+    assert [pair.name for pair in some] == [pair.name for pair in robot.contacts[::3]]
+    assert contact_shapes(some) == contact_shapes(robot.contacts[::3])
 
 
 def test_contacts_can_be_left_out() -> None:

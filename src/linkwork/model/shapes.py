@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, inf, isfinite
+from math import hypot, inf, isfinite, pi
 from pathlib import Path
 from typing import Literal
 
@@ -152,6 +152,9 @@ class Mesh:
         if not all(isfinite(factor) and factor != 0 for factor in self.scale):
             raise ModelError(f"mesh '{self.name}' is scaled by {self.scale}: scales must be finite and not zero")
 
+
+PATCH_LEVER = 3 * pi / 16
+"""Mean lever of friction against spinning in a round patch, in units of its radius, under the pressure of Hertz."""
 
 Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | HeightField | Mesh
 

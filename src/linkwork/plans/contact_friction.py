@@ -44,7 +44,7 @@ def friction_tables(model: Model) -> dict[str, Any]:
     dim = np.select([rolling > 0, spinning > 0, sliding > 0], [6, 4, 3], 1)
     surfaces = [(*shape.surface_angular_velocity, *shape.surface_velocity) for shape in pairs.shapes]
     surface = np.array(surfaces).reshape(-1, 6)
-    moving = surface.any(axis=1)
+    moving = np.asarray(surface.any(axis=1))
     usual = SoftContact()
 
     def soft(name: str, *size: int) -> Any:

@@ -22,6 +22,7 @@ from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import size_of
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
+from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, contact_tables
 from linkwork.plans.layout import ragged
@@ -74,7 +75,7 @@ REDUCED_TREE = actuated_layout(
             "shape_unbounded": ("nshapes",),  # 1 of planes and height fields
             "contact_body_first": ("ncontacts",),
             "contact_body_second": ("ncontacts",),
-            "contact_dim": ("ncontacts",),  # rows of a contact: 1, 3, 4 or 6
+            **FRICTION_INTEGERS,
             "box_v": ("nboxes",),  # as in `contact_lcaba`
             "box_q": ("nboxes",),
             "loop_row": ("nloops",),  # rows of a set, and the limbs that they depend on
@@ -90,7 +91,7 @@ REDUCED_TREE = actuated_layout(
             "shape_center": ("nshapes", 3),  # and of a shape, in its own frame
             "shape_radius": ("nshapes",),
             "shape_top": ("nshapes",),  # the largest height of an unbounded shape, along its z axis
-            "pair_friction": ("ncontacts", 5),  # sliding along t1 and t2, torsional, rolling along t1 and t2
+            **FRICTION_FLOATS,
             "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
             "box_sign": ("nboxes",),
             "box_value": ("nboxes",),
@@ -172,13 +173,12 @@ def reduced_tree(
     limbs = limb_tables(tree)
     boxes = box_tables(model, limited, True)
     loops = _loop_sets(model, tree, limbs)
-    friction = [_coefficients(pair) for pair in model.contacts]
-    dims = [1 if not any(row[:2]) else 6 if any(row[3:]) else 4 if row[2] else 3 for row in friction]
+    friction = friction_tables(model)
     nlisted = listed_points(model, int(slots.sum()))
     depth, reach = _path_sizes(limbs)
     sides = [len(limb) for limb in loops["sides"]]
     widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
-    largest = max(dims, default=1)
+    largest = int(max(friction["contact_dim"], default=1))
     nstart = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
     spans = ragged(loops["sides"])
@@ -193,8 +193,7 @@ def reduced_tree(
         **_bounds(model, of_shape, contacts, int(tree.n)),
         contact_body_first=first,
         contact_body_second=second,
-        contact_dim=dims,
-        pair_friction=np.reshape(friction, (-1, 5)),
+        **friction,
         pair_D=scales.pairs,
         box_D=scales.boxes,
         box_unit=scales.box_units,
@@ -225,13 +224,6 @@ REACH = 1e-3
 """Contact points whose gap is a smaller part of the largest body's size are in the list, whatever their velocity."""
 MAX_NEIGHBORS = 400
 """Limbs that a limb may be coupled to."""
-
-
-def _coefficients(pair: Any) -> tuple[float, float, float, float, float]:
-    """Coefficients of sliding, torsional and rolling friction of a pair."""
-    sliding = pair.friction
-    torsional, rolling = getattr(pair, "torsional_friction", 0.0), getattr(pair, "rolling_friction", 0.0)
-    return sliding, sliding, torsional, rolling, rolling
 
 
 def _path_sizes(limbs: Mapping[str, Any]) -> tuple[int, int]:

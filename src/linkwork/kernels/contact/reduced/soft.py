@@ -112,7 +112,7 @@ def soft_normal(tree: Array, c: int, r: Scalar, u: Scalar, h: Scalar, D: Scalar)
     d = impedance(r, solimp)
     k, b = reference_gains(tree.soft_reference[c], most, h)
     own = tree.soft_friction_reference[c]
-    k_t, b_own = reference_gains(own, most, h)
+    _, b_own = reference_gains(own, most, h)
     b_t = where(0.0, magnitude(own[0]) + magnitude(own[1]), b_own, b)
     R = maximum((1.0 - d) / d * D, LEAST)
     pulled = h * R * tree.pair_adhesion[c]
