@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
-from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.errors import InputError, ModelError, ModelWarning
-from linkwork.model.contacts import ContactPairs, contact_shapes
+from linkwork.model.contacts import contact_shapes
+from linkwork.model.soft_contact import USUAL
 from linkwork.parsing.mjcf import mujoco_map
 from tests.support.robots import model_file
 
@@ -177,11 +177,8 @@ def scenes(draw: Any) -> str:
             contact += f'<pair geom1="g{ends[0]}" geom2="g{ends[1]}" {said}/>'
     flags = draw(st.sampled_from(["", "", "", 'filterparent="disable"', 'contact="disable"', 'constraint="disable"']))
     override = draw(st.booleans()) and draw(st.booleans())
-    option = (
-        '<option o_margin=".04" o_friction=".9 .9 .2" o_solref=".3 2" o_solimp=".2 .3"><flag override="enable"/></option>'
-        if override
-        else ""
-    )
+    said = 'o_margin=".04" o_friction=".9 .9 .2" o_solref=".3 2" o_solimp=".2 .3"'
+    option = f'<option {said}><flag override="enable"/></option>' if override else ""
     option += f"<option><flag {flags}/></option>" if flags else ""
     return f"<mujoco>{option}<worldbody>{world}</worldbody><contact>{contact}</contact></mujoco>"
 
@@ -210,9 +207,9 @@ def test_contacts_are_those_that_mujoco_finds(xml: str) -> None:
         robot = lw.loads(xml)
     ours = {}
     for p in robot.contacts:
-        assert p.soft is not None
+        said = p.soft or USUAL
         dist = p.friction, p.torsional_friction, p.rolling_friction, p.margin, p.adhesion
-        soft = (*p.soft.reference, *p.soft.friction_reference, *p.soft.impedance)
+        soft = (*said.reference, *said.friction_reference, *said.impedance)
         ours[frozenset((p.first.name, p.second.name))] = (*dist, *soft)
     assert ours.keys() == theirs.keys()
     for ends, numbers in theirs.items():
@@ -227,44 +224,6 @@ BALL = '<body name="ball"><freejoint/><geom {}/></body>'
 def mjcf(geom: str, more: str = "") -> str:
     plane = '<geom type="plane" size="1 1 1"/>'
     return f"<mujoco><worldbody>{plane}{BALL.format(geom)}</worldbody>{more}</mujoco>"
-
-
-@pytest.mark.filterwarnings("error")
-def test_condim_says_which_coefficients_of_friction_count() -> None:
-    geoms = "".join(f'<geom size=".1" condim="{k}" friction=".5 .02 .003"/>' for k in (1, 3, 4, 6))
-    plane = '<geom type="plane" size="1 1 1" condim="1" friction="0 0 0"/>'
-    text = f'<mujoco><worldbody>{plane}<body name="b"><freejoint/>{geoms}</body></worldbody></mujoco>'
-    robot = lw.loads(text)
-    assert names(robot) == ["ground:b_1", "ground:b_2", "ground:b_3", "ground:b_4"]
-    found = [(p.dimension, p.friction, p.torsional_friction, p.rolling_friction) for p in robot.contacts]
-    assert found == [(1, 0, 0, 0), (3, 0.5, 0, 0), (4, 0.5, 0.02, 0), (6, 0.5, 0.02, 0.003)]
-
-
-def test_classes_inherit_the_numbers_that_they_do_not_say() -> None:
-    """As in MuJoCo: the first numbers are the own ones, the others those of the class around."""
-    text = """<mujoco><option impratio="7"/><default><geom friction="2 .5 .4" solimp=".1 .2 .3 .4 5" condim="6"/>
-      <pair friction=".5 .5 .7 .8 .8" condim="6"/><default class="a"><geom friction="7" solimp=".5"/></default></default>
-      <worldbody><geom name="f" type="plane" size="1 1 1" friction=".3" solimp=".77 .78"/>
-      <body><freejoint/><geom name="b" size=".1" class="a" priority="1"/><geom name="c" size=".1"/></body></worldbody>
-      <contact><pair geom1="f" geom2="c" friction=".1 .1"/></contact></mujoco>"""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        explicit, strong = lw.loads(text).contacts
-    assert (explicit.friction, explicit.torsional_friction, explicit.rolling_friction) == (0.1, 0.7, 0.8)
-    assert (strong.friction, strong.torsional_friction, strong.rolling_friction) == (7.0, 0.5, 0.4)
-    assert strong.soft == lw.contact.SoftContact(impedance=(0.5, 0.2, 0.3, 0.4, 5.0), friction_ratio=7.0)
-
-
-@pytest.mark.parametrize(
-    ("geom", "says"),
-    [('adhesion="1"', "adhesion"), ('surfacevel="1 0 0"', "the surface velocity"), ('condim="4"', "spinning")],
-)
-def test_what_a_step_leaves_out_is_a_warning_of_the_step(geom: str, says: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ModelWarning)
-        robot = lw.loads(mjcf(f'size=".1" {geom}'))
-    with pytest.warns(ModelWarning, match=f"leave out .*{says}.* of contact 'ground:ball'"):
-        warn_unmodeled(robot, reduced=False)
 
 
 def test_a_geom_that_cannot_be_read_is_a_warning() -> None:
@@ -310,33 +269,6 @@ def test_contacts_of_what_the_file_does_not_have_are_a_warning(contact: str) -> 
 def test_wrong_numbers_of_contacts_are_errors_that_say_where(geom: str) -> None:
     with pytest.raises(ModelError, match="<text>:1 <geom"):
         lw.loads(mjcf(f'size=".1" {geom}'))
-
-
-def test_a_file_with_very_many_pairs_loads_all_of_them() -> None:
-    bodies = "".join(f'<body name="b{k}"><freejoint/><geom size=".1"/></body>' for k in range(250))
-    robot = lw.loads(f'<mujoco><worldbody><geom type="plane" size="1 1 1"/>{bodies}</worldbody></mujoco>')
-    assert len(robot.contacts) == 31375
-    first = [f"ground:b{k}" for k in range(250)] + ["b0:b1", "b0:b2"]
-    assert [pair.name for pair in robot.contacts[:252]] == first
-    assert robot.contacts[-1].name == "b248:b249" and len(contact_shapes(robot.contacts)) == 251
-    fewer = robot.without_contacts("ground")
-    assert len(fewer.contacts) == 31125
-    copy = pickle.loads(pickle.dumps(robot))
-    assert copy.contacts[500].name == robot.contacts[500].name and len(copy.contacts) == 31375
-
-
-def test_pairs_as_arrays_are_the_same_pairs() -> None:
-    """Of a scene with several numbers: the sequence of arrays and the tuple of objects agree."""
-    geoms = "".join(f'<geom name="g{k}" size=".1" friction=".{k + 1}" condim="{3 + k % 2}"/>' for k in range(3))
-    bodies = "".join(f'<body><freejoint/><geom name="h{k}" size=".1" adhesion="{k}"/></body>' for k in range(4))
-    robot = lw.loads(f"<mujoco><worldbody><body><freejoint/>{geoms}</body>{bodies}</worldbody></mujoco>")
-    arrays = ContactPairs.of(robot.contacts)
-    assert len(arrays) == len(robot.contacts) == 18
-    for one, other in zip(arrays, robot.contacts, strict=True):
-        assert vars(one) == vars(other)
-    some = arrays.only(np.arange(18) % 3 == 0)
-    assert [pair.name for pair in some] == [pair.name for pair in robot.contacts[::3]]
-    assert contact_shapes(some) == contact_shapes(robot.contacts[::3])
 
 
 def test_contacts_can_be_left_out() -> None:
@@ -464,7 +396,7 @@ def test_what_urdf_says_of_contacts_and_is_not_used_is_one_warning() -> None:
         "<drake:proximity_properties><drake:mu_dynamic value='.5'/><drake:mu_static value='.7'/>"
         "<drake:hunt_crossley_dissipation value='1'/></drake:proximity_properties>"
     )
-    links = FOUR | {"b": SPHERE.format("", said), "c": "<contact><rolling_friction value='1'/></contact>" + FOUR["c"]}
+    links = FOUR | {"b": SPHERE.format("", said), "c": "<contact><contact_cfm value='1'/></contact>" + FOUR["c"]}
     text = urdf(links, '<gazebo reference="d"><mu1>1</mu1><mu2>2</mu2><kd>3</kd></gazebo>')
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -472,7 +404,7 @@ def test_what_urdf_says_of_contacts_and_is_not_used_is_one_warning() -> None:
     with pytest.warns(ModelWarning) as found:
         lw.loads(text, contacts=True)
     (warning,) = found
-    for what in ("mu_static", "hunt_crossley_dissipation", "rolling_friction", "<mu2>", "<kd>"):
+    for what in ("mu_static", "hunt_crossley_dissipation", "contact_cfm", "<mu2>", "<kd>"):
         assert what in str(warning.message)
 
 
@@ -512,7 +444,7 @@ def test_shapes_of_sdf_that_do_not_touch(contact: str) -> None:
 
 
 def test_what_sdf_says_of_contacts_and_is_not_used_is_one_warning() -> None:
-    spin = "<torsional><coefficient>1</coefficient></torsional>"
+    spin = "<torsional><coefficient>1</coefficient><use_patch_radius>false</use_patch_radius></torsional>"
     said = f"<surface><friction>{spin}<ode><mu>1</mu><slip1>1</slip1></ode></friction></surface>"
     with pytest.warns(ModelWarning, match="torsional.*slip1|slip1.*torsional") as found:
         lw.loads(sdf(said), contacts="all")

@@ -25,6 +25,7 @@ from linkwork.model.joints import Free
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement, PlacementLike, as_placement
 from linkwork.model.shapes import Combination, Ground, HeightField, Shape, Surface
+from linkwork.model.soft_contact import USUAL
 
 GROUND = "ground"
 """Name of the ground, where it has no other."""
@@ -108,7 +109,7 @@ def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
         torsional_friction=_combined(one.torsional_friction, two.torsional_friction, rule),
         rolling_friction=_combined(one.rolling_friction, two.rolling_friction, rule),
         adhesion=one.adhesion + two.adhesion,
-        soft=one.soft if two.soft is None else two.soft if one.soft is None else one.soft.mixed(two.soft, 0.5),
+        soft=None if one.soft == two.soft is None else (one.soft or USUAL).mixed(two.soft or USUAL, 0.5),
     )
 
 

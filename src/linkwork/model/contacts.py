@@ -94,7 +94,7 @@ class ContactPair:
         gap: Distance beyond ``margin``, in m, within which ``adhesion`` acts.
         adhesion: Force that pulls the shapes together at each contact point, in N, where they are within
             ``margin + gap``. Friction is bounded by the normal force and the adhesion together.
-        soft: How soft the contact is where a simulation is asked for soft contacts; None: rigid there, too.
+        soft: How soft the contact is where a simulation is asked for soft contacts; None: as is usual in MuJoCo.
     """
 
     first: ContactShape

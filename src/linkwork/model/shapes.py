@@ -218,7 +218,8 @@ class Surface:
         velocity: Of the surface relative to the body, in m/s, in the axes of the shape.
         angular_velocity: Of the surface about the origin of the shape, in rad/s, in its axes.
         adhesion: Force that pulls at each contact point, in N; of two surfaces, the sum.
-        soft: How soft contacts are where a simulation is asked for soft contacts; of two surfaces, the mean.
+        soft: How soft contacts are where a simulation is asked for soft contacts, None: as is usual in MuJoCo; of two
+            surfaces, the mean.
     """
 
     friction: float | None = None

@@ -14,13 +14,12 @@ import numpy as np
 
 from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
-from linkwork.model.soft_contact import SoftContact
+from linkwork.model.soft_contact import USUAL
 from linkwork.plans.layout import Shape
 
 FRICTION_INTEGERS: dict[str, Shape] = {
     "contact_dim": ("ncontacts",),  # numbers of a contact force: 1, 3, 4 or 6
     "contact_moving": ("ncontacts",),  # 1 where the surface of one of its shapes moves relative to the body
-    "contact_soft": ("ncontacts",),  # 1 where it is soft if a step is asked for soft contacts
 }
 FRICTION_FLOATS: dict[str, Shape] = {
     "pair_friction": ("ncontacts", 5),  # along t1 and t2; about n, in m; about t1 and t2, in m
@@ -28,7 +27,7 @@ FRICTION_FLOATS: dict[str, Shape] = {
     "pair_gap": ("ncontacts",),  # further distance at which adhesion acts
     "pair_adhesion": ("ncontacts",),  # force that pulls at each contact point
     "shape_surface": ("nshapes", 6),  # angular and linear velocity of its surface, at its origin and in its axes
-    "soft_reference": ("ncontacts", 2),  # `SoftContact`; of rigid pairs, what is usual
+    "soft_reference": ("ncontacts", 2),  # `SoftContact`
     "soft_friction_reference": ("ncontacts", 2),
     "soft_impedance": ("ncontacts", 5),
     "soft_ratio": ("ncontacts",),
@@ -45,16 +44,14 @@ def friction_tables(model: Model) -> dict[str, Any]:
     surfaces = [(*shape.surface_angular_velocity, *shape.surface_velocity) for shape in pairs.shapes]
     surface = np.array(surfaces).reshape(-1, 6)
     moving = np.asarray(surface.any(axis=1))
-    usual = SoftContact()
 
     def soft(name: str, *size: int) -> Any:
-        values = [getattr(one or usual, name) for one in pairs.values("soft")]
+        values = [getattr(one or USUAL, name) for one in pairs.values("soft")]
         return np.array(values, dtype=float).reshape(-1, *size)[pairs.kind]
 
     return {
         "contact_dim": dim,
         "contact_moving": moving[pairs.first] | moving[pairs.second],
-        "contact_soft": np.array([one is not None for one in pairs.values("soft")], dtype=bool)[pairs.kind],
         "pair_friction": np.stack([sliding, sliding, spinning, rolling, rolling], axis=1),
         "pair_margin": pairs.column("margin"),
         "pair_gap": pairs.column("gap"),

@@ -17,7 +17,7 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Shape, Solid, Sphere, Surface
-from linkwork.model.soft_contact import SoftContact
+from linkwork.model.soft_contact import USUAL, SoftContact
 from linkwork.plans.contacts import planned_pair
 from linkwork.saving.layout import Layout
 from linkwork.saving.meshes import mesh_path
@@ -170,12 +170,12 @@ class GeomWriter:
     def friction_ratio(self) -> float:
         """MuJoCo's ``impratio``, which is one for the whole model."""
         model = self.layout.model
-        found = {pair.soft.friction_ratio: pair.name for pair in model.contacts if pair.soft is not None}
+        found = {(pair.soft or USUAL).friction_ratio: pair.name for pair in model.contacts}
         if len(found) > 1:
             name = list(found.values())[1]
             self.report.refuse("contacts", f"contact '{name}'", "friction_ratio of soft contacts is one number in MJCF")
-        said = (shape.surface.soft for shape in model.shapes if shape.surface is not None)
-        return next(iter(found), next((soft.friction_ratio for soft in said if soft is not None), 1.0))
+        said = (shape.surface.soft or USUAL for shape in model.shapes if shape.surface is not None)
+        return next(iter(found), next((soft.friction_ratio for soft in said), 1.0))
 
     def contacts(self, root: Any) -> None:
         """Add all pairs that may touch.
@@ -230,14 +230,13 @@ def _set_friction(element: Any, sliding: float, spinning: float, rolling: float,
 
 def _set_softness(element: Any, soft: SoftContact | None) -> None:
     """Write what is not usual of how soft a contact is."""
-    usual = SoftContact()
     if soft is None:
         return
-    if soft.reference != usual.reference:
+    if soft.reference != USUAL.reference:
         element.set("solref", numbers(soft.reference))
-    if soft.impedance != usual.impedance:
+    if soft.impedance != USUAL.impedance:
         element.set("solimp", numbers(soft.impedance))
-    if soft.friction_reference != usual.friction_reference:
+    if soft.friction_reference != USUAL.friction_reference:
         element.set("solreffriction", numbers(soft.friction_reference))
 
 

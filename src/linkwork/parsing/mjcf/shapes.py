@@ -30,6 +30,7 @@ from linkwork.model.shapes import (
     Surface,
     as_color,
 )
+from linkwork.model.soft_contact import USUAL
 from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
 from linkwork.parsing.mjcf.contact_numbers import GeomNumbers, surface_motion
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, asset_folder
@@ -69,7 +70,7 @@ class Looks:
             velocity=velocity,
             angular_velocity=angular_velocity,
             adhesion=said.adhesion,
-            soft=said.soft,
+            soft=None if said.soft == USUAL else said.soft,
         )
 
 
