@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.contact.softness import soft_weights
 from linkwork.errors import ModelWarning
 from linkwork.kernels.contact.reduced.soft import impedance, real_power, soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import relative_surface_velocity
@@ -158,3 +159,22 @@ def test_tables_of_friction_have_a_row_for_each_pair() -> None:
     assert made["contact_moving"][[a, b, both]].tolist() == [True, True, False]
     assert made["shape_surface"][0].tolist() == [4, 5, 6, 1, 2, 3]
     assert made["soft_impedance"].shape == (3, 5)
+
+
+def test_inverse_inertias_of_pairs_are_those_of_mujoco() -> None:
+    """``efc_diagA`` of the normal: of free bodies and of an arm, with an axis through a center of mass."""
+    text = """<mujoco><option cone="elliptic"/><worldbody><geom type="plane" size="1 1 1"/>
+      <body name="arm" pos="0 0 .3"><joint axis="0 1 0" armature=".3"/>
+      <geom name="a" type="capsule" fromto="0 0 0 0 0 -.25" size=".06"/>
+      <body name="hand" pos="0 0 -.25"><joint axis="0 0 1"/><geom name="h" size=".07"/></body></body>
+      <body pos=".1 0 .05"><freejoint/><geom name="b" size=".06"/></body></worldbody></mujoco>"""
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    robot = lw.loads(text)
+    ends_of = [frozenset((p.first.name, p.second.name)) for p in robot.contacts]
+    ours = dict(zip(ends_of, soft_weights(robot), strict=True))
+    assert d.ncon >= 3
+    for c in d.contact:
+        ends = frozenset(mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_GEOM, g) or "ground" for g in c.geom)
+        assert ours[ends] == pytest.approx(d.efc_diagA[c.efc_address], rel=1e-12)

@@ -65,7 +65,7 @@ def contact_scales(robot: Model) -> ContactScales:
     for pair in robot.contacts:
         for shape in (pair.first, pair.second):
             shapes.setdefault(shape, 0.0)
-    alone = _alone(robot)
+    alone = free_bodies(robot)
     carried = []
     for shape in shapes:
         if shape.body in alone:
@@ -81,7 +81,7 @@ def contact_scales(robot: Model) -> ContactScales:
     return ContactScales(length, np.maximum(pairs, LEAST_DIAGONAL * pairs.max(initial=0.0)))
 
 
-def _alone(robot: Model) -> set[str]:
+def free_bodies(robot: Model) -> set[str]:
     """Bodies that fly freely and carry no others."""
     carrying = {joint.parent for joint in robot.joints}
     return {
