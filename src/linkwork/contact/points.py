@@ -18,7 +18,7 @@ from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans import contact_lcaba, contact_reduced
 from linkwork.plans.contact_reduced import LISTED, listed_points, slot_order
-from linkwork.plans.contacts import planned_pair
+from linkwork.plans.contacts import planned_pairs
 from linkwork.plans.tree import build_tree
 from linkwork.quantities.arguments import Array
 
@@ -135,10 +135,10 @@ def contact_points(robot: Model) -> ContactPoints:
         robot: The mechanism.
     """
     bodies = build_tree(robot)[1]
-    counts = np.array([planned_pair(pair).slots for pair in robot.contacts], dtype=np.int64)
-    first = [bodies.number[pair.first.body] for pair in robot.contacts]
-    second = [bodies.number[pair.second.body] for pair in robot.contacts]
-    slots = slot_order(first, second, counts)["listed_slot"]
+    planned = planned_pairs(robot.contacts)
+    bodies_of = np.array([bodies.number[shape.body] for shape in planned.pairs.shapes], dtype=np.int64)
+    first, second = bodies_of[planned.pairs.first], bodies_of[planned.pairs.second]
+    slots = slot_order(first, second, np.asarray(planned.slots, dtype=np.int64))["listed_slot"]
     numbers = np.empty_like(slots)
     numbers[slots] = np.arange(len(slots))
     return ContactPoints(len(slots), listed_points(robot, len(slots)), slots, numbers)

@@ -25,7 +25,7 @@ from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 
 
 def reduced_plan(
-    robot: Model, moved: Model, frames: Sequence[str], limited: Collection[str] | bool, regularization: float
+    robot: Model, moved: Model, frames: Sequence[str], limited: Collection[str] | bool, solver: SolverSettings
 ) -> Tree:
     """The arrays of a robot for steps by the reduced matrix.
 
@@ -34,7 +34,7 @@ def reduced_plan(
         moved: The same as steps see it, with the armature of what is implicit.
         frames: Frames that external wrenches act on.
         limited: Joints whose limits hold exactly; True: all.
-        regularization: Of rows of loops.
+        solver: Regularization of rows of loops, and the most iterations.
     """
     scales = contact_scales(robot)
     dofs = np.array(box_tables(moved, limited, True)["box_v"], dtype=np.int64)
@@ -43,12 +43,12 @@ def reduced_plan(
         pairs=scales.pairs,
         boxes=joint_inverse_inertias(robot)[dofs],
         box_units=np.where(joint_units(robot)[dofs] == 1.0, scales.length, 1.0),
-        row_compliance=row_regularization(robot, regularization, "float64") if robot.nc else nothing,
+        row_compliance=row_regularization(robot, solver.regularization, "float64") if robot.nc else nothing,
         rows=scales_of(robot).rows if robot.nc else nothing,
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,
     )
-    return reduced_tree(moved, rows, frames, limited)
+    return reduced_tree(moved, rows, solver.max_iterations, frames, limited)
 
 
 def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: float, dtype: str) -> Array:

@@ -191,9 +191,7 @@ class ContactStep(BaseEvaluator):
             if self.reduced:
                 named = True if limits else ()
                 own = moved if joint_friction else moved.with_parameters(friction=np.zeros(moved.nv))
-                return Program.of_robot(
-                    robot, REDUCED_STEP, reduced_plan(robot, own, frames, named, options.end.regularization)
-                )
+                return Program.of_robot(robot, REDUCED_STEP, reduced_plan(robot, own, frames, named, options.end))
             method = SOLVERS[solver]
             tree = method.plan(with_friction_rows(moved, inputs.chosen), frames, limits, joint_friction)
             return Program.of_robot(robot, method.algorithm, tree)

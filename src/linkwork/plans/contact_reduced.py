@@ -12,10 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from linkwork.model.arrays import Floats
-from linkwork.model.contacts import contact_shapes
+from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.model.shapes import Ground, HeightField, bounding_sphere
 from linkwork.model.thresholds import UNBOUNDED
@@ -25,7 +24,7 @@ from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, contact_tables
-from linkwork.plans.layout import ragged
+from linkwork.plans.layout import Integers, ragged
 from linkwork.plans.limbs import LIMB_INTEGERS, LIMB_SIZES, limb_tables
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
@@ -56,6 +55,8 @@ REDUCED_TREE = actuated_layout(
             *LIMB_SIZES,
             *PROBLEM_SIZES,
             "nboxes",
+            "nfurther",  # the most iterations of a step by smoothed equations
+            "nbouncing",  # pairs with restitution
             "nlisted",  # the most contact points of a state
             "nloops",  # sets of rows of loops
             "nloop_sides",
@@ -127,48 +128,54 @@ def listed_points(model: Model, nslots: int) -> int:
     return min(nslots, max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints)))
 
 
-def slot_order(first: Sequence[int], second: Sequence[int], slots: npt.NDArray[np.int64]) -> Mapping[str, Any]:
-    """Pairs of shapes by pairs of bodies: the fields ``group_``, and ``listed_slot``."""
-    order = np.lexsort((np.arange(len(slots)), second, first)).astype(np.int64)
-    keys = list(dict.fromkeys((first[c], second[c]) for c in order))
-    of_key = {key: k for k, key in enumerate(keys)}
-    lists: list[list[int]] = [[] for _ in keys]
-    for c in order:
-        lists[of_key[first[c], second[c]]].append(int(c))
-    spans = ragged(lists)
+def slot_order(first: Integers, second: Integers, slots: Integers) -> dict[str, Any]:
+    """Pairs of shapes by pairs of bodies: the fields ``group_``, and ``listed_slot``.
+
+    Args:
+        first: The first body of each pair, ``(ncontacts,)``.
+        second: The second.
+        slots: Contact points of each pair.
+    """
+    order = np.lexsort((second, first))
+    keys = np.stack([first[order], second[order]], axis=1)
+    starts = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]) if len(keys) else np.zeros(0, np.int64)
     counts = slots[order]
-    starts = np.cumsum(slots) - slots
-    listed = [np.arange(starts[c], starts[c] + slots[c]) for c in order]
+    begin, number = (np.cumsum(slots) - slots)[order], np.cumsum(counts) - counts
+    within = np.arange(int(counts.sum())) - np.repeat(number, counts)
     return {
-        "group_first": [key[0] for key in keys],
-        "group_second": [key[1] for key in keys],
-        "group_start": spans.start,
-        "group_count": spans.count,
+        "group_first": keys[starts, 0],
+        "group_second": keys[starts, 1],
+        "group_start": starts,
+        "group_count": np.diff(np.r_[starts, len(keys)]),
         "group_contact": order,
-        "group_slot": np.cumsum(counts) - counts,
-        "listed_slot": np.concatenate([np.zeros(0, dtype=np.int64), *listed]),
+        "group_slot": number,
+        "listed_slot": np.repeat(begin, counts) + within,
     }
 
 
 def reduced_tree(
-    model: Model, scales: RowScales, frames: Sequence[str] = (), limited: Collection[str] | bool = True
+    model: Model,
+    scales: RowScales,
+    iterations: int,
+    frames: Sequence[str] = (),
+    limited: Collection[str] | bool = True,
 ) -> Tree:
     """The arrays of a mechanism for steps by the reduced matrix.
 
     Args:
         model: The mechanism, with the armature of what is implicit.
         scales: Scales of its rows.
+        iterations: The most of a step.
         frames: Frames that external wrenches act on.
         limited: Joints whose limits hold exactly; True: all.
     """
     _, bodies = build_tree(model)
     tree = constrained_tree(model, frames)
     contacts = contact_tables(model, bodies)
-    of_shape = contacts["shape_body"]
-    first = [of_shape[shape] for shape in contacts["contact_first"]]
-    second = [of_shape[shape] for shape in contacts["contact_second"]]
+    of_shape = np.asarray(contacts["shape_body"], dtype=np.int64)
+    first, second = of_shape[contacts["contact_first"]], of_shape[contacts["contact_second"]]
     slots = np.asarray(contacts["contact_slots"], dtype=np.int64)
-    order = dict(slot_order(first, second, slots))
+    order = slot_order(first, second, slots)
     order.pop("listed_slot")
     limbs = limb_tables(tree)
     boxes = box_tables(model, limited, True)
@@ -178,7 +185,7 @@ def reduced_tree(
     depth, reach = _path_sizes(limbs)
     sides = [len(limb) for limb in loops["sides"]]
     widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
-    largest = int(max(friction["contact_dim"], default=1))
+    largest = int(np.max(friction["contact_dim"], initial=1))
     nstart = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
     spans = ragged(loops["sides"])
@@ -208,6 +215,8 @@ def reduced_tree(
         loop_sides=spans.count,
         loop_limb=spans.entries,
         nlisted=nlisted,
+        nfurther=iterations,
+        nbouncing=int(np.count_nonzero(contacts["restitution"])),
         nsets=sets,
         nrows=largest * nlisted + len(boxes["box_v"]) + model.nc,
         nsides=min(2 * depth, len(limbs["limb_v"])) * nlisted + len(boxes["box_v"]) + sum(sides),
@@ -260,9 +269,9 @@ def _loop_sets(model: Model, tree: Tree, limbs: Mapping[str, Any]) -> dict[str, 
     return sets
 
 
-def _bounds(model: Model, of_shape: Sequence[int], contacts: Mapping[str, Any], n: int) -> dict[str, Any]:
+def _bounds(model: Model, of_shape: Integers, contacts: Mapping[str, Any], n: int) -> dict[str, Any]:
     """Bounding spheres of shapes and of bodies."""
-    spheres = [bounding_sphere(shape.solid) for shape in contact_shapes(model.contacts)]
+    spheres = [bounding_sphere(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
     centers = np.reshape([center for center, _ in spheres], (-1, 3))
     radii = np.array([min(radius, UNBOUNDED) for _, radius in spheres])
     at = np.array(
@@ -274,14 +283,14 @@ def _bounds(model: Model, of_shape: Sequence[int], contacts: Mapping[str, Any], 
         ]
     ).reshape(-1, 3)
     center, radius = np.zeros((n, 3)), np.zeros(n)
-    for body in set(of_shape):
-        own = np.flatnonzero(np.asarray(of_shape) == body)
+    for body in np.unique(of_shape).tolist():
+        own = np.flatnonzero(of_shape == body)
         if (radii[own] >= UNBOUNDED).any():
             radius[body] = UNBOUNDED
             continue
         center[body] = (np.min(at[own] - radii[own, None], axis=0) + np.max(at[own] + radii[own, None], axis=0)) / 2
         radius[body] = np.max(np.linalg.norm(at[own] - center[body], axis=1) + radii[own])
-    solids = [shape.solid for shape in contact_shapes(model.contacts)]
+    solids = [shape.solid for shape in ContactPairs.of(model.contacts).shapes]
     return {
         "shape_center": centers,
         "shape_radius": radii,

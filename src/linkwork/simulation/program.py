@@ -271,7 +271,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         reduced = not (settings.by_slots or inputs.names)
         warn_unmodeled(robot, reduced)
         if reduced:
-            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver.regularization)
+            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver)
         else:
             tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations)
         contact = ContactInputs(robot, tree, settings.dt, solver, reduced)

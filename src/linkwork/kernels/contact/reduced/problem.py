@@ -23,6 +23,11 @@ from ``side_column[k]`` on.
 | A, c, C     | rows of all sets; ``c`` is `row_c`, ``C`` `compliance`                                                 |
 | z           | impulses, in the units of the rows                                                            |
 | cone_D      | mean of the diagonal of ``A M⁻¹ A'`` of a set, as the robot's scales have it                  |
+| cone_sigma  | inertia of a set, weight of ``w`` against ``z``                                                |
+| cone_mu     | coefficient of sliding friction                                                               |
+| cone_unit   | what makes a velocity of a row: one, or a length of the robot for joints that turn             |
+| cone_saxce  | factor of De Saxcé's term: one, or zero for contacts that are soft                             |
+| row_R, row_unit | of loops: regularization, and what makes a velocity of a row                              |
 | momentum    | ``p``                                                                                         |
 | cone_G      | block of a set in ``M + A' G A``: row ``r`` has ``cone_dim`` numbers                           |
 """
@@ -56,6 +61,12 @@ PROBLEM_ROWS: dict[str, Shape] = {
     "lower": ("nsets",),
     "upper": ("nsets",),
     "cone_D": ("nsets",),
+    "cone_sigma": ("nsets",),
+    "cone_mu": ("nsets",),
+    "cone_unit": ("nsets",),
+    "cone_saxce": ("nsets",),
+    "row_R": ("nrows",),
+    "row_unit": ("nrows",),
     "cone_G": ("nrows", MAX_DIM),
     "momentum": ("nv",),
     "v_next": ("nv",),

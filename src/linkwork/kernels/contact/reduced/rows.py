@@ -150,6 +150,8 @@ def list_contacts(tree: Array, w: Array, v: Array, settings: ReducedSettings, ac
             pair_geometry(tree, w, c)
         for k in range(tree.contact_slots[c]):
             s = tree.contact_slot[c] + k
+            if tree.contact_kind[c] != GIVEN:
+                w.gap[s] = w.gap[s] - tree.pair_margin[c]
             if some_below(w.gap[s] - closing_distance(tree, w, c, s, settings), 0.0):
                 if w.counts[POINTS] < tree.nlisted:
                     contact_set(tree, w, c, s, w.near_slot[n] + k, v, settings, acting)
@@ -223,8 +225,19 @@ def contact_set(
     for r in range(row + 1, row + w.cone_dim[e]):
         w.row_c[r] = 0.0
         w.compliance[r] = 0.0
-    w.cone_D[e] = tree.pair_D[c]
+    mu = tree.pair_friction[c, 0]
+    scale_set(w, e, tree.pair_D[c], 2.0 / (tree.pair_D[c] * (1.0 + mu * mu)), mu, 1.0)
     couple_sides(tree, w, e)
+
+
+@kernel
+def scale_set(w: Array, e: int, D: Scalar, sigma: Scalar, mu: Scalar, unit: Scalar) -> None:
+    """The scales of a set."""
+    w.cone_D[e] = D
+    w.cone_sigma[e] = sigma
+    w.cone_mu[e] = mu
+    w.cone_unit[e] = unit
+    w.cone_saxce[e] = 1.0
 
 
 @kernel
@@ -339,7 +352,7 @@ def joint_row(tree: Array, w: Array, e: int, b: int, v: Array) -> None:
     w.A[row, w.limb_column[tree.dof_limb[k]] + k] = tree.box_sign[b]
     w.before[row] = tree.box_sign[b] * v[k]
     w.compliance[row] = 0.0
-    w.cone_D[e] = tree.box_D[b]
+    scale_set(w, e, tree.box_D[b], 1.0 / tree.box_D[b], 0.0, tree.box_unit[b])
     w.box_set[b] = e
 
 
@@ -365,6 +378,8 @@ def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> No
             w.before[r] = enabled * w.Jv[i]
             w.row_c[r] = enabled * (w.error[i] / settings.loop_time + 0.5 * settings.dt * w.beta[i])
             w.compliance[r] = 0.0
+            w.row_R[r] = where(tree.row_R[i], DISABLED, tree.row_R[i], 1.0)
+            w.row_unit[r] = enabled * tree.row_unit[i]
             largest = maximum(largest, tree.row_D[i])
-        w.cone_D[e] = largest
+        scale_set(w, e, largest, 1.0 / largest, 0.0, 1.0)
         couple_sides(tree, w, e)

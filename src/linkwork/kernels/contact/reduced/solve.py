@@ -1,149 +1,386 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scratch solver."""
+"""The solver of a step by the reduced matrix: semismooth Newton, smoothed Newton where it fails, and the convex problem.
+
+1. *Semismooth Newton*: equations without smoothing, full steps, from the impulses of the step before, whose contacts are
+   taken to go on. It ends where the residual has not halved for `PATIENCE` iterations.
+2. *Smoothed Newton* (`smoothing_newton`), from the impulses of the step before, then from none.
+3. Where neither finds a solution, the step is that of the convex problem without De Saxcé's term, which always has one
+   and takes energy; the residual is that of the true problem.
+
+Of all iterates the one with the least residual is kept. A lane that is done keeps what it has.
+
+| symbol           | meaning                                                                        |
+|------------------|--------------------------------------------------------------------------------|
+| z_start, v_start | impulses and velocities to start from                                          |
+| z_best, v_best   | the iterate with the least residual so far                                     |
+| path             | state of the smoothing (`contact.smoothing`)                                   |
+| guessed          | ``y`` that the first step is linearized at                                     |
+"""
 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.matrix import (
-    add_rows_transposed,
-    factorize_reduced,
-    mass_times,
-    rows_times,
-    solve_reduced,
-)
-from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS
+from linkwork.kernels.contact.equation import ROUNDINGS, WEIGHTS, of_path
+from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, ROWS
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
-from linkwork.kernels.elementary import clamp, magnitude, maximum
+from linkwork.kernels.contact.reduced.smoothing_newton import (
+    LEAST_RADIUS,
+    NEWTON_WORK,
+    Smoothing,
+    linearize,
+    merit,
+    newton_direction,
+    row_velocities,
+    take_step,
+)
+from linkwork.kernels.contact.smoothing import (
+    APART,
+    CLOSE,
+    FACTOR,
+    FRESH,
+    LARGEST,
+    LEAST,
+    LEAST_SHRINK,
+    NEAR,
+    PATH,
+    PREVIOUS,
+    ROUND,
+    SHRINK,
+    SLACK,
+    SMOOTHING,
+    STUCK,
+    update_smoothing,
+)
+from linkwork.kernels.elementary import clamp, copy_numbers, magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
+from linkwork.kernels.thresholds import STAGNATION
 
-SOLVER_WORK: dict[str, Shape] = {
-    "wy": ("nrows",),
-    "dz": ("nrows",),
-    "rhs": ("nv",),
-    "Adv": ("nrows",),
-    "Mv": ("nv",),
+PENALTY = 3.0
+"""Weight of ``w`` against ``z`` of smoothed equations, in units of the inertia of a row."""
+PATIENCE = 4.5
+"""Semismooth iterations without a residual of half the least before: a cycle is shorter than this."""
+SEMISMOOTH = 20
+"""The most semismooth iterations of a step."""
+TRIALS = 9
+"""Lengths of a step that are tried, each half of that before."""
+REDUCTION = 0.1
+"""Part of the step by which a length has to reduce the residual."""
+WARM = 0.3
+"""A contact of a warm start goes on where less than this part of what its impulse can do would end it."""
+SLIDES = 0.9
+"""A contact of a warm start slides with more than this part of the impulse that friction can have."""
+ABOVE = 1.001
+"""The first step does not end iterations unless its residual is `FIRST` of the tolerance: what steps of a simulation
+that start warm leave has one sign, and adds up."""
+FIRST = 0.1
+
+SOLVER_WORK: dict[str, Shape] = NEWTON_WORK | {
+    "z_start": ("nrows",),
+    "v_start": ("nv",),
+    "z_best": ("nrows",),
+    "v_best": ("nv",),
+    "guessed": ("nrows",),
+    "path": (12,),
 }
 
 
+# The residual of the true problem -----------------------------------------------------------------------------------
+
+
 @kernel
-def linearize_set(tree: Array, w: Array, e: int, slack: Scalar) -> Scalar:
-    """G, dz = r' of a set; returns the residual."""
+def cone_residual(w: Array, e: int) -> Scalar:
+    """``|D (f - P_K(f - w / D))|`` of a contact, with forces and velocities along tangents in units of sliding."""
     row = w.cone_row[e]
-    dim = w.cone_dim[e]
-    rho = 1.0 / w.cone_D[e]
-    res = 0.0
+    D = w.cone_D[e]
+    mu = w.cone_mu[e]
+    normal = w.row_y[row] + w.compliance[row] * w.z[row]
+    if w.cone_dim[e] == 1:
+        return D * magnitude(w.z[row] - maximum(w.z[row] - normal / D, 0.0)) * w.cone_unit[e]
+    slip = 0.0
+    for r in range(row + 1, row + w.cone_dim[e]):
+        slip = slip + w.row_y[r] * w.row_y[r]
+    normal = normal + w.cone_saxce[e] * sqrt(slip)
+    n = w.z[row] - normal / D
+    radius = 0.0
+    for r in range(row + 1, row + w.cone_dim[e]):
+        u = mu * w.z[r] - w.row_y[r] / (mu * D)
+        radius = radius + u * u
+    radius = sqrt(radius)
+    height = (mu * radius + n) / (1.0 + mu * mu)
+    inside = where(mu * n, radius, 0.0, 1.0)
+    polar = where(-(mu * radius), n, 0.0, 1.0)
+    P = where(0.5, polar, 0.0, where(0.5, inside, n, height))
+    side = where(0.5, polar, 0.0, where(0.5, inside, 1.0, mu * height / maximum(radius, LEAST_RADIUS)))
+    x = (w.z[row] - P) * (w.z[row] - P)
+    for r in range(row + 1, row + w.cone_dim[e]):
+        d = mu * w.z[r] - side * (mu * w.z[r] - w.row_y[r] / (mu * D))
+        x = x + d * d
+    return D * sqrt(x)
+
+
+@kernel
+def set_residual(w: Array, e: int, met: Scalar) -> Scalar:
+    """What a set misses, a velocity; ``met`` is zero where rows of loops contradict each other."""
+    row = w.cone_row[e]
+    x = 0.0
     if w.cone_kind[e] == CONE:
-        t = 0.0
-        ut = 0.0
-        for k in range(1, dim):
-            x = w.z[row + k] - rho * w.wy[row + k]
-            t = t + x * x
-            ut = ut + w.wy[row + k] * w.wy[row + k]
-        t = sqrt(t)
-        ut = sqrt(ut)
-        w0 = w.wy[row] + ut
-        y0 = w.z[row] - rho * w0
-        inside = where(t - y0, 0.0, 1.0, where(t, y0 + 1e-300, 1.0, 0.0))
-        polar = where(0.0, t + y0, 0.0, 1.0)
-        a = 0.5 * (y0 + t)
-        ti = 1.0 / maximum(t, 1e-300)
-        ui = where(1e-14, ut, 1.0 / maximum(ut, 1e-14), 0.0)
-        P0 = where(0.5, inside, y0, where(0.5, polar, 0.0, a))
-        pt = where(0.5, inside, 1.0, where(0.5, polar, 0.0, a * ti))
-        # eigenvalues of D: 1 along (1, t)/2 in the middle, 0 along (1,-t), pt across
-        l1 = where(0.5, inside, 1.0, where(0.5, polar, 0.0, 1.0))
-        l2 = where(0.5, inside, 1.0, 0.0)
-        l3 = pt
-        if dim == 1:
-            P0 = maximum(y0, 0.0)
-            l1 = where(y0, 0.0, 0.0, 1.0)
-            l2 = l1
-        i1 = 1.0 / maximum(1.0 - l1, slack)
-        i2 = 1.0 / maximum(1.0 - l2, slack)
-        i3 = 1.0 / maximum(1.0 - l3, slack)
-        # r = z - P
-        r0 = w.z[row] - P0
-        res = magnitude(r0)
-        rt = 0.0
-        for k in range(1, dim):
-            x = w.z[row + k] - rho * w.wy[row + k]
-            rk = w.z[row + k] - pt * x
-            res = maximum(res, magnitude(rk))
-            rt = rt + rk * x * ti
-        # (I-D+s)^-1 r in spectral form
-        for i in range(dim):
-            ni = 1.0 if i == 0 else 0.0
-            xi = 0.0 if i == 0 else (w.z[row + i] - rho * w.wy[row + i]) * ti
-            ri = r0 if i == 0 else w.z[row + i] - pt * (w.z[row + i] - rho * w.wy[row + i])
-            if dim == 1:
-                w.dz[row + i] = i1 * ri
-                w.cone_G[row, 0] = rho * l1 * i1
-            else:
-                p = 0.5 * (r0 + rt)
-                m = 0.5 * (r0 - rt)
-                across = ri - ni * r0 - xi * rt
-                w.dz[row + i] = i1 * p * (ni + xi) + i2 * m * (ni - xi) + i3 * across
-                for j in range(dim):
-                    nj = 1.0 if j == 0 else 0.0
-                    xj = 0.0 if j == 0 else (w.z[row + j] - rho * w.wy[row + j]) * ti
-                    same = 1.0 if i == j and i > 0 else 0.0
-                    g = 0.5 * l1 * i1 * (ni + xi) * (nj + xj) + 0.5 * l2 * i2 * (ni - xi) * (nj - xj)
-                    g = g + l3 * i3 * (same - xi * xj)
-                    g0 = 0.5 * l1 * i1 * (ni + xi) + 0.5 * l2 * i2 * (ni - xi)
-                    uj = 0.0 if j == 0 else w.wy[row + j] * ui
-                    w.cone_G[row + i, j] = rho * (g + g0 * uj)
+        x = cone_residual(w, e)
     elif w.cone_kind[e] == BOX:
-        x = w.z[row] - rho * w.wy[row]
-        p = clamp(x, w.lower[e], w.upper[e])
-        free = where(x, w.lower[e], 0.0, where(w.upper[e], x, 0.0, 1.0))
-        i1 = 1.0 / maximum(1.0 - free, slack)
-        res = magnitude(w.z[row] - p)
-        w.dz[row] = i1 * (w.z[row] - p)
-        w.cone_G[row, 0] = rho * free * i1
+        z = clamp(w.z[row] - w.row_y[row] / w.cone_D[e], w.lower[e], w.upper[e])
+        x = w.cone_unit[e] * w.cone_D[e] * magnitude(w.z[row] - z)
     else:
-        for i in range(dim):
-            for j in range(dim):
-                w.cone_G[row + i, j] = 0.0
-            w.cone_G[row + i, i] = rho / slack
-            w.dz[row + i] = rho * w.wy[row + i] / slack
-            res = maximum(res, rho * magnitude(w.wy[row + i]))
-    return res * w.cone_D[e]
+        for r in range(row, row + w.cone_dim[e]):
+            x = maximum(x, met * w.row_unit[r] * magnitude(w.row_y[r] + w.compliance[r] * w.z[r]))
+    return x
+
+
+@kernel
+def problem_residual(w: Array) -> Scalar:
+    """The largest residual of all sets, a velocity."""
+    largest = 0.0
+    met = loops_change(w)
+    for e in range(w.counts[CONES]):
+        largest = maximum(largest, set_residual(w, e, met))
+    return largest
+
+
+@kernel
+def loops_change(w: Array) -> Scalar:
+    """Zero where a full step does not change what rows of loops miss: they contradict each other; else one."""
+    square = 0.0
+    change = 0.0
+    for e in range(w.counts[CONES]):
+        if w.cone_kind[e] == EQUALITY:
+            for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+                unit = w.row_unit[r] * w.row_unit[r]
+                square = square + unit * w.row_y[r] * w.row_y[r]
+                change = change + unit * w.dy[r] * w.dy[r]
+    return where(change, STAGNATION * STAGNATION * square, 0.0, 1.0)
+
+
+@kernel
+def keep_best(tree: Array, w: Array, residual: Scalar, best: Scalar) -> Scalar:
+    """Keep the iterate if its residual is less than the best; the less of the two."""
+    for r in range(w.counts[ROWS]):
+        w.z_best[r] = where(residual, best, w.z[r], w.z_best[r])
+    for k in range(tree.nv):
+        w.v_best[k] = where(residual, best, w.v_next[k], w.v_best[k])
+    return minimum(residual, best)
+
+
+# Where to begin -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def guess(w: Array) -> Scalar:
+    """``guessed``: contacts of a warm start go on, sticking or sliding. Returns what impulses miss there."""
+    largest = 0.0
+    for e in range(w.counts[CONES]):
+        row = w.cone_row[e]
+        for r in range(row, row + w.cone_dim[e]):
+            w.guessed[r] = w.row_y[r]
+        if w.cone_kind[e] == CONE:
+            t = 0.0
+            for r in range(row + 1, row + w.cone_dim[e]):
+                t = t + w.z[r] * w.z[r]
+            goes_on = where(w.row_y[row], WARM * w.cone_D[e] * w.z[row], 1.0, 0.0)
+            slides = where(sqrt(t), SLIDES * w.z[row], 0.0, goes_on)
+            moves = 1.0 - goes_on + slides
+            w.guessed[row] = where(0.5, goes_on, 0.0, w.row_y[row])
+            for r in range(row + 1, row + w.cone_dim[e]):
+                w.guessed[r] = moves * w.row_y[r]
+    return largest
+
+
+@kernel
+def first_step(tree: Array, w: Array, how: Smoothing, going: Scalar) -> None:
+    """A full step of equations that are linearized at ``guessed``, in lanes that are ``going``."""
+    for r in range(w.counts[ROWS]):
+        y = w.row_y[r]
+        w.row_y[r] = w.guessed[r]
+        w.guessed[r] = y - w.guessed[r]
+    for e in range(w.counts[CONES]):
+        linearize(w, e, how)
+    for e in range(w.counts[CONES]):  # r + G (y - guessed): what is linear about the guess
+        row = w.cone_row[e]
+        for i in range(w.cone_dim[e]):
+            for j in range(w.cone_dim[e]):
+                w.dz[row + i] += w.cone_G[row + i, j] * w.guessed[row + j]
+    for r in range(w.counts[ROWS]):
+        w.row_y[r] += w.guessed[r]
+    newton_direction(tree, w)
+    take_step(tree, w, going)
+
+
+# Semismooth Newton --------------------------------------------------------------------------------------------------
+
+
+@kernel
+def semismooth(tree: Array, w: Array, settings: ReducedSettings) -> tuple[Scalar, Scalar]:
+    """The least residual, and the iterations that it took."""
+    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0)
+    row_velocities(tree, w)
+    guess(w)
+    first_step(tree, w, how, 1.0)
+    residual = problem_residual(w)
+    residual = where(residual, FIRST * settings.tolerance, residual, maximum(residual, ABOVE * settings.tolerance))
+    copy_numbers(w.z, w.z_best, w.counts[ROWS])
+    copy_numbers(w.v_next, w.v_best, tree.nv)
+    best = residual
+    mark = residual
+    waited = 0.0
+    iterations = 1.0
+    k = 1
+    going = where(settings.tolerance, residual, 1.0, 0.0)
+    while k < SEMISMOOTH and some_below(0.5 - going, 0.0):
+        for e in range(w.counts[CONES]):
+            linearize(w, e, how)
+        newton_direction(tree, w)
+        take_step(tree, w, going)
+        residual = where(0.5, going, problem_residual(w), residual)
+        best = keep_best(tree, w, residual, best)
+        iterations = iterations + going
+        waited = where(residual, 0.5 * mark, 0.0, waited + 1.0)
+        mark = where(residual, 0.5 * mark, residual, mark)
+        going = where(settings.tolerance, residual, where(waited, PATIENCE, 1.0, 0.0), 0.0)
+        k += 1
+    return best, iterations
+
+
+# Smoothed Newton ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def step_length(w: Array, how: Smoothing, close: Scalar, before: Scalar) -> tuple[Scalar, Scalar]:
+    """The first length of a halving that reduces the residual enough, or, close to a solution, leaves it near to the
+    smoothing; or the best of all; and the residual there. Zero where none reduces it."""
+    t = 0.0
+    best = before
+    going = 1.0
+    trial = 2.0
+    k = 0
+    while k < TRIALS and some_below(-going, 0.0):
+        trial = 0.5 * trial
+        x = merit(w, how, trial)
+        enough = where(x, maximum((1.0 - REDUCTION * trial) * before, close * (NEAR * how.theta)), going, 0.0)
+        better = where(x, best, going, enough)
+        t = where(0.5, better, trial, t)
+        best = where(0.5, better, x, best)
+        going = going - enough
+        k += 1
+    return t, best
+
+
+@kernel
+def begin_path(w: Array, theta: Scalar, now: Scalar, slack: Scalar) -> None:
+    """The state of a path that begins with this smoothing, and with this residual."""
+    w.path[LARGEST] = maximum(theta, now)
+    w.path[SMOOTHING] = maximum(theta, APART * now / NEAR)
+    w.path[PREVIOUS] = minimum(w.path[SMOOTHING] / SHRINK, w.path[LARGEST])
+    w.path[FACTOR] = SHRINK
+    w.path[LEAST] = LEAST_SHRINK
+    w.path[STUCK] = 0.0
+    w.path[FRESH] = 0.0
+    w.path[SLACK] = slack
+    w.path[PATH] = 0.0
+    w.path[CLOSE] = 0.0
+
+
+@kernel
+def smoothing_on(w: Array, convex: Scalar) -> Smoothing:
+    """How equations are smoothed on the path."""
+    theta = w.path[SMOOTHING]
+    path = w.path[PATH] - where(ROUND - 0.5, w.path[PATH], ROUND, 0.0)
+    fading = 1.0 - minimum(theta / w.path[LARGEST], 1.0)
+    saxce = where(0.5, path, where(1.5, path, 1.0, fading), 1.0)
+    saxce = where(0.5, convex, 0.0, saxce)
+    return Smoothing(theta, PENALTY * of_path(path, WEIGHTS), w.path[SLACK], saxce, of_path(path, ROUNDINGS))
+
+
+@kernel
+def smoothed(
+    tree: Array, w: Array, settings: ReducedSettings, failed: Scalar, best: Scalar, convex: Scalar
+) -> tuple[Scalar, Scalar]:
+    """The least residual after smoothed iterations in lanes that have ``failed``, and their number.
+
+    With ``convex`` one, equations have no term of De Saxcé, and what is kept is their solution.
+    """
+    row_velocities(tree, w)
+    guess(w)
+    y = 0.0
+    for r in range(w.counts[ROWS]):
+        y = maximum(y, magnitude(w.guessed[r]))
+    theta = maximum(y, settings.gravity * settings.dt)
+    how = Smoothing(theta, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), ROUNDINGS[0])
+    first_step(tree, w, how, failed)
+    now = merit(w, how, 0.0)
+    begin_path(w, theta, now, settings.slack)
+    missed = problem_residual(w)
+    best = where(0.5, failed, keep_best(tree, w, where(0.5, failed, missed, best), best), best)
+    update_smoothing(w.path, 0.9, 1e20, now, missed, settings.slack)
+    going = failed * where(settings.tolerance, missed, 1.0, 0.0)
+    iterations = failed
+    k = 1
+    while k < tree.nfurther and some_below(0.5 - going, 0.0):
+        how = smoothing_on(w, convex)
+        fresh = w.path[FRESH]
+        row_velocities(tree, w)
+        before = 0.0
+        for e in range(w.counts[CONES]):
+            before = before + linearize(w, e, how)
+            restart_set(w, e, fresh)
+        before = sqrt(before)
+        newton_direction(tree, w)
+        t, now = step_length(w, how, w.path[CLOSE], before)
+        t = where(0.5, fresh, 1.0, t)
+        now = where(0.5, fresh, merit(w, how, 1.0), now)
+        take_step(tree, w, going * t)
+        missed = problem_residual(w)
+        update_smoothing(w.path, t, before, now, missed, settings.slack)
+        best = where(0.5, going, keep_best(tree, w, where(0.5, going, missed, best), best), best)
+        iterations = iterations + going
+        ended = where(0.5, convex, where(now, settings.tolerance, 1.0, 0.0), 0.0)
+        going = going * where(settings.tolerance, missed, 1.0 - ended, 0.0)
+        k += 1
+    return best, iterations
+
+
+@kernel
+def restart_set(w: Array, e: int, fresh: Scalar) -> None:
+    """No impulses and no resistance of a set, where a path begins: the step leads to free motion."""
+    row = w.cone_row[e]
+    for i in range(w.cone_dim[e]):
+        w.dz[row + i] = where(0.5, fresh, w.z[row + i], w.dz[row + i])
+        for j in range(w.cone_dim[e]):
+            w.cone_G[row + i, j] = where(0.5, fresh, 0.0, w.cone_G[row + i, j])
+
+
+@kernel
+def restart(tree: Array, w: Array, failed: Scalar, warm: Scalar) -> None:
+    """Impulses to start from times ``warm``, in lanes that have ``failed``."""
+    for r in range(w.counts[ROWS]):
+        w.z[r] = where(0.5, failed, warm * w.z_start[r], w.z[r])
+    for k in range(tree.nv):
+        w.v_next[k] = where(0.5, failed, w.v_start[k], w.v_next[k])
 
 
 @kernel
 def solve_sets(tree: Array, w: Array, settings: ReducedSettings) -> tuple[Scalar, Scalar, Scalar]:
-    residual = 1e9
-    iterations = 0.0
-    k = 0
-    while k < 60 and some_below(settings.tolerance - residual, 0.0):
-        mass_times(tree, w, w.v_next, w.Mv)
-        for i in range(tree.nv):
-            w.rhs[i] = w.momentum[i] - w.Mv[i]
-        add_rows_transposed(tree, w, w.z, w.rhs)
-        rows_times(tree, w, w.v_next, w.wy)
-        residual = 0.0
-        for r in range(w.counts[ROWS]):
-            w.wy[r] = w.wy[r] + w.row_c[r] + w.compliance[r] * w.z[r]
-        for e in range(w.counts[CONES]):
-            residual = maximum(residual, linearize_set(tree, w, e, settings.slack))
-        if k == 0:
-            residual = maximum(residual, 1.001 * settings.tolerance)
-        if some_below(settings.tolerance - residual, 0.0):
-            for r in range(w.counts[ROWS]):
-                w.dz[r] = -w.dz[r]
-            add_rows_transposed(tree, w, w.dz, w.rhs)
-            factorize_reduced(tree, w)
-            solve_reduced(tree, w, w.rhs)
-            rows_times(tree, w, w.rhs, w.Adv)
-            for e in range(w.counts[CONES]):
-                row = w.cone_row[e]
-                for i in range(w.cone_dim[e]):
-                    x = w.dz[row + i]
-                    for j in range(w.cone_dim[e]):
-                        x = x - w.cone_G[row + i, j] * w.Adv[row + j]
-                    w.z[row + i] = where(settings.tolerance, residual, w.z[row + i] + x, w.z[row + i])
-            for i in range(tree.nv):
-                w.v_next[i] = where(settings.tolerance, residual, w.v_next[i] + w.rhs[i], w.v_next[i])
-            iterations = iterations + where(settings.tolerance, residual, 1.0, 0.0)
-        k += 1
-    return residual, iterations, 0.0
+    """Residual, iterations, and whether the step is that of the convex problem; ``v_next`` and ``z`` are the solution."""
+    copy_numbers(w.z, w.z_start, w.counts[ROWS])
+    copy_numbers(w.v_next, w.v_start, tree.nv)
+    best, iterations = semismooth(tree, w, settings)
+    failed = where(settings.tolerance, best, 1.0, 0.0)
+    if some_below(0.5 - failed, 0.0):
+        restart(tree, w, failed, 1.0)
+        best, more = smoothed(tree, w, settings, failed, best, 0.0)
+        iterations = iterations + more
+        failed = where(settings.tolerance, best, 1.0, 0.0)
+    if some_below(0.5 - failed, 0.0):
+        restart(tree, w, failed, 0.0)
+        best, more = smoothed(tree, w, settings, failed, best, 0.0)
+        iterations = iterations + more
+        failed = where(settings.tolerance, best, 1.0, 0.0)
+    copy_numbers(w.z_best, w.z, w.counts[ROWS])
+    copy_numbers(w.v_best, w.v_next, tree.nv)
+    return best, iterations, failed

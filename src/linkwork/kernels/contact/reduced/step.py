@@ -32,6 +32,7 @@ from linkwork.kernels.contact.reduced.matrix import (
     rows_times,
 )
 from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS
+from linkwork.kernels.contact.reduced.restitution import reduce_restitution
 from linkwork.kernels.contact.reduced.rows import (
     ROW_INTEGERS,
     ROW_WORK,
@@ -56,6 +57,8 @@ from linkwork.plans.contact_reduced import LISTED, REDUCED_TREE, TOTALS
 
 NUMBER, FORCE, MOMENT, VELOCITY, GAP = 0, 1, 4, 7, 10
 """Entries of a contact point in the result."""
+REDUCTIONS = 8
+"""Restitution is reduced at most so often in a step: the fifth time it is none, but for what solvers leave."""
 FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED = range(TOTALS)
 """Entries of the totals."""
 
@@ -205,15 +208,24 @@ def restore_impulse(tree: Array, w: Array, p: int, point: Array, h: Scalar) -> N
 
 
 @kernel
+def clear_point(point: Array) -> None:
+    """A point that is not there."""
+    point[NUMBER] = UNBOUNDED
+    for k in range(1, LISTED):
+        point[k] = 0.0
+
+
+@kernel
 def write_points(tree: Array, w: Array, result: ReducedResult, settings: ReducedSettings) -> None:
     """Forces, velocities and gaps of listed contact points; ``after`` are velocities of rows after the step."""
     h = settings.dt
-    for p in range(tree.nlisted):
-        result.points[LISTED * p] = UNBOUNDED
-        for k in range(1, LISTED):
-            result.points[LISTED * p + k] = 0.0
+    n = w.counts[POINTS]
+    while n < tree.nlisted and some_below(result.points[LISTED * n], UNBOUNDED):  # points of the step before
+        clear_point(result.points[LISTED * n : LISTED * n + LISTED])
+        n += 1
     for p in range(w.counts[POINTS]):
         c = w.point_contact[p]
+        clear_point(result.points[LISTED * p : LISTED * p + LISTED])
         row = w.cone_row[p]
         mu = tree.pair_friction[c]
         x = result.points[LISTED * p : LISTED * p + LISTED]
@@ -269,7 +281,6 @@ def write_reduced(
 ) -> None:
     """The state after the step, and what led to it."""
     h = settings.dt
-    rows_times(tree, w, w.v_next, w.after)
     write_points(tree, w, result, settings)
     for b in range(tree.nboxes):
         result.boxes[b] = 0.0
@@ -307,6 +318,16 @@ def reduced_step(
         w.v_next[k] = v[k]
     result.reduction[0] = 0.0
     residual, iterations, fallback = solve_sets(tree, w, settings)
+    rows_times(tree, w, w.v_next, w.after)
+    if tree.nbouncing > 0:
+        for _ in range(REDUCTIONS):
+            solved = where(settings.tolerance, residual, 0.0, 1.0)
+            bounces, reduction = reduce_restitution(tree, w, settings, result.reduction[0], solved)
+            result.reduction[0] = reduction
+            if some_below(0.5 - bounces, 0.0):
+                residual, more, fallback = solve_sets(tree, w, settings)
+                iterations = iterations + more
+                rows_times(tree, w, w.v_next, w.after)
     result.residual[0] = residual
     result.iterations[0] = iterations
     result.fallback[0] = fallback
