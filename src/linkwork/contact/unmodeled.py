@@ -26,7 +26,7 @@ def warn_unmodeled(robot: Model, reduced: bool) -> None:
         "friction against spinning": np.zeros(0) if reduced else pairs.column("torsional_friction"),
         "friction against rolling": np.zeros(0) if reduced else pairs.column("rolling_friction"),
         "adhesion": pairs.column("adhesion"),
-        "the surface velocity": moving[pairs.first] | moving[pairs.second],
+        "the surface velocity": np.zeros(0) if reduced else moving[pairs.first] | moving[pairs.second],
     }
     said = []
     for what, values in found.items():

@@ -28,6 +28,18 @@ def relative_surface_velocity(tree: Array, w: Array, c: int, s: int) -> tuple[Sc
 
 
 @kernel
+def surface_rows(tree: Array, w: Array, c: int, s: int, row: int, dim: int) -> None:
+    """``row_c`` of friction of slot ``s`` of pair ``c``, whose rows begin at ``row``."""
+    x = relative_surface_velocity(tree, w, c, s)
+    mu = tree.pair_friction[c]
+    if dim > 1:
+        w.row_c[row + 1] = mu[0] * x[0]
+        w.row_c[row + 2] = mu[1] * x[1]
+    if dim > 3:
+        w.row_c[row + 3] = mu[2] * x[2]
+
+
+@kernel
 def surface_spin(tree: Array, w: Array, k: int) -> Triple:
     """Angular velocity of the surface of shape ``k`` relative to its body, in the world."""
     x = tree.shape_surface[k]
