@@ -16,6 +16,7 @@ from linkwork.contact.thresholds import (
     SMOOTHING_SLACK,
 )
 from linkwork.dynamics.iterations import SolverSettings, row_regularization
+from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contact_reduced import RowScales, reduced_tree
@@ -67,6 +68,8 @@ def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: floa
     if dtype == "float32":
         least, slack = max(least, SINGLE_CONTACT_TOLERANCE), SINGLE_SMOOTHING_SLACK
     push, threshold = PENETRATION_VELOCITY * velocity, RESTING_STEPS * gravity * dt
+    inertias = 2 / (scales.pairs * (1 + ContactPairs.of(robot.contacts).column("friction").astype(float) ** 2))
+    mean = float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0
     return np.array(
-        [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, slack, 0.0], dtype=dtype
+        [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, slack, mean], dtype=dtype
     )

@@ -73,7 +73,8 @@ class ReducedSettings(NamedTuple):
     """Magnitude of gravity."""
     slack: Entry
     """The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties."""
-    spare: Entry
+    mean: Entry
+    """Geometric mean of the inertias of contacts, ``2 / (D (1 + mu²))``."""
 
 
 # Lists ---------------------------------------------------------------------------------------------------------------

@@ -58,6 +58,8 @@ class Smoothing(NamedTuple):
     """Factor of De Saxcé's term."""
     rounding: Scalar
     """By how much of the smoothing the length of a velocity is rounded at zero."""
+    mean: Scalar
+    """Geometric mean of the inertias of contacts."""
 
 
 LEAST_RADIUS = 1e-18
@@ -80,9 +82,13 @@ def sliding_length(w: Array, e: int, t: Scalar, rounding: Scalar) -> Scalar:
 
 @kernel
 def smoothing_of(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
-    """``tau`` of a set, about ``(sigma theta)²``; never zero."""
-    x = sigma * how.theta / w.cone_unit[e]
-    return x * x + ZERO_SQUARE
+    """``tau`` of a set, about ``(sigma theta)²``: of contacts between that of their own inertia and of the mean, as those
+    of neighbors belong together; never zero."""
+    theta = how.theta / w.cone_unit[e]
+    x = sigma
+    if w.cone_dim[e] > 1:
+        x = sqrt(sigma * how.penalty * how.mean)
+    return theta * theta * sigma * x + ZERO_SQUARE
 
 
 @kernel

@@ -27,6 +27,7 @@ from linkwork.kernels.contact.reduced.smoothing_newton import (
     LEAST_RADIUS,
     NEWTON_WORK,
     Smoothing,
+    equation,
     linearize,
     merit,
     newton_direction,
@@ -54,6 +55,7 @@ from linkwork.kernels.contact.smoothing import (
 from linkwork.kernels.elementary import clamp, copy_numbers, magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
 from linkwork.kernels.thresholds import STAGNATION
+from linkwork.model.thresholds import UNBOUNDED
 
 PENALTY = 3.0
 """Weight of ``w`` against ``z`` of smoothed equations, in units of the inertia of a row."""
@@ -69,10 +71,9 @@ WARM = 0.3
 """A contact of a warm start goes on where less than this part of what its impulse can do would end it."""
 SLIDES = 0.9
 """A contact of a warm start slides with more than this part of the impulse that friction can have."""
-ABOVE = 1.001
-"""The first step does not end iterations unless its residual is `FIRST` of the tolerance: what steps of a simulation
-that start warm leave has one sign, and adds up."""
 FIRST = 0.1
+"""Part of the tolerance at which iterations end; one more iteration may miss it: what steps of a simulation that start
+warm leave has one sign, and adds up."""
 
 SOLVER_WORK: dict[str, Shape] = NEWTON_WORK | {
     "z_start": ("nrows",),
@@ -172,9 +173,8 @@ def keep_best(tree: Array, w: Array, residual: Scalar, best: Scalar) -> Scalar:
 
 
 @kernel
-def guess(w: Array) -> Scalar:
-    """``guessed``: contacts of a warm start go on, sticking or sliding. Returns what impulses miss there."""
-    largest = 0.0
+def guess(w: Array) -> None:
+    """``guessed``: contacts of a warm start go on, sticking or sliding."""
     for e in range(w.counts[CONES]):
         row = w.cone_row[e]
         for r in range(row, row + w.cone_dim[e]):
@@ -189,7 +189,6 @@ def guess(w: Array) -> Scalar:
             w.guessed[row] = where(0.5, goes_on, 0.0, w.row_y[row])
             for r in range(row + 1, row + w.cone_dim[e]):
                 w.guessed[r] = moves * w.row_y[r]
-    return largest
 
 
 @kernel
@@ -216,35 +215,46 @@ def first_step(tree: Array, w: Array, how: Smoothing, going: Scalar) -> None:
 
 
 @kernel
-def semismooth(tree: Array, w: Array, settings: ReducedSettings) -> tuple[Scalar, Scalar]:
-    """The least residual, and the iterations that it took."""
-    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0)
-    row_velocities(tree, w)
-    guess(w)
-    first_step(tree, w, how, 1.0)
-    residual = problem_residual(w)
-    residual = where(residual, FIRST * settings.tolerance, residual, maximum(residual, ABOVE * settings.tolerance))
-    copy_numbers(w.z, w.z_best, w.counts[ROWS])
-    copy_numbers(w.v_next, w.v_best, tree.nv)
-    best = residual
+def polish(
+    tree: Array, w: Array, settings: ReducedSettings, residual: Scalar, best: Scalar, going: Scalar
+) -> tuple[Scalar, Scalar]:
+    """Semismooth steps from an iterate in lanes that are ``going``: the least residual, and iterations."""
+    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean)
+    tolerance = settings.tolerance
     mark = residual
     waited = 0.0
-    iterations = 1.0
-    k = 1
-    going = where(settings.tolerance, residual, 1.0, 0.0)
+    iterations = 0.0
+    k = 0
     while k < SEMISMOOTH and some_below(0.5 - going, 0.0):
         for e in range(w.counts[CONES]):
             linearize(w, e, how)
         newton_direction(tree, w)
         take_step(tree, w, going)
+        close = where(tolerance, residual, 0.0, 1.0)
         residual = where(0.5, going, problem_residual(w), residual)
         best = keep_best(tree, w, residual, best)
         iterations = iterations + going
         waited = where(residual, 0.5 * mark, 0.0, waited + 1.0)
         mark = where(residual, 0.5 * mark, residual, mark)
-        going = where(settings.tolerance, residual, where(waited, PATIENCE, 1.0, 0.0), 0.0)
+        end = where(tolerance, best, tolerance, where(0.5, close, UNBOUNDED, FIRST * tolerance))
+        going = going * where(end, residual, where(waited, PATIENCE, 1.0, 0.0), 0.0)
         k += 1
     return best, iterations
+
+
+@kernel
+def semismooth(tree: Array, w: Array, settings: ReducedSettings) -> tuple[Scalar, Scalar]:
+    """The least residual of semismooth steps from what `guess` says, and the iterations that it took."""
+    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean)
+    row_velocities(tree, w)
+    guess(w)
+    first_step(tree, w, how, 1.0)
+    residual = problem_residual(w)
+    copy_numbers(w.z, w.z_best, w.counts[ROWS])
+    copy_numbers(w.v_next, w.v_best, tree.nv)
+    going = where(FIRST * settings.tolerance, residual, where(1.0, settings.most, 1.0, 0.0), 0.0)
+    best, iterations = polish(tree, w, settings, residual, residual, going)
+    return best, 1.0 + iterations
 
 
 # Smoothed Newton ----------------------------------------------------------------------------------------------------
@@ -287,19 +297,19 @@ def begin_path(w: Array, theta: Scalar, now: Scalar, slack: Scalar) -> None:
 
 
 @kernel
-def smoothing_on(w: Array, convex: Scalar) -> Smoothing:
+def smoothing_on(w: Array, mean: Scalar, convex: Scalar) -> Smoothing:
     """How equations are smoothed on the path."""
     theta = w.path[SMOOTHING]
     path = w.path[PATH] - where(ROUND - 0.5, w.path[PATH], ROUND, 0.0)
     fading = 1.0 - minimum(theta / w.path[LARGEST], 1.0)
     saxce = where(0.5, path, where(1.5, path, 1.0, fading), 1.0)
     saxce = where(0.5, convex, 0.0, saxce)
-    return Smoothing(theta, PENALTY * of_path(path, WEIGHTS), w.path[SLACK], saxce, of_path(path, ROUNDINGS))
+    return Smoothing(theta, PENALTY * of_path(path, WEIGHTS), w.path[SLACK], saxce, of_path(path, ROUNDINGS), mean)
 
 
 @kernel
 def smoothed(
-    tree: Array, w: Array, settings: ReducedSettings, failed: Scalar, best: Scalar, convex: Scalar
+    tree: Array, w: Array, settings: ReducedSettings, failed: Scalar, best: Scalar, convex: Scalar, done: Scalar
 ) -> tuple[Scalar, Scalar]:
     """The least residual after smoothed iterations in lanes that have ``failed``, and their number.
 
@@ -307,11 +317,12 @@ def smoothed(
     """
     row_velocities(tree, w)
     guess(w)
-    y = 0.0
-    for r in range(w.counts[ROWS]):
-        y = maximum(y, magnitude(w.guessed[r]))
-    theta = maximum(y, settings.gravity * settings.dt)
-    how = Smoothing(theta, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), ROUNDINGS[0])
+    how = Smoothing(0.0, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), 0.0, settings.mean)
+    theta = 0.0
+    for e in range(w.counts[CONES]):
+        theta = maximum(theta, equation(w, e, how, 0.0))
+    theta = maximum(sqrt(theta), settings.gravity * settings.dt)
+    how = Smoothing(theta, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), ROUNDINGS[0], settings.mean)
     first_step(tree, w, how, failed)
     now = merit(w, how, 0.0)
     begin_path(w, theta, now, settings.slack)
@@ -322,7 +333,7 @@ def smoothed(
     iterations = failed
     k = 1
     while k < tree.nfurther and some_below(0.5 - going, 0.0):
-        how = smoothing_on(w, convex)
+        how = smoothing_on(w, settings.mean, convex)
         fresh = w.path[FRESH]
         row_velocities(tree, w)
         before = 0.0
@@ -341,6 +352,7 @@ def smoothed(
         iterations = iterations + going
         ended = where(0.5, convex, where(now, settings.tolerance, 1.0, 0.0), 0.0)
         going = going * where(settings.tolerance, missed, 1.0 - ended, 0.0)
+        going = going * where(done + iterations, settings.most, 1.0, 0.0)
         k += 1
     return best, iterations
 
@@ -353,6 +365,33 @@ def restart_set(w: Array, e: int, fresh: Scalar) -> None:
         w.dz[row + i] = where(0.5, fresh, w.z[row + i], w.dz[row + i])
         for j in range(w.cone_dim[e]):
             w.cone_G[row + i, j] = where(0.5, fresh, 0.0, w.cone_G[row + i, j])
+
+
+@kernel
+def smoothed_and_polished(
+    tree: Array, w: Array, settings: ReducedSettings, warm: Scalar, best: Scalar, done: Scalar
+) -> tuple[Scalar, Scalar]:
+    """The least residual after smoothed and semismooth iterations in lanes that are not solved, and all iterations."""
+    failed = unsolved(settings, best, done)
+    restart(tree, w, failed, warm)
+    best, more = smoothed(tree, w, settings, failed, best, 0.0, done)
+    done = done + more
+    failed = unsolved(settings, best, done)
+    if some_below(0.5 - failed, 0.0):
+        for r in range(w.counts[ROWS]):
+            w.z[r] = where(0.5, failed, w.z_best[r], w.z[r])
+        for k in range(tree.nv):
+            w.v_next[k] = where(0.5, failed, w.v_best[k], w.v_next[k])
+        row_velocities(tree, w)
+        best, more = polish(tree, w, settings, best, best, failed)
+        done = done + more
+    return best, done
+
+
+@kernel
+def unsolved(settings: ReducedSettings, best: Scalar, done: Scalar) -> Scalar:
+    """One where the residual is too large and there may be more iterations, else zero."""
+    return where(settings.tolerance, best, where(done, settings.most, 1.0, 0.0), 0.0)
 
 
 @kernel
@@ -370,17 +409,10 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings) -> tuple[Scalar
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
     best, iterations = semismooth(tree, w, settings)
-    failed = where(settings.tolerance, best, 1.0, 0.0)
-    if some_below(0.5 - failed, 0.0):
-        restart(tree, w, failed, 1.0)
-        best, more = smoothed(tree, w, settings, failed, best, 0.0)
-        iterations = iterations + more
-        failed = where(settings.tolerance, best, 1.0, 0.0)
-    if some_below(0.5 - failed, 0.0):
-        restart(tree, w, failed, 0.0)
-        best, more = smoothed(tree, w, settings, failed, best, 0.0)
-        iterations = iterations + more
-        failed = where(settings.tolerance, best, 1.0, 0.0)
+    if some_below(0.5 - unsolved(settings, best, iterations), 0.0):
+        best, iterations = smoothed_and_polished(tree, w, settings, 1.0, best, iterations)
+    if some_below(0.5 - unsolved(settings, best, iterations), 0.0):
+        best, iterations = smoothed_and_polished(tree, w, settings, 0.0, best, iterations)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
     copy_numbers(w.v_best, w.v_next, tree.nv)
-    return best, iterations, failed
+    return best, iterations, where(settings.tolerance, best, 1.0, 0.0)
