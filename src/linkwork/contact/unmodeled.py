@@ -18,15 +18,17 @@ def warn_unmodeled(robot: Model, reduced: bool) -> None:
 
     Args:
         robot: The mechanism.
-        reduced: Whether steps are made by the reduced matrix, which has cones of all dimensions.
+        reduced: Whether steps are made by the reduced matrix, which leaves out nothing.
     """
+    if reduced:
+        return
     pairs = ContactPairs.of(robot.contacts)
     moving = np.array([shape.has_moving_surface for shape in pairs.shapes], dtype=bool)
     found = {
-        "friction against spinning": np.zeros(0) if reduced else pairs.column("torsional_friction"),
-        "friction against rolling": np.zeros(0) if reduced else pairs.column("rolling_friction"),
+        "friction against spinning": pairs.column("torsional_friction"),
+        "friction against rolling": pairs.column("rolling_friction"),
         "adhesion": pairs.column("adhesion"),
-        "the surface velocity": np.zeros(0) if reduced else moving[pairs.first] | moving[pairs.second],
+        "the surface velocity": moving[pairs.first] | moving[pairs.second],
     }
     said = []
     for what, values in found.items():

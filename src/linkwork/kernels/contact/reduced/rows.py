@@ -194,7 +194,10 @@ def closing_distance(tree: Array, w: Array, c: int, s: int, settings: ReducedSet
     closing = maximum(-dot(u, normal), 0.0)
     speed = maximum(magnitude(u[0]), maximum(magnitude(u[1]), magnitude(u[2])))
     h = settings.dt
-    return tree.reach[0] + h * (2.0 * closing + 0.5 * speed + 2.0 * h * settings.gravity)
+    reach = tree.reach[0]
+    if tree.contact_adhesive[c] > 0:
+        reach = maximum(reach, tree.pair_gap[c])
+    return reach + h * (2.0 * closing + 0.5 * speed + 2.0 * h * settings.gravity)
 
 
 @kernel

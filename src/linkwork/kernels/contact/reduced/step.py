@@ -21,6 +21,7 @@ from typing import Annotated, NamedTuple
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.problem import WORK
+from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhesion
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
 from linkwork.kernels.contact.reduced.matrix import (
     MATRIX_INTEGERS,
@@ -156,6 +157,7 @@ def setup_reduced(
     mass_times(tree, w, v, w.momentum)
     for k in range(tree.nv):
         w.momentum[k] += h * (w.torque[k] - w.bias[k])
+    apply_adhesion(tree, w, h)
 
 
 @kernel
@@ -194,6 +196,8 @@ def restore_impulse(tree: Array, w: Array, p: int, point: Array, h: Scalar) -> N
     row = w.cone_row[p]
     mu = tree.pair_friction[w.point_contact[p]]
     w.z[row] += h * point[FORCE + 2]
+    if tree.contact_adhesive[w.point_contact[p]] > 0:
+        w.z[row] = maximum(w.z[row] + h * adhesive_force(tree, w, p), 0.0)
     if w.cone_dim[p] > 1:
         w.z[row + 1] += h * point[FORCE] / mu[0]
         w.z[row + 2] += h * point[FORCE + 1] / mu[1]
@@ -231,6 +235,8 @@ def write_points(tree: Array, w: Array, result: ReducedResult, settings: Reduced
         x = result.points[LISTED * p : LISTED * p + LISTED]
         x[NUMBER] = float(w.listed[p])
         x[FORCE + 2] = w.z[row] / h
+        if tree.contact_adhesive[c] > 0:
+            x[FORCE + 2] = w.z[row] / h - adhesive_force(tree, w, p)
         x[VELOCITY + 2] = w.after[row]
         x[GAP] = w.gap[w.point_slot[p]]
         if w.cone_dim[p] > 1:
