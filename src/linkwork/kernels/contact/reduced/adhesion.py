@@ -11,12 +11,16 @@ from linkwork.kernels.contact.reduced.matrix import add_multiple
 from linkwork.kernels.contact.reduced.problem import POINTS
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 
+SLACK = 1e-3
+"""Of ``reach``, a millionth of the robot's size: gaps of what touches are zero to the residual of solvers alone, and
+what sticks is not to come off by rounding."""
+
 
 @kernel
 def adhesive_force(tree: Array, w: Array, p: int) -> Scalar:
     """Force that pulls at listed contact point ``p``."""
     c = w.point_contact[p]
-    return where(w.gap[w.point_slot[p]], tree.pair_gap[c], tree.pair_adhesion[c], 0.0)
+    return where(w.gap[w.point_slot[p]], tree.pair_gap[c] + SLACK * tree.reach[0], tree.pair_adhesion[c], 0.0)
 
 
 @kernel
