@@ -408,16 +408,11 @@ class _Writer:
                 target: self._name(kind, int(m.actuator_trnid[k, 0])),
                 "gear": _numbers(m.actuator_gear[output[k]]),
                 "gaintype": _GAINS[int(m.actuator_gaintype[k])],
-                "gainprm": _numbers(m.actuator_gainprm[k]),
                 "biastype": _BIASES[int(m.actuator_biastype[k])],
-                "biasprm": _numbers(m.actuator_biasprm[k]),
                 "dyntype": _DYNAMICS[int(m.actuator_dyntype[k])],
-                "dynprm": _numbers(m.actuator_dynprm[k]),
                 "group": str(int(m.actuator_group[k])),
             }
-            for what in ("armature", "damping", "delay"):  # of newer versions
-                if hasattr(m, f"actuator_{what}"):
-                    given[what] = _numbers(getattr(m, f"actuator_{what}")[k])
+            given |= self._numbers_of("actuator", k, "gainprm", "biasprm", "dynprm", "armature", "damping", "delay")
             if "damping" in given:
                 given["damping"] = self._polynomial("actuator_damping", k)
             if m.actuator_dyntype[k]:
