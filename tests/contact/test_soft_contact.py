@@ -13,9 +13,16 @@ import pytest
 import linkwork as lw
 from linkwork.contact.softness import soft_weights
 from linkwork.errors import ModelWarning
-from linkwork.kernels.contact.reduced.soft import impedance, real_power, soft_friction_compliance, soft_normal
+from linkwork.kernels.contact.reduced.soft import (
+    SOFT_CONTACT_ROWS,
+    impedance,
+    real_power,
+    soft_friction_compliance,
+    soft_normal,
+)
 from linkwork.kernels.contact.reduced.surfaces import relative_surface_velocity
-from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
+from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables, friction_tree
+from linkwork.quantities.evaluator import ProgramEvaluator
 
 mujoco = pytest.importorskip("mujoco")
 mujoco.set_mju_user_warning(lambda message: None)  # of references that it replaces
@@ -178,3 +185,21 @@ def test_inverse_inertias_of_pairs_are_those_of_mujoco() -> None:
     for c in d.contact:
         ends = frozenset(mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_GEOM, g) or "ground" for g in c.geom)
         assert ours[ends] == pytest.approx(d.efc_diagA[c.efc_address], rel=1e-12)
+
+
+def test_native_code_of_soft_rows_is_the_text() -> None:
+    """One state and lanes, with powers that are no integers."""
+    rng = np.random.default_rng(3)
+    geoms = "".join(
+        f'<body><freejoint/><geom size=".1" solimp=".3 .9 .01 .4 {p}" solref="{r}"/></body>'
+        for p, r in ((1, "0.02 1"), (2, "-50 -3"), (2.7, "0.1 0.5"))
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        robot = lw.loads(f"<mujoco><worldbody>{geoms}</worldbody></mujoco>")
+    evaluator = ProgramEvaluator(robot, "soft rows", SOFT_CONTACT_ROWS, lambda robot, _: friction_tree(robot))
+    gaps, u = rng.uniform(-0.02, 0.0, (11, 3)), rng.normal(size=(11, 3))
+    q, step, D = np.tile(robot.neutral(), (11, 1)), np.full((11, 1), 2e-3), rng.uniform(0.1, 9, (11, 3))
+    plain = evaluator.plain()(q, gaps, u, step, D)
+    np.testing.assert_allclose(evaluator(q, gaps, u, step, D), plain, rtol=1e-12)
+    np.testing.assert_allclose(evaluator(q[0], gaps[0], u[0], step[0], D[0]), plain[0], rtol=1e-12)

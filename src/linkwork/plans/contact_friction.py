@@ -16,7 +16,9 @@ from linkwork.model.arrays import Floats
 from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.model.soft_contact import USUAL
+from linkwork.plans.contacts import CONTACT_TREE, with_contacts
 from linkwork.plans.layout import Shape
+from linkwork.plans.tree import Tree, build_tree
 
 FRICTION_INTEGERS: dict[str, Shape] = {
     "contact_dim": ("ncontacts",),  # numbers of a contact force: 1, 3, 4 or 6
@@ -35,6 +37,9 @@ FRICTION_FLOATS: dict[str, Shape] = {
     "soft_ratio": ("ncontacts",),
 }
 
+
+FRICTION_TREE = CONTACT_TREE.extended("friction_tree", (), FRICTION_INTEGERS, FRICTION_FLOATS)
+"""A mechanism without constraints, with all that is known of its contacts."""
 
 LEAST_FRICTION = 1e-5
 """Of coefficients that are zero where others are not, as in MuJoCo: impulses are divided by them."""
@@ -80,3 +85,9 @@ def friction_tables(model: Model) -> dict[str, Any]:
         "soft_impedance": soft("impedance", 5),
         "soft_ratio": soft("friction_ratio"),
     }
+
+
+def friction_tree(model: Model) -> Tree:
+    """The arrays of a mechanism without its constraints, with all that is known of its contacts."""
+    tree, bodies = build_tree(model)
+    return FRICTION_TREE.build(with_contacts(model, tree, bodies, CONTACT_TREE), **friction_tables(model))

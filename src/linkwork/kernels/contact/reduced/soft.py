@@ -27,9 +27,11 @@ Adhesion, a force ``F`` that pulls at the contact, is part of the forces before 
 
 from __future__ import annotations
 
+from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
 from linkwork.kernels.thresholds import LEAST_DENOMINATOR
+from linkwork.plans.contact_friction import FRICTION_TREE
 
 LEAST_IMPEDANCE, MOST_IMPEDANCE = 1e-4, 0.9999
 """MuJoCo's bounds of impedances, and of the midpoint of their curve."""
@@ -124,3 +126,28 @@ def soft_normal(tree: Array, c: int, r: Scalar, u: Scalar, h: Scalar, D: Scalar)
 def soft_friction_compliance(tree: Array, c: int, mu: Scalar, R: Scalar) -> Scalar:
     """``C_t`` of all directions of friction of pair ``c``, with the coefficient ``mu`` against sliding."""
     return mu * mu * R / tree.soft_ratio[c]
+
+
+@kernel
+def soft_contact_rows(
+    tree: Array, w: Array, q: Array, gaps: Array, velocities: Array, step: Array, D: Array, rows: Array
+) -> None:
+    """Of each pair at a gap and a normal velocity: ``c_n``, ``C_n``, the part of velocities of friction that remains,
+    and ``C_t``."""
+    for c in range(tree.ncontacts):
+        offset, R, kept = soft_normal(tree, c, gaps[c], velocities[c], step[0], D[c])
+        rows[c, 0] = offset
+        rows[c, 1] = R
+        rows[c, 2] = kept
+        rows[c, 3] = soft_friction_compliance(tree, c, tree.pair_friction[c, 0], R)
+
+
+SOFT_CONTACT_ROWS = Algorithm(
+    "soft_contact_rows",
+    soft_contact_rows,
+    {"q": ("nq",), "gaps": ("ncontacts",), "velocities": ("ncontacts",), "step": (1,), "D": ("ncontacts",)},
+    {"rows": ("ncontacts", 4)},
+    {},
+    FRICTION_TREE,
+)
+"""What MuJoCo's numbers of soft contacts are in a step."""
