@@ -638,3 +638,25 @@ def test_one_state_by_jacobians_is_checked_as_a_batch_is() -> None:
         with pytest.raises(InputError, match=words):
             vjp(*arguments)
     assert vjp(*(list(x) for x in (q, v, tau, y)))[0].dtype == np.float64
+
+
+def test_later_calls_take_what_the_first_one_takes() -> None:
+    """Machine code serves calls with arrays of one state alone: lists, batches and single precision go around it."""
+    robot, rng = lw.zoo.serial_chain(4), np.random.default_rng(0)
+    arrays = rng.normal(size=(4, 3, 4))
+    first = [lw.ForwardDynamics(robot).vjp(*x) for x in np.swapaxes(arrays, 0, 1)]
+    vjp = lw.ForwardDynamics(robot).vjp
+    for _ in range(2):
+        for k, expected in enumerate(first):
+            one = arrays[:, k]
+            for x in (one, one.tolist()):
+                for found, y in zip(vjp(*x), expected, strict=True):
+                    np.testing.assert_array_equal(found, y)
+            singles = vjp(*one.astype(np.float32))
+            assert all(x.dtype == np.float32 for x in singles)
+        for found, y in zip(vjp(*arrays), zip(*first, strict=True), strict=True):
+            assert_close(found, np.array(y), 1e-14)
+        with pytest.raises(lw.errors.InputError, match="y was not given"):
+            vjp(*arrays[:3])
+        with pytest.raises(lw.errors.InputError, match="v"):
+            vjp(arrays[0], None, arrays[2], arrays[3])

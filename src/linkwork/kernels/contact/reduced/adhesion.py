@@ -25,12 +25,15 @@ def adhesive_force(tree: Array, w: Array, p: int) -> Scalar:
 
 @kernel
 def apply_adhesion(tree: Array, w: Array, h: Scalar) -> None:
-    """Add impulses of adhesion to ``momentum``."""
+    """Add impulses of adhesion at listed points to ``momentum``, in place of those of an earlier list, ``pulled``."""
+    for k in range(tree.nv):
+        w.momentum[k] = w.momentum[k] - w.pulled[k]
+        w.pulled[k] = 0.0
     for p in range(w.counts[POINTS]):
         if tree.contact_adhesive[w.point_contact[p]] > 0:
-            impulse = h * adhesive_force(tree, w, p)
+            impulse = -h * adhesive_force(tree, w, p)
             for s in range(w.cone_side[p], w.cone_side[p] + w.cone_sides[p]):
                 a = w.side_limb[s]
-                add_multiple(
-                    -impulse, w.A[w.cone_row[p]], w.side_column[s], w.momentum, tree.limb_v[a], tree.limb_size[a]
-                )
+                add_multiple(impulse, w.A[w.cone_row[p]], w.side_column[s], w.pulled, tree.limb_v[a], tree.limb_size[a])
+    for k in range(tree.nv):
+        w.momentum[k] = w.momentum[k] + w.pulled[k]

@@ -10,6 +10,7 @@ the first, along the normal, the tangents, and of rotations about them, times co
 | listed           | numbers in results of the contact points of sets, in order                             |
 | point_slot       | their slots, and ``point_contact`` their pairs                                         |
 | before           | velocities of rows before the step, ``A v``                                            |
+| reach            | how far a contact point may close in the step; ``missed_distance`` is more where it did          |
 | offset           | ``b`` of the normal: `contact.problem.normal_offset`                                   |
 | loop_J           | Jacobian of loops                                                                     |
 
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained.constraints import jacobian_from_rows
-from linkwork.kernels.contact.problem import normal_offset
+from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
 from linkwork.kernels.contact.reduced.matrix import add_multiple, couple_sides
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, FULL, LOOPS, NEAR, POINTS, ROWS, SIDES
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
@@ -32,7 +33,8 @@ from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.records import Entry
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, where
 from linkwork.kernels.spatial import add, column, cross, dot, scale, set_vector, sub
-from linkwork.kernels.thresholds import DISABLED
+from linkwork.kernels.thresholds import DISABLED, NO_CONTACT
+from linkwork.kernels.tree.kinematics import velocities
 from linkwork.model.joints import HELICAL
 from linkwork.plans.contacts import GIVEN
 
@@ -50,6 +52,8 @@ ROW_WORK: dict[str, Shape] = {
     "offset": ("nlisted",),
     "effective_gap": ("nlisted",),
     "loop_J": ("nc", "nv"),
+    "reach": ("nslots",),
+    "missed_distance": ("nslots",),
 }
 
 
@@ -144,21 +148,56 @@ def joint_axes(tree: Array, w: Array) -> None:
 
 
 @kernel
-def list_contacts(tree: Array, w: Array, v: Array, settings: ReducedSettings, acting: Scalar) -> None:
-    """Geometry of near pairs, and the sets of their contact points whose gaps can close; ``acting``: of restitution."""
+def near_geometry(tree: Array, w: Array) -> None:
+    """Gaps, points and frames of near pairs."""
     for n in range(w.counts[NEAR]):
         c = w.near[n]
         if tree.contact_kind[c] != GIVEN:
             pair_geometry(tree, w, c)
-        for k in range(tree.contact_slots[c]):
-            s = tree.contact_slot[c] + k
+        for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
+            w.missed_distance[s] = 0.0
             if tree.contact_kind[c] != GIVEN:
                 w.gap[s] = w.gap[s] - tree.pair_margin[c]
-            if some_below(w.gap[s] - closing_distance(tree, w, c, s, settings), 0.0):
+
+
+@kernel
+def list_contacts(tree: Array, w: Array, v: Array, settings: ReducedSettings, acting: Scalar) -> None:
+    """The sets of contact points of near pairs whose gaps can close; ``acting``: of restitution."""
+    for n in range(w.counts[NEAR]):
+        c = w.near[n]
+        for k in range(tree.contact_slots[c]):
+            s = tree.contact_slot[c] + k
+            reach = closing_distance(tree, w, c, s, settings) + w.missed_distance[s]
+            if some_below(w.gap[s] - reach, 0.0):
                 if w.counts[POINTS] < tree.nlisted:
                     contact_set(tree, w, c, s, w.near_slot[n] + k, v, settings, acting)
+                    # in lanes that do not reach it, it is as if it were not there
+                    row = w.cone_row[w.counts[POINTS] - 1]
+                    w.row_c[row] = where(w.gap[s], reach, w.row_c[row], NO_CONTACT)
                 else:
                     w.counts[FULL] = 1
+
+
+@kernel
+def find_missed(tree: Array, w: Array, v: Array, settings: ReducedSettings) -> Scalar:
+    """One where points that are not listed overlap at velocities ``v``, and are to be listed now; else zero.
+
+    Impacts may change velocities by more than `closing_distance` allows for. Overwrites velocities of bodies.
+    """
+    velocities(tree, w, v)
+    h = settings.dt
+    found = 0.0
+    for n in range(w.counts[NEAR]):
+        c = w.near[n]
+        for k in range(tree.contact_slots[c]):
+            s = tree.contact_slot[c] + k
+            gap = w.gap[s] + h * closing_velocity(tree, w, c, s)
+            apart = where(w.gap[s], NO_CONTACT, 1.0, 0.0) * where(w.missed_distance[s], 0.5 * NO_CONTACT, 1.0, 0.0)
+            within = w.gap[s] - w.reach[s]
+            missed = apart * where(gap, -(SAME_GAP * settings.tolerance * h), where(within, 0.0, 0.0, 1.0), 0.0)
+            w.missed_distance[s] = where(0.5, missed, NO_CONTACT, w.missed_distance[s])
+            found = maximum(found, missed)
+    return found
 
 
 @kernel
@@ -181,8 +220,8 @@ def point_velocity(w: Array, i: int, point: Vector) -> tuple[Scalar, Scalar, Sca
 
 
 @kernel
-def closing_distance(tree: Array, w: Array, c: int, s: int, settings: ReducedSettings) -> Scalar:
-    """How far a contact point may close in the step."""
+def relative_velocity(tree: Array, w: Array, c: int, s: int) -> tuple[Scalar, Scalar, Scalar]:
+    """Velocity of the second body of a pair relative to the first, at a contact point."""
     i = tree.contact_body_first[c]
     j = tree.contact_body_second[c]
     u = (0.0, 0.0, 0.0)
@@ -190,14 +229,27 @@ def closing_distance(tree: Array, w: Array, c: int, s: int, settings: ReducedSet
         u = sub(u, point_velocity(w, i, w.point[s]))
     if j > 0:
         u = add(u, point_velocity(w, j, w.point[s]))
-    normal = column(w.contact_R[s], 2)
-    closing = maximum(-dot(u, normal), 0.0)
+    return u
+
+
+@kernel
+def closing_velocity(tree: Array, w: Array, c: int, s: int) -> Scalar:
+    """Rate of the gap of a contact point."""
+    return dot(relative_velocity(tree, w, c, s), column(w.contact_R[s], 2))
+
+
+@kernel
+def closing_distance(tree: Array, w: Array, c: int, s: int, settings: ReducedSettings) -> Scalar:
+    """How far a contact point may close in the step, by its velocity before it; ``reach`` keeps it."""
+    u = relative_velocity(tree, w, c, s)
+    closing = maximum(-dot(u, column(w.contact_R[s], 2)), 0.0)
     speed = maximum(magnitude(u[0]), maximum(magnitude(u[1]), magnitude(u[2])))
     h = settings.dt
     reach = tree.reach[0]
     if tree.contact_adhesive[c] > 0:
         reach = maximum(reach, tree.pair_gap[c])
-    return reach + h * (2.0 * closing + 0.5 * speed + 2.0 * h * settings.gravity)
+    w.reach[s] = reach + h * (2.0 * closing + 0.5 * speed + 2.0 * h * settings.gravity)
+    return w.reach[s]
 
 
 @kernel
@@ -341,7 +393,7 @@ def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSetti
                 joint_row(tree, w, e, b, v)
                 most = settings.push / tree.box_unit[b]
                 c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
-                w.row_c[w.cone_row[e]] = c
+                w.row_c[w.cone_row[e]] = where(gap, reach, c, NO_CONTACT)
         else:
             e = begin_set(w, BOX, 1)
             joint_row(tree, w, e, b, v)

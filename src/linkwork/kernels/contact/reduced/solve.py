@@ -173,6 +173,14 @@ def keep_best(tree: Array, w: Array, residual: Scalar, best: Scalar) -> Scalar:
 
 
 @kernel
+def no_changes(w: Array) -> None:
+    """A step of nothing."""
+    for r in range(w.counts[ROWS]):
+        w.dz[r] = 0.0
+        w.dy[r] = 0.0
+
+
+@kernel
 def guess(w: Array) -> None:
     """``guessed``: contacts of a warm start go on, sticking or sliding."""
     for e in range(w.counts[CONES]):
@@ -247,6 +255,7 @@ def semismooth(tree: Array, w: Array, settings: ReducedSettings) -> tuple[Scalar
     """The least residual of semismooth steps from what `guess` says, and the iterations that it took."""
     how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean)
     row_velocities(tree, w)
+    no_changes(w)
     guess(w)
     first_step(tree, w, how, 1.0)
     residual = problem_residual(w)
@@ -319,6 +328,7 @@ def smoothed(
     guess(w)
     how = Smoothing(0.0, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), 0.0, settings.mean)
     theta = 0.0
+    no_changes(w)
     for e in range(w.counts[CONES]):
         theta = maximum(theta, equation(w, e, how, 0.0))
     theta = maximum(sqrt(theta), settings.gravity * settings.dt)

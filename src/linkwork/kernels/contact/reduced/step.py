@@ -39,10 +39,12 @@ from linkwork.kernels.contact.reduced.rows import (
     ROW_WORK,
     ReducedSettings,
     begin_sets,
+    find_missed,
     joint_axes,
     list_boxes,
     list_contacts,
     list_loops,
+    near_geometry,
 )
 from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
 from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
@@ -58,6 +60,8 @@ from linkwork.plans.contact_reduced import LISTED, REDUCED_TREE, TOTALS
 
 NUMBER, FORCE, MOMENT, VELOCITY, GAP = 0, 1, 4, 7, 10
 """Entries of a contact point in the result."""
+RELISTED = 2
+"""Times that contact points are listed which velocities after the step would close, and those before it do not."""
 REDUCTIONS = 8
 """Restitution is reduced at most so often in a step: the fifth time it is none, but for what solvers leave."""
 FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED = range(TOTALS)
@@ -78,6 +82,7 @@ REDUCED_WORK: dict[str, Shape] = (
         "torque": ("nv",),
         "bias": ("nv",),
         "after": ("nrows",),
+        "pulled": ("nv",),
         "y6": (6,),
     }
 )
@@ -127,7 +132,7 @@ class ReducedStep(NamedTuple):
 def setup_reduced(
     tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, given: Array, settings: ReducedSettings
 ) -> None:
-    """Kinematics, mass matrix, near pairs, and the sets of all rows."""
+    """Kinematics, near pairs and their geometry, mass matrix and momentum."""
     h = settings.dt
     axes_accelerations(tree, v, w.qdd0)
     init_root(tree, w)
@@ -138,26 +143,35 @@ def setup_reduced(
     velocities(tree, w, v)
     apply_wrenches(tree, w, wrenches)
     implicit_joint_torques(tree, w, q, v, tau, h)
-    begin_pattern(tree, w)
-    begin_sets(w)
     joint_axes(tree, w)
     bounding_spheres(tree, w, h, settings.gravity)
     find_near_pairs(tree, w, h)
     given_contacts(tree, w, given)
-    list_contacts(tree, w, v, settings, 1.0)
-    list_boxes(tree, w, q, v, settings)
+    near_geometry(tree, w)
     if tree.nc > 0:
         constraint_rows(tree, w, q, w.error)
         constraint_bias(tree, w, q, v)
         constraint_velocities(tree, w, q, v, w.Jv)
-        list_loops(tree, w, q, settings)
-    fill_pattern(tree, w)
+    begin_pattern(tree, w)
     reduced_mass_matrix(tree, w)
     joint_torques(tree, w, w.bias)
     mass_times(tree, w, v, w.momentum)
     for k in range(tree.nv):
         w.momentum[k] += h * (w.torque[k] - w.bias[k])
-    apply_adhesion(tree, w, h)
+        w.pulled[k] = 0.0
+
+
+@kernel
+def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings) -> None:
+    """The sets of all rows, and the pattern of the matrix."""
+    begin_pattern(tree, w)
+    begin_sets(w)
+    list_contacts(tree, w, v, settings, 1.0)
+    list_boxes(tree, w, q, v, settings)
+    if tree.nc > 0:
+        list_loops(tree, w, q, settings)
+    fill_pattern(tree, w)
+    apply_adhesion(tree, w, settings.dt)
 
 
 @kernel
@@ -304,6 +318,30 @@ def write_reduced(
 
 
 @kernel
+def solve_listed(
+    tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings, result: ReducedResult
+) -> tuple[Scalar, Scalar, Scalar]:
+    """Residual, iterations and fallback of the step with the contact points that are listed."""
+    list_sets(tree, w, q, v, settings)
+    warm_start(tree, w, result, settings)
+    for k in range(tree.nv):
+        w.v_next[k] = v[k]
+    reduction = 0.0
+    residual, iterations, fallback = solve_sets(tree, w, settings)
+    rows_times(tree, w, w.v_next, w.after)
+    if tree.nbouncing > 0:
+        for _ in range(REDUCTIONS):
+            solved = where(settings.tolerance, residual, 0.0, 1.0)
+            bounces, reduction = reduce_restitution(tree, w, settings, reduction, solved)
+            if some_below(0.5 - bounces, 0.0):
+                residual, more, fallback = solve_sets(tree, w, settings)
+                iterations = iterations + more
+                rows_times(tree, w, w.v_next, w.after)
+    result.reduction[0] = reduction
+    return residual, iterations, fallback
+
+
+@kernel
 def reduced_step(
     tree: Array,
     w: Array,
@@ -319,21 +357,13 @@ def reduced_step(
 ) -> None:
     """One step; ``result`` is that of the step before, whose forces it starts from, and becomes that of this one."""
     setup_reduced(tree, w, q, v, tau, wrenches, given, settings)
-    warm_start(tree, w, result, settings)
-    for k in range(tree.nv):
-        w.v_next[k] = v[k]
-    result.reduction[0] = 0.0
-    residual, iterations, fallback = solve_sets(tree, w, settings)
-    rows_times(tree, w, w.v_next, w.after)
-    if tree.nbouncing > 0:
-        for _ in range(REDUCTIONS):
-            solved = where(settings.tolerance, residual, 0.0, 1.0)
-            bounces, reduction = reduce_restitution(tree, w, settings, result.reduction[0], solved)
-            result.reduction[0] = reduction
-            if some_below(0.5 - bounces, 0.0):
-                residual, more, fallback = solve_sets(tree, w, settings)
-                iterations = iterations + more
-                rows_times(tree, w, w.v_next, w.after)
+    residual, iterations, fallback = solve_listed(tree, w, q, v, settings, result)
+    for _ in range(RELISTED):
+        missed = find_missed(tree, w, w.v_next, settings)
+        if some_below(0.5 - missed, 0.0):
+            velocities(tree, w, v)
+            residual, more, fallback = solve_listed(tree, w, q, v, settings, result)
+            iterations = iterations + more
     result.residual[0] = residual
     result.iterations[0] = iterations
     result.fallback[0] = fallback
