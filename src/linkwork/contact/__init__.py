@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from linkwork.contact.step import ContactStep
     from linkwork.dynamics.delassus import Contacts
     from linkwork.model.contacts import ContactPair, ContactShape
+    from linkwork.model.soft_contact import SoftContact
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -24,6 +25,7 @@ else:
             "linkwork.contact.step": ("ContactStep",),
             "linkwork.dynamics.delassus": ("Contacts",),
             "linkwork.model.contacts": ("ContactPair", "ContactShape"),
+            "linkwork.model.soft_contact": ("SoftContact",),
         },
     )
 
@@ -41,5 +43,6 @@ __all__ = [
     "ContactStep",
     "Contacts",
     "RowSolution",
+    "SoftContact",
     "solve_contacts",
 ]

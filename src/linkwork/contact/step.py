@@ -29,6 +29,7 @@ from linkwork.contact.thresholds import (
     SINGLE_SMOOTHING_SLACK,
     SMOOTHING_SLACK,
 )
+from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.conversions import converted
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings, row_regularization
@@ -185,6 +186,7 @@ class ContactStep(BaseEvaluator):
         arguments = {"robot": robot, **options.arguments(), "wrenches": frames}
 
         def program() -> Program:
+            warn_unmodeled(robot, self.reduced)
             moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
             if self.reduced:
                 named = True if limits else ()

@@ -222,3 +222,7 @@ Test: tests/quantities/test_tendons.py"""
 PARALLEL_RAY = 1e-15
 """Rays with a smaller component do not cross a slab. Part of: a unit vector.
 Test: tests/quantities/test_sensors_mujoco.py"""
+
+LEAST_DENOMINATOR = 1e-15
+"""The least denominator, width and regularization of soft contacts, as in MuJoCo. Part of: a number without units.
+Test: tests/contact/test_soft_contact.py"""

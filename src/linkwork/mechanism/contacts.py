@@ -20,11 +20,12 @@ import numpy as np
 from linkwork.errors import InputError
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD, Pair
-from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes, contact_shapes
+from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes, compact, contact_shapes
 from linkwork.model.joints import Free
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement, PlacementLike, as_placement
 from linkwork.model.shapes import Combination, Ground, HeightField, Shape, Surface
+from linkwork.model.soft_contact import USUAL
 
 GROUND = "ground"
 """Name of the ground, where it has no other."""
@@ -108,7 +109,7 @@ def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
         torsional_friction=_combined(one.torsional_friction, two.torsional_friction, rule),
         rolling_friction=_combined(one.rolling_friction, two.rolling_friction, rule),
         adhesion=one.adhesion + two.adhesion,
-        soft=one.soft if two.soft is None else two.soft if one.soft is None else one.soft.mixed(two.soft, 0.5),
+        soft=None if one.soft == two.soft is None else (one.soft or USUAL).mixed(two.soft or USUAL, 0.5),
     )
 
 
@@ -355,7 +356,7 @@ def _has_mass(robot: Model, body: str) -> bool:
     return inertia.mass > 0 or bool(np.any(inertia.rotational))
 
 
-def kept_contacts(robot: Model, names: Sequence[str]) -> tuple[ContactPair, ...]:
+def kept_contacts(robot: Model, names: Sequence[str]) -> Sequence[ContactPair]:
     """The pairs of a robot without those of these names; names of pairs, shapes or bodies.
 
     Args:
@@ -369,20 +370,20 @@ def kept_contacts(robot: Model, names: Sequence[str]) -> tuple[ContactPair, ...]
         if name not in known:
             raise InputError(f"robot '{robot.name}' has no contact of '{name}'{suggest(name, known)}")
     out = set(names)
-    return tuple(
+    return compact(
         pair
         for pair in robot.contacts
         if names and not out & {pair.name, pair.first.name, pair.second.name, *pair.bodies}
     )
 
 
-def chosen_contacts(robot: Model, chosen: Iterable[tuple[Sequence[Chosen], ContactOptions]]) -> tuple[ContactPair, ...]:
+def chosen_contacts(robot: Model, chosen: Iterable[tuple[Sequence[Chosen], ContactOptions]]) -> Sequence[ContactPair]:
     """The pairs that a robot has, and those that are chosen besides; of two with one name, the last."""
     choice = ContactChoice(robot)
     pairs = {pair.name: pair for pair in robot.contacts}
     for touching, options in chosen:
         pairs |= {pair.name: pair for pair in choice.pairs(*touching, **options)}
-    return tuple(pairs.values())
+    return compact(pairs.values())
 
 
 def part_contacts(

@@ -223,13 +223,13 @@ SENSOR_UNITS: Mapping[str, tuple[int, int, int, int]] = MappingProxyType(
 def _contacts(contacts: Sequence[ContactPair], by: Scaling) -> tuple[ContactPair, ...]:
     def changed(shape: ContactShape) -> ContactShape:
         x, y, z = (u * by.length / by.time for u in shape.surface_velocity)
-        turning = tuple(u / by.time for u in shape.surface_angular_velocity)
+        a, b, c = (u / by.time for u in shape.surface_angular_velocity)
         return replace(
             shape,
             solid=_solid(shape.solid, by.length),
             placement=_placement(shape.placement, by.length),
             surface_velocity=(x, y, z),
-            surface_angular_velocity=turning,
+            surface_angular_velocity=(a, b, c),
         )
 
     return tuple(

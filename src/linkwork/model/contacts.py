@@ -28,8 +28,6 @@ from linkwork.model.soft_contact import SoftContact
 
 __all__ = ["ContactPair", "ContactPairs", "ContactShape", "SoftContact", "changed_shapes", "compact", "contact_shapes"]
 
-STILL = (0.0, 0.0, 0.0)
-
 
 @converted
 @dataclass(frozen=True, eq=False)
@@ -54,8 +52,8 @@ class ContactShape:
     body: str
     solid: Solid
     placement: Placement = field(default_factory=Placement)
-    surface_velocity: tuple[float, float, float] = STILL
-    surface_angular_velocity: tuple[float, float, float] = STILL
+    surface_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    surface_angular_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -94,7 +92,7 @@ class ContactPair:
         gap: Distance beyond ``margin``, in m, within which ``adhesion`` acts.
         adhesion: Force that pulls the shapes together at each contact point, in N, where they are within
             ``margin + gap``. Friction is bounded by the normal force and the adhesion together.
-        soft: How soft the contact is where a simulation is asked for soft contacts; None: rigid there, too.
+        soft: How soft the contact is where a simulation is asked for soft contacts; None: as is usual in MuJoCo.
     """
 
     first: ContactShape

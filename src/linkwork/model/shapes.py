@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, inf, isfinite
+from math import hypot, inf, isfinite, pi
 from pathlib import Path
 from typing import Literal
 
@@ -153,6 +153,9 @@ class Mesh:
             raise ModelError(f"mesh '{self.name}' is scaled by {self.scale}: scales must be finite and not zero")
 
 
+PATCH_LEVER = 3 * pi / 16
+"""Mean lever of friction against spinning in a round patch, in units of its radius, under the pressure of Hertz."""
+
 Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | HeightField | Mesh
 
 
@@ -215,7 +218,8 @@ class Surface:
         velocity: Of the surface relative to the body, in m/s, in the axes of the shape.
         angular_velocity: Of the surface about the origin of the shape, in rad/s, in its axes.
         adhesion: Force that pulls at each contact point, in N; of two surfaces, the sum.
-        soft: How soft contacts are where a simulation is asked for soft contacts; of two surfaces, the mean.
+        soft: How soft contacts are where a simulation is asked for soft contacts, None: as is usual in MuJoCo; of two
+            surfaces, the mean.
     """
 
     friction: float | None = None

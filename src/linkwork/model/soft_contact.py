@@ -57,3 +57,7 @@ class SoftContact:
             first, second = map(min, self.reference, other.reference)
         impedance = tuple(map(mean, self.impedance, other.impedance))
         return replace(self, reference=(first, second), impedance=impedance)
+
+
+USUAL = SoftContact()
+"""MuJoCo's defaults."""

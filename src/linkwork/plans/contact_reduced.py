@@ -21,7 +21,7 @@ from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import size_of
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
-from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
+from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables, shape_inflation
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, contact_tables
 from linkwork.plans.layout import Integers, ragged
@@ -274,6 +274,7 @@ def _bounds(model: Model, of_shape: Integers, contacts: Mapping[str, Any], n: in
     spheres = [bounding_sphere(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
     centers = np.reshape([center for center, _ in spheres], (-1, 3))
     radii = np.array([min(radius, UNBOUNDED) for _, radius in spheres])
+    radii = radii + shape_inflation(ContactPairs.of(model.contacts))
     at = np.array(
         [
             rotation @ center + position

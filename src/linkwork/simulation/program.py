@@ -28,6 +28,7 @@ from linkwork.compilers.program import Program
 from linkwork.contact.reduced import reduced_plan
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.contact.thresholds import CONTACT_TOLERANCE
+from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, SolverSettings
 from linkwork.errors import InputError
@@ -268,6 +269,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
         reduced = not (settings.by_slots or inputs.names)
+        warn_unmodeled(robot, reduced)
         if reduced:
             tree = reduced_plan(robot, rows, settings.wrenches, exact, solver)
         else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkwork.model.contacts import NUMBERS
-from linkwork.model.soft_contact import SoftContact
+from linkwork.model.soft_contact import USUAL, SoftContact
 from linkwork.parsing.mjcf.settings import FRICTION, IMPEDANCE, REFERENCE, Settings
 from linkwork.parsing.xml import Node, located
 
@@ -95,7 +95,7 @@ class PairValues:
             "rolling_friction": rolling if self.condim > 4 else 0.0,
             "gap": self.gap,
             "adhesion": self.adhesion,
-            "soft": soft,
+            "soft": None if soft == USUAL else soft,
         }
         return tuple(named[name] for name in NUMBERS)
 

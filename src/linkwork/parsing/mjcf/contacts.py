@@ -78,12 +78,12 @@ class ContactReader:
         by_name = self._geoms()
         geoms = list(by_name.values())
         number = {geom: k for k, geom in enumerate(geoms)}
-        explicit = []
+        explicit: list[tuple[Node, int, int]] = []
         for node in self.document.inside("contact", "pair"):
             inheriting = self.defaults.apply(node, "pair")
             ends = self._ends(inheriting, by_name)
             if ends is not None:
-                explicit.append((inheriting, *(number[geom] for geom in ends)))
+                explicit.append((inheriting, number[ends[0]], number[ends[1]]))
         said = {(min(a, b), max(a, b)) for _, a, b in explicit}
         kept = [one for one in explicit if self._touches(one[0], geoms[one[1]], geoms[one[2]])]
         first, second = self._dynamic(geoms, said)

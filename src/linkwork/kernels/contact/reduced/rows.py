@@ -26,6 +26,7 @@ from linkwork.kernels.constrained.constraints import jacobian_from_rows
 from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
 from linkwork.kernels.contact.reduced.matrix import add_multiple, couple_sides
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, FULL, LOOPS, NEAR, POINTS, ROWS, SIDES
+from linkwork.kernels.contact.reduced.surfaces import surface_rows
 from linkwork.kernels.contact.shapes.geometry import pair_geometry
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.joints import axis_of, dof_of
@@ -244,7 +245,10 @@ def closing_distance(tree: Array, w: Array, c: int, s: int, settings: ReducedSet
     closing = maximum(-dot(u, column(w.contact_R[s], 2)), 0.0)
     speed = maximum(magnitude(u[0]), maximum(magnitude(u[1]), magnitude(u[2])))
     h = settings.dt
-    w.reach[s] = tree.reach[0] + h * (2.0 * closing + 0.5 * speed + 2.0 * h * settings.gravity)
+    reach = tree.reach[0]
+    if tree.contact_adhesive[c] > 0:
+        reach = maximum(reach, tree.pair_gap[c])
+    w.reach[s] = reach + h * (2.0 * closing + 0.5 * speed + 2.0 * h * settings.gravity)
     return w.reach[s]
 
 
@@ -278,6 +282,8 @@ def contact_set(
     for r in range(row + 1, row + w.cone_dim[e]):
         w.row_c[r] = 0.0
         w.compliance[r] = 0.0
+    if tree.contact_moving[c] > 0:
+        surface_rows(tree, w, c, s, row, w.cone_dim[e])
     mu = tree.pair_friction[c, 0]
     scale_set(w, e, tree.pair_D[c], 2.0 / (tree.pair_D[c] * (1.0 + mu * mu)), mu, 1.0)
     couple_sides(tree, w, e)

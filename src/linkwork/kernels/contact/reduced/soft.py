@@ -27,13 +27,14 @@ Adhesion, a force ``F`` that pulls at the contact, is part of the forces before 
 
 from __future__ import annotations
 
+from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, sqrt, where
+from linkwork.kernels.thresholds import LEAST_DENOMINATOR
+from linkwork.plans.contact_friction import FRICTION_TREE
 
 LEAST_IMPEDANCE, MOST_IMPEDANCE = 1e-4, 0.9999
 """MuJoCo's bounds of impedances, and of the midpoint of their curve."""
-LEAST = 1e-15
-"""MuJoCo's least denominator."""
 SAFE_STEPS = 2.0
 """The least time constant, in steps."""
 WHOLE_BITS, FRACTION_BITS = 10, 52
@@ -68,14 +69,14 @@ def impedance(r: Scalar, solimp: Array) -> Scalar:
     width = maximum(solimp[2], 0.0)
     middle = clamp(solimp[3], LEAST_IMPEDANCE, MOST_IMPEDANCE)
     power = maximum(solimp[4], 1.0)
-    x = clamp(magnitude(r) / maximum(width, LEAST), 0.0, 1.0)
+    x = clamp(magnitude(r) / maximum(width, LEAST_DENOMINATOR), 0.0, 1.0)
     # middle (x / middle)^p up to the middle, mirrored from there on: the same power of another ratio
     ratio = where(middle, x, (1.0 - x) / (1.0 - middle), x / middle)
     part = ratio * ratio
-    if any_below(-magnitude(power - 2.0), -LEAST):
-        part = where(magnitude(power - 2.0), LEAST, part, real_power(ratio, power))
+    if any_below(-magnitude(power - 2.0), -LEAST_DENOMINATOR):
+        part = where(magnitude(power - 2.0), LEAST_DENOMINATOR, part, real_power(ratio, power))
     y = where(middle, x, 1.0 - (1.0 - middle) * part, middle * part)
-    return where(LEAST, width, least + y * (most - least), 0.5 * (least + most))
+    return where(LEAST_DENOMINATOR, width, least + y * (most - least), 0.5 * (least + most))
 
 
 @kernel
@@ -89,8 +90,10 @@ def reference_gains(solref: Array, most: Scalar, h: Scalar) -> tuple[Scalar, Sca
     second = where(0.0, solref[0], where(0.0, solref[1], solref[1], 1.0), where(0.0, solref[1], 1.0, solref[1]))
     time = maximum(first, SAFE_STEPS * h)
     swing = most * time * second
-    k = where(0.0, first, 1.0 / maximum(swing * swing, LEAST), -first / maximum(most * most, LEAST))
-    b = where(0.0, first, 2.0 / maximum(most * time, LEAST), -second / maximum(most, LEAST))
+    k = where(
+        0.0, first, 1.0 / maximum(swing * swing, LEAST_DENOMINATOR), -first / maximum(most * most, LEAST_DENOMINATOR)
+    )
+    b = where(0.0, first, 2.0 / maximum(most * time, LEAST_DENOMINATOR), -second / maximum(most, LEAST_DENOMINATOR))
     return k, b
 
 
@@ -112,9 +115,9 @@ def soft_normal(tree: Array, c: int, r: Scalar, u: Scalar, h: Scalar, D: Scalar)
     d = impedance(r, solimp)
     k, b = reference_gains(tree.soft_reference[c], most, h)
     own = tree.soft_friction_reference[c]
-    k_t, b_own = reference_gains(own, most, h)
+    _, b_own = reference_gains(own, most, h)
     b_t = where(0.0, magnitude(own[0]) + magnitude(own[1]), b_own, b)
-    R = maximum((1.0 - d) / d * D, LEAST)
+    R = maximum((1.0 - d) / d * D, LEAST_DENOMINATOR)
     pulled = h * R * tree.pair_adhesion[c]
     return h * k * d * r - (1.0 - h * b) * u - pulled, R, 1.0 - h * b_t
 
@@ -123,3 +126,28 @@ def soft_normal(tree: Array, c: int, r: Scalar, u: Scalar, h: Scalar, D: Scalar)
 def soft_friction_compliance(tree: Array, c: int, mu: Scalar, R: Scalar) -> Scalar:
     """``C_t`` of all directions of friction of pair ``c``, with the coefficient ``mu`` against sliding."""
     return mu * mu * R / tree.soft_ratio[c]
+
+
+@kernel
+def soft_contact_rows(
+    tree: Array, w: Array, q: Array, gaps: Array, velocities: Array, step: Array, D: Array, rows: Array
+) -> None:
+    """Of each pair at a gap and a normal velocity: ``c_n``, ``C_n``, the part of velocities of friction that remains,
+    and ``C_t``."""
+    for c in range(tree.ncontacts):
+        offset, R, kept = soft_normal(tree, c, gaps[c], velocities[c], step[0], D[c])
+        rows[c, 0] = offset
+        rows[c, 1] = R
+        rows[c, 2] = kept
+        rows[c, 3] = soft_friction_compliance(tree, c, tree.pair_friction[c, 0], R)
+
+
+SOFT_CONTACT_ROWS = Algorithm(
+    "soft_contact_rows",
+    soft_contact_rows,
+    {"q": ("nq",), "gaps": ("ncontacts",), "velocities": ("ncontacts",), "step": (1,), "D": ("ncontacts",)},
+    {"rows": ("ncontacts", 4)},
+    {},
+    FRICTION_TREE,
+)
+"""What MuJoCo's numbers of soft contacts are in a step."""

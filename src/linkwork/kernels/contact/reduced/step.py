@@ -21,6 +21,7 @@ from typing import Annotated, NamedTuple
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.problem import WORK
+from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhesion
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
 from linkwork.kernels.contact.reduced.matrix import (
     MATRIX_INTEGERS,
@@ -81,6 +82,7 @@ REDUCED_WORK: dict[str, Shape] = (
         "torque": ("nv",),
         "bias": ("nv",),
         "after": ("nrows",),
+        "pulled": ("nv",),
         "y6": (6,),
     }
 )
@@ -156,6 +158,7 @@ def setup_reduced(
     mass_times(tree, w, v, w.momentum)
     for k in range(tree.nv):
         w.momentum[k] += h * (w.torque[k] - w.bias[k])
+        w.pulled[k] = 0.0
 
 
 @kernel
@@ -168,6 +171,7 @@ def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettin
     if tree.nc > 0:
         list_loops(tree, w, q, settings)
     fill_pattern(tree, w)
+    apply_adhesion(tree, w, settings.dt)
 
 
 @kernel
@@ -206,6 +210,8 @@ def restore_impulse(tree: Array, w: Array, p: int, point: Array, h: Scalar) -> N
     row = w.cone_row[p]
     mu = tree.pair_friction[w.point_contact[p]]
     w.z[row] += h * point[FORCE + 2]
+    if tree.contact_adhesive[w.point_contact[p]] > 0:
+        w.z[row] = maximum(w.z[row] + h * adhesive_force(tree, w, p), 0.0)
     if w.cone_dim[p] > 1:
         w.z[row + 1] += h * point[FORCE] / mu[0]
         w.z[row + 2] += h * point[FORCE + 1] / mu[1]
@@ -243,6 +249,8 @@ def write_points(tree: Array, w: Array, result: ReducedResult, settings: Reduced
         x = result.points[LISTED * p : LISTED * p + LISTED]
         x[NUMBER] = float(w.listed[p])
         x[FORCE + 2] = w.z[row] / h
+        if tree.contact_adhesive[c] > 0:
+            x[FORCE + 2] = w.z[row] / h - adhesive_force(tree, w, p)
         x[VELOCITY + 2] = w.after[row]
         x[GAP] = w.gap[w.point_slot[p]]
         if w.cone_dim[p] > 1:
