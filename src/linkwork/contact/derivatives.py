@@ -29,8 +29,7 @@ from linkwork.dynamics.jacobians.steps import StepDerivatives, state_columns
 from linkwork.errors import InputError, ProgramTooLarge
 from linkwork.inputs import BackendName, above_zero
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
-from linkwork.kernels.derivatives.contact_step_equations import EQUATIONS, SMOOTHED_CONTACTS
+from linkwork.kernels.derivatives.contact_step_equations import EQUATIONS
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import NOTHING, BaseEvaluator
@@ -72,6 +71,14 @@ class ContactFunction(Protocol):
     @property
     def equations(self) -> Algorithm:
         """The equations of a step at its solution."""
+
+    @property
+    def sensitivity(self) -> Algorithm:
+        """Linear systems at the solution of a step."""
+
+    @property
+    def smoothed(self) -> Algorithm:
+        """Steps of a smoothed problem."""
 
     @property
     def dt(self) -> float:
@@ -264,11 +271,11 @@ class ContactDerivatives:
 
     @cached_property
     def _sensitivity(self) -> Runner:
-        return self._runner(CONTACT_SENSITIVITY)
+        return self._runner(self.step.sensitivity)
 
     @cached_property
     def _smoothed(self) -> Runner:
-        return self._runner(SMOOTHED_CONTACTS)
+        return self._runner(self.step.smoothed)
 
     # Where derivatives are taken -----------------------------------------------------------------------------------
 

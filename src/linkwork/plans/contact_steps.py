@@ -2,7 +2,8 @@
 """What steps in time with contacts read, beside what one step does (`contact_lcaba`): actuators, and what they keep.
 
 Steps start from the forces of the step before. These come in with the settings of the solver, in one array, as do
-contact points of pairs without kernel text; what steps sum up on the way is at the end of the result.
+contact points of pairs without kernel text. At the end of the result are the armature of implicit dampers, which
+derivatives take from there, and what steps sum up on the way.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.contact_lcaba import CONTACT_CONSTANTS, CONTACT_LCABA_TREE, contact_lcaba_tree
+from linkwork.plans.implicit_damping import ImplicitDamping, with_armature
 from linkwork.plans.tree import Tree
 
 TOTALS = 5
@@ -58,7 +60,14 @@ def contact_program_tree(tree: Tree, settings: npt.ArrayLike, passive: npt.Array
     return CONTACT_PROGRAM_TREE.build(tree, solver_settings=settings, joint_passive=passive)
 
 
-def contact_steps_tree(model: Model, frames: Sequence[str], limited: Collection[str], iterations: int) -> Tree:
+def contact_steps_tree(
+    model: Model,
+    frames: Sequence[str],
+    limited: Collection[str],
+    iterations: int,
+    stopped: Collection[int] = (),
+    implicit: ImplicitDamping | None = None,
+) -> Tree:
     """The arrays of a mechanism with its contacts and actuators, for steps of so many iterations at most.
 
     Args:
@@ -66,14 +75,17 @@ def contact_steps_tree(model: Model, frames: Sequence[str], limited: Collection[
         frames: Frames that external wrenches act on.
         limited: Joints whose limits hold exactly.
         iterations: Of a step.
+        stopped: Degrees of freedom whose limits are springs and dampers.
+        implicit: Which dampers of actuators and tendons are implicit.
     """
-    tree = contact_lcaba_tree(model, frames, limited)
+    tree = with_armature(contact_lcaba_tree(model, frames, limited), stopped)
     return with_actuators(
         model,
         tree,
         CONTACT_STEPS_TREE,
-        nresult=tree.nresult + TOTALS,
+        implicit,
+        nresult=tree.nresult + model.nv + TOTALS,
         nheld=tree.nsettings + tree.nstart + 7 * tree.ngiven,
         nfurther=max(iterations - 1, 0),
-        nkept=tree.nresult + model.nq + model.nv,
+        nkept=tree.nresult + model.nq + 2 * model.nv,
     )

@@ -26,7 +26,7 @@ class Transmission(NamedTuple):
 
 
 class CoupledDamper(NamedTuple):
-    """A damper on several degrees of freedom: that of a tendon with its actuators, or of an actuator; the other is -1."""
+    """A damper on several degrees of freedom: of a tendon with its actuators, or of an actuator; the other is -1."""
 
     tendon: int = -1
     actuator: int = -1
@@ -74,9 +74,7 @@ class ImplicitDamping:
         tendons = {damper.tendon for damper in self.coupled(mechanism)} - {-1}
         if not self.bounded or not tendons:
             return set()
-        fixed = {
-            mechanism.v_index(name) for t in tendons for name in mechanism.tendons[t].joints
-        }
+        fixed = {mechanism.v_index(name) for t in tendons for name in mechanism.tendons[t].joints}
         segments, _ = tendon_segments(mechanism, mechanism.tendons, tree.parent.tolist(), bodies)
         ends = [(body, s.root) for s in segments if s.tendon in tendons for body in s.bodies]
         moving = {i for body, root in ends for i in ancestors(tree.parent.tolist(), body) if i > root}

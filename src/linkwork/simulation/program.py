@@ -246,6 +246,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
     at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
     soft = soft_limits(robot, settings.limits, form == "contact")
     passive = passive_parameters(robot, settings.passive, soft, at, settings.dt)
+    stopped = np.flatnonzero(passive[:, STOP_DAMPING]).tolist()
     moved = _moved(robot, settings, form, at)
     implicit_time = settings.dt if settings.integrator == "euler" and settings.passive else 0.0
     own = replace(robot if settings.passive else without_passive_forces(robot), constraints=moved.constraints)
@@ -257,7 +258,9 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         moved = replace(moved, constraints=robot.constraints)
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
-        tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations)
+        tree = contact_steps_tree(
+            rows, settings.wrenches, exact, solver.max_iterations, stopped, _implicit_damping(settings, form, inputs)
+        )
         contact = ContactInputs(robot, tree, settings.dt, solver)
         key = settings.integrator, CONTACT_NEWTON.name
     else:
@@ -265,7 +268,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         tree = _tree(robot, moved, settings, form, solver)
         implicit = _implicit_damping(settings, form, inputs)
         if implicit is not None:
-            tree = with_armature(tree, np.flatnonzero(passive[:, STOP_DAMPING]).tolist())
+            tree = with_armature(tree, stopped)
         dynamics, driven = DYNAMICS[form, solver.max_iterations if form == "loops" else 0]
         pulled = any(tendon.is_passive for tendon in moved.tendons)
         commanded = bool(robot.actuators) and not any(a.refused for a in robot.actuators)

@@ -234,9 +234,7 @@ class Dynamics(NamedTuple):
 def _with_actuators(dynamics: Dynamics, layout: Layout) -> Dynamics:
     """The same for robots with actuators, or with gravity compensation."""
     name, work = f"{dynamics.name}_driven", dynamics.work | DRIVE_WORK | DAMPING_WORK
-    return dynamics._replace(
-        name=name, work=work, layout=layout, actuation=drive_joints, dampers=bounded_dampers
-    )
+    return dynamics._replace(name=name, work=work, layout=layout, actuation=drive_joints, dampers=bounded_dampers)
 
 
 def _tree_dynamics() -> Dynamics:

@@ -46,7 +46,7 @@ def inside(x: Scalar, range: Array) -> Scalar:
 
 @kernel
 def actuator_dampings(tree: Array, w: Array, u: Array, act: Array, h: Scalar, switch: Scalar) -> None:
-    """``actuator_damping``: ``-d force / d rate`` of all actuators, after `actuation.drive_joints` with this ``switch``.
+    """``actuator_damping``: ``-d force / d rate`` of all actuators, after `drive_joints` with this ``switch``.
 
     Zero where the force of the actuator, or of all actuators on its tendon, is at its limit.
     """
