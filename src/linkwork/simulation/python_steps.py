@@ -78,7 +78,14 @@ class PythonStepper:
         tree = with_actuators(moved, tree_of(moved), ACTUATION_TREE, ImplicitDamping(bounded=True))
         self._tree = tree._replace(act_start=moved.nc)  # the result: constraint forces, activations
         dynamics = Dynamics(
-            "python", self._accelerations, WORK, ACTUATION_TREE, False, {}, drive_joints, bounded_dampers
+            "python",
+            self._accelerations,
+            WORK,
+            ACTUATION_TREE,
+            False,
+            {},
+            drive_joints,
+            bounded_dampers,
         )
         self._step = SCHEMES[integrator](dynamics)
 

@@ -29,11 +29,20 @@ STOP_STEPS = 5
 """The least steps in which a stop catches a joint: stops are explicit, stiffer ones are unstable."""
 
 
-def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
+def warn_of_stiff_servos(robot: Model, q: Array, dt: float, integrator: str) -> None:
     """Warn of servos whose damping, taken explicitly, turns a velocity around within a step: they chatter.
 
-    That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``.
+    That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``. Semi-implicit Euler
+    takes damping implicitly.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration.
+        dt: Time of a step.
+        integrator: How steps are made.
     """
+    if integrator == "euler":
+        return
     damping = np.zeros(robot.nv)
     arms = (
         tendon_jacobian(robot, q) if any(actuator.tendon for actuator in robot.actuators) else np.zeros((0, robot.nv))
@@ -52,12 +61,12 @@ def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
     if ratio[k] > 1:
         joint = next(j.name for j in robot.joints if k in range(*robot.v_slice(j.name).indices(robot.nv)))
         shorter = dt / float(ratio[k])
-        advice = f"try dt={advised(shorter)} or less"
+        advice = f"try integrator='euler', which takes damping implicitly, or dt={advised(shorter)} or less"
         if shorter < SHORTEST_ADVISED * dt:
-            advice = "no step that is worth it is short enough: give the joint armature, or less damping to the servo"
+            advice = "try integrator='euler', which takes damping implicitly: no step that is worth it is short enough"
         warnings.warn(
-            f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
-            f"is {ratio[k]:.3g} times the inertia that the joint feels; {advice}",
+            f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s by {integrator}: their "
+            f"damping times the step is {ratio[k]:.3g} times the inertia that the joint feels; {advice}",
             RuntimeWarning,
             stacklevel=outer_level(),
         )
