@@ -327,7 +327,7 @@ def test_out_bind_and_warm_start() -> None:
     t = step(q, v, out=(q1, v1))
     assert t.q is q1 and t.v is v1
     np.testing.assert_array_equal(v1, s.v)
-    result = np.empty_like(s._result)
+    result = np.empty_like(s.result)
     call = step.bind(q, v, np.zeros(6), out=(q1, v1, result))
     call()
     np.testing.assert_array_equal(v1, s.v)

@@ -112,6 +112,50 @@ def test_torch_has_the_products_of_numpy(name: str) -> None:
     assert_agree([a + f for a, f in zip(of_a, of_f, strict=True)], known.gradient)
 
 
+FRICTION = ["contact_friction", "mass"]
+STEPS: dict[str, Callable[[Any], Any]] = {
+    "contact step": lambda robot: lw.contact.ContactStep(robot, 1e-3, parameters=FRICTION),
+    "stepper": lambda robot: lw.Stepper(robot, dt=1e-3, parameters=FRICTION),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_products_of_a_step_with_contacts_are_the_same_everywhere(name: str) -> None:
+    """A box that slides, one that rests, and one above the ground, in one batch; by friction and mass, too."""
+    robot, rng = lw.zoo.sliding_box(), np.random.default_rng(0)
+    step, maps = STEPS[name](robot), CoordinateDerivatives(robot)
+    q = np.repeat(robot.poses["assembled"][None], 3, axis=0)
+    q[:, 2] += (-1e-4, -1e-4, 0.1)  # at a gap of zero, derivatives jump
+    v, tau = np.zeros((3, 6)), 0.1 * rng.normal(size=(3, 6))
+    v[0, :2] = 0.5, 0.2
+    own = {"mass": np.array(step.parameters["mass"]), "contact_friction": np.array(step.parameters["contact_friction"])}
+    dq, dv, dtau, y = rng.normal(size=(4, 3, 6))
+    along = {key: rng.normal(size=(3, *x.shape)) for key, x in own.items()}
+    after = step(q, v, tau)
+    dq1, dv1 = step.jvp(q, v, tau, dq, dv, dtau, **{f"d{key}": d for key, d in along.items()})
+    rates = maps.rate(after.q, dq1), dv1
+    gradient = dict(zip(step.vjp.inputs, step.vjp(q, v, tau, np.zeros((3, 6)), y), strict=True))
+    x = q, v, tau, *(np.repeat(one[None], 3, axis=0) for one in own.values())
+    tangents = maps.rate(q, dq), dv, dtau, *along.values()
+    expected = maps.gradient(q, gradient["q"]), *(gradient[key] for key in ("v", "tau", *own))
+
+    def called(function: Any) -> Callable[..., tuple[Any, Any]]:
+        return lambda q, v, tau, mass, mu: tuple(function(q, v, tau, mass=mass, contact_friction=mu))
+
+    by_jax, by_torch = called(lw.jax.function(step)), called(lw.torch.function(step))
+    _, found = jax.jvp(by_jax, x, tangents)
+    assert_agree(found, rates)
+    _, reverse = jax.vjp(by_jax, *x)
+    assert_agree(reverse((np.zeros_like(q), y)), expected)
+    tensors, directions = (tuple(torch.tensor(np.array(z)) for z in part) for part in (x, tangents))
+    _, found = torch.func.jvp(by_torch, tensors, directions)
+    assert_agree([z.detach() for z in found], rates)
+    _, reverse = torch.func.vjp(by_torch, *tensors)
+    assert_agree(
+        [z.detach() for z in reverse((torch.zeros(3, robot.nq, dtype=torch.float64), torch.tensor(y)))], expected
+    )
+
+
 def assert_device(known: Products, device: Any, to: Callable[[Any], Any]) -> None:
     """Products of a function of tensors on a device, which runs all branches and chooses."""
     names = ("q", "v", "tau")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.pipeline import Call, Mask, Part, Pipeline, Step, Sum, When
+from linkwork.compilers.pipeline import Call, Map, Part, Pipeline, Step, Sum, When
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import Runner
 
@@ -157,7 +157,7 @@ def _write(to: Array, value: Callable[[], Any]) -> Callable[[], None]:
     return write
 
 
-def _bound_sum(step: Sum | Mask, scope: Arrays, to: Array) -> Callable[[], None] | None:
+def _bound_sum(step: Sum | Map, scope: Arrays, to: Array) -> Callable[[], None] | None:
     """A sum of one or two terms without further arrays; None: it has others."""
     match step:
         case Sum(terms=((1.0, x),)):
@@ -173,7 +173,7 @@ def _bound_sum(step: Sum | Mask, scope: Arrays, to: Array) -> Callable[[], None]
     return None
 
 
-def _compute(step: Sum | Mask, scope: Arrays) -> None:
+def _compute(step: Sum | Map, scope: Arrays) -> None:
     scope[step.output] = step.value(np, scope)
 
 

@@ -7,14 +7,15 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.program import Program
+from linkwork.compilers.program import Backend, Program
 from linkwork.contact.coal import GivenContacts, MeshKind
 from linkwork.contact.derivatives import ContactDerivatives
+from linkwork.contact.reduced import reduced_plan, reduced_settings
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
@@ -36,6 +37,7 @@ from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, coun
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.equation import ROUNDINGS
 from linkwork.kernels.contact.newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
+from linkwork.kernels.contact.reduced.step import REDUCED_STEP
 from linkwork.kernels.contact.step_admm import CONTACT_ADMM
 from linkwork.kernels.contact.step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
@@ -108,10 +110,12 @@ class ContactOptions:
     time_constant: TimeConstant
     meshes: MeshKind
     strict: bool
+    by_slots: bool = False
+    """Whether ``newton`` has all slots of all pairs, as straight-line programs, GPUs and derivatives do."""
 
     def arguments(self) -> dict[str, Any]:
         """As keywords of `ContactStep`."""
-        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "end"}
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("end", "by_slots")}
         return {**own, "tolerance": self.end.tolerance, "max_iterations": self.end.max_iterations}
 
 
@@ -182,11 +186,46 @@ class ContactStep(BaseEvaluator):
 
         def program() -> Program:
             moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
+            if self.reduced:
+                named = True if limits else ()
+                own = moved if joint_friction else moved.with_parameters(friction=np.zeros(moved.nv))
+                return Program.of_robot(
+                    robot, REDUCED_STEP, reduced_plan(robot, own, frames, named, options.end.regularization)
+                )
             method = SOLVERS[solver]
             tree = method.plan(with_friction_rows(moved, inputs.chosen), frames, limits, joint_friction)
             return Program.of_robot(robot, method.algorithm, tree)
 
         super().__init__(robot, "contact_step", program, arguments, frames, threads, inputs)
+
+    @property
+    def reduced(self) -> bool:
+        """Whether steps are made by the reduced matrix of what touches."""
+        return self.options.solver == "newton" and not (self.options.by_slots or self.parameter_inputs.names)
+
+    @property
+    def by_slots(self) -> ContactStep:
+        """Itself, or the same step with all slots of all pairs: what straight-line programs and derivatives are of."""
+        if not self.reduced:
+            return self
+
+        def make() -> ContactStep:
+            step = ContactStep(**self.recipe())
+            step.options = replace(step.options, by_slots=True)
+            return step.on(self.execution.backend)
+
+        return self.keep("by slots", make)
+
+    def on(self, backend: Backend, program: Program | None = None) -> Self:
+        """The same on another backend; nothing has run yet.
+
+        Args:
+            backend: How the program is run, and with which numbers.
+            program: Another program with the same inputs and outputs; by default this one.
+        """
+        if self.reduced and backend.name in ("specialized", "cuda"):
+            return cast(Self, self.by_slots.on(backend, program))
+        return super().on(backend, program)
 
     @property
     def dt(self) -> float:
@@ -196,7 +235,7 @@ class ContactStep(BaseEvaluator):
     @property
     def traced_program(self) -> Program:
         """With ``newton``, settings are constants of the program, by which divisions fold."""
-        if self.options.solver != "newton" or self.parameters:
+        if self.options.solver != "newton" or self.parameters or self.reduced:
             return self.program
         tree = KNOWN_CONTACT_TREE.build(self.program.tree, solver_settings=self.execution.held["settings"])
         return replace(self.program, algorithm=KNOWN_CONTACT_NEWTON, tree=tree)
@@ -214,12 +253,16 @@ class ContactStep(BaseEvaluator):
         """
         tree, options = self.program.tree, self.options
         time = penetration_time(options.time_constant, options.dt)
+        if self.reduced:
+            settings = reduced_settings(self.robot, options.dt, options.end, time, dtype.name)
+        else:
+            settings = step_settings(self.robot, tree, options.dt, options.end, time, dtype.name)
         return {
             **super().held_inputs(dtype),
             "tau": np.zeros(self.robot.nv, dtype),
             "given": np.zeros((0, 7), dtype),
             "start": np.zeros(tree.nstart, dtype),
-            "settings": step_settings(self.robot, tree, options.dt, options.end, time, dtype.name),
+            "settings": settings,
         }
 
     @property
@@ -233,7 +276,8 @@ class ContactStep(BaseEvaluator):
         return self.keep(StepLayout, self._layout)
 
     def _layout(self) -> StepLayout:
-        return StepLayout(self.robot, self.program.tree, self.dt, float(self.execution.held["settings"][0]))
+        tolerance = float(self.execution.held["settings"][0])
+        return StepLayout(self.robot, self.program.tree, self.dt, tolerance, self.reduced)
 
     @property
     def settings(self) -> Array:
@@ -253,7 +297,7 @@ class ContactStep(BaseEvaluator):
     # Derivatives ---------------------------------------------------------------------------------------------------
 
     def _derivatives(self) -> ContactDerivatives:
-        return self.keep(ContactDerivatives, lambda: ContactDerivatives(ContactStepFunction(self)))
+        return self.keep(ContactDerivatives, lambda: ContactDerivatives(ContactStepFunction(self.by_slots)))
 
     def _jvp(self) -> ContactStepJvp:
         """Rates of the state after the step: ``step.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
@@ -309,6 +353,8 @@ class ContactStep(BaseEvaluator):
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         forces = start.warm_start if isinstance(start, ContactSolution) else start
+        if isinstance(start, ContactSolution) and not self.reduced and start.is_listed:
+            forces = start.warm_start_by_slots
         if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
             raise InputError(f"out is {shown(out)}, needs two arrays: (q, v)")
         typed = self.for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ContactStepFunction:
-    """A `ContactStep` as derivatives see it (`contact.derivatives.ContactFunction`).
+    """A `ContactStep` as derivatives see it (`contact.step_equations.ContactFunction`).
 
     Args:
         step: The step.
@@ -124,7 +124,8 @@ class ContactStepFunction:
         Args:
             solution: What a call returned.
         """
-        return solution.q, solution.v, solution._result
+        result = solution.result_by_slots if hasattr(solution, "result_by_slots") else solution.result
+        return solution.q, solution.v, result
 
 
 def need_derivatives(robot: Model, dtype: Any, given: bool) -> None:

@@ -5,7 +5,7 @@
 |--------------------|-------------------------------------------------------|----------------------------------------|
 | `EvaluatorSource`  | quantities, inverse and forward dynamics, impacts      | pipelines of the evaluator's products  |
 | `StepSource`       | steps without contacts                                 | pipelines of one program               |
-| `contact_sources`  | steps with contacts                                    | several programs, at the solution      |
+| `contact_sources`  | steps with contacts                                    | pipelines of `contact.implicit`        |
 """
 
 from __future__ import annotations

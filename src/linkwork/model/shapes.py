@@ -16,6 +16,7 @@ from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats, finite, numbers
 from linkwork.model.mesh_files import mesh_vertices
 from linkwork.model.placement import Placement
+from linkwork.model.soft_contact import SoftContact
 
 Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""
@@ -209,6 +210,12 @@ class Surface:
         combination: Which friction two such surfaces have: the lesser, as in ODE, the greater, as in MuJoCo, or the
             harmonic mean, as in Drake. Where the two differ in this, the lesser.
         mask: Bits of which two shapes that touch have one in common; -1: all.
+        torsional_friction: Coefficient of friction against spinning, in m.
+        rolling_friction: Coefficient of friction against rolling, in m.
+        velocity: Of the surface relative to the body, in m/s, in the axes of the shape.
+        angular_velocity: Of the surface about the origin of the shape, in rad/s, in its axes.
+        adhesion: Force that pulls at each contact point, in N; of two surfaces, the sum.
+        soft: How soft contacts are where a simulation is asked for soft contacts; of two surfaces, the mean.
     """
 
     friction: float | None = None
@@ -216,6 +223,12 @@ class Surface:
     compliance: float | None = None
     combination: Combination = "lesser"
     mask: int = -1
+    torsional_friction: float | None = None
+    rolling_friction: float | None = None
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    angular_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    adhesion: float = 0.0
+    soft: SoftContact | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,7 @@
 """What steps in time with contacts read, beside what one step does (`contact_lcaba`): actuators, and what they keep.
 
 Steps start from the forces of the step before. These come in with the settings of the solver, in one array, as do
-contact points of pairs without kernel text. At the end of the result are the armature of implicit dampers, which
-derivatives take from there, and what steps sum up on the way.
+contact points of pairs without kernel text; what steps sum up on the way is at the end of the result.
 """
 
 from __future__ import annotations
@@ -84,8 +83,8 @@ def contact_steps_tree(
         tree,
         CONTACT_STEPS_TREE,
         implicit,
-        nresult=tree.nresult + model.nv + TOTALS,
+        nresult=tree.nresult + TOTALS,
         nheld=tree.nsettings + tree.nstart + 7 * tree.ngiven,
         nfurther=max(iterations - 1, 0),
-        nkept=tree.nresult + model.nq + 2 * model.nv,
+        nkept=tree.nresult + model.nq + model.nv,
     )

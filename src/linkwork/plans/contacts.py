@@ -11,14 +11,15 @@ of an input ``(ngiven, 7)``, which has no rows where no pair needs it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from linkwork.errors import ModelError
-from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
+from linkwork.model.contacts import ContactPair, ContactPairs, ContactShape
 from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
@@ -26,6 +27,8 @@ from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.kernel_frames import rounded, rounded_rotation
 from linkwork.plans.layout import Layout, Shape
 from linkwork.plans.tree import TREE, Tree, build_tree, merged
+
+Integers = npt.NDArray[np.int64]
 
 CONTACT_SIZES = (
     "nshapes",  # shapes of contacts
@@ -108,6 +111,7 @@ PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, FIELD, MESH = (
     "mesh",
 )
 """Kinds of shapes."""
+SHAPE_KINDS = (PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, FIELD, MESH)
 
 PAIR_KINDS: Mapping[tuple[str, str], PairKind] = MappingProxyType(
     {
@@ -176,57 +180,92 @@ class PlannedPair(NamedTuple):
 def planned_pair(pair: ContactPair) -> PlannedPair:
     """The kind and slots of a pair; `ModelError` where it cannot have as many as it says."""
     kinds = shape_kind(pair.first.solid), shape_kind(pair.second.solid)
-    reverse = kinds not in PAIR_KINDS and kinds[::-1] in PAIR_KINDS
-    kind = PAIR_KINDS.get(kinds[::-1] if reverse else kinds)
-    if kind is None:
-        return PlannedPair(pair, GIVEN, False, GIVEN_SLOTS if pair.slots is None else pair.slots)
-    if pair.slots is not None and pair.slots not in kind.slots:
-        known = " or ".join(str(number) for number in kind.slots)
+    code, reverse, slots = _planned(kinds, pair.slots)
+    if slots == 0:
+        known = " or ".join(str(n) for n in PAIR_KINDS[kinds[::-1] if reverse else kinds].slots)
         raise ModelError(
             f"{pair}: slots is {pair.slots}; a {kinds[0]} and a {kinds[1]} have {known} contact points",
             subject=pair.name,
         )
-    return PlannedPair(pair, kind.code, reverse, kind.slots[0] if pair.slots is None else pair.slots)
+    return PlannedPair(pair, code, reverse, slots)
+
+
+def _planned(kinds: tuple[str, str], wanted: int | None) -> tuple[int, bool, int]:
+    """The code of a kind of pair, whether it names the second shape first, and its slots; 0: not as many as wanted."""
+    reverse = kinds not in PAIR_KINDS and kinds[::-1] in PAIR_KINDS
+    kind = PAIR_KINDS.get(kinds[::-1] if reverse else kinds)
+    if kind is None:
+        return GIVEN, False, GIVEN_SLOTS if wanted is None else wanted
+    slots = kind.slots[0] if wanted is None else wanted
+    return kind.code, reverse, slots if slots in kind.slots else 0
+
+
+class PlannedPairs(NamedTuple):
+    """All pairs of a model as arrays, ``(ncontacts,)``."""
+
+    pairs: ContactPairs
+    code: Integers
+    reversed: Integers
+    slots: Integers
+
+
+def planned_pairs(contacts: Sequence[ContactPair]) -> PlannedPairs:
+    """Kinds and slots of pairs; `ModelError` where one cannot have as many as it says."""
+    pairs = ContactPairs.of(contacts)
+    names = {name: k for k, name in enumerate(SHAPE_KINDS)}
+    kind = np.array([names[shape_kind(shape.solid)] for shape in pairs.shapes], dtype=np.int64)
+    wanted = np.array([-1 if n is None else n for n in pairs.column("slots")], dtype=np.int64)
+    # the few different combinations of two kinds of shapes and a number of slots
+    each = np.stack([kind[pairs.first], kind[pairs.second], wanted]) if len(pairs) else np.zeros((3, 0), dtype=np.int64)
+    different, back = np.unique(each, axis=1, return_inverse=True)
+    planned = [
+        _planned((SHAPE_KINDS[one], SHAPE_KINDS[other]), None if slots < 0 else slots)
+        for one, other, slots in different.T.tolist()
+    ]
+    code, reverse, slots = np.array(planned, dtype=np.int64).reshape(-1, 3).T[:, back.reshape(-1)]
+    if not slots.all():
+        planned_pair(pairs[int(np.flatnonzero(slots == 0)[0])])  # raises
+    return PlannedPairs(pairs, code, reverse, slots)
 
 
 def contact_slots(model: Model) -> Named[slice]:
     """The slots of each pair by its name."""
-    counts = [planned_pair(pair).slots for pair in model.contacts]
-    ends = np.cumsum(counts).tolist()
+    planned = planned_pairs(model.contacts)
+    counts, ends = planned.slots.tolist(), np.cumsum(planned.slots).tolist()
     spans = {pair.name: slice(end - n, end) for pair, n, end in zip(model.contacts, counts, ends, strict=True)}
     return Named(model.name, "contact", spans)
 
 
 def contact_tables(model: Model, bodies: BodyTable) -> dict[str, Any]:
     """Sizes and arrays of `CONTACT_SIZES`, `CONTACT_INTEGERS` and `CONTACT_FLOATS`, for `Layout.build`."""
-    planned = [planned_pair(pair) for pair in model.contacts]
-    shapes = {shape: k for k, shape in enumerate(contact_shapes(model.contacts))}
+    planned = planned_pairs(model.contacts)
+    pairs, counts = planned.pairs, planned.slots
     length = size_of(model)
-    at = [bodies.frames[bodies.number[shape.body]].inverse() * shape.placement for shape in shapes]
-    counts = np.array([one.slots for one in planned], dtype=np.int64)
-    given = np.array([one.slots if one.code == GIVEN else 0 for one in planned], dtype=np.int64)
-    of_slot = np.repeat(np.arange(len(planned)), counts)
+    at = [bodies.frames[bodies.number[shape.body]].inverse() * shape.placement for shape in pairs.shapes]
+    given = np.where(planned.code == GIVEN, counts, 0)
+    of_slot = np.repeat(np.arange(len(pairs)), counts)
+    margin = pairs.column("margin")
     return {
         "ngiven": int(given.sum()),
         "ncells": 0,
-        "shape_body": [bodies.number[shape.body] for shape in shapes],
-        "contact_kind": [one.code for one in planned],
-        "contact_first": [shapes[pair.first] for pair in model.contacts],
-        "contact_second": [shapes[pair.second] for pair in model.contacts],
-        "contact_reversed": [one.reversed for one in planned],
+        "shape_body": [bodies.number[shape.body] for shape in pairs.shapes],
+        "contact_kind": planned.code,
+        "contact_first": pairs.first,
+        "contact_second": pairs.second,
+        "contact_reversed": planned.reversed,
         "contact_slot": np.cumsum(counts) - counts,
         "contact_slots": counts,
         "contact_given": np.where(given > 0, np.cumsum(given) - given, 0),
         "slot_contact": of_slot,
-        "margin_contact": [c for c, pair in enumerate(model.contacts) if pair.margin],
-        "contact_margin": [pair.margin for pair in model.contacts if pair.margin],
+        "margin_contact": np.flatnonzero(margin),
+        "contact_margin": margin[margin != 0],
         "shape_rotation": merged([rounded_rotation(placement.rotation) for placement in at], 1.0),
         "shape_position": merged([rounded(placement.position, length) for placement in at], length),
-        "shape_size": [shape_size(shape.solid) for shape in shapes],
-        "friction": [model.contacts[c].friction for c in of_slot],
-        "restitution": [model.contacts[c].restitution for c in of_slot],
-        "contact_compliance": [model.contacts[c].compliance for c in of_slot],
-        **_field_tables(list(shapes)),
+        "shape_size": [shape_size(shape.solid) for shape in pairs.shapes],
+        "friction": pairs.column("friction")[of_slot],
+        "restitution": pairs.column("restitution")[of_slot],
+        "contact_compliance": pairs.column("compliance")[of_slot],
+        **_field_tables(list(pairs.shapes)),
     }
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class StepperFunction:
-    """Steps of a `Stepper` with contacts as derivatives see them (`contact.derivatives.ContactFunction`).
+    """Steps of a `Stepper` with contacts as derivatives see them (`contact.step_equations.ContactFunction`).
 
     Args:
         stepper: The steps.
@@ -138,4 +138,5 @@ class StepperFunction:
         Args:
             solution: What a call returned.
         """
-        return solution.q, solution.v, solution.result
+        result = solution.result_by_slots if hasattr(solution, "result_by_slots") else solution.result
+        return solution.q, solution.v, result

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry.entry_point import DONE, OVERFLOW
+from linkwork.contact.points import FORCE
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, real_array, truths
 from linkwork.quantities.arguments import Array
@@ -81,7 +82,7 @@ class HostBatch:
         row = self.stepper.contact_row
         if row is None or self.contacts is None:
             return None
-        return self.contacts[:, row.places["forces"]].reshape(self.count, row.nslots, 3)
+        return row.points.by_slot(self.contacts[:, row.places["points"]], FORCE)
 
     def contact_rows(self) -> Array | None:
         """Rows about contacts, ``(count, width)``: `contacts` itself."""

@@ -25,6 +25,7 @@ import numpy as np
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.mobility import has_redundant_rows
 from linkwork.compilers.program import Program
+from linkwork.contact.reduced import reduced_plan
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.contact.thresholds import CONTACT_TOLERANCE
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
@@ -33,9 +34,11 @@ from linkwork.errors import InputError
 from linkwork.inputs import above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.newton import CONTACT_NEWTON
+from linkwork.kernels.contact.reduced.step import REDUCED_STEP
 from linkwork.kernels.steps.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
 from linkwork.kernels.steps.control import Control, controlled, controller_torques
 from linkwork.kernels.steps.integrators import DIFFERENTIATED, STEPS, single
+from linkwork.kernels.steps.reduced_steps import REPEATED_REDUCED_STEPS
 from linkwork.kernels.steps.stage_dynamics import (
     DRIVEN_LOOPS_1,
     DRIVEN_LOOPS_3,
@@ -133,7 +136,16 @@ class StepProgram:
         """The algorithm that repeats a step, under the controller if there is one."""
         if self.control is not None:
             return _controlled(*self.key, self.control)
-        return (REPEATED_CONTACT_STEPS if self.contact else STEPS)[self.key]
+        steps = REPEATED_CONTACT_STEPS | REPEATED_REDUCED_STEPS if self.contact else STEPS
+        return steps[self.key]
+
+    @cached_property
+    def by_slots(self) -> StepProgram:
+        """Itself, or the same steps with all slots of all pairs: what straight-line programs and derivatives are of."""
+        if self.contact is None or not self.contact.reduced:
+            return self
+        settings, names = replace(self.settings, by_slots=True), self.parameters.recipe
+        return _restored(self.source, settings, names, self.control, self.control_every)
 
     @cached_property
     def repeated(self) -> Program:
@@ -258,11 +270,14 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         moved = replace(moved, constraints=robot.constraints)
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
-        tree = contact_steps_tree(
-            rows, settings.wrenches, exact, solver.max_iterations, stopped, _implicit_damping(settings, form, inputs)
-        )
-        contact = ContactInputs(robot, tree, settings.dt, solver)
-        key = settings.integrator, CONTACT_NEWTON.name
+        implicit = _implicit_damping(settings, form, inputs)
+        reduced = not (settings.by_slots or inputs.names)
+        if reduced:
+            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver.regularization, implicit)
+        else:
+            tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations, stopped, implicit)
+        contact = ContactInputs(robot, tree, settings.dt, solver, reduced)
+        key = settings.integrator, REDUCED_STEP.name if reduced else CONTACT_NEWTON.name
     else:
         warn_of_joint_friction(robot)
         tree = _tree(robot, moved, settings, form, solver)

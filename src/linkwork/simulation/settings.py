@@ -107,6 +107,8 @@ class StepSettings:
     regularization: float | None = None
     tolerance: float | None = None
     max_iterations: int | None = None
+    by_slots: bool = False
+    """Whether steps with contacts are those of straight-line programs and GPUs, which have all slots of all pairs."""
 
     @classmethod
     def of(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.contact.points import result_by_slots
 from linkwork.errors import InputError
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.contacts import ContactHistory
@@ -43,6 +44,14 @@ class StepResult:
     def contact_state(self) -> Array | None:
         """What the next step starts from besides the state, with contacts; None without."""
         return self._planned.contacts_of(self.result)
+
+    @property
+    def result_by_slots(self) -> Array:
+        """The result with all slots of all pairs, as derivatives have it."""
+        planned = self._planned
+        if planned.contact is None or not planned.contact.reduced:
+            return self.result
+        return result_by_slots(planned.source, self.result, int(planned.tree.nboxes), planned.na, totals=True)
 
     @property
     def act(self) -> Array | None:

@@ -189,9 +189,29 @@ class Stepper(BaseEvaluator):
             backend: How the program is run, and with which numbers.
             program: Another program with the same inputs and outputs; by default this one.
         """
+        if self.reduced and backend.name in ("specialized", "cuda"):
+            return self.by_slots.on(backend, program)
         other = super().on(backend, program)
         other.held = HeldInputs.of(self.planned, self.program, other.dtype)
         return other
+
+    @property
+    def reduced(self) -> bool:
+        """Whether steps are made by the reduced matrix of what touches."""
+        return self.planned.contact is not None and self.planned.contact.reduced
+
+    @property
+    def by_slots(self) -> Self:
+        """Itself, or the same steps with all slots of all pairs: what straight-line programs and derivatives are of."""
+        if not self.reduced:
+            return self
+
+        def make() -> Self:
+            other = type(self).__new__(type(self))
+            other._set_program(self.planned.by_slots, self.execution.backend.threads)
+            return other.on(self.execution.backend)
+
+        return self.keep("by slots", make)
 
     def __reduce__(self) -> tuple[Any, ...]:
         control, every = self.planned.control, self.planned.control_every
@@ -411,7 +431,7 @@ class Stepper(BaseEvaluator):
 
     @property
     def _contacts(self) -> ContactDerivatives:
-        return self.keep(ContactDerivatives, lambda: ContactDerivatives(StepperFunction(self)))
+        return self.keep(ContactDerivatives, lambda: ContactDerivatives(StepperFunction(self.by_slots)))
 
     def _jvp(self) -> Product | ContactStepJvp:
         """Products with the Jacobian of a step: ``stepper.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""

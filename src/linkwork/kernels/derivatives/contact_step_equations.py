@@ -45,7 +45,7 @@ from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
 from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.integration import integrate_from_axes
 from linkwork.kernels.scalar import Array, Scalar, kernel, with_arrays
-from linkwork.kernels.steps.contact_steps import add_stop_torques, load_armature
+from linkwork.kernels.steps.contact_steps import add_stop_torques
 from linkwork.kernels.steps.stage_dynamics import (
     COMMANDED,
     DT,
@@ -283,34 +283,47 @@ SMOOTHED_CONTACTS = Algorithm(
 # Under stops and actuators ------------------------------------------------------------------------------------------
 
 
-def with_dampers(algorithm: Algorithm, result: str) -> Algorithm:
-    """An algorithm of a step, for a `Stepper`: with the armature of implicit dampers, from the step's result.
+DAMPER_INPUTS: dict[str, Shape] = {"commands": ("ncommands",), "passive": ("nv", 7), "timing": (2,)}
+
+
+def with_dampers(algorithm: Algorithm) -> Algorithm:
+    """An algorithm of a step, for a `Stepper`: with the armature of implicit dampers, and what these depend on.
 
     Args:
-        algorithm: One that reads the result of a step.
-        result: The name of that input.
+        algorithm: One whose inputs begin with those of a step.
     """
-    at = list(algorithm.inputs).index(result)
+    first, last = len(INPUTS), len(INPUTS) + len(DAMPER_INPUTS)
 
     def on_dampers(text: Callable[..., None]) -> Callable[..., None]:
         @kernel
         def damped(tree: Array, w: Array, *arrays: Array) -> None:
-            load_armature(tree, w, arrays[at])
-            text(with_arrays(tree, w, IMPLICIT), w, *arrays)
+            text(with_arrays(tree, w, IMPLICIT), w, *arrays[:first], *arrays[last:])
 
         return damped
 
+    begin = on_dampers(algorithm.text)
+
+    @kernel
+    def with_armature(tree: Array, w: Array, *arrays: Array) -> None:
+        q, v, tau, wrenches = arrays[0:4]
+        u, passive, timing = arrays[first:last]
+        applied_torques(tree, w, q, v, tau, u, passive, timing, w.applied)
+        bounded_dampers(tree, w, q, StepInputs(tau, u, wrenches, passive, timing, timing), timing[DT])
+        begin(tree, w, *arrays)
+
+    given = list(algorithm.inputs.items())
     return replace(
         algorithm,
         name=f"damped_{algorithm.name}",
-        kernel=on_dampers(algorithm.text),
-        work={**algorithm.work, **IMPLICIT_WORK},
+        kernel=with_armature,
+        inputs=dict([*given[:first], *DAMPER_INPUTS.items(), *given[first:]]),
+        work={**algorithm.work, **DRIVE_WORK, **DAMPING_WORK, **IMPLICIT_WORK, "applied": ("nv",)},
         layout=CONTACT_STEPS_TREE,
         iteration=None if algorithm.iterate is None else on_dampers(algorithm.iterate),
         view=None,
     )
 
 
-DAMPED_SMOOTHED_CONTACTS = with_dampers(SMOOTHED_CONTACTS, "before")
-DAMPED_CONTACT_SENSITIVITY = with_dampers(CONTACT_SENSITIVITY, "result")
+DAMPED_SMOOTHED_CONTACTS = with_dampers(SMOOTHED_CONTACTS)
+DAMPED_CONTACT_SENSITIVITY = with_dampers(CONTACT_SENSITIVITY)
 """The same for steps of a `Stepper`."""

@@ -148,31 +148,10 @@ def add_totals(tree: Array, w: Array, problem: ContactProblem, result: ContactRe
 
 @kernel
 def applied_torques(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs) -> None:
-    """``applied``: torques given, those of stops that are springs, and of actuators with activations ``w.act``.
-
-    And ``implicit_armature``, of all dampers that are not those of joints.
-    """
-    h = inputs.timing[DT]
+    """``applied``: torques given, those of stops that are springs, and of actuators with activations ``w.act``."""
     copy_numbers(inputs.tau, w.applied, tree.nv)
     add_stop_torques(tree, q, v, inputs.passive, w.applied)
-    drive_joints(tree, w, q, v, inputs.u, h, inputs.timing[COMMANDED], w.applied)
-    bounded_dampers(tree, w, q, inputs, h)
-
-
-@kernel
-def keep_armature(tree: Array, w: Array, flat: Array) -> None:
-    """The armature of implicit dampers in the result, before its totals."""
-    first = tree.act_start - TOTALS - tree.nv
-    for k in range(tree.nv):
-        flat[first + k] = w.implicit_armature[k] - tree.armature[k]
-
-
-@kernel
-def load_armature(tree: Array, w: Array, flat: Array) -> None:
-    """``implicit_armature`` of a step, from its result."""
-    first = tree.act_start - TOTALS - tree.nv
-    for k in range(tree.nv):
-        w.implicit_armature[k] = tree.armature[k] + flat[first + k]
+    drive_joints(tree, w, q, v, inputs.u, inputs.timing[DT], inputs.timing[COMMANDED], w.applied)
 
 
 def contact_step(solver: Algorithm) -> Step:
@@ -186,7 +165,7 @@ def contact_step(solver: Algorithm) -> Step:
         size = tree.act_start - TOTALS
         load_activations(tree, w, flat)
         applied_torques(tree, w, q, v, inputs)
-        keep_armature(tree, w, flat)
+        bounded_dampers(tree, w, q, inputs, inputs.timing[DT])
         damped = with_arrays(tree, w, IMPLICIT)
         problem, result = contact_view(
             tree, q, v, w.applied, inputs.wrenches, w.given, w.start, settings, w.qs, w.vs, flat
@@ -289,17 +268,16 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
         load_activations(tree, w, one.before)
         held = StepInputs(one.tau, one.u, one.wrenches, tree.joint_passive, tree.solver_settings, one.timing)
         applied_torques(tree, w, one.q, one.v, held)
+        bounded_dampers(tree, w, one.q, held, one.timing[DT])
         problem, result = problem_of(tree, w, one, end, one.before)
         keep_forces(tree, problem, result)
         problem, result = problem_of(tree, w, one, end, end.flat)
-        keep_armature(tree, w, end.flat)
         solve(with_arrays(tree, w, IMPLICIT), w, problem, result)
         set_totals(tree, w, one, problem, result, end.flat)
 
     @kernel
     def iteration(tree: Array, w: Array, one: SingleStep, end: SingleEnd) -> None:
         problem, result = problem_of(tree, w, one, end, end.flat)
-        keep_armature(tree, w, end.flat)
         iterate(with_arrays(tree, w, IMPLICIT), w, problem, result)
         set_totals(tree, w, one, problem, result, end.flat)
 

@@ -312,7 +312,16 @@ def repeated(one: Step) -> Algorithm:
     outputs |= {"result": dynamics.result, "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
     return Algorithm(
-        name, first, inputs, outputs, work, dynamics.layout, iteration, dynamics.folded, view_of(Start, None, End)
+        name,
+        first,
+        inputs,
+        outputs,
+        work,
+        dynamics.layout,
+        iteration,
+        dynamics.folded,
+        view_of(Start, None, End),
+        integers=dynamics.integers,
     )
 
 

@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reduced matrix ``H = M + A' G A`` in blocks of limbs: its pattern, its LU factor, and products.
+
+Limbs are eliminated children before parents, free bodies in the order of fewest neighbors. A limb with its ancestors,
+and limbs of bodies that touch, have blocks; elimination adds those between the neighbors of a limb. Without contacts of
+two branches there is no fill, as in the LTL factor of a tree's mass matrix. ``G`` need not be symmetric (De Saxcé's
+term), so that the factor is LU; the matrix is close to a positive definite one, and pivots stay on the diagonal.
+
+| symbol            | meaning                                                                                 |
+|-------------------|-----------------------------------------------------------------------------------------|
+| limb_order, limb_place | limbs in the order of elimination, and the place of each in it                      |
+| edge              | where the block of two limbs begins, the one that is eliminated first first; -1: none     |
+| near_*            | neighbors of a limb that are eliminated after it: first of them, count, limb, block       |
+| M_diagonal, M_blocks | mass matrix: diagonal blocks, and blocks of limbs (rows) with ancestors (columns)       |
+| H_diagonal        | diagonal blocks; after `factorize_reduced` their factors, with inverse pivots             |
+| H_U, H_L          | blocks of a limb (rows) with later ones (columns), and of the transposed matrix           |
+| cone_B            | ``G A`` of one set                                                                        |
+
+Cost: cubic in the sizes of limbs that are coupled, linear in rows times the square of their columns.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, EDGES, FULL
+from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
+from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
+from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.spatial import add, cross, scale, symmetric_product
+from linkwork.kernels.tree.crba import COMPOSITE, composite_inertias, kronecker
+from linkwork.model.joints import HELICAL
+from linkwork.plans.contact_reduced import MAX_DIM
+
+MATRIX_INTEGERS: dict[str, Shape] = {
+    "limb_order": ("nlimbs",),
+    "limb_place": ("nlimbs",),
+    "edge": ("nlimbs", "nlimbs"),
+    "near_start": ("nlimbs",),
+    "near_count": ("nlimbs",),
+    "near_limb": ("nedges",),
+    "near_at": ("nedges",),
+}
+MATRIX_WORK: dict[str, Shape] = COMPOSITE | {
+    "M_diagonal": ("ndiagonal",),
+    "M_blocks": ("nstatic",),
+    "H_diagonal": ("ndiagonal",),
+    "H_U": ("nblocks",),
+    "H_L": ("nblocks",),
+    "cone_B": (MAX_DIM, "nwidth"),
+}
+
+
+# Pattern ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def begin_pattern(tree: Array, w: Array) -> None:
+    """The order of elimination, and the blocks of limbs with their ancestors."""
+    w.counts[BLOCKS] = 0
+    for a in range(tree.nlimbs):
+        w.limb_order[a] = tree.nlimbs - 1 - a
+        w.limb_place[a] = tree.nlimbs - 1 - a
+        for b in range(tree.nlimbs):
+            w.edge[a, b] = -1
+    for a in range(tree.nlimbs):
+        b = tree.limb_parent[a]
+        while b >= 0:
+            couple_limbs(tree, w, a, b)
+            b = tree.limb_parent[b]
+
+
+@kernel
+def couple_limbs(tree: Array, w: Array, a: int, b: int) -> None:
+    """Make room for the block of two limbs, if there is none."""
+    first = a if w.limb_place[a] < w.limb_place[b] else b
+    second = b if w.limb_place[a] < w.limb_place[b] else a
+    if w.edge[first, second] < 0:
+        size = tree.limb_size[a] * tree.limb_size[b]
+        if w.counts[BLOCKS] + size <= tree.nblocks:
+            w.edge[first, second] = w.counts[BLOCKS]
+            w.counts[BLOCKS] += size
+        else:
+            w.counts[FULL] = 1
+
+
+@kernel
+def couple_sides(tree: Array, w: Array, e: int) -> None:
+    """Make room for the blocks of all limbs that a set depends on."""
+    first = w.cone_side[e]
+    for x in range(first, first + w.cone_sides[e]):
+        for y in range(x + 1, first + w.cone_sides[e]):
+            couple_limbs(tree, w, w.side_limb[x], w.side_limb[y])
+
+
+@kernel
+def fill_pattern(tree: Array, w: Array) -> None:
+    """Blocks that elimination adds, and the neighbors of each limb that are eliminated after it."""
+    w.counts[EDGES] = 0
+    for place in range(tree.nlimbs):
+        a = w.limb_order[place]
+        first = w.counts[EDGES]
+        count = 0
+        for later in range(place + 1, tree.nlimbs):
+            b = w.limb_order[later]
+            if w.edge[a, b] >= 0:
+                if first + count < tree.nedges:
+                    w.near_limb[first + count] = b
+                    w.near_at[first + count] = w.edge[a, b]
+                    count += 1
+                else:
+                    w.counts[FULL] = 1
+        w.near_start[a] = first
+        w.near_count[a] = count
+        w.counts[EDGES] = first + count
+        for x in range(first, first + count):
+            for y in range(x + 1, first + count):
+                couple_limbs(tree, w, w.near_limb[x], w.near_limb[y])
+
+
+# Mass matrix --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def set_mass(tree: Array, w: Array, i: int, j: int, x: Scalar) -> None:
+    """``M_ij = M_ji = x`` of a degree of freedom and one that carries it."""
+    a = tree.dof_limb[i]
+    b = tree.dof_limb[j]
+    r = i - tree.limb_v[a]
+    c = j - tree.limb_v[b]
+    if a == b:
+        w.M_diagonal[tree.limb_diagonal[a] + r * tree.limb_size[a] + c] = x
+        w.M_diagonal[tree.limb_diagonal[a] + c * tree.limb_size[a] + r] = x
+    else:
+        w.M_blocks[w.edge[a, b] + r * tree.limb_size[b] + c] = x
+
+
+@kernel
+def add_to_diagonal(tree: Array, w: Array, k: int, x: Scalar) -> None:
+    """``M_kk = M_kk + x``."""
+    a = tree.dof_limb[k]
+    r = k - tree.limb_v[a]
+    w.M_diagonal[tree.limb_diagonal[a] + r * tree.limb_size[a] + r] += x
+
+
+@kernel
+def reduced_mass_matrix(tree: Array, w: Array) -> None:
+    """The mass matrix in blocks, from poses of bodies in their parents (`tree.crba`)."""
+    composite_inertias(tree, w)
+    for i in range(1, tree.n):
+        kind = tree.kind[i]
+        for k in range(dof_of(kind)):
+            o = tree.iv[i] + k
+            axis = axis_of(kind, k)
+            S_angular = (kronecker(axis, 0), kronecker(axis, 1), kronecker(axis, 2))
+            S_linear = (kronecker(axis, 3), kronecker(axis, 4), kronecker(axis, 5))
+            if kind == HELICAL:
+                S_linear = (0.0, 0.0, tree.pitch[i])
+            n = add(symmetric_product(w.J[i], S_angular), cross(w.b[i], S_linear))  # F = Ic S
+            f = add(scale(w.m[i], S_linear), cross(S_angular, w.b[i]))
+            j = i
+            while j > 0:
+                ancestor = tree.kind[j]
+                for m in range(dof_of(ancestor)):
+                    c = axis_of(ancestor, m)
+                    SF = n[c] if c < 3 else f[c - 3]  # M_ji = S_j' F
+                    if ancestor == HELICAL:
+                        SF = SF + tree.pitch[j] * f[2]
+                    set_mass(tree, w, o, tree.iv[j] + m, SF)
+                f = rotate_to_parent(tree, w, j, f)
+                n = add(rotate_to_parent(tree, w, j, n), cross(w.r[j], f))
+                j = tree.parent[j]
+    for k in range(tree.nv):
+        add_to_diagonal(tree, w, k, tree.armature[k])
+
+
+@kernel
+def mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """``y = M x``."""
+    for k in range(tree.nv):
+        y[k] = 0.0
+    for a in range(tree.nlimbs):
+        size = tree.limb_size[a]
+        at = tree.limb_v[a]
+        for r in range(size):
+            y[at + r] += product(w.M_diagonal, tree.limb_diagonal[a] + r * size, x, at, size)
+        b = tree.limb_parent[a]
+        while b >= 0:
+            for r in range(size):
+                row = w.edge[a, b] + r * tree.limb_size[b]
+                y[at + r] += product(w.M_blocks, row, x, tree.limb_v[b], tree.limb_size[b])
+                add_multiple(x[at + r], w.M_blocks, row, y, tree.limb_v[b], tree.limb_size[b])
+            b = tree.limb_parent[b]
+
+
+# Numbers next to each other -----------------------------------------------------------------------------------------
+
+
+@kernel
+def product(x: Array, i: int, y: Array, j: int, count: int) -> Scalar:
+    """``x[i:] . y[j:]`` of so many numbers."""
+    whole = count - count % 4
+    total = 0.0
+    for k in range(0, whole, 4):
+        total = total + sum_of_products(entries(x, i + k), entries(y, j + k))
+    for k in range(whole, count):
+        total = total + x[i + k] * y[j + k]
+    return total
+
+
+@kernel
+def add_multiple(a: Scalar, x: Array, i: int, y: Array, j: int, count: int) -> None:
+    """``y[j:] = y[j:] + a x[i:]`` of so many numbers."""
+    whole = count - count % 4
+    for k in range(0, whole, 4):
+        set_entries(plus_scaled(entries(y, j + k), a, entries(x, i + k)), y, j + k)
+    for k in range(whole, count):
+        y[j + k] += a * x[i + k]
+
+
+@kernel
+def subtract_product(
+    L: Array, i: int, step: int, U: Array, j: int, stride: int, terms: int, H: Array, h: int, count: int
+) -> None:
+    """``H[h:] = H[h:] - sum_k L[i + k step] U[j + k stride:]``, of so many terms and numbers."""
+    whole = count - count % 4
+    for c in range(0, whole, 4):
+        x = entries(H, h + c)
+        for k in range(terms):
+            x = minus_scaled(x, L[i + k * step], entries(U, j + k * stride + c))
+        set_entries(x, H, h + c)
+    for c in range(whole, count):
+        y = H[h + c]
+        for k in range(terms):
+            y = y - L[i + k * step] * U[j + k * stride + c]
+        H[h + c] = y
+
+
+# Sets of rows -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def rows_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """``y = A x`` of all rows."""
+    for e in range(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            total = 0.0
+            for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
+                a = w.side_limb[s]
+                total = total + product(w.A[r], w.side_column[s], x, tree.limb_v[a], tree.limb_size[a])
+            y[r] = total
+
+
+@kernel
+def add_rows_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
+    """``x = x + A' z`` of all rows."""
+    for e in range(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
+                a = w.side_limb[s]
+                add_multiple(z[r], w.A[r], w.side_column[s], x, tree.limb_v[a], tree.limb_size[a])
+
+
+@kernel
+def add_products(A: Array, row: int, dim: int, i: int, B: Array, j: int, H: Array, h: int, count: int) -> None:
+    """``H[h:] = H[h:] + sum_k A[row + k, i] B[k, j:]``, of so many numbers."""
+    whole = count - count % 4
+    for c in range(0, whole, 4):
+        x = entries(H, h + c)
+        for k in range(dim):
+            x = plus_scaled(x, A[row + k, i], entries(B[k], j + c))
+        set_entries(x, H, h + c)
+    for c in range(whole, count):
+        y = H[h + c]
+        for k in range(dim):
+            y = y + A[row + k, i] * B[k, j + c]
+        H[h + c] = y
+
+
+@kernel
+def scaled_rows(w: Array, e: int, transposed: int, width: int) -> None:
+    """``cone_B = G A`` of a set, or ``G' A``."""
+    row = w.cone_row[e]
+    whole = width - width % 4
+    for k in range(w.cone_dim[e]):
+        for c in range(0, whole, 4):
+            x = scaled(0.0, entries(w.A[row], c))
+            for j in range(w.cone_dim[e]):
+                g = w.cone_G[row + j, k] if transposed != 0 else w.cone_G[row + k, j]
+                x = plus_scaled(x, g, entries(w.A[row + j], c))
+            set_entries(x, w.cone_B[k], c)
+        for c in range(whole, width):
+            y = 0.0
+            for j in range(w.cone_dim[e]):
+                g = w.cone_G[row + j, k] if transposed != 0 else w.cone_G[row + k, j]
+                y = y + g * w.A[row + j, c]
+            w.cone_B[k, c] = y
+
+
+@kernel
+def add_set(tree: Array, w: Array, e: int) -> None:
+    """``H = H + A' G A`` of one set."""
+    row = w.cone_row[e]
+    dim = w.cone_dim[e]
+    first = w.cone_side[e]
+    last = first + w.cone_sides[e]
+    end = w.side_limb[last - 1]
+    width = w.side_column[last - 1] + tree.limb_size[end]
+    scaled_rows(w, e, 0, width)
+    for x in range(first, last):
+        a = w.side_limb[x]
+        size = tree.limb_size[a]
+        for i in range(size):
+            at = tree.limb_diagonal[a] + i * size
+            add_products(w.A, row, dim, w.side_column[x] + i, w.cone_B, w.side_column[x], w.H_diagonal, at, size)
+        for y in range(first, last):
+            b = w.side_limb[y]
+            if w.limb_place[a] < w.limb_place[b] and w.edge[a, b] >= 0:
+                columns = tree.limb_size[b]
+                for i in range(size):
+                    at = w.edge[a, b] + i * columns
+                    add_products(w.A, row, dim, w.side_column[x] + i, w.cone_B, w.side_column[y], w.H_U, at, columns)
+    if w.cone_sides[e] > 1:
+        scaled_rows(w, e, 1, width)
+        for x in range(first, last):
+            a = w.side_limb[x]
+            for y in range(first, last):
+                b = w.side_limb[y]
+                if w.limb_place[a] < w.limb_place[b] and w.edge[a, b] >= 0:
+                    columns = tree.limb_size[b]
+                    for i in range(tree.limb_size[a]):
+                        at = w.edge[a, b] + i * columns
+                        add_products(
+                            w.A, row, dim, w.side_column[x] + i, w.cone_B, w.side_column[y], w.H_L, at, columns
+                        )
+
+
+# Factor -------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def factorize_reduced(tree: Array, w: Array) -> None:
+    """The LU factor of ``M + A' G A``."""
+    for k in range(tree.ndiagonal):
+        w.H_diagonal[k] = w.M_diagonal[k]
+    for k in range(tree.nstatic):
+        w.H_U[k] = w.M_blocks[k]
+        w.H_L[k] = w.M_blocks[k]
+    for k in range(tree.nstatic, w.counts[BLOCKS]):
+        w.H_U[k] = 0.0
+        w.H_L[k] = 0.0
+    for e in range(w.counts[CONES]):
+        add_set(tree, w, e)
+    for place in range(tree.nlimbs):
+        eliminate_limb(tree, w, w.limb_order[place])
+
+
+@kernel
+def eliminate_limb(tree: Array, w: Array, a: int) -> None:
+    """Factor the diagonal block of a limb, and take it out of the blocks of its neighbors."""
+    n = tree.limb_size[a]
+    D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
+    for i in range(n):
+        for j in range(i):
+            x = D[i * n + j]
+            for k in range(j):
+                x = x - D[i * n + k] * D[k * n + j]
+            D[i * n + j] = x * D[j * n + j]
+        subtract_product(D, i * n, 1, D, i, n, i, D, i * n + i, n - i)
+        D[i * n + i] = 1.0 / D[i * n + i]
+    first = w.near_start[a]
+    last = first + w.near_count[a]
+    for x in range(first, last):
+        columns = tree.limb_size[w.near_limb[x]]
+        at = w.near_at[x]
+        for i in range(1, n):
+            subtract_product(D, i * n, 1, w.H_U, at, columns, i, w.H_U, at + i * columns, columns)
+        for i in range(n):
+            subtract_product(D, i, n, w.H_L, at, columns, i, w.H_L, at + i * columns, columns)
+            for c in range(columns):
+                w.H_L[at + i * columns + c] = w.H_L[at + i * columns + c] * D[i * n + i]
+    for x in range(first, last):
+        b = w.near_limb[x]
+        rows = tree.limb_size[b]
+        left = w.near_at[x]
+        for i in range(rows):
+            at = tree.limb_diagonal[b] + i * rows
+            subtract_product(w.H_L, left + i, rows, w.H_U, left, rows, n, w.H_diagonal, at, rows)
+        for y in range(x + 1, last):
+            c = w.near_limb[y]
+            columns = tree.limb_size[c]
+            right = w.near_at[y]
+            block = w.edge[b, c]
+            if block >= 0:
+                for i in range(rows):
+                    at = block + i * columns
+                    subtract_product(w.H_L, left + i, rows, w.H_U, right, columns, n, w.H_U, at, columns)
+                    subtract_product(w.H_U, left + i, rows, w.H_L, right, columns, n, w.H_L, at, columns)
+
+
+@kernel
+def solve_reduced(tree: Array, w: Array, x: Array) -> None:
+    """``x = H⁻¹ x``, by the factor."""
+    for place in range(tree.nlimbs):
+        a = w.limb_order[place]
+        n = tree.limb_size[a]
+        at = tree.limb_v[a]
+        D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
+        for i in range(1, n):
+            x[at + i] -= product(D, i * n, x, at, i)
+        for s in range(w.near_start[a], w.near_start[a] + w.near_count[a]):
+            b = w.near_limb[s]
+            for i in range(n):
+                add_multiple(
+                    -x[at + i], w.H_L, w.near_at[s] + i * tree.limb_size[b], x, tree.limb_v[b], tree.limb_size[b]
+                )
+    for place in range(tree.nlimbs - 1, -1, -1):
+        a = w.limb_order[place]
+        n = tree.limb_size[a]
+        at = tree.limb_v[a]
+        D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
+        for s in range(w.near_start[a], w.near_start[a] + w.near_count[a]):
+            b = w.near_limb[s]
+            for i in range(n):
+                x[at + i] -= product(w.H_U, w.near_at[s] + i * tree.limb_size[b], x, tree.limb_v[b], tree.limb_size[b])
+        for i in range(n - 1, -1, -1):
+            x[at + i] -= product(D, i * n + i + 1, x, at + i + 1, n - 1 - i)
+            x[at + i] = x[at + i] * D[i * n + i]

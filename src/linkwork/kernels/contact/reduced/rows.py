@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows of what touches: contact points of near pairs, limits and dry friction of joints, loops.
+
+A contact point is listed where its gap can close within the step. Rows are velocities of the second body relative to
+the first, along the normal, the tangents, and of rotations about them, times coefficients of friction (`problem`).
+
+| symbol           | meaning                                                                              |
+|------------------|--------------------------------------------------------------------------------------|
+| axis_w, axis_u   | angular and linear velocity of a body at its origin for a unit velocity of a joint     |
+| listed           | numbers in results of the contact points of sets, in order                             |
+| point_slot       | their slots, and ``point_contact`` their pairs                                         |
+| before           | velocities of rows before the step, ``A v``                                            |
+| offset           | ``b`` of the normal: `contact.problem.normal_offset`                                   |
+| loop_J           | Jacobian of loops                                                                     |
+
+Cost: linear in contact points times the joints that move them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.constrained.constraints import jacobian_from_rows
+from linkwork.kernels.contact.problem import normal_offset
+from linkwork.kernels.contact.reduced.matrix import add_multiple, couple_sides
+from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, FULL, LOOPS, NEAR, POINTS, ROWS, SIDES
+from linkwork.kernels.contact.shapes.geometry import pair_geometry
+from linkwork.kernels.elementary import magnitude, maximum
+from linkwork.kernels.joints import axis_of, dof_of
+from linkwork.kernels.records import Entry
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, where
+from linkwork.kernels.spatial import add, column, cross, dot, scale, set_vector, sub
+from linkwork.kernels.thresholds import DISABLED
+from linkwork.model.joints import HELICAL
+from linkwork.plans.contacts import GIVEN
+
+ROW_INTEGERS: dict[str, Shape] = {
+    "listed": ("nlisted",),
+    "point_slot": ("nlisted",),
+    "point_contact": ("nlisted",),
+    "limb_column": ("nlimbs",),
+    "box_set": ("nboxes",),
+}
+ROW_WORK: dict[str, Shape] = {
+    "axis_w": ("nv", 3),
+    "axis_u": ("nv", 3),
+    "before": ("nrows",),
+    "offset": ("nlisted",),
+    "effective_gap": ("nlisted",),
+    "loop_J": ("nc", "nv"),
+}
+
+
+class ReducedSettings(NamedTuple):
+    """Parameters of a step, and scales of the robot."""
+
+    tolerance: Entry
+    """The residual at which iterations end, a velocity."""
+    most: Entry
+    """The most iterations."""
+    dt: Entry
+    penetration_time: Entry
+    """Time constant in which penetration is removed."""
+    loop_time: Entry
+    """Time in which loops close."""
+    push: Entry
+    """The largest velocity at which penetration is removed."""
+    threshold: Entry
+    """Approach velocity from which on restitution acts."""
+    gravity: Entry
+    """Magnitude of gravity."""
+    slack: Entry
+    """The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties."""
+    spare: Entry
+
+
+# Lists ---------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def begin_sets(w: Array) -> None:
+    """No sets, rows and sides."""
+    w.counts[CONES] = 0
+    w.counts[ROWS] = 0
+    w.counts[SIDES] = 0
+    w.counts[POINTS] = 0
+    w.counts[FULL] = 0
+
+
+@kernel
+def begin_set(w: Array, kind: int, dim: int) -> int:
+    """A further set of so many rows, without sides; its number."""
+    e = w.counts[CONES]
+    w.cone_kind[e] = kind
+    w.cone_dim[e] = dim
+    w.cone_row[e] = w.counts[ROWS]
+    w.cone_side[e] = w.counts[SIDES]
+    w.cone_sides[e] = 0
+    w.counts[CONES] += 1
+    w.counts[ROWS] += dim
+    return e
+
+
+@kernel
+def add_side(tree: Array, w: Array, e: int, limb: int) -> None:
+    """A further limb that a set depends on."""
+    s = w.counts[SIDES]
+    width = 0
+    if w.cone_sides[e] > 0:
+        width = w.side_column[s - 1] + tree.limb_size[w.side_limb[s - 1]]
+    w.side_limb[s] = limb
+    w.side_column[s] = width
+    w.limb_column[limb] = width - tree.limb_v[limb]
+    w.cone_sides[e] += 1
+    w.counts[SIDES] += 1
+    for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+        for k in range(width, width + tree.limb_size[limb]):
+            w.A[r, k] = 0.0
+
+
+@kernel
+def joint_axes(tree: Array, w: Array) -> None:
+    """``axis_w, axis_u`` of all degrees of freedom, in the world; after `world_poses`."""
+    for i in range(1, tree.n):
+        kind = tree.kind[i]
+        for k in range(dof_of(kind)):
+            axis = axis_of(kind, k)
+            o = tree.iv[i] + k
+            x = column(w.body_E[i], axis % 3)
+            if axis < 3:
+                set_vector(x, w.axis_w[o])
+                set_vector((0.0, 0.0, 0.0), w.axis_u[o])
+                if kind == HELICAL:
+                    set_vector(scale(tree.pitch[i], x), w.axis_u[o])
+            else:
+                set_vector((0.0, 0.0, 0.0), w.axis_w[o])
+                set_vector(x, w.axis_u[o])
+
+
+# Contacts ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def list_contacts(tree: Array, w: Array, v: Array, settings: ReducedSettings, acting: Scalar) -> None:
+    """Geometry of near pairs, and the sets of their contact points whose gaps can close; ``acting``: of restitution."""
+    for n in range(w.counts[NEAR]):
+        c = w.near[n]
+        if tree.contact_kind[c] != GIVEN:
+            pair_geometry(tree, w, c)
+        for k in range(tree.contact_slots[c]):
+            s = tree.contact_slot[c] + k
+            if tree.contact_kind[c] != GIVEN:
+                w.gap[s] = w.gap[s] - tree.pair_margin[c]
+            if some_below(w.gap[s] - closing_distance(tree, w, c, s, settings), 0.0):
+                if w.counts[POINTS] < tree.nlisted:
+                    contact_set(tree, w, c, s, w.near_slot[n] + k, v, settings, acting)
+                else:
+                    w.counts[FULL] = 1
+
+
+@kernel
+def point_velocity(w: Array, i: int, point: Vector) -> tuple[Scalar, Scalar, Scalar]:
+    """Velocity of a point of a body in the world; `velocities` are in the body's axes."""
+    E = w.body_E[i]
+    u = w.u[i]
+    x = w.omega[i]
+    omega = (
+        E[0, 0] * x[0] + E[0, 1] * x[1] + E[0, 2] * x[2],
+        E[1, 0] * x[0] + E[1, 1] * x[1] + E[1, 2] * x[2],
+        E[2, 0] * x[0] + E[2, 1] * x[1] + E[2, 2] * x[2],
+    )
+    linear = (
+        E[0, 0] * u[0] + E[0, 1] * u[1] + E[0, 2] * u[2],
+        E[1, 0] * u[0] + E[1, 1] * u[1] + E[1, 2] * u[2],
+        E[2, 0] * u[0] + E[2, 1] * u[1] + E[2, 2] * u[2],
+    )
+    return add(linear, cross(omega, sub(point, w.body_o[i])))
+
+
+@kernel
+def closing_distance(tree: Array, w: Array, c: int, s: int, settings: ReducedSettings) -> Scalar:
+    """How far a contact point may close in the step."""
+    i = tree.contact_body_first[c]
+    j = tree.contact_body_second[c]
+    u = (0.0, 0.0, 0.0)
+    if i > 0:
+        u = sub(u, point_velocity(w, i, w.point[s]))
+    if j > 0:
+        u = add(u, point_velocity(w, j, w.point[s]))
+    normal = column(w.contact_R[s], 2)
+    closing = maximum(-dot(u, normal), 0.0)
+    speed = maximum(magnitude(u[0]), maximum(magnitude(u[1]), magnitude(u[2])))
+    h = settings.dt
+    return tree.reach[0] + h * (2.0 * closing + 0.5 * speed + 2.0 * h * settings.gravity)
+
+
+@kernel
+def contact_set(
+    tree: Array, w: Array, c: int, s: int, number: int, v: Array, settings: ReducedSettings, acting: Scalar
+) -> None:
+    """The rows of slot ``s`` of pair ``c``."""
+    e = begin_set(w, CONE, tree.contact_dim[c])
+    p = w.counts[POINTS]
+    w.counts[POINTS] = p + 1
+    w.listed[p] = number
+    w.point_slot[p] = s
+    w.point_contact[p] = c
+    contact_sides(tree, w, e, tree.contact_body_first[c], tree.contact_body_second[c])
+    contact_columns(tree, w, e, c, s)
+    row = w.cone_row[e]
+    width = row_width(tree, w, e)
+    lever = 0.0
+    for k in range(width):
+        lever = maximum(lever, magnitude(w.A[row, k]))
+    moves = where(lever, tree.least_lever[0], 0.0, 1.0)  # no joint moves it along its normal: no equation
+    for r in range(row, row + w.cone_dim[e]):
+        for k in range(width):
+            w.A[r, k] = moves * w.A[r, k]
+    w.effective_gap[p] = where(0.5, moves, w.gap[s], magnitude(w.gap[s]))
+    set_velocities(tree, w, e, v)
+    w.offset[p] = normal_offset(tree, s, w.effective_gap[p], w.before[row], settings, acting)
+    w.row_c[row] = w.offset[p]
+    w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt)
+    for r in range(row + 1, row + w.cone_dim[e]):
+        w.row_c[r] = 0.0
+        w.compliance[r] = 0.0
+    w.cone_D[e] = tree.pair_D[c]
+    couple_sides(tree, w, e)
+
+
+@kernel
+def row_width(tree: Array, w: Array, e: int) -> int:
+    """Columns of the rows of a set."""
+    last = w.cone_side[e] + w.cone_sides[e] - 1
+    return w.side_column[last] + tree.limb_size[w.side_limb[last]]
+
+
+@kernel
+def contact_sides(tree: Array, w: Array, e: int, i: int, j: int) -> None:
+    """The limbs between two bodies, and the one that carries both."""
+    a = tree.body_limb[i]
+    b = tree.body_limb[j]
+    while a != b:
+        if a > b:
+            add_side(tree, w, e, a)
+            a = tree.limb_parent[a]
+        else:
+            add_side(tree, w, e, b)
+            b = tree.limb_parent[b]
+    if a >= 0:
+        add_side(tree, w, e, a)
+
+
+@kernel
+def contact_columns(tree: Array, w: Array, e: int, c: int, s: int) -> None:
+    """Rows of a contact on the joints between its two bodies."""
+    i = tree.contact_body_first[c]
+    j = tree.contact_body_second[c]
+    while i != j:
+        if i > j:
+            body_columns(tree, w, e, c, s, i, -1.0)
+            i = tree.parent[i]
+        else:
+            body_columns(tree, w, e, c, s, j, 1.0)
+            j = tree.parent[j]
+
+
+@kernel
+def body_columns(tree: Array, w: Array, e: int, c: int, s: int, i: int, sign: Scalar) -> None:
+    """Rows of a contact on the joint of one body."""
+    R = w.contact_R[s]
+    x = sub(w.point[s], w.body_o[i])
+    row = w.cone_row[e]
+    dim = w.cone_dim[e]
+    mu = tree.pair_friction[c]
+    first = column(R, 0)
+    second = column(R, 1)
+    normal = column(R, 2)
+    for o in range(tree.iv[i], tree.iv[i] + dof_of(tree.kind[i])):
+        k = w.limb_column[tree.dof_limb[o]] + o
+        u = add(w.axis_u[o], cross(w.axis_w[o], x))
+        w.A[row, k] = sign * dot(normal, u)
+        if dim > 1:
+            w.A[row + 1, k] = (sign * mu[0]) * dot(first, u)
+            w.A[row + 2, k] = (sign * mu[1]) * dot(second, u)
+        if dim > 3:
+            w.A[row + 3, k] = (sign * mu[2]) * dot(normal, w.axis_w[o])
+        if dim > 4:
+            w.A[row + 4, k] = (sign * mu[3]) * dot(first, w.axis_w[o])
+            w.A[row + 5, k] = (sign * mu[4]) * dot(second, w.axis_w[o])
+
+
+@kernel
+def set_velocities(tree: Array, w: Array, e: int, v: Array) -> None:
+    """``before = A v`` of a set."""
+    for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+        x = 0.0
+        for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
+            limb = w.side_limb[s]
+            for k in range(tree.limb_size[limb]):
+                x = x + w.A[r, w.side_column[s] + k] * v[tree.limb_v[limb] + k]
+        w.before[r] = x
+
+
+# Joints and loops ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings) -> None:
+    """Sets of limits that can be reached, one row each, and of dry friction of joints."""
+    h = settings.dt
+    for b in range(tree.nboxes):
+        k = tree.box_v[b]
+        w.box_set[b] = -1
+        if tree.box_q[b] >= 0:
+            gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b])
+            rate = tree.box_sign[b] * v[k]
+            closing = maximum(-rate, 0.0) + 0.5 * magnitude(rate)
+            reach = (tree.reach[0] + 2.0 * h * h * settings.gravity) / tree.box_unit[b] + 2.0 * h * closing
+            if some_below(gap - reach, 0.0):
+                e = begin_set(w, CONE, 1)
+                joint_row(tree, w, e, b, v)
+                most = settings.push / tree.box_unit[b]
+                c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
+                w.row_c[w.cone_row[e]] = c
+        else:
+            e = begin_set(w, BOX, 1)
+            joint_row(tree, w, e, b, v)
+            w.row_c[w.cone_row[e]] = 0.0
+            w.lower[e] = h * tree.box_lower[b]
+            w.upper[e] = h * tree.box_upper[b]
+
+
+@kernel
+def joint_row(tree: Array, w: Array, e: int, b: int, v: Array) -> None:
+    """The row of a limit or of dry friction."""
+    k = tree.box_v[b]
+    row = w.cone_row[e]
+    add_side(tree, w, e, tree.dof_limb[k])
+    w.A[row, w.limb_column[tree.dof_limb[k]] + k] = tree.box_sign[b]
+    w.before[row] = tree.box_sign[b] * v[k]
+    w.compliance[row] = 0.0
+    w.cone_D[e] = tree.box_D[b]
+    w.box_set[b] = e
+
+
+@kernel
+def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> None:
+    """Sets of rows of loops, after `constraint_rows`, `constraint_bias` and `constraint_velocities`."""
+    jacobian_from_rows(tree, w, q, w.loop_J)
+    w.counts[LOOPS] = w.counts[CONES]
+    for l in range(tree.nloops):
+        e = begin_set(w, EQUALITY, tree.loop_dim[l])
+        for s in range(tree.loop_side[l], tree.loop_side[l] + tree.loop_sides[l]):
+            add_side(tree, w, e, tree.loop_limb[s])
+        largest = 0.0
+        for k in range(tree.loop_dim[l]):
+            i = tree.loop_row[l] + k
+            r = w.cone_row[e] + k
+            enabled = where(tree.row_R[i], DISABLED, 1.0, 0.0)
+            for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
+                limb = w.side_limb[s]
+                at = tree.limb_v[limb]
+                add_multiple(enabled, w.loop_J[i], at, w.A[r], w.side_column[s], tree.limb_size[limb])
+            # J v+ = -error / time - dt beta / 2, with J v = Jv at the start
+            w.before[r] = enabled * w.Jv[i]
+            w.row_c[r] = enabled * (w.error[i] / settings.loop_time + 0.5 * settings.dt * w.beta[i])
+            w.compliance[r] = 0.0
+            largest = maximum(largest, tree.row_D[i])
+        w.cone_D[e] = largest
+        couple_sides(tree, w, e)
