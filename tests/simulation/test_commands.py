@@ -140,7 +140,7 @@ def test_the_panda_holds_its_pose_by_its_servos() -> None:
 def test_servos_that_chatter_with_long_steps_are_a_warning() -> None:
     robot = lw.load(model_file("panda/panda_nomesh.xml"))
     q = robot.poses["home"]
-    how: dict[str, Any] = {"seconds": 0.01, "commands": [*q[:7], 255.0]}
+    how: dict[str, Any] = {"seconds": 0.01, "commands": [*q[:7], 255.0], "contact": False}
     with pytest.warns(RuntimeWarning, match=r"'joint1' .* chatter with steps of 0.001 s by rk4.*euler.*dt=0.0005"):
         lw.simulate(robot, q, integrator="rk4", **how)
     with pytest.warns(RuntimeWarning, match="joint1"):
