@@ -257,7 +257,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
     solver = _solver(robot, settings, form)
     at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
     soft = soft_limits(robot, settings.limits, form == "contact")
-    passive = passive_parameters(robot, settings.passive, soft, at, settings.dt)
+    passive = passive_parameters(robot, settings.passive, soft, at, settings.dt, settings.integrator == "euler")
     stopped = np.flatnonzero(passive[:, STOP_DAMPING]).tolist()
     moved = _moved(robot, settings, form, at)
     implicit_time = settings.dt if settings.integrator == "euler" and settings.passive else 0.0

@@ -70,7 +70,8 @@ class PythonStepper:
             raise InputError(f"no integrator {integrator!r}{among(integrator, SCHEMES)}")
         warn_of_joint_friction(robot)
         at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
-        self._passive = passive_parameters(robot, settings.passive, soft_limits(robot, settings.limits, False), at, dt)
+        soft = soft_limits(robot, settings.limits, False)
+        self._passive = passive_parameters(robot, settings.passive, soft, at, dt, integrator == "euler")
         moved = stabilized(with_joint_forces(robot, robot, settings, at), settings.time_constant, dt)
         self.robot, self._wrenches = moved, wrenches
         self.forward_dynamics = ForwardDynamics(moved, method, wrenches=settings.wrenches)

@@ -136,7 +136,7 @@ def applied_torques(
 ) -> None:
     """``applied``: torques given, and those of stops and actuators."""
     copy_numbers(tau, applied, tree.nv)
-    add_stop_torques(tree, q, v, passive, applied)
+    add_stop_torques(tree, q, v, passive, timing[DT], applied)
     for k in range(tree.na):
         w.act[k] = u[tree.nu + k]
     drive_joints(tree, w, q, v, u, timing[DT], timing[COMMANDED], applied)

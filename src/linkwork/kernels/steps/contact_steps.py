@@ -83,14 +83,14 @@ def keep_forces(tree: Array, problem: ContactProblem, result: ContactResult) -> 
 
 
 @kernel
-def add_stop_torques(tree: Array, q: Array, v: Array, passive: Array, torque: Array) -> None:
-    """Torques of joint limits that are springs; of those that hold exactly, there are none."""
+def add_stop_torques(tree: Array, q: Array, v: Array, passive: Array, h: Scalar, torque: Array) -> None:
+    """Torques of joint limits that are springs, over a step of ``h``; of those that hold exactly, there are none."""
     for i in range(1, tree.n):
         kind = tree.kind[i]
         if kind != SPHERICAL and kind != FREE and kind != PLANAR:
             for j in range(dof_of(kind)):
                 k = tree.iv[i] + j
-                torque[k] += stop_torque(passive[k], q[tree.iq[i] + j], v[k])
+                torque[k] += stop_torque(passive[k], q[tree.iq[i] + j], v[k], h)
 
 
 @kernel
@@ -150,7 +150,7 @@ def add_totals(tree: Array, w: Array, problem: ContactProblem, result: ContactRe
 def applied_torques(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs) -> None:
     """``applied``: torques given, those of stops that are springs, and of actuators with activations ``w.act``."""
     copy_numbers(inputs.tau, w.applied, tree.nv)
-    add_stop_torques(tree, q, v, inputs.passive, w.applied)
+    add_stop_torques(tree, q, v, inputs.passive, inputs.timing[DT], w.applied)
     drive_joints(tree, w, q, v, inputs.u, inputs.timing[DT], inputs.timing[COMMANDED], w.applied)
 
 

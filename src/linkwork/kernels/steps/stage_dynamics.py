@@ -74,18 +74,22 @@ class StepInputs(NamedTuple):
 
 
 @kernel
-def stop_torque(passive: Array, at: Scalar, v: Scalar) -> Scalar:
-    """Torque of the stops of a joint with the passive parameters ``passive``: springs and dampers beyond them."""
-    low = passive[STOP_STIFFNESS] * (passive[LOWER] - at) - passive[STOP_DAMPING] * v
-    high = passive[STOP_STIFFNESS] * (passive[UPPER] - at) - passive[STOP_DAMPING] * v
+def stop_torque(passive: Array, at: Scalar, v: Scalar, lookahead: Scalar) -> Scalar:
+    """Torque of the stops of a joint with the passive parameters ``passive``: springs and dampers beyond them.
+
+    Springs are taken at ``at + lookahead v``.
+    """
+    ahead = at + lookahead * v
+    low = passive[STOP_STIFFNESS] * (passive[LOWER] - ahead) - passive[STOP_DAMPING] * v
+    high = passive[STOP_STIFFNESS] * (passive[UPPER] - ahead) - passive[STOP_DAMPING] * v
     return where(at, passive[LOWER], low, 0.0) + where(passive[UPPER], at, high, 0.0)
 
 
 @kernel
-def stop_damping(passive: Array, at: Scalar) -> Scalar:
-    """Damping of the stops of a joint with the passive parameters ``passive``: where it is beyond one."""
+def stop_armature(passive: Array, at: Scalar, h: Scalar) -> Scalar:
+    """``h d + h² k`` of the stops of a joint with the passive parameters ``passive``: where it is beyond one."""
     beyond = where(at, passive[LOWER], 1.0, 0.0) + where(passive[UPPER], at, 1.0, 0.0)
-    return passive[STOP_DAMPING] * beyond
+    return h * (passive[STOP_DAMPING] + h * passive[STOP_STIFFNESS]) * beyond
 
 
 @kernel
@@ -103,7 +107,7 @@ def joint_forces(tree: Array, q: Array, v: Array, tau: Array, passive: Array, lo
             if kind != SPHERICAL and kind != FREE and kind != PLANAR:
                 at = q[o + j]
                 x = x + spring_torque(passive[k, STIFFNESS], at + lookahead * v[k], passive[k, REST])
-                x = x + stop_torque(passive[k], at, v[k])
+                x = x + stop_torque(passive[k], at, v[k], lookahead)
             torque[k] = x
 
 
@@ -114,7 +118,7 @@ IMPLICIT_WORK: dict[str, Shape] = {"implicit_armature": ("nv",)}
 
 @kernel
 def stop_dampers(tree: Array, w: Array, q: Array, inputs: StepInputs, h: Scalar) -> None:
-    """``implicit_armature``: ``h d`` of the stops of joints more than armature; springs and dampers have theirs there.
+    """``implicit_armature``: armature with ``h d + h² k`` of the stops of joints; that of springs and dampers is there.
 
     A damper that acts by the velocity after a step of the time ``h`` takes ``-d (v + h a)``: ``h d`` more of armature.
     """
@@ -125,7 +129,7 @@ def stop_dampers(tree: Array, w: Array, q: Array, inputs: StepInputs, h: Scalar)
         if kind != SPHERICAL and kind != FREE and kind != PLANAR:
             for j in range(dof_of(kind)):
                 k = tree.iv[i] + j
-                w.implicit_armature[k] += h * stop_damping(inputs.passive[k], q[tree.iq[i] + j])
+                w.implicit_armature[k] += stop_armature(inputs.passive[k], q[tree.iq[i] + j], h)
 
 
 @kernel
