@@ -26,8 +26,6 @@ from linkwork.contact.thresholds import SMOOTHED_TOLERANCE
 from linkwork.dynamics.jacobians.steps import StepDerivatives, state_columns
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero
-from linkwork.kernels.contact.problem import INPUTS
-from linkwork.kernels.derivatives.contact_step_equations import SMOOTHED_CONTACTS
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.jacobian_columns import one_more_axis, unit_directions
 from linkwork.quantities.products import Kind
@@ -81,7 +79,7 @@ class ContactDerivatives:
 
     @cached_property
     def _smoothed(self) -> Runner:
-        return self._native(SMOOTHED_CONTACTS)
+        return self._native(self.step.smoothed)
 
     def runner(self, program: Program) -> Runner:
         """What runs a program of the pipelines; kept.
@@ -122,7 +120,7 @@ class ContactDerivatives:
         theta = above_zero(smoothing, "smoothing") / dt
         most = np.array([SMOOTHED_TOLERANCE * theta, SMOOTHED_ITERATIONS])
         problem = {**inputs, "tau": self.step.applied_torques(state, optional, values)}
-        arrays = [problem[name] for name in INPUTS]
+        arrays = [problem[name] for name in list(self.step.smoothed.inputs)[:-3]]
         inputs["result"] = self._smoothed.evaluate([*arrays, result, np.array([theta]), most, *values], [None] * 4)[2]
         return Point(inputs, theta)
 

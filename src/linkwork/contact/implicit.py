@@ -104,7 +104,7 @@ class StepPrograms:
     @cached_property
     def system(self) -> Program:
         """The linear system."""
-        program = replace(self.step.planned, algorithm=CONTACT_SENSITIVITY, derivation=None)
+        program = replace(self.step.planned, algorithm=self.step.sensitivity, derivation=None)
         return self.step.parameter_inputs.program(program)
 
     @property

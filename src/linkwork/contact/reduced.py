@@ -20,13 +20,19 @@ from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contact_reduced import RowScales, reduced_tree
+from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 
 
 def reduced_plan(
-    robot: Model, moved: Model, frames: Sequence[str], limited: Collection[str] | bool, solver: SolverSettings
+    robot: Model,
+    moved: Model,
+    frames: Sequence[str],
+    limited: Collection[str] | bool,
+    solver: SolverSettings,
+    implicit: ImplicitDamping | None = None,
 ) -> Tree:
     """The arrays of a robot for steps by the reduced matrix.
 
@@ -36,6 +42,7 @@ def reduced_plan(
         frames: Frames that external wrenches act on.
         limited: Joints whose limits hold exactly; True: all.
         solver: Regularization of rows of loops, and the most iterations.
+        implicit: Which dampers of actuators and tendons are implicit.
     """
     scales = contact_scales(robot)
     dofs = np.array(box_tables(moved, limited, True)["box_v"], dtype=np.int64)
@@ -49,7 +56,7 @@ def reduced_plan(
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,
     )
-    return reduced_tree(moved, rows, solver.max_iterations, frames, limited)
+    return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit)
 
 
 def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: float, dtype: str) -> Array:

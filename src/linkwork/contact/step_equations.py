@@ -52,6 +52,14 @@ class ContactFunction(Protocol):
         """The equations of a step at its solution."""
 
     @property
+    def sensitivity(self) -> Algorithm:
+        """Linear systems at the solution of a step; its inputs begin with those of the step."""
+
+    @property
+    def smoothed(self) -> Algorithm:
+        """Steps of a smoothed problem; the same."""
+
+    @property
     def dt(self) -> float:
         """Time of a step."""
 

@@ -24,6 +24,7 @@ from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables, shape_inflation
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, contact_tables
+from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.layout import Integers, ragged
 from linkwork.plans.limbs import LIMB_INTEGERS, LIMB_SIZES, limb_tables
 from linkwork.plans.thresholds import LEAST_LEVER
@@ -159,6 +160,7 @@ def reduced_tree(
     iterations: int,
     frames: Sequence[str] = (),
     limited: Collection[str] | bool = True,
+    implicit: ImplicitDamping | None = None,
 ) -> Tree:
     """The arrays of a mechanism for steps by the reduced matrix.
 
@@ -168,6 +170,7 @@ def reduced_tree(
         iterations: The most of a step.
         frames: Frames that external wrenches act on.
         limited: Joints whose limits hold exactly; True: all.
+        implicit: Which dampers of actuators and tendons are implicit.
     """
     _, bodies = build_tree(model)
     tree = constrained_tree(model, frames)
@@ -193,6 +196,7 @@ def reduced_tree(
         model,
         tree,
         REDUCED_TREE,
+        implicit,
         **contacts,
         **order,
         **limbs,

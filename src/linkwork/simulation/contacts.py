@@ -48,20 +48,25 @@ def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, met
 
     Args:
         robot: The mechanism.
-        contact: True: contact pairs, or the dry friction of joints; False; or None: if the robot has contact pairs.
+        contact: True: contact pairs, dry friction and exact limits of joints; False: none of them; or None: if the
+            robot has contact pairs, or dry friction that the integrator and the method know.
         integrator: How steps are made.
         method: Of forward dynamics.
     """
-    if contact is False or not (robot.contacts or contact):
+    if contact is False:
         return False
-    if not robot.contacts and not np.any(robot.friction):
+    asked = (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba")))
+    if contact is None and not robot.contacts:
+        return bool(np.any(robot.friction)) and all(given in known for _, given, known in asked)
+    limited = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
+    if not robot.contacts and not np.any(robot.friction) and not limited:
         raise InputError(
-            f"contact=True, but '{robot.name}' has no contact pairs, and its joints no dry friction: add pairs with "
-            "robot.with_contacts(...)"
+            f"contact=True, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor limits: "
+            "add pairs with robot.with_contacts(...)"
         )
-    what = "contact pairs" if robot.contacts else "dry friction of joints"
+    what = "contact pairs" if robot.contacts else "dry friction or limits of joints"
     without = "for bodies that pass through each other" if robot.contacts else "for joints without dry friction"
-    for name, given, known in (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba"))):
+    for name, given, known in asked:
         if given not in known:
             raise InputError(
                 f"'{robot.name}' has {what}, which {name} '{given}' does not know: use '{known[0]}', or contact=False "
@@ -79,8 +84,8 @@ def warn_of_joint_friction(robot: Model) -> None:
     names = [f"'{joint.name}'" for joint in robot.joints if np.any(robot.friction[robot.v_slice(joint.name)])]
     if names:
         warnings.warn(
-            f"dry friction of {at_most_three(names)} of '{robot.name}' does not act in steps without contacts; "
-            "contact=True, with integrator 'euler', makes steps with it, "
+            f"dry friction of {at_most_three(names)} of '{robot.name}' does not act in these steps; "
+            "integrator 'euler', with method 'auto' and without contact=False, makes steps with it, "
             "robot.with_parameters(friction=np.zeros(robot.nv)) leaves it out without this warning",
             ModelWarning,
             stacklevel=outer_level(),

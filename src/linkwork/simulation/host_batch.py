@@ -179,4 +179,4 @@ class HostBatch:
         self.forces[rows] = 0.0
         self.steps[rows] = 0
         if self.contacts is not None:
-            self.contacts[rows] = 0.0
+            self.contacts[rows] = warm_start(self.stepper.contact_row, None)

@@ -48,6 +48,7 @@ from linkwork.kernels.steps.stage_dynamics import (
     LOOPS_1,
     LOOPS_3,
     MINIMAL,
+    STOP_DAMPING,
     TREES,
     Dynamics,
 )
@@ -56,6 +57,7 @@ from linkwork.model.tendons import without_springs
 from linkwork.plans.actuation import with_actuators
 from linkwork.plans.clusters import cluster_tree
 from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
+from linkwork.plans.implicit_damping import ImplicitDamping, with_armature
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree, tree_of
@@ -256,11 +258,12 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
     solver = _solver(robot, settings, form)
     at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
     soft = soft_limits(robot, settings.limits, form == "contact")
-    passive = passive_parameters(robot, settings.passive, soft, at, settings.dt)
+    passive = passive_parameters(robot, settings.passive, soft, at, settings.dt, settings.integrator == "euler")
+    stopped = np.flatnonzero(passive[:, STOP_DAMPING]).tolist()
     moved = _moved(robot, settings, form, at)
-    implicit = settings.dt if settings.integrator == "euler" and settings.passive else 0.0
+    implicit_time = settings.dt if settings.integrator == "euler" and settings.passive else 0.0
     own = replace(robot if settings.passive else without_passive_forces(robot), constraints=moved.constraints)
-    inputs = ParameterInputs(own, parameters, implicit)
+    inputs = ParameterInputs(own, parameters, implicit_time)
     check_step_parameters(inputs.names, settings.passive, form == "loops", form == "contact")
     contact = None
     if form == "contact":
@@ -268,22 +271,26 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         moved = replace(moved, constraints=robot.constraints)
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
+        implicit = _implicit_damping(settings, form, inputs)
         reduced = not (settings.by_slots or inputs.names)
         warn_unmodeled(robot, reduced)
         if reduced:
-            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver)
+            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver, implicit)
         else:
-            tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations)
+            tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations, stopped, implicit)
         contact = ContactInputs(robot, tree, settings.dt, solver, reduced)
         key = settings.integrator, REDUCED_STEP.name if reduced else CONTACT_NEWTON.name
     else:
         warn_of_joint_friction(robot)
         tree = _tree(robot, moved, settings, form, solver)
+        implicit = _implicit_damping(settings, form, inputs)
+        if implicit is not None:
+            tree = with_armature(tree, stopped)
         dynamics, driven = DYNAMICS[form, solver.max_iterations if form == "loops" else 0]
         pulled = any(tendon.is_passive for tendon in moved.tendons)
         commanded = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         if commanded or moved.gravity_compensation or pulled:
-            dynamics, tree = driven, with_actuators(moved, tree, driven.layout)
+            dynamics, tree = driven, with_actuators(moved, tree, driven.layout, implicit)
         key = settings.integrator, dynamics.name
     return StepProgram(robot, moved, settings, form, key, tree, passive, solver, inputs, contact)
 
@@ -360,6 +367,15 @@ def with_joint_forces(robot: Model, moved: Model, settings: StepSettings, at: Ar
         moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
     tendons = stopped_tendons(robot, moved.tendons, settings.limits is not False, at, settings.dt)
     return replace(moved, tendons=tendons)
+
+
+def _implicit_damping(settings: StepSettings, form: Form, inputs: ParameterInputs) -> ImplicitDamping | None:
+    """Which dampers belong to the matrix of steps: all of semi-implicit Euler."""
+    if settings.integrator != "euler":
+        return None
+    return ImplicitDamping(
+        variable=bool({"actuator_gain", "actuator_bias"} & set(inputs.names)), bounded=form != "tree"
+    )
 
 
 def _tree(robot: Model, moved: Model, settings: StepSettings, form: Form, solver: SolverSettings) -> Tree:

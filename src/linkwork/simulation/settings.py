@@ -46,9 +46,9 @@ class StepOptions(TypedDict, total=False):
     """Configuration that stops are made for, ``(nq,)``; by default the first one of `simulate`, the neutral one of
     `rollouts`."""
     contact: bool | None
-    """Whether contact pairs of the robot touch. By default they do, but for those that need coal where it is not
-    installed, or a mesh file that was not found: these are left out, with one warning; True makes it an error. True
-    also makes dry friction of joints act in a robot without pairs."""
+    """Whether contact pairs of the robot touch, and dry friction of its joints acts. By default they do, but for pairs
+    that need coal where it is not installed, or a mesh file that was not found: these are left out, with one warning;
+    True makes it an error. True also makes limits exact in a robot without pairs and dry friction."""
     regularization: float | None
     """Regularization of the proximal iterations, as for `ForwardDynamics`; by default as `Stepper` says."""
     tolerance: float | None
@@ -103,7 +103,7 @@ class StepSettings:
     wrenches: tuple[str, ...] = ()
     """Frames that external wrenches act on."""
     contact: bool | None = None
-    """Whether contact pairs touch; None: if the robot has any."""
+    """Whether contact pairs touch and dry friction acts; None: if the robot has any."""
     regularization: float | None = None
     tolerance: float | None = None
     max_iterations: int | None = None

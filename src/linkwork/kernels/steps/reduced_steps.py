@@ -8,6 +8,7 @@ take of the energy (`contact.reduced.step`).
 |---------|------------------------------------------------------------------------------------------------|
 | applied | joint torques given, and those of actuators                                                    |
 | given   | contact points of pairs without kernel text                                                    |
+| damped  | the tree with ``implicit_armature``, that of implicit dampers                                  |
 
 Cost: that of the solver.
 """
@@ -26,11 +27,19 @@ from linkwork.kernels.contact.reduced.step import (
 )
 from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.records import view_of
-from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.scalar import Array, kernel, with_arrays
 from linkwork.kernels.steps.contact_steps import applied_torques
 from linkwork.kernels.steps.integrators import Step, repeated
-from linkwork.kernels.steps.stage_dynamics import DT, Dynamics, StepInputs
+from linkwork.kernels.steps.stage_dynamics import (
+    DT,
+    IMPLICIT,
+    IMPLICIT_WORK,
+    Dynamics,
+    StepInputs,
+    bounded_dampers,
+)
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints, load_activations, store_activations
+from linkwork.kernels.tree.implicit_damping import DAMPING_WORK
 from linkwork.plans.contact_reduced import REDUCED_TREE
 
 reduced_view = view_of(ReducedProblem, ReducedStep)
@@ -50,16 +59,18 @@ def reduced_euler(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs,
     """A step of semi-implicit Euler with contacts, limits, dry friction and loops."""
     load_activations(tree, w, flat)
     applied_torques(tree, w, q, v, inputs)
+    bounded_dampers(tree, w, q, inputs, inputs.timing[DT])
+    damped = with_arrays(tree, w, IMPLICIT)
     first = tree.nsettings + tree.nstart
     for s in range(tree.ngiven):
         copy_numbers(inputs.R[first + 7 * s : first + 7 * s + 7], w.given[s], 7)
     settings = inputs.R[0 : tree.nsettings]
     problem, end = reduced_view(tree, q, v, w.applied, inputs.wrenches, w.given, inputs.R, settings, w.qs, w.vs, flat)
-    reduced_step(tree, w, q, v, w.applied, inputs.wrenches, w.given, problem.settings, end.result, end.q, end.v)
+    reduced_step(damped, w, q, v, w.applied, inputs.wrenches, w.given, problem.settings, end.result, end.q, end.v)
     store_activations(tree, w, inputs.timing[DT], flat, flat)
 
 
-_WORK: dict[str, Shape] = {"applied": ("nv",), "given": ("ngiven", 7), "qs": ("nq",), "vs": ("nv",)}
+_WORK: dict[str, Shape] = {"applied": ("nv",), "given": ("ngiven", 7), "qs": ("nq",), "vs": ("nv",)} | IMPLICIT_WORK
 
 REDUCED_STEPS: dict[tuple[str, str], Step] = {
     ("euler", REDUCED_STEP.name): Step(
@@ -67,7 +78,7 @@ REDUCED_STEPS: dict[tuple[str, str], Step] = {
         Dynamics(
             REDUCED_STEP.name,
             REDUCED_STEP.kernel,
-            REDUCED_WORK | DRIVE_WORK,
+            REDUCED_WORK | DRIVE_WORK | DAMPING_WORK,
             REDUCED_TREE,
             constrained=True,
             folded={},
