@@ -22,7 +22,7 @@ Cost: cubic in the sizes of limbs that are coupled, linear in rows times the squ
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, EDGES, FULL
+from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, EDGES, FULL, SYMMETRIC
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
 from linkwork.kernels.scalar import Array, Scalar, kernel
@@ -298,7 +298,8 @@ def scaled_rows(w: Array, e: int, transposed: int, width: int) -> None:
 
 @kernel
 def add_set(tree: Array, w: Array, e: int) -> None:
-    """``H = H + A' G A`` of one set."""
+    """``H = H + A' G A`` of one set; of symmetric matrices the upper half."""
+    symmetric = w.counts[SYMMETRIC]
     row = w.cone_row[e]
     dim = w.cone_dim[e]
     first = w.cone_side[e]
@@ -309,17 +310,19 @@ def add_set(tree: Array, w: Array, e: int) -> None:
     for x in range(first, last):
         a = w.side_limb[x]
         size = tree.limb_size[a]
+        column = w.side_column[x]
         for i in range(size):
-            at = tree.limb_diagonal[a] + i * size
-            add_products(w.A, row, dim, w.side_column[x] + i, w.cone_B, w.side_column[x], w.H_diagonal, at, size)
+            skip = i * symmetric
+            at = tree.limb_diagonal[a] + i * size + skip
+            add_products(w.A, row, dim, column + i, w.cone_B, column + skip, w.H_diagonal, at, size - skip)
         for y in range(first, last):
             b = w.side_limb[y]
             if w.limb_place[a] < w.limb_place[b] and w.edge[a, b] >= 0:
                 columns = tree.limb_size[b]
                 for i in range(size):
                     at = w.edge[a, b] + i * columns
-                    add_products(w.A, row, dim, w.side_column[x] + i, w.cone_B, w.side_column[y], w.H_U, at, columns)
-    if w.cone_sides[e] > 1:
+                    add_products(w.A, row, dim, column + i, w.cone_B, w.side_column[y], w.H_U, at, columns)
+    if symmetric == 0 and w.cone_sides[e] > 1:
         scaled_rows(w, e, 1, width)
         for x in range(first, last):
             a = w.side_limb[x]
@@ -339,15 +342,18 @@ def add_set(tree: Array, w: Array, e: int) -> None:
 
 @kernel
 def factorize_reduced(tree: Array, w: Array) -> None:
-    """The LU factor of ``M + A' G A``."""
+    """The LU factor of ``M + A' G A``; L D L' where it is symmetric, which takes half as long."""
     for k in range(tree.ndiagonal):
         w.H_diagonal[k] = w.M_diagonal[k]
     for k in range(tree.nstatic):
         w.H_U[k] = w.M_blocks[k]
-        w.H_L[k] = w.M_blocks[k]
     for k in range(tree.nstatic, w.counts[BLOCKS]):
         w.H_U[k] = 0.0
-        w.H_L[k] = 0.0
+    if w.counts[SYMMETRIC] == 0:
+        for k in range(tree.nstatic):
+            w.H_L[k] = w.M_blocks[k]
+        for k in range(tree.nstatic, w.counts[BLOCKS]):
+            w.H_L[k] = 0.0
     for e in range(w.counts[CONES]):
         add_set(tree, w, e)
     for place in range(tree.nlimbs):
@@ -355,18 +361,27 @@ def factorize_reduced(tree: Array, w: Array) -> None:
 
 
 @kernel
-def eliminate_limb(tree: Array, w: Array, a: int) -> None:
-    """Factor the diagonal block of a limb, and take it out of the blocks of its neighbors."""
-    n = tree.limb_size[a]
-    D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
+def factorize_diagonal(D: Array, n: int, symmetric: int) -> None:
+    """``D = L U`` in place, with inverse pivots; of a symmetric block from its upper half."""
     for i in range(n):
         for j in range(i):
-            x = D[i * n + j]
-            for k in range(j):
-                x = x - D[i * n + k] * D[k * n + j]
+            x = D[j * n + i]
+            if symmetric == 0:
+                x = D[i * n + j]
+                for k in range(j):
+                    x = x - D[i * n + k] * D[k * n + j]
             D[i * n + j] = x * D[j * n + j]
         subtract_product(D, i * n, 1, D, i, n, i, D, i * n + i, n - i)
         D[i * n + i] = 1.0 / D[i * n + i]
+
+
+@kernel
+def eliminate_limb(tree: Array, w: Array, a: int) -> None:
+    """Factor the diagonal block of a limb, and take it out of the blocks of its neighbors."""
+    symmetric = w.counts[SYMMETRIC]
+    n = tree.limb_size[a]
+    D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
+    factorize_diagonal(D, n, symmetric)
     first = w.near_start[a]
     last = first + w.near_count[a]
     for x in range(first, last):
@@ -375,16 +390,19 @@ def eliminate_limb(tree: Array, w: Array, a: int) -> None:
         for i in range(1, n):
             subtract_product(D, i * n, 1, w.H_U, at, columns, i, w.H_U, at + i * columns, columns)
         for i in range(n):
-            subtract_product(D, i, n, w.H_L, at, columns, i, w.H_L, at + i * columns, columns)
-            for c in range(columns):
-                w.H_L[at + i * columns + c] = w.H_L[at + i * columns + c] * D[i * n + i]
+            if symmetric == 0:
+                subtract_product(D, i, n, w.H_L, at, columns, i, w.H_L, at + i * columns, columns)
+                scale_numbers(D[i * n + i], w.H_L, at + i * columns, w.H_L, columns)
+            else:
+                scale_numbers(D[i * n + i], w.H_U, at + i * columns, w.H_L, columns)
     for x in range(first, last):
         b = w.near_limb[x]
         rows = tree.limb_size[b]
         left = w.near_at[x]
         for i in range(rows):
-            at = tree.limb_diagonal[b] + i * rows
-            subtract_product(w.H_L, left + i, rows, w.H_U, left, rows, n, w.H_diagonal, at, rows)
+            skip = i * symmetric
+            at = tree.limb_diagonal[b] + i * rows + skip
+            subtract_product(w.H_L, left + i, rows, w.H_U, left + skip, rows, n, w.H_diagonal, at, rows - skip)
         for y in range(x + 1, last):
             c = w.near_limb[y]
             columns = tree.limb_size[c]
@@ -394,7 +412,18 @@ def eliminate_limb(tree: Array, w: Array, a: int) -> None:
                 for i in range(rows):
                     at = block + i * columns
                     subtract_product(w.H_L, left + i, rows, w.H_U, right, columns, n, w.H_U, at, columns)
-                    subtract_product(w.H_U, left + i, rows, w.H_L, right, columns, n, w.H_L, at, columns)
+                    if symmetric == 0:
+                        subtract_product(w.H_U, left + i, rows, w.H_L, right, columns, n, w.H_L, at, columns)
+
+
+@kernel
+def scale_numbers(a: Scalar, x: Array, i: int, y: Array, count: int) -> None:
+    """``y[i:] = a x[i:]`` of so many numbers."""
+    whole = count - count % 4
+    for k in range(0, whole, 4):
+        set_entries(scaled(a, entries(x, i + k)), y, i + k)
+    for k in range(whole, count):
+        y[i + k] = a * x[i + k]
 
 
 @kernel
