@@ -262,18 +262,25 @@ def add_rows_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
 
 @kernel
 def add_products(A: Array, row: int, dim: int, i: int, B: Array, j: int, H: Array, h: int, count: int) -> None:
-    """``H[h:] = H[h:] + sum_k A[row + k, i] B[k, j:]``, of so many numbers."""
+    """``H[h:] = H[h:] + sum_k A[row + k, i] B[k, j:]``, of so many numbers; most sets have three rows."""
     whole = count - count % 4
-    for c in range(0, whole, 4):
-        x = entries(H, h + c)
-        for k in range(dim):
-            x = plus_scaled(x, A[row + k, i], entries(B[k], j + c))
-        set_entries(x, H, h + c)
-    for c in range(whole, count):
-        y = H[h + c]
-        for k in range(dim):
-            y = y + A[row + k, i] * B[k, j + c]
-        H[h + c] = y
+    if dim == 3:
+        a = A[row, i]
+        b = A[row + 1, i]
+        c = A[row + 2, i]
+        for k in range(0, whole, 4):
+            x = plus_scaled(entries(H, h + k), a, entries(B[0], j + k))
+            x = plus_scaled(x, b, entries(B[1], j + k))
+            set_entries(plus_scaled(x, c, entries(B[2], j + k)), H, h + k)
+        for k in range(whole, count):
+            H[h + k] += a * B[0, j + k] + b * B[1, j + k] + c * B[2, j + k]
+    else:
+        for r in range(dim):
+            a = A[row + r, i]
+            for k in range(0, whole, 4):
+                set_entries(plus_scaled(entries(H, h + k), a, entries(B[r], j + k)), H, h + k)
+            for k in range(whole, count):
+                H[h + k] += a * B[r, j + k]
 
 
 @kernel
@@ -282,18 +289,16 @@ def scaled_rows(w: Array, e: int, transposed: int, width: int) -> None:
     row = w.cone_row[e]
     whole = width - width % 4
     for k in range(w.cone_dim[e]):
-        for c in range(0, whole, 4):
-            x = scaled(0.0, entries(w.A[row], c))
-            for j in range(w.cone_dim[e]):
-                g = w.cone_G[row + j, k] if transposed != 0 else w.cone_G[row + k, j]
-                x = plus_scaled(x, g, entries(w.A[row + j], c))
-            set_entries(x, w.cone_B[k], c)
-        for c in range(whole, width):
-            y = 0.0
-            for j in range(w.cone_dim[e]):
-                g = w.cone_G[row + j, k] if transposed != 0 else w.cone_G[row + k, j]
-                y = y + g * w.A[row + j, c]
-            w.cone_B[k, c] = y
+        for j in range(w.cone_dim[e]):
+            g = w.cone_G[row + j, k] if transposed != 0 else w.cone_G[row + k, j]
+            if j == 0:
+                scale_numbers(g, w.A[row], 0, w.cone_B[k], width)
+            else:
+                for c in range(0, whole, 4):
+                    x = plus_scaled(entries(w.cone_B[k], c), g, entries(w.A[row + j], c))
+                    set_entries(x, w.cone_B[k], c)
+                for c in range(whole, width):
+                    w.cone_B[k, c] += g * w.A[row + j, c]
 
 
 @kernel
