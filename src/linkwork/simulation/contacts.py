@@ -5,8 +5,9 @@ Of each state a row of numbers, with all that is needed to go on from it exactly
 
 | part of a row | numbers   | meaning                                                                       |
 |---------------|-----------|-------------------------------------------------------------------------------|
-| totals        | 6         | so far: energy lost by friction, by impacts, in joints; the largest residual;  |
-|               |           | steps that missed the tolerance; steps with more points than there is room for |
+| totals        | 7         | so far: energy lost by friction, by impacts, in joints; the largest residual;  |
+|               |           | steps that missed the tolerance; steps with more points than there is room for; |
+|               |           | steps of the convex problem                                                   |
 | solver        | 2         | residual and iterations of the last step                                      |
 | points        | 11 a point | contact points that are near, by number (`contact.points`): force, moment,     |
 |               |           | velocity after the step, gap before it                                        |
@@ -27,7 +28,7 @@ from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
 from linkwork.inputs import Integrator, outer_level, suggest
-from linkwork.kernels.contact.reduced.step import FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, RESIDUAL
+from linkwork.kernels.contact.reduced.step import FALLBACKS, FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, RESIDUAL
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans import contact_reduced
@@ -211,7 +212,7 @@ class ContactRow:
             before: The row before these steps.
             row: That of these steps alone; changed.
         """
-        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED):
+        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, FALLBACKS):
             row[..., k] += before[..., k]
         row[..., RESIDUAL] = np.maximum(row[..., RESIDUAL], before[..., RESIDUAL])
         return row
@@ -311,6 +312,12 @@ class ContactHistory(Mapping[str, ContactSeries]):
         return self._part("totals")[..., MISSED].astype(np.int64)
 
     @property
+    def fallback(self) -> Array:
+        """Those of the steps of `missed` that are not nearly solved, ``(k, ...)``: they are steps of the convex problem
+        without De Saxcé's term, which takes energy (`ContactSolution.fallback`)."""
+        return self._part("totals")[..., FALLBACKS].astype(np.int64)
+
+    @property
     def overflowed(self) -> Array:
         """Steps so far with more contact points than lists have room for, ``(k, ...)``."""
         return self._part("totals")[..., OVERFLOWED].astype(np.int64)
@@ -344,9 +351,12 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
     if not missed.any():
         return
     robots = f" of {np.count_nonzero(missed)} of {missed.size} robots" if missed.ndim else ""
+    convex = int(history.fallback.sum())
+    steps = f"; {convex} of them are dissipative steps of the convex problem (Trajectory.contacts.fallback)"
     warnings.warn(
         f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
-        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed); try a shorter dt",
+        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed){steps if convex else ''}; try a "
+        "shorter dt",
         StateWarning,
         stacklevel=outer_level(),
     )

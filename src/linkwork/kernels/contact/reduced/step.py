@@ -4,12 +4,12 @@
 | number of the result | meaning                                                                                   |
 |----------------------|-------------------------------------------------------------------------------------------|
 | residual, iterations | of the solver; whether a step is the one that is always there; less restitution              |
-| points (nlisted, 11) | number of a contact point (`plans.contact_reduced`), force and moment along t1, t2, n, velocity |
-|                      | after the step along these, gap before it; points that are not there have a large number     |
+| points (nlisted, 11) | number of a contact point (`plans.contact_reduced`), force and moment along t1, t2, n,      |
+|                      | velocity after the step along these, gap before it; a large number where there is none      |
 | boxes, multipliers   | forces of limits and dry friction of joints, and of loops                                   |
 | a                    | joint accelerations                                                                         |
 | totals               | energy lost by friction, by impacts, in joints; largest residual; steps that were not solved; |
-|                      | steps with more contact points than there is room for                                       |
+|                      | steps with more contact points than there is room for; steps of the convex problem          |
 
 Cost: that of kinematics and the mass matrix, linear in near pairs, and that of the solver.
 """
@@ -64,7 +64,7 @@ RELISTED = 2
 """Times that contact points are listed which velocities after the step would close, and those before it do not."""
 REDUCTIONS = 8
 """Restitution is reduced at most so often in a step: the fifth time it is none, but for what solvers leave."""
-FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED = range(TOTALS)
+FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS = range(TOTALS)
 """Entries of the totals."""
 
 REDUCED_INTEGERS: dict[str, Shape] = PROBLEM_INTEGERS | MATRIX_INTEGERS | BROAD_INTEGERS | ROW_INTEGERS
@@ -284,6 +284,7 @@ def add_totals(tree: Array, w: Array, result: ReducedResult, settings: ReducedSe
     result.totals[JOINTS] -= 0.5 * joints
     result.totals[RESIDUAL] = maximum(result.totals[RESIDUAL], result.residual[0])
     result.totals[MISSED] += where(settings.tolerance, result.residual[0], 1.0, 0.0)
+    result.totals[FALLBACKS] += result.fallback[0]
     if w.counts[FULL] != 0:
         result.totals[OVERFLOWED] += 1.0
 
