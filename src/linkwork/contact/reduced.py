@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
+from linkwork.contact.softness import soft_weights
 from linkwork.contact.thresholds import (
     PENETRATION_VELOCITY,
     RESTING_STEPS,
@@ -15,7 +16,7 @@ from linkwork.contact.thresholds import (
     SINGLE_SMOOTHING_SLACK,
     SMOOTHING_SLACK,
 )
-from linkwork.dynamics.iterations import SolverSettings, row_regularization
+from linkwork.dynamics.iterations import SolverSettings, relative_regularization, row_regularization
 from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import box_tables
@@ -33,6 +34,7 @@ def reduced_plan(
     limited: Collection[str] | bool,
     solver: SolverSettings,
     implicit: ImplicitDamping | None = None,
+    soft: bool = False,
 ) -> Tree:
     """The arrays of a robot for steps by the reduced matrix.
 
@@ -43,6 +45,7 @@ def reduced_plan(
         limited: Joints whose limits hold exactly; True: all.
         solver: Regularization of rows of loops, and the most iterations.
         implicit: Which dampers of actuators and tendons are implicit.
+        soft: Whether contacts are soft, as MuJoCo's (`kernels.contact.reduced.soft`).
     """
     scales = contact_scales(robot)
     dofs = np.array(box_tables(moved, limited, True)["box_v"], dtype=np.int64)
@@ -55,6 +58,7 @@ def reduced_plan(
         rows=scales_of(robot).rows if robot.nc else nothing,
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,
+        soft=soft_weights(robot) if soft else None,
     )
     return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit)
 
@@ -77,6 +81,6 @@ def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: floa
     push, threshold = PENETRATION_VELOCITY * velocity, RESTING_STEPS * gravity * dt
     inertias = 2 / (scales.pairs * (1 + ContactPairs.of(robot.contacts).column("friction").astype(float) ** 2))
     mean = float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0
-    return np.array(
-        [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, slack, mean], dtype=dtype
-    )
+    factor = relative_regularization(solver.regularization, dtype) / solver.regularization
+    head = [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, slack, mean, factor]
+    return np.array(head, dtype=dtype)

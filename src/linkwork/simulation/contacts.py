@@ -27,7 +27,7 @@ import numpy.typing as npt
 from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
-from linkwork.inputs import Integrator, outer_level, suggest
+from linkwork.inputs import ContactLaw, Integrator, outer_level, suggest
 from linkwork.kernels.contact.reduced.step import FALLBACKS, FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, RESIDUAL
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
@@ -44,16 +44,19 @@ SOLVER = 2
 """Numbers about the solver."""
 
 
-def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, method: str) -> bool:
+def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, method: str) -> bool:
     """Whether steps are those with contacts; an `InputError` where they are wanted and cannot be.
 
     Args:
         robot: The mechanism.
-        contact: True: contact pairs, dry friction and exact limits of joints; False: none of them; or None: if the
-            robot has contact pairs, or dry friction that the integrator and the method know.
+        contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same, with soft contacts;
+            False: none of them; or None: if the robot has contact pairs, or dry friction that the integrator and the
+            method know.
         integrator: How steps are made.
         method: Of forward dynamics.
     """
+    if contact not in (None, True, False, "soft"):
+        raise InputError(f"contact is {contact!r}; it may be True, False, 'soft' or None")
     if contact is False:
         return False
     asked = (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba")))
@@ -62,8 +65,8 @@ def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, met
     limited = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
     if not robot.contacts and not np.any(robot.friction) and not limited:
         raise InputError(
-            f"contact=True, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor limits: "
-            "add pairs with robot.with_contacts(...)"
+            f"contact={contact!r}, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor "
+            "limits: add pairs with robot.with_contacts(...)"
         )
     what = "contact pairs" if robot.contacts else "dry friction or limits of joints"
     without = "for bodies that pass through each other" if robot.contacts else "for joints without dry friction"

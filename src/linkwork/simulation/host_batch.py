@@ -20,6 +20,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, real_array, truths
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import Actuation, not_finite
+from linkwork.simulation.contacts import warm_start
 from linkwork.simulation.control import Controller
 from linkwork.simulation.finite_states import finite_states
 from linkwork.simulation.propagators import CompiledSteps

@@ -23,6 +23,7 @@ from linkwork.kernels.constrained.constraints import constraint_bias, constraint
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhesion
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
+from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
 from linkwork.kernels.contact.reduced.matrix import (
     MATRIX_INTEGERS,
     MATRIX_WORK,
@@ -41,9 +42,7 @@ from linkwork.kernels.contact.reduced.rows import (
     begin_sets,
     find_missed,
     joint_axes,
-    list_boxes,
     list_contacts,
-    list_loops,
     near_geometry,
 )
 from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
@@ -67,7 +66,7 @@ REDUCTIONS = 8
 FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS = range(TOTALS)
 """Entries of the totals."""
 
-REDUCED_INTEGERS: dict[str, Shape] = PROBLEM_INTEGERS | MATRIX_INTEGERS | BROAD_INTEGERS | ROW_INTEGERS
+REDUCED_INTEGERS: dict[str, Shape] = PROBLEM_INTEGERS | MATRIX_INTEGERS | BROAD_INTEGERS | ROW_INTEGERS | JOINT_INTEGERS
 REDUCED_WORK: dict[str, Shape] = (
     WORK
     | CONTACT_WORK
@@ -75,6 +74,7 @@ REDUCED_WORK: dict[str, Shape] = (
     | MATRIX_WORK
     | BROAD_WORK
     | ROW_WORK
+    | JOINT_WORK
     | SOLVER_WORK
     | {
         "body_E": ("n", 3, 3),
@@ -370,7 +370,7 @@ def reduced_step(
     residual, iterations, fallback = solve_listed(tree, w, q, v, settings, result)
     for _ in range(RELISTED):
         missed = 0.0
-        if some_below(-largest_impulse(w), 0.0):
+        if tree.nsoft == 0 and some_below(-largest_impulse(w), 0.0):
             missed = find_missed(tree, w, w.v_next, settings)
         if some_below(0.5 - missed, 0.0):
             velocities(tree, w, v)
