@@ -20,7 +20,7 @@ from linkwork.kernels.contact.reduced.residual import problem_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import LEAST_RADIUS, row_velocities
 from linkwork.kernels.contact.reduced.stages import STAGE_WORK, semismooth, smoothed_and_polished, unsolved
-from linkwork.kernels.elementary import copy_numbers, maximum
+from linkwork.kernels.elementary import copy_numbers, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
 from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model.thresholds import UNBOUNDED
@@ -31,6 +31,9 @@ NEARLY = 1e-3
 """An iterate is the step, though not a solution, if it misses less than this part of the velocity that gravity adds."""
 ROUNDED = 10.0
 """The same without gravity and in single precision: so many tolerances."""
+RETRIED = 30.0
+"""The most iterations after a step of the convex problem: what is jammed stays so for many steps, and most problems
+that have a solution need fewer."""
 
 SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK
 
@@ -59,9 +62,16 @@ def clear_open_contacts(w: Array) -> None:
 
 
 @kernel
-def solve_sets(tree: Array, w: Array, settings: ReducedSettings) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations, and whether the step is that of the convex problem; ``v_next`` and ``z`` are the step."""
-    most = settings.most
+def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """Residual, iterations, and whether the step is that of the convex problem; ``v_next`` and ``z`` are the step.
+
+    Args:
+        tree: Of the robot.
+        w: Work arrays.
+        settings: Parameters of the step.
+        before: One where the step before was that of the convex problem, else zero.
+    """
+    most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
     best, iterations = semismooth(tree, w, settings, is_warm(w))

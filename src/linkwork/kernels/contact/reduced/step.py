@@ -337,14 +337,14 @@ def solve_listed(
     for k in range(tree.nv):
         w.v_next[k] = v[k]
     reduction = 0.0
-    residual, iterations, fallback = solve_sets(tree, w, settings)
+    residual, iterations, fallback = solve_sets(tree, w, settings, result.fallback[0])
     rows_times(tree, w, w.v_next, w.after)
     if tree.nbouncing > 0:
         for _ in range(REDUCTIONS):
             solved = where(settings.tolerance, residual, 0.0, 1.0)
             bounces, reduction = reduce_restitution(tree, w, settings, reduction, solved)
             if some_below(0.5 - bounces, 0.0):
-                residual, more, fallback = solve_sets(tree, w, settings)
+                residual, more, fallback = solve_sets(tree, w, settings, result.fallback[0])
                 iterations = iterations + more
                 rows_times(tree, w, w.v_next, w.after)
     result.reduction[0] = reduction
