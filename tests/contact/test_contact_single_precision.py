@@ -11,14 +11,18 @@ from linkwork_benchmarks.contact.robots import STARTS, cassie_stance, states
 from tests.support.robots import model_file
 
 
+@pytest.mark.parametrize("most", [0, 16])
 @pytest.mark.parametrize("start", ["pushed", "dropped"])
-def test_steps_of_cassie_are_solved_in_single_precision(start: str) -> None:
-    """With the regularization of double precision, rows of loops are rounded to nothing, and steps are no numbers."""
+def test_steps_of_cassie_are_solved_in_single_precision(start: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the regularization of double precision, rows of loops are rounded to nothing, and steps are no numbers; by
+    the reduced matrix, and by LCABA."""
+    monkeypatch.setattr("linkwork.contact.reduced.FEW_SLOTS", most)
     model_file("cassie/cassie.xml")
     stance, how = cassie_stance(), STARTS[start]
     q, v = states(stance, how, 32)
     i, j = (list(indices) for indices in zip(*stance.motors, strict=True))
     double = lw.Stepper(stance.robot, 1e-3)
+    assert double.reduced == (most == 0)
     ends = {}
     for name, step in (("float64", double), ("float32", double.native("float32"))):
         x, u, kept = q.astype(name), v.astype(name), None
@@ -52,6 +56,7 @@ def test_a_four_bar_falls_over_in_single_precision() -> None:
     v = np.zeros((32, robot.nv))
     v[:, :3] = rng.normal(size=(32, 3)) * 0.3
     double = lw.Stepper(robot, 1e-3)
+    assert double.reduced
     ends, single = {}, double.native("float32")
     for name, step in (("float64", double), ("float32", single)):
         found = step(q.astype(name), v.astype(name), steps=50)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from linkwork.compilers.program import Backend, Program
 from linkwork.contact.coal import GivenContacts, MeshKind
 from linkwork.contact.derivatives import ContactDerivatives
-from linkwork.contact.reduced import reduced_plan, reduced_settings
+from linkwork.contact.reduced import reduced_plan, reduced_settings, takes_reduced_matrix
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
@@ -196,13 +196,14 @@ class ContactStep(BaseEvaluator):
     @property
     def reduced(self) -> bool:
         """Whether steps are made by the reduced matrix of what touches."""
-        return self.reduces(self.parameter_inputs.names)
+        suits = self.options.contact == "soft" or takes_reduced_matrix(self.robot)
+        return suits and self.reduces(self.parameter_inputs.names)
 
     def reduces(self, parameters: ParameterNames) -> bool:
-        """The same with parameters that are inputs.
+        """Whether steps by the reduced matrix have all that is asked for.
 
         Args:
-            parameters: Their names.
+            parameters: Parameters that are inputs.
         """
         return self.options.solver == "newton" and not (self.options.by_slots or parameters)
 

@@ -179,5 +179,6 @@ class HostBatch:
         self.tau[rows] = 0.0
         self.forces[rows] = 0.0
         self.steps[rows] = 0
-        if self.contacts is not None:
-            self.contacts[rows] = warm_start(self.stepper.contact_row, None)
+        row = self.stepper.contact_row
+        if self.contacts is not None and row is not None:
+            self.contacts[rows] = warm_start(row, None)

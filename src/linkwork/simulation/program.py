@@ -25,7 +25,7 @@ import numpy as np
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.mobility import has_redundant_rows
 from linkwork.compilers.program import Program
-from linkwork.contact.reduced import reduced_plan
+from linkwork.contact.reduced import reduced_plan, takes_reduced_matrix
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.contact.thresholds import CONTACT_TOLERANCE
 from linkwork.contact.unmodeled import warn_unmodeled
@@ -278,6 +278,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
                 f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA, derivatives and "
                 "parameters, or contact='soft'"
             )
+        reduced = reduced and (compliant or takes_reduced_matrix(robot))
         warn_unmodeled(robot, reduced)
         if reduced:
             tree = reduced_plan(robot, rows, settings.wrenches, exact, solver, implicit, compliant)

@@ -27,7 +27,7 @@ from linkwork.kernels.contact.reduced.matrix import (
     rows_times,
     solve_reduced,
 )
-from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS
+from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYMMETRIC
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import LEAST_RADIUS
 from linkwork.kernels.contact.reduced.stages import smoothed_and_polished
@@ -101,6 +101,7 @@ def velocities_of_impulses(tree: Array, w: Array, far: Scalar) -> None:
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             for k in range(w.cone_dim[e]):
                 w.cone_G[r, k] = 0.0
+    w.counts[SYMMETRIC] = 1
     factorize_reduced(tree, w)
     for k in range(tree.nv):
         w.Mv[k] = w.momentum[k]
