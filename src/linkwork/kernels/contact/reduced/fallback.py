@@ -125,11 +125,11 @@ def velocities_of_impulses(tree: Array, w: Array, far: Scalar) -> None:
 
 
 @kernel
-def dissipative_step(tree: Array, w: Array, settings: ReducedSettings, far: Scalar) -> Scalar:
-    """The step of the convex problem where ``far`` is one, in ``z_best`` and ``v_best``; returns iterations."""
+def dissipative_step(tree: Array, w: Array, settings: ReducedSettings, far: Scalar) -> None:
+    """The step of the convex problem where ``far`` is one, in ``z_best`` and ``v_best``."""
     make_convex(w, far)
     start = where(0.5, far, UNBOUNDED, 0.0)
-    _, iterations = smoothed_and_polished(tree, w, settings, 0.0, start, 0.0, MOST)
+    smoothed_and_polished(tree, w, settings, 0.0, start, 0.0, MOST)
     for r in range(w.counts[ROWS]):
         w.z[r] = w.z_best[r]
     project_impulses(w)
@@ -139,4 +139,3 @@ def dissipative_step(tree: Array, w: Array, settings: ReducedSettings, far: Scal
     for k in range(tree.nv):
         w.v_best[k] = where(0.5, far, w.v_next[k], w.v_best[k])
     make_exact(w, far)
-    return far * iterations

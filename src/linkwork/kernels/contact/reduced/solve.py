@@ -63,7 +63,8 @@ def clear_open_contacts(w: Array) -> None:
 
 @kernel
 def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations, and whether the step is that of the convex problem; ``v_next`` and ``z`` are the step.
+    """Residual, iterations on the true problem, and whether the step is that of the convex one; ``v_next`` and ``z``
+    are the step.
 
     Args:
         tree: Of the robot.
@@ -82,7 +83,7 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
     nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
     far = where(best, nearly, 0.0, 1.0)
     if some_below(0.5 - far, 0.0):
-        iterations = iterations + dissipative_step(tree, w, settings, far)
+        dissipative_step(tree, w, settings, far)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
     copy_numbers(w.v_best, w.v_next, tree.nv)
     clear_open_contacts(w)
