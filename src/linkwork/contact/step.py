@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, cast
 
@@ -19,10 +19,10 @@ from linkwork.contact.reduced import reduced_plan, reduced_settings, takes_reduc
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
+from linkwork.contact.step_options import ContactOptions, penetration_time
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.contact.thresholds import (
     CONTACT_TOLERANCE,
-    LEAST_TIME_CONSTANT,
     PENETRATION_VELOCITY,
     RESTING_STEPS,
     SINGLE_CONTACT_TOLERANCE,
@@ -34,7 +34,17 @@ from linkwork.conversions import converted
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings, row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning, UnsupportedFeature
-from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, named_options, outer_level, shown
+from linkwork.inputs import (
+    ContactSolver,
+    ContactStiffness,
+    TimeConstant,
+    above_zero,
+    among,
+    count,
+    named_options,
+    outer_level,
+    shown,
+)
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.equation import ROUNDINGS
 from linkwork.kernels.contact.newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
@@ -43,7 +53,6 @@ from linkwork.kernels.contact.step_admm import CONTACT_ADMM
 from linkwork.kernels.contact.step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_lcaba import KNOWN_CONTACT_TREE, contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
 from linkwork.plans.contacts import MeshKind
@@ -98,29 +107,6 @@ class OneState(NamedTuple):
     layout: StepLayout
 
 
-@dataclass(frozen=True)
-class ContactOptions:
-    """How steps with contacts are made: arguments of `ContactStep`, checked."""
-
-    dt: float
-    solver: ContactSolver
-    end: SolverSettings
-    """When iterations end."""
-    limits: bool
-    joint_friction: bool
-    passive: bool
-    time_constant: TimeConstant
-    meshes: MeshKind
-    strict: bool
-    by_slots: bool = False
-    """Whether ``newton`` has all slots of all pairs, as straight-line programs, GPUs and derivatives do."""
-
-    def arguments(self) -> dict[str, Any]:
-        """As keywords of `ContactStep`."""
-        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("end", "by_slots")}
-        return {**own, "tolerance": self.end.tolerance, "max_iterations": self.end.max_iterations}
-
-
 class ContactStep(BaseEvaluator):
     """The state of a robot after a step in time with its contacts: ``step(q, v, tau).v``.
 
@@ -143,6 +129,9 @@ class ContactStep(BaseEvaluator):
         meshes: What a mesh is, as for `ContactGeometry`.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
             and `ContactSolution.converged` says so.
+        contact: ``"hard"``, or ``"soft"``: contacts give way as MuJoCo's with elliptic cones do, by the numbers of
+            `ContactPair.soft`. There are rows of what overlaps alone, and no restitution; ``newton`` alone, in native
+            code, without derivatives.
         wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
             force]`` at the frame's origin in the frame's axes.
         parameters: Parameters of the robot that are inputs, such as ``["contact_friction", "mass"]``, further arguments
@@ -166,6 +155,7 @@ class ContactStep(BaseEvaluator):
         time_constant: TimeConstant = "auto",
         meshes: MeshKind = "auto",
         strict: bool = False,
+        contact: ContactStiffness = "hard",
         wrenches: Sequence[str] = (),
         parameters: ParameterNames = (),
         threads: int | None = None,
@@ -176,10 +166,14 @@ class ContactStep(BaseEvaluator):
         most = SOLVERS[solver].most if max_iterations is None else max_iterations
         end = SolverSettings(REGULARIZATION, above_zero(tolerance, "tolerance"), count(most, "max_iterations"))
         self.options = options = ContactOptions(
-            above_zero(dt, "dt"), solver, end, limits, joint_friction, passive, time_constant, meshes, strict
+            above_zero(dt, "dt"), solver, end, limits, joint_friction, passive, time_constant, meshes, strict, contact
         )
         """How steps are made."""
         penetration_time(time_constant, options.dt)
+        if contact not in ("hard", "soft"):
+            raise InputError(f"contact is {contact!r}; it may be 'hard' or 'soft'")
+        if contact == "soft" and not self.reduces(parameters):
+            raise InputError("soft contacts have the solver 'newton', and no parameters that are inputs")
         own = robot if passive else without_passive_forces(robot)
         inputs = ParameterInputs(own, parameters, options.dt if passive else 0.0)
         check_contact_parameters(inputs.names, passive)
@@ -192,9 +186,8 @@ class ContactStep(BaseEvaluator):
             if self.reduced:
                 named = True if limits else ()
                 own = moved if joint_friction else moved.with_parameters(friction=np.zeros(moved.nv))
-                return Program.of_robot(
-                    robot, REDUCED_STEP, reduced_plan(robot, own, frames, named, options.end, None, meshes)
-                )
+                plan = robot, own, frames, named, options.end, None, meshes
+                return Program.of_robot(robot, REDUCED_STEP, reduced_plan(*plan, soft=contact == "soft"))
             method = SOLVERS[solver]
             tree = method.plan(with_friction_rows(moved, inputs.chosen), frames, limits, joint_friction)
             return Program.of_robot(robot, method.algorithm, tree)
@@ -204,14 +197,27 @@ class ContactStep(BaseEvaluator):
     @property
     def reduced(self) -> bool:
         """Whether steps are made by the reduced matrix of what touches."""
-        given = self.options.by_slots or self.parameter_inputs.names
-        return self.options.solver == "newton" and not given and takes_reduced_matrix(self.robot)
+        suits = self.options.contact == "soft" or takes_reduced_matrix(self.robot)
+        return suits and self.reduces(self.parameter_inputs.names)
+
+    def reduces(self, parameters: ParameterNames) -> bool:
+        """Whether steps by the reduced matrix have all that is asked for.
+
+        Args:
+            parameters: Parameters that are inputs.
+        """
+        return self.options.solver == "newton" and not (self.options.by_slots or parameters)
 
     @property
     def by_slots(self) -> ContactStep:
         """Itself, or the same step with all slots of all pairs: what straight-line programs and derivatives are of."""
         if not self.reduced:
             return self
+        if self.options.contact == "soft":
+            raise UnsupportedFeature(
+                f"soft contacts of '{self.robot.name}' are steps of native code, without derivatives: leave out "
+                "compile(), CUDA and derivatives, or contact='soft'"
+            )
 
         def make() -> ContactStep:
             step = ContactStep(**self.recipe())
@@ -413,18 +419,6 @@ def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
             raise InputError(f"{name} is a parameter, and passive=False leaves springs and dampers out")
         if name in ("gains", "actuator_gain", "actuator_bias"):
             raise InputError(f"a step with contacts does not depend on {name}: leave it out")
-
-
-def penetration_time(time_constant: TimeConstant, dt: float) -> float:
-    """Seconds in which penetration is removed under steps of the time ``dt``; None: it stays."""
-    if time_constant is None:
-        return UNBOUNDED
-    if isinstance(time_constant, str) and time_constant == "auto":
-        return max(LEAST_TIME_CONSTANT, 2 * dt)
-    time = above_zero(time_constant, "time_constant")
-    if time < dt:
-        raise InputError(f"time_constant is {time:g} s: penetration cannot be removed in less than a step ({dt:g} s)")
-    return time
 
 
 def step_settings(

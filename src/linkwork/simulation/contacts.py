@@ -5,8 +5,9 @@ Of each state a row of numbers, with all that is needed to go on from it exactly
 
 | part of a row | numbers   | meaning                                                                       |
 |---------------|-----------|-------------------------------------------------------------------------------|
-| totals        | 6         | so far: energy lost by friction, by impacts, in joints; the largest residual;  |
-|               |           | steps that missed the tolerance; steps with more points than there is room for |
+| totals        | 7         | so far: energy lost by friction, by impacts, in joints; the largest residual;  |
+|               |           | steps that missed the tolerance; steps with more points than there is room for; |
+|               |           | steps of the convex problem                                                   |
 | solver        | 2         | residual and iterations of the last step                                      |
 | points        | 11 a point | contact points that are near, by number (`contact.points`): force, moment,     |
 |               |           | velocity after the step, gap before it                                        |
@@ -26,8 +27,8 @@ import numpy.typing as npt
 from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
-from linkwork.inputs import Integrator, outer_level, suggest
-from linkwork.kernels.contact.reduced.step import FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, RESIDUAL
+from linkwork.inputs import ContactLaw, Integrator, outer_level, suggest
+from linkwork.kernels.contact.reduced.step import FALLBACKS, FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, RESIDUAL
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans import contact_reduced
@@ -43,16 +44,19 @@ SOLVER = 2
 """Numbers about the solver."""
 
 
-def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, method: str) -> bool:
+def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, method: str) -> bool:
     """Whether steps are those with contacts; an `InputError` where they are wanted and cannot be.
 
     Args:
         robot: The mechanism.
-        contact: True: contact pairs, dry friction and exact limits of joints; False: none of them; or None: if the
-            robot has contact pairs, or dry friction that the integrator and the method know.
+        contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same, with soft contacts;
+            False: none of them; or None: if the robot has contact pairs, or dry friction that the integrator and the
+            method know.
         integrator: How steps are made.
         method: Of forward dynamics.
     """
+    if contact not in (None, True, False, "soft"):
+        raise InputError(f"contact is {contact!r}; it may be True, False, 'soft' or None")
     if contact is False:
         return False
     asked = (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba")))
@@ -61,8 +65,8 @@ def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, met
     limited = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
     if not robot.contacts and not np.any(robot.friction) and not limited:
         raise InputError(
-            f"contact=True, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor limits: "
-            "add pairs with robot.with_contacts(...)"
+            f"contact={contact!r}, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor "
+            "limits: add pairs with robot.with_contacts(...)"
         )
     what = "contact pairs" if robot.contacts else "dry friction or limits of joints"
     without = "for bodies that pass through each other" if robot.contacts else "for joints without dry friction"
@@ -211,7 +215,7 @@ class ContactRow:
             before: The row before these steps.
             row: That of these steps alone; changed.
         """
-        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED):
+        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, FALLBACKS):
             row[..., k] += before[..., k]
         row[..., RESIDUAL] = np.maximum(row[..., RESIDUAL], before[..., RESIDUAL])
         return row
@@ -311,6 +315,12 @@ class ContactHistory(Mapping[str, ContactSeries]):
         return self._part("totals")[..., MISSED].astype(np.int64)
 
     @property
+    def fallback(self) -> Array:
+        """Those of the steps of `missed` that are not nearly solved, ``(k, ...)``: they are steps of the convex problem
+        without De Saxcé's term, which takes energy (`ContactSolution.fallback`)."""
+        return self._part("totals")[..., FALLBACKS].astype(np.int64)
+
+    @property
     def overflowed(self) -> Array:
         """Steps so far with more contact points than lists have room for, ``(k, ...)``."""
         return self._part("totals")[..., OVERFLOWED].astype(np.int64)
@@ -344,9 +354,12 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
     if not missed.any():
         return
     robots = f" of {np.count_nonzero(missed)} of {missed.size} robots" if missed.ndim else ""
+    convex = int(history.fallback.sum())
+    steps = f"; {convex} of them are dissipative steps of the convex problem (Trajectory.contacts.fallback)"
     warnings.warn(
         f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
-        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed); try a shorter dt",
+        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed){steps if convex else ''}; try a "
+        "shorter dt",
         StateWarning,
         stacklevel=outer_level(),
     )

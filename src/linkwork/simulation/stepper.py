@@ -20,6 +20,7 @@ from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, 
 from linkwork.conversions import converted_but
 from linkwork.errors import InputError, NotFinite, StateWarning, UnsupportedFeature
 from linkwork.inputs import (
+    ContactLaw,
     Integrator,
     JointLimits,
     StepMethod,
@@ -90,7 +91,8 @@ class Stepper(BaseEvaluator):
             need coal where it is not installed (a `ModelWarning`). Then dry friction of joints acts, too, and loops
             close in every step: ``time_constant`` and ``regularization`` have no meaning. ``euler`` alone has contacts.
             True is for robots with dry friction and no pairs, too; by default it is left out there, with a
-            `ModelWarning`.
+            `ModelWarning`. ``"soft"``: contacts give way as MuJoCo's with elliptic cones do, by the numbers of
+            `ContactPair.soft`; steps are in native code alone, without derivatives.
         regularization: Regularization of the proximal iterations, as for `ForwardDynamics`; by default 1e-8, or 1e-7
             where there are several iterations and rows are redundant.
         tolerance: Residual at which a step with contacts is solved, as for `ContactStep`; by default 3e-9.
@@ -116,7 +118,7 @@ class Stepper(BaseEvaluator):
         passive: bool = True,
         limits: JointLimits = True,
         stops_at: npt.ArrayLike | None = None,
-        contact: bool | None = None,
+        contact: ContactLaw = None,
         regularization: float | None = None,
         tolerance: float | None = None,
         max_iterations: int | None = None,
