@@ -281,7 +281,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         reduced = reduced and (compliant or takes_reduced_matrix(robot))
         warn_unmodeled(robot, reduced)
         if reduced:
-            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver, implicit, compliant)
+            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver, implicit, soft=compliant)
         else:
             tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations, stopped, implicit)
         contact = ContactInputs(robot, tree, settings.dt, solver, reduced)
