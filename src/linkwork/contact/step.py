@@ -31,7 +31,7 @@ from linkwork.contact.thresholds import (
 )
 from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.conversions import converted
-from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
+from linkwork.dynamics.implicit_armature import with_implicit_armature, without_joint_friction, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings, row_regularization
 from linkwork.errors import InputError, NotConverged, StateWarning, UnsupportedFeature
 from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, named_options, outer_level, shown
@@ -190,7 +190,7 @@ class ContactStep(BaseEvaluator):
             moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
             if self.reduced:
                 named = True if limits else ()
-                own = moved if joint_friction else moved.with_parameters(friction=np.zeros(moved.nv))
+                own = moved if joint_friction else without_joint_friction(moved)
                 return Program.of_robot(robot, REDUCED_STEP, reduced_plan(robot, own, frames, named, options.end))
             method = SOLVERS[solver]
             tree = method.plan(with_friction_rows(moved, inputs.chosen), frames, limits, joint_friction)

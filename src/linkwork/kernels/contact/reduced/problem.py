@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The problem of a step in generalized velocities: sets of rows of three kinds, in lists as long as the state makes them.
+"""The problem of a step in generalized velocities: sets of rows of three kinds, in lists as long as a state needs.
 
 Unknowns are the velocity ``v`` after the step and impulses ``z``::
 
@@ -41,7 +41,7 @@ CONE, BOX, EQUALITY = range(3)
 """Kinds of sets of rows."""
 
 CONES, ROWS, SIDES, BLOCKS, EDGES, NEAR, POINTS, LOOPS, FULL = range(9)
-"""Entries of ``counts``: lengths of lists; ``LOOPS`` is the first set of loops, ``FULL`` one where a list was too short."""
+"""Entries of ``counts``: lengths of lists; ``LOOPS``: first set of loops, ``FULL``: one where a list was too short."""
 
 PROBLEM_INTEGERS: dict[str, Shape] = {
     "counts": (9,),

@@ -82,8 +82,8 @@ def sliding_length(w: Array, e: int, t: Scalar, rounding: Scalar) -> Scalar:
 
 @kernel
 def smoothing_of(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
-    """``tau`` of a set, about ``(sigma theta)²``: of contacts between that of their own inertia and of the mean, as those
-    of neighbors belong together; never zero."""
+    """``tau`` of a set, about ``(sigma theta)²``: of contacts between that of their own inertia and of the mean, as
+    those of neighbors belong together; never zero."""
     theta = how.theta / w.cone_unit[e]
     x = sigma
     if w.cone_dim[e] > 1:

@@ -186,8 +186,8 @@ def no_changes(w: Array) -> None:
 
 @kernel
 def guess(w: Array, settings: ReducedSettings) -> None:
-    """``guessed``: contacts of a warm start go on, sticking or sliding. Without a start, all that gravity closes are taken
-    to stick and to bear alike, as they do in a pile at rest."""
+    """``guessed``: contacts of a warm start go on, sticking or sliding. Without a start, all that gravity closes are
+    taken to stick and to bear alike, as they do in a pile at rest."""
     fall = settings.gravity * settings.dt
     bears = 0.0
     for e in range(w.counts[CONES]):
@@ -267,7 +267,7 @@ def polish(
 
 @kernel
 def semismooth(tree: Array, w: Array, settings: ReducedSettings, active: Scalar) -> tuple[Scalar, Scalar]:
-    """The least residual of semismooth steps from what `guess` says in lanes where ``active`` is one, and iterations."""
+    """The least residual of semismooth steps from `guess` in lanes where ``active`` is one, and iterations."""
     how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean)
     row_velocities(tree, w)
     no_changes(w)

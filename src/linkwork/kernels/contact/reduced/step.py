@@ -4,8 +4,8 @@
 | number of the result | meaning                                                                                   |
 |----------------------|-------------------------------------------------------------------------------------------|
 | residual, iterations | of the solver; whether a step is the one that is always there; less restitution              |
-| points (nlisted, 11) | number of a contact point (`plans.contact_reduced`), force and moment along t1, t2, n, velocity |
-|                      | after the step along these, gap before it; points that are not there have a large number     |
+| points (nlisted, 11) | number of a contact point (`plans.contact_reduced`), force and moment along t1, t2, n,      |
+|                      | velocity along these after the step, gap before it; points not there have a large number  |
 | boxes, multipliers   | forces of limits and dry friction of joints, and of loops                                   |
 | a                    | joint accelerations                                                                         |
 | totals               | energy lost by friction, by impacts, in joints; largest residual; steps that were not solved; |
