@@ -16,23 +16,16 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.reduced import reduced_plan, reduced_settings, takes_reduced_matrix
-from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
 from linkwork.contact.step_options import ContactOptions, penetration_time
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
-from linkwork.contact.thresholds import (
-    CONTACT_TOLERANCE,
-    PENETRATION_VELOCITY,
-    RESTING_STEPS,
-    SINGLE_CONTACT_TOLERANCE,
-    SINGLE_SMOOTHING_SLACK,
-    SMOOTHING_SLACK,
-)
+from linkwork.contact.step_settings import step_settings
+from linkwork.contact.thresholds import CONTACT_TOLERANCE
 from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.conversions import converted
-from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
-from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings, row_regularization
+from linkwork.dynamics.implicit_armature import with_implicit_armature, without_joint_friction, without_passive_forces
+from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings
 from linkwork.errors import InputError, NotConverged, StateWarning, UnsupportedFeature
 from linkwork.inputs import (
     ContactSolver,
@@ -46,7 +39,6 @@ from linkwork.inputs import (
     shown,
 )
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact.equation import ROUNDINGS
 from linkwork.kernels.contact.newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
 from linkwork.kernels.contact.reduced.step import REDUCED_STEP
 from linkwork.kernels.contact.step_admm import CONTACT_ADMM
@@ -61,7 +53,6 @@ from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
-from linkwork.quantities.scales import joint_units, typical_row_units
 
 
 class StepMethod(NamedTuple):
@@ -85,8 +76,6 @@ SOLVERS: Mapping[str, StepMethod] = MappingProxyType(
 
 MAX_ITERATIONS = SOLVERS["newton"].most
 """Of steps in simulations."""
-PENALTY = 3.0
-"""Penalty of contacts, in units of the inertia that they feel."""
 
 
 _empty = np.empty
@@ -185,7 +174,7 @@ class ContactStep(BaseEvaluator):
             moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
             if self.reduced:
                 named = True if limits else ()
-                own = moved if joint_friction else moved.with_parameters(friction=np.zeros(moved.nv))
+                own = moved if joint_friction else without_joint_friction(moved)
                 plan = robot, own, frames, named, options.end, None, meshes
                 return Program.of_robot(robot, REDUCED_STEP, reduced_plan(*plan, soft=contact == "soft"))
             method = SOLVERS[solver]
@@ -236,6 +225,10 @@ class ContactStep(BaseEvaluator):
         if self.reduced and backend.name in ("specialized", "cuda"):
             return cast(Self, self.by_slots.on(backend, program))
         return super().on(backend, program)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        remake = super().__reduce__()
+        return (_by_slots, remake) if self.options.by_slots else remake
 
     @property
     def dt(self) -> float:
@@ -421,28 +414,6 @@ def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
             raise InputError(f"a step with contacts does not depend on {name}: leave it out")
 
 
-def step_settings(
-    robot: Model, tree: Tree, dt: float, solver: SolverSettings, time: float, dtype: str = "float64"
-) -> Array:
-    """The input ``settings`` of `kernels.contact.problem`."""
-    scales, gravity = contact_scales(robot), float(np.linalg.norm(robot.gravity))
-    velocity = scales.velocity(gravity, dt)
-    least, slack = solver.tolerance, SMOOTHING_SLACK
-    if dtype == "float32":
-        least, slack = max(least, SINGLE_CONTACT_TOLERANCE), SINGLE_SMOOTHING_SLACK
-    threshold, push = RESTING_STEPS * gravity * dt, PENETRATION_VELOCITY * velocity
-    head = [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, PENALTY, slack]
-    inertias = 2 / (np.repeat(scales.pairs, tree.contact_slots) * (1 + tree.friction**2))
-    head += [float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0, ROUNDINGS[0]]
-    joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)
-    angles = joint_units(robot)[tree.box_v] == 1.0 if tree.nboxes else np.zeros(0, dtype=bool)
-    units = scales.length / typical_row_units(robot) if tree.nc else np.zeros(0)
-    parts = [
-        head,
-        np.repeat(scales.pairs, tree.contact_slots),
-        joints,
-        np.where(angles, scales.length, 1.0),
-        row_regularization(robot, solver.regularization, dtype),
-        units,
-    ]
-    return np.concatenate(parts).astype(dtype)
+def _by_slots(remake: Callable[..., ContactStep], arguments: tuple[Any, ...]) -> ContactStep:
+    """`ContactStep.by_slots` of what was pickled."""
+    return remake(*arguments).by_slots

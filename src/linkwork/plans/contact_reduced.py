@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What steps by the reduced matrix read: pairs by bodies with bounding spheres, limbs, sets of rows of loops and joints.
+"""What steps by the reduced matrix read: pairs by bodies with bounding spheres, limbs, rows of loops and joints.
 
-Lists of a state have a bounded length (`nlisted` contact points). Pairs are numbered by the two bodies that they are of,
+Lists of a state have a bounded length (`nlisted` contact points). Pairs are numbered by their two bodies,
 so that bodies that are far apart are left out with one comparison; slots are numbered in the same order, and results
 name contact points by these numbers (`listed_slot`: the slot of each).
 """

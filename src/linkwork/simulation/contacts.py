@@ -180,17 +180,26 @@ class ContactRow:
             boxes, rows = first + self.points.width, first + self.points.width + self.nboxes
             parts = [found[..., end - TOTALS : end], found[..., :SOLVER], found[..., first:boxes]]
             return np.concatenate([*parts, found[..., rows : rows + self.nc], found[..., boxes:rows]], axis=-1)
-        first, nslots = HEAD + nv, self.points.nslots
-        forces, velocities, gaps, last = np.split(
-            found[..., first : first + 7 * nslots + self.nc + self.nboxes],
-            [3 * nslots, 6 * nslots, 7 * nslots],
-            axis=-1,
-        )
-        shape = (*found.shape[:-1], nslots, 3)
-        points = self.points.listed(forces.reshape(shape), velocities.reshape(shape), gaps)
-        totals = found[..., end - SLOT_TOTALS : end]
-        none = np.zeros((*found.shape[:-1], TOTALS - SLOT_TOTALS), found.dtype)
-        return np.concatenate([totals, none, found[..., :SOLVER], points, last], axis=-1)
+        first = HEAD + nv
+        contacts = found[..., first : first + 7 * self.points.nslots + self.nc + self.nboxes]
+        return self.of_slots(np.concatenate([found[..., end - SLOT_TOTALS : end], found[..., :SOLVER], contacts], -1))
+
+    def of_slots(self, rows: Array) -> Array:
+        """Rows from those by slots: totals without overflow, solver, forces, velocities and gaps of all contact points,
+        multipliers, boxes, which files of format 2 have.
+
+        Args:
+            rows: Rows by slots, ``(..., 7 + 7 nslots + nc + nboxes)``.
+        """
+        n, lead, head = self.points.nslots, rows.shape[:-1], SLOT_TOTALS + SOLVER
+        if rows.shape[-1] != head + 7 * n + self.nc + self.nboxes:
+            needed = head + 7 * n + self.nc + self.nboxes
+            raise InputError(f"rows of contacts by slots have {rows.shape[-1]} numbers, need {needed}")
+        ends = [SLOT_TOTALS, head, head + 3 * n, head + 6 * n, head + 7 * n]
+        totals, solver, forces, velocities, gaps, last = np.split(rows, ends, axis=-1)
+        points = self.points.listed(forces.reshape(*lead, n, 3), velocities.reshape(*lead, n, 3), gaps)
+        none = np.zeros((*lead, TOTALS - SLOT_TOTALS), rows.dtype)
+        return np.concatenate([totals, none, solver, points, last], axis=-1)
 
     def start(self, row: Array, tolerance: float) -> Array:
         """Forces that the next step starts from, ``(..., nstart)``: none, where the step before was not solved.
@@ -363,6 +372,18 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
         StateWarning,
         stacklevel=outer_level(),
     )
+
+
+def rows_of_slots(robot: Model, rows: Array) -> Array:
+    """Rows of a robot from those that files of format 2 have, ``(..., width)``.
+
+    Args:
+        robot: The mechanism.
+        rows: Rows by slots.
+    """
+    points = contact_points(robot)
+    boxes = rows.shape[-1] - SLOT_TOTALS - SOLVER - 7 * points.nslots - robot.nc
+    return ContactRow(points, robot.nc, max(boxes, 0)).of_slots(rows)
 
 
 def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class StepProgram:
         """Itself, or the same steps with all slots of all pairs: what straight-line programs and derivatives are of."""
         if self.contact is None or not self.contact.reduced:
             return self
-        settings, names = replace(self.settings, by_slots=True), self.parameters.recipe
+        settings, names = replace(self.settings, by_slots=True), cast(ParameterNames, self.parameters.recipe)
         return _restored(self.source, settings, names, self.control, self.control_every)
 
     @cached_property

@@ -32,12 +32,12 @@ BROAD_WORK: dict[str, Shape] = {
 }
 
 MOTION = 2.0
-"""Bodies come to each other by at most so many times what their velocities before the step make: impacts change them."""
+"""Bodies approach each other by at most so many times what velocities before the step make: impacts change them."""
 
 
 @kernel
 def bounding_spheres(tree: Array, w: Array, h: Scalar, gravity: Scalar) -> None:
-    """Centers of spheres in the world, and how far bodies move; after `world_poses`, `poses_of_shapes`, `velocities`."""
+    """Centers of spheres in the world, how far bodies move; after `world_poses`, `poses_of_shapes`, `velocities`."""
     for i in range(tree.n):
         set_vector(add(w.body_o[i], rotate(w.body_E[i], tree.body_center[i])), w.body_c[i])
         w.speed[i] = 0.0

@@ -96,7 +96,7 @@ def begin_sets(w: Array) -> None:
 @kernel
 def begin_set(w: Array, kind: int, dim: int) -> int:
     """A further set of so many rows, without sides; its number."""
-    e = w.counts[CONES]
+    e: int = w.counts[CONES]
     w.cone_kind[e] = kind
     w.cone_dim[e] = dim
     w.cone_row[e] = w.counts[ROWS]
@@ -324,7 +324,8 @@ def scale_set(w: Array, e: int, D: Scalar, sigma: Scalar, mu: Scalar, unit: Scal
 def row_width(tree: Array, w: Array, e: int) -> int:
     """Columns of the rows of a set."""
     last = w.cone_side[e] + w.cone_sides[e] - 1
-    return w.side_column[last] + tree.limb_size[w.side_limb[last]]
+    width: int = w.side_column[last] + tree.limb_size[w.side_limb[last]]
+    return width
 
 
 @kernel
