@@ -24,7 +24,7 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained.constraints import jacobian_from_rows
 from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
-from linkwork.kernels.contact.reduced.matrix import add_multiple, couple_sides
+from linkwork.kernels.contact.reduced.matrix import add_multiple
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, FULL, LOOPS, NEAR, POINTS, ROWS, SIDES
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
 from linkwork.kernels.contact.shapes.geometry import pair_geometry
@@ -286,7 +286,6 @@ def contact_set(
         surface_rows(tree, w, c, s, row, w.cone_dim[e])
     mu = tree.pair_friction[c, 0]
     scale_set(w, e, tree.pair_D[c], 2.0 / (tree.pair_D[c] * (1.0 + mu * mu)), mu, 1.0)
-    couple_sides(tree, w, e)
 
 
 @kernel
@@ -441,4 +440,3 @@ def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> No
             w.row_unit[r] = enabled * tree.row_unit[i]
             largest = maximum(largest, tree.row_D[i])
         scale_set(w, e, largest, 1.0 / largest, 0.0, 1.0)
-        couple_sides(tree, w, e)
