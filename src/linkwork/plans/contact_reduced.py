@@ -64,6 +64,7 @@ REDUCED_TREE = actuated_layout(
             "nloops",  # sets of rows of loops
             "nloop_sides",
             "ngroups",  # pairs of bodies with pairs of shapes
+            "nintervals",  # cells along each axis that bodies are sorted by
             "nheld",  # settings of the solver, impulses to start from, contact points that are given
             "nstart",
         ),
@@ -72,6 +73,9 @@ REDUCED_TREE = actuated_layout(
             **LIMB_INTEGERS,
             "group_first": ("ngroups",),  # the bodies,
             "group_second": ("ngroups",),
+            "body_group": ("n",),  # groups that a body is the first body of: the first, and how many
+            "body_groups": ("n",),
+            "body_paired": ("n",),  # 1 of bodies that are in any group
             "group_start": ("ngroups",),  # and their pairs of shapes in `group_contact`
             "group_count": ("ngroups",),
             "group_contact": ("ncontacts",),
@@ -182,6 +186,9 @@ def reduced_tree(
     slots = np.asarray(contacts["contact_slots"], dtype=np.int64)
     order = slot_order(first, second, slots)
     order.pop("listed_slot")
+    groups = np.bincount(order["group_first"], minlength=int(tree.n))
+    paired = np.zeros(int(tree.n), dtype=np.int64)
+    paired[order["group_first"]] = paired[order["group_second"]] = 1
     limbs = limb_tables(tree)
     boxes = box_tables(model, limited, True)
     loops = _loop_sets(model, tree, limbs)
@@ -208,6 +215,10 @@ def reduced_tree(
         **limbs,
         **boxes,
         **_bounds(model, of_shape, contacts, int(tree.n)),
+        body_group=np.cumsum(groups) - groups,
+        body_groups=groups,
+        body_paired=paired,
+        nintervals=min(int(tree.n), MAX_CELLS),
         contact_body_first=first,
         contact_body_second=second,
         **friction,
@@ -241,6 +252,8 @@ def reduced_tree(
     )
 
 
+MAX_CELLS = 512
+"""Cells along each axis that bodies are sorted by: as many as bodies, and no more."""
 REACH = 1e-3
 """Contact points whose gap is a smaller part of the largest body's size are in the list, whatever their velocity."""
 
