@@ -11,6 +11,7 @@ of an input ``(ngiven, 7)``, which has no rows where no pair needs it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -214,15 +215,17 @@ def planned_pairs(contacts: Sequence[ContactPair]) -> PlannedPairs:
     pairs = ContactPairs.of(contacts)
     names = {name: k for k, name in enumerate(SHAPE_KINDS)}
     kind = np.array([names[shape_kind(shape.solid)] for shape in pairs.shapes], dtype=np.int64)
-    wanted = np.array([-1 if n is None else n for n in pairs.column("slots")], dtype=np.int64)
-    # the few different combinations of two kinds of shapes and a number of slots
-    each = np.stack([kind[pairs.first], kind[pairs.second], wanted]) if len(pairs) else np.zeros((3, 0), dtype=np.int64)
-    different, back = np.unique(each, axis=1, return_inverse=True)
-    planned = [
-        _planned((SHAPE_KINDS[one], SHAPE_KINDS[other]), None if slots < 0 else slots)
-        for one, other, slots in different.T.tolist()
-    ]
-    code, reverse, slots = np.array(planned, dtype=np.int64).reshape(-1, 3).T[:, back.reshape(-1)]
+    wanted = np.array([-1 if n is None else n for n in pairs.values("slots")], dtype=np.int64)
+    # the few different combinations of two kinds of shapes and a number of slots, each a number
+    amounts, amount = np.unique(wanted, return_inverse=True)
+    bases = len(SHAPE_KINDS), len(SHAPE_KINDS), max(len(amounts), 1)
+    each = (kind[pairs.first] * bases[1] + kind[pairs.second]) * bases[2] + amount[pairs.kind]
+    planned = np.zeros((math.prod(bases), 3), dtype=np.int64)
+    for number in np.flatnonzero(np.bincount(each, minlength=1)):
+        one, other, k = np.unravel_index(number, bases)
+        slots = int(amounts[k])
+        planned[number] = _planned((SHAPE_KINDS[one], SHAPE_KINDS[other]), None if slots < 0 else slots)
+    code, reverse, slots = planned[each].T
     if not slots.all():
         planned_pair(pairs[int(np.flatnonzero(slots == 0)[0])])  # raises
     return PlannedPairs(pairs, code, reverse, slots)

@@ -19,8 +19,8 @@ Cost: cubic in the sizes of limbs that are coupled, linear in rows times the squ
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, SYMMETRIC
 from linkwork.kernels.contact.reduced.pattern import ancestor_block
+from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, SYMMETRIC
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
 from linkwork.kernels.scalar import Array, Scalar, kernel
