@@ -201,7 +201,7 @@ def last_cell(x: Scalar, last: int) -> int:
 
 @kernel
 def cells_of_bodies(tree: Array, w: Array, h: Scalar, axis: int) -> int:
-    """Cells of all bodies along an axis, and ``cell_start``; returns how many pairs of bodies begin in the same cell."""
+    """Cells of all bodies along an axis, and ``cell_start``; how many pairs of bodies begin in the same cell."""
     low = UNBOUNDED
     high = -UNBOUNDED
     for i in range(1, tree.n):
