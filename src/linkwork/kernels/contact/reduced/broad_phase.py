@@ -17,7 +17,7 @@ axis on which the fewest share one (sweep and prune). Pairs of bodies with the w
 | cell_low, cell_high  | first and last cells of a body along the three axes                            |
 | cell_start           | bodies whose first cells along an axis are before this one                     |
 | swept                | bodies in the order of their first cells along the axis                        |
-| found, found_next    | pairs of bodies that are near, by the first body, in the order of groups       |
+| first_group, next_group | pairs of bodies that are near, by the first body, in the order of groups       |
 
 Cost: linear in pairs of bodies, or in bodies and pairs of them that share a cell along one axis; and linear in pairs of
 shapes of bodies that are near.
@@ -40,8 +40,8 @@ BROAD_INTEGERS: dict[str, Shape] = {
     "cell_high": ("n", 3),
     "cell_start": (3, "nintervals"),
     "swept": ("n",),
-    "found": ("n",),
-    "found_next": ("ngroups",),
+    "first_group": ("n",),
+    "next_group": ("ngroups",),
 }
 BROAD_WORK: dict[str, Shape] = {
     "body_c": ("n", 3),
@@ -103,10 +103,10 @@ def find_near_pairs(tree: Array, w: Array, h: Scalar) -> None:
                     if groups_are_near(tree, w, g, h) == 1:
                         find_near_shapes(tree, w, g, h)
             else:
-                g = w.found[i]
+                g = w.first_group[i]
                 while g >= 0:
                     find_near_shapes(tree, w, g, h)
-                    g = w.found_next[g]
+                    g = w.next_group[g]
 
 
 @kernel
@@ -234,7 +234,7 @@ def cells_of_bodies(tree: Array, w: Array, h: Scalar, axis: int) -> int:
 
 @kernel
 def find_near_bodies(tree: Array, w: Array, h: Scalar) -> None:
-    """``found``: near pairs of bodies that have bounding spheres, by the first body."""
+    """``first_group``: near pairs of bodies that have bounding spheres, by the first body."""
     axis = 0
     least = cells_of_bodies(tree, w, h, 0)
     for k in range(1, 3):
@@ -243,9 +243,9 @@ def find_near_bodies(tree: Array, w: Array, h: Scalar) -> None:
             least = shared
             axis = k
     n = 0
-    w.found[0] = -1
+    w.first_group[0] = -1
     for i in range(1, tree.n):
-        w.found[i] = -1
+        w.first_group[i] = -1
         if tree.body_paired[i] == 1:
             cell = w.cell_low[i, axis]
             w.swept[w.cell_start[axis, cell]] = i
@@ -287,12 +287,12 @@ def keep_group(tree: Array, w: Array, i: int, j: int, h: Scalar) -> None:
     if is_unbounded(tree, i) == 0 and low < last and tree.group_second[low] == j:
         if groups_are_near(tree, w, low, h) == 1:
             before = -1
-            after = w.found[i]
+            after = w.first_group[i]
             while after >= 0 and after < low:
                 before = after
-                after = w.found_next[after]
-            w.found_next[low] = after
+                after = w.next_group[after]
+            w.next_group[low] = after
             if before >= 0:
-                w.found_next[before] = low
+                w.next_group[before] = low
             else:
-                w.found[i] = low
+                w.first_group[i] = low
