@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.model.arrays import Floats
 from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
-from linkwork.model.shapes import Ground, HeightField, bounding_sphere
+from linkwork.model.shapes import Ground, HeightField, bounding_box, bounding_sphere
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import size_of
@@ -98,6 +98,8 @@ REDUCED_TREE = actuated_layout(
             "body_radius": ("n",),
             "shape_center": ("nshapes", 3),  # and of a shape, in its own frame
             "shape_radius": ("nshapes",),
+            "box_center": ("nshapes", 3),  # bounding box of a shape, in its own frame
+            "box_half": ("nshapes", 3),
             "shape_top": ("nshapes",),  # the largest height of an unbounded shape, along its z axis
             **FRICTION_FLOATS,
             "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
@@ -297,7 +299,8 @@ def _bounds(model: Model, of_shape: Integers, contacts: Mapping[str, Any], n: in
     spheres = [bounding_sphere(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
     centers = np.reshape([center for center, _ in spheres], (-1, 3))
     radii = np.array([min(radius, UNBOUNDED) for _, radius in spheres])
-    radii = radii + shape_inflation(ContactPairs.of(model.contacts))
+    inflation = shape_inflation(ContactPairs.of(model.contacts))
+    radii = radii + inflation
     at = np.array(
         [
             rotation @ center + position
@@ -314,10 +317,13 @@ def _bounds(model: Model, of_shape: Integers, contacts: Mapping[str, Any], n: in
             continue
         center[body] = (np.min(at[own] - radii[own, None], axis=0) + np.max(at[own] + radii[own, None], axis=0)) / 2
         radius[body] = np.max(np.linalg.norm(at[own] - center[body], axis=1) + radii[own])
+    boxes = [bounding_box(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
     solids = [shape.solid for shape in ContactPairs.of(model.contacts).shapes]
     return {
         "shape_center": centers,
         "shape_radius": radii,
+        "box_center": np.reshape([center for center, _ in boxes], (-1, 3)),
+        "box_half": np.reshape([half for _, half in boxes], (-1, 3)) + inflation[:, None],
         "shape_unbounded": [int(isinstance(solid, Ground | HeightField)) for solid in solids],
         "shape_top": [np.max(solid.heights) if isinstance(solid, HeightField) else 0.0 for solid in solids],
         "body_center": center,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which pairs of shapes are near: bounding spheres of bodies, then of shapes, and planes, before any geometry.
+"""Which pairs of shapes are near: bounding spheres of bodies, then of shapes, their boxes, and planes.
 
 Pairs are near whose spheres are closer than their bodies can come to each other in a step. In lanes a pair is near
 that is near in any of them.
@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.problem import NEAR
-from linkwork.kernels.elementary import maximum, minimum
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
 from linkwork.kernels.spatial import add, column, dot, rotate, set_vector, sub
 from linkwork.model.thresholds import UNBOUNDED
@@ -151,7 +151,30 @@ def pair_gap(tree: Array, w: Array, c: int, reach: Scalar) -> Scalar:
     if tree.shape_unbounded[a] != 0:
         height = dot(column(w.shape_R[a], 2), sub(w.shape_c[b], w.shape_p[a]))
         return height - tree.shape_top[a] - tree.shape_radius[b] - reach
-    return gap_of_spheres(w.shape_c[a], tree.shape_radius[a] + reach, w.shape_c[b], tree.shape_radius[b])
+    gap = gap_of_spheres(w.shape_c[a], tree.shape_radius[a] + reach, w.shape_c[b], tree.shape_radius[b])
+    if some_below(gap, 0.0):
+        gap = maximum(box_gap(tree, w, a, b), box_gap(tree, w, b, a)) - reach
+    return gap
+
+
+@kernel
+def box_gap(tree: Array, w: Array, a: int, b: int) -> Scalar:
+    """The largest distance of the bounding boxes of two shapes along an axis of the first: they are apart by as much.
+
+    Gottschalk, Lin and Manocha, OBBTree (1996), without the nine axes across two edges.
+    """
+    d = sub(
+        add(w.shape_p[b], rotate(w.shape_R[b], tree.box_center[b])),
+        add(w.shape_p[a], rotate(w.shape_R[a], tree.box_center[a])),
+    )
+    gap = -UNBOUNDED
+    for i in range(3):
+        axis = column(w.shape_R[a], i)
+        x = magnitude(dot(axis, d)) - tree.box_half[a, i]
+        for j in range(3):
+            x = x - tree.box_half[b, j] * magnitude(dot(axis, column(w.shape_R[b], j)))
+        gap = maximum(gap, x)
+    return gap
 
 
 # Sweep and prune ----------------------------------------------------------------------------------------------------
