@@ -29,7 +29,7 @@ from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 
 FEW_SLOTS = 16
-"""Contact points of all pairs up to which LCABA, which sweeps over all of them, takes less time on robots with loops."""
+"""Contact points of all pairs up to which LCABA, which sweeps over all, takes less time on robots with loops."""
 
 
 def takes_reduced_matrix(robot: Model) -> bool:

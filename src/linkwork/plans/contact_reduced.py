@@ -26,7 +26,7 @@ from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.layout import Integers, ragged
-from linkwork.plans.limbs import LIMB_INTEGERS, LIMB_SIZES, limb_tables
+from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tables
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
 
@@ -45,7 +45,9 @@ PROBLEM_SIZES = (
     "nrows",
     "nsides",
     "nwidth",
-    "nedges",  # the most pairs of limbs that are coupled
+    "nedges",  # the most pairs of limbs that are coupled in the factor,
+    "nside_pairs",  # pairs of sides of all sets,
+    "nlinks",  # and neighbors of all limbs in the matrix
 )
 
 REDUCED_TREE = actuated_layout(
@@ -63,6 +65,7 @@ REDUCED_TREE = actuated_layout(
             "nloops",  # sets of rows of loops
             "nloop_sides",
             "ngroups",  # pairs of bodies with pairs of shapes
+            "nintervals",  # cells along each axis that bodies are sorted by
             "nheld",  # settings of the solver, impulses to start from, contact points that are given
             "nstart",
         ),
@@ -71,6 +74,9 @@ REDUCED_TREE = actuated_layout(
             **LIMB_INTEGERS,
             "group_first": ("ngroups",),  # the bodies,
             "group_second": ("ngroups",),
+            "body_group": ("n",),  # groups that a body is the first body of: the first, and how many
+            "body_groups": ("n",),
+            "body_paired": ("n",),  # 1 of bodies that are in any group
             "group_start": ("ngroups",),  # and their pairs of shapes in `group_contact`
             "group_count": ("ngroups",),
             "group_contact": ("ncontacts",),
@@ -188,14 +194,21 @@ def reduced_tree(
     slots = np.asarray(contacts["contact_slots"], dtype=np.int64)
     order = slot_order(first, second, slots)
     order.pop("listed_slot")
+    groups = np.bincount(order["group_first"], minlength=int(tree.n))
+    paired = np.zeros(int(tree.n), dtype=np.int64)
+    paired[order["group_first"]] = paired[order["group_second"]] = 1
     limbs = limb_tables(tree)
     boxes = box_tables(model, limited, True)
     loops = _loop_sets(model, tree, limbs)
     friction = friction_tables(model)
     nlisted = listed_points(model, int(slots.sum()))
-    depth, reach = _path_sizes(limbs)
+    nlimbs = len(limbs["limb_v"])
+    depths = _depths(limbs)
+    depth, reach = max(depths, default=0), max(limbs["limb_reach"], default=0)
+    most = min(2 * depth, nlimbs)
     sides = [len(limb) for limb in loops["sides"]]
     widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
+    nside_pairs = nlisted * (most * (most - 1) // 2) + sum(n * (n - 1) // 2 for n in sides)
     largest = int(np.max(friction["contact_dim"], initial=1))
     nstart = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
@@ -210,6 +223,10 @@ def reduced_tree(
         **limbs,
         **boxes,
         **_bounds(model, of_shape, contacts, int(tree.n)),
+        body_group=np.cumsum(groups) - groups,
+        body_groups=groups,
+        body_paired=paired,
+        nintervals=min(int(tree.n), MAX_CELLS),
         contact_body_first=first,
         contact_body_second=second,
         **friction,
@@ -233,9 +250,11 @@ def reduced_tree(
         nbouncing=0 if scales.soft is not None else int(np.count_nonzero(contacts["restitution"])),
         nsets=sets,
         nrows=largest * nlisted + len(boxes["box_v"]) + model.nc,
-        nsides=min(2 * depth, len(limbs["limb_v"])) * nlisted + len(boxes["box_v"]) + sum(sides),
+        nsides=most * nlisted + len(boxes["box_v"]) + sum(sides),
         nwidth=max([min(2 * reach, model.nv), *widths]),
-        nedges=min(len(limbs["limb_v"]) ** 2, len(limbs["limb_v"]) * MAX_NEIGHBORS),
+        nedges=min(nlimbs * (nlimbs - 1) // 2, nlimbs * BLOCK_ROOM),
+        nside_pairs=nside_pairs,
+        nlinks=2 * (nside_pairs + sum(depths) - nlimbs),
         nsettings=SETTINGS,
         nstart=nstart,
         nheld=SETTINGS + nstart + 7 * contacts["ngiven"],
@@ -243,20 +262,18 @@ def reduced_tree(
     )
 
 
+MAX_CELLS = 512
+"""Cells along each axis that bodies are sorted by: as many as bodies, and no more."""
 REACH = 1e-3
 """Contact points whose gap is a smaller part of the largest body's size are in the list, whatever their velocity."""
-MAX_NEIGHBORS = 400
-"""Limbs that a limb may be coupled to."""
 
 
-def _path_sizes(limbs: Mapping[str, Any]) -> tuple[int, int]:
-    """The most limbs, and degrees of freedom, between a body and the world."""
-    depth, size = [0], [0]
-    depths, dofs = list[int](), list[int]()
-    for limb, parent in enumerate(limbs["limb_parent"]):
+def _depths(limbs: Mapping[str, Any]) -> list[int]:
+    """Limbs between each limb and the world, with itself."""
+    depths = list[int]()
+    for parent in limbs["limb_parent"]:
         depths.append(1 + (depths[parent] if parent >= 0 else 0))
-        dofs.append(int(limbs["limb_size"][limb]) + (dofs[parent] if parent >= 0 else 0))
-    return max(depth + depths), max(size + dofs)
+    return depths
 
 
 def _loop_sets(model: Model, tree: Tree, limbs: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -13,13 +13,15 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TypeVar
 
+import numpy as np
+
 from linkwork.errors import ModelWarning
 from linkwork.inputs import ContactLaw, outer_level
 from linkwork.model.checks import check_robot
 from linkwork.model.contacts import ContactPair
 from linkwork.model.model import Model
 from linkwork.model.shapes import Mesh
-from linkwork.plans.contacts import GIVEN, planned_pair
+from linkwork.plans.contacts import GIVEN, planned_pairs
 
 AnyModel = TypeVar("AnyModel", bound=Model)
 
@@ -36,7 +38,7 @@ def with_usable_contacts(robot: AnyModel, contact: ContactLaw) -> AnyModel:
     check_robot(robot)
     if contact in (True, False) or not robot.contacts:
         return robot
-    given = [pair for pair in robot.contacts if planned_pair(pair).code == GIVEN]
+    given = [robot.contacts[k] for k in np.flatnonzero(planned_pairs(robot.contacts).code == GIVEN).tolist()]
     if not given:
         return robot
     if find_spec("coal") is None:

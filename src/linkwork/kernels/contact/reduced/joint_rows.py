@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained.constraints import jacobian_from_rows
-from linkwork.kernels.contact.reduced.matrix import add_multiple, couple_sides
+from linkwork.kernels.contact.reduced.matrix import add_multiple
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, LOOPS
 from linkwork.kernels.contact.reduced.rows import ReducedSettings, add_side, begin_set, scale_set
 from linkwork.kernels.elementary import magnitude, maximum
@@ -87,4 +87,3 @@ def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> No
             w.row_unit[r] = enabled * tree.row_unit[i]
             largest = maximum(largest, tree.row_D[i])
         scale_set(w, e, largest, 1.0 / largest, 0.0, 1.0)
-        couple_sides(tree, w, e)

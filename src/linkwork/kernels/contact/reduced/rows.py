@@ -23,7 +23,6 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.convex.geometry import pair_geometry
 from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
-from linkwork.kernels.contact.reduced.matrix import couple_sides
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, NEAR, POINTS, ROWS, SIDES
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
@@ -293,7 +292,6 @@ def contact_set(
     scale_set(w, e, tree.pair_D[c], 2.0 / (tree.pair_D[c] * (1.0 + mu * mu)), mu, 1.0)
     if tree.nsoft > 0:
         soften(tree, w, e, c, settings.dt)
-    couple_sides(tree, w, e)
 
 
 @kernel

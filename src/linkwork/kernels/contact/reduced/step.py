@@ -26,14 +26,12 @@ from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhe
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
 from linkwork.kernels.contact.reduced.matrix import (
-    MATRIX_INTEGERS,
     MATRIX_WORK,
-    begin_pattern,
-    fill_pattern,
     mass_times,
     reduced_mass_matrix,
     rows_times,
 )
+from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, fill_pattern
 from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS, ROWS
 from linkwork.kernels.contact.reduced.restitution import reduce_restitution
 from linkwork.kernels.contact.reduced.rows import (
@@ -68,7 +66,7 @@ FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS = range(TOTAL
 """Entries of the totals."""
 
 REDUCED_INTEGERS: dict[str, Shape] = (
-    PROBLEM_INTEGERS | MATRIX_INTEGERS | BROAD_INTEGERS | ROW_INTEGERS | JOINT_INTEGERS | PAIR_INTEGERS
+    PROBLEM_INTEGERS | PATTERN_INTEGERS | BROAD_INTEGERS | ROW_INTEGERS | JOINT_INTEGERS | PAIR_INTEGERS
 )
 REDUCED_WORK: dict[str, Shape] = (
     WORK
@@ -155,7 +153,6 @@ def setup_reduced(
         constraint_rows(tree, w, q, w.error)
         constraint_bias(tree, w, q, v)
         constraint_velocities(tree, w, q, v, w.Jv)
-    begin_pattern(tree, w)
     reduced_mass_matrix(tree, w)
     joint_torques(tree, w, w.bias)
     mass_times(tree, w, v, w.momentum)
@@ -167,7 +164,6 @@ def setup_reduced(
 @kernel
 def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings) -> None:
     """The sets of all rows, and the pattern of the matrix."""
-    begin_pattern(tree, w)
     begin_sets(w)
     list_contacts(tree, w, v, settings, 1.0)
     list_boxes(tree, w, q, v, settings)
