@@ -31,7 +31,7 @@ from linkwork.contact.thresholds import CONTACT_TOLERANCE
 from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, SolverSettings
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.newton import CONTACT_NEWTON
@@ -209,6 +209,17 @@ class StepProgram:
         if result.shape[-1] > self.na:
             return result[..., 2 : 2 + self.source.nc]
         return np.zeros((*result.shape[:-1], self.source.nc), dtype=result.dtype)
+
+    def accelerations_of(self, result: Array) -> Array:
+        """Joint accelerations in the result of steps with contacts, in the axes of the start, ``(..., nv)``.
+
+        Args:
+            result: As the program returns it.
+        """
+        if self.contact is None:
+            raise UnsupportedFeature(f"steps of '{self.source.name}' without contacts do not return accelerations")
+        first = self.contact.row.accelerations
+        return result[..., first : first + self.source.nv]
 
     def activations_of(self, result: Array) -> Array | None:
         """Activations after steps, ``(..., na)``; None where no actuator has any.
