@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What steps by the reduced matrix read: pairs by bodies with bounding spheres, limbs, sets of rows of loops and joints.
+"""What steps by the reduced matrix read: pairs by bodies with bounding spheres, limbs, rows of loops and joints.
 
-Lists of a state have a bounded length (`nlisted` contact points). Pairs are numbered by the two bodies that they are of,
+Lists of a state have a bounded length (`nlisted` contact points). Pairs are numbered by their two bodies,
 so that bodies that are far apart are left out with one comparison; slots are numbered in the same order, and results
 name contact points by these numbers (`listed_slot`: the slot of each).
 """
@@ -30,7 +30,7 @@ from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tab
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
 
-SETTINGS, HEAD, LISTED, TOTALS = 10, 4, 11, 6
+SETTINGS, HEAD, LISTED, TOTALS = 11, 4, 11, 7
 """Numbers of the settings, at the head of the result, of a contact point in it, and at its end: see
 `kernels.contact.reduced.step`."""
 
@@ -60,6 +60,7 @@ REDUCED_TREE = actuated_layout(
             "nboxes",
             "nfurther",  # the most iterations of a step by smoothed equations
             "nbouncing",  # pairs with restitution
+            "nsoft",  # pairs, where contacts are soft; else none
             "nlisted",  # the most contact points of a state
             "nloops",  # sets of rows of loops
             "nloop_sides",
@@ -103,6 +104,7 @@ REDUCED_TREE = actuated_layout(
             "shape_top": ("nshapes",),  # the largest height of an unbounded shape, along its z axis
             **FRICTION_FLOATS,
             "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
+            "soft_D": ("nsoft",),  # inverse inertia of the normal that makes contacts soft
             "box_sign": ("nboxes",),
             "box_value": ("nboxes",),
             "box_lower": ("nboxes",),
@@ -130,6 +132,8 @@ class RowScales(NamedTuple):
     rows: Floats
     row_units: Floats
     length: float
+    soft: Floats | None = None
+    """Inverse inertias of soft contacts; None: contacts are hard."""
 
 
 def listed_points(model: Model, nslots: int) -> int:
@@ -232,6 +236,8 @@ def reduced_tree(
         row_R=scales.row_compliance,
         row_D=scales.rows,
         row_unit=scales.row_units,
+        soft_D=np.zeros(0) if scales.soft is None else scales.soft,
+        nsoft=0 if scales.soft is None else len(scales.soft),
         least_lever=[LEAST_LEVER * size_of(model)],
         reach=[REACH * scales.length],
         loop_row=loops["rows"],
@@ -241,7 +247,7 @@ def reduced_tree(
         loop_limb=spans.entries,
         nlisted=nlisted,
         nfurther=iterations,
-        nbouncing=int(np.count_nonzero(contacts["restitution"])),
+        nbouncing=0 if scales.soft is not None else int(np.count_nonzero(contacts["restitution"])),
         nsets=sets,
         nrows=largest * nlisted + len(boxes["box_v"]) + model.nc,
         nsides=most * nlisted + len(boxes["box_v"]) + sum(sides),
