@@ -85,9 +85,14 @@ def test_sweep_misses_no_near_pair(seed: int, fixed: str, monkeypatch: pytest.Mo
 
 def test_far_pairs_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Comparisons of bodies on a line: as many as bodies, where all pairs would be their square."""
-    compared = []
+    compared = list[int]()
     original = broad_phase.groups_are_near
-    monkeypatch.setattr(broad_phase, "groups_are_near", lambda *arguments: compared.append(1) or original(*arguments))
+
+    def counted(tree: Any, w: Any, g: int, h: float) -> int:
+        compared.append(g)
+        return original(tree, w, g, h)
+
+    monkeypatch.setattr(broad_phase, "groups_are_near", counted)
     counts = {}
     for n in (50, 100, 200):
         tree, w = plan_and_work(scene([0] * n))
@@ -103,7 +108,7 @@ def test_lanes_find_what_each_state_finds() -> None:
     n = 30
     robot = scene([0] * n)
     stepper = lw.Stepper(robot, 1e-3)
-    Q = np.array([state(rng.uniform(-0.3, 0.3, size=(n, 3)) + [0, 0, 0.35], k) for k in range(8)])
+    Q = np.array([state(rng.uniform(-0.3, 0.3, size=(n, 3)) + np.array([0, 0, 0.35]), k) for k in range(8)])
     V = rng.normal(size=(8, robot.nv))
     batch = stepper(Q, V)
     for k in range(8):
@@ -115,7 +120,7 @@ def test_steps_do_not_depend_on_the_order_of_bodies() -> None:
     rng = np.random.default_rng(1)
     n = 30
     places = np.stack(np.meshgrid(*[np.arange(5) * 0.0999] * 2, np.arange(2) * 0.0999), axis=-1).reshape(-1, 3)[:n]
-    places = places + [0.0, 0.0, 0.0499] + rng.uniform(0, 5e-5, size=(n, 3))
+    places = places + np.array([0.0, 0.0, 0.0499]) + rng.uniform(0, 5e-5, size=(n, 3))
     robot = scene([0] * n)
     stepper = lw.Stepper(robot, 1e-3)
     v = 0.1 * rng.normal(size=(n, 6))

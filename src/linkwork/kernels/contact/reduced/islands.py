@@ -44,7 +44,8 @@ def label_islands(tree: Array, w: Array) -> None:
 @kernel
 def island_of(w: Array, e: int) -> int:
     """The island of a set."""
-    return w.limb_island[w.side_limb[w.cone_side[e]]]
+    island: int = w.limb_island[w.side_limb[w.cone_side[e]]]
+    return island
 
 
 @kernel
@@ -84,7 +85,7 @@ def swap_sets(w: Array, i: int, j: int) -> None:
 @kernel
 def set_aside_solved(tree: Array, w: Array) -> int:
     """Leave the sets of open islands alone in the problem; how many sets there were."""
-    sets = w.counts[CONES]
+    sets: int = w.counts[CONES]
     copy_numbers(w.z, w.kept_z, w.counts[ROWS])
     copy_numbers(w.v_next, w.kept_v, tree.nv)
     n = 0

@@ -69,9 +69,13 @@ def clear_open_contacts(w: Array) -> None:
 
 
 @kernel
-def open_islands(tree: Array, w: Array, settings: ReducedSettings) -> None:
-    """Take the best iterate, and mark the islands that it does not solve."""
+def open_islands(tree: Array, w: Array, settings: ReducedSettings, stepped: Scalar) -> None:
+    """Take the best iterate, and mark the islands that it does not solve: all of them where no step was taken in a
+    lane (``stepped`` is zero), as momentum is not balanced there."""
     label_islands(tree, w)
+    if some_below(stepped, 0.5):
+        for a in range(tree.nlimbs):
+            w.island_open[a] = 1
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
     copy_numbers(w.v_best, w.v_next, tree.nv)
     row_velocities(tree, w)
@@ -95,10 +99,11 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
     most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
-    best, iterations = semismooth(tree, w, settings, is_warm(w))
+    warm = is_warm(w)
+    best, iterations = semismooth(tree, w, settings, warm)
     sets = -1
     if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
-        open_islands(tree, w, settings)
+        open_islands(tree, w, settings, warm)
         sets = set_aside_solved(tree, w)
         best, iterations = smoothed_and_polished(tree, w, settings, 1.0, best, iterations, most)
     if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
