@@ -268,6 +268,10 @@ NEWTON_REGIME = 1e-4
 """Steps of a normal that are shorter converge quadratically, and rounding may hide what they gain. Part of: a radian.
 Test: tests/contact/test_convex_geometry.py"""
 
+LEAST_RADIUS = 1e-18
+"""Lesser lengths of tangential impulses and velocities count as this, so that their directions are finite. Part of:
+N s, or m/s. Test: tests/contact/test_contact_step.py"""
+
 # Tendons, actuators, sensors ---------------------------------------------------------------------------------------
 
 COINCIDENT_ENDS = 1e-30

@@ -35,7 +35,7 @@ from linkwork.kernels.contact.reduced.matrix import (
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYMMETRIC
 from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
-from linkwork.kernels.thresholds import ZERO_SQUARE
+from linkwork.kernels.thresholds import LEAST_RADIUS, ZERO_SQUARE
 
 NEWTON_WORK: dict[str, Shape] = {
     "row_y": ("nrows",),
@@ -62,10 +62,6 @@ class Smoothing(NamedTuple):
     """Geometric mean of the inertias of contacts."""
     semismooth: Scalar
     """One without smoothing, else zero."""
-
-
-LEAST_RADIUS = 1e-18
-"""Keeps directions of tangential impulses finite where there are none."""
 
 
 # Equations of sets --------------------------------------------------------------------------------------------------

@@ -18,11 +18,11 @@ from linkwork.kernels.contact.reduced.fallback import FALLBACK_WORK, dissipative
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS
 from linkwork.kernels.contact.reduced.residual import problem_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
-from linkwork.kernels.contact.reduced.smoothing_newton import LEAST_RADIUS, row_velocities
+from linkwork.kernels.contact.reduced.smoothing_newton import row_velocities
 from linkwork.kernels.contact.reduced.stages import STAGE_WORK, semismooth, smoothed_and_polished, unsolved
 from linkwork.kernels.elementary import copy_numbers, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
-from linkwork.kernels.thresholds import NO_CONTACT
+from linkwork.kernels.thresholds import LEAST_RADIUS, NO_CONTACT
 from linkwork.model.thresholds import UNBOUNDED
 
 OPEN = 10.0
