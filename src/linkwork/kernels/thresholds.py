@@ -272,6 +272,10 @@ LEAST_RADIUS = 1e-18
 """Lesser lengths of tangential impulses and velocities count as this, so that their directions are finite. Part of:
 N s, or m/s. Test: tests/contact/test_contact_step.py"""
 
+LEAST_SPAN = 1e-12
+"""What all bodies together take at least in the broad phase, so that the size of a cell is above zero. Part of: meters.
+Test: tests/contact/test_reduced_broad_phase.py"""
+
 # Tendons, actuators, sensors ---------------------------------------------------------------------------------------
 
 COINCIDENT_ENDS = 1e-30

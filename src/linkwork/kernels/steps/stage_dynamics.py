@@ -13,7 +13,6 @@ Each has a twin for robots with actuators or gravity compensation, which reads t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
@@ -195,6 +194,10 @@ class Coordinates(NamedTuple):
     """``check_closure(w, progress)``: ``progress[0]`` is negative where loops could not be closed."""
 
 
+NO_INTEGERS: dict[str, Shape] = {}
+"""No work arrays of integers."""
+
+
 class Dynamics(NamedTuple):
     """Forward dynamics as the text of steps calls it."""
 
@@ -217,7 +220,7 @@ class Dynamics(NamedTuple):
     """The shape of `StepInputs.R`, if the mechanism is constrained."""
     begin: Callable[..., None] | None = None
     """``begin(tree, inputs, flat)``: the result before the first step; by default zero."""
-    integers: Mapping[str, Shape] = MappingProxyType({})
+    integers: Mapping[str, Shape] = NO_INTEGERS
     """Work arrays of integers."""
 
     @property
