@@ -260,7 +260,7 @@ def smoothed(
     begin_path(w, theta, now, settings.slack)
     missed = problem_residual(w)
     best = where(0.5, failed, keep_best(tree, w, where(0.5, failed, missed, best), best), best)
-    update_smoothing(w.path, 0.9, 1e20, now, missed, settings.slack)
+    update_smoothing(w.path, 0.9, UNBOUNDED, now, missed, settings.slack)
     going = failed * where(settings.tolerance, missed, 1.0, 0.0)
     iterations = failed
     while some_below(0.5 - going, 0.0):
