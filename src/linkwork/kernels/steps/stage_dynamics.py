@@ -194,10 +194,6 @@ class Coordinates(NamedTuple):
     """``check_closure(w, progress)``: ``progress[0]`` is negative where loops could not be closed."""
 
 
-NO_INTEGERS: dict[str, Shape] = {}
-"""No work arrays of integers."""
-
-
 class Dynamics(NamedTuple):
     """Forward dynamics as the text of steps calls it."""
 
@@ -220,7 +216,7 @@ class Dynamics(NamedTuple):
     """The shape of `StepInputs.R`, if the mechanism is constrained."""
     begin: Callable[..., None] | None = None
     """``begin(tree, inputs, flat)``: the result before the first step; by default zero."""
-    integers: Mapping[str, Shape] = NO_INTEGERS
+    integers: Mapping[str, Shape] | None = None
     """Work arrays of integers."""
 
     @property
