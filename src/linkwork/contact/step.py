@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, cast
@@ -189,7 +189,7 @@ class ContactStep(BaseEvaluator):
         suits = self.options.contact == "soft" or takes_reduced_matrix(self.robot)
         return suits and self.reduces(self.parameter_inputs.names)
 
-    def reduces(self, parameters: Collection[str]) -> bool:
+    def reduces(self, parameters: Sequence[str] | Mapping[Any, Any]) -> bool:
         """Whether steps by the reduced matrix have all that is asked for.
 
         Args:

@@ -269,11 +269,11 @@ NEWTON_REGIME = 1e-4
 Test: tests/contact/test_convex_geometry.py"""
 
 LEAST_RADIUS = 1e-18
-"""Lesser tangential impulses have no direction; projections of zero leave about as much. Part of: N s.
-Test: tests/contact/test_contact_step.py"""
+"""Lesser lengths of tangential impulses and velocities count as this, so that their directions are finite. Part of:
+N s, or m/s. Test: tests/contact/test_contact_step.py"""
 
 LEAST_SPAN = 1e-12
-"""All bodies together take at least so much: keeps the size of a cell of the broad phase above zero. Part of: meters.
+"""What all bodies together take at least in the broad phase, so that the size of a cell is above zero. Part of: meters.
 Test: tests/contact/test_reduced_broad_phase.py"""
 
 # Tendons, actuators, sensors ---------------------------------------------------------------------------------------

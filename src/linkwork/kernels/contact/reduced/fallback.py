@@ -29,11 +29,10 @@ from linkwork.kernels.contact.reduced.matrix import (
 )
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYMMETRIC
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
-from linkwork.kernels.contact.reduced.smoothing_newton import LEAST_RADIUS
 from linkwork.kernels.contact.reduced.stages import smoothed_and_polished
 from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
-from linkwork.kernels.thresholds import LEAST_DENOMINATOR
+from linkwork.kernels.thresholds import LEAST_DENOMINATOR, LEAST_RADIUS
 from linkwork.model.thresholds import UNBOUNDED
 
 SOFTNESS = 1e-6

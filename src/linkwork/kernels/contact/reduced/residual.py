@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from linkwork.kernels.contact.cones import inverse_length
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, ROWS
-from linkwork.kernels.contact.reduced.smoothing_newton import LEAST_RADIUS
 from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
-from linkwork.kernels.thresholds import STAGNATION
+from linkwork.kernels.thresholds import LEAST_RADIUS, STAGNATION
 from linkwork.model.thresholds import UNBOUNDED
 
 
