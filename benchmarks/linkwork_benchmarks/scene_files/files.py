@@ -85,13 +85,13 @@ def gripper_with_box() -> str:
     root, world = _root(ROBOTIQ)
     base = world.find("body")
     assert base is not None
-    base.set("pos", "0 0 0.155")
+    base.set("pos", "0 0 0.18")
     base.set("euler", "3.14159265358979 0 0")
     _add(world, '<geom name="floor" type="plane" size="0 0 0.05"/>')
     _add(
         world,
-        '<body name="box" pos="0 0 0.025"><freejoint/>'
-        '<geom type="box" size="0.02 0.02 0.025" mass="0.1" condim="4"/></body>',
+        '<body name="box" pos="0 0 0.035"><freejoint/>'
+        '<geom type="box" size="0.02 0.02 0.035" mass="0.1" condim="4"/></body>',
     )
     _add(root, '<keyframe><key ctrl="255"/></keyframe>')
     return ET.tostring(root, "unicode")
