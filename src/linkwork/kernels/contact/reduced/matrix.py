@@ -22,13 +22,13 @@ Cost: cubic in the sizes of limbs that are coupled, linear in rows times the squ
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, EDGES, FULL
+from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, EDGES, FULL, SYMMETRIC
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
 from linkwork.kernels.scalar import Array, Scalar, kernel
-from linkwork.kernels.spatial import add, cross, scale, symmetric_product
+from linkwork.kernels.spatial import Triple, add, cross, scale, symmetric_product
 from linkwork.kernels.tree.crba import COMPOSITE, composite_inertias, kronecker
-from linkwork.model.joints import HELICAL
+from linkwork.model.joints import HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
 from linkwork.plans.contact_reduced import MAX_DIM
 
 MATRIX_INTEGERS: dict[str, Shape] = {
@@ -121,17 +121,51 @@ def fill_pattern(tree: Array, w: Array) -> None:
 
 
 @kernel
-def set_mass(tree: Array, w: Array, i: int, j: int, x: Scalar) -> None:
-    """``M_ij = M_ji = x`` of a degree of freedom and one that carries it."""
-    a = tree.dof_limb[i]
-    b = tree.dof_limb[j]
-    r = i - tree.limb_v[a]
-    c = j - tree.limb_v[b]
-    if a == b:
-        w.M_diagonal[tree.limb_diagonal[a] + r * tree.limb_size[a] + c] = x
-        w.M_diagonal[tree.limb_diagonal[a] + c * tree.limb_size[a] + r] = x
+def unit_force(tree: Array, w: Array, i: int, k: int) -> tuple[Triple, Triple]:
+    """``F = Ic S``: moment and force of a unit acceleration along degree of freedom ``k`` of a joint."""
+    kind = tree.kind[i]
+    m = w.m[i]
+    b = w.b[i]
+    J = w.J[i]
+    if kind == REVOLUTE:
+        return (J[2], J[4], J[5]), (-b[1], b[0], 0.0)
+    if kind == PRISMATIC:
+        return (b[1], -b[0], 0.0), (0.0, 0.0, m)
+    axis = axis_of(kind, k)
+    S_angular = (kronecker(axis, 0), kronecker(axis, 1), kronecker(axis, 2))
+    S_linear = (kronecker(axis, 3), kronecker(axis, 4), kronecker(axis, 5))
+    if kind == HELICAL:
+        S_linear = (0.0, 0.0, tree.pitch[i])
+    n = add(symmetric_product(J, S_angular), cross(b, S_linear))
+    f = add(scale(m, S_linear), cross(S_angular, b))
+    return n, f
+
+
+@kernel
+def joint_components(tree: Array, i: int, n: Triple, f: Triple, row: Array, at: int, step: int) -> None:
+    """``S' F`` of a joint, into ``row`` from ``at`` on, so far apart."""
+    kind = tree.kind[i]
+    if kind == REVOLUTE:
+        row[at] = n[2]
+    elif kind == PRISMATIC:
+        row[at] = f[2]
+    elif kind == HELICAL:
+        row[at] = n[2] + tree.pitch[i] * f[2]
+    elif kind == PLANAR:
+        row[at] = f[0]
+        row[at + step] = f[1]
+        row[at + 2 * step] = n[2]
+    elif kind == SPHERICAL:
+        row[at] = n[0]
+        row[at + step] = n[1]
+        row[at + 2 * step] = n[2]
     else:
-        w.M_blocks[w.edge[a, b] + r * tree.limb_size[b] + c] = x
+        row[at] = f[0]
+        row[at + step] = f[1]
+        row[at + 2 * step] = f[2]
+        row[at + 3 * step] = n[0]
+        row[at + 4 * step] = n[1]
+        row[at + 5 * step] = n[2]
 
 
 @kernel
@@ -147,25 +181,21 @@ def reduced_mass_matrix(tree: Array, w: Array) -> None:
     """The mass matrix in blocks, from poses of bodies in their parents (`tree.crba`)."""
     composite_inertias(tree, w)
     for i in range(1, tree.n):
-        kind = tree.kind[i]
-        for k in range(dof_of(kind)):
-            o = tree.iv[i] + k
-            axis = axis_of(kind, k)
-            S_angular = (kronecker(axis, 0), kronecker(axis, 1), kronecker(axis, 2))
-            S_linear = (kronecker(axis, 3), kronecker(axis, 4), kronecker(axis, 5))
-            if kind == HELICAL:
-                S_linear = (0.0, 0.0, tree.pitch[i])
-            n = add(symmetric_product(w.J[i], S_angular), cross(w.b[i], S_linear))  # F = Ic S
-            f = add(scale(w.m[i], S_linear), cross(S_angular, w.b[i]))
+        a = tree.body_limb[i]
+        size = tree.limb_size[a]
+        diagonal = tree.limb_diagonal[a]
+        for k in range(dof_of(tree.kind[i])):
+            r = tree.iv[i] + k - tree.limb_v[a]
+            n, f = unit_force(tree, w, i, k)
             j = i
             while j > 0:
-                ancestor = tree.kind[j]
-                for m in range(dof_of(ancestor)):
-                    c = axis_of(ancestor, m)
-                    SF = n[c] if c < 3 else f[c - 3]  # M_ji = S_j' F
-                    if ancestor == HELICAL:
-                        SF = SF + tree.pitch[j] * f[2]
-                    set_mass(tree, w, o, tree.iv[j] + m, SF)
+                b = tree.body_limb[j]
+                c = tree.iv[j] - tree.limb_v[b]
+                if a == b:
+                    joint_components(tree, j, n, f, w.M_diagonal, diagonal + r * size + c, 1)
+                    joint_components(tree, j, n, f, w.M_diagonal, diagonal + c * size + r, size)
+                else:
+                    joint_components(tree, j, n, f, w.M_blocks, w.edge[a, b] + r * tree.limb_size[b] + c, 1)
                 f = rotate_to_parent(tree, w, j, f)
                 n = add(rotate_to_parent(tree, w, j, n), cross(w.r[j], f))
                 j = tree.parent[j]
@@ -262,18 +292,25 @@ def add_rows_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
 
 @kernel
 def add_products(A: Array, row: int, dim: int, i: int, B: Array, j: int, H: Array, h: int, count: int) -> None:
-    """``H[h:] = H[h:] + sum_k A[row + k, i] B[k, j:]``, of so many numbers."""
+    """``H[h:] = H[h:] + sum_k A[row + k, i] B[k, j:]``, of so many numbers; most sets have three rows."""
     whole = count - count % 4
-    for c in range(0, whole, 4):
-        x = entries(H, h + c)
-        for k in range(dim):
-            x = plus_scaled(x, A[row + k, i], entries(B[k], j + c))
-        set_entries(x, H, h + c)
-    for c in range(whole, count):
-        y = H[h + c]
-        for k in range(dim):
-            y = y + A[row + k, i] * B[k, j + c]
-        H[h + c] = y
+    if dim == 3:
+        a = A[row, i]
+        b = A[row + 1, i]
+        c = A[row + 2, i]
+        for k in range(0, whole, 4):
+            x = plus_scaled(entries(H, h + k), a, entries(B[0], j + k))
+            x = plus_scaled(x, b, entries(B[1], j + k))
+            set_entries(plus_scaled(x, c, entries(B[2], j + k)), H, h + k)
+        for k in range(whole, count):
+            H[h + k] += a * B[0, j + k] + b * B[1, j + k] + c * B[2, j + k]
+    else:
+        for r in range(dim):
+            a = A[row + r, i]
+            for k in range(0, whole, 4):
+                set_entries(plus_scaled(entries(H, h + k), a, entries(B[r], j + k)), H, h + k)
+            for k in range(whole, count):
+                H[h + k] += a * B[r, j + k]
 
 
 @kernel
@@ -282,23 +319,22 @@ def scaled_rows(w: Array, e: int, transposed: int, width: int) -> None:
     row = w.cone_row[e]
     whole = width - width % 4
     for k in range(w.cone_dim[e]):
-        for c in range(0, whole, 4):
-            x = scaled(0.0, entries(w.A[row], c))
-            for j in range(w.cone_dim[e]):
-                g = w.cone_G[row + j, k] if transposed != 0 else w.cone_G[row + k, j]
-                x = plus_scaled(x, g, entries(w.A[row + j], c))
-            set_entries(x, w.cone_B[k], c)
-        for c in range(whole, width):
-            y = 0.0
-            for j in range(w.cone_dim[e]):
-                g = w.cone_G[row + j, k] if transposed != 0 else w.cone_G[row + k, j]
-                y = y + g * w.A[row + j, c]
-            w.cone_B[k, c] = y
+        for j in range(w.cone_dim[e]):
+            g = w.cone_G[row + j, k] if transposed != 0 else w.cone_G[row + k, j]
+            if j == 0:
+                scale_numbers(g, w.A[row], 0, w.cone_B[k], width)
+            else:
+                for c in range(0, whole, 4):
+                    x = plus_scaled(entries(w.cone_B[k], c), g, entries(w.A[row + j], c))
+                    set_entries(x, w.cone_B[k], c)
+                for c in range(whole, width):
+                    w.cone_B[k, c] += g * w.A[row + j, c]
 
 
 @kernel
 def add_set(tree: Array, w: Array, e: int) -> None:
-    """``H = H + A' G A`` of one set."""
+    """``H = H + A' G A`` of one set; of symmetric matrices the upper half."""
+    symmetric = w.counts[SYMMETRIC]
     row = w.cone_row[e]
     dim = w.cone_dim[e]
     first = w.cone_side[e]
@@ -309,17 +345,19 @@ def add_set(tree: Array, w: Array, e: int) -> None:
     for x in range(first, last):
         a = w.side_limb[x]
         size = tree.limb_size[a]
+        column = w.side_column[x]
         for i in range(size):
-            at = tree.limb_diagonal[a] + i * size
-            add_products(w.A, row, dim, w.side_column[x] + i, w.cone_B, w.side_column[x], w.H_diagonal, at, size)
+            skip = i * symmetric
+            at = tree.limb_diagonal[a] + i * size + skip
+            add_products(w.A, row, dim, column + i, w.cone_B, column + skip, w.H_diagonal, at, size - skip)
         for y in range(first, last):
             b = w.side_limb[y]
             if w.limb_place[a] < w.limb_place[b] and w.edge[a, b] >= 0:
                 columns = tree.limb_size[b]
                 for i in range(size):
                     at = w.edge[a, b] + i * columns
-                    add_products(w.A, row, dim, w.side_column[x] + i, w.cone_B, w.side_column[y], w.H_U, at, columns)
-    if w.cone_sides[e] > 1:
+                    add_products(w.A, row, dim, column + i, w.cone_B, w.side_column[y], w.H_U, at, columns)
+    if symmetric == 0 and w.cone_sides[e] > 1:
         scaled_rows(w, e, 1, width)
         for x in range(first, last):
             a = w.side_limb[x]
@@ -339,15 +377,18 @@ def add_set(tree: Array, w: Array, e: int) -> None:
 
 @kernel
 def factorize_reduced(tree: Array, w: Array) -> None:
-    """The LU factor of ``M + A' G A``."""
+    """The LU factor of ``M + A' G A``; L D L' where it is symmetric, which takes half as long."""
     for k in range(tree.ndiagonal):
         w.H_diagonal[k] = w.M_diagonal[k]
     for k in range(tree.nstatic):
         w.H_U[k] = w.M_blocks[k]
-        w.H_L[k] = w.M_blocks[k]
     for k in range(tree.nstatic, w.counts[BLOCKS]):
         w.H_U[k] = 0.0
-        w.H_L[k] = 0.0
+    if w.counts[SYMMETRIC] == 0:
+        for k in range(tree.nstatic):
+            w.H_L[k] = w.M_blocks[k]
+        for k in range(tree.nstatic, w.counts[BLOCKS]):
+            w.H_L[k] = 0.0
     for e in range(w.counts[CONES]):
         add_set(tree, w, e)
     for place in range(tree.nlimbs):
@@ -355,18 +396,27 @@ def factorize_reduced(tree: Array, w: Array) -> None:
 
 
 @kernel
-def eliminate_limb(tree: Array, w: Array, a: int) -> None:
-    """Factor the diagonal block of a limb, and take it out of the blocks of its neighbors."""
-    n = tree.limb_size[a]
-    D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
+def factorize_diagonal(D: Array, n: int, symmetric: int) -> None:
+    """``D = L U`` in place, with inverse pivots; of a symmetric block from its upper half."""
     for i in range(n):
         for j in range(i):
-            x = D[i * n + j]
-            for k in range(j):
-                x = x - D[i * n + k] * D[k * n + j]
+            x = D[j * n + i]
+            if symmetric == 0:
+                x = D[i * n + j]
+                for k in range(j):
+                    x = x - D[i * n + k] * D[k * n + j]
             D[i * n + j] = x * D[j * n + j]
         subtract_product(D, i * n, 1, D, i, n, i, D, i * n + i, n - i)
         D[i * n + i] = 1.0 / D[i * n + i]
+
+
+@kernel
+def eliminate_limb(tree: Array, w: Array, a: int) -> None:
+    """Factor the diagonal block of a limb, and take it out of the blocks of its neighbors."""
+    symmetric = w.counts[SYMMETRIC]
+    n = tree.limb_size[a]
+    D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
+    factorize_diagonal(D, n, symmetric)
     first = w.near_start[a]
     last = first + w.near_count[a]
     for x in range(first, last):
@@ -375,16 +425,19 @@ def eliminate_limb(tree: Array, w: Array, a: int) -> None:
         for i in range(1, n):
             subtract_product(D, i * n, 1, w.H_U, at, columns, i, w.H_U, at + i * columns, columns)
         for i in range(n):
-            subtract_product(D, i, n, w.H_L, at, columns, i, w.H_L, at + i * columns, columns)
-            for c in range(columns):
-                w.H_L[at + i * columns + c] = w.H_L[at + i * columns + c] * D[i * n + i]
+            if symmetric == 0:
+                subtract_product(D, i, n, w.H_L, at, columns, i, w.H_L, at + i * columns, columns)
+                scale_numbers(D[i * n + i], w.H_L, at + i * columns, w.H_L, columns)
+            else:
+                scale_numbers(D[i * n + i], w.H_U, at + i * columns, w.H_L, columns)
     for x in range(first, last):
         b = w.near_limb[x]
         rows = tree.limb_size[b]
         left = w.near_at[x]
         for i in range(rows):
-            at = tree.limb_diagonal[b] + i * rows
-            subtract_product(w.H_L, left + i, rows, w.H_U, left, rows, n, w.H_diagonal, at, rows)
+            skip = i * symmetric
+            at = tree.limb_diagonal[b] + i * rows + skip
+            subtract_product(w.H_L, left + i, rows, w.H_U, left + skip, rows, n, w.H_diagonal, at, rows - skip)
         for y in range(x + 1, last):
             c = w.near_limb[y]
             columns = tree.limb_size[c]
@@ -394,7 +447,18 @@ def eliminate_limb(tree: Array, w: Array, a: int) -> None:
                 for i in range(rows):
                     at = block + i * columns
                     subtract_product(w.H_L, left + i, rows, w.H_U, right, columns, n, w.H_U, at, columns)
-                    subtract_product(w.H_U, left + i, rows, w.H_L, right, columns, n, w.H_L, at, columns)
+                    if symmetric == 0:
+                        subtract_product(w.H_U, left + i, rows, w.H_L, right, columns, n, w.H_L, at, columns)
+
+
+@kernel
+def scale_numbers(a: Scalar, x: Array, i: int, y: Array, count: int) -> None:
+    """``y[i:] = a x[i:]`` of so many numbers."""
+    whole = count - count % 4
+    for k in range(0, whole, 4):
+        set_entries(scaled(a, entries(x, i + k)), y, i + k)
+    for k in range(whole, count):
+        y[i + k] = a * x[i + k]
 
 
 @kernel

@@ -40,11 +40,12 @@ from linkwork.plans.contact_reduced import MAX_DIM
 CONE, BOX, EQUALITY = range(3)
 """Kinds of sets of rows."""
 
-CONES, ROWS, SIDES, BLOCKS, EDGES, NEAR, POINTS, LOOPS, FULL = range(9)
-"""Entries of ``counts``: lengths of lists; ``LOOPS`` is the first set of loops, ``FULL`` one where a list was too short."""
+CONES, ROWS, SIDES, BLOCKS, EDGES, NEAR, POINTS, LOOPS, FULL, SYMMETRIC = range(10)
+"""Entries of ``counts``: lengths of lists; the first set of loops; one where a list was too short; one where all blocks
+``G`` are symmetric."""
 
 PROBLEM_INTEGERS: dict[str, Shape] = {
-    "counts": (9,),
+    "counts": (10,),
     "cone_row": ("nsets",),
     "cone_dim": ("nsets",),
     "cone_kind": ("nsets",),

@@ -32,9 +32,9 @@ from linkwork.kernels.contact.reduced.matrix import (
     rows_times,
     solve_reduced,
 )
-from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS
+from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYMMETRIC
 from linkwork.kernels.elementary import maximum
-from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt
+from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
 from linkwork.kernels.thresholds import ZERO_SQUARE
 
 NEWTON_WORK: dict[str, Shape] = {
@@ -60,6 +60,8 @@ class Smoothing(NamedTuple):
     """By how much of the smoothing the length of a velocity is rounded at zero."""
     mean: Scalar
     """Geometric mean of the inertias of contacts."""
+    semismooth: Scalar
+    """One without smoothing, else zero."""
 
 
 LEAST_RADIUS = 1e-18
@@ -207,6 +209,10 @@ def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
     d0 = w.z[row] - 0.5 * (pa + pb)
     along = 0.0
     square = d0 * d0
+    sticks = 0.0
+    if dim > 1:
+        sticks = where(0.0, b, how.semismooth, 0.0)
+        d0 = d0 - sticks * sigma * saxce * length
     for r in range(row + 1, row + dim):
         u = w.z[r] - sigma * w.row_y[r]
         d = w.z[r] - side * u
@@ -222,7 +228,10 @@ def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
     r0 = 0.5 * (plus + minus) * d0 + 0.5 * (plus - minus) * along
     rt = 0.5 * (plus - minus) * d0 + 0.5 * (plus + minus) * along
     w.dz[row] = r0 - share * mean * r0
-    slide = saxce / maximum(length, LEAST_RADIUS)
+    # Of a contact that sticks, dy_t = -y_t: De Saxcé's term and its change cancel, and G stays symmetric.
+    slide = (1.0 - sticks) * saxce / maximum(length, LEAST_RADIUS)
+    if dim > 1 and some_below(LEAST_RADIUS - slide * length * (mean + mixed), 0.0):
+        w.counts[SYMMETRIC] = 0
     for r in range(row + 1, row + dim):
         u = w.z[r] - sigma * w.row_y[r]
         d = w.z[r] - side * u

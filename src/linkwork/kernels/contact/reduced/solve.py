@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.equation import ROUNDINGS, WEIGHTS, of_path
-from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, ROWS
+from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, ROWS, SYMMETRIC
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import (
     LEAST_RADIUS,
@@ -221,6 +221,7 @@ def first_step(tree: Array, w: Array, how: Smoothing, going: Scalar) -> None:
         y = w.row_y[r]
         w.row_y[r] = w.guessed[r]
         w.guessed[r] = y - w.guessed[r]
+    w.counts[SYMMETRIC] = 1
     for e in range(w.counts[CONES]):
         linearize(w, e, how)
     for e in range(w.counts[CONES]):  # r + G (y - guessed): what is linear about the guess
@@ -242,13 +243,14 @@ def polish(
     tree: Array, w: Array, settings: ReducedSettings, residual: Scalar, best: Scalar, going: Scalar
 ) -> tuple[Scalar, Scalar]:
     """Semismooth steps from an iterate in lanes that are ``going``: the least residual, and iterations."""
-    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean)
+    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean, 1.0)
     tolerance = settings.tolerance
     mark = residual
     waited = 0.0
     iterations = 0.0
     k = 0
     while k < SEMISMOOTH and some_below(0.5 - going, 0.0):
+        w.counts[SYMMETRIC] = 1
         for e in range(w.counts[CONES]):
             linearize(w, e, how)
         newton_direction(tree, w)
@@ -268,7 +270,7 @@ def polish(
 @kernel
 def semismooth(tree: Array, w: Array, settings: ReducedSettings, active: Scalar) -> tuple[Scalar, Scalar]:
     """The least residual of semismooth steps from what `guess` says in lanes where ``active`` is one, and iterations."""
-    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean)
+    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean, 1.0)
     row_velocities(tree, w)
     no_changes(w)
     guess(w, settings)
@@ -340,7 +342,7 @@ def smoothing_on(w: Array, mean: Scalar, convex: Scalar) -> Smoothing:
     fading = 1.0 - minimum(theta / w.path[LARGEST], 1.0)
     saxce = where(0.5, path, where(1.5, path, 1.0, fading), 1.0)
     saxce = where(0.5, convex, 0.0, saxce)
-    return Smoothing(theta, PENALTY * of_path(path, WEIGHTS), w.path[SLACK], saxce, of_path(path, ROUNDINGS), mean)
+    return Smoothing(theta, PENALTY * of_path(path, WEIGHTS), w.path[SLACK], saxce, of_path(path, ROUNDINGS), mean, 0.0)
 
 
 @kernel
@@ -353,13 +355,13 @@ def smoothed(
     """
     row_velocities(tree, w)
     guess(w, settings)
-    how = Smoothing(0.0, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), 0.0, settings.mean)
+    how = Smoothing(0.0, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), 0.0, settings.mean, 0.0)
     theta = 0.0
     no_changes(w)
     for e in range(w.counts[CONES]):
         theta = maximum(theta, equation(w, e, how, 0.0))
     theta = maximum(sqrt(theta), settings.gravity * settings.dt)
-    how = Smoothing(theta, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), ROUNDINGS[0], settings.mean)
+    how = Smoothing(theta, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), ROUNDINGS[0], settings.mean, 0.0)
     first_step(tree, w, how, failed)
     now = merit(w, how, 0.0)
     begin_path(w, theta, now, settings.slack)
@@ -374,6 +376,7 @@ def smoothed(
         fresh = w.path[FRESH]
         row_velocities(tree, w)
         before = 0.0
+        w.counts[SYMMETRIC] = 1
         for e in range(w.counts[CONES]):
             before = before + linearize(w, e, how)
             restart_set(w, e, fresh)
