@@ -70,7 +70,9 @@ PAGES = {
 def run(name: str, only: str | None, quick: bool, out: Path | None, update: bool) -> None:
     """Run a study. What is not a full run writes only where it is told to, or updates the file of the study."""
     whole = update or not (only or quick)
-    results = suites.run(name, only, quick, out or (suites.results_of(suites.SUITES[name].study) if whole else None), update)
+    results = suites.run(
+        name, only, quick, out or (suites.results_of(suites.SUITES[name].study) if whole else None), update
+    )
     if name == "trees":
         print(report.tables(results))
 

@@ -74,7 +74,8 @@ def record(system: System, stepper: lw.Stepper, steps: int) -> Record:
     held = commands_of(system, stepper)
     q, v, state = system.q, np.zeros(system.robot.nv), None
     stepper(q, v, **held)  # compiles
-    iterations, speeds, points, states = [], [], [], list[tuple[Any, Any, Any]]()
+    iterations, speeds, points = list[int](), list[float](), list[int]()
+    states = list[tuple[Any, Any, Any]]()
     finite, missed, overflowed, start, k = True, 0, 0, process_time(), 0
     for k in range(steps):
         if process_time() - start > RECORD_SECONDS:
@@ -90,15 +91,15 @@ def record(system: System, stepper: lw.Stepper, steps: int) -> Record:
             missed += int(contacts.missed)
             overflowed += int(contacts.overflowed)
             if k % TOUCHING == 0:
-                points.append(np.count_nonzero(contacts.forces[..., 2] > 0))
+                points.append(int(np.count_nonzero(contacts.forces[..., 2] > 0)))
         q, v, state = result.q, result.v, result.contact_state
-        speeds.append(np.abs(v).max(initial=0.0))
+        speeds.append(float(np.abs(v).max(initial=0.0)))
         states.append((q, v, state))
     seconds = (process_time() - start) / max(1, len(states))
     return Record(
-        np.array(iterations or [0]),
+        np.array(iterations or [0], float),
         np.array(speeds or [np.inf]),
-        np.array(points or [0]),
+        np.array(points or [0], float),
         seconds,
         missed,
         overflowed,
@@ -144,9 +145,7 @@ def best_of(contenders: dict[str, Callable[[], Any]], rounds: int) -> dict[str, 
     return best
 
 
-def batch_seconds(
-    system: System, stepper: lw.Stepper, recorded: Record, states: int, dtype: str, rounds: int
-) -> float:
+def batch_seconds(system: System, stepper: lw.Stepper, recorded: Record, states: int, dtype: str, rounds: int) -> float:
     """CPU seconds of a step of one state in a batch.
 
     States are those of the recorded motion at random times, and go on from there for `BATCH_STEPS` steps.
@@ -178,4 +177,4 @@ def batch_size(states: int, seconds: float) -> int:
         seconds: Of a step of one state.
     """
     fit = int(BATCH_SECONDS / (BATCH_STEPS * seconds))
-    return min(states, max(64, 1 << (fit.bit_length() - 1)))
+    return min(states, max(64, 1 << max(0, fit.bit_length() - 1)))

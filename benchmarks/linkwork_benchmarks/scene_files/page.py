@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def _introduction(results: Results) -> str:
         f"{tables.circumstances(results, mujoco=True)} What a step does: [Contact](contact.md#what-a-step-does).\n\n"
         "Scenes are robot files as they are, of MuJoCo Menagerie and MuJoCo Warp's benchmarks, with their own time "
         "steps, start at their first keyframe with its controls, and move for 5 s or for as many steps as 4 s of CPU "
-        'time make. *falls*: from `qpos0` without controls. The others are written in the benchmark (`scene_files`). '
+        "time make. *falls*: from `qpos0` without controls. The others are written in the benchmark (`scene_files`). "
         "One core, CPU time of the process, linkwork and MuJoCo in turn in one process, the best of "
         f"{results['rounds']} rounds; MuJoCo with the faster of `jacobian` dense and auto. MuJoCo's contacts are soft "
         "and its solver ends at its own tolerance; ours are rigid, to 1e-8 m/s."
@@ -76,7 +77,7 @@ def _times(value: float | None) -> str:
 def _speed(results: Results, shown: Mapping[str, str]) -> str:
     rows = []
     for s in motions(results):
-        get = lambda key, s=s: _get(results, s.name, key)  # noqa: E731
+        get = partial(_get, results, s.name)
         rows.append(
             (
                 s.scene,
@@ -133,7 +134,7 @@ def _batches(results: Results) -> str:
 def _reported(results: Results) -> str:
     rows = []
     for s in motions(results):
-        get = lambda key, s=s: _get(results, s.name, key)  # noqa: E731
+        get = partial(_get, results, s.name)
         rows.append(
             (
                 s.scene,
@@ -144,7 +145,19 @@ def _reported(results: Results) -> str:
                 "yes" if get("finite") else "**no**",
             )
         )
-    titles = ("scene", "steps", "median", "p90", "p99", "max", "missed", "overflowed", "largest v", "MuJoCo's", "finite")
+    titles = (
+        "scene",
+        "steps",
+        "median",
+        "p90",
+        "p99",
+        "max",
+        "missed",
+        "overflowed",
+        "largest v",
+        "MuJoCo's",
+        "finite",
+    )
     return (
         ""
         if not rows
@@ -154,12 +167,12 @@ def _reported(results: Results) -> str:
     )
 
 
-def _series(results: Results, name: str, counts: tuple[int, ...]) -> list[tuple[int, float, float, float]]:
-    found = []
+def _series(results: Results, name: str, counts: tuple[int, ...]) -> list[tuple[float, ...]]:
+    found = list[tuple[float, ...]]()
     for count in counts:
         values = [_get(results, name, f"{count}.{key}") for key in ("pairs", "us.native", "us.mj_step")]
         if None not in values:
-            found.append((count, *(float(x or 0.0) for x in values)))
+            found.append((float(count), *(float(x or 0.0) for x in values)))
     return found
 
 
@@ -186,7 +199,9 @@ def _growth(results: Results) -> str:
     found = _series(results, s.name, s.bodies)
     if not found:
         return ""
-    rows = [(str(n), tables.whole(p), tables.time(us), tables.time(mj), _ratio(us / mj)) for n, p, us, mj in found]
+    rows = [
+        (tables.whole(n), tables.whole(p), tables.time(us), tables.time(mj), _ratio(us / mj)) for n, p, us, mj in found
+    ]
     powers = [_get(results, s.name, f"power.{who}") for who in ("native", "mj_step")]
     return (
         "## Many bodies\n\nBoxes that lie apart on the ground, 200 steps. From the last but one to the last the time "

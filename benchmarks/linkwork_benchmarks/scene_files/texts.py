@@ -34,7 +34,8 @@ def pile(count: int, shapes: Sequence[str] = SHAPES) -> str:
     bodies = []
     for k in range(count):
         at = np.array([k % side, k // side % side, k // side**2]) * 0.16 + rng.uniform(-0.01, 0.01, 3)
-        bodies.append(_body(shapes[k % len(shapes)], at + (0, 0, 0.12), rng.standard_normal(4)))
+        at[2] += 0.12
+        bodies.append(_body(shapes[k % len(shapes)], at, rng.standard_normal(4)))
     return HEAD + FLOOR + "".join(bodies) + END
 
 
@@ -47,9 +48,7 @@ def stack_of_boxes(count: int) -> str:
 def boxes_apart(count: int) -> str:
     """Boxes at rest on the ground in a square, none near another."""
     side = int(np.ceil(np.sqrt(count)))
-    bodies = [
-        _body('type="box" size="0.1 0.1 0.1"', (k % side, k // side, 0.1), (1, 0, 0, 0)) for k in range(count)
-    ]
+    bodies = [_body('type="box" size="0.1 0.1 0.1"', (k % side, k // side, 0.1), (1, 0, 0, 0)) for k in range(count)]
     return HEAD + FLOOR + "".join(bodies) + END
 
 
