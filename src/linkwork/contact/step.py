@@ -15,7 +15,7 @@ import numpy.typing as npt
 from linkwork.compilers.program import Backend, Program
 from linkwork.contact.coal import GivenContacts, MeshKind
 from linkwork.contact.derivatives import ContactDerivatives
-from linkwork.contact.reduced import reduced_plan, reduced_settings
+from linkwork.contact.reduced import reduced_plan, reduced_settings, takes_reduced_matrix
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
@@ -201,7 +201,8 @@ class ContactStep(BaseEvaluator):
     @property
     def reduced(self) -> bool:
         """Whether steps are made by the reduced matrix of what touches."""
-        return self.options.solver == "newton" and not (self.options.by_slots or self.parameter_inputs.names)
+        given = self.options.by_slots or self.parameter_inputs.names
+        return self.options.solver == "newton" and not given and takes_reduced_matrix(self.robot)
 
     @property
     def by_slots(self) -> ContactStep:

@@ -20,6 +20,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, real_array, truths
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import Actuation, not_finite
+from linkwork.simulation.contacts import warm_start
 from linkwork.simulation.control import Controller
 from linkwork.simulation.finite_states import finite_states
 from linkwork.simulation.propagators import CompiledSteps
@@ -178,5 +179,6 @@ class HostBatch:
         self.tau[rows] = 0.0
         self.forces[rows] = 0.0
         self.steps[rows] = 0
-        if self.contacts is not None:
-            self.contacts[rows] = warm_start(self.stepper.contact_row, None)
+        row = self.stepper.contact_row
+        if self.contacts is not None and row is not None:
+            self.contacts[rows] = warm_start(row, None)

@@ -25,7 +25,7 @@ import numpy as np
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.mobility import has_redundant_rows
 from linkwork.compilers.program import Program
-from linkwork.contact.reduced import reduced_plan
+from linkwork.contact.reduced import reduced_plan, takes_reduced_matrix
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.contact.thresholds import CONTACT_TOLERANCE
 from linkwork.contact.unmodeled import warn_unmodeled
@@ -272,7 +272,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
         implicit = _implicit_damping(settings, form, inputs)
-        reduced = not (settings.by_slots or inputs.names)
+        reduced = not (settings.by_slots or inputs.names) and takes_reduced_matrix(robot)
         warn_unmodeled(robot, reduced)
         if reduced:
             tree = reduced_plan(robot, rows, settings.wrenches, exact, solver, implicit)
