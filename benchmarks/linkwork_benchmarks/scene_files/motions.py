@@ -22,10 +22,10 @@ from linkwork_benchmarks.scene_files.systems import System
 
 JACOBIANS = {"dense": 0, "auto": 2}
 """MuJoCo's settings of the Jacobian, of which the faster counts."""
-RECORD_SECONDS = 4.0
+RECORD_SECONDS = 2.5
 """CPU time of the steps that are recorded one by one, and of a round of timing."""
 ROUND_SECONDS = 0.5
-BATCH_SECONDS = 2.0
+BATCH_SECONDS = 1.0
 """About what a round of a batch takes at most, were it as slow as one state after another."""
 BATCH_STEPS = 10
 TOUCHING = 25
@@ -177,4 +177,4 @@ def batch_size(states: int, seconds: float) -> int:
         seconds: Of a step of one state.
     """
     fit = int(BATCH_SECONDS / (BATCH_STEPS * seconds))
-    return min(states, max(64, 1 << max(0, fit.bit_length() - 1)))
+    return min(states, max(32, 1 << max(0, fit.bit_length() - 1)))
