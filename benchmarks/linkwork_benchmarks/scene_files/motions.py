@@ -28,6 +28,8 @@ ROUND_SECONDS = 0.5
 BATCH_SECONDS = 1.0
 """About what a round of a batch takes at most, were it as slow as one state after another."""
 BATCH_STEPS = 10
+COLD = 256
+"""States that start from no impulses."""
 TOUCHING = 25
 """Steps between two counts of the contact points that bear a force."""
 
@@ -167,6 +169,19 @@ def batch_seconds(system: System, stepper: lw.Stepper, recorded: Record, states:
     lanes(q, v, steps=1, **held)  # compiles
     best = best_of({dtype: lambda: lanes(q, v, steps=BATCH_STEPS, **held)}, rounds)[dtype]
     return best / (BATCH_STEPS * states)
+
+
+def cold_iterations(system: System, stepper: lw.Stepper, recorded: Record) -> tuple[Floats, int]:
+    """Iterations of steps from the states of the motion that start from no impulses, and how many of them are missed.
+
+    Args:
+        system: The scene.
+        stepper: Its steps.
+        recorded: The motion, of which at most `COLD` states are taken.
+    """
+    chosen = np.random.default_rng(1).permutation(len(recorded.q))[:COLD]
+    contacts = stepper(recorded.q[chosen], recorded.v[chosen], **commands_of(system, stepper)).contacts
+    return np.asarray(contacts.iterations, float), int(contacts.missed.sum())
 
 
 def batch_size(states: int, seconds: float) -> int:

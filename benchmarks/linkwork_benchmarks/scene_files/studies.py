@@ -20,6 +20,7 @@ from linkwork_benchmarks.scene_files.motions import (
     batch_seconds,
     batch_size,
     best_of,
+    cold_iterations,
     mujoco_steps,
     our_steps,
     record,
@@ -105,6 +106,9 @@ def _times(
             seconds = batch_seconds(scene, stepper, recorded, count, dtype, settings.rounds)
             found |= {f"batch.{dtype}.us": 1e6 * seconds, f"batch.{dtype}.faster": mj_step / (1e6 * seconds)}
         found["batch.states"] = count
+        if stepper.contact:
+            cold, missed = cold_iterations(scene, stepper, recorded)
+            found |= {"cold.median": np.median(cold), "cold.p99": np.quantile(cold, 0.99), "cold.missed": missed}
     return found
 
 
