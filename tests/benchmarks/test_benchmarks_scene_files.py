@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from linkwork.parsing.mjcf import mujoco_map
-from linkwork_benchmarks import report
+from linkwork_benchmarks import report, suites
 from linkwork_benchmarks.runner import Journal
 from linkwork_benchmarks.scene_files import files, first_call, page, scenarios, studies, systems, texts
 from linkwork_benchmarks.scene_files.motions import batch_size, mujoco_steps, record, stepper_of
@@ -36,6 +36,12 @@ def test_every_kind_of_scenario_is_measured_and_shown(tmp_path: Path, monkeypatc
     assert "nan" not in text
     assert (tmp_path / "plots" / "scenes_ratio.svg").is_file()
     assert "| ten boxes | 55 |" in page.contact_table(results)
+
+
+def test_the_page_is_that_of_the_result_file(tmp_path: Path) -> None:
+    results = report.read(suites.results_of("scene_files"))
+    assert page.write(results, tmp_path / "scenes.md").read_text() == page.PAGE.read_text()
+    assert page.contact_table(results) in page.CONTACT.read_text()
 
 
 def test_a_file_that_is_not_there_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:

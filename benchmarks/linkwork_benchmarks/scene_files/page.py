@@ -140,30 +140,21 @@ def _reported(results: Results) -> str:
                 s.scene,
                 tables.whole(get("steps")),
                 *(tables.whole(get(f"iterations.{key}")) for key in ("median", "p90", "p99", "max")),
-                *(tables.whole(get(key)) for key in ("missed", "overflowed")),
+                *(tables.whole(get(key)) for key in ("cold.median", "cold.p99", "missed", "overflowed")),
                 *(f"{speed:.3g}" if (speed := get(key)) is not None else "–" for key in ("speed.max", "mujoco.speed")),
                 "yes" if get("finite") else "**no**",
             )
         )
-    titles = (
-        "scene",
-        "steps",
-        "median",
-        "p90",
-        "p99",
-        "max",
-        "missed",
-        "overflowed",
-        "largest v",
-        "MuJoCo's",
-        "finite",
-    )
+    titles = ("scene", "steps", "median", "p90", "p99", "max", "cold", "cold, p99", "missed", "overflowed")
+    further = ("largest v", "MuJoCo's", "finite")
     return (
         ""
         if not rows
-        else "## What the steps report\n\nIterations of the solver, steps that missed the tolerance, steps with more "
-        "contact points than lists have room for, the largest velocity of the motion (m/s, rad/s) and MuJoCo's at the "
-        "end of its own, and whether all states were finite.\n\n" + tables.table(titles, rows)
+        else "## What the steps report\n\nIterations of the solver: of steps that go on from the forces of the "
+        "step before, and *cold*, from no forces, at 256 states of the motion; steps that missed the tolerance, "
+        "steps with more contact points than lists have room for, the largest velocity of the motion (m/s, rad/s) and "
+        "MuJoCo's at the end of its own, and whether all states were finite.\n\n"
+        + tables.table((*titles, *further), rows)
     )
 
 
