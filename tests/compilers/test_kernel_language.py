@@ -28,7 +28,7 @@ from linkwork.errors import KernelError, UnsupportedFeature
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.parametrized import parametrized
 from linkwork.kernels.records import Entry, view_of
-from linkwork.kernels.scalar import any_below, fma, kernel, rint, sincos, some_below, sqrt, unpack, where
+from linkwork.kernels.scalar import any_below, each_lane, fma, kernel, rint, sincos, some_below, sqrt, unpack, where
 from linkwork.plans.layout import Layout
 from tests.support.kernel_backends import HEAD, SCALAR, compiled, plain, specialized, written
 
@@ -1044,3 +1044,48 @@ def test_lists_of_integers_depend_on_the_state_and_are_common_to_the_lanes(t: Ty
 def test_text_that_decides_by_the_state_is_not_traced() -> None:
     with pytest.raises(UnsupportedFeature, match="no branches"):
         trace(LISTED, small())
+
+
+@kernel
+def root_of(tree: Any, w: Any, k: int) -> None:
+    x = 1.0
+    w.counted[0] = 0
+    while w.counted[0] < 60 and some_below(1e-5, (x * x - w.x[k]) * (x * x - w.x[k])):
+        x = 0.5 * (x + w.x[k] / x)
+        w.counted[0] += 1
+    w.x[k] = x + float(w.counted[0]) + sincos(x)[0] + (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)[k]
+
+
+@kernel
+def roots(tree: Any, w: Any, q: Any, r: Any, y: Any) -> None:
+    for k in range(tree.n):
+        w.x[k] = q[k] * q[k]
+    for k in range(tree.n):
+        each_lane(root_of, tree, w, k)
+    for k in range(tree.n):
+        y[k] = w.x[k]
+
+
+ROOTS = Algorithm("roots", roots, INPUTS, OUTPUTS, {"x": ("n",)}, SMALL, integers={"counted": (1,)})
+
+
+@pytest.mark.parametrize("t", TYPES)
+def test_each_lane_takes_its_own_way(t: Type) -> None:
+    """Iterations are those that each state needs, as if it were alone."""
+    q, r = np.random.default_rng(4).uniform(0.5, 100.0, (8, 6)).astype(t.dtype), np.zeros((6, 3), t.dtype)
+    (found,) = compiled(ROOTS, small(), t)(q, r)
+    (alone,) = compiled(ROOTS, small(), Type(t.dtype, 1))(q, r)
+    assert np.array_equal(found, alone)
+    if t.dtype == "float64":
+        np.testing.assert_allclose(found, plain(ROOTS, small())(q, r)[0], rtol=1e-14)
+        counts = np.rint(found - q - np.sin(q) - np.arange(1, 7))
+        assert len(np.unique(counts)) > 3
+
+
+def test_each_lane_passes_tables_and_integers_alone() -> None:
+    @kernel
+    def passes_a_number(tree: Any, w: Any, q: Any, r: Any, y: Any) -> None:
+        each_lane(root_of, tree, w, q[0])
+
+    with pytest.raises(KernelError, match="numbers of the state are in work arrays"):
+        compiled(algorithm(passes_a_number), small(), SCALAR)

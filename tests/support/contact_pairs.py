@@ -6,18 +6,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 import linkwork as lw
+from linkwork.contact.convex import hull_of
 from linkwork.model.arrays import Floats
 from linkwork.model.contacts import ContactPair, ContactShape
-from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Solid, Sphere
+from linkwork.model.mesh_files import mesh_vertices
+from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, Mesh, Solid, Sphere
 
 Rng = np.random.Generator
 
@@ -28,6 +33,7 @@ KINDS: dict[str, Callable[[Rng], Solid]] = {
     "box": lambda rng: Box(tuple(rng.uniform(0.1, 1.5, 3))),
     "cylinder": lambda rng: Cylinder(rng.uniform(0.1, 0.7), rng.uniform(0.1, 1.5)),
     "ellipsoid": lambda rng: Ellipsoid(tuple(rng.uniform(0.1, 0.8, 3))),
+    "mesh": lambda rng: random_hull(rng),
 }
 PAIRS = (
     ("plane", "sphere"),
@@ -44,10 +50,59 @@ PAIRS = (
     ("box", "capsule"),
     ("box", "box"),
 )
-"""Kinds of pairs that have kernel text; height fields aside."""
+"""Kinds of pairs that have kernel text for all backends; height fields aside."""
+
+NATIVE_PAIRS = (
+    ("cylinder", "capsule"),
+    ("cylinder", "box"),
+    ("cylinder", "cylinder"),
+    ("ellipsoid", "capsule"),
+    ("ellipsoid", "box"),
+    ("ellipsoid", "cylinder"),
+    ("ellipsoid", "ellipsoid"),
+    ("plane", "mesh"),
+    ("mesh", "sphere"),
+    ("mesh", "capsule"),
+    ("mesh", "box"),
+    ("mesh", "cylinder"),
+    ("mesh", "ellipsoid"),
+    ("mesh", "mesh"),
+)
+"""Kinds of pairs that have kernels of native code alone; meshes are their hulls."""
 
 SHAPES = 40
 """Pairs of different sizes that a sample has."""
+
+
+# Meshes ---------------------------------------------------------------------------------------------------------------
+
+FOLDER = TemporaryDirectory(prefix="linkwork-hulls-")
+
+
+def mesh_of(points: Floats) -> Mesh:
+    """A mesh whose hull is that of points ``(count, 3)``."""
+    name = hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()[:24]
+    file = Path(FOLDER.name) / f"{name}.obj"
+    if not file.exists():
+        file.write_text("".join(f"v {x!r} {y!r} {z!r}\n" for x, y, z in points.tolist()))
+    return Mesh(name, file)
+
+
+def random_hull(rng: Rng) -> Mesh:
+    """The hull of 8 to 200 points on an ellipsoid, or in a box, off the origin."""
+    count = int(np.exp(rng.uniform(np.log(8), np.log(200.9))))
+    points = rng.normal(size=(count, 3))
+    if rng.random() < 0.7:
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    else:
+        points = rng.uniform(-1, 1, (count, 3))
+    return mesh_of(points * rng.uniform(0.1, 0.8, 3) + rng.uniform(-0.2, 0.2, 3))
+
+
+def vertices_of(mesh: Mesh) -> Floats:
+    """All vertices of a mesh."""
+    assert mesh.file is not None
+    return mesh_vertices(mesh.file, mesh.scale)
 
 
 # Scenes ---------------------------------------------------------------------------------------------------------------
@@ -106,8 +161,31 @@ def support(solid: Solid, n: Floats) -> Floats:
             return radius * np.hypot(n[..., 0], n[..., 1]) + length / 2 * np.abs(n[..., 2])
         case Ellipsoid(radii=radii):
             return np.linalg.norm(n * np.array(radii), axis=-1)
+        case Mesh():
+            return np.max(n @ vertices_of(solid).T, axis=-1)
         case Ground():
             return np.where(n[..., 2] > 1 - 1e-12, 0.0, np.inf)
+    raise AssertionError(solid)
+
+
+def outside(solid: Solid, x: Floats) -> Floats:
+    """How far points in the axes of a solid are outside it, at most; negative inside."""
+    match solid:
+        case Sphere(radius=radius):
+            return np.linalg.norm(x, axis=-1) - radius
+        case Box(size=size):
+            return (np.abs(x) - np.array(size) / 2).max(axis=-1)
+        case Cylinder(radius=radius, length=length, rounded=True):
+            return np.linalg.norm(x - np.clip(x[..., 2:], -length / 2, length / 2) * [0, 0, 1], axis=-1) - radius
+        case Cylinder(radius=radius, length=length):
+            return np.maximum(np.hypot(x[..., 0], x[..., 1]) - radius, np.abs(x[..., 2]) - length / 2)
+        case Ellipsoid(radii=radii):
+            return (np.linalg.norm(x / np.array(radii), axis=-1) - 1) * max(radii)
+        case Mesh():
+            hull, _ = hull_of(vertices_of(solid), "mesh")
+            return np.max(x @ hull.normals.T - hull.offsets, axis=-1)
+        case Ground():
+            return x[..., 2]
     raise AssertionError(solid)
 
 
@@ -135,6 +213,14 @@ def coal_shape(solid: Solid) -> Any:
             return (coal.Capsule if rounded else coal.Cylinder)(radius, length)
         case Ellipsoid(radii=radii):
             return coal.Ellipsoid(*radii)
+        case Mesh():
+            hull, faces = hull_of(vertices_of(solid), "mesh")
+            points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+            for point in hull.points:
+                points.append(point)
+            for a, b, c in faces.tolist():
+                triangles.append(coal.Triangle(a, b, c))
+            return coal.Convex(points, triangles)
         case Ground():
             return coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
     raise AssertionError(solid)
@@ -178,6 +264,39 @@ class Sample:
     gaps: Floats
     points: Floats
 
+    def slope(self, step: float = 1e-7) -> Floats:
+        """How fast the separation grows where the normal turns, in the best of 16 directions, a part of a radian.
+
+        It is zero or less at the best normal; where the shapes bend with a radius r, and the normal is off by an angle,
+        r times that angle.
+        """
+        best = np.full(len(self.q), -np.inf)
+        here = self.separation(self.normal)
+        p = np.cross(self.normal, np.where(np.abs(self.normal[:, :1]) < 0.6, [1.0, 0, 0], [0, 1.0, 0]))
+        p /= np.linalg.norm(p, axis=1, keepdims=True)
+        q = np.cross(self.normal, p)
+        for angle in 2 * np.pi * np.arange(16) / 16:
+            n = self.normal + step * (np.cos(angle) * p + np.sin(angle) * q)
+            n /= np.linalg.norm(n, axis=1, keepdims=True)
+            best = np.maximum(best, (self.separation(n) - here) / step)
+        return best
+
+    def beyond(self) -> Floats:
+        """How far the two ends of the shortest way between the solids, as found, are outside them.
+
+        Where they are apart and this is zero, no shorter way can be missing: the gap is at most their distance.
+        """
+        row = np.arange(len(self.q))
+        point = self.points[row, self.gaps.argmin(axis=1)]
+        A, a, B, b = poses_of(self.q)
+        ends = point - 0.5 * self.gap[:, None] * self.normal, point + 0.5 * self.gap[:, None] * self.normal
+        local = [np.einsum("ij,ijk->ik", x - o, R) for x, o, R in zip(ends, (a, b), (A, B), strict=True)]
+        found = np.empty(len(self.q))
+        for k, (first, second) in enumerate(self.pairs):
+            at = self.which == k
+            found[at] = np.maximum(outside(first, local[0][at]), outside(second, local[1][at]))
+        return found
+
     def separation(self, n: Floats) -> Floats:
         """Of each configuration along its own direction."""
         found = np.empty(len(self.q))
@@ -195,7 +314,7 @@ def sample(kinds: tuple[str, str], count: int, seed: int = 0, scale: float = 1.0
     rng = np.random.default_rng([seed, *kinds[0].encode(), *kinds[1].encode()])
     pairs = [(KINDS[kinds[0]](rng), KINDS[kinds[1]](rng)) for _ in range(SHAPES)]
     pairs = [(scaled(a, scale), scaled(b, scale)) for a, b in pairs]
-    geometry = lw.contact.ContactGeometry(pair_scene(pairs, slots), threads=1)
+    geometry = lw.contact.ContactGeometry(pair_scene(pairs, slots), native=kinds in NATIVE_PAIRS, threads=1)
     q = random_poses(rng, count)
     q[:, :3] *= scale
     q[:, 7:10] *= scale
@@ -236,6 +355,8 @@ def scaled(solid: Solid, k: float) -> Solid:
             return Cylinder(k * radius, k * length, rounded)
         case Ellipsoid(radii=(x, y, z)):
             return Ellipsoid((k * x, k * y, k * z))
+        case Mesh(scale=(x, y, z)):
+            return replace(solid, scale=(k * x, k * y, k * z))
         case _:
             return solid
 

@@ -22,14 +22,14 @@ from linkwork_benchmarks.scene_files.systems import System
 
 JACOBIANS = {"dense": 0, "auto": 2}
 """MuJoCo's settings of the Jacobian, of which the faster counts."""
-RECORD_SECONDS = 2.5
+RECORD_SECONDS = 2.0
 """CPU time of the steps that are recorded one by one, and of a round of timing."""
 ROUND_SECONDS = 0.5
-BATCH_SECONDS = 1.0
+BATCH_SECONDS = 0.5
 """About what a round of a batch takes at most, were it as slow as one state after another."""
 BATCH_STEPS = 10
 COLD = 256
-"""States that start from no impulses."""
+"""States that start from no impulses at most; where steps are slow, as many as a batch has."""
 TOUCHING = 25
 """Steps between two counts of the contact points that bear a force."""
 
@@ -171,15 +171,16 @@ def batch_seconds(system: System, stepper: lw.Stepper, recorded: Record, states:
     return best / (BATCH_STEPS * states)
 
 
-def cold_iterations(system: System, stepper: lw.Stepper, recorded: Record) -> tuple[Floats, int]:
+def cold_iterations(system: System, stepper: lw.Stepper, recorded: Record, states: int) -> tuple[Floats, int]:
     """Iterations of steps from the states of the motion that start from no impulses, and how many of them are missed.
 
     Args:
         system: The scene.
         stepper: Its steps.
-        recorded: The motion, of which at most `COLD` states are taken.
+        recorded: The motion.
+        states: Of the motion at random times, how many at most.
     """
-    chosen = np.random.default_rng(1).permutation(len(recorded.q))[:COLD]
+    chosen = np.random.default_rng(1).permutation(len(recorded.q))[: min(states, COLD)]
     contacts = stepper(recorded.q[chosen], recorded.v[chosen], **commands_of(system, stepper)).contacts
     return np.asarray(contacts.iterations, float), int(contacts.missed.sum())
 
@@ -192,4 +193,4 @@ def batch_size(states: int, seconds: float) -> int:
         seconds: Of a step of one state.
     """
     fit = int(BATCH_SECONDS / (BATCH_STEPS * seconds))
-    return min(states, max(32, 1 << max(0, fit.bit_length() - 1)))
+    return min(states, max(16, 1 << max(0, fit.bit_length() - 1)))

@@ -48,7 +48,7 @@ def _introduction(results: Results) -> str:
         "`python -m linkwork_benchmarks scenes`: every number on this page but those of before. "
         f"{tables.circumstances(results, mujoco=True)} What a step does: [Contact](contact.md#what-a-step-does).\n\n"
         "Scenes are robot files as they are, of MuJoCo Menagerie and MuJoCo Warp's benchmarks, with their own time "
-        "steps, start at their first keyframe with its controls, and move for 5 s or for as many steps as 2.5 s of CPU "
+        "steps, start at their first keyframe with its controls, and move for 5 s or for as many steps as 2 s of CPU "
         "time make. *falls*: from `qpos0` without controls. The others are written in the benchmark (`scene_files`). "
         "One core, CPU time of the process, linkwork and MuJoCo in turn in one process, the best of "
         f"{results['rounds']} rounds; MuJoCo with the faster of `jacobian` dense and auto. MuJoCo's contacts are soft "
@@ -151,7 +151,7 @@ def _reported(results: Results) -> str:
         ""
         if not rows
         else "## What the steps report\n\nIterations of the solver: of steps that go on from the forces of the "
-        "step before, and *cold*, from no forces, at 256 states of the motion; steps that missed the tolerance, "
+        "step before, and *cold*, from no forces, at up to 256 states of the motion; steps that missed the tolerance, "
         "steps with more contact points than lists have room for, the largest velocity of the motion (m/s, rad/s) and "
         "MuJoCo's at the end of its own, and whether all states were finite.\n\n"
         + tables.table((*titles, *further), rows)

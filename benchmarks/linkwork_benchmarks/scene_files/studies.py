@@ -107,7 +107,7 @@ def _times(
             found |= {f"batch.{dtype}.us": 1e6 * seconds, f"batch.{dtype}.faster": mj_step / (1e6 * seconds)}
         found["batch.states"] = count
         if stepper.contact:
-            cold, missed = cold_iterations(scene, stepper, recorded)
+            cold, missed = cold_iterations(scene, stepper, recorded, count)
             found |= {"cold.median": np.median(cold), "cold.p99": np.quantile(cold, 0.99), "cold.missed": missed}
     return found
 

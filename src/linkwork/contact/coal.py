@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +33,8 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
 from linkwork.model.model import Model
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Sphere
-from linkwork.plans.contacts import GIVEN, contact_tree, planned_pair, shape_kind
+from linkwork.plans.contacts import GIVEN, MeshKind, contact_tree, planned_pair, shape_kind
 from linkwork.quantities.evaluator import ProgramEvaluator
-
-MeshKind = Literal["auto", "hull", "triangles"]
-"""What a mesh is in contacts."""
 
 GAPS_DIFFER = 10.0
 """How many times a difference of gaps counts against a distance of points, where some of many are chosen."""
@@ -52,15 +49,17 @@ class GivenContacts:
             bodies that move, triangles on the world.
         within: Shapes that are farther apart than this, in meters, have one contact point, and none where their
             bounding spheres are; by default all have all.
+        native: Whether pairs that native code alone has kernels for are left to these.
     """
 
-    def __init__(self, robot: Model, meshes: MeshKind = "auto", within: float = np.inf) -> None:
+    def __init__(self, robot: Model, meshes: MeshKind = "auto", within: float = np.inf, native: bool = False) -> None:
         if meshes not in ("auto", "hull", "triangles"):
             raise InputError(f"meshes is {meshes!r}, must be 'auto', 'hull' or 'triangles'")
         self.robot = robot
         self.meshes = meshes
         self.within = within
-        planned = [planned_pair(pair) for pair in robot.contacts]
+        self.native = native
+        planned = [planned_pair(pair, meshes if native else None) for pair in robot.contacts]
         self.pairs: tuple[ContactPair, ...] = tuple(one.pair for one in planned if one.code == GIVEN)
         """The pairs that have no kernel text."""
         self.slots: tuple[int, ...] = tuple(one.slots for one in planned if one.code == GIVEN)
@@ -130,7 +129,7 @@ class GivenContacts:
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GivenContacts, (self.robot, self.meshes, self.within)
+        return GivenContacts, (self.robot, self.meshes, self.within, self.native)
 
 
 class _Solid(NamedTuple):
@@ -182,7 +181,8 @@ def _solid(coal: Any, pair: ContactPair, shape: ContactShape, meshes: MeshKind) 
         case Cylinder(radius=radius, length=length, rounded=rounded):
             made = (coal.Capsule if rounded else coal.Cylinder)(radius, length)
         case Mesh() as mesh:
-            return _mesh(coal, pair, mesh, meshes == "hull" or (meshes == "auto" and shape.body != WORLD))
+            convex = meshes == "hull" or (meshes == "auto" and (shape.body != WORLD or mesh.convex))
+            return _mesh(coal, pair, mesh, convex)
         case HeightField() as field:
             return _surface(coal, *_field_triangles(field))
     return _Solid(made, convex_of(shape.solid))

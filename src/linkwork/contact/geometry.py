@@ -9,16 +9,17 @@ from typing import Any
 import numpy.typing as npt
 
 from linkwork.compilers.program import Program
-from linkwork.contact.coal import GivenContacts, MeshKind
+from linkwork.contact.coal import GivenContacts
 from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.kernels.contact.convex import NATIVE_CONTACT_POINTS
 from linkwork.kernels.contact.shapes.geometry import CONTACT_POINTS
 from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.notebook import shape_table
-from linkwork.plans.contacts import contact_slots, contact_tree
+from linkwork.plans.contacts import MeshKind, contact_slots, contact_tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.product_attributes import differentiable
@@ -95,21 +96,29 @@ class ContactGeometry(BaseEvaluator):
         robot: The mechanism, with at least one contact pair.
         meshes: What a mesh is: ``"hull"``, its convex hull; ``"triangles"``, its surface; ``"auto"``, the hull on
             bodies that move, triangles on the world.
+        native: Whether hulls of meshes, and other convex shapes, have kernels of native code (no `compile()`, no
+            derivatives, no coal); height fields then see edges and faces of shapes, not only ends and corners.
         threads: Threads that share a large batch; by default as many as there are cores.
     """
 
     @converted
-    def __init__(self, robot: Model, *, meshes: MeshKind = "auto", threads: int | None = None) -> None:
+    def __init__(
+        self, robot: Model, *, meshes: MeshKind = "auto", native: bool = False, threads: int | None = None
+    ) -> None:
         check_robot(robot)
         if not robot.contacts:
             raise UnsupportedFeature(f"robot '{robot.name}' has no contacts: give it some, robot.with_contacts(...)")
-        self.given = GivenContacts(robot, meshes)
+        self.given = GivenContacts(robot, meshes, native=native)
         """Contact points of pairs without kernel text: ``given(q)``, ``(..., ngiven, 7)``."""
 
         def program() -> Program:
+            if native:
+                return Program.of_robot(robot, NATIVE_CONTACT_POINTS, contact_tree(robot, meshes))
             return Program.of_robot(robot, CONTACT_POINTS, contact_tree(robot))
 
-        super().__init__(robot, "contact points", program, {"robot": robot, "meshes": meshes}, (), threads)
+        super().__init__(
+            robot, "contact points", program, {"robot": robot, "meshes": meshes, "native": native}, (), threads
+        )
 
     def input_arrays(
         self,

@@ -22,6 +22,7 @@ from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contact_reduced import RowScales, reduced_tree
 from linkwork.plans.implicit_damping import ImplicitDamping
+from linkwork.plans.contacts import MeshKind
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
@@ -49,6 +50,7 @@ def reduced_plan(
     limited: Collection[str] | bool,
     solver: SolverSettings,
     implicit: ImplicitDamping | None = None,
+    meshes: MeshKind = "auto",
 ) -> Tree:
     """The arrays of a robot for steps by the reduced matrix.
 
@@ -59,6 +61,7 @@ def reduced_plan(
         limited: Joints whose limits hold exactly; True: all.
         solver: Regularization of rows of loops, and the most iterations.
         implicit: Which dampers of actuators and tendons are implicit.
+        meshes: What a mesh is.
     """
     scales = contact_scales(robot)
     dofs = np.array(box_tables(moved, limited, True)["box_v"], dtype=np.int64)
@@ -72,7 +75,7 @@ def reduced_plan(
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,
     )
-    return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit)
+    return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit, meshes)
 
 
 def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: float, dtype: str) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.compilers.program import Backend, Program
-from linkwork.contact.coal import GivenContacts, MeshKind
+from linkwork.contact.coal import GivenContacts
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.reduced import reduced_plan, reduced_settings, takes_reduced_matrix
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
@@ -46,6 +46,7 @@ from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_lcaba import KNOWN_CONTACT_TREE, contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
+from linkwork.plans.contacts import MeshKind
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, frame_names
@@ -191,7 +192,9 @@ class ContactStep(BaseEvaluator):
             if self.reduced:
                 named = True if limits else ()
                 own = moved if joint_friction else moved.with_parameters(friction=np.zeros(moved.nv))
-                return Program.of_robot(robot, REDUCED_STEP, reduced_plan(robot, own, frames, named, options.end))
+                return Program.of_robot(
+                    robot, REDUCED_STEP, reduced_plan(robot, own, frames, named, options.end, None, meshes)
+                )
             method = SOLVERS[solver]
             tree = method.plan(with_friction_rows(moved, inputs.chosen), frames, limits, joint_friction)
             return Program.of_robot(robot, method.algorithm, tree)
@@ -293,7 +296,7 @@ class ContactStep(BaseEvaluator):
     @property
     def given(self) -> GivenContacts:
         """Contact points of pairs without kernel text, by coal: ``given(q)``, ``(..., ngiven, 7)``."""
-        return self.keep(GivenContacts, lambda: GivenContacts(self.robot, self.options.meshes))
+        return self.keep(GivenContacts, lambda: GivenContacts(self.robot, self.options.meshes, native=self.reduced))
 
     # Derivatives ---------------------------------------------------------------------------------------------------
 

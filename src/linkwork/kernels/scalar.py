@@ -118,6 +118,19 @@ def some_below(x: Scalar, bound: float) -> bool:
     return bool(x < bound)
 
 
+def each_lane(function: Callable[..., None], *arguments: Any) -> None:
+    """Run a kernel for the state in each lane, one after the other, as for one state.
+
+    What it decides, and the integers that it keeps, are those of one lane: for work that few states need, or that takes
+    another way in each. Arguments are ``tree``, ``w`` and integers.
+
+    Args:
+        function: The kernel.
+        arguments: What it takes.
+    """
+    function(*arguments)
+
+
 def unpack(arrays: Sequence[Array], places: Sequence[tuple[int, int, tuple[int, ...]]]) -> tuple[Any, ...]:
     """Parts of flat arrays, each by the number of its array, its first entry and its shape; () is a scalar."""
     parts = []

@@ -209,6 +209,65 @@ LEAST_COORDINATE = 1e-18
 """Lesser coordinates of centers count as this, so that no root is at a pole. Part of: the least semi-axis of an
 ellipsoid. Test: tests/contact/test_contact_geometry.py"""
 
+CLEARLY_APART = 1e-4
+"""Polytopes that are farther apart have the normal from point to point. Part of: the size of the shapes.
+Test: tests/contact/test_convex_geometry.py"""
+
+EDGE_ON = 1e-10
+"""Corners beside a face by less are over it. Part of: the size of the shapes.
+Test: tests/contact/test_convex_geometry.py"""
+
+SIDE_ON = 1e-6
+"""A cylinder touches with its whole side or end where the normal is off by less. Part of: a unit vector.
+Test: tests/contact/test_convex_geometry.py"""
+
+EQUAL_CANDIDATES = 1e-6
+"""Of contact points that are farther out than others by less the first counts. Part of: the size of the shapes.
+Test: tests/contact/test_convex_geometry.py"""
+
+ON_EDGE = 1e-6
+"""A contact point is on an edge of a triangle where the weight of the third corner is less. Part of: one.
+Test: tests/contact/test_convex_fields.py"""
+
+INTERNAL_EDGE = 1e-6
+"""A normal that leads by more to a triangle on the other side of an edge is none of the surface. Part of: a unit
+vector. Test: tests/contact/test_convex_fields.py"""
+
+ZERO_WEIGHT = 1e-12
+"""Points of a simplex with less weight do not count. Part of: one. Test: tests/contact/test_convex_fields.py"""
+
+TOUCHING_CORES = 1e-9
+"""Convex cores that are nearer touch: their normal is that of features, not that from point to point. Part of: the size
+of the shapes. Test: tests/contact/test_convex_geometry.py"""
+
+CONVERGED_DISTANCE = 1e-13
+"""GJK ends where the square of the distance may fall by less. Part of: the square of the distance.
+Test: tests/contact/test_convex_geometry.py"""
+
+FLAT_SIMPLEX = 1e-14
+"""Simplices with less volume are flat. Part of: the cube of the size of the shapes.
+Test: tests/contact/test_convex_geometry.py"""
+
+FLAT_DIFFERENCE = 1e-10
+"""The difference of two shapes has no volume where it is thinner. Part of: the size of the shapes.
+Test: tests/contact/test_convex_geometry.py"""
+
+ROUNDED_LENGTH = 1e-13
+"""Rounding of lengths in the difference of two shapes. Part of: the size of the shapes.
+Test: tests/contact/test_convex_geometry.py"""
+
+PARALLEL_FEATURES = 1e-7
+"""Edges that include a lesser angle are parallel, and have no direction across both. Part of: a radian.
+Test: tests/contact/test_convex_geometry.py"""
+
+CONVERGED_NORMAL = 1e-10
+"""Newton's method for a normal ends with a step that is shorter: the next is about its square. Part of: a radian.
+Test: tests/contact/test_convex_geometry.py"""
+
+NEWTON_REGIME = 1e-4
+"""Steps of a normal that are shorter converge quadratically, and rounding may hide what they gain. Part of: a radian.
+Test: tests/contact/test_convex_geometry.py"""
+
 # Tendons, actuators, sensors ---------------------------------------------------------------------------------------
 
 COINCIDENT_ENDS = 1e-30

@@ -142,11 +142,13 @@ class Mesh:
         name: Of the file, as the model has it.
         file: Its path; None if it was not found.
         scale: Of the vertices along x, y and z.
+        convex: Whether contacts are always those of its convex hull, as in MuJoCo.
     """
 
     name: str
     file: Path | None
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    convex: bool = False
 
     def __post_init__(self) -> None:
         if not all(isfinite(factor) and factor != 0 for factor in self.scale):

@@ -23,7 +23,7 @@ from linkwork.plans.bodies import size_of
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables, shape_inflation
 from linkwork.plans.contact_lcaba import box_tables
-from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, contact_tables
+from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.layout import Integers, ragged
 from linkwork.plans.limbs import LIMB_INTEGERS, LIMB_SIZES, limb_tables
@@ -161,6 +161,7 @@ def reduced_tree(
     frames: Sequence[str] = (),
     limited: Collection[str] | bool = True,
     implicit: ImplicitDamping | None = None,
+    meshes: MeshKind = "auto",
 ) -> Tree:
     """The arrays of a mechanism for steps by the reduced matrix.
 
@@ -171,10 +172,11 @@ def reduced_tree(
         frames: Frames that external wrenches act on.
         limited: Joints whose limits hold exactly; True: all.
         implicit: Which dampers of actuators and tendons are implicit.
+        meshes: What a mesh is.
     """
     _, bodies = build_tree(model)
     tree = constrained_tree(model, frames)
-    contacts = contact_tables(model, bodies)
+    contacts = contact_tables(model, bodies, meshes)
     of_shape = np.asarray(contacts["shape_body"], dtype=np.int64)
     first, second = of_shape[contacts["contact_first"]], of_shape[contacts["contact_second"]]
     slots = np.asarray(contacts["contact_slots"], dtype=np.int64)

@@ -4,31 +4,49 @@
 Each shape is there once, however many pairs it is in. The contact points of a pair are its slots, numbered in the order
 of `Model.contacts`; how many there are depends on the two kinds of shapes alone, and on `ContactPair.slots`.
 
-Pairs without kernel text, those of meshes above all, are of kind `GIVEN`: gap, point and normal of each of their slots
-are data that come in with the state (`kernels.contact.shapes.geometry.given_contacts`), rows ``contact_given`` and on
-of an input ``(ngiven, 7)``, which has no rows where no pair needs it.
+Pairs without kernel text, those of triangle meshes above all, are of kind `GIVEN`: gap, point and normal of each of
+their slots are data that come in with the state (`kernels.contact.shapes.geometry.given_contacts`), rows
+``contact_given`` and on of an input ``(ngiven, 7)``, which has no rows where no pair needs it.
+
+Kernels of general convex shapes decide by numbers of the state (`kernels.contact.convex`), and are native code alone.
+Plans for programs that are traced have these pairs as `GIVEN`, too; ``native`` plans have their kinds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import ModelError
+from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair, ContactPairs, ContactShape
 from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
 from linkwork.plans.bodies import BodyTable, size_of
+from linkwork.plans.cores import (
+    BOX_CORE,
+    CYLINDER_CORE,
+    ELLIPSOID_CORE,
+    HULL_CORE,
+    NO_CORE,
+    POINT_CORE,
+    SEGMENT_CORE,
+)
+from linkwork.plans.hulls import HULL_FLOATS, HULL_INTEGERS, HULL_SIZES, Hull, hull_of_mesh, hull_tables
 from linkwork.plans.kernel_frames import rounded, rounded_rotation
 from linkwork.plans.layout import Layout, Shape
 from linkwork.plans.tree import TREE, Tree, build_tree, merged
 
 Integers = npt.NDArray[np.int64]
+
+MeshKind = Literal["auto", "hull", "triangles"]
+"""What a mesh is in contacts: its convex hull; its surface; the hull on bodies that move, and wherever the mesh says so
+(`Mesh.convex`), else the surface."""
 
 CONTACT_SIZES = (
     "nshapes",  # shapes of contacts
@@ -39,10 +57,13 @@ CONTACT_SIZES = (
     "nfields",  # height fields
     "nheights",  # heights of all of them
     "ncells",  # slots whose cells of height fields are given: all in derivatives, else none
+    *HULL_SIZES,
 )
 CONTACT_INTEGERS: dict[str, Shape] = {
     "shape_body": ("nshapes",),
     "shape_field": ("nshapes",),  # number of the height field; 0 of other shapes
+    "shape_core": ("nshapes",),  # see `plans.cores`
+    "shape_hull": ("nshapes",),  # number of the hull; 0 of other shapes
     "contact_kind": ("ncontacts",),  # the codes below
     "contact_first": ("ncontacts",),  # the shape that normals point from,
     "contact_second": ("ncontacts",),  # and the one that they point to
@@ -55,6 +76,7 @@ CONTACT_INTEGERS: dict[str, Shape] = {
     "field_start": ("nfields",),  # first of its heights; those along y are next to each other
     "field_rows": ("nfields",),  # heights along x, and along y
     "field_columns": ("nfields",),
+    **HULL_INTEGERS,
 }
 CONTACT_FLOATS: dict[str, Shape] = {
     "shape_rotation": ("nshapes", 3, 3),  # pose in the body
@@ -66,6 +88,7 @@ CONTACT_FLOATS: dict[str, Shape] = {
     "contact_margin": ("nmargins",),  # distance that gaps are measured from
     "field_range": ("nfields", 2),  # lowest and highest height
     "heights": ("nheights",),
+    **HULL_FLOATS,
 }
 
 CONTACT_TREE = TREE.extended("contact_tree", CONTACT_SIZES, CONTACT_INTEGERS, CONTACT_FLOATS)
@@ -89,8 +112,11 @@ CONTACT_TREE = TREE.extended("contact_tree", CONTACT_SIZES, CONTACT_INTEGERS, CO
     FIELD_SPHERE,
     FIELD_CAPSULE,
     FIELD_BOX,
-) = range(17)
-"""Kinds of pairs: which kernel finds their contact points."""
+    CONVEX_CONVEX,
+    PLANE_HULL,
+    FIELD_CONVEX,
+) = range(20)
+"""Kinds of pairs: which kernel finds their contact points. The last three are native code alone."""
 
 
 class PairKind(NamedTuple):
@@ -133,10 +159,24 @@ PAIR_KINDS: Mapping[tuple[str, str], PairKind] = MappingProxyType(
         (FIELD, BOX): PairKind(FIELD_BOX, (4, 8)),
     }
 )
-"""Pairs of shapes that have kernel text, in one of their two orders."""
+"""Pairs of shapes that have kernel text for all backends, in one of their two orders."""
 
 GIVEN_SLOTS = 4
-"""Contact points of a pair without kernel text, unless it says how many."""
+"""Contact points of other pairs, unless they say how many."""
+
+CORES: Mapping[str, int] = MappingProxyType(
+    {
+        PLANE: NO_CORE,
+        SPHERE: POINT_CORE,
+        CAPSULE: SEGMENT_CORE,
+        BOX: BOX_CORE,
+        CYLINDER: CYLINDER_CORE,
+        ELLIPSOID: ELLIPSOID_CORE,
+        FIELD: NO_CORE,
+        MESH: HULL_CORE,
+    }
+)
+"""Cores of shapes; that of a mesh is its hull."""
 
 
 def shape_kind(solid: Solid) -> str:
@@ -151,7 +191,7 @@ def shape_size(solid: Solid) -> tuple[float, float, float]:
     """Three numbers that kernels know a shape by.
 
     Half edges of a box, the radius of a sphere, semi-axes of an ellipsoid, radius and half length of cylinders and
-    capsules, half the rectangle of a height field.
+    capsules, half the rectangle of a height field. Half the extent of a hull is `Hull.half`.
     """
     match solid:
         case Box(size=(x, y, z)):
@@ -177,10 +217,16 @@ class PlannedPair(NamedTuple):
     slots: int
 
 
-def planned_pair(pair: ContactPair) -> PlannedPair:
-    """The kind and slots of a pair; `ModelError` where it cannot have as many as it says."""
+def planned_pair(pair: ContactPair, native: MeshKind | None = None) -> PlannedPair:
+    """The kind and slots of a pair; `ModelError` where it cannot have as many as it says.
+
+    Args:
+        pair: The pair.
+        native: What meshes are to native code; None: for any backend.
+    """
     kinds = shape_kind(pair.first.solid), shape_kind(pair.second.solid)
-    code, reverse, slots = _planned(kinds, pair.slots)
+    cores = _core(pair.first, native), _core(pair.second, native)
+    code, reverse, slots = _planned(kinds, cores, pair.slots, native)
     if slots == 0:
         known = " or ".join(str(n) for n in PAIR_KINDS[kinds[::-1] if reverse else kinds].slots)
         raise ModelError(
@@ -190,14 +236,38 @@ def planned_pair(pair: ContactPair) -> PlannedPair:
     return PlannedPair(pair, code, reverse, slots)
 
 
-def _planned(kinds: tuple[str, str], wanted: int | None) -> tuple[int, bool, int]:
+def _planned(
+    kinds: tuple[str, str], cores: tuple[int, int], wanted: int | None, native: MeshKind | None
+) -> tuple[int, bool, int]:
     """The code of a kind of pair, whether it names the second shape first, and its slots; 0: not as many as wanted."""
     reverse = kinds not in PAIR_KINDS and kinds[::-1] in PAIR_KINDS
     kind = PAIR_KINDS.get(kinds[::-1] if reverse else kinds)
     if kind is None:
-        return GIVEN, False, GIVEN_SLOTS if wanted is None else wanted
+        code, reverse = _native_kind(kinds, cores, native)
+        return code, reverse, GIVEN_SLOTS if wanted is None else wanted
     slots = kind.slots[0] if wanted is None else wanted
-    return kind.code, reverse, slots if slots in kind.slots else 0
+    code = FIELD_CONVEX if native is not None and kind.code in (FIELD_CAPSULE, FIELD_BOX) else kind.code
+    return code, reverse, slots if slots in kind.slots else 0
+
+
+def _native_kind(kinds: tuple[str, str], cores: tuple[int, int], native: MeshKind | None) -> tuple[int, bool]:
+    """The kind of a pair of convex shapes, a plane and a hull, or a height field and a convex shape; else `GIVEN`."""
+    if native is None or all(core == NO_CORE for core in cores):
+        return GIVEN, False
+    if NO_CORE not in cores:
+        return CONVEX_CONVEX, False
+    reverse = cores[1] == NO_CORE
+    kind = kinds[1] if reverse else kinds[0]
+    return {PLANE: PLANE_HULL, FIELD: FIELD_CONVEX}.get(kind, GIVEN), reverse
+
+
+def _core(shape: ContactShape, native: MeshKind | None) -> int:
+    """The core of a shape; a mesh whose triangles count, or whose file was not found, has none."""
+    mesh = shape.solid
+    if isinstance(mesh, Mesh):
+        convex = native == "hull" or (native == "auto" and (shape.body != WORLD or mesh.convex))
+        return HULL_CORE if convex and mesh.file is not None else NO_CORE
+    return CORES[shape_kind(shape.solid)]
 
 
 class PlannedPairs(NamedTuple):
@@ -209,18 +279,25 @@ class PlannedPairs(NamedTuple):
     slots: Integers
 
 
-def planned_pairs(contacts: Sequence[ContactPair]) -> PlannedPairs:
-    """Kinds and slots of pairs; `ModelError` where one cannot have as many as it says."""
+def planned_pairs(contacts: Sequence[ContactPair], native: MeshKind | None = None) -> PlannedPairs:
+    """Kinds and slots of pairs; `ModelError` where one cannot have as many as it says.
+
+    Args:
+        contacts: The pairs.
+        native: What meshes are to native code; None: for any backend.
+    """
     pairs = ContactPairs.of(contacts)
     names = {name: k for k, name in enumerate(SHAPE_KINDS)}
     kind = np.array([names[shape_kind(shape.solid)] for shape in pairs.shapes], dtype=np.int64)
+    core = np.array([_core(shape, native) for shape in pairs.shapes], dtype=np.int64)
     wanted = np.array([-1 if n is None else n for n in pairs.column("slots")], dtype=np.int64)
     # the few different combinations of two kinds of shapes and a number of slots
-    each = np.stack([kind[pairs.first], kind[pairs.second], wanted]) if len(pairs) else np.zeros((3, 0), dtype=np.int64)
+    columns = (kind[pairs.first], kind[pairs.second], core[pairs.first], core[pairs.second], wanted)
+    each = np.stack(columns) if len(pairs) else np.zeros((5, 0), dtype=np.int64)
     different, back = np.unique(each, axis=1, return_inverse=True)
     planned = [
-        _planned((SHAPE_KINDS[one], SHAPE_KINDS[other]), None if slots < 0 else slots)
-        for one, other, slots in different.T.tolist()
+        _planned((SHAPE_KINDS[one], SHAPE_KINDS[other]), (a, b), None if slots < 0 else slots, native)
+        for one, other, a, b, slots in different.T.tolist()
     ]
     code, reverse, slots = np.array(planned, dtype=np.int64).reshape(-1, 3).T[:, back.reshape(-1)]
     if not slots.all():
@@ -236,9 +313,15 @@ def contact_slots(model: Model) -> Named[slice]:
     return Named(model.name, "contact", spans)
 
 
-def contact_tables(model: Model, bodies: BodyTable) -> dict[str, Any]:
-    """Sizes and arrays of `CONTACT_SIZES`, `CONTACT_INTEGERS` and `CONTACT_FLOATS`, for `Layout.build`."""
-    planned = planned_pairs(model.contacts)
+def contact_tables(model: Model, bodies: BodyTable, native: MeshKind | None = None) -> dict[str, Any]:
+    """Sizes and arrays of `CONTACT_SIZES`, `CONTACT_INTEGERS` and `CONTACT_FLOATS`, for `Layout.build`.
+
+    Args:
+        model: The mechanism.
+        bodies: Its bodies.
+        native: What meshes are to native code; None: for any backend, without kinds that are native code alone.
+    """
+    planned = planned_pairs(model.contacts, native)
     pairs, counts = planned.pairs, planned.slots
     length = size_of(model)
     at = [bodies.frames[bodies.number[shape.body]].inverse() * shape.placement for shape in pairs.shapes]
@@ -261,12 +344,32 @@ def contact_tables(model: Model, bodies: BodyTable) -> dict[str, Any]:
         "contact_margin": margin[margin != 0],
         "shape_rotation": merged([rounded_rotation(placement.rotation) for placement in at], 1.0),
         "shape_position": merged([rounded(placement.position, length) for placement in at], length),
-        "shape_size": [shape_size(shape.solid) for shape in pairs.shapes],
         "friction": pairs.column("friction")[of_slot],
         "restitution": pairs.column("restitution")[of_slot],
         "contact_compliance": pairs.column("compliance")[of_slot],
         **_field_tables(list(pairs.shapes)),
+        **_core_tables(list(pairs.shapes), native),
     }
+
+
+def _core_tables(shapes: list[ContactShape], native: MeshKind | None) -> dict[str, Any]:
+    """Sizes and cores of shapes, and the arrays of hulls, each once."""
+    cores = [_core(shape, native) for shape in shapes]
+    numbers: dict[Mesh, int] = {}
+    hulls: list[Hull] = []
+    sizes, of_shape = [], []
+    for shape, core in zip(shapes, cores, strict=True):
+        mesh = shape.solid
+        if core != HULL_CORE or not isinstance(mesh, Mesh):
+            sizes.append(shape_size(shape.solid))
+            of_shape.append(0)
+            continue
+        if mesh not in numbers:
+            numbers[mesh] = len(hulls)
+            hulls.append(hull_of_mesh(mesh))
+        sizes.append(hulls[numbers[mesh]].half)
+        of_shape.append(numbers[mesh])
+    return {"shape_size": sizes, "shape_core": cores, "shape_hull": of_shape, **hull_tables(hulls)}
 
 
 def _field_tables(shapes: list[ContactShape]) -> dict[str, Any]:
@@ -285,12 +388,12 @@ def _field_tables(shapes: list[ContactShape]) -> dict[str, Any]:
     }
 
 
-def contact_tree(model: Model) -> Tree:
+def contact_tree(model: Model, native: MeshKind | None = None) -> Tree:
     """The arrays of a mechanism without its constraints, with its contacts."""
     tree, bodies = build_tree(model)
-    return with_contacts(model, tree, bodies, CONTACT_TREE)
+    return with_contacts(model, tree, bodies, CONTACT_TREE, native)
 
 
-def with_contacts(model: Model, tree: Tree, bodies: BodyTable, layout: Layout) -> Tree:
+def with_contacts(model: Model, tree: Tree, bodies: BodyTable, layout: Layout, native: MeshKind | None = None) -> Tree:
     """The arrays of a mechanism with those of its contacts, for a layout that has both."""
-    return layout.build(tree, **contact_tables(model, bodies))
+    return layout.build(tree, **contact_tables(model, bodies, native))

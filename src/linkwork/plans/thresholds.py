@@ -26,3 +26,11 @@ Test: tests/dynamics/test_forward_models.py"""
 LEAST_LEVER = 1e-6
 """A contact cannot move where no joint moves it along its normal by more, for a radian or a meter of its own. Part of:
 the size of the robot. Test: tests/contact/test_contact_robustness.py"""
+
+FLAT_MESH = 1e-10
+"""Meshes that are thinner are flat, or lie on a line. Part of: the largest extent of a mesh, a root of a sum of squares
+over its vertices. Test: tests/contact/test_convex_geometry.py"""
+
+SAME_PLANE = 1e-7
+"""Faces of a hull whose unit normals differ by less are one face. Part of: a unit vector.
+Test: tests/contact/test_convex_geometry.py"""

@@ -36,7 +36,7 @@ class ContactInputs:
         self.robot, self.tree, self.dt, self.solver, self.reduced = robot, tree, dt, solver, reduced
         self.row = ContactRow(contact_points(robot), robot.nc, int(tree.nboxes), int(tree.na), reduced)
         """Where rows about contacts have what."""
-        self.given = GivenContacts(robot, within=_near(robot, dt)) if tree.ngiven else None
+        self.given = GivenContacts(robot, within=_near(robot, dt), native=reduced) if tree.ngiven else None
         """Contact points of pairs without kernel text."""
 
     def settings(self, dtype: str) -> Array:

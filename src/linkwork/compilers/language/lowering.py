@@ -15,12 +15,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.arithmetic import binary
 from linkwork.compilers.language.expressions import INLINE_ALL, INLINE_SIZE, Expressions
 from linkwork.compilers.language.fingerprint import is_own
 from linkwork.compilers.language.instructions import Slot, Unset
 from linkwork.compilers.language.module import Lowered, Module
-from linkwork.compilers.language.sincos import DOUBLE, SINGLE, sincos_function, sincos_text
+from linkwork.compilers.language.sincos import DOUBLE, SINCOS_NEEDS, SINGLE, sincos_function, sincos_text
 from linkwork.compilers.language.values import (
     Array,
     Bool,
@@ -64,7 +65,7 @@ class Unit(Module):
         if any(lowered is None and open[0] is function for open, lowered in self._functions.items()):
             raise caller.error(node, f"{function.__name__} calls itself: kernels are not recursive; use a loop")
         self._functions[key] = None
-        symbol = f"{re.sub('[^A-Za-z0-9_]', '_', function.__name__)}.{len(self._functions)}"
+        symbol = f"{self.prefix}{re.sub('[^A-Za-z0-9_]', '_', function.__name__)}.{len(self._functions)}"
         source = source_of(function)
         try:
             lowered, text = Lowering(self, source, symbol).run(kinds)
@@ -88,11 +89,33 @@ class Unit(Module):
         (Called `sincos` it would be taken for the C library's, to which LLVM turns the slow branch.)
         """
         if not self._sincos:
-            self._sincos = "linkwork_sincos"
+            self._sincos = f"{self.prefix}linkwork_sincos"
             polynomials = DOUBLE if self.t.dtype == "float64" else SINGLE
             lowered = self.function(sincos_text, (Float, Fixed(polynomials)), caller, node)
-            self._text.append(sincos_function(self.t, self._sincos, lowered.name))
+            if SINCOS_NEEDS not in self._text:
+                self._text.append(SINCOS_NEEDS)
+            self._text.append(sincos_function(self.t, self._sincos, lowered.name, self.context))
         return self._sincos
+
+    def lane_unit(self) -> LaneUnit:
+        """Where functions are for the state in one lane; part of the same text."""
+        if self._lane is None:
+            self._lane = LaneUnit(self)
+        assert isinstance(self._lane, LaneUnit)
+        return self._lane
+
+
+class LaneUnit(Unit):
+    """Functions for the state in one lane of a unit in lanes: scalar code, whose numbers are as many apart."""
+
+    context = "ptr %c, i64 %lane"
+    one_lane = True
+    prefix = "lane."
+
+    def __init__(self, lanes: Unit) -> None:
+        super().__init__(Type(lanes.t.dtype, 1), lanes.layout, lanes.words, bool(lanes.flags))
+        self.spacing = lanes.t.lanes
+        self._text, self._constants, self._tags = lanes._text, lanes._constants, lanes._tags
 
 
 def _is_of_floats(kind: Any) -> bool:

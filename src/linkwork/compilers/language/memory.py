@@ -44,8 +44,12 @@ class Writer(Instructions):
             return Array(self.context_word(place, self.unit.pointer), kind, self.extent(node, table.extents[name]))
         key = (place, "own")
         if key not in self._read:
-            offset, name = self.context_word(place, "i64"), self.new("w")
-            self._head.append(f"{name} = getelementptr i8, {self.unit.pointer} %own, i64 {offset}")
+            if self.unit.one_lane:
+                own = f"{self.unit.t.scalar}, ptr {self.context_word(place, 'ptr')}, i64 %lane"
+            else:
+                own = f"i8, {self.unit.pointer} %own, i64 {self.context_word(place, 'i64')}"
+            name = self.new("w")
+            self._head.append(f"{name} = getelementptr {own}")
             self._read[key] = name
         return Array(self._read[key], kind)
 

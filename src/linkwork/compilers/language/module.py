@@ -56,6 +56,10 @@ class Module:
     """What every function is given first."""
     spacing = 1
     """How many numbers apart numbers of a state are. Where it is not 1, work arrays are offsets from ``%own``."""
+    one_lane = False
+    """Whether this is code for the state in one lane, ``%lane``, of arrays that have all lanes."""
+    prefix = ""
+    """Of the names of functions."""
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class Module:
         """Those that are written; None while one is being written."""
         self._sincos = ""
         self._tables: dict[Any, Table] = {}
+        self._lane: Module | None = None
 
     def function(self, function: Callable[..., Any], kinds: Sequence[Any], caller: Source, node: ast.AST) -> Lowered:
         """The machine code of a kernel for arguments of these types."""
@@ -102,11 +107,16 @@ class Module:
         """The name of the function for sine and cosine."""
         raise NotImplementedError
 
+    def lane_unit(self) -> Module:
+        """Where functions are for the state in one lane; part of the same text."""
+        raise NotImplementedError
+
     def text(self) -> str:
         """All of it, with what it needs from LLVM."""
-        t = self.t
-        one = [f"declare {t.name} @llvm.{f}.{t.suffix}({t.name})" for f in ("sqrt", "rint", "fabs")]
-        one.append(f"declare {t.name} @llvm.fma.{t.suffix}({t.name}, {t.name}, {t.name})")
+        one = list[str]()
+        for t in (self.t,) if self._lane is None else (self.t, self._lane.t):
+            one += [f"declare {t.name} @llvm.{f}.{t.suffix}({t.name})" for f in ("sqrt", "rint", "fabs")]
+            one.append(f"declare {t.name} @llvm.fma.{t.suffix}({t.name}, {t.name}, {t.name})")
         tags = ['!2 = !{!"linkwork"}']
         for name, number in self._tags.items():
             tags += [

@@ -20,6 +20,8 @@ from linkwork.compilers.language.values import (
     Value,
     array_type,
     is_number,
+    source_of,
+    type_of,
 )
 from linkwork.kernels import scalar
 from linkwork.kernels.records import Place, Places, places_of, view_records
@@ -69,6 +71,29 @@ def _in_any_lane(writer: Writer, x: str, bound: str) -> Bool:
         return Bool(below)
     bits = writer.made(f"bitcast <{t.lanes} x i1> {below} to i{t.lanes}")
     return Bool(writer.made(f"icmp ne i{t.lanes} {bits}, 0"))
+
+
+def _each_lane(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    unit = writer.unit
+    if not arguments or not getattr(arguments[0], "__kernel__", False):
+        raise writer.error(node, "each_lane takes a kernel and its arguments")
+    function, *given = arguments
+    kinds = [type_of(x) for x in given]
+    if any(not isinstance(x, Table | Int | int) for x in given):
+        raise writer.error(node, "each_lane passes tree, w and integers: numbers of the state are in work arrays")
+    if len(given) != len(source_of(function).names):
+        raise writer.error(node, f"{function.__name__} takes {source_of(function).takes}")
+    inner = unit if unit.t.lanes == 1 else unit.lane_unit()
+    lowered = inner.function(function, kinds, writer.source, node)
+    if lowered.result is not None:
+        raise writer.error(node, "a kernel for each lane returns nothing: it writes to work arrays")
+    operands = []
+    for kind, value in zip(kinds, given, strict=True):
+        operands += [f"{t} {part}" for t, part in zip(unit.llvm_types(kind), writer.parts(value), strict=False)]
+    for lane in range(unit.t.lanes):
+        first = unit.context if unit.t.lanes == 1 else f"ptr %c, i64 {lane}"
+        writer.emit(f"call void @{lowered.name}({', '.join([first, *operands])})")
+    return None
 
 
 def _unpack(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
@@ -163,6 +188,7 @@ SCALAR_FUNCTIONS: dict[Any, Callable[[Writer, ast.Call, list[Value]], Value]] = 
     scalar.where: _where,
     scalar.any_below: _any_below,
     scalar.some_below: _some_below,
+    scalar.each_lane: _each_lane,
     scalar.unpack: _unpack,
     scalar.with_arrays: _with_arrays,
     view_records: _view_records,

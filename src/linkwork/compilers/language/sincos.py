@@ -119,7 +119,13 @@ def sincos_single(x: Scalar) -> tuple[Scalar, Scalar]:
 NEW_LINE = "\n  "
 
 
-def sincos_function(t: Type, name: str, polynomials: str) -> str:
+SINCOS_NEEDS = """declare double @llvm.sin.f64(double)
+declare double @llvm.cos.f64(double)
+!1 = !{!"branch_weights", i32 1000, i32 1}"""
+"""What a module with such functions has once."""
+
+
+def sincos_function(t: Type, name: str, polynomials: str, context: str) -> str:
     """Sine and cosine by polynomials, and by the C library in the lanes that these are not good for."""
     pair = f"{{ {t.name}, {t.name} }}"
     mask, good = "i1", "%good = or i1 %fits, false"
@@ -127,11 +133,11 @@ def sincos_function(t: Type, name: str, polynomials: str) -> str:
         mask = f"<{t.lanes} x i1>"
         good = f"%bits = bitcast {mask} %fits to i{t.lanes}\n  %good = icmp eq i{t.lanes} %bits, -1"
     lines, sines, cosines = _by_library(t)
-    return f"""define internal {pair} @{name}(ptr %c, {t.name} %x) #0 noinline {{
+    return f"""define internal {pair} @{name}({context}, {t.name} %x) #0 noinline {{
   %size = call {t.name} @llvm.fabs.{t.suffix}({t.name} %x)
   %fits = fcmp ole {t.name} %size, {t.number(LIMIT)}
   {good}
-  %near = call {pair} @{polynomials}(ptr %c, {t.name} %x)
+  %near = call {pair} @{polynomials}({context}, {t.name} %x)
   br i1 %good, label %fast, label %slow, !prof !1
 fast:
   ret {pair} %near
@@ -144,10 +150,7 @@ slow:
   %one = insertvalue {pair} poison, {t.name} %sine, 0
   %both = insertvalue {pair} %one, {t.name} %cosine, 1
   ret {pair} %both
-}}
-declare double @llvm.sin.f64(double)
-declare double @llvm.cos.f64(double)
-!1 = !{{!"branch_weights", i32 1000, i32 1}}"""
+}}"""
 
 
 def _by_library(t: Type) -> tuple[list[str], str, str]:

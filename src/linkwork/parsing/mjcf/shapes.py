@@ -101,7 +101,7 @@ def _mesh(node: Node, folder: Path, finder: MeshFinder) -> tuple[Mesh, Placement
     """Vertices are moved by ``refpos``, turned back by ``refquat``, and scaled then."""
     name = node.text("file")
     x, y, z = node.vector("scale", (1.0, 1.0, 1.0))
-    mesh = Mesh(name, finder.find(str(folder / name)), (x, y, z))
+    mesh = Mesh(name, finder.find(str(folder / name)), (x, y, z), convex=True)
     turn, at = node.numbers("refquat", 4), node.vector("refpos", (0.0, 0.0, 0.0))
     if turn is None and not any(at):
         return mesh, _HERE

@@ -23,11 +23,11 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained.constraints import jacobian_from_rows
+from linkwork.kernels.contact.convex.geometry import pair_geometry
 from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
 from linkwork.kernels.contact.reduced.matrix import add_multiple, couple_sides
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, FULL, LOOPS, NEAR, POINTS, ROWS, SIDES
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
-from linkwork.kernels.contact.shapes.geometry import pair_geometry
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.records import Entry

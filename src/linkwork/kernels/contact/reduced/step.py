@@ -22,6 +22,7 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhesion
+from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
 from linkwork.kernels.contact.reduced.matrix import (
     MATRIX_INTEGERS,
@@ -48,7 +49,7 @@ from linkwork.kernels.contact.reduced.rows import (
 )
 from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
 from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
-from linkwork.kernels.contact.shapes.geometry import CONTACT_WORK, given_contacts
+from linkwork.kernels.contact.shapes.geometry import given_contacts
 from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
 from linkwork.kernels.records import view_of
@@ -67,10 +68,10 @@ REDUCTIONS = 8
 FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED = range(TOTALS)
 """Entries of the totals."""
 
-REDUCED_INTEGERS: dict[str, Shape] = PROBLEM_INTEGERS | MATRIX_INTEGERS | BROAD_INTEGERS | ROW_INTEGERS
+REDUCED_INTEGERS: dict[str, Shape] = PROBLEM_INTEGERS | MATRIX_INTEGERS | BROAD_INTEGERS | ROW_INTEGERS | PAIR_INTEGERS
 REDUCED_WORK: dict[str, Shape] = (
     WORK
-    | CONTACT_WORK
+    | PAIR_WORK
     | PROBLEM_ROWS
     | MATRIX_WORK
     | BROAD_WORK

@@ -84,56 +84,57 @@ def shape_poses(tree: Array, w: Array) -> None:
 
 @kernel
 def contact_geometry(tree: Array, w: Array) -> None:
-    """Gap, point and frame of the slots of every pair that has kernel text."""
+    """Gap, point and frame of the slots of every pair that has kernel text for all backends."""
     for c in range(tree.ncontacts):
-        pair_geometry(tree, w, c)
+        primitive_pair(tree, w, c)
     for m in range(tree.nmargins):
         if tree.contact_kind[tree.margin_contact[m]] != GIVEN:
             subtract_margin(tree, w, m)
 
 
 @kernel
-def pair_geometry(tree: Array, w: Array, c: int) -> None:
-    """Gap, point and frame of the slots of a pair that has kernel text; margins are not subtracted."""
-    kind = tree.contact_kind[c]
-    slot = tree.contact_slot[c]
-    count = tree.contact_slots[c]
-    turned = tree.contact_reversed[c]
-    way = -1.0 if turned == 1 else 1.0
-    a = tree.contact_second[c] if turned == 1 else tree.contact_first[c]
-    b = tree.contact_first[c] if turned == 1 else tree.contact_second[c]
-    if kind == PLANE_SPHERE:
-        plane_sphere(tree, w, a, b, slot, way)
-    elif kind == PLANE_CAPSULE:
-        plane_capsule(tree, w, a, b, slot, way)
-    elif kind == PLANE_BOX:
-        plane_box(tree, w, a, b, slot, count, way)
-    elif kind == PLANE_CYLINDER:
-        plane_cylinder(tree, w, a, b, slot, way)
-    elif kind == PLANE_ELLIPSOID:
-        plane_ellipsoid(tree, w, a, b, slot, way)
-    elif kind == SPHERE_SPHERE:
-        sphere_sphere(tree, w, a, b, slot, way)
-    elif kind == CAPSULE_SPHERE:
-        capsule_sphere(tree, w, a, b, slot, way)
-    elif kind == BOX_SPHERE:
-        box_sphere(tree, w, a, b, slot, way)
-    elif kind == CYLINDER_SPHERE:
-        cylinder_sphere(tree, w, a, b, slot, way)
-    elif kind == ELLIPSOID_SPHERE:
-        ellipsoid_sphere(tree, w, a, b, slot, way)
-    elif kind == CAPSULE_CAPSULE:
-        capsule_capsule(tree, w, a, b, slot, count, way)
-    elif kind == BOX_CAPSULE:
-        box_capsule(tree, w, a, b, slot, way)
-    elif kind == BOX_BOX:
-        box_box(tree, w, a, b, slot, count, way)
-    elif kind == FIELD_SPHERE:
-        field_sphere(tree, w, a, b, slot, way)
-    elif kind == FIELD_CAPSULE:
-        field_capsule(tree, w, a, b, slot, way)
-    elif kind == FIELD_BOX:
-        field_box(tree, w, a, b, slot, count, way)
+def primitive_pair(tree: Array, w: Array, c: int) -> None:
+    """Gap, point and frame of the slots of one pair that has kernel text for all backends; margins are left out."""
+    if tree.contact_kind[c] != GIVEN:
+        kind = tree.contact_kind[c]
+        slot = tree.contact_slot[c]
+        count = tree.contact_slots[c]
+        turned = tree.contact_reversed[c]
+        way = -1.0 if turned == 1 else 1.0
+        a = tree.contact_second[c] if turned == 1 else tree.contact_first[c]
+        b = tree.contact_first[c] if turned == 1 else tree.contact_second[c]
+        if kind == PLANE_SPHERE:
+            plane_sphere(tree, w, a, b, slot, way)
+        elif kind == PLANE_CAPSULE:
+            plane_capsule(tree, w, a, b, slot, way)
+        elif kind == PLANE_BOX:
+            plane_box(tree, w, a, b, slot, count, way)
+        elif kind == PLANE_CYLINDER:
+            plane_cylinder(tree, w, a, b, slot, way)
+        elif kind == PLANE_ELLIPSOID:
+            plane_ellipsoid(tree, w, a, b, slot, way)
+        elif kind == SPHERE_SPHERE:
+            sphere_sphere(tree, w, a, b, slot, way)
+        elif kind == CAPSULE_SPHERE:
+            capsule_sphere(tree, w, a, b, slot, way)
+        elif kind == BOX_SPHERE:
+            box_sphere(tree, w, a, b, slot, way)
+        elif kind == CYLINDER_SPHERE:
+            cylinder_sphere(tree, w, a, b, slot, way)
+        elif kind == ELLIPSOID_SPHERE:
+            ellipsoid_sphere(tree, w, a, b, slot, way)
+        elif kind == CAPSULE_CAPSULE:
+            capsule_capsule(tree, w, a, b, slot, count, way)
+        elif kind == BOX_CAPSULE:
+            box_capsule(tree, w, a, b, slot, way)
+        elif kind == BOX_BOX:
+            box_box(tree, w, a, b, slot, count, way)
+        elif kind == FIELD_SPHERE:
+            field_sphere(tree, w, a, b, slot, way)
+        elif kind == FIELD_CAPSULE:
+            field_capsule(tree, w, a, b, slot, way)
+        elif kind == FIELD_BOX:
+            field_box(tree, w, a, b, slot, count, way)
 
 
 @kernel
