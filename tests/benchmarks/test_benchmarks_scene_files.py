@@ -71,7 +71,7 @@ def test_boxes_fall_as_in_mujoco_before_they_touch() -> None:
 
 def test_batches_are_smaller_where_steps_are_slow() -> None:
     assert batch_size(4096, 1e-6) == 4096
-    assert batch_size(4096, 1e-3) == 32
+    assert batch_size(4096, 1e-3) == 64
     assert batch_size(4096, 1.0) == 16
     assert batch_size(16, 1e-5) == 16
 

@@ -25,7 +25,7 @@ JACOBIANS = {"dense": 0, "auto": 2}
 RECORD_SECONDS = 2.0
 """CPU time of the steps that are recorded one by one, and of a round of timing."""
 ROUND_SECONDS = 0.5
-BATCH_SECONDS = 0.5
+BATCH_SECONDS = 1.1
 """About what a round of a batch takes at most, were it as slow as one state after another."""
 BATCH_STEPS = 10
 COLD = 256
