@@ -211,7 +211,7 @@ def test_smoothing_shows_the_way_out_of_rest() -> None:
 
 def test_smoothed_derivatives_are_those_of_the_smoothed_step() -> None:
     robot, q = tilted([0.1, 0.05, 0.0], 0.118)
-    step = lw.contact.ContactStep(robot, DT, tolerance=1e-12)
+    step = lw.contact.ContactStep(robot, DT, tolerance=1e-12).by_slots
     v, tau, h, smoothing = np.array([0.3, -0.2, -1.0, 0.1, 0.2, 0.3]), np.zeros(6), 1e-5, 0.2
     made = step.plain()._derivatives()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Lists of contact points as results have them, and the same by slots: of pairs that are not near there is nothing.
 
-A point is `LISTED` numbers: its number, force and moment along t1, t2, n on the second shape, velocity along these after
-the step, and gap before it. Numbers follow the order of pairs of bodies (`plans.contact_reduced.slot_order`).
+A point is `LISTED` numbers: its number, force and moment along t1, t2, n on the second shape, velocity along these
+after the step, and gap before it. Numbers follow the order of pairs of bodies (`plans.contact_reduced.slot_order`).
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import numpy as np
 
 from linkwork.contact.points import contact_points
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
+from linkwork.contact.softness import soft_weights
 from linkwork.contact.thresholds import (
     PENETRATION_VELOCITY,
     RESTING_STEPS,
@@ -16,20 +17,19 @@ from linkwork.contact.thresholds import (
     SINGLE_SMOOTHING_SLACK,
     SMOOTHING_SLACK,
 )
-from linkwork.dynamics.iterations import SolverSettings, row_regularization
+from linkwork.dynamics.iterations import SolverSettings, relative_regularization, row_regularization
 from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contact_reduced import RowScales, reduced_tree
-from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.contacts import MeshKind
+from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 
-
 FEW_SLOTS = 16
-"""Contact points of all pairs up to which LCABA, which sweeps over all of them, takes less time on robots with loops."""
+"""Contact points of all pairs up to which LCABA, which sweeps over all, takes less time on robots with loops."""
 
 
 def takes_reduced_matrix(robot: Model) -> bool:
@@ -51,6 +51,7 @@ def reduced_plan(
     solver: SolverSettings,
     implicit: ImplicitDamping | None = None,
     meshes: MeshKind = "auto",
+    soft: bool = False,
 ) -> Tree:
     """The arrays of a robot for steps by the reduced matrix.
 
@@ -62,6 +63,7 @@ def reduced_plan(
         solver: Regularization of rows of loops, and the most iterations.
         implicit: Which dampers of actuators and tendons are implicit.
         meshes: What a mesh is.
+        soft: Whether contacts are soft, as MuJoCo's (`kernels.contact.reduced.soft`).
     """
     scales = contact_scales(robot)
     dofs = np.array(box_tables(moved, limited, True)["box_v"], dtype=np.int64)
@@ -74,6 +76,7 @@ def reduced_plan(
         rows=scales_of(robot).rows if robot.nc else nothing,
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,
+        soft=soft_weights(robot) if soft else None,
     )
     return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit, meshes)
 
@@ -96,6 +99,6 @@ def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: floa
     push, threshold = PENETRATION_VELOCITY * velocity, RESTING_STEPS * gravity * dt
     inertias = 2 / (scales.pairs * (1 + ContactPairs.of(robot.contacts).column("friction").astype(float) ** 2))
     mean = float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0
-    return np.array(
-        [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, slack, mean], dtype=dtype
-    )
+    factor = relative_regularization(solver.regularization, dtype) / solver.regularization
+    head = [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, slack, mean, factor]
+    return np.array(head, dtype=dtype)

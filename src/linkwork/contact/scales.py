@@ -21,12 +21,11 @@ from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPairs, ContactShape
-from linkwork.model.joints import Free
 from linkwork.model.model import Model
 from linkwork.model.parts import GRAVITY
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Sphere
 from linkwork.quantities.evaluator import Evaluator
-from linkwork.quantities.scales import scales_of
+from linkwork.quantities.scales import free_bodies, scales_of
 from linkwork.quantities.thresholds import MASSLESS
 
 SURFACE = 3.0
@@ -78,16 +77,6 @@ def contact_scales(robot: Model) -> ContactScales:
     each = np.array(list(shapes.values()))
     pairs = each[touching.first] + each[touching.second]
     return ContactScales(length, np.maximum(pairs, LEAST_DIAGONAL * pairs.max(initial=0.0)))
-
-
-def free_bodies(robot: Model) -> set[str]:
-    """Bodies that fly freely and carry no others."""
-    carrying = {joint.parent for joint in robot.joints}
-    return {
-        joint.child
-        for joint in robot.joints
-        if isinstance(joint.type, Free) and joint.parent == WORLD and joint.child not in carrying
-    }
 
 
 def _lever(robot: Model, shape: ContactShape) -> float:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.contact.scales import free_bodies
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import WORLD
@@ -18,6 +17,7 @@ from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
 from linkwork.quantities.evaluator import Evaluator
+from linkwork.quantities.scales import free_bodies
 
 
 @computed_once

@@ -20,7 +20,7 @@ from linkwork.plans.contacts import contact_slots
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 
-RESIDUAL, ITERATIONS = 0, 1
+RESIDUAL, ITERATIONS, FALLBACK = 0, 1, 2
 
 
 def _places(sizes: Mapping[str, int], start: int) -> dict[str, slice]:
@@ -218,6 +218,14 @@ class ContactSolution:
     def converged(self) -> Any:
         """Whether the residual is within the tolerance."""
         return _plain(self.result[..., RESIDUAL] <= self._layout.tolerance)
+
+    @property
+    def fallback(self) -> Any:
+        """Whether the step is that of the convex problem, without De Saxcé's term, restitution and the removal of
+        penetration, which takes energy: the solver came nowhere near a solution of the true one."""
+        if not self._layout.reduced:
+            return _plain(self.result[..., RESIDUAL] * 0 > 0)
+        return _plain(self.result[..., FALLBACK] > 0.5)
 
     @property
     def warm_start(self) -> Array:

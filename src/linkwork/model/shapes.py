@@ -189,6 +189,31 @@ def bounding_sphere(solid: Solid) -> tuple[tuple[float, float, float], float]:
             return origin, inf
 
 
+def bounding_box(solid: Solid) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Center and half edges of a box around a solid, along its axes; zeros of unbounded ones (`bounding_sphere`).
+
+    Args:
+        solid: The solid.
+    """
+    origin = (0.0, 0.0, 0.0)
+    match solid:
+        case Box(size=(x, y, z)):
+            return origin, (x / 2, y / 2, z / 2)
+        case Sphere(radius=radius):
+            return origin, (radius, radius, radius)
+        case Ellipsoid(radii=radii):
+            return origin, radii
+        case Cylinder(radius=radius, length=length, rounded=rounded):
+            return origin, (radius, radius, length / 2 + (radius if rounded else 0.0))
+        case Mesh(file=file, scale=scale) if file is not None:
+            points = mesh_vertices(file, scale)
+            low, high = points.min(axis=0), points.max(axis=0)
+            x, y, z = ((high - low) / 2).tolist()
+            return tuple(((low + high) / 2).tolist()), (x, y, z)
+        case _:
+            return origin, origin
+
+
 def _enclosing_sphere(points: Floats) -> tuple[tuple[float, float, float], float]:
     """A sphere around points that is little larger than the smallest (Badoiu and Clarkson 2003)."""
     center = (points.min(axis=0) + points.max(axis=0)) / 2

@@ -74,16 +74,16 @@ def actuation_tree(mechanism: Model) -> Tree:
 
 
 def with_actuators(
-    mechanism: Model, tree: Tree, layout: Layout, implicit: ImplicitDamping | None = None, **sizes: int
+    mechanism: Model, tree: Tree, layout: Layout, implicit: ImplicitDamping | None = None, **tables: Any
 ) -> Tree:
-    """The arrays of a mechanism with those of its actuators, and further sizes of the layout.
+    """The arrays of a mechanism with those of its actuators, and further arrays and sizes of the layout.
 
     Args:
         mechanism: The mechanism.
         tree: Its arrays without actuators.
         layout: That of the arrays with them.
         implicit: Which dampers belong to the matrix of a step; None: none does.
-        sizes: Further sizes of the layout.
+        tables: Further arrays and sizes of the layout.
     """
     transmissions: list[Transmission] = []
     of_actuator: list[range] = []
@@ -104,9 +104,9 @@ def with_actuators(
             mass[i], mc[i] = moved.mass, moved.mass * moved.com
     spans = ragged(of_actuator)
     actuators = mechanism.actuators
-    result = sizes.get("nresult", getattr(tree, "nresult", 0))
+    result = tables.get("nresult", getattr(tree, "nresult", 0))
     if "nresult" in layout.sizes:
-        sizes["nresult"] = result + mechanism.na
+        tables["nresult"] = result + mechanism.na
     coupled = [] if implicit is None else implicit.coupled(mechanism)
     if implicit is not None:
         driven = implicit.armature(mechanism, transmissions, of_actuator)
@@ -136,7 +136,7 @@ def with_actuators(
         actuation_range=[_finite(joint.limits.actuation) for joint in mechanism.joints for _ in range(joint.type.nv)],
         compensated_mass=mass,
         compensated_mc=mc,
-        **sizes,
+        **tables,
     )
 
 

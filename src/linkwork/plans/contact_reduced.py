@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What steps by the reduced matrix read: pairs by bodies with bounding spheres, limbs, sets of rows of loops and joints.
+"""What steps by the reduced matrix read: pairs by bodies with bounding spheres, limbs, rows of loops and joints.
 
-Lists of a state have a bounded length (`nlisted` contact points). Pairs are numbered by the two bodies that they are of,
+Lists of a state have a bounded length (`nlisted` contact points). Pairs are numbered by their two bodies,
 so that bodies that are far apart are left out with one comparison; slots are numbered in the same order, and results
 name contact points by these numbers (`listed_slot`: the slot of each).
 """
@@ -16,7 +16,7 @@ import numpy as np
 from linkwork.model.arrays import Floats
 from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
-from linkwork.model.shapes import Ground, HeightField, bounding_sphere
+from linkwork.model.shapes import Ground, HeightField, bounding_box, bounding_sphere
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import size_of
@@ -26,11 +26,11 @@ from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.layout import Integers, ragged
-from linkwork.plans.limbs import LIMB_INTEGERS, LIMB_SIZES, limb_tables
+from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tables
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
 
-SETTINGS, HEAD, LISTED, TOTALS = 10, 4, 11, 6
+SETTINGS, HEAD, LISTED, TOTALS = 11, 4, 11, 7
 """Numbers of the settings, at the head of the result, of a contact point in it, and at its end: see
 `kernels.contact.reduced.step`."""
 
@@ -45,7 +45,9 @@ PROBLEM_SIZES = (
     "nrows",
     "nsides",
     "nwidth",
-    "nedges",  # the most pairs of limbs that are coupled
+    "nedges",  # the most pairs of limbs that are coupled in the factor,
+    "nside_pairs",  # pairs of sides of all sets,
+    "nlinks",  # and neighbors of all limbs in the matrix
 )
 
 REDUCED_TREE = actuated_layout(
@@ -58,10 +60,12 @@ REDUCED_TREE = actuated_layout(
             "nboxes",
             "nfurther",  # the most iterations of a step by smoothed equations
             "nbouncing",  # pairs with restitution
+            "nsoft",  # pairs, where contacts are soft; else none
             "nlisted",  # the most contact points of a state
             "nloops",  # sets of rows of loops
             "nloop_sides",
             "ngroups",  # pairs of bodies with pairs of shapes
+            "nintervals",  # cells along each axis that bodies are sorted by
             "nheld",  # settings of the solver, impulses to start from, contact points that are given
             "nstart",
         ),
@@ -70,6 +74,9 @@ REDUCED_TREE = actuated_layout(
             **LIMB_INTEGERS,
             "group_first": ("ngroups",),  # the bodies,
             "group_second": ("ngroups",),
+            "body_group": ("n",),  # groups that a body is the first body of: the first, and how many
+            "body_groups": ("n",),
+            "body_paired": ("n",),  # 1 of bodies that are in any group
             "group_start": ("ngroups",),  # and their pairs of shapes in `group_contact`
             "group_count": ("ngroups",),
             "group_contact": ("ncontacts",),
@@ -92,9 +99,12 @@ REDUCED_TREE = actuated_layout(
             "body_radius": ("n",),
             "shape_center": ("nshapes", 3),  # and of a shape, in its own frame
             "shape_radius": ("nshapes",),
+            "box_center": ("nshapes", 3),  # bounding box of a shape, in its own frame
+            "box_half": ("nshapes", 3),
             "shape_top": ("nshapes",),  # the largest height of an unbounded shape, along its z axis
             **FRICTION_FLOATS,
             "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
+            "soft_D": ("nsoft",),  # inverse inertia of the normal that makes contacts soft
             "box_sign": ("nboxes",),
             "box_value": ("nboxes",),
             "box_lower": ("nboxes",),
@@ -122,6 +132,8 @@ class RowScales(NamedTuple):
     rows: Floats
     row_units: Floats
     length: float
+    soft: Floats | None = None
+    """Inverse inertias of soft contacts; None: contacts are hard."""
 
 
 def listed_points(model: Model, nslots: int) -> int:
@@ -182,14 +194,21 @@ def reduced_tree(
     slots = np.asarray(contacts["contact_slots"], dtype=np.int64)
     order = slot_order(first, second, slots)
     order.pop("listed_slot")
+    groups = np.bincount(order["group_first"], minlength=int(tree.n))
+    paired = np.zeros(int(tree.n), dtype=np.int64)
+    paired[order["group_first"]] = paired[order["group_second"]] = 1
     limbs = limb_tables(tree)
     boxes = box_tables(model, limited, True)
     loops = _loop_sets(model, tree, limbs)
     friction = friction_tables(model)
     nlisted = listed_points(model, int(slots.sum()))
-    depth, reach = _path_sizes(limbs)
+    nlimbs = len(limbs["limb_v"])
+    depths = _depths(limbs)
+    depth, reach = max(depths, default=0), max(limbs["limb_reach"], default=0)
+    most = min(2 * depth, nlimbs)
     sides = [len(limb) for limb in loops["sides"]]
     widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
+    nside_pairs = nlisted * (most * (most - 1) // 2) + sum(n * (n - 1) // 2 for n in sides)
     largest = int(np.max(friction["contact_dim"], initial=1))
     nstart = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
@@ -204,6 +223,10 @@ def reduced_tree(
         **limbs,
         **boxes,
         **_bounds(model, of_shape, contacts, int(tree.n)),
+        body_group=np.cumsum(groups) - groups,
+        body_groups=groups,
+        body_paired=paired,
+        nintervals=min(int(tree.n), MAX_CELLS),
         contact_body_first=first,
         contact_body_second=second,
         **friction,
@@ -213,6 +236,8 @@ def reduced_tree(
         row_R=scales.row_compliance,
         row_D=scales.rows,
         row_unit=scales.row_units,
+        soft_D=np.zeros(0) if scales.soft is None else scales.soft,
+        nsoft=0 if scales.soft is None else len(scales.soft),
         least_lever=[LEAST_LEVER * size_of(model)],
         reach=[REACH * scales.length],
         loop_row=loops["rows"],
@@ -222,12 +247,14 @@ def reduced_tree(
         loop_limb=spans.entries,
         nlisted=nlisted,
         nfurther=iterations,
-        nbouncing=int(np.count_nonzero(contacts["restitution"])),
+        nbouncing=0 if scales.soft is not None else int(np.count_nonzero(contacts["restitution"])),
         nsets=sets,
         nrows=largest * nlisted + len(boxes["box_v"]) + model.nc,
-        nsides=min(2 * depth, len(limbs["limb_v"])) * nlisted + len(boxes["box_v"]) + sum(sides),
+        nsides=most * nlisted + len(boxes["box_v"]) + sum(sides),
         nwidth=max([min(2 * reach, model.nv), *widths]),
-        nedges=min(len(limbs["limb_v"]) ** 2, len(limbs["limb_v"]) * MAX_NEIGHBORS),
+        nedges=min(nlimbs * (nlimbs - 1) // 2, nlimbs * BLOCK_ROOM),
+        nside_pairs=nside_pairs,
+        nlinks=2 * (nside_pairs + sum(depths) - nlimbs),
         nsettings=SETTINGS,
         nstart=nstart,
         nheld=SETTINGS + nstart + 7 * contacts["ngiven"],
@@ -235,20 +262,18 @@ def reduced_tree(
     )
 
 
+MAX_CELLS = 512
+"""Cells along each axis that bodies are sorted by: as many as bodies, and no more."""
 REACH = 1e-3
 """Contact points whose gap is a smaller part of the largest body's size are in the list, whatever their velocity."""
-MAX_NEIGHBORS = 400
-"""Limbs that a limb may be coupled to."""
 
 
-def _path_sizes(limbs: Mapping[str, Any]) -> tuple[int, int]:
-    """The most limbs, and degrees of freedom, between a body and the world."""
-    depth, size = [0], [0]
-    depths, dofs = list[int](), list[int]()
-    for limb, parent in enumerate(limbs["limb_parent"]):
+def _depths(limbs: Mapping[str, Any]) -> list[int]:
+    """Limbs between each limb and the world, with itself."""
+    depths = list[int]()
+    for parent in limbs["limb_parent"]:
         depths.append(1 + (depths[parent] if parent >= 0 else 0))
-        dofs.append(int(limbs["limb_size"][limb]) + (dofs[parent] if parent >= 0 else 0))
-    return max(depth + depths), max(size + dofs)
+    return depths
 
 
 def _loop_sets(model: Model, tree: Tree, limbs: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -280,7 +305,8 @@ def _bounds(model: Model, of_shape: Integers, contacts: Mapping[str, Any], n: in
     spheres = [bounding_sphere(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
     centers = np.reshape([center for center, _ in spheres], (-1, 3))
     radii = np.array([min(radius, UNBOUNDED) for _, radius in spheres])
-    radii = radii + shape_inflation(ContactPairs.of(model.contacts))
+    inflation = shape_inflation(ContactPairs.of(model.contacts))
+    radii = radii + inflation
     at = np.array(
         [
             rotation @ center + position
@@ -297,10 +323,13 @@ def _bounds(model: Model, of_shape: Integers, contacts: Mapping[str, Any], n: in
             continue
         center[body] = (np.min(at[own] - radii[own, None], axis=0) + np.max(at[own] + radii[own, None], axis=0)) / 2
         radius[body] = np.max(np.linalg.norm(at[own] - center[body], axis=1) + radii[own])
+    boxes = [bounding_box(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
     solids = [shape.solid for shape in ContactPairs.of(model.contacts).shapes]
     return {
         "shape_center": centers,
         "shape_radius": radii,
+        "box_center": np.reshape([center for center, _ in boxes], (-1, 3)),
+        "box_half": np.reshape([half for _, half in boxes], (-1, 3)) + inflation[:, None],
         "shape_unbounded": [int(isinstance(solid, Ground | HeightField)) for solid in solids],
         "shape_top": [np.max(solid.heights) if isinstance(solid, HeightField) else 0.0 for solid in solids],
         "body_center": center,

@@ -14,6 +14,7 @@ Plans for programs that are traced have these pairs as `GIVEN`, too; ``native`` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -290,16 +291,20 @@ def planned_pairs(contacts: Sequence[ContactPair], native: MeshKind | None = Non
     names = {name: k for k, name in enumerate(SHAPE_KINDS)}
     kind = np.array([names[shape_kind(shape.solid)] for shape in pairs.shapes], dtype=np.int64)
     core = np.array([_core(shape, native) for shape in pairs.shapes], dtype=np.int64)
-    wanted = np.array([-1 if n is None else n for n in pairs.column("slots")], dtype=np.int64)
-    # the few different combinations of two kinds of shapes and a number of slots
-    columns = (kind[pairs.first], kind[pairs.second], core[pairs.first], core[pairs.second], wanted)
-    each = np.stack(columns) if len(pairs) else np.zeros((5, 0), dtype=np.int64)
-    different, back = np.unique(each, axis=1, return_inverse=True)
-    planned = [
-        _planned((SHAPE_KINDS[one], SHAPE_KINDS[other]), (a, b), None if slots < 0 else slots, native)
-        for one, other, a, b, slots in different.T.tolist()
-    ]
-    code, reverse, slots = np.array(planned, dtype=np.int64).reshape(-1, 3).T[:, back.reshape(-1)]
+    wanted = np.array([-1 if n is None else n for n in pairs.values("slots")], dtype=np.int64)
+    # the few different combinations of two kinds of shapes and a number of slots, each a number
+    shapes, of_shape = np.unique(np.stack([kind, core]), axis=1, return_inverse=True)
+    amounts, amount = np.unique(wanted, return_inverse=True)
+    bases = shapes.shape[1], shapes.shape[1], len(amounts)
+    first, second = of_shape.reshape(-1)[pairs.first], of_shape.reshape(-1)[pairs.second]
+    each = (first * bases[1] + second) * bases[2] + amount[pairs.kind]
+    planned = np.zeros((math.prod(bases), 3), dtype=np.int64)
+    for number in np.flatnonzero(np.bincount(each)).tolist():
+        one, other, k = (int(x) for x in np.unravel_index(number, bases))
+        kinds = SHAPE_KINDS[shapes[0, one]], SHAPE_KINDS[shapes[0, other]]
+        n = int(amounts[k])
+        planned[number] = _planned(kinds, (shapes[1, one], shapes[1, other]), None if n < 0 else n, native)
+    code, reverse, slots = planned[each].T
     if not slots.all():
         planned_pair(pairs[int(np.flatnonzero(slots == 0)[0])])  # raises
     return PlannedPairs(pairs, code, reverse, slots)

@@ -19,13 +19,15 @@ LIMB_SIZES = (
     "nlimbs",
     "ndiagonal",  # numbers of all diagonal blocks
     "nstatic",  # numbers of blocks of limbs with their ancestors
-    "nblocks",  # room for numbers of all other blocks
+    "nblocks",  # room for numbers of all blocks that are not on the diagonal
 )
 LIMB_INTEGERS: dict[str, Shape] = {
     "limb_v": ("nlimbs",),  # first degree of freedom, and their count
     "limb_size": ("nlimbs",),
     "limb_parent": ("nlimbs",),  # -1: the world
     "limb_diagonal": ("nlimbs",),  # where its diagonal block begins
+    "limb_reach": ("nlimbs",),  # degrees of freedom of the limb and its ancestors
+    "limb_block": ("nlimbs",),  # where the block with an ancestor would begin that has none: see `ancestor_block`
     "body_limb": ("n",),  # -1 of the world
     "dof_limb": ("nv",),
 }
@@ -57,21 +59,23 @@ def limb_tables(tree: Tree) -> dict[str, Any]:
     for i in range(1, n):
         dof_limb[first[i] : ends[i]] = body_limb[i]
     sizes = np.bincount(dof_limb, minlength=len(starts)) if nv else np.zeros(0, dtype=np.int64)
-    static = 0
+    reach, blocks, static = list[int](), list[int](), 0
     for limb, ancestor in enumerate(parents):
-        while ancestor >= 0:
-            static += int(sizes[limb] * sizes[ancestor])
-            ancestor = parents[ancestor]
+        above = reach[ancestor] if ancestor >= 0 else 0
+        reach.append(above + int(sizes[limb]))
+        static += int(sizes[limb]) * above
+        blocks.append(static)
     squares = sizes * sizes
-    largest = int(sizes.max(initial=0))
     full = (nv * nv - int(squares.sum())) // 2
     return {
         "ndiagonal": int(squares.sum()),
         "nstatic": static,
-        "nblocks": min(full, static + BLOCK_ROOM * len(starts) * largest * largest),
+        "nblocks": min(full, static + BLOCK_ROOM * int(squares.sum())),
         "limb_v": starts,
         "limb_size": sizes,
         "limb_parent": parents,
+        "limb_reach": reach,
+        "limb_block": blocks,
         "limb_diagonal": np.cumsum(squares) - squares,
         "body_limb": body_limb,
         "dof_limb": dof_limb,

@@ -10,7 +10,8 @@ from linkwork.contact.coal import GivenContacts
 from linkwork.contact.points import contact_points
 from linkwork.contact.reduced import reduced_settings
 from linkwork.contact.scales import contact_scales
-from linkwork.contact.step import penetration_time, step_settings
+from linkwork.contact.step_options import penetration_time
+from linkwork.contact.step_settings import step_settings
 from linkwork.dynamics.iterations import SolverSettings
 from linkwork.errors import InputError
 from linkwork.inputs import float_array

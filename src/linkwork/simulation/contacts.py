@@ -5,8 +5,9 @@ Of each state a row of numbers, with all that is needed to go on from it exactly
 
 | part of a row | numbers   | meaning                                                                       |
 |---------------|-----------|-------------------------------------------------------------------------------|
-| totals        | 6         | so far: energy lost by friction, by impacts, in joints; the largest residual;  |
-|               |           | steps that missed the tolerance; steps with more points than there is room for |
+| totals        | 7         | so far: energy lost by friction, by impacts, in joints; the largest residual;  |
+|               |           | steps that missed the tolerance; steps with more points than there is room for; |
+|               |           | steps of the convex problem                                                   |
 | solver        | 2         | residual and iterations of the last step                                      |
 | points        | 11 a point | contact points that are near, by number (`contact.points`): force, moment,     |
 |               |           | velocity after the step, gap before it                                        |
@@ -26,8 +27,8 @@ import numpy.typing as npt
 from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
-from linkwork.inputs import Integrator, outer_level, suggest
-from linkwork.kernels.contact.reduced.step import FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, RESIDUAL
+from linkwork.inputs import ContactLaw, Integrator, outer_level, suggest
+from linkwork.kernels.contact.reduced.step import FALLBACKS, FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, RESIDUAL
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans import contact_reduced
@@ -43,16 +44,19 @@ SOLVER = 2
 """Numbers about the solver."""
 
 
-def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, method: str) -> bool:
+def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, method: str) -> bool:
     """Whether steps are those with contacts; an `InputError` where they are wanted and cannot be.
 
     Args:
         robot: The mechanism.
-        contact: True: contact pairs, dry friction and exact limits of joints; False: none of them; or None: if the
-            robot has contact pairs, or dry friction that the integrator and the method know.
+        contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same, with soft contacts;
+            False: none of them; or None: if the robot has contact pairs, or dry friction that the integrator and the
+            method know.
         integrator: How steps are made.
         method: Of forward dynamics.
     """
+    if contact not in (None, True, False, "soft"):
+        raise InputError(f"contact is {contact!r}; it may be True, False, 'soft' or None")
     if contact is False:
         return False
     asked = (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba")))
@@ -61,8 +65,8 @@ def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, met
     limited = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
     if not robot.contacts and not np.any(robot.friction) and not limited:
         raise InputError(
-            f"contact=True, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor limits: "
-            "add pairs with robot.with_contacts(...)"
+            f"contact={contact!r}, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor "
+            "limits: add pairs with robot.with_contacts(...)"
         )
     what = "contact pairs" if robot.contacts else "dry friction or limits of joints"
     without = "for bodies that pass through each other" if robot.contacts else "for joints without dry friction"
@@ -176,17 +180,26 @@ class ContactRow:
             boxes, rows = first + self.points.width, first + self.points.width + self.nboxes
             parts = [found[..., end - TOTALS : end], found[..., :SOLVER], found[..., first:boxes]]
             return np.concatenate([*parts, found[..., rows : rows + self.nc], found[..., boxes:rows]], axis=-1)
-        first, nslots = HEAD + nv, self.points.nslots
-        forces, velocities, gaps, last = np.split(
-            found[..., first : first + 7 * nslots + self.nc + self.nboxes],
-            [3 * nslots, 6 * nslots, 7 * nslots],
-            axis=-1,
-        )
-        shape = (*found.shape[:-1], nslots, 3)
-        points = self.points.listed(forces.reshape(shape), velocities.reshape(shape), gaps)
-        totals = found[..., end - SLOT_TOTALS : end]
-        none = np.zeros((*found.shape[:-1], TOTALS - SLOT_TOTALS), found.dtype)
-        return np.concatenate([totals, none, found[..., :SOLVER], points, last], axis=-1)
+        first = HEAD + nv
+        contacts = found[..., first : first + 7 * self.points.nslots + self.nc + self.nboxes]
+        return self.of_slots(np.concatenate([found[..., end - SLOT_TOTALS : end], found[..., :SOLVER], contacts], -1))
+
+    def of_slots(self, rows: Array) -> Array:
+        """Rows from those by slots: totals without overflow, solver, forces, velocities and gaps of all contact points,
+        multipliers, boxes, which files of format 2 have.
+
+        Args:
+            rows: Rows by slots, ``(..., 7 + 7 nslots + nc + nboxes)``.
+        """
+        n, lead, head = self.points.nslots, rows.shape[:-1], SLOT_TOTALS + SOLVER
+        if rows.shape[-1] != head + 7 * n + self.nc + self.nboxes:
+            needed = head + 7 * n + self.nc + self.nboxes
+            raise InputError(f"rows of contacts by slots have {rows.shape[-1]} numbers, need {needed}")
+        ends = [SLOT_TOTALS, head, head + 3 * n, head + 6 * n, head + 7 * n]
+        totals, solver, forces, velocities, gaps, last = np.split(rows, ends, axis=-1)
+        points = self.points.listed(forces.reshape(*lead, n, 3), velocities.reshape(*lead, n, 3), gaps)
+        none = np.zeros((*lead, TOTALS - SLOT_TOTALS), rows.dtype)
+        return np.concatenate([totals, none, solver, points, last], axis=-1)
 
     def start(self, row: Array, tolerance: float) -> Array:
         """Forces that the next step starts from, ``(..., nstart)``: none, where the step before was not solved.
@@ -211,7 +224,7 @@ class ContactRow:
             before: The row before these steps.
             row: That of these steps alone; changed.
         """
-        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED):
+        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, FALLBACKS):
             row[..., k] += before[..., k]
         row[..., RESIDUAL] = np.maximum(row[..., RESIDUAL], before[..., RESIDUAL])
         return row
@@ -311,6 +324,12 @@ class ContactHistory(Mapping[str, ContactSeries]):
         return self._part("totals")[..., MISSED].astype(np.int64)
 
     @property
+    def fallback(self) -> Array:
+        """Those of the steps of `missed` that are not nearly solved, ``(k, ...)``: they are steps of the convex problem
+        without De Saxcé's term, which takes energy (`ContactSolution.fallback`)."""
+        return self._part("totals")[..., FALLBACKS].astype(np.int64)
+
+    @property
     def overflowed(self) -> Array:
         """Steps so far with more contact points than lists have room for, ``(k, ...)``."""
         return self._part("totals")[..., OVERFLOWED].astype(np.int64)
@@ -344,12 +363,27 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
     if not missed.any():
         return
     robots = f" of {np.count_nonzero(missed)} of {missed.size} robots" if missed.ndim else ""
+    convex = int(history.fallback.sum())
+    steps = f"; {convex} of them are dissipative steps of the convex problem (Trajectory.contacts.fallback)"
     warnings.warn(
         f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
-        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed); try a shorter dt",
+        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed){steps if convex else ''}; try a "
+        "shorter dt",
         StateWarning,
         stacklevel=outer_level(),
     )
+
+
+def rows_of_slots(robot: Model, rows: Array) -> Array:
+    """Rows of a robot from those that files of format 2 have, ``(..., width)``.
+
+    Args:
+        robot: The mechanism.
+        rows: Rows by slots.
+    """
+    points = contact_points(robot)
+    boxes = rows.shape[-1] - SLOT_TOTALS - SOLVER - 7 * points.nslots - robot.nc
+    return ContactRow(points, robot.nc, max(boxes, 0)).of_slots(rows)
 
 
 def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from linkwork.contact.thresholds import CONTACT_TOLERANCE
 from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, SolverSettings
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.newton import CONTACT_NEWTON
@@ -145,7 +145,7 @@ class StepProgram:
         """Itself, or the same steps with all slots of all pairs: what straight-line programs and derivatives are of."""
         if self.contact is None or not self.contact.reduced:
             return self
-        settings, names = replace(self.settings, by_slots=True), self.parameters.recipe
+        settings, names = replace(self.settings, by_slots=True), cast(ParameterNames, self.parameters.recipe)
         return _restored(self.source, settings, names, self.control, self.control_every)
 
     @cached_property
@@ -272,10 +272,16 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
         implicit = _implicit_damping(settings, form, inputs)
-        reduced = not (settings.by_slots or inputs.names) and takes_reduced_matrix(robot)
+        reduced, compliant = not (settings.by_slots or inputs.names), settings.contact == "soft"
+        if compliant and not reduced:
+            raise UnsupportedFeature(
+                f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA, derivatives and "
+                "parameters, or contact='soft'"
+            )
+        reduced = reduced and (compliant or takes_reduced_matrix(robot))
         warn_unmodeled(robot, reduced)
         if reduced:
-            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver, implicit)
+            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver, implicit, soft=compliant)
         else:
             tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations, stopped, implicit)
         contact = ContactInputs(robot, tree, settings.dt, solver, reduced)

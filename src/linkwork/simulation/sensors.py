@@ -17,7 +17,7 @@ from linkwork.dynamics.inverse_solution import InverseSolution
 from linkwork.dynamics.motion import Motion
 from linkwork.dynamics.solution import Solution
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import StepMethod, float_array
+from linkwork.inputs import ContactLaw, StepMethod, float_array
 from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.joints import Free, Planar
@@ -149,7 +149,9 @@ def _stepper(trajectory: Motion, robot: Model, frames: Sequence[str]) -> Stepper
     same = {name: kept[name] for name in ("time_constant", "passive", "limits", "stops_at") if name in kept}
     same["passive"] = kept.get("passive", True) and not _explicitly_passive(trajectory)
     method: StepMethod = "minimal" if kept["method"] == "minimal" else "auto"
-    touched = trajectory.contact_state is not None
+    touched: ContactLaw = trajectory.contact_state is not None
+    if kept.get("contact") == "soft":
+        touched = "soft"
     return Stepper(robot, kept["dt"], method=method, wrenches=frames, contact=touched, **same)
 
 

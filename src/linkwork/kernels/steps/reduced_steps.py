@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps in time by the reduced matrix as kernels: the iterations of a solver inside the steps that `integrators` repeats.
+"""Steps in time by the reduced matrix as kernels: iterations of a solver inside the steps that `integrators` repeats.
 
 A step starts from the forces of the step before, which are in its result, and sums up there what contacts and joints
 take of the energy (`contact.reduced.step`).

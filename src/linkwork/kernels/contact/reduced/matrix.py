@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reduced matrix ``H = M + A' G A`` in blocks of limbs: its pattern, its LU factor, and products.
+"""The reduced matrix ``H = M + A' G A`` in blocks of limbs: its LU factor, and products.
 
-Limbs are eliminated children before parents, free bodies in the order of fewest neighbors. A limb with its ancestors,
-and limbs of bodies that touch, have blocks; elimination adds those between the neighbors of a limb. Without contacts of
-two branches there is no fill, as in the LTL factor of a tree's mass matrix. ``G`` need not be symmetric (De Saxcé's
+Limbs are eliminated in the order of `pattern`. A limb with its ancestors, and limbs of bodies that touch, have blocks;
+elimination adds those between the neighbors of a limb. Without contacts of two branches there is no fill, as in the LTL
+factor of a tree's mass matrix. ``G`` need not be symmetric (De Saxcé's
 term), so that the factor is LU; the matrix is close to a positive definite one, and pivots stay on the diagonal.
 
 | symbol            | meaning                                                                                 |
 |-------------------|-----------------------------------------------------------------------------------------|
-| limb_order, limb_place | limbs in the order of elimination, and the place of each in it                      |
-| edge              | where the block of two limbs begins, the one that is eliminated first first; -1: none     |
-| near_*            | neighbors of a limb that are eliminated after it: first of them, count, limb, block       |
 | M_diagonal, M_blocks | mass matrix: diagonal blocks, and blocks of limbs (rows) with ancestors (columns)       |
 | H_diagonal        | diagonal blocks; after `factorize_reduced` their factors, with inverse pivots             |
 | H_U, H_L          | blocks of a limb (rows) with later ones (columns), and of the transposed matrix           |
@@ -22,7 +19,8 @@ Cost: cubic in the sizes of limbs that are coupled, linear in rows times the squ
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, EDGES, FULL, SYMMETRIC
+from linkwork.kernels.contact.reduced.pattern import ancestor_block
+from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, SYMMETRIC
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
 from linkwork.kernels.scalar import Array, Scalar, kernel
@@ -31,15 +29,6 @@ from linkwork.kernels.tree.crba import COMPOSITE, composite_inertias, kronecker
 from linkwork.model.joints import HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
 from linkwork.plans.contact_reduced import MAX_DIM
 
-MATRIX_INTEGERS: dict[str, Shape] = {
-    "limb_order": ("nlimbs",),
-    "limb_place": ("nlimbs",),
-    "edge": ("nlimbs", "nlimbs"),
-    "near_start": ("nlimbs",),
-    "near_count": ("nlimbs",),
-    "near_limb": ("nedges",),
-    "near_at": ("nedges",),
-}
 MATRIX_WORK: dict[str, Shape] = COMPOSITE | {
     "M_diagonal": ("ndiagonal",),
     "M_blocks": ("nstatic",),
@@ -48,73 +37,6 @@ MATRIX_WORK: dict[str, Shape] = COMPOSITE | {
     "H_L": ("nblocks",),
     "cone_B": (MAX_DIM, "nwidth"),
 }
-
-
-# Pattern ------------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def begin_pattern(tree: Array, w: Array) -> None:
-    """The order of elimination, and the blocks of limbs with their ancestors."""
-    w.counts[BLOCKS] = 0
-    for a in range(tree.nlimbs):
-        w.limb_order[a] = tree.nlimbs - 1 - a
-        w.limb_place[a] = tree.nlimbs - 1 - a
-        for b in range(tree.nlimbs):
-            w.edge[a, b] = -1
-    for a in range(tree.nlimbs):
-        b = tree.limb_parent[a]
-        while b >= 0:
-            couple_limbs(tree, w, a, b)
-            b = tree.limb_parent[b]
-
-
-@kernel
-def couple_limbs(tree: Array, w: Array, a: int, b: int) -> None:
-    """Make room for the block of two limbs, if there is none."""
-    first = a if w.limb_place[a] < w.limb_place[b] else b
-    second = b if w.limb_place[a] < w.limb_place[b] else a
-    if w.edge[first, second] < 0:
-        size = tree.limb_size[a] * tree.limb_size[b]
-        if w.counts[BLOCKS] + size <= tree.nblocks:
-            w.edge[first, second] = w.counts[BLOCKS]
-            w.counts[BLOCKS] += size
-        else:
-            w.counts[FULL] = 1
-
-
-@kernel
-def couple_sides(tree: Array, w: Array, e: int) -> None:
-    """Make room for the blocks of all limbs that a set depends on."""
-    first = w.cone_side[e]
-    for x in range(first, first + w.cone_sides[e]):
-        for y in range(x + 1, first + w.cone_sides[e]):
-            couple_limbs(tree, w, w.side_limb[x], w.side_limb[y])
-
-
-@kernel
-def fill_pattern(tree: Array, w: Array) -> None:
-    """Blocks that elimination adds, and the neighbors of each limb that are eliminated after it."""
-    w.counts[EDGES] = 0
-    for place in range(tree.nlimbs):
-        a = w.limb_order[place]
-        first = w.counts[EDGES]
-        count = 0
-        for later in range(place + 1, tree.nlimbs):
-            b = w.limb_order[later]
-            if w.edge[a, b] >= 0:
-                if first + count < tree.nedges:
-                    w.near_limb[first + count] = b
-                    w.near_at[first + count] = w.edge[a, b]
-                    count += 1
-                else:
-                    w.counts[FULL] = 1
-        w.near_start[a] = first
-        w.near_count[a] = count
-        w.counts[EDGES] = first + count
-        for x in range(first, first + count):
-            for y in range(x + 1, first + count):
-                couple_limbs(tree, w, w.near_limb[x], w.near_limb[y])
 
 
 # Mass matrix --------------------------------------------------------------------------------------------------------
@@ -195,7 +117,9 @@ def reduced_mass_matrix(tree: Array, w: Array) -> None:
                     joint_components(tree, j, n, f, w.M_diagonal, diagonal + r * size + c, 1)
                     joint_components(tree, j, n, f, w.M_diagonal, diagonal + c * size + r, size)
                 else:
-                    joint_components(tree, j, n, f, w.M_blocks, w.edge[a, b] + r * tree.limb_size[b] + c, 1)
+                    joint_components(
+                        tree, j, n, f, w.M_blocks, ancestor_block(tree, a, b) + r * tree.limb_size[b] + c, 1
+                    )
                 f = rotate_to_parent(tree, w, j, f)
                 n = add(rotate_to_parent(tree, w, j, n), cross(w.r[j], f))
                 j = tree.parent[j]
@@ -216,7 +140,7 @@ def mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
         b = tree.limb_parent[a]
         while b >= 0:
             for r in range(size):
-                row = w.edge[a, b] + r * tree.limb_size[b]
+                row = ancestor_block(tree, a, b) + r * tree.limb_size[b]
                 y[at + r] += product(w.M_blocks, row, x, tree.limb_v[b], tree.limb_size[b])
                 add_multiple(x[at + r], w.M_blocks, row, y, tree.limb_v[b], tree.limb_size[b])
             b = tree.limb_parent[b]
@@ -350,26 +274,32 @@ def add_set(tree: Array, w: Array, e: int) -> None:
             skip = i * symmetric
             at = tree.limb_diagonal[a] + i * size + skip
             add_products(w.A, row, dim, column + i, w.cone_B, column + skip, w.H_diagonal, at, size - skip)
-        for y in range(first, last):
-            b = w.side_limb[y]
-            if w.limb_place[a] < w.limb_place[b] and w.edge[a, b] >= 0:
-                columns = tree.limb_size[b]
-                for i in range(size):
-                    at = w.edge[a, b] + i * columns
-                    add_products(w.A, row, dim, column + i, w.cone_B, w.side_column[y], w.H_U, at, columns)
+    add_coupling(tree, w, e, w.H_U)
     if symmetric == 0 and w.cone_sides[e] > 1:
         scaled_rows(w, e, 1, width)
-        for x in range(first, last):
-            a = w.side_limb[x]
-            for y in range(first, last):
-                b = w.side_limb[y]
-                if w.limb_place[a] < w.limb_place[b] and w.edge[a, b] >= 0:
-                    columns = tree.limb_size[b]
-                    for i in range(tree.limb_size[a]):
-                        at = w.edge[a, b] + i * columns
-                        add_products(
-                            w.A, row, dim, w.side_column[x] + i, w.cone_B, w.side_column[y], w.H_L, at, columns
-                        )
+        add_coupling(tree, w, e, w.H_L)
+
+
+@kernel
+def add_coupling(tree: Array, w: Array, e: int, H: Array) -> None:
+    """Add ``A' cone_B`` of one set to the blocks of pairs of its sides: rows of the limb that is eliminated first."""
+    first = w.cone_side[e]
+    last = first + w.cone_sides[e]
+    pair = w.cone_pair[e]
+    for x in range(first, last):
+        for y in range(x + 1, last):
+            above = x if w.limb_place[w.side_limb[x]] < w.limb_place[w.side_limb[y]] else y
+            right = x + y - above
+            block = w.pair_block[pair]
+            pair += 1
+            if block >= 0:
+                columns = tree.limb_size[w.side_limb[right]]
+                for i in range(tree.limb_size[w.side_limb[above]]):
+                    at = block + i * columns
+                    column = w.side_column[above] + i
+                    add_products(
+                        w.A, w.cone_row[e], w.cone_dim[e], column, w.cone_B, w.side_column[right], H, at, columns
+                    )
 
 
 # Factor -------------------------------------------------------------------------------------------------------------
@@ -438,14 +368,19 @@ def eliminate_limb(tree: Array, w: Array, a: int) -> None:
             skip = i * symmetric
             at = tree.limb_diagonal[b] + i * rows + skip
             subtract_product(w.H_L, left + i, rows, w.H_U, left + skip, rows, n, w.H_diagonal, at, rows - skip)
+        later = w.near_start[b]  # neighbors of b in the order of c: those of a are among them
+        end = later + w.near_count[b]
         for y in range(x + 1, last):
             c = w.near_limb[y]
             columns = tree.limb_size[c]
             right = w.near_at[y]
-            block = w.edge[b, c]
-            if block >= 0:
+            k = later
+            while k < end and w.near_limb[k] != c:
+                k += 1
+            if k < end:
+                later = k + 1
                 for i in range(rows):
-                    at = block + i * columns
+                    at = w.near_at[k] + i * columns
                     subtract_product(w.H_L, left + i, rows, w.H_U, right, columns, n, w.H_U, at, columns)
                     if symmetric == 0:
                         subtract_product(w.H_U, left + i, rows, w.H_L, right, columns, n, w.H_L, at, columns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The problem of a step in generalized velocities: sets of rows of three kinds, in lists as long as the state makes them.
+"""The problem of a step in generalized velocities: sets of rows of three kinds, in lists as long as a state needs.
 
 Unknowns are the velocity ``v`` after the step and impulses ``z``::
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of what touches: contact points of near pairs, limits and dry friction of joints, loops.
+"""Rows of what touches: contact points of near pairs, hard or soft (`soft`).
 
 A contact point is listed where its gap can close within the step. Rows are velocities of the second body relative to
 the first, along the normal, the tangents, and of rotations about them, times coefficients of friction (`problem`).
@@ -12,7 +12,6 @@ the first, along the normal, the tangents, and of rotations about them, times co
 | before           | velocities of rows before the step, ``A v``                                            |
 | reach            | how far a contact point may close in the step; ``missed_distance`` is more where it did          |
 | offset           | ``b`` of the normal: `contact.problem.normal_offset`                                   |
-| loop_J           | Jacobian of loops                                                                     |
 
 Cost: linear in contact points times the joints that move them.
 """
@@ -22,18 +21,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.constrained.constraints import jacobian_from_rows
 from linkwork.kernels.contact.convex.geometry import pair_geometry
 from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
-from linkwork.kernels.contact.reduced.matrix import add_multiple, couple_sides
-from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, FULL, LOOPS, NEAR, POINTS, ROWS, SIDES
+from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, NEAR, POINTS, ROWS, SIDES
+from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.records import Entry
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, where
 from linkwork.kernels.spatial import add, column, cross, dot, scale, set_vector, sub
-from linkwork.kernels.thresholds import DISABLED, NO_CONTACT
+from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.kernels.tree.kinematics import velocities
 from linkwork.model.joints import HELICAL
 from linkwork.plans.contacts import GIVEN
@@ -43,7 +41,6 @@ ROW_INTEGERS: dict[str, Shape] = {
     "point_slot": ("nlisted",),
     "point_contact": ("nlisted",),
     "limb_column": ("nlimbs",),
-    "box_set": ("nboxes",),
 }
 ROW_WORK: dict[str, Shape] = {
     "axis_w": ("nv", 3),
@@ -51,7 +48,6 @@ ROW_WORK: dict[str, Shape] = {
     "before": ("nrows",),
     "offset": ("nlisted",),
     "effective_gap": ("nlisted",),
-    "loop_J": ("nc", "nv"),
     "reach": ("nslots",),
     "missed_distance": ("nslots",),
 }
@@ -79,6 +75,8 @@ class ReducedSettings(NamedTuple):
     """The least that one less an eigenvalue of a projection's derivative may be: it bounds penalties."""
     mean: Entry
     """Geometric mean of the inertias of contacts, ``2 / (D (1 + mu²))``."""
+    loop_factor: Entry
+    """Factor of the regularization of rows of loops: more than one in single precision."""
 
 
 # Lists ---------------------------------------------------------------------------------------------------------------
@@ -97,7 +95,7 @@ def begin_sets(w: Array) -> None:
 @kernel
 def begin_set(w: Array, kind: int, dim: int) -> int:
     """A further set of so many rows, without sides; its number."""
-    e = w.counts[CONES]
+    e: int = w.counts[CONES]
     w.cone_kind[e] = kind
     w.cone_dim[e] = dim
     w.cone_row[e] = w.counts[ROWS]
@@ -173,6 +171,8 @@ def list_contacts(tree: Array, w: Array, v: Array, settings: ReducedSettings, ac
                     contact_set(tree, w, c, s, w.near_slot[n] + k, v, settings, acting)
                     # in lanes that do not reach it, it is as if it were not there
                     row = w.cone_row[w.counts[POINTS] - 1]
+                    if tree.nsoft > 0:
+                        reach = 0.0
                     w.row_c[row] = where(w.gap[s], reach, w.row_c[row], NO_CONTACT)
                 else:
                     w.counts[FULL] = 1
@@ -246,9 +246,13 @@ def closing_distance(tree: Array, w: Array, c: int, s: int, settings: ReducedSet
     speed = maximum(magnitude(u[0]), maximum(magnitude(u[1]), magnitude(u[2])))
     h = settings.dt
     reach = tree.reach[0]
+    if tree.nsoft > 0:
+        reach = 0.0
     if tree.contact_adhesive[c] > 0:
         reach = maximum(reach, tree.pair_gap[c])
-    w.reach[s] = reach + h * (2.0 * closing + 0.5 * speed + 2.0 * h * settings.gravity)
+    w.reach[s] = reach
+    if tree.nsoft == 0:
+        w.reach[s] = reach + h * (2.0 * closing + 0.5 * speed + 2.0 * h * settings.gravity)
     return w.reach[s]
 
 
@@ -286,7 +290,22 @@ def contact_set(
         surface_rows(tree, w, c, s, row, w.cone_dim[e])
     mu = tree.pair_friction[c, 0]
     scale_set(w, e, tree.pair_D[c], 2.0 / (tree.pair_D[c] * (1.0 + mu * mu)), mu, 1.0)
-    couple_sides(tree, w, e)
+    if tree.nsoft > 0:
+        soften(tree, w, e, c, settings.dt)
+
+
+@kernel
+def soften(tree: Array, w: Array, e: int, c: int, h: Scalar) -> None:
+    """Rows of a hard contact of pair ``c`` become those of a soft one; after `set_velocities` and `surface_rows`."""
+    row = w.cone_row[e]
+    offset, R, kept = soft_normal(tree, c, w.effective_gap[e], w.before[row], h, tree.soft_D[c])
+    friction = soft_friction_compliance(tree, c, tree.pair_friction[c, 0], R)
+    w.row_c[row] = offset
+    w.compliance[row] = R
+    w.cone_saxce[e] = 0.0
+    for r in range(row + 1, row + w.cone_dim[e]):  # mu s in row_c
+        w.row_c[r] = w.row_c[r] - kept * (w.before[r] + w.row_c[r])
+        w.compliance[r] = friction
 
 
 @kernel
@@ -303,7 +322,8 @@ def scale_set(w: Array, e: int, D: Scalar, sigma: Scalar, mu: Scalar, unit: Scal
 def row_width(tree: Array, w: Array, e: int) -> int:
     """Columns of the rows of a set."""
     last = w.cone_side[e] + w.cone_sides[e] - 1
-    return w.side_column[last] + tree.limb_size[w.side_limb[last]]
+    width: int = w.side_column[last] + tree.limb_size[w.side_limb[last]]
+    return width
 
 
 @kernel
@@ -371,74 +391,3 @@ def set_velocities(tree: Array, w: Array, e: int, v: Array) -> None:
             for k in range(tree.limb_size[limb]):
                 x = x + w.A[r, w.side_column[s] + k] * v[tree.limb_v[limb] + k]
         w.before[r] = x
-
-
-# Joints and loops ----------------------------------------------------------------------------------------------------
-
-
-@kernel
-def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings) -> None:
-    """Sets of limits that can be reached, one row each, and of dry friction of joints."""
-    h = settings.dt
-    for b in range(tree.nboxes):
-        k = tree.box_v[b]
-        w.box_set[b] = -1
-        if tree.box_q[b] >= 0:
-            gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b])
-            rate = tree.box_sign[b] * v[k]
-            closing = maximum(-rate, 0.0) + 0.5 * magnitude(rate)
-            reach = (tree.reach[0] + 2.0 * h * h * settings.gravity) / tree.box_unit[b] + 2.0 * h * closing
-            if some_below(gap - reach, 0.0):
-                e = begin_set(w, CONE, 1)
-                joint_row(tree, w, e, b, v)
-                most = settings.push / tree.box_unit[b]
-                c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
-                w.row_c[w.cone_row[e]] = where(gap, reach, c, NO_CONTACT)
-        else:
-            e = begin_set(w, BOX, 1)
-            joint_row(tree, w, e, b, v)
-            w.row_c[w.cone_row[e]] = 0.0
-            w.lower[e] = h * tree.box_lower[b]
-            w.upper[e] = h * tree.box_upper[b]
-
-
-@kernel
-def joint_row(tree: Array, w: Array, e: int, b: int, v: Array) -> None:
-    """The row of a limit or of dry friction."""
-    k = tree.box_v[b]
-    row = w.cone_row[e]
-    add_side(tree, w, e, tree.dof_limb[k])
-    w.A[row, w.limb_column[tree.dof_limb[k]] + k] = tree.box_sign[b]
-    w.before[row] = tree.box_sign[b] * v[k]
-    w.compliance[row] = 0.0
-    scale_set(w, e, tree.box_D[b], 1.0 / tree.box_D[b], 0.0, tree.box_unit[b])
-    w.box_set[b] = e
-
-
-@kernel
-def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> None:
-    """Sets of rows of loops, after `constraint_rows`, `constraint_bias` and `constraint_velocities`."""
-    jacobian_from_rows(tree, w, q, w.loop_J)
-    w.counts[LOOPS] = w.counts[CONES]
-    for l in range(tree.nloops):
-        e = begin_set(w, EQUALITY, tree.loop_dim[l])
-        for s in range(tree.loop_side[l], tree.loop_side[l] + tree.loop_sides[l]):
-            add_side(tree, w, e, tree.loop_limb[s])
-        largest = 0.0
-        for k in range(tree.loop_dim[l]):
-            i = tree.loop_row[l] + k
-            r = w.cone_row[e] + k
-            enabled = where(tree.row_R[i], DISABLED, 1.0, 0.0)
-            for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
-                limb = w.side_limb[s]
-                at = tree.limb_v[limb]
-                add_multiple(enabled, w.loop_J[i], at, w.A[r], w.side_column[s], tree.limb_size[limb])
-            # J v+ = -error / time - dt beta / 2, with J v = Jv at the start
-            w.before[r] = enabled * w.Jv[i]
-            w.row_c[r] = enabled * (w.error[i] / settings.loop_time + 0.5 * settings.dt * w.beta[i])
-            w.compliance[r] = 0.0
-            w.row_R[r] = where(tree.row_R[i], DISABLED, tree.row_R[i], 1.0)
-            w.row_unit[r] = enabled * tree.row_unit[i]
-            largest = maximum(largest, tree.row_D[i])
-        scale_set(w, e, largest, 1.0 / largest, 0.0, 1.0)
-        couple_sides(tree, w, e)

@@ -84,13 +84,20 @@ def sliding_length(w: Array, e: int, t: Scalar, rounding: Scalar) -> Scalar:
 
 @kernel
 def smoothing_of(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
-    """``tau`` of a set, about ``(sigma theta)²``: of contacts between that of their own inertia and of the mean, as those
-    of neighbors belong together; never zero."""
+    """``tau`` of a set, about ``(sigma theta)²``: of contacts between that of their own inertia and of the mean, as
+    those of neighbors belong together; never zero."""
     theta = how.theta / w.cone_unit[e]
     x = sigma
     if w.cone_dim[e] > 1:
         x = sqrt(sigma * how.penalty * how.mean)
     return theta * theta * sigma * x + ZERO_SQUARE
+
+
+@kernel
+def unprojected(w: Array, r: int, sigma: Scalar, t: Scalar) -> Scalar:
+    """``z - sigma (y + C z)`` of a row of friction after the part ``t`` of a step."""
+    z = w.z[r] + t * w.dz[r]
+    return z - sigma * (w.row_y[r] + t * w.dy[r] + w.compliance[r] * z)
 
 
 @kernel
@@ -109,7 +116,7 @@ def equation(w: Array, e: int, how: Smoothing, t: Scalar) -> Scalar:
         n = z0 - sigma * normal
         radius = 0.0
         for r in range(row + 1, row + w.cone_dim[e]):
-            u = w.z[r] + t * w.dz[r] - sigma * (w.row_y[r] + t * w.dy[r])
+            u = unprojected(w, r, sigma, t)
             radius = radius + u * u
         radius = sqrt(radius)
         pa, _ = smooth_parts(n + radius, sqrt((n + radius) * (n + radius) + 4.0 * tau), tau)
@@ -118,8 +125,7 @@ def equation(w: Array, e: int, how: Smoothing, t: Scalar) -> Scalar:
         x = d * d
         side = 0.5 * (pa - pb) / maximum(radius, LEAST_RADIUS)
         for r in range(row + 1, row + w.cone_dim[e]):
-            zr = w.z[r] + t * w.dz[r]
-            d = zr - side * (zr - sigma * (w.row_y[r] + t * w.dy[r]))
+            d = w.z[r] + t * w.dz[r] - side * unprojected(w, r, sigma, t)
             x = x + d * d
     elif w.cone_kind[e] == BOX:
         tau = smoothing_of(w, e, sigma, how)
@@ -173,6 +179,17 @@ def linearize_equality(w: Array, e: int) -> None:
         w.dz[row + i] = stiffness * (w.row_y[row + i] + w.compliance[row + i] * w.z[row + i])
 
 
+# The compliance of friction is the same in all directions, so that C = diag(C_n, C_t, C_t, ...) shares its invariant
+# subspaces with S = sigma (1 - D)^-1 D: the plane of the normal and of the direction t of u = z - sigma w, where S is
+# (m x; x m) by the eigenvalues S+, S- = m + x, m - x of (1, t), (1, -t), and all directions across it, where S is Sa:
+#
+#     (1 + S C) dz = -(1 - D)^-1 (z - P) - S E dy    =>    G = (1 + S C)^-1 S E,  r = (1 + S C)^-1 (1 - D)^-1 (z - P)
+#     in the plane: det = 1 + m (C_n + C_t) + C_n C_t S+ S-
+#       (1 + S C)^-1   = (1 + m C_t, -x C_t; -x C_n, 1 + m C_n) / det
+#       (1 + S C)^-1 S = (m + C_t S+ S-, x; x, m + C_n S+ S-) / det
+#     across it: 1 / (1 + Sa C_t), Sa / (1 + Sa C_t)
+
+
 @kernel
 def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
     """The same of a cone; returns the square of ``z - P``."""
@@ -180,15 +197,18 @@ def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
     dim = w.cone_dim[e]
     saxce = how.saxce * w.cone_saxce[e]
     length = 1.0
-    normal = w.row_y[row] + w.compliance[row] * w.z[row]
+    Cn = w.compliance[row]
+    Ct = 0.0
+    normal = w.row_y[row] + Cn * w.z[row]
     if dim > 1:
         length = sliding_length(w, e, 0.0, how.rounding * how.theta)
         normal = normal + saxce * length
+        Ct = w.compliance[row + 1]
     tau = smoothing_of(w, e, sigma, how)
     n = w.z[row] - sigma * normal
     radius = 0.0
     for r in range(row + 1, row + dim):
-        u = w.z[r] - sigma * w.row_y[r]
+        u = unprojected(w, r, sigma, 0.0)
         radius = radius + u * u
     radius = sqrt(radius)
     inverse = 1.0 / maximum(radius, LEAST_RADIUS)
@@ -214,41 +234,45 @@ def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
         sticks = where(0.0, b, how.semismooth, 0.0)
         d0 = d0 - sticks * sigma * saxce * length
     for r in range(row + 1, row + dim):
-        u = w.z[r] - sigma * w.row_y[r]
+        u = unprojected(w, r, sigma, 0.0)
         d = w.z[r] - side * u
         along = along + d * u * inverse
         square = square + d * d
-    # S = sigma (1 - D)^-1 D, and its first column g
     Sp = sigma * plus * pa * ia
     Sm = sigma * minus * pb * ib
     Sa = sigma * across * (pa + pb) * both
     mean = 0.5 * (Sp + Sm)
     mixed = 0.5 * (Sp - Sm)
-    share = w.compliance[row] / (1.0 + w.compliance[row] * mean)
+    share = 1.0 / (1.0 + mean * (Cn + Ct) + Cn * Ct * Sp * Sm)
+    lateral = 1.0 / (1.0 + Sa * Ct)
     r0 = 0.5 * (plus + minus) * d0 + 0.5 * (plus - minus) * along
     rt = 0.5 * (plus - minus) * d0 + 0.5 * (plus + minus) * along
-    w.dz[row] = r0 - share * mean * r0
+    w.dz[row] = share * ((1.0 + mean * Ct) * r0 - mixed * Ct * rt)
+    rt = share * ((1.0 + mean * Cn) * rt - mixed * Cn * r0)
+    Gnn = share * (mean + Ct * Sp * Sm)
+    Gnt = share * mixed
+    Gtt = share * (mean + Cn * Sp * Sm)
+    Ga = lateral * Sa
     # Of a contact that sticks, dy_t = -y_t: De Saxcé's term and its change cancel, and G stays symmetric.
     slide = (1.0 - sticks) * saxce / maximum(length, LEAST_RADIUS)
     if dim > 1 and some_below(LEAST_RADIUS - slide * length * (mean + mixed), 0.0):
         w.counts[SYMMETRIC] = 0
     for r in range(row + 1, row + dim):
-        u = w.z[r] - sigma * w.row_y[r]
+        u = unprojected(w, r, sigma, 0.0)
         d = w.z[r] - side * u
         t = u * inverse
-        w.dz[r] = across * (d - along * t) + rt * t - share * mixed * t * r0
-    g0 = mean - share * mean * mean
+        w.dz[r] = lateral * across * (d - along * t) + rt * t
     for i in range(dim):
-        ti = 1.0 if i == 0 else (w.z[row + i] - sigma * w.row_y[row + i]) * inverse
-        gi = g0 if i == 0 else (mixed - share * mean * mixed) * ti
+        ti = 1.0 if i == 0 else unprojected(w, row + i, sigma, 0.0) * inverse
+        gi = Gnn if i == 0 else Gnt * ti
         w.cone_G[row + i, 0] = gi
         for j in range(1, dim):
-            tj = (w.z[row + j] - sigma * w.row_y[row + j]) * inverse
-            s = (mixed - share * mean * mixed) * tj
+            tj = unprojected(w, row + j, sigma, 0.0) * inverse
+            s = Gnt * tj
             if i > 0:
-                s = (mean - share * mixed * mixed - Sa) * ti * tj
+                s = (Gtt - Ga) * ti * tj
                 if i == j:
-                    s = s + Sa
+                    s = s + Ga
             w.cone_G[row + i, j] = s + gi * (slide * w.row_y[row + j])
     return square
 

@@ -1,286 +1,41 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The solver of a step by the reduced matrix: semismooth Newton, smoothed Newton where it fails, the convex problem.
 
-1. *Semismooth Newton*: equations without smoothing, full steps, from the impulses of the step before, whose contacts
-   are taken to go on. It ends where the residual has not halved for `PATIENCE` iterations.
-2. *Smoothed Newton* (`smoothing_newton`), from the impulses of the step before, then from none. Where no contact bears
-   at the start it comes first: of the many impulses of redundant contacts it finds those that bear alike.
-3. Where neither finds a solution, the step is that of the convex problem without De Saxcé's term, which always has one
-   and takes energy; the residual is that of the true problem.
-
-Of all iterates the one with the least residual is kept. A lane that is done keeps what it has.
-
-| symbol           | meaning                                                                        |
-|------------------|--------------------------------------------------------------------------------|
-| z_start, v_start | impulses and velocities to start from                                          |
-| z_best, v_best   | the iterate with the least residual so far                                     |
-| path             | state of the smoothing (`contact.smoothing`)                                   |
-| guessed          | ``y`` that the first step is linearized at                                     |
+1. Semismooth Newton, from the impulses of the step before, and smoothed Newton, from these and then from none
+   (`stages`). Where no contact bears at the start, smoothed Newton comes first: of the many impulses of redundant
+   contacts it finds those that bear alike.
+2. Where neither finds a solution, the best iterate is the step if it nearly solves the problem: if it misses less than
+   `NEARLY` of what bodies fall in a step. Errors of that size change the work of contacts by that part of the work of
+   gravity, and penetration by that part of what one step of free fall would make.
+3. Else the step is that of the convex problem (`fallback`), which always has one and takes energy; the residual is that
+   of the true problem.
 """
 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.equation import ROUNDINGS, WEIGHTS, of_path
-from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, ROWS, SYMMETRIC
+from linkwork.kernels.contact.reduced.fallback import FALLBACK_WORK, dissipative_step
+from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS
+from linkwork.kernels.contact.reduced.residual import problem_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
-from linkwork.kernels.contact.reduced.smoothing_newton import (
-    LEAST_RADIUS,
-    NEWTON_WORK,
-    Smoothing,
-    equation,
-    linearize,
-    merit,
-    newton_direction,
-    row_velocities,
-    take_step,
-)
-from linkwork.kernels.contact.smoothing import (
-    APART,
-    CLOSE,
-    FACTOR,
-    FRESH,
-    LARGEST,
-    LEAST,
-    LEAST_SHRINK,
-    NEAR,
-    PATH,
-    PREVIOUS,
-    ROUND,
-    SHRINK,
-    SLACK,
-    SMOOTHING,
-    STUCK,
-    update_smoothing,
-)
-from linkwork.kernels.elementary import clamp, copy_numbers, magnitude, maximum, minimum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
-from linkwork.kernels.thresholds import NO_CONTACT, STAGNATION
+from linkwork.kernels.contact.reduced.smoothing_newton import LEAST_RADIUS, row_velocities
+from linkwork.kernels.contact.reduced.stages import STAGE_WORK, semismooth, smoothed_and_polished, unsolved
+from linkwork.kernels.elementary import copy_numbers, maximum, minimum
+from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
+from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.model.thresholds import UNBOUNDED
-
-PENALTY = 3.0
-"""Weight of ``w`` against ``z`` of smoothed equations, in units of the inertia of a row."""
-PATIENCE = 4.5
-"""Semismooth iterations without a residual of half the least before: a cycle is shorter than this."""
-SEMISMOOTH = 20
-"""The most semismooth iterations of a step."""
-TRIALS = 9
-"""Lengths of a step that are tried, each half of that before."""
-REDUCTION = 0.1
-"""Part of the step by which a length has to reduce the residual."""
-WARM = 0.3
-"""A contact of a warm start goes on where less than this part of what its impulse can do would end it."""
-SLIDES = 0.9
-"""A contact of a warm start slides with more than this part of the impulse that friction can have."""
-FIRST = 0.1
-"""Part of the tolerance at which iterations end; one more iteration may miss it: what steps of a simulation that start
-warm leave has one sign, and adds up."""
 
 OPEN = 10.0
 """Contacts with a smaller multiple of what smoothing of zero leaves are open."""
+NEARLY = 1e-3
+"""An iterate is the step, though not a solution, if it misses less than this part of the velocity that gravity adds."""
+ROUNDED = 10.0
+"""The same without gravity and in single precision: so many tolerances."""
+RETRIED = 30.0
+"""The most iterations after a step of the convex problem: what is jammed stays so for many steps, and most problems
+that have a solution need fewer."""
 
-SOLVER_WORK: dict[str, Shape] = NEWTON_WORK | {
-    "z_start": ("nrows",),
-    "v_start": ("nv",),
-    "z_best": ("nrows",),
-    "v_best": ("nv",),
-    "guessed": ("nrows",),
-    "path": (12,),
-}
-
-
-# The residual of the true problem -----------------------------------------------------------------------------------
-
-
-@kernel
-def cone_residual(w: Array, e: int) -> Scalar:
-    """``|D (f - P_K(f - w / D))|`` of a contact, with forces and velocities along tangents in units of sliding."""
-    row = w.cone_row[e]
-    D = w.cone_D[e]
-    mu = w.cone_mu[e]
-    normal = w.row_y[row] + w.compliance[row] * w.z[row]
-    if w.cone_dim[e] == 1:
-        return D * magnitude(w.z[row] - maximum(w.z[row] - normal / D, 0.0)) * w.cone_unit[e]
-    slip = 0.0
-    for r in range(row + 1, row + w.cone_dim[e]):
-        slip = slip + w.row_y[r] * w.row_y[r]
-    normal = normal + w.cone_saxce[e] * sqrt(slip)
-    n = w.z[row] - normal / D
-    radius = 0.0
-    for r in range(row + 1, row + w.cone_dim[e]):
-        u = mu * w.z[r] - w.row_y[r] / (mu * D)
-        radius = radius + u * u
-    radius = sqrt(radius)
-    height = (mu * radius + n) / (1.0 + mu * mu)
-    inside = where(mu * n, radius, 0.0, 1.0)
-    polar = where(-(mu * radius), n, 0.0, 1.0)
-    P = where(0.5, polar, 0.0, where(0.5, inside, n, height))
-    side = where(0.5, polar, 0.0, where(0.5, inside, 1.0, mu * height / maximum(radius, LEAST_RADIUS)))
-    x = (w.z[row] - P) * (w.z[row] - P)
-    for r in range(row + 1, row + w.cone_dim[e]):
-        d = mu * w.z[r] - side * (mu * w.z[r] - w.row_y[r] / (mu * D))
-        x = x + d * d
-    return D * sqrt(x)
-
-
-@kernel
-def set_residual(w: Array, e: int, met: Scalar) -> Scalar:
-    """What a set misses, a velocity; ``met`` is zero where rows of loops contradict each other."""
-    row = w.cone_row[e]
-    x = 0.0
-    if w.cone_kind[e] == CONE:
-        x = cone_residual(w, e)
-    elif w.cone_kind[e] == BOX:
-        z = clamp(w.z[row] - w.row_y[row] / w.cone_D[e], w.lower[e], w.upper[e])
-        x = w.cone_unit[e] * w.cone_D[e] * magnitude(w.z[row] - z)
-    else:
-        for r in range(row, row + w.cone_dim[e]):
-            x = maximum(x, met * w.row_unit[r] * magnitude(w.row_y[r] + w.compliance[r] * w.z[r]))
-    return x
-
-
-@kernel
-def problem_residual(w: Array) -> Scalar:
-    """The largest residual of all sets, a velocity."""
-    largest = 0.0
-    met = loops_change(w)
-    for e in range(w.counts[CONES]):
-        largest = maximum(largest, set_residual(w, e, met))
-    return largest
-
-
-@kernel
-def loops_change(w: Array) -> Scalar:
-    """Zero where a full step does not change what rows of loops miss: they contradict each other; else one."""
-    square = 0.0
-    change = 0.0
-    for e in range(w.counts[CONES]):
-        if w.cone_kind[e] == EQUALITY:
-            for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
-                unit = w.row_unit[r] * w.row_unit[r]
-                square = square + unit * w.row_y[r] * w.row_y[r]
-                change = change + unit * w.dy[r] * w.dy[r]
-    return where(change, STAGNATION * STAGNATION * square, 0.0, 1.0)
-
-
-@kernel
-def keep_best(tree: Array, w: Array, residual: Scalar, best: Scalar) -> Scalar:
-    """Keep the iterate if its residual is less than the best; the less of the two."""
-    for r in range(w.counts[ROWS]):
-        w.z_best[r] = where(residual, best, w.z[r], w.z_best[r])
-    for k in range(tree.nv):
-        w.v_best[k] = where(residual, best, w.v_next[k], w.v_best[k])
-    return minimum(residual, best)
-
-
-# Where to begin -----------------------------------------------------------------------------------------------------
-
-
-@kernel
-def no_changes(w: Array) -> None:
-    """A step of nothing."""
-    for r in range(w.counts[ROWS]):
-        w.dz[r] = 0.0
-        w.dy[r] = 0.0
-
-
-@kernel
-def guess(w: Array, settings: ReducedSettings) -> None:
-    """``guessed``: contacts of a warm start go on, sticking or sliding. Without a start, all that gravity closes are taken
-    to stick and to bear alike, as they do in a pile at rest."""
-    fall = settings.gravity * settings.dt
-    bears = 0.0
-    for e in range(w.counts[CONES]):
-        if w.cone_kind[e] == CONE and w.cone_dim[e] > 1:
-            bears = maximum(bears, w.z[w.cone_row[e]])
-    cold = where(0.0, bears, 0.0, 1.0)
-    for e in range(w.counts[CONES]):
-        row = w.cone_row[e]
-        for r in range(row, row + w.cone_dim[e]):
-            w.guessed[r] = w.row_y[r]
-        if w.cone_kind[e] == CONE:
-            t = 0.0
-            for r in range(row + 1, row + w.cone_dim[e]):
-                t = t + w.z[r] * w.z[r]
-            goes_on = where(w.row_y[row], WARM * w.cone_D[e] * w.z[row], 1.0, 0.0)
-            slides = where(sqrt(t), SLIDES * w.z[row], 0.0, goes_on)
-            if w.cone_dim[e] > 1:
-                rests = where(magnitude(w.row_y[row]), fall, cold, 0.0)
-                w.z[row] = where(0.5, rests, fall / w.cone_D[e], w.z[row])
-                goes_on = maximum(goes_on, rests)
-            moves = 1.0 - goes_on + slides
-            w.guessed[row] = where(0.5, goes_on, 0.0, w.row_y[row])
-            for r in range(row + 1, row + w.cone_dim[e]):
-                w.guessed[r] = moves * w.row_y[r]
-
-
-@kernel
-def first_step(tree: Array, w: Array, how: Smoothing, going: Scalar) -> None:
-    """A full step of equations that are linearized at ``guessed``, in lanes that are ``going``."""
-    for r in range(w.counts[ROWS]):
-        y = w.row_y[r]
-        w.row_y[r] = w.guessed[r]
-        w.guessed[r] = y - w.guessed[r]
-    w.counts[SYMMETRIC] = 1
-    for e in range(w.counts[CONES]):
-        linearize(w, e, how)
-    for e in range(w.counts[CONES]):  # r + G (y - guessed): what is linear about the guess
-        row = w.cone_row[e]
-        for i in range(w.cone_dim[e]):
-            for j in range(w.cone_dim[e]):
-                w.dz[row + i] += w.cone_G[row + i, j] * w.guessed[row + j]
-    for r in range(w.counts[ROWS]):
-        w.row_y[r] += w.guessed[r]
-    newton_direction(tree, w)
-    take_step(tree, w, going)
-
-
-# Semismooth Newton --------------------------------------------------------------------------------------------------
-
-
-@kernel
-def polish(
-    tree: Array, w: Array, settings: ReducedSettings, residual: Scalar, best: Scalar, going: Scalar
-) -> tuple[Scalar, Scalar]:
-    """Semismooth steps from an iterate in lanes that are ``going``: the least residual, and iterations."""
-    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean, 1.0)
-    tolerance = settings.tolerance
-    mark = residual
-    waited = 0.0
-    iterations = 0.0
-    k = 0
-    while k < SEMISMOOTH and some_below(0.5 - going, 0.0):
-        w.counts[SYMMETRIC] = 1
-        for e in range(w.counts[CONES]):
-            linearize(w, e, how)
-        newton_direction(tree, w)
-        take_step(tree, w, going)
-        close = where(tolerance, residual, 0.0, 1.0)
-        residual = where(0.5, going, problem_residual(w), residual)
-        best = keep_best(tree, w, residual, best)
-        iterations = iterations + going
-        waited = where(residual, 0.5 * mark, 0.0, waited + 1.0)
-        mark = where(residual, 0.5 * mark, residual, mark)
-        end = where(tolerance, best, tolerance, where(0.5, close, UNBOUNDED, FIRST * tolerance))
-        going = going * where(end, residual, where(waited, PATIENCE, 1.0, 0.0), 0.0)
-        k += 1
-    return best, iterations
-
-
-@kernel
-def semismooth(tree: Array, w: Array, settings: ReducedSettings, active: Scalar) -> tuple[Scalar, Scalar]:
-    """The least residual of semismooth steps from what `guess` says in lanes where ``active`` is one, and iterations."""
-    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean, 1.0)
-    row_velocities(tree, w)
-    no_changes(w)
-    guess(w, settings)
-    first_step(tree, w, how, active)
-    residual = where(0.5, active, problem_residual(w), UNBOUNDED)
-    copy_numbers(w.z, w.z_best, w.counts[ROWS])
-    copy_numbers(w.v_next, w.v_best, tree.nv)
-    going = active * where(FIRST * settings.tolerance, residual, where(1.0, settings.most, 1.0, 0.0), 0.0)
-    best, iterations = polish(tree, w, settings, residual, residual, going)
-    return best, active + iterations
+SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK
 
 
 @kernel
@@ -295,154 +50,6 @@ def is_warm(w: Array) -> Scalar:
     return where(0.0, bears, 1.0, 1.0 - touching)
 
 
-# Smoothed Newton ----------------------------------------------------------------------------------------------------
-
-
-@kernel
-def step_length(w: Array, how: Smoothing, close: Scalar, before: Scalar) -> tuple[Scalar, Scalar]:
-    """The first length of a halving that reduces the residual enough, or, close to a solution, leaves it near to the
-    smoothing; or the best of all; and the residual there. Zero where none reduces it."""
-    t = 0.0
-    best = before
-    going = 1.0
-    trial = 2.0
-    k = 0
-    while k < TRIALS and some_below(-going, 0.0):
-        trial = 0.5 * trial
-        x = merit(w, how, trial)
-        enough = where(x, maximum((1.0 - REDUCTION * trial) * before, close * (NEAR * how.theta)), going, 0.0)
-        better = where(x, best, going, enough)
-        t = where(0.5, better, trial, t)
-        best = where(0.5, better, x, best)
-        going = going - enough
-        k += 1
-    return t, best
-
-
-@kernel
-def begin_path(w: Array, theta: Scalar, now: Scalar, slack: Scalar) -> None:
-    """The state of a path that begins with this smoothing, and with this residual."""
-    w.path[LARGEST] = maximum(theta, now)
-    w.path[SMOOTHING] = maximum(theta, APART * now / NEAR)
-    w.path[PREVIOUS] = minimum(w.path[SMOOTHING] / SHRINK, w.path[LARGEST])
-    w.path[FACTOR] = SHRINK
-    w.path[LEAST] = LEAST_SHRINK
-    w.path[STUCK] = 0.0
-    w.path[FRESH] = 0.0
-    w.path[SLACK] = slack
-    w.path[PATH] = 0.0
-    w.path[CLOSE] = 0.0
-
-
-@kernel
-def smoothing_on(w: Array, mean: Scalar, convex: Scalar) -> Smoothing:
-    """How equations are smoothed on the path."""
-    theta = w.path[SMOOTHING]
-    path = w.path[PATH] - where(ROUND - 0.5, w.path[PATH], ROUND, 0.0)
-    fading = 1.0 - minimum(theta / w.path[LARGEST], 1.0)
-    saxce = where(0.5, path, where(1.5, path, 1.0, fading), 1.0)
-    saxce = where(0.5, convex, 0.0, saxce)
-    return Smoothing(theta, PENALTY * of_path(path, WEIGHTS), w.path[SLACK], saxce, of_path(path, ROUNDINGS), mean, 0.0)
-
-
-@kernel
-def smoothed(
-    tree: Array, w: Array, settings: ReducedSettings, failed: Scalar, best: Scalar, convex: Scalar, done: Scalar
-) -> tuple[Scalar, Scalar]:
-    """The least residual after smoothed iterations in lanes that have ``failed``, and their number.
-
-    With ``convex`` one, equations have no term of De Saxcé, and what is kept is their solution.
-    """
-    row_velocities(tree, w)
-    guess(w, settings)
-    how = Smoothing(0.0, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), 0.0, settings.mean, 0.0)
-    theta = 0.0
-    no_changes(w)
-    for e in range(w.counts[CONES]):
-        theta = maximum(theta, equation(w, e, how, 0.0))
-    theta = maximum(sqrt(theta), settings.gravity * settings.dt)
-    how = Smoothing(theta, PENALTY, settings.slack, where(0.5, convex, 0.0, 1.0), ROUNDINGS[0], settings.mean, 0.0)
-    first_step(tree, w, how, failed)
-    now = merit(w, how, 0.0)
-    begin_path(w, theta, now, settings.slack)
-    missed = problem_residual(w)
-    best = where(0.5, failed, keep_best(tree, w, where(0.5, failed, missed, best), best), best)
-    update_smoothing(w.path, 0.9, 1e20, now, missed, settings.slack)
-    going = failed * where(settings.tolerance, missed, 1.0, 0.0)
-    iterations = failed
-    k = 1
-    while k < tree.nfurther and some_below(0.5 - going, 0.0):
-        how = smoothing_on(w, settings.mean, convex)
-        fresh = w.path[FRESH]
-        row_velocities(tree, w)
-        before = 0.0
-        w.counts[SYMMETRIC] = 1
-        for e in range(w.counts[CONES]):
-            before = before + linearize(w, e, how)
-            restart_set(w, e, fresh)
-        before = sqrt(before)
-        newton_direction(tree, w)
-        t, now = step_length(w, how, w.path[CLOSE], before)
-        t = where(0.5, fresh, 1.0, t)
-        now = where(0.5, fresh, merit(w, how, 1.0), now)
-        take_step(tree, w, going * t)
-        missed = problem_residual(w)
-        update_smoothing(w.path, t, before, now, missed, settings.slack)
-        best = where(0.5, going, keep_best(tree, w, where(0.5, going, missed, best), best), best)
-        iterations = iterations + going
-        ended = where(0.5, convex, where(now, settings.tolerance, 1.0, 0.0), 0.0)
-        going = going * where(settings.tolerance, missed, 1.0 - ended, 0.0)
-        going = going * where(done + iterations, settings.most, 1.0, 0.0)
-        k += 1
-    return best, iterations
-
-
-@kernel
-def restart_set(w: Array, e: int, fresh: Scalar) -> None:
-    """No impulses and no resistance of a set, where a path begins: the step leads to free motion."""
-    row = w.cone_row[e]
-    for i in range(w.cone_dim[e]):
-        w.dz[row + i] = where(0.5, fresh, w.z[row + i], w.dz[row + i])
-        for j in range(w.cone_dim[e]):
-            w.cone_G[row + i, j] = where(0.5, fresh, 0.0, w.cone_G[row + i, j])
-
-
-@kernel
-def smoothed_and_polished(
-    tree: Array, w: Array, settings: ReducedSettings, warm: Scalar, best: Scalar, done: Scalar
-) -> tuple[Scalar, Scalar]:
-    """The least residual after smoothed and semismooth iterations in lanes that are not solved, and all iterations."""
-    failed = unsolved(settings, best, done)
-    restart(tree, w, failed, warm)
-    best, more = smoothed(tree, w, settings, failed, best, 0.0, done)
-    done = done + more
-    failed = unsolved(settings, best, done)
-    if some_below(0.5 - failed, 0.0):
-        for r in range(w.counts[ROWS]):
-            w.z[r] = where(0.5, failed, w.z_best[r], w.z[r])
-        for k in range(tree.nv):
-            w.v_next[k] = where(0.5, failed, w.v_best[k], w.v_next[k])
-        row_velocities(tree, w)
-        best, more = polish(tree, w, settings, best, best, failed)
-        done = done + more
-    return best, done
-
-
-@kernel
-def unsolved(settings: ReducedSettings, best: Scalar, done: Scalar) -> Scalar:
-    """One where the residual is too large and there may be more iterations, else zero."""
-    return where(settings.tolerance, best, where(done, settings.most, 1.0, 0.0), 0.0)
-
-
-@kernel
-def restart(tree: Array, w: Array, failed: Scalar, warm: Scalar) -> None:
-    """Impulses to start from times ``warm``, in lanes that have ``failed``."""
-    for r in range(w.counts[ROWS]):
-        w.z[r] = where(0.5, failed, warm * w.z_start[r], w.z[r])
-    for k in range(tree.nv):
-        w.v_next[k] = where(0.5, failed, w.v_start[k], w.v_next[k])
-
-
 @kernel
 def clear_open_contacts(w: Array) -> None:
     """No impulses of contacts and limits that are open, where projections leave `LEAST_RADIUS`."""
@@ -455,16 +62,33 @@ def clear_open_contacts(w: Array) -> None:
 
 
 @kernel
-def solve_sets(tree: Array, w: Array, settings: ReducedSettings) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations, and whether there is no solution; ``v_next`` and ``z`` are the solution."""
+def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """Residual, iterations on the true problem, and whether the step is that of the convex one; ``v_next`` and ``z``
+    are the step.
+
+    Args:
+        tree: Of the robot.
+        w: Work arrays.
+        settings: Parameters of the step.
+        before: One where the step before was that of the convex problem, else zero.
+    """
+    most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
     best, iterations = semismooth(tree, w, settings, is_warm(w))
-    if some_below(0.5 - unsolved(settings, best, iterations), 0.0):
-        best, iterations = smoothed_and_polished(tree, w, settings, 1.0, best, iterations)
-    if some_below(0.5 - unsolved(settings, best, iterations), 0.0):
-        best, iterations = smoothed_and_polished(tree, w, settings, 0.0, best, iterations)
+    if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
+        best, iterations = smoothed_and_polished(tree, w, settings, 1.0, best, iterations, most)
+    if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
+        best, iterations = smoothed_and_polished(tree, w, settings, 0.0, best, iterations, most)
+    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
+    far = where(best, nearly, 0.0, 1.0)
+    if some_below(0.5 - far, 0.0):
+        dissipative_step(tree, w, settings, far)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
     copy_numbers(w.v_best, w.v_next, tree.nv)
     clear_open_contacts(w)
-    return best, iterations, where(settings.tolerance, best, 1.0, 0.0)
+    if some_below(0.5 - far, 0.0):
+        row_velocities(tree, w)
+        missed = problem_residual(w)
+        best = where(0.5, far, where(missed, UNBOUNDED, maximum(missed, best), UNBOUNDED), best)
+    return best, iterations, far

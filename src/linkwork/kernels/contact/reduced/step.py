@@ -4,12 +4,12 @@
 | number of the result | meaning                                                                                   |
 |----------------------|-------------------------------------------------------------------------------------------|
 | residual, iterations | of the solver; whether a step is the one that is always there; less restitution              |
-| points (nlisted, 11) | number of a contact point (`plans.contact_reduced`), force and moment along t1, t2, n, velocity |
-|                      | after the step along these, gap before it; points that are not there have a large number     |
+| points (nlisted, 11) | number of a contact point (`plans.contact_reduced`), force and moment along t1, t2, n,      |
+|                      | velocity after the step along these, gap before it; a large number where there is none      |
 | boxes, multipliers   | forces of limits and dry friction of joints, and of loops                                   |
 | a                    | joint accelerations                                                                         |
 | totals               | energy lost by friction, by impacts, in joints; largest residual; steps that were not solved; |
-|                      | steps with more contact points than there is room for                                       |
+|                      | steps with more contact points than there is room for; steps of the convex problem          |
 
 Cost: that of kinematics and the mass matrix, linear in near pairs, and that of the solver.
 """
@@ -21,18 +21,17 @@ from typing import Annotated, NamedTuple
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.problem import WORK
-from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhesion
 from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
+from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhesion
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
+from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
 from linkwork.kernels.contact.reduced.matrix import (
-    MATRIX_INTEGERS,
     MATRIX_WORK,
-    begin_pattern,
-    fill_pattern,
     mass_times,
     reduced_mass_matrix,
     rows_times,
 )
+from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, fill_pattern
 from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS, ROWS
 from linkwork.kernels.contact.reduced.restitution import reduce_restitution
 from linkwork.kernels.contact.reduced.rows import (
@@ -42,9 +41,7 @@ from linkwork.kernels.contact.reduced.rows import (
     begin_sets,
     find_missed,
     joint_axes,
-    list_boxes,
     list_contacts,
-    list_loops,
     near_geometry,
 )
 from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
@@ -65,10 +62,12 @@ RELISTED = 2
 """Times that contact points are listed which velocities after the step would close, and those before it do not."""
 REDUCTIONS = 8
 """Restitution is reduced at most so often in a step: the fifth time it is none, but for what solvers leave."""
-FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED = range(TOTALS)
+FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS = range(TOTALS)
 """Entries of the totals."""
 
-REDUCED_INTEGERS: dict[str, Shape] = PROBLEM_INTEGERS | MATRIX_INTEGERS | BROAD_INTEGERS | ROW_INTEGERS | PAIR_INTEGERS
+REDUCED_INTEGERS: dict[str, Shape] = (
+    PROBLEM_INTEGERS | PATTERN_INTEGERS | BROAD_INTEGERS | ROW_INTEGERS | JOINT_INTEGERS | PAIR_INTEGERS
+)
 REDUCED_WORK: dict[str, Shape] = (
     WORK
     | PAIR_WORK
@@ -76,6 +75,7 @@ REDUCED_WORK: dict[str, Shape] = (
     | MATRIX_WORK
     | BROAD_WORK
     | ROW_WORK
+    | JOINT_WORK
     | SOLVER_WORK
     | {
         "body_E": ("n", 3, 3),
@@ -153,7 +153,6 @@ def setup_reduced(
         constraint_rows(tree, w, q, w.error)
         constraint_bias(tree, w, q, v)
         constraint_velocities(tree, w, q, v, w.Jv)
-    begin_pattern(tree, w)
     reduced_mass_matrix(tree, w)
     joint_torques(tree, w, w.bias)
     mass_times(tree, w, v, w.momentum)
@@ -165,7 +164,6 @@ def setup_reduced(
 @kernel
 def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings) -> None:
     """The sets of all rows, and the pattern of the matrix."""
-    begin_pattern(tree, w)
     begin_sets(w)
     list_contacts(tree, w, v, settings, 1.0)
     list_boxes(tree, w, q, v, settings)
@@ -285,6 +283,7 @@ def add_totals(tree: Array, w: Array, result: ReducedResult, settings: ReducedSe
     result.totals[JOINTS] -= 0.5 * joints
     result.totals[RESIDUAL] = maximum(result.totals[RESIDUAL], result.residual[0])
     result.totals[MISSED] += where(settings.tolerance, result.residual[0], 1.0, 0.0)
+    result.totals[FALLBACKS] += result.fallback[0]
     if w.counts[FULL] != 0:
         result.totals[OVERFLOWED] += 1.0
 
@@ -337,14 +336,14 @@ def solve_listed(
     for k in range(tree.nv):
         w.v_next[k] = v[k]
     reduction = 0.0
-    residual, iterations, fallback = solve_sets(tree, w, settings)
+    residual, iterations, fallback = solve_sets(tree, w, settings, result.fallback[0])
     rows_times(tree, w, w.v_next, w.after)
     if tree.nbouncing > 0:
         for _ in range(REDUCTIONS):
             solved = where(settings.tolerance, residual, 0.0, 1.0)
             bounces, reduction = reduce_restitution(tree, w, settings, reduction, solved)
             if some_below(0.5 - bounces, 0.0):
-                residual, more, fallback = solve_sets(tree, w, settings)
+                residual, more, fallback = solve_sets(tree, w, settings, result.fallback[0])
                 iterations = iterations + more
                 rows_times(tree, w, w.v_next, w.after)
     result.reduction[0] = reduction
@@ -370,7 +369,7 @@ def reduced_step(
     residual, iterations, fallback = solve_listed(tree, w, q, v, settings, result)
     for _ in range(RELISTED):
         missed = 0.0
-        if some_below(-largest_impulse(w), 0.0):
+        if tree.nsoft == 0 and some_below(-largest_impulse(w), 0.0):
             missed = find_missed(tree, w, w.v_next, settings)
         if some_below(0.5 - missed, 0.0):
             velocities(tree, w, v)
