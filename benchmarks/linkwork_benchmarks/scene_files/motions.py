@@ -16,7 +16,9 @@ from typing import Any, cast
 import numpy as np
 
 import linkwork as lw
+from linkwork.contact.points import FORCE
 from linkwork.errors import InputError, StateWarning
+from linkwork.kernels.contact.reduced.step import MISSED, OVERFLOWED
 from linkwork_benchmarks.robots import Floats
 from linkwork_benchmarks.scene_files.systems import System
 
@@ -30,8 +32,6 @@ BATCH_SECONDS = 1.1
 BATCH_STEPS = 10
 COLD = 256
 """States that start from no impulses at most; where steps are slow, as many as a batch has."""
-TOUCHING = 25
-"""Steps between two counts of the contact points that bear a force."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Record:
     speeds: Floats
     """Largest number of ``|v|`` after each step."""
     points: Floats
-    """Contact points that bear a force, every so many steps."""
+    """Contact points that bear a force, of each step."""
     seconds: float
     """CPU time of a step, with what Python takes."""
     missed: int
@@ -73,13 +73,13 @@ def record(system: System, stepper: lw.Stepper, steps: int) -> Record:
         stepper: Its steps.
         steps: How many.
     """
-    held = commands_of(system, stepper)
+    held, row = commands_of(system, stepper), stepper.contact_row
     q, v, state = system.q, np.zeros(system.robot.nv), None
     stepper(q, v, **held)  # compiles
     iterations, speeds, points = list[int](), list[float](), list[int]()
     states = list[tuple[Any, Any, Any]]()
-    finite, missed, overflowed, start, k = True, 0, 0, process_time(), 0
-    for k in range(steps):
+    finite, missed, overflowed, start = True, 0, 0, process_time()
+    for _ in range(steps):
         if process_time() - start > RECORD_SECONDS:
             break
         try:
@@ -87,14 +87,13 @@ def record(system: System, stepper: lw.Stepper, steps: int) -> Record:
         except InputError:  # one state that is not finite is an error
             finite = False
             break
-        if stepper.contact:
-            contacts = result.contacts
-            iterations.append(int(contacts.iterations))
-            missed += int(contacts.missed)
-            overflowed += int(contacts.overflowed)
-            if k % TOUCHING == 0:
-                points.append(int(np.count_nonzero(contacts.forces[..., 2] > 0)))
         q, v, state = result.q, result.v, result.contact_state
+        if row is not None and state is not None:
+            totals = state[row.places["totals"]]
+            iterations.append(int(state[row.places["solver"]][1]))
+            missed += int(totals[MISSED])
+            overflowed += int(totals[OVERFLOWED])
+            points.append(int(np.count_nonzero(row.points.split(state[row.places["points"]])[:, FORCE][:, 2] > 0)))
         speeds.append(float(np.abs(v).max(initial=0.0)))
         states.append((q, v, state))
     seconds = (process_time() - start) / max(1, len(states))

@@ -100,7 +100,7 @@ def _times(
     found["mujoco.speed"] = np.abs(data.qvel).max(initial=0.0)
     found["mujoco.resets"] = sum(int(w.number) for w in data.warning[5:8])
     found["mujoco.contacts"] = data.ncon
-    if stepper.given is None:
+    if stepper.given is None and scenario.states:
         count = batch_size(scenario.states, 1e-6 * found["us.native"])
         for dtype in ("float64", "float32"):
             seconds = batch_seconds(scene, stepper, recorded, count, dtype, settings.rounds)

@@ -39,9 +39,8 @@ SCENES: dict[str, Source] = {
     "pile of 10": Source(partial(texts.pile, 10)),
     "pile of 30": Source(partial(texts.pile, 30)),
     "pile of 100": Source(partial(texts.pile, 100)),
-    "pile of 30, simple shapes": Source(partial(texts.pile, 30, texts.SIMPLE_SHAPES)),
     "pile of 100, simple shapes": Source(partial(texts.pile, 100, texts.SIMPLE_SHAPES)),
-    "pile of 300, simple shapes": Source(partial(texts.pile, 300, texts.SIMPLE_SHAPES)),
+    "pile of 300": Source(partial(texts.pile, 300)),
     "quadruped on a height field, feet": Source(partial(texts.quadruped_on_height_field, all_shapes=False)),
     "quadruped on a height field, all": Source(partial(texts.quadruped_on_height_field, all_shapes=True)),
 }
