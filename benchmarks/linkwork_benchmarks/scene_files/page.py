@@ -33,7 +33,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _far_pairs(results),
         _growth(results),
         _first_call(results),
-        tables.notes(results),
+        tables.notes({"notes": [note.replace("<", "&lt;") for note in results["notes"]]}),
     )
     written = tables.write_page(target, sections)
     if page is None:
@@ -52,7 +52,7 @@ def _introduction(results: Results) -> str:
         "time make. *falls*: from `qpos0` without controls. The others are written in the benchmark (`scene_files`). "
         "One core, CPU time of the process, linkwork and MuJoCo in turn in one process, the best of "
         f"{results['rounds']} rounds; MuJoCo with the faster of `jacobian` dense and auto. MuJoCo's contacts are soft "
-        "and its solver ends at its own tolerance; ours are rigid, to 1e-8 m/s."
+        "and its solver ends at its own tolerance; ours are rigid, and solved to the tolerance of every step."
     )
 
 
