@@ -156,6 +156,11 @@ class Pipeline:
         return (step for step in self.steps if isinstance(step, Call))
 
     @cached_property
+    def reads(self) -> frozenset[str]:
+        """Names of arrays that steps read, those of inner pipelines too."""
+        return frozenset(name for step in self.steps for name in _reads(step))
+
+    @cached_property
     def released(self) -> tuple[tuple[str, ...], ...]:
         """Of each step, arrays computed so far that no later step reads, and that are no results."""
         last = {name: k for k, step in enumerate(self.steps) for name in (*_reads(step), *_writes(step))}
@@ -179,7 +184,7 @@ def _reads(step: Step) -> tuple[str, ...]:
             return (step.array,)
         case Map():
             return step.arrays
-    return step.mask, *step.outputs, *(name for inner in step.pipeline.steps for name in _reads(inner))
+    return step.mask, *step.outputs, *step.pipeline.reads
 
 
 def _writes(step: Step) -> tuple[str, ...]:

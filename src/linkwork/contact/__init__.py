@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from linkwork.names import lazy_names
 
 if TYPE_CHECKING:
-    from linkwork.contact.dense import RowSolution, solve_contacts
+    from linkwork.contact.dense import solve_contacts
     from linkwork.contact.geometry import ContactGeometry, ContactPoints
+    from linkwork.contact.row_problem import RowSolution
     from linkwork.contact.solution import ContactSolution
     from linkwork.contact.step import ContactStep
     from linkwork.dynamics.delassus import Contacts
@@ -19,7 +20,8 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "linkwork.contact.dense": ("RowSolution", "solve_contacts"),
+            "linkwork.contact.dense": ("solve_contacts",),
+            "linkwork.contact.row_problem": ("RowSolution",),
             "linkwork.contact.geometry": ("ContactGeometry", "ContactPoints"),
             "linkwork.contact.solution": ("ContactSolution",),
             "linkwork.contact.step": ("ContactStep",),

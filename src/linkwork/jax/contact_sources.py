@@ -140,13 +140,14 @@ class ContactSource(EvaluatorSource):
         rates = self._run("jvp", x, outs, self._tangents(d))
         return [rates["jvp.q1"], rates["jvp.v1"]]
 
-    def reverse(self, x: dict[str, Array], outs: Arrays, y: Arrays) -> dict[str, Array]:
+    def reverse(self, x: dict[str, Array], outs: Arrays, y: Arrays, first: bool = False) -> dict[str, Array]:
         """Gradients by inputs.
 
         Args:
             x: Inputs by name.
             outs: The state after the step, and the result.
             y: Seeds of the state, in tangent spaces.
+            first: Whether seeds of velocities are zero.
         """
         gradients = self._run("vjp", x, outs, dict(zip(("y_q1", "y_v1"), y, strict=True)))
         return {name: gradients[f"vjp.{name}"] for name in self.by}

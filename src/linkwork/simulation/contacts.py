@@ -158,6 +158,11 @@ class ContactRow:
         return TOTALS + SOLVER + self.points.width + self.nc + self.nboxes
 
     @property
+    def accelerations(self) -> int:
+        """Where joint accelerations begin in the result of steps."""
+        return contact_reduced.HEAD + self.points.width + self.nboxes + self.nc if self.reduced else HEAD
+
+    @property
     def places(self) -> dict[str, slice]:
         """Parts by name."""
         sizes = {"points": self.points.width, "multipliers": self.nc, "boxes": self.nboxes}

@@ -210,6 +210,17 @@ class StepProgram:
             return result[..., 2 : 2 + self.source.nc]
         return np.zeros((*result.shape[:-1], self.source.nc), dtype=result.dtype)
 
+    def accelerations_of(self, result: Array) -> Array:
+        """Joint accelerations in the result of steps with contacts, in the axes of the start, ``(..., nv)``.
+
+        Args:
+            result: As the program returns it.
+        """
+        if self.contact is None:
+            raise UnsupportedFeature(f"steps of '{self.source.name}' without contacts do not return accelerations")
+        first = self.contact.row.accelerations
+        return result[..., first : first + self.source.nv]
+
     def activations_of(self, result: Array) -> Array | None:
         """Activations after steps, ``(..., na)``; None where no actuator has any.
 

@@ -23,7 +23,6 @@ from linkwork.model.computed import computed_once
 from linkwork.model.joints import Free, Planar
 from linkwork.model.model import Model
 from linkwork.model.tendons import without_springs
-from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.actuation import (
     acting_activations,
     commands_and_activations,
@@ -180,8 +179,7 @@ def _in_the_next_step(trajectory: Motion, step: Stepper, acting: Array | None) -
     )
     if trajectory.contact_state is None:
         return Forces((made.v - trajectory.v) / step.dt, made.multipliers)
-    nv = step.source.nv
-    a = made.result[..., HEAD : HEAD + nv] + axes_accelerations(step.source, trajectory.v)
+    a = step.planned.accelerations_of(made.result) + axes_accelerations(step.source, trajectory.v)
     boxes = made.contacts._part("boxes")
     return Forces(a, made.multipliers, made.contacts.forces, box_forces(step.program.tree, boxes, limits=True))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pattern of the reduced matrix: limbs that are coupled, the order of their elimination, and the blocks of the factor.
+"""The pattern of the reduced matrix: limbs that are coupled, their order of elimination, and the blocks of the factor.
 
 A limb is coupled to its ancestors and to the limbs of bodies that it touches. Limbs are eliminated children before
 parents, and of those the one next that has the fewest neighbors (approximate minimum degree: Amestoy, Davis and Duff
@@ -12,7 +12,7 @@ order depends on what touches alone.
 |-----------------------|-------------------------------------------------------------------------------------------|
 | limb_order, limb_place | limbs in the order of elimination, and the place of each in it; -1: not eliminated yet    |
 | near_*                | neighbors of a limb that are eliminated after it, in this order: first, count, limb, block |
-| cone_pair, pair_block | blocks of all pairs of sides of a set, in the order (0, 1), (0, 2), ..., (1, 2), ...          |
+| cone_pair, pair_block | blocks of all pairs of sides of a set, in the order (0, 1), (0, 2), ..., (1, 2), ... |
 | graph_*               | neighbors of a limb that remains: first, how many limbs, then how many elements            |
 | degree                | the most neighbors that a limb that remains can have                                      |
 | bucket_*              | limbs without children that remain, by degree: the first, and for each the next and last    |

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from linkwork.kernels.contact.cones import inverse_length
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, ROWS
 from linkwork.kernels.contact.reduced.smoothing_newton import LEAST_RADIUS
 from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.thresholds import STAGNATION
+from linkwork.model.thresholds import UNBOUNDED
 
 
 @kernel
@@ -16,6 +18,7 @@ def cone_residual(w: Array, e: int) -> Scalar:
     row = w.cone_row[e]
     D = w.cone_D[e]
     mu = w.cone_mu[e]
+    over_mu = inverse_length(mu)
     normal = w.row_y[row] + w.compliance[row] * w.z[row]
     if w.cone_dim[e] == 1:
         return D * magnitude(w.z[row] - maximum(w.z[row] - normal / D, 0.0)) * w.cone_unit[e]
@@ -26,7 +29,7 @@ def cone_residual(w: Array, e: int) -> Scalar:
     n = w.z[row] - normal / D
     radius = 0.0
     for r in range(row + 1, row + w.cone_dim[e]):
-        u = mu * w.z[r] - (w.row_y[r] + w.compliance[r] * w.z[r]) / (mu * D)
+        u = mu * w.z[r] - (w.row_y[r] + w.compliance[r] * w.z[r]) * over_mu / D
         radius = radius + u * u
     radius = sqrt(radius)
     height = (mu * radius + n) / (1.0 + mu * mu)
@@ -36,7 +39,7 @@ def cone_residual(w: Array, e: int) -> Scalar:
     side = where(0.5, polar, 0.0, where(0.5, inside, 1.0, mu * height / maximum(radius, LEAST_RADIUS)))
     x = (w.z[row] - P) * (w.z[row] - P)
     for r in range(row + 1, row + w.cone_dim[e]):
-        d = mu * w.z[r] - side * (mu * w.z[r] - (w.row_y[r] + w.compliance[r] * w.z[r]) / (mu * D))
+        d = mu * w.z[r] - side * (mu * w.z[r] - (w.row_y[r] + w.compliance[r] * w.z[r]) * over_mu / D)
         x = x + d * d
     return D * sqrt(x)
 
@@ -59,12 +62,15 @@ def set_residual(w: Array, e: int, met: Scalar) -> Scalar:
 
 @kernel
 def problem_residual(w: Array) -> Scalar:
-    """The largest residual of all sets, a velocity."""
+    """The largest residual of all sets, a velocity; `UNBOUNDED` where it is no number."""
     largest = 0.0
+    total = 0.0
     met = loops_change(w)
     for e in range(w.counts[CONES]):
-        largest = maximum(largest, set_residual(w, e, met))
-    return largest
+        x = set_residual(w, e, met)
+        largest = maximum(largest, x)
+        total = total + x
+    return where(total, UNBOUNDED, largest, UNBOUNDED)  # what is no number is not solved
 
 
 @kernel
