@@ -103,7 +103,7 @@ def test_lanes_find_what_each_state_finds() -> None:
     n = 30
     robot = scene([0] * n)
     stepper = lw.Stepper(robot, 1e-3)
-    Q = np.array([state(rng.uniform(-0.3, 0.3, size=(n, 3)) + [0, 0, 0.35], k) for k in range(8)])
+    Q = np.array([state([*rng.uniform(-0.3, 0.3, size=(n, 3)), 0, 0, 0.35], k) for k in range(8)])
     V = rng.normal(size=(8, robot.nv))
     batch = stepper(Q, V)
     for k in range(8):
@@ -115,7 +115,7 @@ def test_steps_do_not_depend_on_the_order_of_bodies() -> None:
     rng = np.random.default_rng(1)
     n = 30
     places = np.stack(np.meshgrid(*[np.arange(5) * 0.0999] * 2, np.arange(2) * 0.0999), axis=-1).reshape(-1, 3)[:n]
-    places = places + [0.0, 0.0, 0.0499] + rng.uniform(0, 5e-5, size=(n, 3))
+    places = [*places, 0.0, 0.0, 0.0499, *rng.uniform(0, 5e-05, size=(n, 3))]
     robot = scene([0] * n)
     stepper = lw.Stepper(robot, 1e-3)
     v = 0.1 * rng.normal(size=(n, 6))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pattern of the reduced matrix against symbolic elimination of a Boolean matrix, on random forests and contacts."""
+"""The pattern of the reduced matrix against elimination of a Boolean matrix, on random forests and contacts."""
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -120,7 +121,7 @@ def test_blocks_are_apart_and_sets_know_theirs(seed: int) -> None:
 
 def test_a_chain_of_bodies_in_any_order_has_no_fill() -> None:
     chain = np.random.default_rng(0).permutation(200).tolist()
-    _, w = solved = problem([-1] * 200, [6] * 200, [[a, b] for a, b in zip(chain, chain[1:], strict=False)])
+    _, w = solved = problem([-1] * 200, [6] * 200, [[a, b] for a, b in itertools.pairwise(chain)])
     fill_pattern(*solved)
     assert w.counts[EDGES] == 199
 

@@ -21,7 +21,7 @@ from linkwork.plans.contact_sets import RowSet, contact_sets
 Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-8
-SOLVED, UNSOLVED, CONVEX = range(3)
+SOLVED, CONVEX = range(2)
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ class ContactStep(BaseEvaluator):
         suits = self.options.contact == "soft" or takes_reduced_matrix(self.robot)
         return suits and self.reduces(self.parameter_inputs.names)
 
-    def reduces(self, parameters: ParameterNames) -> bool:
+    def reduces(self, parameters: Sequence[str]) -> bool:
         """Whether steps by the reduced matrix have all that is asked for.
 
         Args:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from linkwork.contact.coal import MeshKind
 from linkwork.contact.thresholds import LEAST_TIME_CONSTANT
 from linkwork.dynamics.iterations import SolverSettings
 from linkwork.errors import InputError
 from linkwork.inputs import ContactSolver, ContactStiffness, TimeConstant, above_zero
 from linkwork.model.thresholds import UNBOUNDED
+from linkwork.plans.contacts import MeshKind
 
 
 @dataclass(frozen=True)

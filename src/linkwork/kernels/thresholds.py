@@ -268,6 +268,10 @@ NEWTON_REGIME = 1e-4
 """Steps of a normal that are shorter converge quadratically, and rounding may hide what they gain. Part of: a radian.
 Test: tests/contact/test_convex_geometry.py"""
 
+LEAST_SPAN = 1e-12
+"""All bodies together take at least so much: keeps the size of a cell of the broad phase above zero. Part of: meters.
+Test: tests/contact/test_reduced_broad_phase.py"""
+
 # Tendons, actuators, sensors ---------------------------------------------------------------------------------------
 
 COINCIDENT_ENDS = 1e-30

@@ -107,7 +107,7 @@ def free_bodies(robot: Model) -> set[str]:
 
 
 def _free_inertias(robot: Model) -> Floats:
-    """The diagonal of the mass matrix of free bodies, ``(nv,)``, without the matrix, which has the square of so many."""
+    """The diagonal of the mass matrix of free bodies, ``(nv,)``, without the matrix."""
     result = robot.armature.copy()
     for joint in robot.joints:
         at, inertia = robot.v_slice(joint.name).start, robot.inertias[joint.child]

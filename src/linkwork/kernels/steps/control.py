@@ -157,6 +157,6 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         iteration,
         one.dynamics.folded,
         view,
-        integers=one.dynamics.integers,
+        integers=one.dynamics.integers or {},
         outside=outside,
     )

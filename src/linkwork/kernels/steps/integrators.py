@@ -321,7 +321,7 @@ def repeated(one: Step) -> Algorithm:
         iteration,
         dynamics.folded,
         view_of(Start, None, End),
-        integers=dynamics.integers,
+        integers=dynamics.integers or {},
     )
 
 

@@ -13,7 +13,6 @@ Each has a twin for robots with actuators or gravity compensation, which reads t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
@@ -217,7 +216,7 @@ class Dynamics(NamedTuple):
     """The shape of `StepInputs.R`, if the mechanism is constrained."""
     begin: Callable[..., None] | None = None
     """``begin(tree, inputs, flat)``: the result before the first step; by default zero."""
-    integers: Mapping[str, Shape] = MappingProxyType({})
+    integers: Mapping[str, Shape] | None = None
     """Work arrays of integers."""
 
     @property

@@ -238,7 +238,7 @@ def clipped_polygon(w: Array, margin: Scalar) -> int:
 
     Places of ``outline[2]`` and ``candidate`` take turns.
     """
-    count = w.outlines[1]
+    count: int = w.outlines[1]
     for k in range(count):
         for j in range(2):
             w.outline[2, k, j] = w.outline[1, k, j]

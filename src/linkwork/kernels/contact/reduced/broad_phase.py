@@ -30,6 +30,7 @@ from linkwork.kernels.contact.reduced.problem import NEAR
 from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
 from linkwork.kernels.spatial import add, column, dot, rotate, set_vector, sub
+from linkwork.kernels.thresholds import LEAST_SPAN
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contacts import GIVEN
 
@@ -52,8 +53,6 @@ BROAD_WORK: dict[str, Shape] = {
 MOTION = 2.0
 """Bodies come closer by at most so many times what their velocities before the step make: impacts change them."""
 
-LEAST_SPAN = 1e-12
-"""Meters that all bodies together take at least: keeps the size of a cell above zero."""
 FEW_GROUPS = 300
 """Pairs of bodies that are compared one by one: the sort of as few bodies takes about as long."""
 
