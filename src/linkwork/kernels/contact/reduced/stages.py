@@ -259,8 +259,8 @@ def smoothed(
     missed = problem_residual(w)
     best = where(0.5, failed, keep_best(tree, w, where(0.5, failed, missed, best), best), best)
     update_smoothing(w.path, 0.9, UNBOUNDED, now, missed, settings.slack)
-    going = failed * where(settings.tolerance, missed, 1.0, 0.0)
     iterations = failed
+    going = failed * where(settings.tolerance, missed, where(iterations, left, 1.0, 0.0), 0.0)
     while some_below(0.5 - going, 0.0):
         how = smoothing_on(w, settings.mean)
         fresh = w.path[FRESH]
