@@ -60,7 +60,7 @@ class NewtonRows:
     residual: Array
     iterations: Array
     status: Array
-    """0: solved; 1: not solved, the forces are those of the convex problem."""
+    """0: solved; 1: nearly solved; 2: not solved, the forces are those of the convex problem."""
 
 
 @lru_cache(maxsize=32)

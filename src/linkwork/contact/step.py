@@ -119,8 +119,8 @@ class ContactStep(BaseEvaluator):
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
             and `ContactSolution.converged` says so.
         contact: ``"hard"``, or ``"soft"``: contacts give way as MuJoCo's with elliptic cones do, by the numbers of
-            `ContactPair.soft`. There are rows of what overlaps alone, and no restitution; ``newton`` alone, in native
-            code, without derivatives.
+            ``soft`` of `ContactPair`. There are rows of what overlaps alone, and no restitution; ``newton`` alone, in
+            native code, without derivatives.
         wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
             force]`` at the frame's origin in the frame's axes.
         parameters: Parameters of the robot that are inputs, such as ``["contact_friction", "mass"]``, further arguments

@@ -27,12 +27,11 @@ from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.implicit_steps import System
 from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.methods import METHODS
-from linkwork.dynamics.recomputation import by_jacobians, recomputing
+from linkwork.dynamics.recomputation import by_jacobians, loses_digits, recomputing
 from linkwork.dynamics.rows.dependence import rows_redundant, rows_redundant_open
 from linkwork.dynamics.solution import ResultLayout
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.algorithm import resolve
-from linkwork.model.constraints import CenterOfMass
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.counts import OperationCount
@@ -242,13 +241,19 @@ class ImplicitComputation:
     @property
     def _function(self) -> Any:
         """The function, whose iterations end later: derivatives are taken at its solution."""
-        holder = self.product.holder
-        if self.solver is not self.evaluator:
-            return holder
-        return self._keep(
-            "function",
-            lambda: holder.holding({"settings": self._ending_at(self.ending, holder.execution.held["settings"])}),
+        settings = self.solution_inputs
+        return (
+            self._keep("function", lambda: self.product.holder.holding(settings)) if settings else self.product.holder
         )
+
+    @cached_property
+    def solution_inputs(self) -> dict[str, Array]:
+        """Inputs of the function that differ where derivatives are taken: settings, where it iterates itself.
+
+        One more iteration takes less time than recomputing unconverged states.
+        """
+        ending, held = LAST if self.ending < 1.0 else self.ending, self.product.holder.execution.held
+        return {"settings": self._ending_at(ending, held["settings"])} if self._iterated else {}
 
     def _refuse(self, scope: Mapping[str, Any]) -> None:
         if "refused" in scope and scope["refused"].any():
@@ -323,12 +328,6 @@ class ImplicitComputation:
         """Whether something can be done about unconverged states: not in single precision, nor where time counts."""
         return self.product.dtype == np.float64 and self.solver.solver.max_iterations >= MAX_ITERATIONS
 
-    @property
-    def _loses_digits(self) -> bool:
-        """Whether rows hold several bodies at once: in `prox_bbo` they end at one, and rounding is divided by R."""
-        held = any(c.enabled and isinstance(c, CenterOfMass) for c in self.product.robot.constraints)
-        return held and self._has_jacobians and self.solver.method == "prox_bbo"
-
     def _recomputing(self, build: Callable[[System], Pipeline], forces: bool) -> Pipeline:
         """A pipeline that recomputes unconverged states.
 
@@ -339,9 +338,10 @@ class ImplicitComputation:
             return pipeline
         if not self._has_jacobians:
             return recomputing(pipeline, self._iterating_on(build), None)
-        solution, known = self.equations.solution[0], self.evaluator.program.algorithm.inputs
-        jacobians = by_jacobians(self.product, solution, known, forces)
-        if self._loses_digits:
+        jacobians = by_jacobians(
+            self.product, self.equations.solution[0], self.evaluator.program.algorithm.inputs, forces
+        )
+        if loses_digits(robot, self.solver.method):
             return jacobians
         if self._numbers > MANY_NUMBERS:
             return recomputing(pipeline, self._iterating_on(build), jacobians)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from linkwork.compilers.pipeline import Call, Map, Pipeline, Step, When
 from linkwork.dynamics.jacobians.constrained import doubtful
 from linkwork.dynamics.thresholds import EXACTLY_CLOSED
+from linkwork.model.constraints import CenterOfMass
+from linkwork.model.model import Model
 from linkwork.quantities.jacobian_products import SHORT, left_times, times
 from linkwork.quantities.scales import scales_of
 
@@ -21,6 +23,16 @@ MULTIPLIED: Mapping[str, Callable[..., Any]] = {
     "vjp": lambda _, *x: sum(map(left_times, x[len(x) // 2 :], x[: len(x) // 2])),
 }
 """Sums of products of Jacobians, the first half, with tangents or cotangents, the other."""
+
+
+def loses_digits(robot: Model, method: str) -> bool:
+    """Whether rows hold several bodies at once: in `prox_bbo` they end at one, and rounding is divided by R.
+
+    Args:
+        robot: The mechanism.
+        method: The method that solves the linear system.
+    """
+    return method == "prox_bbo" and any(c.enabled and isinstance(c, CenterOfMass) for c in robot.constraints)
 
 
 def recomputing(

@@ -89,11 +89,12 @@ class ContactSource(EvaluatorSource):
         held |= {name: np.zeros(shapes[name], self.dtype) for name in ("tau", "before", "given")}
         return held | {name: evaluator.execution.held[name] for name in evaluator.parameters}
 
-    def value(self, x: dict[str, Array]) -> list[Array]:
+    def value(self, x: dict[str, Array], differentiated: bool = False) -> list[Array]:
         """The state after the step, and the result that equations hold at.
 
         Args:
             x: Inputs by name.
+            differentiated: Whether derivatives are taken there.
         """
         found = self.run(self._value, x)
         return [found["q1"], found["v1"], found["result"]]

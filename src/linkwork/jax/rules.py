@@ -4,6 +4,7 @@
 | kind    | operands                                | results                                                       |
 |---------|-----------------------------------------|---------------------------------------------------------------|
 | `VALUE` | inputs                                  | results of the function, and what its derivatives need (outs)  |
+| `SOLUTION` | inputs                               | the same where derivatives are taken: iterations end later      |
 | `JVP`   | inputs, outs, directions                | ``J d``; its transpose is `VJP`                                 |
 | `VJP`   | inputs, outs, seeds                     | ``J' y``; its transpose is `JVP`                                |
 | `FIRST_VJP` | inputs, outs, a seed of the first result | the same, other seeds zero: of accelerations alone          |
@@ -57,8 +58,8 @@ class Source(Protocol):
     """Results that are configurations."""
     space: TangentSpace
 
-    def value(self, x: dict[str, Array]) -> list[Array]:
-        """Results, and what derivatives need besides."""
+    def value(self, x: dict[str, Array], differentiated: bool = False) -> list[Array]:
+        """Results, and what derivatives need besides. ``differentiated``: derivatives are taken there."""
 
     def forward(self, x: dict[str, Array], outs: Arrays, d: dict[str, Array]) -> list[Array]:
         """Rates of results."""
@@ -74,6 +75,7 @@ class Kind(Enum):
     """What of a function is computed."""
 
     VALUE = "value"
+    SOLUTION = "value, where derivatives are taken"
     JVP = "jvp"
     VJP = "vjp"
     FIRST_VJP = "vjp of the first result"
@@ -81,7 +83,8 @@ class Kind(Enum):
     JVP2 = "second jvp"
 
 
-VALUE, JVP, VJP, FIRST_VJP, HVP, JVP2 = Kind
+VALUE, SOLUTION, JVP, VJP, FIRST_VJP, HVP, JVP2 = Kind
+VALUES = VALUE, SOLUTION
 
 
 # Operands -----------------------------------------------------------------------------------------------------------
@@ -91,13 +94,13 @@ def _operand_shapes(source: Source, kind: Kind) -> list[list[Shape]]:
     """Shapes of one state's operands, by groups: inputs, outs, and what the kind has besides."""
     inputs, outs = list(source.shapes.values()), [*source.results.values(), *source.further]
     seeds, directions = list(source.results.values()), [source.shapes[name] for name in source.by]
-    besides = {VALUE: [], JVP: [directions], HVP: [seeds, directions], JVP2: [directions, directions]}
+    besides = {JVP: [directions], HVP: [seeds, directions], JVP2: [directions, directions]}
     besides |= {VJP: [seeds], FIRST_VJP: [seeds[:1]]}
-    return [inputs] if kind is VALUE else [inputs, outs, *besides[kind]]
+    return [inputs] if kind in VALUES else [inputs, outs, *besides[kind]]
 
 
 def _result_shapes(source: Source, kind: Kind) -> list[Shape]:
-    if kind is VALUE:
+    if kind in VALUES:
         return [*source.results.values(), *source.further]
     if kind in (JVP, JVP2):
         return list(source.results.values())
@@ -125,8 +128,8 @@ def _spread(source: Source, kind: Kind, operands: Arrays) -> list[list[Any]]:
 def _computed(*operands: Array, source: Source, kind: Kind) -> list[Array]:
     groups = _groups(source, kind, operands)
     x = dict(zip(source.shapes, groups[0], strict=True))
-    if kind is VALUE:
-        found = source.value(x)
+    if kind in VALUES:
+        found = source.value(x, kind is SOLUTION)
     elif kind is JVP:
         found = _forward(source, x, groups[1], groups[2])
     elif kind is VJP:
@@ -282,12 +285,12 @@ def _full(tangents: Arrays) -> list[Array]:
 def _differentiated(primals: Arrays, tangents: Arrays, *, source: Source, kind: Kind) -> tuple[list[Array], list[Any]]:
     """The function of a kind and its derivative along tangents of its operands."""
     bind = partial(function_p.bind, source=source)
-    found = bind(*primals, kind=kind)
+    found = bind(*primals, kind=SOLUTION if kind is VALUE else kind)
     groups, rates = _groups(source, kind, primals), _groups(source, kind, tangents)
     names = list(source.shapes)
     along = [rates[0][names.index(name)] for name in source.by]
     moves = not _is_zero(along)
-    if kind is VALUE:
+    if kind in VALUES:
         zeros = [ad.Zero(type_of(y)) for y in found]
         if not moves:
             return found, zeros
@@ -318,7 +321,7 @@ def _transposed(cotangents: Arrays, *operands: Any, source: Source, kind: Kind) 
     groups = _groups(source, kind, operands)
     linear = [any(ad.is_undefined_primal(x) for x in group) for group in groups]
     wanted = [k for k, one in enumerate(linear) if one]
-    if kind is VALUE or len(wanted) != 1 or wanted[0] < 2:
+    if kind in VALUES or len(wanted) != 1 or wanted[0] < 2:
         raise UnsupportedFeature(f"{source.what} is not linear in its inputs, which its transpose was asked by")
     at, state = wanted[0], [*groups[0], *groups[1]]
     bind = partial(function_p.bind, *state, source=source)

@@ -85,7 +85,7 @@ class EvaluatorSource:
     def program(self) -> Program:
         """What computes results: a plan that needs no fallback."""
         evaluator = self.evaluator
-        if getattr(evaluator, "_has_fallback", False):
+        if getattr(evaluator, "fallback", None) is not None:
             return evaluator.exported_program
         return evaluator.traced_program if evaluator.backend == "specialized" else evaluator.program
 
@@ -120,13 +120,14 @@ class EvaluatorSource:
     def _value(self) -> ProgramCall:
         return self.call_of(self.program, traced=self.evaluator.exported_program)
 
-    def value(self, x: dict[str, Array]) -> list[Array]:
+    def value(self, x: dict[str, Array], differentiated: bool = False) -> list[Array]:
         """Results of the evaluator.
 
         Args:
             x: Inputs by name.
+            differentiated: Whether derivatives are taken there.
         """
-        found = self.run(self._value, x)
+        found = self.run(self._value, self._solution_inputs if differentiated else {}, x)
         parts = self.known.results.items()
         results = [_taken(found[output], len(self.results[name]), at) for name, (output, at) in parts]
         if isinstance(self.evaluator, ForwardDynamics) and "result" in found:
@@ -156,6 +157,11 @@ class EvaluatorSource:
     def _solves(self) -> bool:
         """Whether the evaluator solves equations, so that products take its solution."""
         return Product(self._products_of, "vjp", self.by).computation is not None
+
+    @cached_property
+    def _solution_inputs(self) -> Mapping[str, Any]:
+        computation = Product(self._products_of, "vjp", self.by).computation
+        return {} if computation is None else computation.solution_inputs
 
     def _product(
         self, kind: Kind, x: dict[str, Array], outs: Arrays, *named: Mapping[str, Array], first: bool = False
@@ -258,11 +264,12 @@ class StepSource(EvaluatorSource):
         names = list(self.program.algorithm.inputs)[3:]
         return {"tau": np.zeros(stepper.robot.nv, self.dtype), **dict(zip(names, held, strict=True))}
 
-    def value(self, x: dict[str, Array]) -> list[Array]:
+    def value(self, x: dict[str, Array], differentiated: bool = False) -> list[Array]:
         """The state after the step.
 
         Args:
             x: Inputs by name.
+            differentiated: Whether derivatives are taken there.
         """
         found = self.run(self._value, x)
         return [found["q1"], found["v1"]]

@@ -16,6 +16,10 @@ from linkwork.quantities.counts import OperationCount
 class Computation(Protocol):
     """How products are computed that are several programs."""
 
+    @property
+    def solution_inputs(self) -> Mapping[str, Array]:
+        """Inputs of the evaluator that differ where derivatives are taken: its iterations end later."""
+
     def pipeline(self, seeded: Sequence[str]) -> Pipeline:
         """The programs; outputs are ``<kind>.<name>``. ``seeded``: results that have cotangents."""
 

@@ -26,7 +26,7 @@ from linkwork.kernels.contact.reduced.problem import (
 )
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
-from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.plans.contact_reduced import MAX_DIM
 from linkwork.plans.contact_sets import SET_LAYOUT
 
@@ -103,7 +103,7 @@ def solve_array_problem(
     fill_pattern(tree, w)
     known = ReducedSettings(tolerance, settings[1], 1.0, 1.0, 1.0, 1.0, 1.0, tolerance, settings[2], settings[3], 1.0)
     consistent_velocity(tree, w)
-    residual, iterations, status = solve_sets(tree, w, known, 0.0)
+    residual, iterations, fallback = solve_sets(tree, w, known, 0.0)
     rows_times(tree, w, w.v_next, velocities)
     for k in range(tree.nv):
         v[k] = w.v_next[k]
@@ -112,7 +112,7 @@ def solve_array_problem(
         velocities[r] = velocities[r] + rows[r, OFFSET]
     progress[0] = residual
     progress[1] = iterations
-    progress[2] = status
+    progress[2] = where(tolerance, residual, 1.0, 0.0) + fallback  # solved, nearly so, or of the convex problem
 
 
 @kernel

@@ -56,8 +56,8 @@ PATTERN_INTEGERS: dict[str, Shape] = {
 @kernel
 def ancestor_block(tree: Array, a: int, b: int) -> int:
     """Where the block of limb ``a`` with its ancestor ``b`` begins."""
-    first: int = tree.limb_block[a] - tree.limb_size[a] * tree.limb_reach[b]
-    return first
+    at: int = tree.limb_block[a] - tree.limb_size[a] * tree.limb_reach[b]
+    return at
 
 
 @kernel

@@ -15,8 +15,15 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.fallback import FALLBACK_WORK, dissipative_step
+from linkwork.kernels.contact.reduced.islands import (
+    ISLAND_WORK,
+    bring_back_solved,
+    island_of,
+    label_islands,
+    set_aside_solved,
+)
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS
-from linkwork.kernels.contact.reduced.residual import problem_residual
+from linkwork.kernels.contact.reduced.residual import problem_residual, set_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import row_velocities
 from linkwork.kernels.contact.reduced.stages import STAGE_WORK, semismooth, smoothed_and_polished, unsolved
@@ -35,7 +42,7 @@ RETRIED = 30.0
 """The most iterations after a step of the convex problem: what is jammed stays so for many steps, and most problems
 that have a solution need fewer."""
 
-SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK
+SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK | ISLAND_WORK
 
 
 @kernel
@@ -62,6 +69,23 @@ def clear_open_contacts(w: Array) -> None:
 
 
 @kernel
+def open_islands(tree: Array, w: Array, settings: ReducedSettings, stepped: Scalar) -> None:
+    """Take the best iterate, and mark the islands that it does not solve: all of them where no step was taken in a
+    lane (``stepped`` is zero), as momentum is not balanced there."""
+    label_islands(tree, w)
+    if some_below(stepped, 0.5):
+        for a in range(tree.nlimbs):
+            w.island_open[a] = 1
+    copy_numbers(w.z_best, w.z, w.counts[ROWS])
+    copy_numbers(w.v_best, w.v_next, tree.nv)
+    row_velocities(tree, w)
+    for e in range(w.counts[CONES]):
+        solved = where(set_residual(w, e, 1.0), settings.tolerance, 1.0, 0.0)
+        if some_below(solved, 0.5):
+            w.island_open[island_of(w, e)] = 1
+
+
+@kernel
 def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """Residual, iterations on the true problem, and whether the step is that of the convex one; ``v_next`` and ``z``
     are the step.
@@ -75,8 +99,12 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
     most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
-    best, iterations = semismooth(tree, w, settings, is_warm(w))
+    warm = is_warm(w)
+    best, iterations = semismooth(tree, w, settings, warm)
+    sets = -1
     if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
+        open_islands(tree, w, settings, warm)
+        sets = set_aside_solved(tree, w)
         best, iterations = smoothed_and_polished(tree, w, settings, 1.0, best, iterations, most)
     if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
         best, iterations = smoothed_and_polished(tree, w, settings, 0.0, best, iterations, most)
@@ -86,6 +114,8 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
         dissipative_step(tree, w, settings, far)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
     copy_numbers(w.v_best, w.v_next, tree.nv)
+    if sets >= 0:
+        bring_back_solved(tree, w, sets)
     clear_open_contacts(w)
     if some_below(0.5 - far, 0.0):
         row_velocities(tree, w)

@@ -64,8 +64,6 @@ TRIALS = 9
 """Lengths of a step that are tried, each half of that before."""
 REDUCTION = 0.1
 """Part of the step by which a length has to reduce the residual."""
-WARM = 0.3
-"""A contact of a warm start goes on where less than this part of what its impulse can do would end it."""
 SLIDES = 0.9
 """A contact of a warm start slides with more than this part of the impulse that friction can have."""
 FIRST = 0.1
@@ -111,7 +109,7 @@ def guess(w: Array, settings: ReducedSettings) -> None:
             t = 0.0
             for r in range(row + 1, row + w.cone_dim[e]):
                 t = t + w.z[r] * w.z[r]
-            goes_on = where(w.row_y[row], WARM * w.cone_D[e] * w.z[row], 1.0, 0.0)
+            goes_on = where(w.row_y[row], w.cone_D[e] * w.z[row], 1.0, 0.0)  # its impulse can close it
             slides = where(sqrt(t), SLIDES * w.z[row], 0.0, goes_on)
             if w.cone_dim[e] > 1:
                 rests = where(magnitude(w.row_y[row]), fall, cold, 0.0)

@@ -24,6 +24,7 @@ from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
 from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhesion
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
+from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
 from linkwork.kernels.contact.reduced.matrix import (
     MATRIX_WORK,
@@ -66,7 +67,13 @@ FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS = range(TOTAL
 """Entries of the totals."""
 
 REDUCED_INTEGERS: dict[str, Shape] = (
-    PROBLEM_INTEGERS | PATTERN_INTEGERS | BROAD_INTEGERS | ROW_INTEGERS | JOINT_INTEGERS | PAIR_INTEGERS
+    PROBLEM_INTEGERS
+    | PATTERN_INTEGERS
+    | ISLAND_INTEGERS
+    | BROAD_INTEGERS
+    | ROW_INTEGERS
+    | JOINT_INTEGERS
+    | PAIR_INTEGERS
 )
 REDUCED_WORK: dict[str, Shape] = (
     WORK
