@@ -13,6 +13,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
+from linkwork.plans.contact_reduced import TOTALS
 
 ARM = zoo.serial_chain(2)
 BOX = zoo.sliding_box()
@@ -79,7 +80,10 @@ def test_a_file_with_contacts_by_slots_goes_on_as_it_did(tmp_path: Path, known: 
     about, rows, n = json.loads(str(arrays["about"])), arrays["contact_state"], len(run.times)
     (pair,) = run.contacts.values()
     parts = (pair.forces.reshape(n, -1), pair.velocities.reshape(n, -1), np.where(np.isinf(pair.gaps), 1e10, pair.gaps))
-    about["format"], arrays["contact_state"] = 2, np.concatenate([rows[:, :5], rows[:, 6:8], *parts], axis=-1)
+    about["format"], arrays["contact_state"] = (
+        2,
+        np.concatenate([rows[:, :5], rows[:, TOTALS : TOTALS + 2], *parts], -1),
+    )
     np.savez(path, **(arrays | {"about": np.array(json.dumps(about))}))
     if not known:  # kept without its robot, and saved once more
         lw.Trajectory.load(path).save(path)
