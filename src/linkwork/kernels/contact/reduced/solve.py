@@ -29,7 +29,7 @@ from linkwork.kernels.contact.reduced.smoothing_newton import row_velocities
 from linkwork.kernels.contact.reduced.stages import STAGE_WORK, semismooth, smoothed_and_polished, unsolved
 from linkwork.kernels.elementary import copy_numbers, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
-from linkwork.kernels.thresholds import LEAST_RADIUS, NO_CONTACT
+from linkwork.kernels.thresholds import LEAST_RADIUS
 from linkwork.model.thresholds import UNBOUNDED
 
 OPEN = 10.0
@@ -46,13 +46,13 @@ SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK | ISLAND_WORK
 
 
 @kernel
-def is_warm(w: Array) -> Scalar:
-    """One where a contact bears at the start, or none is there; else zero."""
+def is_warm(w: Array, fall: Scalar) -> Scalar:
+    """One where a contact bears at the start, or none closes with what gravity adds to its velocity; else zero."""
     bears = 0.0
     touching = 0.0
     for e in range(w.counts[CONES]):
         if w.cone_kind[e] == CONE and w.cone_dim[e] > 1:
-            touching = where(w.row_c[w.cone_row[e]], NO_CONTACT, 1.0, touching)
+            touching = where(w.row_y[w.cone_row[e]], fall, 1.0, touching)
             bears = maximum(bears, w.z[w.cone_row[e]])
     return where(0.0, bears, 1.0, 1.0 - touching)
 
@@ -99,7 +99,8 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
     most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
-    warm = is_warm(w)
+    row_velocities(tree, w)
+    warm = is_warm(w, settings.gravity * settings.dt)
     best, iterations = semismooth(tree, w, settings, warm)
     sets = -1
     if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):

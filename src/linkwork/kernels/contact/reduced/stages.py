@@ -178,9 +178,9 @@ def polish(
 
 @kernel
 def semismooth(tree: Array, w: Array, settings: ReducedSettings, active: Scalar) -> tuple[Scalar, Scalar]:
-    """The least residual of semismooth steps from what `guess` says where ``active`` is one, and iterations."""
+    """The least residual of semismooth steps from what `guess` says where ``active`` is one, and iterations; after
+    `row_velocities`."""
     how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean, 1.0)
-    row_velocities(tree, w)
     no_changes(w)
     guess(w, settings)
     first_step(tree, w, how, active)
