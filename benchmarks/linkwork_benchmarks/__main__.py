@@ -19,6 +19,8 @@
 ``gpu [--quick] [--only REGEX] [--out FILE]``: dynamics and steps on a GPU, with arrays of torch.
 ``gpu_page [FILE]``: docs/gpu-benchmarks.md, from the latter's file.
 ``environments [--quick] [--only REGEX] [--out FILE]``: environments of Gymnasium, beside its hopper on MuJoCo.
+``scenes [--quick] [--only REGEX] [--out FILE]``: contact in scenes of others, robot files and piles, beside MuJoCo.
+``scenes_page [FILE]``: docs/scenes-benchmarks.md and a table in docs/contact.md, from the latter's file.
 ``performance``: docs/performance.md, from the files of all studies.
 ``papers``: docs/papers.md, what the papers print and what is found here, from the same files.
 ``pages``: all of these pages, and the table in README.md.
@@ -48,6 +50,7 @@ STUDIES = {
     "quantities": "quantities",
     "gpu": "gpu",
     "environments": "environments",
+    "scenes": "scenes",
 }
 """Commands that measure."""
 
@@ -59,6 +62,7 @@ PAGES = {
     "contact_page": "contact",
     "derivatives_page": "derivatives",
     "gpu_page": "gpu",
+    "scenes_page": "scene_files",
 }
 """Commands that write pages."""
 
@@ -66,7 +70,9 @@ PAGES = {
 def run(name: str, only: str | None, quick: bool, out: Path | None, update: bool) -> None:
     """Run a study. What is not a full run writes only where it is told to, or updates the file of the study."""
     whole = update or not (only or quick)
-    results = suites.run(name, only, quick, out or (suites.results_of(name) if whole else None), update)
+    results = suites.run(
+        name, only, quick, out or (suites.results_of(suites.SUITES[name].study) if whole else None), update
+    )
     if name == "trees":
         print(report.tables(results))
 

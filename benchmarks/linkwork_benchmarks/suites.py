@@ -45,6 +45,7 @@ SUITES: dict[str, Suite] = {
     "quantities": Suite("quantities", "functions of a state, beside Pinocchio's"),
     "gpu": Suite("gpu", "dynamics and steps on a GPU, with arrays of torch"),
     "environments": Suite("environments", "environments of Gymnasium, beside its hopper on MuJoCo"),
+    "scenes": Suite("scene_files", "contact in scenes of others, robot files and piles, beside MuJoCo"),
 }
 
 

@@ -139,6 +139,12 @@ ContactSolver = Literal["newton", "admm", "pgs"]
 JointProperty = Literal["limits", "damping", "friction"]
 """What joints may lose where `Mechanism.optimized` lets them close loops: `mechanism.connections.PROPERTIES`."""
 
+ContactStiffness = Literal["hard", "soft"]
+"""How contacts give way: not at all, or as MuJoCo's do."""
+
+ContactLaw = bool | Literal["soft"] | None
+"""Whether contact pairs touch, and whether they are soft; None: as the robot has them."""
+
 JointLimits = bool | Literal["soft"] | Sequence[str]
 """Whether joint limits are stops; ``"soft"``: springs, also where they could hold exactly; or names of the joints whose
 limits are springs, where those of others hold exactly."""

@@ -13,14 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwork import zoo
-from linkwork.contact.dense import RowSolution, row_solver, solve_contacts
+from linkwork.contact.dense import RowSolverName, row_solver, solve_contacts
+from linkwork.contact.row_problem import RowSolution
 from linkwork.dynamics.delassus import Contacts, Delassus
 from linkwork.errors import InputError
 
 Floats = npt.NDArray[np.float64]
-Solver = Literal["pgs", "admm"]
+Solver = Literal["pgs", "admm", "newton"]
 
-SOLVERS: tuple[Solver, ...] = ("pgs", "admm")
+SOLVERS: tuple[Solver, ...] = ("pgs", "admm", "newton")
+ITERATIVE: tuple[RowSolverName, ...] = ("pgs", "admm")
+"""Solvers with a first-order iteration, made once for a structure."""
 TOLERANCE = 1e-8
 
 
@@ -164,8 +167,9 @@ def test_solutions_satisfy_signorini_and_coulomb(solver: Solver, seed: int) -> N
 def test_solvers_agree(seed: int) -> None:
     """Velocities, which are unique in these problems, to what residuals leave open."""
     p = impact(seed)
-    one, other = (solved(p, solver, tolerance=1e-10) for solver in SOLVERS)
-    assert one.velocities == pytest.approx(other.velocities, abs=1e-7)
+    one, *others = (solved(p, solver, tolerance=1e-10) for solver in SOLVERS)
+    for other in others:
+        assert one.velocities == pytest.approx(other.velocities, abs=1e-7)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -268,12 +272,12 @@ def test_a_solution_is_a_warm_start(solver: Solver) -> None:
     p = impact(0)
     first = solved(p, solver)
     again = solved(p, solver, guess=first.impulses)
-    assert again.iterations == 0
+    assert again.iterations <= (1 if solver == "newton" else 0)  # newton makes one step before it looks
     near = solved(Problem(p.G, p.g * (1 + 1e-6), p.mu), solver, guess=first.impulses)
     assert near.iterations < first.iterations
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", ITERATIVE)
 def test_not_converging_is_said(solver: Solver) -> None:
     p = stack(10)
     found = solve_contacts(*p, solver, max_iterations=7)
@@ -295,8 +299,8 @@ def test_batches_in_lanes_are_single_problems(solver: Solver) -> None:
         assert batch.impulses[k] == pytest.approx(x.impulses, abs=1e-9 * np.abs(x.impulses).max())
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_plain_text_does_the_same(solver: Solver) -> None:
+@pytest.mark.parametrize("solver", ITERATIVE)
+def test_plain_text_does_the_same(solver: RowSolverName) -> None:
     p = impact(4, bodies=2, contacts=3)
     native = solve_contacts(*p, solver)
     plain = row_solver(p.G, p.mu, solver).plain()(*p)
@@ -322,7 +326,7 @@ def test_contacts_that_nothing_can_move(solver: Solver) -> None:
         ({"g": np.zeros(2)}, "2 numbers, needs 3"),
         ({"friction": [-0.1]}, "friction must be >= 0"),
         ({"contacts": [1]}, "three rows"),
-        ({"solver": "newton"}, "there are pgs, admm"),
+        ({"solver": "gauss"}, "there are pgs, admm"),
         ({"lower": 1.0, "upper": 0.0}, "lower must be <= upper"),
         ({"compliance": -1.0}, "compliance must be >= 0"),
         ({"g": [0.0, np.nan, 0.0]}, "NaN"),
@@ -419,6 +423,6 @@ def test_pinocchio_finds_the_same_velocities(solver: Solver, name: str, seed: in
     assert found.velocities == pytest.approx(p.G @ f + p.g, abs=1e-6)
 
 
-def test_newton_on_arrays_says_that_it_needs_a_robot() -> None:
-    with pytest.raises(InputError, match=r"no solver 'newton' of arrays \('newton' factors the inertias of a robot"):
-        solve_contacts(np.eye(3), -np.ones(3), 0.5, solver="newton")  # type: ignore[arg-type]
+def test_newton_is_no_solver_that_is_made_beforehand() -> None:
+    with pytest.raises(InputError, match=r"use solve_contacts"):
+        row_solver(np.eye(3), [0.5], "newton")  # type: ignore[arg-type]

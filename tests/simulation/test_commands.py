@@ -37,8 +37,9 @@ def arm() -> Mechanism:
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 def test_servos_move_an_arm_as_in_mujoco(integrator: str) -> None:
-    """Semi-implicit Euler with joint dampers at the end of the step, and RK4, are MuJoCo's too; stages see servos."""
-    model = mujoco.MjModel.from_xml_string(ARM.format(integrator={"euler": "Euler", "rk4": "RK4"}[integrator]))
+    """Semi-implicit Euler with all dampers at the end of the step, and RK4, are MuJoCo's too; stages see servos."""
+    theirs = {"euler": "implicitfast", "rk4": "RK4"}[integrator]
+    model = mujoco.MjModel.from_xml_string(ARM.format(integrator=theirs))
     data = mujoco.MjData(model)
     data.ctrl[:] = COMMANDS
     states = []
@@ -139,13 +140,15 @@ def test_the_panda_holds_its_pose_by_its_servos() -> None:
 def test_servos_that_chatter_with_long_steps_are_a_warning() -> None:
     robot = lw.load(model_file("panda/panda_nomesh.xml"))
     q = robot.poses["home"]
-    with pytest.warns(RuntimeWarning, match=r"servos of joint 'joint1' .* chatter with steps of 0.001 s.*dt=0.0005"):
-        lw.simulate(robot, q, seconds=0.01, commands=[*q[:7], 255.0])
+    how: dict[str, Any] = {"seconds": 0.01, "commands": [*q[:7], 255.0], "contact": False}
+    with pytest.warns(RuntimeWarning, match=r"'joint1' .* chatter with steps of 0.001 s by rk4.*euler.*dt=0.0005"):
+        lw.simulate(robot, q, integrator="rk4", **how)
     with pytest.warns(RuntimeWarning, match="joint1"):
-        lw.rollouts(robot, q[None], seconds=0.01, commands=[*q[:7], 255.0], compile=False)
+        lw.rollouts(robot, q[None], integrator="rk4", compile=False, **how)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lw.simulate(robot, q, seconds=0.01, dt=5e-4, commands=[*q[:7], 255.0])
+        lw.simulate(robot, q, integrator="rk4", **how, dt=5e-4)
+        lw.simulate(robot, q, **how)
         lw.simulate(robot, q, seconds=0.01)
         lw.simulate(robot, q, seconds=0.01, controller=lambda t, q, v: np.zeros(9))  # torques: servos do nothing
 

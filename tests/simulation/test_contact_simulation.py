@@ -594,25 +594,49 @@ def sliding_joint() -> Mechanism:
 def test_dry_friction_stops_a_joint_of_a_robot_without_contact_pairs(compile: bool) -> None:
     """From 3 m/s in 1.5 s, after ``v² / (2 a)`` less ``v dt / 2``."""
     robot, v = sliding_joint(), np.array([3.0])
-    run = lw.simulate(robot, [0.0], v, seconds=2, contact=True)
+    run = lw.simulate(robot, [0.0], v, seconds=2)
     assert_close(run.q[-1], [2.25 - 1.5e-3], 1e-9)
     assert_close(run.contacts.dissipated["joints"][-1], 9.0, 1e-9)
-    many = lw.rollouts(robot, [[0.0], [0.0]], [v, 2 * v], seconds=4, contact=True, compile=compile)
+    assert_close(lw.simulate(robot, [0.0], v, seconds=2, contact=True).q[-1], run.q[-1], 1e-12)
+    many = lw.rollouts(robot, [[0.0], [0.0]], [v, 2 * v], seconds=4, compile=compile)
     assert_close(many.q[-1, :, 0], [2.2485, 9 - 3e-3], 1e-9)
+
+
+def test_limits_hold_exactly_without_contact_pairs_on_request() -> None:
+    build = lw.Builder("pendulum").body("rod", lw.Inertia.rod(1.0, (0, 0, 0), (0.5, 0, 0)))
+    build.joint("pivot", lw.joints.Revolute("y"), "world", "rod", upper=0.4)
+    robot = build.build()
+    run = lw.simulate(robot, seconds=1.0, contact=True)
+    assert abs(run.q[-1, 0] - 0.4) < 1e-9 and run.q.max() < 0.4 + 1e-9
+    soft = lw.simulate(robot, seconds=1.0)
+    assert 1e-5 < soft.q[-1, 0] - 0.4 < 1e-2
+    with pytest.raises(lw.errors.InputError, match="neither dry friction nor limits"):
+        lw.simulate(zoo.pendulum(2), seconds=0.1, contact=True)
+
+
+def test_a_start_beyond_one_limit_leaves_others_exact() -> None:
+    """Without loops, too: ``a`` starts beyond its limit, that of ``b`` holds."""
+    build = lw.Builder("two sliders", gravity=(0, 0, 0))
+    for name in ("a", "b"):
+        build.body(name, lw.Inertia.box(1.0, (0.1, 0.1, 0.1)))
+        build.joint(name, lw.joints.Prismatic("x"), "world", name, upper=0.5, friction=0.01)
+    robot = build.build()
+    with pytest.warns(lw.errors.StateWarning, match="a is moved back slowly"):
+        run = lw.simulate(robot, [0.6, 0.0], [0.0, 2.0], seconds=1.0)
+    assert run.q[:, 1].max() < 0.5 + 1e-9
+    assert 0.5 < run.q[-1, 0] < 0.59
 
 
 def test_dry_friction_that_does_not_act_is_a_warning() -> None:
     robot = sliding_joint()
     for make in (
         lambda: lw.Stepper(robot, integrator="rk4"),
-        lambda: lw.simulate(robot, [0.0], [3.0], seconds=0.1),
-        lambda: lw.rollouts(robot, [[0.0]], [[3.0]], seconds=0.1, dt=1.1e-3),
+        lambda: lw.simulate(robot, [0.0], [3.0], seconds=0.1, contact=False),
+        lambda: lw.rollouts(robot, [[0.0]], [[3.0]], seconds=0.1, integrator="rk4"),
     ):
-        with pytest.warns(
-            lw.errors.ModelWarning, match="dry friction of 'rail' of 'slider' does not act in steps without"
-        ):
+        with pytest.warns(lw.errors.ModelWarning, match="dry friction of 'rail' of 'slider' does not act in these"):
             make()
-    with pytest.raises(lw.errors.InputError, match="dry friction of joints, which integrator 'rk4' does not know"):
+    with pytest.raises(lw.errors.InputError, match="dry friction or limits of joints, which integrator 'rk4' does not"):
         lw.simulate(robot, [0.0], seconds=0.1, integrator="rk4", contact=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -292,7 +292,8 @@ def test_commands_springs_and_stops_are_in_the_derivatives() -> None:
         h = np.array([1e-5])
         slope = (stepper(q, v, tau, commands=u + h).v - stepper(q, v, tau, commands=u - h).v) / 2e-5
         assert_close(found.B_commands[1], slope, 1e-8)
-        assert found.dv1_dq[0, 0] < without.dv1_dq[0, 0]  # the servo pulls back
+        if q[0] < 0.2:
+            assert found.dv1_dq[0, 0] < without.dv1_dq[0, 0]  # the servo pulls back
     with pytest.raises(lw.errors.InputError, match="no actuators"):
         _ = without.B_commands
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
+from linkwork.plans.contact_reduced import TOTALS
 
 ARM = zoo.serial_chain(2)
 BOX = zoo.sliding_box()
@@ -68,9 +70,40 @@ def test_a_file_of_an_earlier_version_goes_on_as_it_did(tmp_path: Path) -> None:
     assert kept.settings == run.settings
 
 
-def test_a_stepper_under_a_controller_can_be_pickled() -> None:
-    import pickle
+@pytest.mark.parametrize("known", [True, False])
+def test_a_file_with_contacts_by_slots_goes_on_as_it_did(tmp_path: Path, known: bool) -> None:
+    """Rows of format 2: five totals, solver, forces, velocities and gaps of all contact points, limits and friction."""
+    run = lw.simulate(BOX, v=[1.0, 0.2, 0.0, 0.0, 0.0, 0.3], seconds=0.02)
+    path = run.save(tmp_path / "run.npz")
+    with np.load(path) as file:
+        arrays = dict(file)
+    about, rows, n = json.loads(str(arrays["about"])), arrays["contact_state"], len(run.times)
+    (pair,) = run.contacts.values()
+    parts = (pair.forces.reshape(n, -1), pair.velocities.reshape(n, -1), np.where(np.isinf(pair.gaps), 1e10, pair.gaps))
+    about["format"], arrays["contact_state"] = (
+        2,
+        np.concatenate([rows[:, :5], rows[:, TOTALS : TOTALS + 2], *parts], -1),
+    )
+    np.savez(path, **(arrays | {"about": np.array(json.dumps(about))}))
+    if not known:  # kept without its robot, and saved once more
+        lw.Trajectory.load(path).save(path)
+    kept = lw.Trajectory.load(path, BOX)
+    assert kept.settings == run.settings
+    np.testing.assert_array_equal(kept.contacts.forces, run.contacts.forces)
+    np.testing.assert_array_equal(kept.contacts.residual, run.contacts.residual)
+    np.testing.assert_array_equal(kept.contacts.iterations, run.contacts.iterations)
+    np.testing.assert_allclose(kept.resume(10, seconds=0.01).v, run.v[10:], rtol=0, atol=1e-12)
 
+
+@pytest.mark.parametrize("kind", [lw.Stepper, lw.contact.ContactStep])
+def test_steps_by_slots_stay_so_when_pickled(kind: Any) -> None:
+    step = kind(BOX).by_slots
+    again = pickle.loads(pickle.dumps(step))
+    assert not again.reduced and again.program.algorithm.name == step.program.algorithm.name
+    assert pickle.loads(pickle.dumps(kind(BOX))).reduced
+
+
+def test_a_stepper_under_a_controller_can_be_pickled() -> None:
     controller = lw.Controller(hold, gain=2.0)
     stepper = lw.Stepper(ARM).controlled(controller.control, 3)
     again = pickle.loads(pickle.dumps(stepper))

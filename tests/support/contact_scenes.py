@@ -49,6 +49,16 @@ def touching(robot: lw.Mechanism, *pairs: ContactPair) -> lw.Mechanism:
     return replace(robot, contacts=pairs)
 
 
+def tripod(friction: float = 0.5) -> tuple[lw.Mechanism, np.ndarray]:
+    """A box that stands on three spheres, and its configuration: normal forces are unique, and so is how it slides."""
+    at = ((0.1, 0.0, -0.1), (-0.08, 0.09, -0.1), (-0.05, -0.1, -0.1))
+    feet = [ContactShape(f"foot {k}", "b0", Sphere(0.02), Placement(p)) for k, p in enumerate(at)]
+    robot = free_bodies([Box((0.2, 0.2, 0.2))], [1.0])
+    q = robot.neutral()
+    q[2] = 0.12
+    return touching(robot, *(ContactPair(ground(), foot, friction=friction) for foot in feet)), q
+
+
 def box_on_plane(
     friction: float = 0.5,
     tilt: float = 0.0,

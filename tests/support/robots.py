@@ -30,6 +30,8 @@ class Robot(NamedTuple):
 
 MODELS = Path(os.environ.get("LINKWORK_MODELS", REPOSITORY.parent / "shared" / "models"))
 
+SCENES = Path(os.environ.get("LINKWORK_SCENES", MODELS.parent / "scenes"))
+
 _TRUST = {"inertias": "trust"}
 _MIMIC = {"mimic": "ignore"}
 
@@ -84,6 +86,14 @@ def model_file(path: Path | str) -> Path:
     file = MODELS / path
     if not file.is_file():
         model_absent(f"no model file {file}")
+    return file
+
+
+def scene_file(path: str) -> Path:
+    """The same of a scene, in `SCENES`."""
+    file = SCENES / path
+    if not file.is_file():
+        model_absent(f"no scene file {file}")
     return file
 
 

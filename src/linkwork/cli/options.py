@@ -35,6 +35,7 @@ SUITES = (
     "quantities",
     "gpu",
     "environments",
+    "scenes",
 )
 """Suites of linkwork_benchmarks, which is not imported for a list of names."""
 

@@ -6,7 +6,7 @@
 | `Call` | outputs of a program                                                                                  |
 | `Sum`  | ``sum factor * array``, each factor a number or a row of constants                                    |
 | `Part` | a part of an array's last axis                                                                        |
-| `Mask` | which states satisfy a condition, one boolean a state                                                 |
+| `Map`  | a function of arrays, state by state; a mask: which states satisfy a condition, one boolean a state    |
 | `When` | in the states of a mask, what another pipeline computes in place of arrays that are there already      |
 
 Steps run in order; a name that is computed again has its new value from there on. Interpreters run pipelines with NumPy
@@ -92,22 +92,24 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Mask:
-    """``output = test(xp, *arrays)``: one boolean a state."""
+class Map:
+    """``output = function(xp, *arrays)``, state by state. Without axes of its own it is a mask: one boolean a state."""
 
     output: str
     arrays: tuple[str, ...]
-    test: Callable[..., Any]
+    function: Callable[..., Any]
     """A pure function of a module of arrays, `numpy`, `torch` or `jax.numpy`, and of the arrays."""
+    rank: int = 0
+    """Axes of one state's array."""
 
     def value(self, xp: Any, scope: Mapping[str, Any]) -> Any:
-        """The mask.
+        """The array.
 
         Args:
             xp: The module of arrays.
             scope: Arrays by name.
         """
-        return self.test(xp, *(scope[name] for name in self.arrays))
+        return self.function(xp, *(scope[name] for name in self.arrays))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,7 @@ class When:
         return {name: xp.where(wide[name], results[name], scope[name]) for name in self.outputs}
 
 
-Step = Call | Sum | Part | Mask | When
+Step = Call | Sum | Part | Map | When
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +154,11 @@ class Pipeline:
     def calls(self) -> Iterator[Call]:
         """Calls that are made for every state: those of `When` are not."""
         return (step for step in self.steps if isinstance(step, Call))
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """Names of arrays that steps read, those of inner pipelines too."""
+        return frozenset(name for step in self.steps for name in _reads(step))
 
     @cached_property
     def released(self) -> tuple[tuple[str, ...], ...]:
@@ -175,9 +182,9 @@ def _reads(step: Step) -> tuple[str, ...]:
             return tuple(name for term in step.terms for name in term if isinstance(name, str))
         case Part():
             return (step.array,)
-        case Mask():
+        case Map():
             return step.arrays
-    return step.mask, *step.outputs, *(name for inner in step.pipeline.steps for name in _reads(inner))
+    return step.mask, *step.outputs, *step.pipeline.reads
 
 
 def _writes(step: Step) -> tuple[str, ...]:
@@ -196,8 +203,8 @@ def _ranks(pipeline: Pipeline, outer: Mapping[str, int]) -> dict[str, int]:
             ranks[step.output] = max(ranks.get(name, 1) for _, name in step.terms)
         elif isinstance(step, Part):
             ranks[step.output] = ranks.get(step.array, 1)
-        elif isinstance(step, Mask):
-            ranks[step.output] = 0
+        elif isinstance(step, Map):
+            ranks[step.output] = step.rank
         else:
             ranks = {**_ranks(step.pipeline, ranks), **ranks}
     return ranks

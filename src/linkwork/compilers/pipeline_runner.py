@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.pipeline import Call, Mask, Part, Pipeline, Step, Sum, When
+from linkwork.compilers.pipeline import Call, Map, Part, Pipeline, Step, Sum, When
 from linkwork.compilers.program import Program
 from linkwork.compilers.run import Runner
 
@@ -55,10 +55,27 @@ class PipelineRunner:
 
     def _when(self, step: When, scope: Arrays) -> None:
         mask = scope[step.mask]
-        if mask.any():
+        if mask.all():
             results = self.inner(step)(scope)
-            whole = {name: results[name] for name in step.outputs}
-            scope |= whole if mask.all() else step.selected(np, self.pipeline.ranks, scope, results)
+            scope |= {name: results[name] for name in step.outputs}
+        elif mask.any():
+            scope |= self._of_states(step, scope, mask)
+
+    def _of_states(self, step: When, scope: Arrays, mask: Array) -> Arrays:
+        """Outputs of a `When`, whose pipeline is run for the states of its mask alone."""
+        ranks = {name: self.pipeline.ranks.get(name, 1) for name in (*step.outputs, *step.pipeline.reads)}
+        arrays = {name: np.asarray(scope[name]) for name in ranks if name in scope}
+        lead = np.broadcast_shapes(mask.shape, *(x.shape[: max(x.ndim - ranks[name], 0)] for name, x in arrays.items()))
+        states = np.broadcast_to(mask, lead)
+
+        shared = {name: x for name, x in arrays.items() if x.ndim <= ranks[name]}
+        own = {name: of_states(x, ranks[name], states) for name, x in arrays.items() if name not in shared}
+        results = self.inner(step)(shared | own)
+        outputs = {}
+        for name in step.outputs:
+            outputs[name] = wide(arrays[name], ranks[name], lead).copy()
+            outputs[name][states] = results[name]
+        return outputs
 
     def inner(self, step: When) -> PipelineRunner:
         """The runner of the pipeline of a `When`.
@@ -130,6 +147,29 @@ class PipelineRunner:
         return run
 
 
+def wide(x: Array, rank: int, lead: tuple[int, ...]) -> Array:
+    """An array with batch axes.
+
+    Args:
+        x: The array, whose batch axes broadcast.
+        rank: Axes of one state's array.
+        lead: Batch axes.
+    """
+    return np.broadcast_to(x, (*lead, *x.shape[x.ndim - rank :]))
+
+
+def of_states(x: Any, rank: int, mask: Array) -> Array:
+    """The states of a mask, on one axis.
+
+    Args:
+        x: An array, whose batch axes broadcast.
+        rank: Axes of one state's array.
+        mask: One boolean a state.
+    """
+    states: Array = wide(np.asarray(x), rank, mask.shape)[mask]
+    return states
+
+
 def _nothing() -> None:
     """A step that needs no time."""
 
@@ -157,7 +197,7 @@ def _write(to: Array, value: Callable[[], Any]) -> Callable[[], None]:
     return write
 
 
-def _bound_sum(step: Sum | Mask, scope: Arrays, to: Array) -> Callable[[], None] | None:
+def _bound_sum(step: Sum | Map, scope: Arrays, to: Array) -> Callable[[], None] | None:
     """A sum of one or two terms without further arrays; None: it has others."""
     match step:
         case Sum(terms=((1.0, x),)):
@@ -173,7 +213,7 @@ def _bound_sum(step: Sum | Mask, scope: Arrays, to: Array) -> Callable[[], None]
     return None
 
 
-def _compute(step: Sum | Mask, scope: Arrays) -> None:
+def _compute(step: Sum | Map, scope: Arrays) -> None:
     scope[step.output] = step.value(np, scope)
 
 

@@ -6,8 +6,9 @@
     y = (G + R) f + g,    K ∋ f ⟂ y + Gamma(y) ∈ K*,    Gamma = (0, 0, mu |y_t|) of each contact
 
 `solve_contacts` takes arrays, one problem or a batch of them; `RowSolver` is the same made once for many problems of
-one structure. Solvers are `pgs` (`kernels.contact.pgs`) and `admm` (`kernels.contact.admm`). Residuals are velocities,
-in the unit of ``g``; that of every solver is the one of `kernels.contact.cones`.
+one structure. Solvers are `pgs` (`kernels.contact.pgs`), `admm` (`kernels.contact.admm`) and, of `solve_contacts`,
+`newton` (`contact.newton_rows`). Residuals are velocities, in the unit of ``g``; that of every solver is the one of
+`kernels.contact.cones`.
 """
 
 from __future__ import annotations
@@ -24,18 +25,20 @@ import numpy.typing as npt
 from linkwork.compilers.backends import default_threads, runner_for
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
+from linkwork.contact.newton_rows import contacts_by_newton
 from linkwork.contact.operator import operator_contacts, solve_on_operator
-from linkwork.contact.thresholds import ASYMMETRY, ROW_TOLERANCE
+from linkwork.contact.row_problem import RowSolution, check_contacts, check_symmetric, row_arrays
+from linkwork.contact.thresholds import ROW_TOLERANCE
 from linkwork.dynamics.delassus import DelassusOperator
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero, among, count, float_array, real_array, shown
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact import admm, pgs
-from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_rows import LINE, dense_contacts
 from linkwork.quantities.arguments import Array
 
 RowSolverName = Literal["pgs", "admm"]
+ArraySolverName = Literal["pgs", "admm", "newton"]
 PenaltyRule = Literal["balance", "linear", "spectral", "constant"]
 
 PENALTY_RULES: Mapping[str, tuple[float, float, float]] = MappingProxyType(
@@ -63,24 +66,6 @@ METHODS: Mapping[str, _Method] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class RowSolution:
-    """What solves a contact problem of rows, or comes near: look at `converged`."""
-
-    impulses: Array
-    """(..., m) forces or impulses of rows, in their cones."""
-    velocities: Array
-    """(..., m) ``G f + g``, without what compliance adds."""
-    residual: Array
-    """(...) the largest residual of any contact or row, a velocity."""
-    iterations: Array
-    """(...) sweeps of `pgs`, iterations of `admm`."""
-    converged: Array
-    """(...) whether the residual is at most the tolerance."""
-    factorizations: Array | None = None
-    """(...) of `admm`: how often the damped matrix was factorized."""
-
-
 @dataclass(frozen=True)
 class RowStructure:
     """Which rows belong to contacts, and which rows act on each other."""
@@ -95,11 +80,7 @@ class RowStructure:
     def of(cls, coupled: npt.NDArray[np.bool_], contacts: Sequence[int]) -> RowStructure:
         """The structure of a matrix and its contacts."""
         rows, nc = tuple(int(r) for r in contacts), len(coupled)
-        taken = [r + k for r in rows for k in range(3)]
-        if taken and (min(taken) < 0 or max(taken) >= nc):
-            raise InputError(f"contacts has first rows {rows}: each needs three rows of the {nc} that there are")
-        if len(set(taken)) < len(taken):
-            raise InputError(f"contacts has first rows {rows}: two contacts share a row; each has three of its own")
+        check_contacts(rows, nc, 3)
         return cls(rows, nc, np.packbits(coupled | coupled.T).tobytes())
 
     def program(self, algorithm: Algorithm) -> Program:
@@ -237,7 +218,7 @@ class RowSolver:
         padded = np.zeros((*matrix.shape[:-1], lines * LINE))
         padded[..., :m] = matrix
         lined = padded.reshape((*matrix.shape[:-1], lines, LINE))
-        return [lined, *_rows(m, slots, g, friction, compliance, lower, upper, guess)]
+        return [lined, *row_arrays(m, slots, g, friction, compliance, lower, upper, guess)]
 
 
 def _settings(
@@ -268,44 +249,9 @@ def _solution(solver: str, compliance: Array, settings: Array, f: Array, y: Arra
     )
 
 
-def _rows(
-    m: int,
-    slots: int,
-    g: npt.ArrayLike,
-    friction: npt.ArrayLike,
-    compliance: npt.ArrayLike,
-    lower: npt.ArrayLike,
-    upper: npt.ArrayLike,
-    guess: npt.ArrayLike,
-) -> list[Array]:
-    """The inputs of kernels that are about rows."""
-    mu, R = _each(friction, "friction", slots), _each(compliance, "compliance", m)
-    for x, name in ((mu, "friction"), (R, "compliance")):
-        if x.size and not x.min() >= 0:
-            raise InputError(f"{name} must be >= 0; found {x.min():g}")
-    low, high = (np.clip(_each(x, n, m), -UNBOUNDED, UNBOUNDED) for x, n in ((lower, "lower"), (upper, "upper")))
-    if (low > high).any():
-        raise InputError("lower must be <= upper for every row; one is above")
-    return [_each(g, "g", m), mu, R, low, high, _each(guess, "guess", m)]
-
-
-def _each(x: npt.ArrayLike, name: str, size: int) -> Array:
-    """One number for all rows, or an array with one for each."""
-    array = float_array(x, name)
-    if array.ndim == 0:
-        array = np.full(size, float(array))
-    if size and not array.size:
-        raise InputError(f"{name} has shape {array.shape}, needs numbers")
-    if array.shape[-1] != size:
-        raise InputError(f"{name} has {array.shape[-1]} numbers, needs {size}")
-    if np.isnan(array).any():
-        raise InputError(f"{name} holds NaN, needs numbers")
-    return array
-
-
 def _check_solver(solver: str) -> None:
     if not isinstance(solver, str) or solver not in METHODS:
-        why = " ('newton' factors the inertias of a robot: use ContactStep)" if solver == "newton" else ""
+        why = " that is made beforehand (use solve_contacts)" if solver == "newton" else ""
         raise InputError(f"no solver {solver!r} of arrays{why}{among(solver, METHODS)}")
 
 
@@ -326,10 +272,7 @@ def row_solver(
         contacts: The first row of each contact; by default contacts come first, three rows each.
     """
     matrix = float_array(G, "G")
-    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2] or not matrix.size:
-        raise InputError(f"G has shape {matrix.shape}, needs (..., m, m) with m >= 1")
-    if np.abs(matrix - np.swapaxes(matrix, -1, -2)).max() > ASYMMETRY * np.abs(matrix).max():
-        raise InputError("G is not symmetric: a Delassus matrix J M^-1 J' is; give both triangles")
+    check_symmetric(matrix)
     mu = real_array(friction, "friction")
     slots = 3 * np.arange(mu.shape[-1] if mu.ndim else matrix.shape[-1] // 3) if contacts is None else contacts
     coupled = (matrix != 0).reshape(-1, *matrix.shape[-2:]).any(axis=0)
@@ -358,7 +301,7 @@ def _on_operator(
         raise InputError(f"{solver} needs a matrix: give operator.toarray(), or use solver='admm'")
     slots = operator_contacts(operator) if contacts is None else [int(r) for r in contacts]
     RowStructure.of(np.zeros(operator.shape, dtype=bool), slots)
-    rows = _rows(operator.shape[0], len(slots), g, friction, *further)
+    rows = row_arrays(operator.shape[0], len(slots), g, friction, *further)
     settings = _settings(solver, tolerance, max_iterations, penalty, first_penalty, relaxation)
     f, _, y, progress = solve_on_operator(operator, slots, rows, settings)
     return _solution(solver, rows[2], settings, f, y, progress)
@@ -368,7 +311,7 @@ def solve_contacts(
     G: npt.ArrayLike | DelassusOperator,
     g: npt.ArrayLike,
     friction: npt.ArrayLike,
-    solver: RowSolverName = "pgs",
+    solver: ArraySolverName = "pgs",
     contacts: Sequence[int] | None = None,
     compliance: npt.ArrayLike = 0.0,
     lower: npt.ArrayLike = -np.inf,
@@ -387,7 +330,7 @@ def solve_contacts(
             `Contacts` or `Delassus`: then contacts are by default all constraints of three rows.
         g: Velocities of rows without forces, with their bias, ``(..., m)``.
         friction: Coefficient of friction of each contact, ``(..., k)``, or one number where all rows are of contacts.
-        solver: ``"pgs"``, projected Gauss-Seidel, or ``"admm"``.
+        solver: ``"pgs"``, projected Gauss-Seidel, ``"admm"``, or ``"newton"``, semismooth and smoothed Newton.
         contacts: The first row of each contact; by default contacts come first, three rows each.
         compliance: Added to the diagonal of ``G``: one number, or ``(..., m)``.
         lower: Least forces of rows of no contact: one number, or ``(..., m)``; of contacts they do not count.
@@ -395,8 +338,12 @@ def solve_contacts(
         guess: Forces to start from, ``(..., m)``.
         options: ``tolerance`` of the residual (1e-8, in the unit of ``g``) and ``max_iterations``; for ``"admm"``
             ``penalty`` (``"balance"``, ``"linear"``, ``"spectral"``, ``"constant"``), ``first_penalty`` (a part of
-            the inverse inertia of contacts, 0.1) and ``relaxation`` (1).
+            the inverse inertia of contacts, 0.1) and ``relaxation`` (1). For ``"newton"`` coefficients of ``torsion``
+            and ``rolling`` of each contact, lengths, whose one and two rows follow the normal's; with
+            ``independent=True`` they have a cone of their own, else one with sliding friction, as in MuJoCo.
     """
+    if solver == "newton":
+        return contacts_by_newton(G, g, friction, contacts, (compliance, lower, upper, guess), **options)
     if isinstance(G, DelassusOperator):
         return _on_operator(G, g, friction, solver, contacts, (compliance, lower, upper, guess), **options)
     made = row_solver(G, friction, solver, contacts)

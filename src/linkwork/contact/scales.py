@@ -20,13 +20,12 @@ from linkwork.contact.thresholds import LEAST_DIAGONAL, MOTION_PER_STEP
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import WORLD
-from linkwork.model.contacts import ContactShape
-from linkwork.model.joints import Free
+from linkwork.model.contacts import ContactPairs, ContactShape
 from linkwork.model.model import Model
 from linkwork.model.parts import GRAVITY
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Sphere
 from linkwork.quantities.evaluator import Evaluator
-from linkwork.quantities.scales import scales_of
+from linkwork.quantities.scales import free_bodies, scales_of
 from linkwork.quantities.thresholds import MASSLESS
 
 SURFACE = 3.0
@@ -61,11 +60,9 @@ def contact_scales(robot: Model) -> ContactScales:
             moment = float(np.linalg.eigvalsh(inertia.rotational).max())
             sizes.append(np.sqrt(12 * max(moment, 0.0) / inertia.mass))
     length = max(sizes, default=0.0) or 1.0
-    shapes: dict[ContactShape, float] = {}
-    for pair in robot.contacts:
-        for shape in (pair.first, pair.second):
-            shapes.setdefault(shape, 0.0)
-    alone = _alone(robot)
+    touching = ContactPairs.of(robot.contacts)
+    shapes = dict.fromkeys(touching.shapes, 0.0)
+    alone = free_bodies(robot)
     carried = []
     for shape in shapes:
         if shape.body in alone:
@@ -77,18 +74,9 @@ def contact_scales(robot: Model) -> ContactScales:
             carried.append(shape)
     if carried:
         shapes.update(zip(carried, _articulated(robot, carried), strict=True))
-    pairs = np.array([shapes[pair.first] + shapes[pair.second] for pair in robot.contacts])
+    each = np.array(list(shapes.values()))
+    pairs = each[touching.first] + each[touching.second]
     return ContactScales(length, np.maximum(pairs, LEAST_DIAGONAL * pairs.max(initial=0.0)))
-
-
-def _alone(robot: Model) -> set[str]:
-    """Bodies that fly freely and carry no others."""
-    carrying = {joint.parent for joint in robot.joints}
-    return {
-        joint.child
-        for joint in robot.joints
-        if isinstance(joint.type, Free) and joint.parent == WORLD and joint.child not in carrying
-    }
 
 
 def _lever(robot: Model, shape: ContactShape) -> float:

@@ -10,15 +10,26 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points, result_by_slots
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.model import Model
 from linkwork.model.notebook import shape_table
+from linkwork.plans import contact_reduced
 from linkwork.plans.contact_lcaba import HEAD
 from linkwork.plans.contacts import contact_slots
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 
-RESIDUAL, ITERATIONS, REDUCTION = 0, 1, HEAD - 1
+RESIDUAL, ITERATIONS, FALLBACK = 0, 1, 2
+
+
+def _places(sizes: Mapping[str, int], start: int) -> dict[str, slice]:
+    """Parts of an array one after the other, from ``start`` on."""
+    places = {}
+    for name, size in sizes.items():
+        places[name] = slice(start, start + size)
+        start += size
+    return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,16 +42,47 @@ class StepLayout:
     tolerance: float
     """The residual at which iterations end, in m/s."""
 
+    reduced: bool = False
+    """Whether the result has a list of contact points; else it is by slots."""
+
+    @cached_property
+    def points(self) -> ContactPoints:
+        """Lists of contact points."""
+        return contact_points(self.robot)
+
+    def vectors(self, result: Array, part: slice) -> Array:
+        """Vectors of all contact points, ``(..., nslots, 3)``.
+
+        Args:
+            result: The result, ``(..., nresult)``.
+            part: `FORCE` or `VELOCITY`.
+        """
+        if self.reduced:
+            return self.points.by_slot(result[..., self.places["points"]], part)
+        flat = result[..., self.places["forces" if part == FORCE else "velocities"]]
+        return flat.reshape(*flat.shape[:-1], flat.shape[-1] // 3, 3)
+
+    def gaps(self, result: Array) -> Array:
+        """Gaps of all contact points, ``(..., nslots)``; infinite where shapes are not near.
+
+        Args:
+            result: The result, ``(..., nresult)``.
+        """
+        if self.reduced:
+            return self.points.by_slot(result[..., self.places["points"]], GAP, np.inf)[..., 0]
+        gaps: Array = result[..., self.places["gaps"]]
+        return gaps
+
     @cached_property
     def places(self) -> dict[str, slice]:
         """Parts of the result by name."""
+        if self.reduced:
+            sizes = {"points": self.points.width, "boxes": int(self.tree.nboxes), "multipliers": int(self.tree.nc)}
+            sizes["a"] = self.robot.nv
+            return _places(sizes, contact_reduced.HEAD)
         ns, nb, nc = int(self.tree.nslots), int(self.tree.nboxes), int(self.tree.nc)
         sizes = {"a": self.robot.nv, "forces": 3 * ns, "velocities": 3 * ns, "gaps": ns, "multipliers": nc, "boxes": nb}
-        places, start = {}, HEAD
-        for name, size in sizes.items():
-            places[name] = slice(start, start + size)
-            start += size
-        return places
+        return _places(sizes, HEAD)
 
     @cached_property
     def slots(self) -> Mapping[str, slice]:
@@ -86,33 +128,31 @@ class BySlots(Mapping[str, Array]):
 class ContactSolution:
     """The state after a step, and impulses of contacts, loops and joints. Leading axes are those of the batch."""
 
-    __slots__ = ("_layout", "_result", "q", "v")
+    __slots__ = ("_layout", "q", "result", "v")
 
     q: Array
     """Configuration after the step, ``(..., nq)``."""
     v: Array
     """Joint velocities after the step, ``(..., nv)``."""
+    result: Array
+    """Result of the step as its program returns it, which has the following by name."""
 
     def __init__(self, q: Array, v: Array, result: Array, layout: StepLayout) -> None:
-        self.q, self.v, self._result, self._layout = q, v, result, layout
+        self.q, self.v, self.result, self._layout = q, v, result, layout
 
     def _part(self, name: str) -> Array:
-        part: Array = self._result[..., self._layout.places[name]]
+        part: Array = self.result[..., self._layout.places[name]]
         return part
-
-    def _vectors(self, name: str) -> Array:
-        part = self._part(name)
-        return part.reshape(*part.shape[:-1], part.shape[-1] // 3, 3)
 
     @property
     def forces(self) -> Array:
         """Forces of contact points, ``(..., nslots, 3)``: along t1, t2, n, on the second shape of each pair, in N."""
-        return self._vectors("forces")
+        return self._layout.vectors(self.result, FORCE)
 
     @property
     def impulse(self) -> Array:
         """Impulses of contact points, ``(..., nslots, 3)``: `forces` times the step, in N s."""
-        return self._layout.dt * self._vectors("forces")
+        return self._layout.dt * self.forces
 
     @property
     def impulses(self) -> Mapping[str, Array]:
@@ -123,19 +163,21 @@ class ContactSolution:
     def restitution(self) -> Array:
         """The part of the coefficients of restitution that acted, ``(...)``: less than 1 where Newton's law would have
         added energy."""
-        acted: Array = 1.0 - self._result[..., REDUCTION]
+        head = contact_reduced.HEAD if self._layout.reduced else HEAD
+        acted: Array = 1.0 - self.result[..., head - 1]
         return acted
 
     @property
     def gaps(self) -> Array:
-        """Gaps of contact points before the step, ``(..., nslots)``, negative where shapes overlap, in m."""
-        return self._part("gaps")
+        """Gaps of contact points before the step, ``(..., nslots)``, negative where shapes overlap, in m;
+        infinite where they are not near."""
+        return self._layout.gaps(self.result)
 
     @property
     def contact_velocity(self) -> Array:
         """Velocities of contact points after the step, ``(..., nslots, 3)``: of the second shape relative to the first,
         along t1, t2, n, in m/s."""
-        return self._vectors("velocities")
+        return self._layout.vectors(self.result, VELOCITY)
 
     @property
     def acceleration(self) -> Array:
@@ -164,18 +206,26 @@ class ContactSolution:
     @property
     def residual(self) -> Any:
         """What the step misses of the laws of contact, a velocity in m/s (`kernels.contact.cones`)."""
-        return _plain(self._result[..., RESIDUAL])
+        return _plain(self.result[..., RESIDUAL])
 
     @property
     def iterations(self) -> Any:
         """Iterations of the solver, of each state; on a GPU as numbers of the step's type."""
-        count = self._result[..., ITERATIONS]
+        count = self.result[..., ITERATIONS]
         return _plain(count.astype(np.int64) if isinstance(count, np.ndarray) else count)
 
     @property
     def converged(self) -> Any:
         """Whether the residual is within the tolerance."""
-        return _plain(self._result[..., RESIDUAL] <= self._layout.tolerance)
+        return _plain(self.result[..., RESIDUAL] <= self._layout.tolerance)
+
+    @property
+    def fallback(self) -> Any:
+        """Whether the step is that of the convex problem, without De Saxcé's term, restitution and the removal of
+        penetration, which takes energy: the solver came nowhere near a solution of the true one."""
+        if not self._layout.reduced:
+            return _plain(self.result[..., RESIDUAL] * 0 > 0)
+        return _plain(self.result[..., FALLBACK] > 0.5)
 
     @property
     def warm_start(self) -> Array:
@@ -183,12 +233,32 @@ class ContactSolution:
 
         Zeros where the step was not solved: from such forces, steps run away.
         """
-        if not isinstance(self._result, np.ndarray):
+        if not isinstance(self.result, np.ndarray):
             raise UnsupportedFeature(
                 "forces of a step on a GPU are not looked at between steps: lw.Simulation(robot, count, "
                 "device='cuda') starts every step from the one before"
             )
-        forces = np.concatenate([self._part("forces"), self._part("boxes"), self._part("multipliers")], axis=-1)
+        points = "points" if self._layout.reduced else "forces"
+        forces = np.concatenate([self._part(points), self._part("boxes"), self._part("multipliers")], axis=-1)
+        return np.where(np.asarray(self.converged)[..., None], forces, forces.dtype.type(0))
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the result has a list of contact points."""
+        return self._layout.reduced
+
+    @property
+    def result_by_slots(self) -> Array:
+        """The result with all slots of all pairs, as derivatives have it."""
+        if not self._layout.reduced:
+            return self.result
+        return result_by_slots(self._layout.robot, self.result, int(self._layout.tree.nboxes))
+
+    @property
+    def warm_start_by_slots(self) -> Array:
+        """`warm_start` for steps that have all slots of all pairs."""
+        points = self.forces.reshape(*self.q.shape[:-1], -1)
+        forces = np.concatenate([points, self._part("boxes"), self._part("multipliers")], axis=-1)
         return np.where(np.asarray(self.converged)[..., None], forces, forces.dtype.type(0))
 
     def __repr__(self) -> str:

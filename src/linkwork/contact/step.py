@@ -5,42 +5,46 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.compilers.program import Program
+from linkwork.compilers.program import Backend, Program
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.derivatives import ContactDerivatives
-from linkwork.contact.scales import contact_scales, joint_inverse_inertias
+from linkwork.contact.reduced import reduced_plan, reduced_settings, takes_reduced_matrix
 from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
+from linkwork.contact.step_options import ContactOptions, penetration_time
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
-from linkwork.contact.thresholds import (
-    CONTACT_TOLERANCE,
-    LEAST_TIME_CONSTANT,
-    PENETRATION_VELOCITY,
-    RESTING_STEPS,
-    SINGLE_CONTACT_TOLERANCE,
-    SINGLE_SMOOTHING_SLACK,
-    SMOOTHING_SLACK,
-)
+from linkwork.contact.step_settings import step_settings
+from linkwork.contact.thresholds import CONTACT_TOLERANCE
+from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.conversions import converted
-from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
-from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings, row_regularization
+from linkwork.dynamics.implicit_armature import with_implicit_armature, without_joint_friction, without_passive_forces
+from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings
 from linkwork.errors import InputError, NotConverged, StateWarning, UnsupportedFeature
-from linkwork.inputs import ContactSolver, TimeConstant, above_zero, among, count, named_options, outer_level, shown
+from linkwork.inputs import (
+    ContactSolver,
+    ContactStiffness,
+    TimeConstant,
+    above_zero,
+    among,
+    count,
+    named_options,
+    outer_level,
+    shown,
+)
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.contact.equation import ROUNDINGS
 from linkwork.kernels.contact.newton import CONTACT_NEWTON, KNOWN_CONTACT_NEWTON
+from linkwork.kernels.contact.reduced.step import REDUCED_STEP
 from linkwork.kernels.contact.step_admm import CONTACT_ADMM
 from linkwork.kernels.contact.step_pgs import CONTACT_PGS
 from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
-from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_lcaba import KNOWN_CONTACT_TREE, contact_lcaba_tree
 from linkwork.plans.contact_step_rows import contact_admm_tree, contact_rows_tree
 from linkwork.plans.contacts import MeshKind
@@ -49,7 +53,6 @@ from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
-from linkwork.quantities.scales import joint_units, typical_row_units
 
 
 class StepMethod(NamedTuple):
@@ -73,8 +76,6 @@ SOLVERS: Mapping[str, StepMethod] = MappingProxyType(
 
 MAX_ITERATIONS = SOLVERS["newton"].most
 """Of steps in simulations."""
-PENALTY = 3.0
-"""Penalty of contacts, in units of the inertia that they feel."""
 
 
 _empty = np.empty
@@ -93,27 +94,6 @@ class OneState(NamedTuple):
     settings: tuple[Array, ...]
     """Parameters of the robot that are inputs, and settings."""
     layout: StepLayout
-
-
-@dataclass(frozen=True)
-class ContactOptions:
-    """How steps with contacts are made: arguments of `ContactStep`, checked."""
-
-    dt: float
-    solver: ContactSolver
-    end: SolverSettings
-    """When iterations end."""
-    limits: bool
-    joint_friction: bool
-    passive: bool
-    time_constant: TimeConstant
-    meshes: MeshKind
-    strict: bool
-
-    def arguments(self) -> dict[str, Any]:
-        """As keywords of `ContactStep`."""
-        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "end"}
-        return {**own, "tolerance": self.end.tolerance, "max_iterations": self.end.max_iterations}
 
 
 class ContactStep(BaseEvaluator):
@@ -138,6 +118,9 @@ class ContactStep(BaseEvaluator):
         meshes: What a mesh is, as for `ContactGeometry`.
         strict: Whether iterations that do not reach the tolerance are an error, `NotConverged`; else there is a warning
             and `ContactSolution.converged` says so.
+        contact: ``"hard"``, or ``"soft"``: contacts give way as MuJoCo's with elliptic cones do, by the numbers of
+            ``soft`` of `ContactPair`. There are rows of what overlaps alone, and no restitution; ``newton`` alone, in
+            native code, without derivatives.
         wrenches: Frames that external wrenches act on. A call then takes them as ``(..., frames, 6)``, each ``[moment,
             force]`` at the frame's origin in the frame's axes.
         parameters: Parameters of the robot that are inputs, such as ``["contact_friction", "mass"]``, further arguments
@@ -161,6 +144,7 @@ class ContactStep(BaseEvaluator):
         time_constant: TimeConstant = "auto",
         meshes: MeshKind = "auto",
         strict: bool = False,
+        contact: ContactStiffness = "hard",
         wrenches: Sequence[str] = (),
         parameters: ParameterNames = (),
         threads: int | None = None,
@@ -171,10 +155,14 @@ class ContactStep(BaseEvaluator):
         most = SOLVERS[solver].most if max_iterations is None else max_iterations
         end = SolverSettings(REGULARIZATION, above_zero(tolerance, "tolerance"), count(most, "max_iterations"))
         self.options = options = ContactOptions(
-            above_zero(dt, "dt"), solver, end, limits, joint_friction, passive, time_constant, meshes, strict
+            above_zero(dt, "dt"), solver, end, limits, joint_friction, passive, time_constant, meshes, strict, contact
         )
         """How steps are made."""
         penetration_time(time_constant, options.dt)
+        if contact not in ("hard", "soft"):
+            raise InputError(f"contact is {contact!r}; it may be 'hard' or 'soft'")
+        if contact == "soft" and not self.reduces(parameters):
+            raise InputError("soft contacts have the solver 'newton', and no parameters that are inputs")
         own = robot if passive else without_passive_forces(robot)
         inputs = ParameterInputs(own, parameters, options.dt if passive else 0.0)
         check_contact_parameters(inputs.names, passive)
@@ -182,12 +170,65 @@ class ContactStep(BaseEvaluator):
         arguments = {"robot": robot, **options.arguments(), "wrenches": frames}
 
         def program() -> Program:
+            warn_unmodeled(robot, self.reduced)
             moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
+            if self.reduced:
+                named = True if limits else ()
+                own = moved if joint_friction else without_joint_friction(moved)
+                plan = robot, own, frames, named, options.end, None, meshes
+                return Program.of_robot(robot, REDUCED_STEP, reduced_plan(*plan, soft=contact == "soft"))
             method = SOLVERS[solver]
             tree = method.plan(with_friction_rows(moved, inputs.chosen), frames, limits, joint_friction)
             return Program.of_robot(robot, method.algorithm, tree)
 
         super().__init__(robot, "contact_step", program, arguments, frames, threads, inputs)
+
+    @property
+    def reduced(self) -> bool:
+        """Whether steps are made by the reduced matrix of what touches."""
+        suits = self.options.contact == "soft" or takes_reduced_matrix(self.robot)
+        return suits and self.reduces(self.parameter_inputs.names)
+
+    def reduces(self, parameters: Sequence[str] | Mapping[Any, Any]) -> bool:
+        """Whether steps by the reduced matrix have all that is asked for.
+
+        Args:
+            parameters: Parameters that are inputs.
+        """
+        return self.options.solver == "newton" and not (self.options.by_slots or parameters)
+
+    @property
+    def by_slots(self) -> ContactStep:
+        """Itself, or the same step with all slots of all pairs: what straight-line programs and derivatives are of."""
+        if not self.reduced:
+            return self
+        if self.options.contact == "soft":
+            raise UnsupportedFeature(
+                f"soft contacts of '{self.robot.name}' are steps of native code, without derivatives: leave out "
+                "compile(), CUDA and derivatives, or contact='soft'"
+            )
+
+        def make() -> ContactStep:
+            step = ContactStep(**self.recipe())
+            step.options = replace(step.options, by_slots=True)
+            return step.on(self.execution.backend)
+
+        return self.keep("by slots", make)
+
+    def on(self, backend: Backend, program: Program | None = None) -> Self:
+        """The same on another backend; nothing has run yet.
+
+        Args:
+            backend: How the program is run, and with which numbers.
+            program: Another program with the same inputs and outputs; by default this one.
+        """
+        if self.reduced and backend.name in ("specialized", "cuda"):
+            return cast(Self, self.by_slots.on(backend, program))
+        return super().on(backend, program)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        remake = super().__reduce__()
+        return (_by_slots, remake) if self.options.by_slots else remake
 
     @property
     def dt(self) -> float:
@@ -197,7 +238,7 @@ class ContactStep(BaseEvaluator):
     @property
     def traced_program(self) -> Program:
         """With ``newton``, settings are constants of the program, by which divisions fold."""
-        if self.options.solver != "newton" or self.parameters:
+        if self.options.solver != "newton" or self.parameters or self.reduced:
             return self.program
         tree = KNOWN_CONTACT_TREE.build(self.program.tree, solver_settings=self.execution.held["settings"])
         return replace(self.program, algorithm=KNOWN_CONTACT_NEWTON, tree=tree)
@@ -215,12 +256,16 @@ class ContactStep(BaseEvaluator):
         """
         tree, options = self.program.tree, self.options
         time = penetration_time(options.time_constant, options.dt)
+        if self.reduced:
+            settings = reduced_settings(self.robot, options.dt, options.end, time, dtype.name)
+        else:
+            settings = step_settings(self.robot, tree, options.dt, options.end, time, dtype.name)
         return {
             **super().held_inputs(dtype),
             "tau": np.zeros(self.robot.nv, dtype),
             "given": np.zeros((0, 7), dtype),
             "start": np.zeros(tree.nstart, dtype),
-            "settings": step_settings(self.robot, tree, options.dt, options.end, time, dtype.name),
+            "settings": settings,
         }
 
     @property
@@ -234,7 +279,8 @@ class ContactStep(BaseEvaluator):
         return self.keep(StepLayout, self._layout)
 
     def _layout(self) -> StepLayout:
-        return StepLayout(self.robot, self.program.tree, self.dt, float(self.execution.held["settings"][0]))
+        tolerance = float(self.execution.held["settings"][0])
+        return StepLayout(self.robot, self.program.tree, self.dt, tolerance, self.reduced)
 
     @property
     def settings(self) -> Array:
@@ -249,12 +295,12 @@ class ContactStep(BaseEvaluator):
     @property
     def given(self) -> GivenContacts:
         """Contact points of pairs without kernel text, by coal: ``given(q)``, ``(..., ngiven, 7)``."""
-        return self.keep(GivenContacts, lambda: GivenContacts(self.robot, self.options.meshes))
+        return self.keep(GivenContacts, lambda: GivenContacts(self.robot, self.options.meshes, native=self.reduced))
 
     # Derivatives ---------------------------------------------------------------------------------------------------
 
     def _derivatives(self) -> ContactDerivatives:
-        return self.keep(ContactDerivatives, lambda: ContactDerivatives(ContactStepFunction(self)))
+        return self.keep(ContactDerivatives, lambda: ContactDerivatives(ContactStepFunction(self.by_slots)))
 
     def _jvp(self) -> ContactStepJvp:
         """Rates of the state after the step: ``step.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
@@ -310,6 +356,8 @@ class ContactStep(BaseEvaluator):
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         forces = start.warm_start if isinstance(start, ContactSolution) else start
+        if isinstance(start, ContactSolution) and not self.reduced and start.is_listed:
+            forces = start.warm_start_by_slots
         if out is not None and (not isinstance(out, tuple | list) or len(out) != 2):
             raise InputError(f"out is {shown(out)}, needs two arrays: (q, v)")
         typed = self.for_type_of([q, v, tau, wrenches, given, forces, *(out or ()), *parameters.values()])
@@ -366,40 +414,6 @@ def check_contact_parameters(names: Sequence[str], passive: bool) -> None:
             raise InputError(f"a step with contacts does not depend on {name}: leave it out")
 
 
-def penetration_time(time_constant: TimeConstant, dt: float) -> float:
-    """Seconds in which penetration is removed under steps of the time ``dt``; None: it stays."""
-    if time_constant is None:
-        return UNBOUNDED
-    if isinstance(time_constant, str) and time_constant == "auto":
-        return max(LEAST_TIME_CONSTANT, 2 * dt)
-    time = above_zero(time_constant, "time_constant")
-    if time < dt:
-        raise InputError(f"time_constant is {time:g} s: penetration cannot be removed in less than a step ({dt:g} s)")
-    return time
-
-
-def step_settings(
-    robot: Model, tree: Tree, dt: float, solver: SolverSettings, time: float, dtype: str = "float64"
-) -> Array:
-    """The input ``settings`` of `kernels.contact.problem`."""
-    scales, gravity = contact_scales(robot), float(np.linalg.norm(robot.gravity))
-    velocity = scales.velocity(gravity, dt)
-    least, slack = solver.tolerance, SMOOTHING_SLACK
-    if dtype == "float32":
-        least, slack = max(least, SINGLE_CONTACT_TOLERANCE), SINGLE_SMOOTHING_SLACK
-    threshold, push = RESTING_STEPS * gravity * dt, PENETRATION_VELOCITY * velocity
-    head = [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, PENALTY, slack]
-    inertias = 2 / (np.repeat(scales.pairs, tree.contact_slots) * (1 + tree.friction**2))
-    head += [float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0, ROUNDINGS[0]]
-    joints = joint_inverse_inertias(robot)[tree.box_v] if tree.nboxes else np.zeros(0)
-    angles = joint_units(robot)[tree.box_v] == 1.0 if tree.nboxes else np.zeros(0, dtype=bool)
-    units = scales.length / typical_row_units(robot) if tree.nc else np.zeros(0)
-    parts = [
-        head,
-        np.repeat(scales.pairs, tree.contact_slots),
-        joints,
-        np.where(angles, scales.length, 1.0),
-        row_regularization(robot, solver.regularization, dtype),
-        units,
-    ]
-    return np.concatenate(parts).astype(dtype)
+def _by_slots(remake: Callable[..., ContactStep], arguments: tuple[Any, ...]) -> ContactStep:
+    """`ContactStep.by_slots` of what was pickled."""
+    return remake(*arguments).by_slots

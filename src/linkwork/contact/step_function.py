@@ -13,7 +13,8 @@ from linkwork.contact.field_cells import NO_CELLS
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import BackendName
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.derivatives.contact_step_equations import CONTACT_EQUATIONS
+from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
+from linkwork.kernels.derivatives.contact_step_equations import CONTACT_EQUATIONS, SMOOTHED_CONTACTS
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.parameters import ParameterInputs
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ContactStepFunction:
-    """A `ContactStep` as derivatives see it (`contact.derivatives.ContactFunction`).
+    """A `ContactStep` as derivatives see it (`contact.step_equations.ContactFunction`).
 
     Args:
         step: The step.
@@ -48,6 +49,16 @@ class ContactStepFunction:
     def equations(self) -> Algorithm:
         """The equations of a step at its solution."""
         return CONTACT_EQUATIONS
+
+    @property
+    def sensitivity(self) -> Algorithm:
+        """Linear systems at the solution of a step."""
+        return CONTACT_SENSITIVITY
+
+    @property
+    def smoothed(self) -> Algorithm:
+        """Steps of a smoothed problem."""
+        return SMOOTHED_CONTACTS
 
     @property
     def parameter_inputs(self) -> ParameterInputs:
@@ -113,7 +124,8 @@ class ContactStepFunction:
         Args:
             solution: What a call returned.
         """
-        return solution.q, solution.v, solution._result
+        result = solution.result_by_slots if hasattr(solution, "result_by_slots") else solution.result
+        return solution.q, solution.v, result
 
 
 def need_derivatives(robot: Model, dtype: Any, given: bool) -> None:

@@ -126,9 +126,9 @@ class ContactStepJvp(ContactProduct):
                 and their directions, ``dcommands``, ``dwrenches``, ``dmass`` and so on.
         """
         optional, along = self._named(given, directed=True)
-        state, at, _ = self._at(q, v, tau, optional, solution, smoothing)
+        _, at, _ = self._at(q, v, tau, optional, solution, smoothing)
         along |= {"q": np.asarray(dq, float), "v": np.asarray(dv, float), "tau": np.asarray(dtau, float)}
-        dq1, dv1 = _written(self._derivatives.forward(state, along, optional, at), out, ("dq1", "dv1"))
+        dq1, dv1 = _written(self._derivatives.forward(along, at), out, ("dq1", "dv1"))
         return dq1, dv1
 
 
@@ -162,9 +162,9 @@ class ContactStepVjp(ContactProduct):
             given: By name: ``commands``, ``wrenches`` and parameters of the robot that are inputs, as for the step.
         """
         optional, _ = self._named(given, directed=False)
-        state, at, _ = self._at(q, v, tau, optional, solution, smoothing)
+        _, at, _ = self._at(q, v, tau, optional, solution, smoothing)
         seeds = [np.asarray(y_q1, float), np.asarray(y_v1, float)]
-        return _written(self._derivatives.reverse(state, seeds, optional, at), out, self.inputs)
+        return _written(self._derivatives.reverse(seeds, at), out, self.inputs)
 
 
 class ContactStepJacobian(ContactProduct):

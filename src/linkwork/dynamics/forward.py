@@ -18,7 +18,6 @@ from linkwork.conversions import converted
 from linkwork.dynamics import forward_checks as checks
 from linkwork.dynamics import forward_products as products
 from linkwork.dynamics.dense import dense_solution
-from linkwork.dynamics.implicit_computation import ImplicitComputation
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.iterations import EXPECTED, MAX_ITERATIONS, REGULARIZATION, TOLERANCE, SolverSettings
 from linkwork.dynamics.jacobians.constrained import forward_derivatives
@@ -425,7 +424,11 @@ class ForwardDynamics(BaseEvaluator):
         Args:
             product: The product.
         """
-        return ImplicitComputation(product) if self.in_stages else None
+        if not self.in_stages:
+            return None
+        from linkwork.dynamics.implicit_computation import ImplicitComputation  # the first call needs none
+
+        return ImplicitComputation(product)
 
     def product_trace(self, kind: Kind, by: Sequence[str], limit: int) -> Trace:
         """The straight-line program of a product.

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from linkwork.compilers.program import Program
 from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.dynamics.implicit_computation import ImplicitComputation
 from linkwork.dynamics.implicit_products import Implicit, with_text
 from linkwork.dynamics.iterations import (
     MAX_ITERATIONS,
@@ -174,6 +173,8 @@ class ImpactDynamics(BaseEvaluator):
         Args:
             product: The product.
         """
+        from linkwork.dynamics.implicit_computation import ImplicitComputation  # the first call needs none
+
         return ImplicitComputation(product)
 
     def __call__(

@@ -68,7 +68,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from linkwork.compilers.pipeline import Mask, Pipeline, When
+from linkwork.compilers.pipeline import Map, Pipeline, When
 from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.implicit_steps import Steps, System
 from linkwork.dynamics.solution import ResultLayout
@@ -189,7 +189,7 @@ def _for_open_loops(system: System, pipeline: Callable[[System], Pipeline]) -> P
     gap, most = ResultLayout(len(system.zero)).gap, system.closed
     opened = pipeline(system.opened)
     steps = (
-        Mask("opened", ("result",), lambda _, result: result[..., gap] > most),
+        Map("opened", ("result",), lambda _, result: result[..., gap] > most),
         When("opened", opened, opened.outputs),
     )
     return replace(closed, steps=(*closed.steps, *steps))

@@ -24,3 +24,8 @@ def without_passive_forces(robot: Model) -> Model:
         replace(joint, damping=0.0 * joint.damping, stiffness=0.0 * joint.stiffness) for joint in robot.joints
     )
     return replace(robot, joints=joints)
+
+
+def without_joint_friction(robot: Model) -> Model:
+    """The robot without dry friction of joints."""
+    return replace(robot, joints=tuple(replace(joint, friction=0.0 * joint.friction) for joint in robot.joints))

@@ -2,23 +2,24 @@
 """Products of forward dynamics and impacts by pipelines (`implicit`), and the policies around them.
 
 - Few states of a small robot: whole Jacobians take less time than several programs.
-- Unconverged states: where rows are nearly dependent, iterations end before forces are exact. Such states are
-  recomputed with more iterations, or by Jacobians.
+- Unconverged states: where rows are nearly dependent, iterations end before forces are exact. Pipelines recompute such
+  states with more iterations, then by Jacobians; NumPy takes singular values where the rank of rows is in doubt.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from linkwork.compilers.backends import runner_for
-from linkwork.compilers.pipeline import Pipeline
-from linkwork.compilers.pipeline_runner import PipelineRunner, any_state
-from linkwork.compilers.program import Program
+from linkwork.compilers.pipeline import Call, Pipeline
+from linkwork.compilers.pipeline_runner import PipelineRunner, any_state, of_states
+from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner, check_out
 from linkwork.dynamics import implicit
 from linkwork.dynamics.forward_checks import check_state
@@ -26,12 +27,11 @@ from linkwork.dynamics.implicit_products import Implicit
 from linkwork.dynamics.implicit_steps import System
 from linkwork.dynamics.iterations import MAX_ITERATIONS
 from linkwork.dynamics.methods import METHODS
+from linkwork.dynamics.recomputation import by_jacobians, loses_digits, recomputing
 from linkwork.dynamics.rows.dependence import rows_redundant, rows_redundant_open
 from linkwork.dynamics.solution import ResultLayout
-from linkwork.dynamics.thresholds import EXACTLY_CLOSED
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.algorithm import resolve
-from linkwork.model.constraints import CenterOfMass
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.counts import OperationCount
@@ -61,17 +61,13 @@ class ImplicitComputation:
 
     Args:
         product: The product.
-        ending: The part of the tolerance at which iterations end; by default `LATER`, and the tolerance itself of
-            redundant rows, where each iteration adds to internal forces.
-        runners: What runs programs, by what they are derived by; shared with others of the same product.
     """
 
-    def __init__(self, product: Product, ending: float | None = None, runners: dict[Any, Runner] | None = None) -> None:
-        self.product, self._ending = product, ending
+    def __init__(self, product: Product) -> None:
+        self.product = product
         self.evaluator: Any = product.evaluator
         """Forward dynamics or impacts."""
         self._kept: dict[Any, Any] = {}
-        self._runners: dict[Any, Runner] = {} if runners is None else runners
 
     def _keep(self, key: Any, make: Callable[[], T]) -> T:
         if key not in self._kept:
@@ -96,29 +92,28 @@ class ImplicitComputation:
     @property
     def system(self) -> System:
         """The linear system."""
-        return self._keep("system", self._system)
+        return self._keep("system", lambda: self._system(self.ending))
 
-    def _system(self) -> System:
+    def _system(self, ending: float) -> System:
+        """The linear system, whose iterations end at a part of the tolerance."""
         robot, held = self.product.robot, self._typed_solver.execution.held
         R, settings = (held[name] for name in ("regularization", "settings"))
-        later, most = self._ending_later(settings), float(settings[0])
+        later, most = self._ending_at(ending, settings), float(settings[0])
         program = self.solver.program
         return System.of_robot(robot, self.equations, program, R, later, most, self.watched, self._iterated)
 
-    @property
+    @cached_property
     def ending(self) -> float:
-        """The part of the tolerance at which iterations end."""
-        if self._ending is None:
-            self._ending = 1.0 if rows_redundant(self.product.robot) else LATER
-        return self._ending
+        """The part of the tolerance at which iterations end: of redundant rows, each adds to internal forces."""
+        return 1.0 if rows_redundant(self.product.robot) else LATER
 
-    def _ending_later(self, settings: Array) -> Array:
+    def _ending_at(self, ending: float, settings: Array) -> Array:
         """Settings of iterations that end at a part of the tolerance.
 
         Not in single precision, where rounding is above it.
         """
         changed = settings.copy()
-        changed[0] *= self.ending if self.product.dtype == np.float64 else 1.0
+        changed[0] *= ending if self.product.dtype == np.float64 else 1.0
         return changed
 
     def program(self) -> Program:
@@ -134,12 +129,24 @@ class ImplicitComputation:
             seeded: Results that have cotangents.
         """
         product, results = self.product, tuple(self.product.known.results)
-        common = self.equations, self.system, product.inputs, results
-        if product.kind == "jvp":
-            return self._keep("jvp", partial(implicit.jvp, *common))
-        build = {"vjp": implicit.vjp, "hvp": implicit.hvp}[product.kind]
-        forces = results[1] in seeded
-        return self._keep(("pipeline", forces), partial(build, *common, forces))
+        forces = product.kind == "jvp" or results[1] in seeded
+
+        def build(system: System) -> Pipeline:
+            common, reverse = (
+                (self.equations, system, product.inputs, results),
+                {"vjp": implicit.vjp, "hvp": implicit.hvp},
+            )
+            return reverse[product.kind](*common, forces) if product.seeded else implicit.jvp(*common)
+
+        return self._keep(("pipeline", forces), lambda: self._recomputing(build, forces))
+
+    def backend(self, program: Program) -> Backend:
+        """How a program is run.
+
+        Args:
+            program: One of a pipeline.
+        """
+        return (self.product.jacobians if "pivot" in program.algorithm.outputs else self.product).execution.backend
 
     def runner(self, program: Program) -> Runner:
         """What runs a program; kept.
@@ -147,10 +154,8 @@ class ImplicitComputation:
         Args:
             program: One of a pipeline, which holds it.
         """
-        key = program.algorithm.name, program.derivation and program.derivation.key
-        if key not in self._runners:
-            self._runners[key] = runner_for(program, self.product.execution.backend)
-        return self._runners[key]
+        key = "runner", program.algorithm.name, program.derivation and program.derivation.key
+        return self._keep(key, lambda: runner_for(program, self.backend(program)))
 
     def _run(self, seeded: Sequence[str]) -> PipelineRunner:
         return self._keep(len(seeded), lambda: PipelineRunner(self.pipeline(seeded), self.runner))
@@ -198,7 +203,7 @@ class ImplicitComputation:
         scope = self._run(seeded)({**inputs, **self._solution(solution)})
         self._refuse(scope)
         results = [np.asarray(scope[f"{product.kind}.{name}"]) for name in product.result_names]
-        return self._recomputed(results, scope, arrays, given)
+        return self._verified(results, scope, arrays, given)
 
     def _arranged(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """All inputs by name, those of the linear system too where another method solves it."""
@@ -236,12 +241,19 @@ class ImplicitComputation:
     @property
     def _function(self) -> Any:
         """The function, whose iterations end later: derivatives are taken at its solution."""
-        holder = self.product.holder
-        if self.solver is not self.evaluator:
-            return holder
-        return self._keep(
-            "function", lambda: holder.holding({"settings": self._ending_later(holder.execution.held["settings"])})
+        settings = self.solution_inputs
+        return (
+            self._keep("function", lambda: self.product.holder.holding(settings)) if settings else self.product.holder
         )
+
+    @cached_property
+    def solution_inputs(self) -> dict[str, Array]:
+        """Inputs of the function that differ where derivatives are taken: settings, where it iterates itself.
+
+        One more iteration takes less time than recomputing unconverged states.
+        """
+        ending, held = LAST if self.ending < 1.0 else self.ending, self.product.holder.execution.held
+        return {"settings": self._ending_at(ending, held["settings"])} if self._iterated else {}
 
     def _refuse(self, scope: Mapping[str, Any]) -> None:
         if "refused" in scope and scope["refused"].any():
@@ -314,53 +326,52 @@ class ImplicitComputation:
     @cached_property
     def watched(self) -> bool:
         """Whether something can be done about unconverged states: not in single precision, nor where time counts."""
-        if self.product.dtype != np.float64 or self.solver.solver.max_iterations < MAX_ITERATIONS:
-            return False
-        return self.ending > LAST or self._has_jacobians
+        return self.product.dtype == np.float64 and self.solver.solver.max_iterations >= MAX_ITERATIONS
 
-    @property
-    def _loses_digits(self) -> bool:
-        """Whether rows hold several bodies at once: in `prox_bbo` they end at one, and rounding is divided by R."""
-        held = any(c.enabled and isinstance(c, CenterOfMass) for c in self.product.robot.constraints)
-        return held and self._has_jacobians and self.solver.method == "prox_bbo"
-
-    def _recomputed(
-        self, results: list[Array], scope: Mapping[str, Any], arrays: Sequence[Any], given: Mapping[str, Any]
-    ) -> list[Array]:
-        """Results, with those of unconverged states computed again: with more iterations, or by Jacobians.
+    def _recomputing(self, build: Callable[[System], Pipeline], forces: bool) -> Pipeline:
+        """A pipeline that recomputes unconverged states.
 
         Of large robots Jacobians take long, and where redundant rows are open they find other rows to be dependent.
         """
-        loses_digits = self._keep("loses digits", lambda: self.watched and self._loses_digits)
-        if not (loses_digits or (self.watched and scope["unconverged"].any())):
+        pipeline, robot = build(self.system), self.product.robot
+        if not self.watched:
+            return pipeline
+        if not self._has_jacobians:
+            return recomputing(pipeline, self._iterating_on(build), None)
+        jacobians = by_jacobians(
+            self.product, self.equations.solution[0], self.evaluator.program.algorithm.inputs, forces
+        )
+        if loses_digits(robot, self.solver.method):
+            return jacobians
+        if self._numbers > MANY_NUMBERS:
+            return recomputing(pipeline, self._iterating_on(build), jacobians)
+        if rows_redundant(robot) or rows_redundant_open(robot):
+            return recomputing(pipeline, self._iterating_on(build), jacobians, ResultLayout(robot.nc).gap)
+        return recomputing(pipeline, None, jacobians)
+
+    def _iterating_on(self, build: Callable[[System], Pipeline]) -> Pipeline:
+        """The same with iterations that end at `LAST` of the tolerance, those of the solution too."""
+        pipeline = build(self._system(LAST))
+        if not self._iterated:
+            return pipeline
+        outputs = self.equations.solution[0], "result"
+        solve = Call(self.solver.program, outputs, {"settings": "settings of systems"})
+        return replace(pipeline, steps=(solve, *pipeline.steps))
+
+    def _verified(
+        self, results: list[Array], scope: Mapping[str, Any], arrays: Sequence[Any], given: Mapping[str, Any]
+    ) -> list[Array]:
+        """Results, with those that are unconverged still by Jacobians whose rank is that of singular values."""
+        if not (self.watched and scope["unconverged"].any() and self._has_jacobians):
             return results
-        robot = self.product.robot
-        unconverged = np.broadcast_to(scope["unconverged"] | loses_digits, results[0].shape[:-1])
-        dependent = rows_redundant(robot) or rows_redundant_open(robot)
-        closed = not dependent or scope["result"][..., ResultLayout(robot.nc).gap].max() < EXACTLY_CLOSED
-        small = self._has_jacobians and closed and self._numbers <= MANY_NUMBERS
-        by_jacobians = small or loses_digits or self.ending == LAST
-        recompute = self.product.by_jacobians if by_jacobians else self._iterating_on.results
-        if unconverged.all():
-            return recompute(arrays, given)
+        unconverged = np.broadcast_to(scope["unconverged"], results[0].shape[:-1])
         inner = {name: len(x) for name, x in self.evaluator.differentiated_program.algorithm.inputs.items()}
-
-        def chosen(x: Any, axes: int = 1) -> Array:
-            array = np.asarray(x)
-            part: Array = np.broadcast_to(array, (*unconverged.shape, *array.shape[array.ndim - axes :]))[unconverged]
-            return part
-
-        named = {name: chosen(x, inner.get(name, 1)) for name, x in given.items() if x is not None}
-        parts = recompute([chosen(x) for x in arrays], named)
+        options = {name: of_states(x, inner.get(name, 1), unconverged) for name, x in given.items() if x is not None}
+        parts = self.product.by_jacobians([of_states(x, 1, unconverged) for x in arrays], options)
         results = [x if x.flags.writeable else x.copy() for x in results]
         for x, part in zip(results, parts, strict=True):
             x[unconverged] = part
         return results
-
-    @property
-    def _iterating_on(self) -> ImplicitComputation:
-        """The same whose iterations end at `LAST` of the tolerance; it shares machine code."""
-        return self._keep("iterating on", lambda: ImplicitComputation(self.product, LAST, self._runners))
 
     # Bound calls -----------------------------------------------------------------------------------------------
 
@@ -391,7 +402,7 @@ class ImplicitComputation:
         scope = {**inputs, self.equations.solution[0]: first, "result": result}
         call = self._run(seeded).bind(scope, bound_call)
         unconverged = any_state(scope["unconverged"]) if self.watched else lambda: False
-        as_computed = not ((self.watched and self._loses_digits) or "refused" in scope)
+        as_computed = "refused" not in scope
         results = [scope[f"{product.kind}.{name}"] for name in product.result_names]
 
         def run() -> None:
@@ -400,7 +411,7 @@ class ImplicitComputation:
             exact = results
             if not as_computed or unconverged():
                 self._refuse(scope)
-                exact = self._recomputed(results, scope, arrays, given)
+                exact = self._verified(results, scope, arrays, given)
             for x, y in zip(out, exact, strict=True):
                 x[...] = y
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.closure.thresholds import ROUNDED
-from linkwork.compilers.pipeline import Call, Factor, Mask, Part, Pipeline, Step, Sum, When
+from linkwork.compilers.pipeline import Call, Factor, Map, Part, Pipeline, Step, Sum, When
 from linkwork.compilers.program import Program
 from linkwork.dynamics.implicit_products import DUALS, HELD, Implicit
 from linkwork.dynamics.linear_solve import solve_program
@@ -182,7 +182,7 @@ class Steps:
     def pipeline(self, outputs: Sequence[str]) -> Pipeline:
         """The pipeline, with the states that are not exact among its outputs."""
         if self.system.watched:
-            self.steps.append(Mask("unconverged", tuple(self.masks), lambda _, *masks: reduce(or_, masks)))
+            self.steps.append(Map("unconverged", tuple(self.masks), lambda _, *masks: reduce(or_, masks)))
             outputs = (*outputs, "unconverged")
         return Pipeline(tuple(self.steps), tuple(outputs), self.system.constants)
 
@@ -204,7 +204,7 @@ class Steps:
 
     def mask(self, output: str, test: Callable[..., Any], *arrays: str) -> None:
         """Which states satisfy a condition."""
-        self.steps.append(Mask(output, arrays, test))
+        self.steps.append(Map(output, arrays, test))
 
     def when(self, mask: str, inner: Steps, *outputs: str, expected: bool = True) -> None:
         """Other values in the states of a mask."""

@@ -62,13 +62,19 @@ def row_regularization(robot: Model, regularization: float, dtype: str = "float6
 
     It is as good as infinite where the constraint is not enabled.
     """
-    mu = _relative_regularization(regularization, dtype)
+    mu = relative_regularization(regularization, dtype)
     parts = [np.where(c.enabled, mu * np.asarray(c.compliance), UNBOUNDED) for c in robot.constraints]
     R = np.concatenate(parts) if parts else np.zeros(0)
     return np.where(R < UNBOUNDED, R * scales_of(robot).rows, UNBOUNDED).astype(dtype)
 
 
-def _relative_regularization(regularization: float, dtype: str) -> float:
+def relative_regularization(regularization: float, dtype: str) -> float:
+    """The regularization of a row as a part of its inverse inertia: in single precision no less than it resolves.
+
+    Args:
+        regularization: In double precision.
+        dtype: Of the numbers.
+    """
     return regularization if dtype == "float64" else max(regularization, SINGLE_REGULARIZATION)
 
 
@@ -78,7 +84,7 @@ def iteration_settings(
     """When iterations end, and what is large for the robot: the input ``settings`` of `algorithms.constrained`."""
     scales = scales_of(robot)
     most = tolerance if dtype == "float64" else max(tolerance, SINGLE_TOLERANCE)
-    relative = _relative_regularization(regularization, dtype)
+    relative = relative_regularization(regularization, dtype)
     swamped = float(np.finfo(dtype).eps) / relative
     weight = scales.mass * float(robot.gravity @ robot.gravity)
     felt = [np.where(c.enabled, 1.0, 0.0) for c in robot.constraints for _ in range(c.rows)] / scales.rows

@@ -1,31 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps with contacts: equations that hold at the solution, and one system with the factor of Newton's matrix.
-
-`contact.derivatives` has the equations, and `contact.friction_rates` those of friction; here the same programs are
-called by JAX.
-"""
+"""Steps with contacts as functions of JAX arrays: the pipelines of `contact.implicit`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from linkwork.compilers.program import Program
-from linkwork.contact.derivatives import GIVEN, ContactDerivatives, ContactEquations, Which
-from linkwork.contact.friction_rates import FRICTION, FrictionRates
+from linkwork.contact.implicit import StepPrograms, how, jvp, vjp
+from linkwork.contact.step_equations import GIVEN
 from linkwork.contact.step_function import ContactStepFunction
 from linkwork.errors import UnsupportedFeature
 from linkwork.jax.calls import ProgramCall
 from linkwork.jax.handlers import OnError
+from linkwork.jax.pipeline import JaxPipeline
 from linkwork.jax.sources import Array, Arrays, EvaluatorSource, Given, Shape
-from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
-from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.differentiable import Differentiated
-from linkwork.quantities.products import Kind, Product
+from linkwork.quantities.products import Kind
 from linkwork.simulation.contact_derivatives import StepperFunction
 from linkwork.simulation.stepper import Stepper
 
@@ -95,80 +89,46 @@ class ContactSource(EvaluatorSource):
         held |= {name: np.zeros(shapes[name], self.dtype) for name in ("tau", "before", "given")}
         return held | {name: evaluator.execution.held[name] for name in evaluator.parameters}
 
-    def value(self, x: dict[str, Array]) -> list[Array]:
+    def value(self, x: dict[str, Array], differentiated: bool = False) -> list[Array]:
         """The state after the step, and the result that equations hold at.
 
         Args:
             x: Inputs by name.
+            differentiated: Whether derivatives are taken there.
         """
         found = self.run(self._value, x)
         return [found["q1"], found["v1"], found["result"]]
 
-    # Programs of derivatives ---------------------------------------------------------------------------------------
-
-    @cached_property
-    def _step(self) -> Any:
-        return (StepperFunction if isinstance(self.evaluator, Stepper) else ContactStepFunction)(self.evaluator)
-
-    @cached_property
-    def _equation_inputs(self) -> dict[str, Any]:
-        """Inputs of the equations that the step holds."""
-        optional = {name: Given(name) for name in (*self.shapes, "result") if name not in GIVEN}
-        arranged = self._step.equation_inputs([Given(name) for name in GIVEN], optional, np.float64)
-        return _held(self._step.equations.inputs, arranged)
-
-    @cached_property
-    def _system_inputs(self) -> dict[str, Any]:
-        """The same of linear systems, which know no torques."""
-        optional = {name: Given(name) for name in self.shapes if name == "wrenches"}
-        arranged = self._step.problem_inputs(Given("q"), Given("v"), optional, np.float64)
-        return _held(CONTACT_SENSITIVITY.inputs, arranged)
-
-    @cached_property
-    def _friction(self) -> FrictionRates | None:
-        names = tuple(name for name in FRICTION if name in self.by)
-        tree = ContactEquations(self._step, "equations").program.tree
-        return FrictionRates(tree, self.evaluator.dt, names) if names else None
-
-    def _product_of(self, which: Which, kind: Kind, by: Sequence[str]) -> ProgramCall:
-        product = Product(ContactEquations(self._step, which), kind, by)
-        return self.call_of(product.program, product.execution.backend)
-
-    @property
-    def _by(self) -> tuple[str, ...]:
-        """What equations are differentiated by: friction acts through forces."""
-        return (*self.by, *(("result",) if self._friction is not None else ()))
-
-    @cached_property
-    def _rates(self) -> ProgramCall:
-        return self._product_of("equations", "jvp", self._by)
-
-    @cached_property
-    def _state_rates(self) -> ProgramCall:
-        return self._product_of("state", "jvp", ("q", "v", "result"))
-
-    @cached_property
-    def _state_seeds(self) -> ProgramCall:
-        return self._product_of("state", "vjp", ("result",))
-
-    @cached_property
-    def _gradients(self) -> ProgramCall:
-        return self._product_of("all", "vjp", self._by)
-
-    @cached_property
-    def _sensitivity(self) -> ProgramCall:
-        program = ContactDerivatives(self._step)._sensitivity.program
-        return self.call_of(program)
-
-    def _solved(self, x: dict[str, Array], result: Array, transposed: bool, sides: Arrays) -> list[Array]:
-        """The solution of a linear system with these right-hand sides."""
-        settings = self._system_inputs["settings"]
-        how = np.array([float(settings[0]) / float(settings[2]), float(transposed)])
-        names = list(CONTACT_SENSITIVITY.inputs)[-4:]
-        given = {**self._system_inputs, "result": result, "how": how, **dict(zip(names, sides, strict=True))}
-        return list(self.run(self._sensitivity, x, given).values())
-
     # Products ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _programs(self) -> StepPrograms:
+        step = (StepperFunction if isinstance(self.evaluator, Stepper) else ContactStepFunction)(self.evaluator)
+        return StepPrograms(step, self.by)
+
+    @cached_property
+    def _step_inputs(self) -> dict[str, Any]:
+        """Inputs of pipelines that the step holds."""
+        optional = {name: Given(name) for name in (*self.shapes, "result") if name not in GIVEN}
+        inputs = self._programs.inputs([Given(name) for name in GIVEN], optional)
+        return _held(inputs, list(inputs.values()))
+
+    @cached_property
+    def _jvp(self) -> JaxPipeline:
+        return JaxPipeline(jvp(self._programs), self._call_of)
+
+    @cached_property
+    def _vjp(self) -> JaxPipeline:
+        return JaxPipeline(vjp(self._programs), self._call_of)
+
+    def _call_of(self, program: Program) -> ProgramCall:
+        return self.call_of(program, self._programs.backend(program))
+
+    def _run(self, kind: Kind, x: dict[str, Array], outs: Arrays, further: Mapping[str, Array]) -> dict[str, Array]:
+        """Results of a pipeline at a solution."""
+        held, pipeline = self._step_inputs, self._jvp if kind == "jvp" else self._vjp
+        theta = float(held["settings"][0]) / float(held["settings"][2])
+        return pipeline({**self._held, **held, **x, "result": outs[2], "how": how(kind, theta), **further})
 
     def forward(self, x: dict[str, Array], outs: Arrays, d: dict[str, Array]) -> list[Array]:
         """Rates of the state after the step.
@@ -178,38 +138,20 @@ class ContactSource(EvaluatorSource):
             outs: The state after the step, and the result.
             d: Directions by names of inputs, in tangent spaces.
         """
-        result, zero = outs[2], np.zeros(self.nv)
-        at = {**self._equation_inputs, **x, "result": result}
-        along = {f"d{name}": one for name, one in d.items()}
-        shift: Any = 0.0
-        if self._friction is not None:
-            along["dresult"], shift = self._friction_rates(self._friction, x, result, d)
-        balance, y, rows, box_y = self.run(self._rates, at, along).values()
-        change = self._solved(x, result, False, [-balance, y + shift, rows, box_y])[0]
-        behind = result.shape[-1] - HEAD - self.nv
-        dresult = jnp.pad(change, [*[(0, 0)] * (change.ndim - 1), (HEAD, behind)])
-        found = self.run(self._state_rates, at, {"dq": d.get("q", zero), "dv": d.get("v", zero), "dresult": dresult})
-        return [found["q1"], found["v1"]]
+        rates = self._run("jvp", x, outs, self._tangents(d))
+        return [rates["jvp.q1"], rates["jvp.v1"]]
 
-    def reverse(self, x: dict[str, Array], outs: Arrays, y: Arrays) -> dict[str, Array]:
+    def reverse(self, x: dict[str, Array], outs: Arrays, y: Arrays, first: bool = False) -> dict[str, Array]:
         """Gradients by inputs.
 
         Args:
             x: Inputs by name.
             outs: The state after the step, and the result.
             y: Seeds of the state, in tangent spaces.
+            first: Whether seeds of velocities are zero.
         """
-        result = outs[2]
-        at = {**self._equation_inputs, **x, "result": result}
-        seeds = dict(zip(("y_q1", "y_v1"), y, strict=True))
-        of_result = self.run(self._state_seeds, at, seeds)["result"]
-        zeros = [np.zeros(shape) for shape in list(self._sensitivity.outputs.values())[1:]]
-        balance, slots, rows, boxes = self._solved(x, result, True, [of_result[..., HEAD : HEAD + self.nv], *zeros])
-        more = {"y_balance": -balance, "y_y": slots, "y_rows": -rows, "y_box_y": boxes}
-        found = self.run(self._gradients, at, seeds, more)
-        if self._friction is not None:
-            found |= self._friction_gradients(self._friction, x, result, found, slots)
-        return found
+        gradients = self._run("vjp", x, outs, dict(zip(("y_q1", "y_v1"), y, strict=True)))
+        return {name: gradients[f"vjp.{name}"] for name in self.by}
 
     def second(self, x: dict[str, Array], outs: Arrays, y: Arrays, d: dict[str, Array]) -> dict[str, Array]:
         """There is none.
@@ -221,44 +163,6 @@ class ContactSource(EvaluatorSource):
             d: Directions by names of inputs.
         """
         raise UnsupportedFeature(f"{self.what} is a step with contacts: it has first derivatives alone")
-
-    # Friction: `contact.friction_rates` ------------------------------------------------------------------------------
-
-    def _friction_rates(
-        self, known: FrictionRates, x: dict[str, Array], result: Array, d: dict[str, Array]
-    ) -> tuple[Array, Array]:
-        """Rates of the result's forces, and of ``y``."""
-        relative = {name: _divided(d[name], x[name]) for name in known.names}
-        lead = jnp.broadcast_shapes(result.shape[:-1], *(one.shape[:-1] for one in relative.values()))
-        rates, y = jnp.zeros((*lead, result.shape[-1])), jnp.zeros((*lead, known.nslots, 3))
-        if "contact_friction" in relative:
-            each = relative["contact_friction"][..., known._pair, None]
-            rates = rates.at[..., known._force].set(each * result[..., known._force])
-            y = y.at[..., known._slot, :2].set(each * result[..., known._velocity] / known.dt)
-        if "friction" in relative:
-            rates = rates.at[..., known._box].set(relative["friction"] * result[..., known._box])
-        return rates, y
-
-    def _friction_gradients(
-        self, known: FrictionRates, x: dict[str, Array], result: Array, found: dict[str, Array], of_y: Array
-    ) -> dict[str, Array]:
-        """Gradients by friction, with those that equations have."""
-        gradients, of_result = {}, found["result"]
-        if "contact_friction" in known.names:
-            mu = x["contact_friction"]
-            acts = (of_result[..., known._force] * result[..., known._force]).sum(-1)
-            acts = acts + (of_y[..., known._slot, :2] * result[..., known._velocity]).sum(-1) / known.dt
-            of_pairs = np.eye(mu.shape[-1])[known._pair]  # points of a pair have one coefficient
-            gradients["contact_friction"] = _divided(acts @ of_pairs, mu)
-        if "friction" in known.names:
-            acts = of_result[..., known._box] * result[..., known._box]
-            gradients["friction"] = _divided(acts, x["friction"])
-        return {name: found[name] + one for name, one in gradients.items()}
-
-
-def _divided(x: Array, by: Array) -> Array:
-    """A quotient; zero where the divisor is."""
-    return jnp.where(by > 0, x / jnp.where(by > 0, by, 1.0), 0.0)
 
 
 def _held(names: Iterable[str], arranged: Sequence[Any]) -> dict[str, Any]:

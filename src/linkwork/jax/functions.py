@@ -40,7 +40,8 @@ class Function:
     """
 
     def __init__(self, evaluator: BaseEvaluator, by: Sequence[str] | None, on_error: OnError) -> None:
-        self.evaluator, self.on_error = evaluator, on_error
+        self.evaluator, self.on_error = getattr(evaluator, "by_slots", evaluator), on_error
+        evaluator = self.evaluator
         known = _known(evaluator)
         self.given, self.optional = known.given, known.optional
         by = (by,) if isinstance(by, str) else by

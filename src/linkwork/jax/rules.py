@@ -4,8 +4,10 @@
 | kind    | operands                                | results                                                       |
 |---------|-----------------------------------------|---------------------------------------------------------------|
 | `VALUE` | inputs                                  | results of the function, and what its derivatives need (outs)  |
+| `SOLUTION` | inputs                               | the same where derivatives are taken: iterations end later      |
 | `JVP`   | inputs, outs, directions                | ``J d``; its transpose is `VJP`                                 |
 | `VJP`   | inputs, outs, seeds                     | ``J' y``; its transpose is `JVP`                                |
+| `FIRST_VJP` | inputs, outs, a seed of the first result | the same, other seeds zero: of accelerations alone          |
 | `HVP`   | inputs, outs, seeds, directions         | ``d(J' y)`` along ``d``; symmetric: its own transpose in ``d``   |
 | `JVP2`  | inputs, outs, two directions            | ``d(J d)`` along the other; its transposes are `HVP`             |
 
@@ -56,14 +58,14 @@ class Source(Protocol):
     """Results that are configurations."""
     space: TangentSpace
 
-    def value(self, x: dict[str, Array]) -> list[Array]:
-        """Results, and what derivatives need besides."""
+    def value(self, x: dict[str, Array], differentiated: bool = False) -> list[Array]:
+        """Results, and what derivatives need besides. ``differentiated``: derivatives are taken there."""
 
     def forward(self, x: dict[str, Array], outs: Arrays, d: dict[str, Array]) -> list[Array]:
         """Rates of results."""
 
-    def reverse(self, x: dict[str, Array], outs: Arrays, y: Arrays) -> dict[str, Array]:
-        """Gradients by inputs."""
+    def reverse(self, x: dict[str, Array], outs: Arrays, y: Arrays, first: bool = False) -> dict[str, Array]:
+        """Gradients by inputs. ``first``: seeds of all results but the first are zero."""
 
     def second(self, x: dict[str, Array], outs: Arrays, y: Arrays, d: dict[str, Array]) -> dict[str, Array]:
         """Rates of gradients along a direction."""
@@ -73,13 +75,16 @@ class Kind(Enum):
     """What of a function is computed."""
 
     VALUE = "value"
+    SOLUTION = "value, where derivatives are taken"
     JVP = "jvp"
     VJP = "vjp"
+    FIRST_VJP = "vjp of the first result"
     HVP = "hvp"
     JVP2 = "second jvp"
 
 
-VALUE, JVP, VJP, HVP, JVP2 = Kind
+VALUE, SOLUTION, JVP, VJP, FIRST_VJP, HVP, JVP2 = Kind
+VALUES = VALUE, SOLUTION
 
 
 # Operands -----------------------------------------------------------------------------------------------------------
@@ -89,12 +94,13 @@ def _operand_shapes(source: Source, kind: Kind) -> list[list[Shape]]:
     """Shapes of one state's operands, by groups: inputs, outs, and what the kind has besides."""
     inputs, outs = list(source.shapes.values()), [*source.results.values(), *source.further]
     seeds, directions = list(source.results.values()), [source.shapes[name] for name in source.by]
-    besides = {VALUE: [], JVP: [directions], VJP: [seeds], HVP: [seeds, directions], JVP2: [directions, directions]}
-    return [inputs] if kind is VALUE else [inputs, outs, *besides[kind]]
+    besides = {JVP: [directions], HVP: [seeds, directions], JVP2: [directions, directions]}
+    besides |= {VJP: [seeds], FIRST_VJP: [seeds[:1]]}
+    return [inputs] if kind in VALUES else [inputs, outs, *besides[kind]]
 
 
 def _result_shapes(source: Source, kind: Kind) -> list[Shape]:
-    if kind is VALUE:
+    if kind in VALUES:
         return [*source.results.values(), *source.further]
     if kind in (JVP, JVP2):
         return list(source.results.values())
@@ -122,12 +128,14 @@ def _spread(source: Source, kind: Kind, operands: Arrays) -> list[list[Any]]:
 def _computed(*operands: Array, source: Source, kind: Kind) -> list[Array]:
     groups = _groups(source, kind, operands)
     x = dict(zip(source.shapes, groups[0], strict=True))
-    if kind is VALUE:
-        found = source.value(x)
+    if kind in VALUES:
+        found = source.value(x, kind is SOLUTION)
     elif kind is JVP:
         found = _forward(source, x, groups[1], groups[2])
     elif kind is VJP:
         found = _reverse(source, x, groups[1], groups[2])
+    elif kind is FIRST_VJP:
+        found = _reverse(source, x, groups[1], _with_zeros(source, groups[2]), first=True)
     elif kind is HVP:
         groups = _spread(source, kind, operands)
         x = dict(zip(source.shapes, groups[0], strict=True))
@@ -169,8 +177,15 @@ def _forward(source: Source, x: dict[str, Array], outs: Arrays, directions: Arra
     return _rates(source, outs, source.forward(x, outs, _tangents(source, x, directions)))
 
 
-def _reverse(source: Source, x: dict[str, Array], outs: Arrays, seeds: Arrays) -> list[Array]:
-    return _gradients(source, x, source.reverse(x, outs, _seeds(source, outs, seeds)))
+def _reverse(source: Source, x: dict[str, Array], outs: Arrays, seeds: Arrays, first: bool = False) -> list[Array]:
+    return _gradients(source, x, source.reverse(x, outs, _seeds(source, outs, seeds), first))
+
+
+def _with_zeros(source: Source, seeds: Arrays) -> list[Array]:
+    """Seeds of the first result, and zeros for the others."""
+    (first, *others), (y,) = source.results.values(), seeds
+    lead = y.shape[: y.ndim - len(first)]
+    return [y, *(jnp.zeros((*lead, *shape), y.dtype) for shape in others)]
 
 
 def _second(source: Source, x: dict[str, Array], outs: Arrays, seeds: Arrays, directions: Arrays) -> list[Array]:
@@ -270,12 +285,12 @@ def _full(tangents: Arrays) -> list[Array]:
 def _differentiated(primals: Arrays, tangents: Arrays, *, source: Source, kind: Kind) -> tuple[list[Array], list[Any]]:
     """The function of a kind and its derivative along tangents of its operands."""
     bind = partial(function_p.bind, source=source)
-    found = bind(*primals, kind=kind)
+    found = bind(*primals, kind=SOLUTION if kind is VALUE else kind)
     groups, rates = _groups(source, kind, primals), _groups(source, kind, tangents)
     names = list(source.shapes)
     along = [rates[0][names.index(name)] for name in source.by]
     moves = not _is_zero(along)
-    if kind is VALUE:
+    if kind in VALUES:
         zeros = [ad.Zero(type_of(y)) for y in found]
         if not moves:
             return found, zeros
@@ -290,8 +305,9 @@ def _differentiated(primals: Arrays, tangents: Arrays, *, source: Source, kind: 
     if moves:
         if kind in (HVP, JVP2):
             raise UnsupportedFeature(f"{source.what} has first and second derivatives; third ones were asked for")
-        higher = HVP if kind is VJP else JVP2
-        terms.append(bind(*state, *groups[2], *_full(along), kind=higher))
+        higher = JVP2 if kind is JVP else HVP
+        besides = _with_zeros(source, groups[2]) if kind is FIRST_VJP else groups[2]
+        terms.append(bind(*state, *besides, *_full(along), kind=higher))
     if not terms:
         return found, [ad.Zero(type_of(y)) for y in found]
     return found, [sum(parts[1:], parts[0]) for parts in zip(*terms, strict=True)]
@@ -305,15 +321,16 @@ def _transposed(cotangents: Arrays, *operands: Any, source: Source, kind: Kind) 
     groups = _groups(source, kind, operands)
     linear = [any(ad.is_undefined_primal(x) for x in group) for group in groups]
     wanted = [k for k, one in enumerate(linear) if one]
-    if kind is VALUE or len(wanted) != 1 or wanted[0] < 2:
+    if kind in VALUES or len(wanted) != 1 or wanted[0] < 2:
         raise UnsupportedFeature(f"{source.what} is not linear in its inputs, which its transpose was asked by")
     at, state = wanted[0], [*groups[0], *groups[1]]
     bind = partial(function_p.bind, *state, source=source)
     ct = _full(cotangents)
     if kind is JVP:
-        made = bind(*ct, kind=VJP)
-    elif kind is VJP:
-        made = bind(*ct, kind=JVP)
+        first = len(ct) > 1 and _is_zero(cotangents[1:])
+        made = bind(ct[0], kind=FIRST_VJP) if first else bind(*ct, kind=VJP)
+    elif kind in (VJP, FIRST_VJP):
+        made = bind(*ct, kind=JVP)[: len(groups[2])]
     elif kind is JVP2:
         made = bind(*ct, *groups[5 - at], kind=HVP)
     elif at == 3:

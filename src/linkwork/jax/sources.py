@@ -5,7 +5,7 @@
 |--------------------|-------------------------------------------------------|----------------------------------------|
 | `EvaluatorSource`  | quantities, inverse and forward dynamics, impacts      | pipelines of the evaluator's products  |
 | `StepSource`       | steps without contacts                                 | pipelines of one program               |
-| `contact_sources`  | steps with contacts                                    | several programs, at the solution      |
+| `contact_sources`  | steps with contacts                                    | pipelines of `contact.implicit`        |
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class EvaluatorSource:
         self._outputs = list(outputs)
         self.results = {name: _part(outputs[output], at) for name, (output, at) in self.known.results.items()}
         self.further: list[Shape] = [outputs["result"]] if self._solves else []
-        self._pipelines: dict[Kind, tuple[JaxPipeline, Product]] = {}
+        self._pipelines: dict[tuple[Kind, bool], tuple[JaxPipeline, Product]] = {}
         self.space = TangentSpace(program.tree)
         self._held = self._held_inputs()
 
@@ -85,7 +85,7 @@ class EvaluatorSource:
     def program(self) -> Program:
         """What computes results: a plan that needs no fallback."""
         evaluator = self.evaluator
-        if getattr(evaluator, "_has_fallback", False):
+        if getattr(evaluator, "fallback", None) is not None:
             return evaluator.exported_program
         return evaluator.traced_program if evaluator.backend == "specialized" else evaluator.program
 
@@ -120,13 +120,14 @@ class EvaluatorSource:
     def _value(self) -> ProgramCall:
         return self.call_of(self.program, traced=self.evaluator.exported_program)
 
-    def value(self, x: dict[str, Array]) -> list[Array]:
+    def value(self, x: dict[str, Array], differentiated: bool = False) -> list[Array]:
         """Results of the evaluator.
 
         Args:
             x: Inputs by name.
+            differentiated: Whether derivatives are taken there.
         """
-        found = self.run(self._value, x)
+        found = self.run(self._value, self._solution_inputs if differentiated else {}, x)
         parts = self.known.results.items()
         results = [_taken(found[output], len(self.results[name]), at) for name, (output, at) in parts]
         if isinstance(self.evaluator, ForwardDynamics) and "result" in found:
@@ -157,13 +158,21 @@ class EvaluatorSource:
         """Whether the evaluator solves equations, so that products take its solution."""
         return Product(self._products_of, "vjp", self.by).computation is not None
 
-    def _product(self, kind: Kind, x: dict[str, Array], outs: Arrays, *named: Mapping[str, Array]) -> list[Array]:
+    @cached_property
+    def _solution_inputs(self) -> Mapping[str, Any]:
+        computation = Product(self._products_of, "vjp", self.by).computation
+        return {} if computation is None else computation.solution_inputs
+
+    def _product(
+        self, kind: Kind, x: dict[str, Array], outs: Arrays, *named: Mapping[str, Array], first: bool = False
+    ) -> list[Array]:
         """Results of a product, by its pipeline."""
-        if kind not in self._pipelines:
+        if (kind, first) not in self._pipelines:
             product = Product(self._products_of, kind, self.by)
-            make = partial(self.call_of, backend=product.execution.backend)
-            self._pipelines[kind] = JaxPipeline(product.pipeline(), make), product
-        pipeline, product = self._pipelines[kind]
+            seeded = tuple(self.known.results)[: 1 if first else None]
+            made = JaxPipeline(product.pipeline(seeded), partial(self._call_for, product))
+            self._pipelines[kind, first] = made, product
+        pipeline, product = self._pipelines[kind, first]
         arrays: dict[str, Array] = {**self._held, **x, **self._solution(outs)}
         for further in named:
             arrays |= further
@@ -174,6 +183,11 @@ class EvaluatorSource:
         mask, axes = computed["refused"], [len(shape) for shape in product.result_shapes.values()]
         wide = [mask.reshape((*mask.shape, *[1] * n)) for n in axes]
         return [jnp.where(one, jnp.nan, y) for one, y in zip(wide, results, strict=True)]
+
+    def _call_for(self, product: Product, program: Program) -> ProgramCall:
+        """A program of a product that JAX calls."""
+        computation = product.computation
+        return self.call_of(program, product.execution.backend if computation is None else computation.backend(program))
 
     def _solution(self, outs: Arrays) -> dict[str, Array]:
         """Results of the evaluator as pipelines name them, where it solves equations."""
@@ -191,15 +205,16 @@ class EvaluatorSource:
         """
         return self._product("jvp", x, outs, self._tangents(d))
 
-    def reverse(self, x: dict[str, Array], outs: Arrays, y: Arrays) -> dict[str, Array]:
+    def reverse(self, x: dict[str, Array], outs: Arrays, y: Arrays, first: bool = False) -> dict[str, Array]:
         """Gradients by inputs.
 
         Args:
             x: Inputs by name.
             outs: Results.
             y: Seeds of results, in tangent spaces.
+            first: Whether seeds of all results but the first are zero.
         """
-        return dict(zip(self.by, self._product("vjp", x, outs, self._cotangents(y)), strict=True))
+        return dict(zip(self.by, self._product("vjp", x, outs, self._cotangents(y), first=first), strict=True))
 
     def second(self, x: dict[str, Array], outs: Arrays, y: Arrays, d: dict[str, Array]) -> dict[str, Array]:
         """Rates of gradients along a direction.
@@ -249,11 +264,12 @@ class StepSource(EvaluatorSource):
         names = list(self.program.algorithm.inputs)[3:]
         return {"tau": np.zeros(stepper.robot.nv, self.dtype), **dict(zip(names, held, strict=True))}
 
-    def value(self, x: dict[str, Array]) -> list[Array]:
+    def value(self, x: dict[str, Array], differentiated: bool = False) -> list[Array]:
         """The state after the step.
 
         Args:
             x: Inputs by name.
+            differentiated: Whether derivatives are taken there.
         """
         found = self.run(self._value, x)
         return [found["q1"], found["v1"]]

@@ -276,6 +276,14 @@ NEWTON_REGIME = 1e-4
 """Steps of a normal that are shorter converge quadratically, and rounding may hide what they gain. Part of: a radian.
 Test: tests/contact/test_convex_geometry.py"""
 
+LEAST_RADIUS = 1e-18
+"""Lesser lengths of tangential impulses and velocities count as this, so that their directions are finite. Part of:
+N s, or m/s. Test: tests/contact/test_contact_step.py"""
+
+LEAST_SPAN = 1e-12
+"""What all bodies together take at least in the broad phase, so that the size of a cell is above zero. Part of: meters.
+Test: tests/contact/test_reduced_broad_phase.py"""
+
 # Tendons, actuators, sensors ---------------------------------------------------------------------------------------
 
 COINCIDENT_ENDS = 1e-30
@@ -289,3 +297,7 @@ Test: tests/quantities/test_tendons.py"""
 PARALLEL_RAY = 1e-15
 """Rays with a smaller component do not cross a slab. Part of: a unit vector.
 Test: tests/quantities/test_sensors_mujoco.py"""
+
+LEAST_DENOMINATOR = 1e-15
+"""The least denominator, width and regularization of soft contacts, as in MuJoCo. Part of: a number without units.
+Test: tests/contact/test_soft_contact.py"""

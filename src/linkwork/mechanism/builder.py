@@ -28,7 +28,7 @@ from linkwork.model.activations import ActuatorDynamics
 from linkwork.model.arrays import Floats, VectorLike, finite, finite_array
 from linkwork.model.checks import A_SENSOR, A_TENDON, check_all
 from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
-from linkwork.model.contacts import ContactPair
+from linkwork.model.contacts import ContactPair, ContactPairs
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Joint
 from linkwork.model.model import Model
@@ -73,7 +73,7 @@ class Builder:
         self._tendons: list[Tendon] = []
         self._poses: dict[str, dict[str, Floats]] = {}
         self._activations: dict[str, dict[str, float]] = {}
-        self._contacts: list[ContactPair] = []
+        self._contacts: list[ContactPair] | ContactPairs = []
         self._touching: list[tuple[tuple[Chosen, ...], ContactOptions]] = []
         self._sensors: list[SensorOnGraph] = []
         self._massless = False
@@ -319,8 +319,13 @@ class Builder:
         Args:
             pairs: Placements of their shapes are in the frames of bodies.
         """
+        if isinstance(pairs, ContactPairs) and not self._contacts:
+            self._contacts = pairs
+            return self
         given = items(pairs, "pairs", "a list of ContactPair")
         check_all(given, ContactPair, "a ContactPair of two ContactShape")
+        if not isinstance(self._contacts, list):
+            self._contacts = list(self._contacts)
         self._contacts += given
         return self
 
@@ -416,7 +421,7 @@ class Builder:
         shapes = tuple(tree.moved(shape) for shape in self._shapes)
         open_chain = Mechanism(self.name, tuple(tree.joints), tree.inertias, tree.frames, self._gravity, shapes)
         # what fixed joints make one body does not touch itself
-        contacts = tuple(c for c in tree.moved_contacts(self._contacts) if c.first.body != c.second.body)
+        contacts = tree.moved_contacts(self._contacts)
         made = replace(
             open_chain,
             constraints=(*loops, *self._constraints),

@@ -20,11 +20,12 @@ import numpy as np
 from linkwork.errors import InputError
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD, Pair
-from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes, contact_shapes
+from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes, compact, contact_shapes
 from linkwork.model.joints import Free
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement, PlacementLike, as_placement
-from linkwork.model.shapes import Ground, HeightField, Shape, Surface
+from linkwork.model.shapes import Combination, Ground, HeightField, Shape, Surface
+from linkwork.model.soft_contact import USUAL
 
 GROUND = "ground"
 """Name of the ground, where it has no other."""
@@ -38,6 +39,10 @@ Chosen = Touching | ContactPair | tuple[Touching, Touching]
 """What may touch: a body or a shape the ground, a pair each other."""
 GroundLike = bool | PlacementLike | HeightField | ContactShape
 """The ground: the robot's own (True), none (False), a plane by its placement, a height field, or any shape."""
+
+
+_OF_SURFACES = ("friction", "restitution", "compliance", "torsional_friction", "rolling_friction")
+"""Numbers of a pair that are given, or else what the two surfaces say."""
 
 
 class ContactOptions(TypedDict, total=False):
@@ -55,6 +60,10 @@ class ContactOptions(TypedDict, total=False):
     """Of the normal direction, in m/N; by default what the surfaces say, else 0."""
     margin: float
     """Distance at which shapes count as touching, in m; by default 0."""
+    torsional_friction: float | None
+    """Coefficient of friction against spinning, in m; by default what the surfaces say, else 0."""
+    rolling_friction: float | None
+    """Coefficient of friction against rolling, in m; by default what the surfaces say, else 0."""
     slots: int | None
     """Contact points of each pair; by default what its shapes need."""
     visual: bool
@@ -67,7 +76,7 @@ def check_numbers(options: ContactOptions) -> None:
     Args:
         options: Those that were given.
     """
-    for name in ("friction", "restitution", "compliance", "margin"):
+    for name in (*_OF_SURFACES, "margin"):
         x = options.get(name)
         if x is not None and (isinstance(x, bool) or not isinstance(x, Real)):
             raise InputError(f"{name} is {x!r}, needs a number")
@@ -90,15 +99,27 @@ def combined_surface(first: Surface | None, second: Surface | None) -> Surface:
     one, two = first or Surface(), second or Surface()
     if second is None and one.combination == "greater" and one.friction == 0.0:
         two = Surface(MUJOCO_FRICTION, combination="greater")
-    mu = [s.friction for s in (one, two) if s.friction is not None]
+    rule = one.combination if one.combination == two.combination else "lesser"
     bounce = [s.restitution for s in (one, two) if s.restitution is not None]
     soft = [s.compliance for s in (one, two) if s.compliance is not None]
-    friction = min(mu, default=None)
-    if len(mu) == 2 and one.combination == two.combination == "greater":
-        friction = max(mu)
-    elif len(mu) == 2 and one.combination == two.combination == "harmonic" and sum(mu) > 0:
-        friction = 2 * mu[0] * mu[1] / sum(mu)
-    return Surface(friction, max(bounce, default=None), sum(soft) if soft else None)
+    return Surface(
+        _combined(one.friction, two.friction, rule),
+        max(bounce, default=None),
+        sum(soft) if soft else None,
+        torsional_friction=_combined(one.torsional_friction, two.torsional_friction, rule),
+        rolling_friction=_combined(one.rolling_friction, two.rolling_friction, rule),
+        adhesion=one.adhesion + two.adhesion,
+        soft=None if one.soft == two.soft is None else (one.soft or USUAL).mixed(two.soft or USUAL, 0.5),
+    )
+
+
+def _combined(one: float | None, two: float | None, rule: Combination) -> float | None:
+    """A coefficient of friction of two surfaces; what only one of the two says counts alone."""
+    if one is None or two is None:
+        return two if one is None else one
+    if rule == "greater":
+        return max(one, two)
+    return 2 * one * two / (one + two) if rule == "harmonic" and one + two > 0 else min(one, two)
 
 
 class ContactChoice:
@@ -183,7 +204,9 @@ class ContactChoice:
             same = known.get((id(shape.solid), shape.body), [])
             made = next((s for s in same if _same_place(s.placement, shape.placement)), None)
             if made is None:
-                made = self._new(ContactShape(self._unused(name), shape.body, shape.solid, shape.placement))
+                said = shape.surface or Surface()
+                moving = {"surface_velocity": said.velocity, "surface_angular_velocity": said.angular_velocity}
+                made = self._new(ContactShape(self._unused(name), shape.body, shape.solid, shape.placement, **moving))
             self._made[shape] = made
             self._surfaces[made], self.links[made] = shape.surface, link
         return [self._made[shape] for shape in shapes]
@@ -281,10 +304,11 @@ class ContactChoice:
 
     def _pair(self, first: ContactShape, second: ContactShape, options: ContactOptions) -> ContactPair:
         known = combined_surface(self._surfaces.get(first), self._surfaces.get(second))
-        numbers: dict[str, Any] = {name: options.get(name) for name in ("friction", "restitution", "compliance")}
+        numbers: dict[str, Any] = {name: options.get(name) for name in _OF_SURFACES}
         numbers = {name: getattr(known, name) if x is None else x for name, x in numbers.items()}
         given: dict[str, Any] = {name: float(x) for name, x in numbers.items() if x is not None}
-        return ContactPair(first, second, slots=options.get("slots"), margin=options.get("margin", 0.0), **given)
+        given |= {"slots": options.get("slots"), "margin": options.get("margin", 0.0)}
+        return ContactPair(first, second, adhesion=known.adhesion, soft=known.soft, **given)
 
 
 def same_plane(one: Placement, other: Placement) -> bool:
@@ -332,7 +356,7 @@ def _has_mass(robot: Model, body: str) -> bool:
     return inertia.mass > 0 or bool(np.any(inertia.rotational))
 
 
-def kept_contacts(robot: Model, names: Sequence[str]) -> tuple[ContactPair, ...]:
+def kept_contacts(robot: Model, names: Sequence[str]) -> Sequence[ContactPair]:
     """The pairs of a robot without those of these names; names of pairs, shapes or bodies.
 
     Args:
@@ -346,20 +370,20 @@ def kept_contacts(robot: Model, names: Sequence[str]) -> tuple[ContactPair, ...]
         if name not in known:
             raise InputError(f"robot '{robot.name}' has no contact of '{name}'{suggest(name, known)}")
     out = set(names)
-    return tuple(
+    return compact(
         pair
         for pair in robot.contacts
         if names and not out & {pair.name, pair.first.name, pair.second.name, *pair.bodies}
     )
 
 
-def chosen_contacts(robot: Model, chosen: Iterable[tuple[Sequence[Chosen], ContactOptions]]) -> tuple[ContactPair, ...]:
+def chosen_contacts(robot: Model, chosen: Iterable[tuple[Sequence[Chosen], ContactOptions]]) -> Sequence[ContactPair]:
     """The pairs that a robot has, and those that are chosen besides; of two with one name, the last."""
     choice = ContactChoice(robot)
     pairs = {pair.name: pair for pair in robot.contacts}
     for touching, options in chosen:
         pairs |= {pair.name: pair for pair in choice.pairs(*touching, **options)}
-    return tuple(pairs.values())
+    return compact(pairs.values())
 
 
 def part_contacts(

@@ -56,7 +56,7 @@ def mirrored(robot: M, plane: str) -> M:
         gravity_compensation={name: _inertia(i, S) for name, i in robot.gravity_compensation.items()},
         actuators=tuple(_actuator(robot, a, S) for a in robot.actuators),
         base_inertia=_inertia(robot.base_inertia, S),
-        contacts=changed_shapes(robot.contacts, lambda s: replace(s, **_shape(s, S))),
+        contacts=changed_shapes(robot.contacts, lambda s: replace(s, **_shape(s, S), **_surface_motion(s, S))),
         sensors=tuple(_sensor(sensor, S) for sensor in robot.sensors),
     )
 
@@ -174,6 +174,13 @@ def _shape(shape: Shape | ContactShape, S: Floats) -> dict[str, Any]:
         x, y, z = (float(k) for k in S * solid.scale)
         solid = replace(solid, scale=(x, y, z))
     return {"solid": solid, "placement": _placement(shape.placement, S)}
+
+
+def _surface_motion(shape: ContactShape, S: Floats) -> dict[str, Any]:
+    """Velocities of a surface in the axes of the mirror image of its shape."""
+    own = np.array([-1.0, 1.0, 1.0]) if isinstance(shape.solid, Ground | HeightField) else S
+    moved, turned = own * shape.surface_velocity + 0.0, -own * shape.surface_angular_velocity + 0.0
+    return {"surface_velocity": moved, "surface_angular_velocity": turned}
 
 
 def _constraint(robot: Model, constraint: Constraint, S: Floats) -> Constraint:

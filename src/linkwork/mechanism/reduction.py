@@ -113,7 +113,7 @@ class _Reduction:
             "gravity_compensation": tree.merged(robot.gravity_compensation),
             "elimination_order": bodies,
             # what locked joints make one body does not touch itself
-            "contacts": tuple(c for c in tree.moved_contacts(robot.contacts) if c.first.body != c.second.body),
+            "contacts": tree.moved_contacts(robot.contacts),
             "base_inertia": tree.base_inertia,
             "sensors": (),
         }

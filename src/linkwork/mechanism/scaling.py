@@ -47,7 +47,7 @@ from linkwork.model.constraints import (
     TendonCoupling,
     Term,
 )
-from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes
+from linkwork.model.contacts import ContactPair, ContactShape, SoftContact, changed_shapes
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic
 from linkwork.model.model import Model
@@ -222,12 +222,41 @@ SENSOR_UNITS: Mapping[str, tuple[int, int, int, int]] = MappingProxyType(
 
 def _contacts(contacts: Sequence[ContactPair], by: Scaling) -> tuple[ContactPair, ...]:
     def changed(shape: ContactShape) -> ContactShape:
-        return replace(shape, solid=_solid(shape.solid, by.length), placement=_placement(shape.placement, by.length))
+        x, y, z = (u * by.length / by.time for u in shape.surface_velocity)
+        a, b, c = (u / by.time for u in shape.surface_angular_velocity)
+        return replace(
+            shape,
+            solid=_solid(shape.solid, by.length),
+            placement=_placement(shape.placement, by.length),
+            surface_velocity=(x, y, z),
+            surface_angular_velocity=(a, b, c),
+        )
 
-    softer = by.time**2 / by.mass
     return tuple(
-        replace(pair, compliance=pair.compliance * softer, margin=pair.margin * by.length)
+        replace(
+            pair,
+            compliance=pair.compliance * by.time**2 / by.mass,
+            margin=pair.margin * by.length,
+            gap=pair.gap * by.length,
+            torsional_friction=pair.torsional_friction * by.length,
+            rolling_friction=pair.rolling_friction * by.length,
+            adhesion=pair.adhesion * by.mass * by.length / by.time**2,
+            soft=None if pair.soft is None else _softness(pair.soft, by),
+        )
         for pair in changed_shapes(contacts, changed)
+    )
+
+
+def _softness(soft: SoftContact, by: Scaling) -> SoftContact:
+    def reference(x: tuple[float, float]) -> tuple[float, float]:
+        return (x[0] * by.time, x[1]) if x[0] > 0 else (x[0] / by.time**2, x[1] / by.time)
+
+    least, most, width, *curve = soft.impedance
+    return replace(
+        soft,
+        reference=reference(soft.reference),
+        friction_reference=reference(soft.friction_reference),
+        impedance=(least, most, width * by.length, *curve),
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from linkwork.errors import ModelError, TopologyError, UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.model.constraints import WORLD, Constraint, closing
-from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes
+from linkwork.model.contacts import ContactPair, ContactPairs, ContactShape, changed_shapes, contact_shapes
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Helical, Joint, Prismatic, Revolute, Universal
 from linkwork.model.parts import Frame, TreeJoint
@@ -60,9 +60,8 @@ class Graph:
                 raise ModelError(f"frame '{frame.name}' has the name of a body", subject=frame.name)
         for shape in shapes:
             self._check_body(shape.body, "a shape is on", shape.body)
-        for pair in contacts:
-            for body in pair.bodies:
-                self._check_body(body, f"{pair} is on", pair.name)
+        for touching in contact_shapes(contacts):
+            self._check_body(touching.body, f"contact shape '{touching.name}' is on", touching.name)
 
     def _check_body(self, body: str, what: str, subject: str) -> None:
         if body not in self.inertias and body != WORLD:
@@ -220,8 +219,9 @@ class Tree:
             if body not in moving:
                 inertia.validate(body)
 
-    def moved_contacts(self, contacts: Iterable[ContactPair]) -> tuple[ContactPair, ...]:
-        """Pairs whose shapes are on the moving bodies that their own bodies are part of.
+    def moved_contacts(self, contacts: Iterable[ContactPair]) -> Sequence[ContactPair]:
+        """Pairs whose shapes are on the moving bodies that their own bodies are part of; what fixed joints make one
+        body does not touch itself.
 
         Args:
             contacts: On bodies of the graph.
@@ -231,7 +231,12 @@ class Tree:
             body, place = self.home[shape.body]
             return replace(shape, body=body, placement=place * shape.placement)
 
-        return changed_shapes(contacts, moved)
+        found = changed_shapes(contacts, moved)
+        if isinstance(found, ContactPairs):
+            body = np.unique([shape.body for shape in found.shapes], return_inverse=True)[1]
+            apart = body[found.first] != body[found.second]
+            return found if apart.all() else found.only(apart)
+        return tuple(pair for pair in found if pair.first.body != pair.second.body)
 
 
 def _preference(added: GraphJoint) -> tuple[int, ...]:

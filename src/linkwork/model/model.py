@@ -72,7 +72,7 @@ class Model:
     elimination_order: tuple[str, ...] = ()
     """Bodies in the order in which `lcaba` is to eliminate them, those first that are leaves by then; by default in an
     order of minimum degree. `Mechanism.optimized` finds better ones."""
-    contacts: tuple[ContactPair, ...] = ()
+    contacts: Sequence[ContactPair] = ()
     """Pairs of shapes that may touch, in the order of contact points."""
     base_inertia: Inertia = field(default_factory=Inertia.zero)
     """Of what is fixed to the world, in its axes. It counts where `attach` puts the mechanism on a body that moves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot, inf, isfinite
+from math import hypot, inf, isfinite, pi
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats, finite, numbers
 from linkwork.model.mesh_files import mesh_vertices
 from linkwork.model.placement import Placement
+from linkwork.model.soft_contact import SoftContact
 
 Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""
@@ -154,6 +155,9 @@ class Mesh:
             raise ModelError(f"mesh '{self.name}' is scaled by {self.scale}: scales must be finite and not zero")
 
 
+PATCH_LEVER = 3 * pi / 16
+"""Mean lever of friction against spinning in a round patch, in units of its radius, under the pressure of Hertz."""
+
 Solid = Box | Sphere | Ellipsoid | Cylinder | Ground | HeightField | Mesh
 
 
@@ -185,6 +189,31 @@ def bounding_sphere(solid: Solid) -> tuple[tuple[float, float, float], float]:
             return origin, inf
 
 
+def bounding_box(solid: Solid) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    """Center and half edges of a box around a solid, along its axes; zeros of unbounded ones (`bounding_sphere`).
+
+    Args:
+        solid: The solid.
+    """
+    origin = (0.0, 0.0, 0.0)
+    match solid:
+        case Box(size=(x, y, z)):
+            return origin, (x / 2, y / 2, z / 2)
+        case Sphere(radius=radius):
+            return origin, (radius, radius, radius)
+        case Ellipsoid(radii=radii):
+            return origin, radii
+        case Cylinder(radius=radius, length=length, rounded=rounded):
+            return origin, (radius, radius, length / 2 + (radius if rounded else 0.0))
+        case Mesh(file=file, scale=scale) if file is not None:
+            points = mesh_vertices(file, scale)
+            low, high = points.min(axis=0), points.max(axis=0)
+            x, y, z = ((high - low) / 2).tolist()
+            return tuple(((low + high) / 2).tolist()), (x, y, z)
+        case _:
+            return origin, origin
+
+
 def _enclosing_sphere(points: Floats) -> tuple[tuple[float, float, float], float]:
     """A sphere around points that is little larger than the smallest (Badoiu and Clarkson 2003)."""
     center = (points.min(axis=0) + points.max(axis=0)) / 2
@@ -211,6 +240,13 @@ class Surface:
         combination: Which friction two such surfaces have: the lesser, as in ODE, the greater, as in MuJoCo, or the
             harmonic mean, as in Drake. Where the two differ in this, the lesser.
         mask: Bits of which two shapes that touch have one in common; -1: all.
+        torsional_friction: Coefficient of friction against spinning, in m.
+        rolling_friction: Coefficient of friction against rolling, in m.
+        velocity: Of the surface relative to the body, in m/s, in the axes of the shape.
+        angular_velocity: Of the surface about the origin of the shape, in rad/s, in its axes.
+        adhesion: Force that pulls at each contact point, in N; of two surfaces, the sum.
+        soft: How soft contacts are where a simulation is asked for soft contacts, None: as is usual in MuJoCo; of two
+            surfaces, the mean.
     """
 
     friction: float | None = None
@@ -218,6 +254,12 @@ class Surface:
     compliance: float | None = None
     combination: Combination = "lesser"
     mask: int = -1
+    torsional_friction: float | None = None
+    rolling_friction: float | None = None
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    angular_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    adhesion: float = 0.0
+    soft: SoftContact | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ from linkwork.model.constraints import (
     TendonCoupling,
     VelocityCoupling,
 )
-from linkwork.model.contacts import ContactPair
+from linkwork.model.contacts import ContactPair, ContactPairs
 from linkwork.model.parts import Actuator
 from linkwork.model.shapes import Ground
 from linkwork.model.tendons import Tendon
@@ -114,10 +114,27 @@ def check_path(model: Model, tendon: Tendon, fail: Callable[[str], ModelError]) 
             raise fail(f"joint '{name}' has {type.nv} degrees of freedom; tendons take joints with one")
 
 
+def _doubtful(model: Model, contacts: Sequence[ContactPair]) -> Iterable[ContactPair]:
+    """The pairs to check: of arrays of pairs none, if their shapes show that all of them are right."""
+    if not isinstance(contacts, ContactPairs):
+        return contacts
+    names = [shape.name for shape in contacts.shapes]
+    bodies = [shape.body for shape in contacts.shapes]
+    number = {body: k for k, body in enumerate((WORLD, *model.inertias))}
+    distinct = len(set(names)) == len(names) and not any(":" in name for name in names) and not contacts.names
+    if not distinct or not all(body in number for body in bodies):
+        return contacts
+    body = np.array([number[body] for body in bodies])
+    flat = np.array([isinstance(shape.solid, Ground) for shape in contacts.shapes])
+    codes = contacts.first.astype(np.int64) * len(names) + contacts.second
+    wrong = (body[contacts.first] == body[contacts.second]) | flat[contacts.second]
+    return contacts if wrong.any() or len(np.unique(codes)) < len(codes) else ()
+
+
 def check_contacts(model: Model, contacts: Sequence[ContactPair]) -> None:
     """Raise `ModelError` unless names are unique and each pair is of two bodies of the model that can touch."""
     taken: set[str] = set()
-    for pair in contacts:
+    for pair in _doubtful(model, contacts):
         if pair.name in taken:
             raise ModelError(f"two contacts are called '{pair.name}'; give one another name", subject=pair.name)
         taken.add(pair.name)

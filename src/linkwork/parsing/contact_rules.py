@@ -10,7 +10,7 @@ from linkwork.errors import InputError
 from linkwork.mechanism import Mechanism
 from linkwork.mechanism.contacts import ContactChoice
 from linkwork.model.constraints import WORLD
-from linkwork.model.contacts import ContactPair
+from linkwork.model.contacts import ContactPair, compact
 from linkwork.model.shapes import Mesh
 from linkwork.parsing.options import Contacts
 from linkwork.parsing.xml import Location, warn
@@ -100,7 +100,7 @@ def with_loaded_contacts(
             unused.add(where, MISSING, always=True)
         elif pair.name not in taken:
             found.append(pair)
-    return replace(robot, contacts=tuple(found))
+    return robot if len(found) == len(robot.contacts) else replace(robot, contacts=compact(found))
 
 
 def _both(links: Collection[str], those: Collection[str]) -> bool:

@@ -8,11 +8,13 @@
 | ``<contact><ode><kp>``, Gazebo's ``<kp>``              | compliance 1/kp                                          |
 | ``<contact><collide_bitmask>``, ``<..without_contact>``| mask: shapes touch where masks have a bit in common      |
 | ``<gazebo reference="link">``: ``<mu1>``, ``<kp>``     | friction, compliance of the link's shapes                |
-| Bullet's ``<link><contact>``                           | lateral_friction, restitution, stiffness                 |
+| ``<surface><friction><torsional>``                     | friction against spinning of a patch of a given radius   |
+| Bullet's ``<link><contact>``                           | friction against sliding, spinning and rolling,          |
+|                                                        | restitution, stiffness                                   |
 | ``<drake:proximity_properties>``                       | mu_dynamic, point_contact_stiffness                      |
 | ``<drake:collision_filter_group>``                     | links that do not touch each other                       |
 
-Everything else, such as damping, friction against spinning and rolling, and hydroelastic contact, is noted as not used.
+Everything else, such as damping and hydroelastic contact, is noted as not used.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from linkwork.errors import ModelError
-from linkwork.model.shapes import Surface
+from linkwork.model.shapes import PATCH_LEVER, Surface
 from linkwork.parsing.contact_rules import Unused
 from linkwork.parsing.xml import Node
 
@@ -92,8 +94,22 @@ class SurfaceReader:
             self._note(inside, (first, second))
             if mu is not None and said.friction is None:
                 said = replace(said, friction=mu)
-        self._note(node, ("ode", "bullet"))
+        torsional = _child(node, "torsional")
+        if torsional is not None:
+            said = self._torsional(torsional, said)
+        self._note(node, ("ode", "bullet", "torsional"))
         return said
+
+    def _torsional(self, node: Node, said: Surface) -> Surface:
+        """Gazebo's friction against spinning: that of a round patch, whose pressure is that of two spheres."""
+        coefficient, radius = (self._number(_child(node, tag)) for tag in ("coefficient", "patch_radius"))
+        flag = _child(node, "use_patch_radius")
+        if flag is not None and not says_yes(flag):
+            self.unused.add(node, "<torsional>: a patch whose radius depends on the depth")
+            return said
+        self._note(node, ("coefficient", "patch_radius", "use_patch_radius", "surface_radius"))
+        torsional = PATCH_LEVER * (1.0 if coefficient is None else coefficient) * (radius or 0.0)
+        return replace(said, torsional_friction=torsional) if torsional > 0 else said
 
     def _contact(self, node: Node, said: Surface) -> Surface:
         for engine in ("ode", "bullet"):
@@ -151,11 +167,13 @@ class SurfaceReader:
         if node is None:
             return None
         stiffness = self._number(_child(node, "stiffness"))
-        self._note(node, ("lateral_friction", "restitution", "stiffness"))
+        self._note(node, ("lateral_friction", "restitution", "stiffness", "spinning_friction", "rolling_friction"))
         return Surface(
             self._number(_child(node, "lateral_friction")),
             self._number(_child(node, "restitution"), most=1.0),
             1.0 / stiffness if stiffness else None,
+            torsional_friction=self._number(_child(node, "spinning_friction")),
+            rolling_friction=self._number(_child(node, "rolling_friction")),
         )
 
 

@@ -180,6 +180,18 @@ class Node:
         value = self._element.get(attribute)
         return self._defaults.get(attribute) if value is None else str(value)
 
+    def completed(self, attribute: str, usual: tuple[float, ...]) -> tuple[float, ...]:
+        """The numbers of an attribute; those at its end that it does not say are inherited, or else the usual ones.
+
+        Args:
+            attribute: Its name.
+            usual: All numbers.
+        """
+        found = self.numbers(attribute, *range(1, len(usual) + 1)) or ()
+        inherited = self._numbers(f"attribute '{attribute}'", self._defaults.get(attribute) or "", UNBOUNDED)
+        found = (*found, *inherited[len(found) :])
+        return (*found, *usual[len(found) :])[: len(usual)]
+
     def text(self, attribute: str) -> str:
         """An attribute that must be there and not be empty."""
         value = self.get(attribute)

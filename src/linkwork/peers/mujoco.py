@@ -41,7 +41,18 @@ _TRANSMISSIONS = (
 """What an actuator acts on: attribute and kind of element, in MuJoCo's order;"""
 _SO3 = 6
 """and an orientation."""
-_OPTIONS = ("gravity", "density", "viscosity", "timestep", "magnetic", "o_margin", "o_friction")
+_OPTIONS = (
+    "gravity",
+    "density",
+    "viscosity",
+    "timestep",
+    "magnetic",
+    "impratio",
+    "o_margin",
+    "o_friction",
+    "o_solref",
+    "o_solimp",
+)
 _DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")
 
 
@@ -265,17 +276,22 @@ class _Writer:
             k,
             type=kind,
             **(field or {"size": _numbers(m.geom_size[k])}),
-            solimp=_numbers(m.geom_solimp[k]),
+            **self._numbers_of(
+                "geom", k, "friction", "solref", "solimp", "solmix", "margin", "gap", "surfacevel", "adhesion"
+            ),
             contype=str(int(m.geom_contype[k])),
             conaffinity=str(int(m.geom_conaffinity[k])),
             condim=str(int(m.geom_condim[k])),
-            friction=_numbers(m.geom_friction[k]),
-            margin=repr(float(m.geom_margin[k])),
             priority=str(int(m.geom_priority[k])),
             group=str(int(m.geom_group[k])),
             rgba=_numbers(m.geom_rgba[k]),
             **self._place(position, m.geom_quat[k]),
         )
+
+    def _numbers_of(self, kind: str, k: int, *names: str) -> dict[str, str]:
+        """Attributes of numbers, but for those that the version of MuJoCo does not have."""
+        known = [name for name in names if hasattr(self.model, f"{kind}_{name}")]
+        return {name: _numbers(getattr(self.model, f"{kind}_{name}")[k]) for name in known}
 
     def _contacts(self, root: Any) -> None:
         m = self.model
@@ -294,9 +310,9 @@ class _Writer:
                 geom1=names[0],
                 geom2=names[1],
                 condim=str(int(m.pair_dim[k])),
-                friction=_numbers(m.pair_friction[k]),
-                margin=repr(float(m.pair_margin[k])),
-                solimp=_numbers(m.pair_solimp[k]),
+                **self._numbers_of(
+                    "pair", k, "friction", "margin", "gap", "solref", "solreffriction", "solimp", "adhesion"
+                ),
             )
 
     # What couples and drives -------------------------------------------------------------------------
@@ -392,16 +408,11 @@ class _Writer:
                 target: self._name(kind, int(m.actuator_trnid[k, 0])),
                 "gear": _numbers(m.actuator_gear[output[k]]),
                 "gaintype": _GAINS[int(m.actuator_gaintype[k])],
-                "gainprm": _numbers(m.actuator_gainprm[k]),
                 "biastype": _BIASES[int(m.actuator_biastype[k])],
-                "biasprm": _numbers(m.actuator_biasprm[k]),
                 "dyntype": _DYNAMICS[int(m.actuator_dyntype[k])],
-                "dynprm": _numbers(m.actuator_dynprm[k]),
                 "group": str(int(m.actuator_group[k])),
             }
-            for what in ("armature", "damping", "delay"):  # of newer versions
-                if hasattr(m, f"actuator_{what}"):
-                    given[what] = _numbers(getattr(m, f"actuator_{what}")[k])
+            given |= self._numbers_of("actuator", k, "gainprm", "biasprm", "dynprm", "armature", "damping", "delay")
             if "damping" in given:
                 given["damping"] = self._polynomial("actuator_damping", k)
             if m.actuator_dyntype[k]:

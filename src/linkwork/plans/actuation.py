@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Actuator
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.clusters import CLUSTER_TREE
+from linkwork.plans.implicit_damping import ImplicitDamping, Transmission, with_armature
 from linkwork.plans.layout import Layout, Shape, ragged
 from linkwork.plans.lcaba import LCABA_TREE
 from linkwork.plans.tree import TREE, Tree, build_tree, tree_of
@@ -25,6 +26,7 @@ _SIZES = (
     "npulling",  # actuators on tendons
     "ntransmissions",  # pairs of an actuator and a degree of freedom that it drives
     "ncompensated",  # bodies with gravity compensation
+    "ncoupled",  # dampers that couple degrees of freedom: tendons, and actuators that drive several
 )
 _INTEGERS: dict[str, Shape] = {
     "transmission_start": ("nu",),  # degrees of freedom that an actuator drives: first and count
@@ -33,6 +35,8 @@ _INTEGERS: dict[str, Shape] = {
     "transmission_v": ("ntransmissions",),
     "actuator_tendon": ("nu",),  # the tendon that an actuator pulls, or -1
     "actuator_act": ("nu",),  # its activation, or -1
+    "coupled_tendon": ("ncoupled",),  # the tendon of a damper that couples degrees of freedom, or -1,
+    "coupled_actuator": ("ncoupled",),  # and the actuator, or -1
     "act_actuator": ("na",),  # the actuator of an activation,
     "act_dynamics": ("na",),  # how it follows the command, as `ACTIVATIONS`,
     "act_early": ("na",),  # and 1 where forces come from the activation after the step
@@ -64,23 +68,24 @@ ACTUATION_CLUSTER_TREE = actuated_layout(CLUSTER_TREE)
 """The same by clusters."""
 
 
-class _Transmission(NamedTuple):
-    """A degree of freedom that an actuator drives."""
-
-    q: int
-    v: int
-    length: float
-    gear: float
-
-
 def actuation_tree(mechanism: Model) -> Tree:
     """The arrays of a mechanism without its constraints, with its actuators."""
     return with_actuators(mechanism, tree_of(mechanism), ACTUATION_TREE)
 
 
-def with_actuators(mechanism: Model, tree: Tree, layout: Layout, **sizes: int) -> Tree:
-    """The arrays of a mechanism with those of its actuators, and further sizes of the layout."""
-    transmissions: list[_Transmission] = []
+def with_actuators(
+    mechanism: Model, tree: Tree, layout: Layout, implicit: ImplicitDamping | None = None, **tables: Any
+) -> Tree:
+    """The arrays of a mechanism with those of its actuators, and further arrays and sizes of the layout.
+
+    Args:
+        mechanism: The mechanism.
+        tree: Its arrays without actuators.
+        layout: That of the arrays with them.
+        implicit: Which dampers belong to the matrix of a step; None: none does.
+        tables: Further arrays and sizes of the layout.
+    """
+    transmissions: list[Transmission] = []
     of_actuator: list[range] = []
     for actuator in mechanism.actuators:
         first = len(transmissions)
@@ -88,7 +93,7 @@ def with_actuators(mechanism: Model, tree: Tree, layout: Layout, **sizes: int) -
             joint, in_q, in_v = mechanism.joint(name), mechanism.q_slice(name), mechanism.v_slice(name)
             plain = joint.type.nq == joint.type.nv
             for k, gear in enumerate(gears):
-                transmissions.append(_Transmission(in_q.start + k, in_v.start + k, gear if plain else 0.0, gear))
+                transmissions.append(Transmission(in_q.start + k, in_v.start + k, gear if plain else 0.0, gear))
         of_actuator.append(range(first, len(transmissions)))
     mass, mc = np.zeros(tree.n), np.zeros((tree.n, 3))
     bodies = build_tree(mechanism)[1]
@@ -99,12 +104,19 @@ def with_actuators(mechanism: Model, tree: Tree, layout: Layout, **sizes: int) -
             mass[i], mc[i] = moved.mass, moved.mass * moved.com
     spans = ragged(of_actuator)
     actuators = mechanism.actuators
-    result = sizes.get("nresult", getattr(tree, "nresult", 0))
+    result = tables.get("nresult", getattr(tree, "nresult", 0))
     if "nresult" in layout.sizes:
-        sizes["nresult"] = result + mechanism.na
+        tables["nresult"] = result + mechanism.na
+    coupled = [] if implicit is None else implicit.coupled(mechanism)
+    if implicit is not None:
+        driven = implicit.armature(mechanism, transmissions, of_actuator)
+        tree = with_armature(tree, driven | implicit.bound(mechanism, tree, bodies))
     return layout.build(
         tree,
         nu=len(actuators),
+        ncoupled=len(coupled),
+        coupled_tendon=[damper.tendon for damper in coupled],
+        coupled_actuator=[damper.actuator for damper in coupled],
         ncommands=len(actuators) + mechanism.na,
         act_start=result,
         npulling=sum(bool(actuator.tendon) for actuator in actuators),
@@ -124,7 +136,7 @@ def with_actuators(mechanism: Model, tree: Tree, layout: Layout, **sizes: int) -
         actuation_range=[_finite(joint.limits.actuation) for joint in mechanism.joints for _ in range(joint.type.nv)],
         compensated_mass=mass,
         compensated_mc=mc,
-        **sizes,
+        **tables,
     )
 
 

@@ -132,15 +132,16 @@ def box_tables(model: Model, limits: bool | Collection[str], joint_friction: boo
         for column, value in zip(rows.values(), values, strict=True):
             column.append(value)
 
+    lower, upper, friction = model.lower, model.upper, model.friction
     for joint in model.joints:
         in_q, in_v = model.q_slice(joint.name), model.v_slice(joint.name)
         if joint.name in limited and joint.type.nq == joint.type.nv:
             for q, v in zip(range(in_q.start, in_q.stop), range(in_v.start, in_v.stop), strict=True):
-                for sign, bound in ((1.0, model.lower[q]), (-1.0, model.upper[q])):
+                for sign, bound in ((1.0, lower[q]), (-1.0, upper[q])):
                     if np.isfinite(bound):
                         add(v, q, sign, bound, 0.0, UNBOUNDED)
         if joint_friction:
             for v in range(in_v.start, in_v.stop):
-                if model.friction[v] > 0:
-                    add(v, -1, 1.0, 0.0, -model.friction[v], model.friction[v])
+                if friction[v] > 0:
+                    add(v, -1, 1.0, 0.0, -friction[v], friction[v])
     return rows

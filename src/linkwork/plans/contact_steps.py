@@ -14,6 +14,7 @@ import numpy.typing as npt
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.contact_lcaba import CONTACT_CONSTANTS, CONTACT_LCABA_TREE, contact_lcaba_tree
+from linkwork.plans.implicit_damping import ImplicitDamping, with_armature
 from linkwork.plans.tree import Tree
 
 TOTALS = 5
@@ -58,7 +59,14 @@ def contact_program_tree(tree: Tree, settings: npt.ArrayLike, passive: npt.Array
     return CONTACT_PROGRAM_TREE.build(tree, solver_settings=settings, joint_passive=passive)
 
 
-def contact_steps_tree(model: Model, frames: Sequence[str], limited: Collection[str], iterations: int) -> Tree:
+def contact_steps_tree(
+    model: Model,
+    frames: Sequence[str],
+    limited: Collection[str],
+    iterations: int,
+    stopped: Collection[int] = (),
+    implicit: ImplicitDamping | None = None,
+) -> Tree:
     """The arrays of a mechanism with its contacts and actuators, for steps of so many iterations at most.
 
     Args:
@@ -66,12 +74,15 @@ def contact_steps_tree(model: Model, frames: Sequence[str], limited: Collection[
         frames: Frames that external wrenches act on.
         limited: Joints whose limits hold exactly.
         iterations: Of a step.
+        stopped: Degrees of freedom whose limits are springs and dampers.
+        implicit: Which dampers of actuators and tendons are implicit.
     """
-    tree = contact_lcaba_tree(model, frames, limited)
+    tree = with_armature(contact_lcaba_tree(model, frames, limited), stopped)
     return with_actuators(
         model,
         tree,
         CONTACT_STEPS_TREE,
+        implicit,
         nresult=tree.nresult + TOTALS,
         nheld=tree.nsettings + tree.nstart + 7 * tree.ngiven,
         nfurther=max(iterations - 1, 0),

@@ -14,15 +14,17 @@ Plans for programs that are traced have these pairs as `GIVEN`, too; ``native`` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from linkwork.errors import ModelError
 from linkwork.model.constraints import WORLD
-from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
+from linkwork.model.contacts import ContactPair, ContactPairs, ContactShape
 from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Solid, Sphere
@@ -40,6 +42,8 @@ from linkwork.plans.hulls import HULL_FLOATS, HULL_INTEGERS, HULL_SIZES, Hull, h
 from linkwork.plans.kernel_frames import rounded, rounded_rotation
 from linkwork.plans.layout import Layout, Shape
 from linkwork.plans.tree import TREE, Tree, build_tree, merged
+
+Integers = npt.NDArray[np.int64]
 
 MeshKind = Literal["auto", "hull", "triangles"]
 """What a mesh is in contacts: its convex hull; its surface; the hull on bodies that move, and wherever the mesh says so
@@ -134,6 +138,7 @@ PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, FIELD, MESH = (
     "mesh",
 )
 """Kinds of shapes."""
+SHAPE_KINDS = (PLANE, SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID, FIELD, MESH)
 
 PAIR_KINDS: Mapping[tuple[str, str], PairKind] = MappingProxyType(
     {
@@ -221,26 +226,33 @@ def planned_pair(pair: ContactPair, native: MeshKind | None = None) -> PlannedPa
         native: What meshes are to native code; None: for any backend.
     """
     kinds = shape_kind(pair.first.solid), shape_kind(pair.second.solid)
-    reverse = kinds not in PAIR_KINDS and kinds[::-1] in PAIR_KINDS
-    kind = PAIR_KINDS.get(kinds[::-1] if reverse else kinds)
-    if kind is None:
-        code, reverse = _native_kind(pair, kinds, native)
-        return PlannedPair(pair, code, reverse, GIVEN_SLOTS if pair.slots is None else pair.slots)
-    if pair.slots is not None and pair.slots not in kind.slots:
-        known = " or ".join(str(number) for number in kind.slots)
+    cores = _core(pair.first, native), _core(pair.second, native)
+    code, reverse, slots = _planned(kinds, cores, pair.slots, native)
+    if slots == 0:
+        known = " or ".join(str(n) for n in PAIR_KINDS[kinds[::-1] if reverse else kinds].slots)
         raise ModelError(
             f"{pair}: slots is {pair.slots}; a {kinds[0]} and a {kinds[1]} have {known} contact points",
             subject=pair.name,
         )
-    slots = kind.slots[0] if pair.slots is None else pair.slots
-    if native is not None and kind.code in (FIELD_CAPSULE, FIELD_BOX):
-        return PlannedPair(pair, FIELD_CONVEX, reverse, slots)
-    return PlannedPair(pair, kind.code, reverse, slots)
+    return PlannedPair(pair, code, reverse, slots)
 
 
-def _native_kind(pair: ContactPair, kinds: tuple[str, str], native: MeshKind | None) -> tuple[int, bool]:
+def _planned(
+    kinds: tuple[str, str], cores: tuple[int, int], wanted: int | None, native: MeshKind | None
+) -> tuple[int, bool, int]:
+    """The code of a kind of pair, whether it names the second shape first, and its slots; 0: not as many as wanted."""
+    reverse = kinds not in PAIR_KINDS and kinds[::-1] in PAIR_KINDS
+    kind = PAIR_KINDS.get(kinds[::-1] if reverse else kinds)
+    if kind is None:
+        code, reverse = _native_kind(kinds, cores, native)
+        return code, reverse, GIVEN_SLOTS if wanted is None else wanted
+    slots = kind.slots[0] if wanted is None else wanted
+    code = FIELD_CONVEX if native is not None and kind.code in (FIELD_CAPSULE, FIELD_BOX) else kind.code
+    return code, reverse, slots if slots in kind.slots else 0
+
+
+def _native_kind(kinds: tuple[str, str], cores: tuple[int, int], native: MeshKind | None) -> tuple[int, bool]:
     """The kind of a pair of convex shapes, a plane and a hull, or a height field and a convex shape; else `GIVEN`."""
-    cores = [_core(shape, native) for shape in (pair.first, pair.second)]
     if native is None or all(core == NO_CORE for core in cores):
         return GIVEN, False
     if NO_CORE not in cores:
@@ -259,10 +271,49 @@ def _core(shape: ContactShape, native: MeshKind | None) -> int:
     return CORES[shape_kind(shape.solid)]
 
 
+class PlannedPairs(NamedTuple):
+    """All pairs of a model as arrays, ``(ncontacts,)``."""
+
+    pairs: ContactPairs
+    code: Integers
+    reversed: Integers
+    slots: Integers
+
+
+def planned_pairs(contacts: Sequence[ContactPair], native: MeshKind | None = None) -> PlannedPairs:
+    """Kinds and slots of pairs; `ModelError` where one cannot have as many as it says.
+
+    Args:
+        contacts: The pairs.
+        native: What meshes are to native code; None: for any backend.
+    """
+    pairs = ContactPairs.of(contacts)
+    names = {name: k for k, name in enumerate(SHAPE_KINDS)}
+    kind = np.array([names[shape_kind(shape.solid)] for shape in pairs.shapes], dtype=np.int64)
+    core = np.array([_core(shape, native) for shape in pairs.shapes], dtype=np.int64)
+    wanted = np.array([-1 if n is None else n for n in pairs.values("slots")], dtype=np.int64)
+    # the few different combinations of two kinds of shapes and a number of slots, each a number
+    shapes, of_shape = np.unique(np.stack([kind, core]), axis=1, return_inverse=True)
+    amounts, amount = np.unique(wanted, return_inverse=True)
+    bases = shapes.shape[1], shapes.shape[1], len(amounts)
+    first, second = of_shape.reshape(-1)[pairs.first], of_shape.reshape(-1)[pairs.second]
+    each = (first * bases[1] + second) * bases[2] + amount[pairs.kind]
+    planned = np.zeros((math.prod(bases), 3), dtype=np.int64)
+    for number in np.flatnonzero(np.bincount(each)).tolist():
+        one, other, k = (int(x) for x in np.unravel_index(number, bases))
+        kinds = SHAPE_KINDS[shapes[0, one]], SHAPE_KINDS[shapes[0, other]]
+        n = int(amounts[k])
+        planned[number] = _planned(kinds, (shapes[1, one], shapes[1, other]), None if n < 0 else n, native)
+    code, reverse, slots = planned[each].T
+    if not slots.all():
+        planned_pair(pairs[int(np.flatnonzero(slots == 0)[0])])  # raises
+    return PlannedPairs(pairs, code, reverse, slots)
+
+
 def contact_slots(model: Model) -> Named[slice]:
     """The slots of each pair by its name."""
-    counts = [planned_pair(pair).slots for pair in model.contacts]
-    ends = np.cumsum(counts).tolist()
+    planned = planned_pairs(model.contacts)
+    counts, ends = planned.slots.tolist(), np.cumsum(planned.slots).tolist()
     spans = {pair.name: slice(end - n, end) for pair, n, end in zip(model.contacts, counts, ends, strict=True)}
     return Named(model.name, "contact", spans)
 
@@ -275,34 +326,34 @@ def contact_tables(model: Model, bodies: BodyTable, native: MeshKind | None = No
         bodies: Its bodies.
         native: What meshes are to native code; None: for any backend, without kinds that are native code alone.
     """
-    planned = [planned_pair(pair, native) for pair in model.contacts]
-    shapes = {shape: k for k, shape in enumerate(contact_shapes(model.contacts))}
+    planned = planned_pairs(model.contacts, native)
+    pairs, counts = planned.pairs, planned.slots
     length = size_of(model)
-    at = [bodies.frames[bodies.number[shape.body]].inverse() * shape.placement for shape in shapes]
-    counts = np.array([one.slots for one in planned], dtype=np.int64)
-    given = np.array([one.slots if one.code == GIVEN else 0 for one in planned], dtype=np.int64)
-    of_slot = np.repeat(np.arange(len(planned)), counts)
+    at = [bodies.frames[bodies.number[shape.body]].inverse() * shape.placement for shape in pairs.shapes]
+    given = np.where(planned.code == GIVEN, counts, 0)
+    of_slot = np.repeat(np.arange(len(pairs)), counts)
+    margin = pairs.column("margin")
     return {
         "ngiven": int(given.sum()),
         "ncells": 0,
-        "shape_body": [bodies.number[shape.body] for shape in shapes],
-        "contact_kind": [one.code for one in planned],
-        "contact_first": [shapes[pair.first] for pair in model.contacts],
-        "contact_second": [shapes[pair.second] for pair in model.contacts],
-        "contact_reversed": [one.reversed for one in planned],
+        "shape_body": [bodies.number[shape.body] for shape in pairs.shapes],
+        "contact_kind": planned.code,
+        "contact_first": pairs.first,
+        "contact_second": pairs.second,
+        "contact_reversed": planned.reversed,
         "contact_slot": np.cumsum(counts) - counts,
         "contact_slots": counts,
         "contact_given": np.where(given > 0, np.cumsum(given) - given, 0),
         "slot_contact": of_slot,
-        "margin_contact": [c for c, pair in enumerate(model.contacts) if pair.margin],
-        "contact_margin": [pair.margin for pair in model.contacts if pair.margin],
+        "margin_contact": np.flatnonzero(margin),
+        "contact_margin": margin[margin != 0],
         "shape_rotation": merged([rounded_rotation(placement.rotation) for placement in at], 1.0),
         "shape_position": merged([rounded(placement.position, length) for placement in at], length),
-        "friction": [model.contacts[c].friction for c in of_slot],
-        "restitution": [model.contacts[c].restitution for c in of_slot],
-        "contact_compliance": [model.contacts[c].compliance for c in of_slot],
-        **_field_tables(list(shapes)),
-        **_core_tables(list(shapes), native),
+        "friction": pairs.column("friction")[of_slot],
+        "restitution": pairs.column("restitution")[of_slot],
+        "contact_compliance": pairs.column("compliance")[of_slot],
+        **_field_tables(list(pairs.shapes)),
+        **_core_tables(list(pairs.shapes), native),
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from linkwork.compilers.pipeline import Pipeline
-from linkwork.compilers.program import Program
+from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Runner
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.counts import OperationCount
@@ -16,11 +16,18 @@ from linkwork.quantities.counts import OperationCount
 class Computation(Protocol):
     """How products are computed that are several programs."""
 
+    @property
+    def solution_inputs(self) -> Mapping[str, Array]:
+        """Inputs of the evaluator that differ where derivatives are taken: its iterations end later."""
+
     def pipeline(self, seeded: Sequence[str]) -> Pipeline:
         """The programs; outputs are ``<kind>.<name>``. ``seeded``: results that have cotangents."""
 
     def program(self) -> Program:
         """The one of them that grows the most with the robot."""
+
+    def backend(self, program: Program) -> Backend:
+        """How a program of the pipeline is run."""
 
     def runner(self, program: Program) -> Runner:
         """What runs a program of the pipeline; kept."""

@@ -76,18 +76,28 @@ def multiplied(blocks: Blocks, further: Mapping[str, Array]) -> list[Array]:
     reverse = next(iter(further), "").startswith("y_")
     for (result, name), block in blocks.items():
         key = name if reverse else result
-        part = _left_times(further["y_" + result], block) if reverse else _times(block, further["d" + name])
+        part = left_times(further["y_" + result], block) if reverse else times(block, further["d" + name])
         sums[key] = sums[key] + part if key in sums else part
     return list(sums.values())
 
 
-def _times(block: Array, d: Any) -> Array:
-    """A matrix times a vector, of every state."""
+def times(block: Array, d: Any) -> Array:
+    """A matrix times a vector, of every state.
+
+    Args:
+        block: Matrices.
+        d: Vectors.
+    """
     product: Array = block @ d if d.ndim == 1 else (block @ d[..., None])[..., 0]
     return product
 
 
-def _left_times(y: Any, block: Array) -> Array:
-    """A vector times a matrix, of every state."""
+def left_times(y: Any, block: Array) -> Array:
+    """A vector times a matrix, of every state.
+
+    Args:
+        y: Vectors.
+        block: Matrices.
+    """
     product: Array = y @ block if y.ndim == 1 else (y[..., None, :] @ block)[..., 0, :]
     return product

@@ -27,13 +27,14 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import check_out
 from linkwork.compilers.trace.derived_programs import derived
 from linkwork.errors import InputError, ProgramTooLarge, UnsupportedFeature
-from linkwork.inputs import real_array, were_given
+from linkwork.inputs import real_array
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array, bound_call
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.computation import Computation
 from linkwork.quantities.counts import OperationCount
 from linkwork.quantities.jacobian_products import SHORT, Rates, jacobian_blocks, multiplied
+from linkwork.quantities.product_arguments import further_inputs
 
 Kind = Literal["jvp", "vjp", "hvp"]
 Shapes = dict[str, tuple[int, ...]]
@@ -63,11 +64,15 @@ class Product(BaseEvaluator):
                     f"{evaluator.quantity} of '{evaluator.robot.name}' has no derivative by '{name}'; there are those "
                     f"by {', '.join(known.inputs)}"
                 )
-        self.inputs = tuple(dict.fromkeys(by))
-        """Names of the inputs to differentiate by."""
-        arguments = {"evaluator": evaluator, "kind": kind, "by": self.inputs}
+        arguments = {"evaluator": evaluator, "kind": kind, "by": tuple(dict.fromkeys(by))}
         quantity, backend = f"{kind} of {evaluator.quantity}", evaluator.execution.backend
         super().__init__(evaluator.robot, quantity, self._derived, arguments, backend=backend)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs to differentiate by."""
+        inputs: tuple[str, ...] = self._arguments["by"]
+        return inputs
 
     @property
     def seeded(self) -> bool:
@@ -224,30 +229,7 @@ class Product(BaseEvaluator):
             arrays: As for a call.
             given: As for a call.
         """
-        known, zeros, further = self.known, self.zeros, dict[str, Any]()
-        rest, given = list(arrays[len(known.given) :]), {n: x for n, x in given.items() if n not in known.optional}
-        if len(arrays) < len(known.given):
-            raise InputError(f"{self.quantity} takes {self._signature()}; {were_given(len(arrays))}")
-        directions = sum(name.startswith("d") and name[1:] in known.given for name in zeros)
-        seeds = len(rest) - directions if len(rest) > directions else 1  # those of further results may be left out
-        for k, (name, zero) in enumerate(zeros.items()):
-            keyword = name[2:] if name.startswith("y_") else name
-            positional = k < seeds if name.startswith("y_") else name[1:] in known.given
-            if rest and positional:
-                x = rest.pop(0)
-            elif given.get(keyword) is not None:
-                x = given.pop(keyword)
-            elif self._may_be_left_out(name):
-                x = None
-            else:
-                missing = "y" if name.startswith("y_") else keyword
-                raise InputError(f"{self.quantity} takes {self._signature()}; {missing} was not given")
-            further[name] = zero if x is None else x
-        left = [name for name, x in given.items() if x is not None]
-        if rest or left:
-            what = f"'{left[0]}' was given as well" if left else f"{were_given(len(arrays))}"
-            raise InputError(f"{self.quantity} takes {self._signature()}; {what}")
-        return further
+        return further_inputs(self, arrays, given)
 
     def checked(self, name: str, x: Any) -> Array:
         """A cotangent or tangent as an array of finite numbers.
@@ -273,17 +255,6 @@ class Product(BaseEvaluator):
             needs = ", ".join(map(str, shape))
             raise InputError(f"{name} has shape {array.shape}, robot '{self.robot.name}' needs (..., {needs})")
         return array
-
-    def _may_be_left_out(self, name: str) -> bool:
-        known = self.known
-        return name != f"y_{next(iter(known.results))}" if name.startswith("y_") else name[1:] not in known.given
-
-    def _signature(self) -> str:
-        """Words for the arguments of a call."""
-        known = self.known
-        seeds = ["y", *(f"{name} (seeds)" for name in list(known.results)[1:])] if self.seeded else []
-        directions = [f"d{name}" for name in self.inputs if name in known.given] if self.directed else []
-        return ", ".join([*known.given, *seeds, *directions])
 
     def outputs_of(self, out: Any) -> list[Any]:
         """Arrays to write results to, as many as there are; None for those that are to be made.
@@ -314,6 +285,13 @@ class Product(BaseEvaluator):
             given: By name: inputs that need not be given (``wrenches``, ``target``), cotangents of further results,
                 and tangents of such inputs (``dwrenches``, ``dtarget``).
         """
+        inputs = self._positional(arrays) if out is None and not given and solution is None else None
+        if inputs is not None:
+            results = self.execution.results(*inputs)
+            if results is None and self.for_type_of(arrays) is self:
+                results = tuple(self.runner.evaluate(inputs, self.outputs_of(None)))
+            if results is not None:
+                return self.packed(results if type(results) is tuple else (results,))
         computation = self.computation
         if computation is not None:
             if not self.sees_results:
@@ -333,6 +311,23 @@ class Product(BaseEvaluator):
             if results is not None:
                 return self.packed(results if type(results) is tuple else (results,))
         return self.packed(self.runner.evaluate(inputs, self.outputs_of(out)))
+
+    def _positional(self, arrays: Sequence[Any]) -> list[Any] | None:
+        """All inputs, where the product is one program that ran before and all of these arrays are given."""
+        if self.computation is not None or not self.execution.has_runner:
+            return None
+        key = "positional", len(arrays)
+        if key not in self.kept:
+            given = [object() for _ in arrays]
+            inputs = list(self.arranged(given, {}).values())
+            self.kept[key] = inputs, [next(k for k, x in enumerate(inputs) if x is one) for one in given]
+        held, places = self.kept[key]
+        inputs = list(held)
+        for k, x in zip(places, arrays, strict=True):
+            if x is None:
+                return None
+            inputs[k] = x
+        return inputs
 
     def packed(self, results: Sequence[Array]) -> Any:
         """Results as a call returns them.

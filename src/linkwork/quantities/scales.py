@@ -24,7 +24,7 @@ from linkwork.errors import NotFinite, SingularMassMatrix
 from linkwork.inputs import Quantity
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
-from linkwork.model.constraints import TURN_ROWS, CenterOfMass, Constraint, Pair
+from linkwork.model.constraints import TURN_ROWS, WORLD, CenterOfMass, Constraint, Pair
 from linkwork.model.joints import Free, Helical, Planar, Revolute, Spherical, Universal
 from linkwork.model.model import Model
 from linkwork.quantities.evaluator import Evaluator
@@ -60,8 +60,12 @@ class Scales:
 @computed_once
 def scales_of(robot: Model) -> Scales:
     """The scales of a robot."""
-    poses, matrices = _mass_matrices(robot)
-    joints = np.median([np.diag(M) for M in matrices], axis=0)
+    matrices = list[Floats]()
+    if robot.nv > PLAIN and not robot.nc and len(free_bodies(robot)) == len(robot.joints):
+        joints = _free_inertias(robot)
+    else:
+        poses, matrices = _mass_matrices(robot)
+        joints = np.median([np.diag(M) for M in matrices], axis=0)
     moments = joints[_rotating(robot)]
     mass = robot.mass or float(joints.max(initial=0.0)) or 1.0
     moment = float(moments.max(initial=0.0)) or mass
@@ -86,6 +90,31 @@ def quantity(robot: Model, name: Quantity) -> Evaluator:
     """A quantity at a few configurations: of most robots, the text as it stands is quicker than compiling it."""
     made = Evaluator(robot, name)
     return made.plain() if robot.nv <= PLAIN else made
+
+
+def free_bodies(robot: Model) -> set[str]:
+    """Bodies that fly freely and carry no others.
+
+    Args:
+        robot: The mechanism.
+    """
+    carrying = {joint.parent for joint in robot.joints}
+    return {
+        joint.child
+        for joint in robot.joints
+        if isinstance(joint.type, Free) and joint.parent == WORLD and joint.child not in carrying
+    }
+
+
+def _free_inertias(robot: Model) -> Floats:
+    """The diagonal of the mass matrix of free bodies, ``(nv,)``, without the matrix."""
+    result = robot.armature.copy()
+    for joint in robot.joints:
+        at, inertia = robot.v_slice(joint.name).start, robot.inertias[joint.child]
+        c = inertia.com
+        result[at : at + 3] += inertia.mass
+        result[at + 3 : at + 6] += np.diag(inertia.rotational) + inertia.mass * (c @ c - c * c)
+    return result
 
 
 def check_kinetic_energy(robot: Model) -> None:

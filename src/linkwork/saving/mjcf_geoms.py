@@ -17,6 +17,7 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Shape, Solid, Sphere, Surface
+from linkwork.model.soft_contact import USUAL, SoftContact
 from linkwork.plans.contacts import planned_pair
 from linkwork.saving.layout import Layout
 from linkwork.saving.meshes import mesh_path
@@ -106,25 +107,25 @@ class GeomWriter:
                 continue
             touching = next((t for t in known.values() if _same_shape(t, shape)), None)
             wanted = shape.name if touching is None else touching.name
-            name = self._geom(element, body, shape, wanted, touching is not None)
+            name = self._geom(element, body, shape, wanted, touching)
             if touching is not None and name:
                 del known[id(touching)]
                 self._geoms[touching] = name
         for touching in known.values():
             made = Shape(body, touching.solid, touching.placement, role="collision")
-            name = self._geom(element, body, made, touching.name, True)
+            name = self._geom(element, body, made, touching.name, touching)
             if name:
                 self._geoms[touching] = name
 
-    def _geom(self, element: Any, body: str, shape: Shape, wanted: str, touches: bool) -> str:
-        """Add a geom; its name, if it has one."""
+    def _geom(self, element: Any, body: str, shape: Shape, wanted: str, touching: ContactShape | None) -> str:
+        """Add a geom, which may be that of a shape of contacts; its name, if it has one."""
         unsaid = self._unsaid(shape.solid)
         if unsaid:
             self.report.leave_out("shapes", f"a shape of '{shape.link or body}'", unsaid)
             return ""
-        name = wanted if touches else fresh(wanted, self._names) if wanted else ""
+        name = wanted if touching is not None else fresh(wanted, self._names) if wanted else ""
         kind, size, at = _geometry(shape.solid, shape.placement)
-        at = self.layout.inside(body, at)
+        placed, at = at, self.layout.inside(body, at)
         geom = add(element, "geom", **({"name": name} if name else {}), type=kind)
         key = self._key(shape.solid)
         if key is not None:
@@ -136,6 +137,14 @@ class GeomWriter:
             geom.set("quat", quaternion(at))
         geom.set("group", _GROUPS[shape.role])
         self._surface(geom, shape.surface, shape.link or body)
+        velocity, turning = np.zeros(3), np.zeros(3)
+        if touching is not None:
+            velocity, turning = np.array(touching.surface_velocity), np.array(touching.surface_angular_velocity)
+        elif shape.surface is not None:
+            velocity, turning = np.array(shape.surface.velocity), np.array(shape.surface.angular_velocity)
+        if velocity.any() or turning.any():
+            moved = shape.placement.rotation.T @ (placed.position - shape.placement.position)
+            geom.set("surfacevel", numbers((*(velocity + np.cross(turning, moved)), *turning)))
         if shape.color is not None:
             geom.set("rgba", numbers(shape.color))
         return name
@@ -145,16 +154,28 @@ class GeomWriter:
         geom.set("conaffinity", "0")
         if surface is None or surface.mask == 0:
             return
-        if surface.friction == 0:
-            geom.set("condim", "1")
-        elif surface.friction is not None:
-            geom.set("friction", number(surface.friction))
+        if surface.friction is not None:
+            coefficients = surface.friction, surface.torsional_friction or 0.0, surface.rolling_friction or 0.0
+            _set_friction(geom, *coefficients, sides=1)
+        if surface.adhesion:
+            geom.set("adhesion", number(surface.adhesion))
+        _set_softness(geom, surface.soft)
         plain = surface.restitution is None and surface.compliance is None and surface.mask == -1
         if not plain or surface.combination != "greater":
             what = "surfaces in MJCF have friction alone, of two the greater"
             self.report.leave_out("surfaces", f"a shape of '{body}'", what)
 
     # Contacts ------------------------------------------------------------------------------------------
+
+    def friction_ratio(self) -> float:
+        """MuJoCo's ``impratio``, which is one for the whole model."""
+        model = self.layout.model
+        found = {(pair.soft or USUAL).friction_ratio: pair.name for pair in model.contacts}
+        if len(found) > 1:
+            name = list(found.values())[1]
+            self.report.refuse("contacts", f"contact '{name}'", "friction_ratio of soft contacts is one number in MJCF")
+        said = (shape.surface.soft or USUAL for shape in model.shapes if shape.surface is not None)
+        return next(iter(found), next((soft.friction_ratio for soft in said), 1.0))
 
     def contacts(self, root: Any) -> None:
         """Add all pairs that may touch.
@@ -174,12 +195,11 @@ class GeomWriter:
                 continue
             named = {} if pair.name == f"{pair.first.name}:{pair.second.name}" else {"name": pair.name}
             element = add(section, "pair", **named, geom1=str(ends[0]), geom2=str(ends[1]))
-            if pair.friction == 0:
-                element.set("condim", "1")
-            else:
-                element.set("friction", numbers((pair.friction, pair.friction)))
-            if pair.margin != 0:
-                element.set("margin", number(pair.margin))
+            _set_friction(element, pair.friction, pair.torsional_friction, pair.rolling_friction, sides=2)
+            for name in ("margin", "gap", "adhesion"):
+                if getattr(pair, name) != 0:
+                    element.set(name, number(getattr(pair, name)))
+            _set_softness(element, pair.soft)
 
     def _refuse(self, pair: ContactPair) -> None:
         where = f"contact '{pair.name}'"
@@ -195,6 +215,29 @@ class GeomWriter:
         ]
         if any(flat):
             self.report.refuse("contacts", where, "in MJCF planes and height fields do not move")
+
+
+def _set_friction(element: Any, sliding: float, spinning: float, rolling: float, sides: int) -> None:
+    """Write ``condim`` and ``friction`` of a geom or pair that has ``sides`` directions of sliding and of rolling."""
+    dim = 6 if rolling > 0 else 4 if spinning > 0 else 3 if sliding > 0 else 1
+    if dim != 3:
+        element.set("condim", str(dim))
+    if dim == 3:
+        element.set("friction", numbers((sliding,) * sides))
+    elif dim > 3:
+        element.set("friction", numbers((*(sliding,) * sides, spinning, *(rolling,) * sides)))
+
+
+def _set_softness(element: Any, soft: SoftContact | None) -> None:
+    """Write what is not usual of how soft a contact is."""
+    if soft is None:
+        return
+    if soft.reference != USUAL.reference:
+        element.set("solref", numbers(soft.reference))
+    if soft.impedance != USUAL.impedance:
+        element.set("solimp", numbers(soft.impedance))
+    if soft.friction_reference != USUAL.friction_reference:
+        element.set("solreffriction", numbers(soft.friction_reference))
 
 
 def _same_shape(touching: ContactShape, shape: Shape) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from linkwork.errors import InputError
 from linkwork.inputs import items, shown, suggest
+from linkwork.model.shapes import Surface
 
 Format = Literal["urdf", "mjcf", "sdf"]
 """Formats that models are saved in."""
@@ -129,3 +130,19 @@ def described(refusals: Iterable[Refusal], able: dict[tuple[str, str], list[str]
 
 def _able(formats: list[str]) -> str:
     return f"{' and '.join(formats)} can say it" if formats else "no format that is written can say it"
+
+
+def unsaid_of_surfaces(surface: Surface, *said: str) -> list[str]:
+    """What a surface has beside friction against sliding, restitution, compliance and masks.
+
+    Args:
+        surface: The surface.
+        said: Fields that the format has.
+    """
+    found = {
+        "torsional_friction": bool(surface.torsional_friction),
+        "rolling_friction": bool(surface.rolling_friction),
+        "surface velocity": any(surface.velocity) or any(surface.angular_velocity),
+        "adhesion": bool(surface.adhesion),
+    }
+    return [what for what, there in found.items() if there and what not in said]

@@ -6,10 +6,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Ground, Mesh, Shape, Solid, Sphere, Surface
+from linkwork.model.shapes import (
+    PATCH_LEVER,
+    Box,
+    Color,
+    Cylinder,
+    Ellipsoid,
+    Ground,
+    Mesh,
+    Shape,
+    Solid,
+    Sphere,
+    Surface,
+)
 from linkwork.saving.layout import Layout
 from linkwork.saving.meshes import mesh_path
-from linkwork.saving.report import Report
+from linkwork.saving.report import Report, unsaid_of_surfaces
 from linkwork.saving.xml import add, drake, fresh, number, numbers, pose
 
 
@@ -60,13 +72,23 @@ class SdfShapes:
                 add(properties, drake("mu_dynamic"), number(surface.friction))
             if surface.compliance:
                 add(properties, drake("point_contact_stiffness"), number(1.0 / surface.compliance))
-            if surface.restitution is None and surface.mask == -1:
+            more = surface.torsional_friction or unsaid_of_surfaces(surface)
+            if surface.restitution is None and surface.mask == -1 and not more:
                 return
         made = add(element, "surface")
-        if surface.friction is not None and surface.combination != "harmonic":
-            ode = add(add(made, "friction"), "ode")
+        sliding = surface.friction is not None and surface.combination != "harmonic"
+        friction = add(made, "friction") if sliding or surface.torsional_friction else None
+        if surface.friction is not None and sliding:
+            ode = add(friction, "ode")
             add(ode, "mu", number(surface.friction))
             add(ode, "mu2", number(surface.friction))
+        if surface.torsional_friction:
+            torsional = add(friction, "torsional")
+            add(torsional, "coefficient", number(1.0))
+            add(torsional, "use_patch_radius", "true")
+            add(torsional, "patch_radius", number(surface.torsional_friction / PATCH_LEVER))
+        for what in unsaid_of_surfaces(surface, "torsional_friction"):
+            self.report.leave_out("surfaces", f"a shape of '{body}'", f"SDF has no {what}")
         if surface.restitution is not None:
             add(add(made, "bounce"), "restitution_coefficient", number(surface.restitution))
         contact = add(made, "contact")

@@ -11,7 +11,7 @@ from linkwork.model.parts import Frame
 from linkwork.model.shapes import Box, Color, Cylinder, Ellipsoid, Mesh, Shape, Solid, Sphere, Surface
 from linkwork.saving.layout import Layout
 from linkwork.saving.meshes import mesh_path
-from linkwork.saving.report import Report
+from linkwork.saving.report import Report, unsaid_of_surfaces
 from linkwork.saving.xml import add, drake, number, numbers, rpy
 
 
@@ -75,6 +75,8 @@ class UrdfShapes:
         stiffness = 1.0 / first.compliance if first.compliance else None
         for tag, value in (
             ("lateral_friction", first.friction),
+            ("spinning_friction", first.torsional_friction),
+            ("rolling_friction", first.rolling_friction),
             ("restitution", first.restitution),
             ("stiffness", stiffness),
         ):
@@ -82,6 +84,8 @@ class UrdfShapes:
                 add(contact, tag, value=number(value))
         if first.mask != -1:
             self.report.leave_out("surfaces", f"link '{name}'", "URDF has no masks of collision")
+        for what in unsaid_of_surfaces(first, "torsional_friction", "rolling_friction"):
+            self.report.leave_out("surfaces", f"link '{name}'", f"URDF has no {what}")
         return True
 
     def _surface(self, element: Any, name: str, surface: Surface) -> None:
@@ -90,6 +94,8 @@ class UrdfShapes:
             what = "URDF has no restitution, mask or greater friction of one shape of several"
             self.report.leave_out("surfaces", f"a shape of '{name}'", what)
             return
+        for what in unsaid_of_surfaces(surface):
+            self.report.leave_out("surfaces", f"a shape of '{name}'", f"URDF has no {what}")
         properties = add(element, drake("proximity_properties"))
         if surface.friction is not None:
             add(properties, drake("mu_dynamic"), value=number(surface.friction))

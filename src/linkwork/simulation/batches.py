@@ -116,7 +116,7 @@ def rollouts(
     frames, pushed = frame_wrenches(robot, wrenches, n)
     chosen, output = checked_controller(controller, robot, constant, n), options.get("controller_output", "auto")
     if n and (constant.commands is not None or output == "commands"):
-        warn_of_stiff_servos(robot, at[0], h)
+        warn_of_stiff_servos(robot, at[0], h, integrator)
     if method not in ("auto", "minimal"):
         raise InputError(f"no method {method!r} of rollouts, whose steps are compiled; there are auto, minimal")
     settings = StepSettings.of(h, integrator, method, frames, options).started_at(robot, at)

@@ -17,7 +17,12 @@ from linkwork.contact.field_cells import NO_CELLS
 from linkwork.contact.step_function import need_derivatives
 from linkwork.inputs import BackendName
 from linkwork.kernels.algorithm import Algorithm
-from linkwork.kernels.derivatives.contact_step_equations import APPLIED_TORQUES, DRIVEN_CONTACT_EQUATIONS
+from linkwork.kernels.derivatives.contact_step_equations import (
+    APPLIED_TORQUES,
+    DAMPED_CONTACT_SENSITIVITY,
+    DAMPED_SMOOTHED_CONTACTS,
+    DRIVEN_CONTACT_EQUATIONS,
+)
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.parameters import ParameterInputs
 from linkwork.simulation.activations import refuse_activations
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class StepperFunction:
-    """Steps of a `Stepper` with contacts as derivatives see them (`contact.derivatives.ContactFunction`).
+    """Steps of a `Stepper` with contacts as derivatives see them (`contact.step_equations.ContactFunction`).
 
     Args:
         stepper: The steps.
@@ -53,6 +58,16 @@ class StepperFunction:
     def equations(self) -> Algorithm:
         """The equations of a step at its solution."""
         return DRIVEN_CONTACT_EQUATIONS
+
+    @property
+    def sensitivity(self) -> Algorithm:
+        """Linear systems at the solution of a step."""
+        return DAMPED_CONTACT_SENSITIVITY
+
+    @property
+    def smoothed(self) -> Algorithm:
+        """Steps of a smoothed problem."""
+        return DAMPED_SMOOTHED_CONTACTS
 
     @property
     def parameter_inputs(self) -> ParameterInputs:
@@ -123,4 +138,5 @@ class StepperFunction:
         Args:
             solution: What a call returned.
         """
-        return solution.q, solution.v, solution.result
+        result = solution.result_by_slots if hasattr(solution, "result_by_slots") else solution.result
+        return solution.q, solution.v, result

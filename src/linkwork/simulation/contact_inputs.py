@@ -7,8 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.contact.coal import GivenContacts
+from linkwork.contact.points import contact_points
+from linkwork.contact.reduced import reduced_settings
 from linkwork.contact.scales import contact_scales
-from linkwork.contact.step import penetration_time, step_settings
+from linkwork.contact.step_options import penetration_time
+from linkwork.contact.step_settings import step_settings
 from linkwork.dynamics.iterations import SolverSettings
 from linkwork.errors import InputError
 from linkwork.inputs import float_array
@@ -27,13 +30,14 @@ class ContactInputs:
         tree: Its arrays.
         dt: Time of a step.
         solver: When iterations of a step end.
+        reduced: Whether steps are made by the reduced matrix.
     """
 
-    def __init__(self, robot: Model, tree: Tree, dt: float, solver: SolverSettings) -> None:
-        self.robot, self.tree, self.dt, self.solver = robot, tree, dt, solver
-        self.row = ContactRow(int(tree.nslots), robot.nc, int(tree.nboxes), int(tree.na))
+    def __init__(self, robot: Model, tree: Tree, dt: float, solver: SolverSettings, reduced: bool) -> None:
+        self.robot, self.tree, self.dt, self.solver, self.reduced = robot, tree, dt, solver, reduced
+        self.row = ContactRow(contact_points(robot), robot.nc, int(tree.nboxes), int(tree.na), reduced)
         """Where rows about contacts have what."""
-        self.given = GivenContacts(robot, within=_near(robot, dt)) if tree.ngiven else None
+        self.given = GivenContacts(robot, within=_near(robot, dt), native=reduced) if tree.ngiven else None
         """Contact points of pairs without kernel text."""
 
     def settings(self, dtype: str) -> Array:
@@ -43,7 +47,10 @@ class ContactInputs:
             dtype: Of the array.
         """
         tree, time = self.tree, penetration_time("auto", self.dt)
-        found = step_settings(self.robot, tree, self.dt, self.solver, time, dtype)
+        if self.reduced:
+            found = reduced_settings(self.robot, self.dt, self.solver, time, dtype)
+        else:
+            found = step_settings(self.robot, tree, self.dt, self.solver, time, dtype)
         return np.concatenate([found, np.zeros(tree.nheld - tree.nsettings, found.dtype)])
 
     def started(self, settings: Array, row: Array | None, q: npt.ArrayLike) -> Array:

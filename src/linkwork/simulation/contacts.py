@@ -5,12 +5,12 @@ Of each state a row of numbers, with all that is needed to go on from it exactly
 
 | part of a row | numbers   | meaning                                                                       |
 |---------------|-----------|-------------------------------------------------------------------------------|
-| totals        | 5         | so far: energy lost by friction, by impacts, in joints; the largest residual;  |
-|               |           | steps that missed the tolerance                                               |
+| totals        | 7         | so far: energy lost by friction, by impacts, in joints; the largest residual;  |
+|               |           | steps that missed the tolerance; steps with more points than there is room for; |
+|               |           | steps of the convex problem                                                   |
 | solver        | 2         | residual and iterations of the last step                                      |
-| forces        | 3 nslots  | along t1, t2, n, on the second shape of each pair                              |
-| velocities    | 3 nslots  | of contact points after the step, in these axes                               |
-| gaps          | nslots    | before the step                                                               |
+| points        | 11 a point | contact points that are near, by number (`contact.points`): force, moment,     |
+|               |           | velocity after the step, gap before it                                        |
 | multipliers   | nc        | forces of constraints                                                         |
 | boxes         | nboxes    | forces of joint limits and of dry friction                                    |
 """
@@ -24,15 +24,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
-from linkwork.inputs import Integrator, outer_level, suggest
-from linkwork.kernels.steps.contact_steps import FRICTION, IMPACTS, JOINTS, MISSED, RESIDUAL
+from linkwork.inputs import ContactLaw, Integrator, outer_level, suggest
+from linkwork.kernels.contact.reduced.step import FALLBACKS, FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, RESIDUAL
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
+from linkwork.plans import contact_reduced
 from linkwork.plans.contact_lcaba import HEAD
-from linkwork.plans.contact_steps import TOTALS
-from linkwork.plans.contacts import planned_pair
+from linkwork.plans.contact_reduced import TOTALS
+from linkwork.plans.contact_steps import TOTALS as SLOT_TOTALS
+from linkwork.plans.contacts import contact_slots
 from linkwork.plans.loops import loops_of
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.thresholds import BEYOND_LIMITS, SLIGHT_CONTACT
@@ -41,25 +44,33 @@ SOLVER = 2
 """Numbers about the solver."""
 
 
-def has_contacts(robot: Model, contact: bool | None, integrator: Integrator, method: str) -> bool:
+def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, method: str) -> bool:
     """Whether steps are those with contacts; an `InputError` where they are wanted and cannot be.
 
     Args:
         robot: The mechanism.
-        contact: True: contact pairs, or the dry friction of joints; False; or None: if the robot has contact pairs.
+        contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same, with soft contacts;
+            False: none of them; or None: if the robot has contact pairs, or dry friction that the integrator and the
+            method know.
         integrator: How steps are made.
         method: Of forward dynamics.
     """
-    if contact is False or not (robot.contacts or contact):
+    if contact not in (None, True, False, "soft"):
+        raise InputError(f"contact is {contact!r}; it may be True, False, 'soft' or None")
+    if contact is False:
         return False
-    if not robot.contacts and not np.any(robot.friction):
+    asked = (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba")))
+    if contact is None and not robot.contacts:
+        return bool(np.any(robot.friction)) and all(given in known for _, given, known in asked)
+    limited = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
+    if not robot.contacts and not np.any(robot.friction) and not limited:
         raise InputError(
-            f"contact=True, but '{robot.name}' has no contact pairs, and its joints no dry friction: add pairs with "
-            "robot.with_contacts(...)"
+            f"contact={contact!r}, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor "
+            "limits: add pairs with robot.with_contacts(...)"
         )
-    what = "contact pairs" if robot.contacts else "dry friction of joints"
+    what = "contact pairs" if robot.contacts else "dry friction or limits of joints"
     without = "for bodies that pass through each other" if robot.contacts else "for joints without dry friction"
-    for name, given, known in (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba"))):
+    for name, given, known in asked:
         if given not in known:
             raise InputError(
                 f"'{robot.name}' has {what}, which {name} '{given}' does not know: use '{known[0]}', or contact=False "
@@ -77,8 +88,8 @@ def warn_of_joint_friction(robot: Model) -> None:
     names = [f"'{joint.name}'" for joint in robot.joints if np.any(robot.friction[robot.v_slice(joint.name)])]
     if names:
         warnings.warn(
-            f"dry friction of {at_most_three(names)} of '{robot.name}' does not act in steps without contacts; "
-            "contact=True, with integrator 'euler', makes steps with it, "
+            f"dry friction of {at_most_three(names)} of '{robot.name}' does not act in these steps; "
+            "integrator 'euler', with method 'auto' and without contact=False, makes steps with it, "
             "robot.with_parameters(friction=np.zeros(robot.nv)) leaves it out without this warning",
             ModelWarning,
             stacklevel=outer_level(),
@@ -132,22 +143,29 @@ def limits_at_start(robot: Model, q: Array) -> bool | tuple[str, ...]:
 class ContactRow:
     """Where a row of numbers about contacts has what."""
 
-    nslots: int
+    points: ContactPoints
+    """Lists of contact points."""
     nc: int
     nboxes: int
     na: int = 0
     """Activations, which come after the totals in the result of steps."""
+    reduced: bool = True
+    """Whether results are those of steps by the reduced matrix, which have lists; else they are by slots."""
 
     @property
     def width(self) -> int:
         """Numbers of a row."""
-        return TOTALS + SOLVER + 7 * self.nslots + self.nc + self.nboxes
+        return TOTALS + SOLVER + self.points.width + self.nc + self.nboxes
+
+    @property
+    def accelerations(self) -> int:
+        """Where joint accelerations begin in the result of steps."""
+        return contact_reduced.HEAD + self.points.width + self.nboxes + self.nc if self.reduced else HEAD
 
     @property
     def places(self) -> dict[str, slice]:
         """Parts by name."""
-        sizes = {"forces": 3 * self.nslots, "velocities": 3 * self.nslots, "gaps": self.nslots}
-        sizes |= {"multipliers": self.nc, "boxes": self.nboxes}
+        sizes = {"points": self.points.width, "multipliers": self.nc, "boxes": self.nboxes}
         places, at = {"totals": slice(0, TOTALS), "solver": slice(TOTALS, TOTALS + SOLVER)}, TOTALS + SOLVER
         for name, size in sizes.items():
             places[name] = slice(at, at + size)
@@ -155,16 +173,38 @@ class ContactRow:
         return places
 
     def of_result(self, found: Array, nv: int) -> Array:
-        """The row of the result of steps (`kernels.contact.problem`, and totals at its end).
+        """The row of the result of steps, with totals at its end.
 
         Args:
             found: The result, ``(..., nresult)``.
             nv: Degrees of freedom of the robot.
         """
-        first = HEAD + nv
-        last = first + 7 * self.nslots + self.nc + self.nboxes
         end = found.shape[-1] - self.na
-        return np.concatenate([found[..., end - TOTALS : end], found[..., :SOLVER], found[..., first:last]], axis=-1)
+        if self.reduced:
+            first = contact_reduced.HEAD
+            boxes, rows = first + self.points.width, first + self.points.width + self.nboxes
+            parts = [found[..., end - TOTALS : end], found[..., :SOLVER], found[..., first:boxes]]
+            return np.concatenate([*parts, found[..., rows : rows + self.nc], found[..., boxes:rows]], axis=-1)
+        first = HEAD + nv
+        contacts = found[..., first : first + 7 * self.points.nslots + self.nc + self.nboxes]
+        return self.of_slots(np.concatenate([found[..., end - SLOT_TOTALS : end], found[..., :SOLVER], contacts], -1))
+
+    def of_slots(self, rows: Array) -> Array:
+        """Rows from those by slots: totals without overflow, solver, forces, velocities and gaps of all contact points,
+        multipliers, boxes, which files of format 2 have.
+
+        Args:
+            rows: Rows by slots, ``(..., 7 + 7 nslots + nc + nboxes)``.
+        """
+        n, lead, head = self.points.nslots, rows.shape[:-1], SLOT_TOTALS + SOLVER
+        if rows.shape[-1] != head + 7 * n + self.nc + self.nboxes:
+            needed = head + 7 * n + self.nc + self.nboxes
+            raise InputError(f"rows of contacts by slots have {rows.shape[-1]} numbers, need {needed}")
+        ends = [SLOT_TOTALS, head, head + 3 * n, head + 6 * n, head + 7 * n]
+        totals, solver, forces, velocities, gaps, last = np.split(rows, ends, axis=-1)
+        points = self.points.listed(forces.reshape(*lead, n, 3), velocities.reshape(*lead, n, 3), gaps)
+        none = np.zeros((*lead, TOTALS - SLOT_TOTALS), rows.dtype)
+        return np.concatenate([totals, none, solver, points, last], axis=-1)
 
     def start(self, row: Array, tolerance: float) -> Array:
         """Forces that the next step starts from, ``(..., nstart)``: none, where the step before was not solved.
@@ -174,7 +214,11 @@ class ContactRow:
             tolerance: The residual at which a step is solved.
         """
         at = self.places
-        forces = np.concatenate([row[..., at[name]] for name in ("forces", "boxes", "multipliers")], axis=-1)
+        points, boxes, multipliers = (row[..., at[name]] for name in ("points", "boxes", "multipliers"))
+        if not self.reduced:
+            points = self.points.by_slot(points, FORCE)
+            points = points.reshape(*points.shape[:-2], -1)
+        forces = np.concatenate([points, boxes, multipliers], axis=-1)
         residual = row[..., at["solver"]][..., :1]
         return np.where(residual > tolerance, 0.0, forces)
 
@@ -185,7 +229,7 @@ class ContactRow:
             before: The row before these steps.
             row: That of these steps alone; changed.
         """
-        for k in (FRICTION, IMPACTS, JOINTS, MISSED):
+        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, FALLBACKS):
             row[..., k] += before[..., k]
         row[..., RESIDUAL] = np.maximum(row[..., RESIDUAL], before[..., RESIDUAL])
         return row
@@ -200,7 +244,7 @@ class ContactSeries:
     impulses: Array
     """Forces times the time of a step, in N s."""
     gaps: Array
-    """Before that step, ``(..., slots)``, in m; negative where shapes overlap."""
+    """Before that step, ``(..., slots)``, in m; negative where shapes overlap, infinite where they are not near."""
     velocities: Array
     """After that step, of the second shape relative to the first, along t1, t2, n, in m/s."""
     touching: Array
@@ -231,16 +275,13 @@ class ContactHistory(Mapping[str, ContactSeries]):
     """
 
     def __init__(self, robot: Model, rows: Array, dt: float) -> None:
-        counts = np.array([planned_pair(pair).slots for pair in robot.contacts], dtype=np.int64)
-        nslots = int(counts.sum())
-        width = TOTALS + SOLVER + 7 * nslots + robot.nc
+        points = contact_points(robot)
+        width = TOTALS + SOLVER + points.width + robot.nc
         if rows.shape[-1] < width:
             raise InputError(f"contacts of '{robot.name}' are {width} numbers or more, not {rows.shape[-1]}")
-        self._robot, self._rows, self._dt = robot, rows, dt
-        self._at = ContactRow(nslots, robot.nc, rows.shape[-1] - width).places
-        first = np.cumsum(counts) - counts
-        spans = zip(first.tolist(), counts.tolist(), strict=True)
-        self._slots = {pair.name: slice(o, o + n) for pair, (o, n) in zip(robot.contacts, spans, strict=True)}
+        self._robot, self._rows, self._dt, self._points = robot, rows, dt, points
+        self._at = ContactRow(points, robot.nc, rows.shape[-1] - width).places
+        self._slots = contact_slots(robot)
         gravity = float(np.linalg.norm(robot.gravity))
         self._slow = SLIGHT_CONTACT * contact_scales(robot).velocity(gravity, dt)
         self._weak = SLIGHT_CONTACT * robot.mass * gravity if gravity > 0 else self._slow * robot.mass / dt
@@ -251,11 +292,11 @@ class ContactHistory(Mapping[str, ContactSeries]):
     def __getitem__(self, name: str) -> ContactSeries:
         if name not in self._slots:
             raise InputError(f"'{self._robot.name}' has no contact '{name}'{suggest(name, self._slots)}")
-        slots = self._slots[name]
-        forces, velocities = (self._vectors(part)[..., slots, :] for part in ("forces", "velocities"))
+        slots, listed = self._slots[name], self._part("points")
+        forces, velocities = (self._points.by_slot(listed, part, 0.0, slots) for part in (FORCE, VELOCITY))
         touching = forces[..., 2] > self._weak
         sliding = touching & (np.hypot(velocities[..., 0], velocities[..., 1]) > self._slow)
-        gaps = self._part("gaps")[..., slots]
+        gaps = self._points.by_slot(listed, GAP, np.inf, slots)[..., 0]
         return ContactSeries(forces, self._dt * forces, gaps, velocities, touching, sliding)
 
     def __iter__(self) -> Iterator[str]:
@@ -264,14 +305,10 @@ class ContactHistory(Mapping[str, ContactSeries]):
     def __len__(self) -> int:
         return len(self._slots)
 
-    def _vectors(self, name: str) -> Array:
-        part = self._part(name)
-        return part.reshape(*part.shape[:-1], part.shape[-1] // 3, 3)
-
     @property
     def forces(self) -> Array:
         """Forces of the contact points of all pairs, ``(k, ..., nslots, 3)``, along t1, t2, n, on second shapes."""
-        return self._vectors("forces")
+        return self._points.by_slot(self._part("points"), FORCE)
 
     @property
     def dissipated(self) -> dict[str, Array]:
@@ -292,6 +329,17 @@ class ContactHistory(Mapping[str, ContactSeries]):
         return self._part("totals")[..., MISSED].astype(np.int64)
 
     @property
+    def fallback(self) -> Array:
+        """Those of the steps of `missed` that are not nearly solved, ``(k, ...)``: they are steps of the convex problem
+        without De Saxcé's term, which takes energy (`ContactSolution.fallback`)."""
+        return self._part("totals")[..., FALLBACKS].astype(np.int64)
+
+    @property
+    def overflowed(self) -> Array:
+        """Steps so far with more contact points than lists have room for, ``(k, ...)``."""
+        return self._part("totals")[..., OVERFLOWED].astype(np.int64)
+
+    @property
     def iterations(self) -> Array:
         """Iterations of the step that led to each state, ``(k, ...)``."""
         return self._part("solver")[..., 1].astype(np.int64)
@@ -309,16 +357,38 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
         dt: Time of a step.
     """
     history = ContactHistory(robot, rows, dt)
+    if history.overflowed.any():
+        warnings.warn(
+            f"'{robot.name}' had more than {contact_points(robot).nlisted} contact points in "
+            f"{int(history.overflowed.sum())} steps (Trajectory.contacts.overflowed); those beyond did not act",
+            StateWarning,
+            stacklevel=outer_level(),
+        )
     missed = history.missed
     if not missed.any():
         return
     robots = f" of {np.count_nonzero(missed)} of {missed.size} robots" if missed.ndim else ""
+    convex = int(history.fallback.sum())
+    steps = f"; {convex} of them are dissipative steps of the convex problem (Trajectory.contacts.fallback)"
     warnings.warn(
         f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
-        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed); try a shorter dt",
+        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed){steps if convex else ''}; try a "
+        "shorter dt",
         StateWarning,
         stacklevel=outer_level(),
     )
+
+
+def rows_of_slots(robot: Model, rows: Array) -> Array:
+    """Rows of a robot from those that files of format 2 have, ``(..., width)``.
+
+    Args:
+        robot: The mechanism.
+        rows: Rows by slots.
+    """
+    points = contact_points(robot)
+    boxes = rows.shape[-1] - SLOT_TOTALS - SOLVER - 7 * points.nslots - robot.nc
+    return ContactRow(points, robot.nc, max(boxes, 0)).of_slots(rows)
 
 
 def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:
@@ -329,7 +399,9 @@ def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:
         given: A row of an earlier simulation of the same robot.
     """
     if given is None:
-        return np.zeros(row.width)
+        none = np.zeros(row.width)
+        none[row.places["points"]] = row.points.none()
+        return none
     found = np.array(given, dtype=np.float64)
     if found.shape != (row.width,) or not np.isfinite(found).all():
         raise InputError(f"contact_state has shape {found.shape}, needs {row.width} finite numbers of a trajectory")

@@ -137,9 +137,9 @@ class CudaBatch:
         row = self.stepper.contact_row
         assert row is not None
         first = HEAD + self.stepper.source.nv
-        flat = self._result[:, first : first + 3 * row.nslots]
+        flat = self._result[:, first : first + 3 * row.points.nslots]
         across, along = flat.strides
-        return flat._part((self.count, row.nslots, 3), (across, 3 * along, along), flat._offset)
+        return flat._part((self.count, row.points.nslots, 3), (across, 3 * along, along), flat._offset)
 
     def contact_rows(self) -> Array | None:
         """What is kept of contacts, as on the CPU; waits for the GPU."""

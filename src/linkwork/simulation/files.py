@@ -19,8 +19,8 @@ from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 
-FORMAT = 2
-"""Of saved files."""
+FORMAT = 3
+"""Of saved files. Since format 3, rows about contacts have lists of contact points."""
 RENAMED = {
     "tolerance": "accuracy",
     "contact_tolerance": "tolerance",
@@ -28,6 +28,8 @@ RENAMED = {
     "iterations": "max_iterations",
 }
 """Names of settings since format 2, by those of format 1."""
+BY_SLOTS = {"contact_rows": "slots"}
+"""A setting of trajectories whose rows about contacts are by slots, as before format 3; a robot makes lists of them."""
 KINDS = (".npz", ".parquet", ".csv")
 """Files that are written; the last holds numbers alone, and is not read again."""
 ARRAYS = ("times", "q", "v", "tau", "multipliers")
@@ -66,10 +68,6 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         raise InputError(
             f"{path} has numbers alone, for tools that read tables; save a trajectory that is to be loaded as .npz"
         )
-    if Path(path).suffix.lower() == ".csv":
-        raise InputError(
-            f"{path} has numbers alone, for tools that read tables; save a trajectory that is to be loaded as .npz"
-        )
     try:
         if Path(path).suffix.lower() == ".parquet":
             words, arrays = _from_table(_parquet().read_table(os.fspath(path)))
@@ -83,8 +81,10 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         raise InputError(f"{path} is no saved trajectory: {error}") from None
     if words["format"] > FORMAT:
         raise InputError(f"{path} was saved by a later version of linkwork")
-    if words["format"] < FORMAT and "integrator" in words["settings"]:
+    if words["format"] < 2 and "integrator" in words["settings"]:
         words["settings"] = {RENAMED.get(name, name): value for name, value in words["settings"].items()}
+    if words["format"] < 3 and CONTACTS in arrays:
+        words["settings"] |= BY_SLOTS
     return words, arrays
 
 

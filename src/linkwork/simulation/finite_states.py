@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from linkwork.compilers.entry.entry_point import CHUNK, DONE, OVERFLOW
 from linkwork.compilers.run import Runner
+from linkwork.errors import StateWarning
+from linkwork.inputs import outer_level
 from linkwork.quantities.arguments import Array
 
 
@@ -91,3 +94,19 @@ def steps_of_finite(runner: Runner, given: Sequence[Any]) -> tuple[list[Array], 
     lost = np.zeros(live.size, dtype=bool)
     lost[live] = ~good
     return [x.reshape(*lead, *x.shape[1:]) for x in results], lost.reshape(lead)
+
+
+def warn_of_lost_states(name: str, lost: Array) -> None:
+    """A `StateWarning` where states of a batch stopped being finite.
+
+    Args:
+        name: Of the robot.
+        lost: Which states did, ``(...)``.
+    """
+    if lost.any():
+        warnings.warn(
+            f"{lost.sum()} of {lost.size} states of '{name}' are not finite after these steps and hold NaN, the first "
+            f"of them state {tuple(int(k) for k in np.argwhere(lost)[0])}; try a shorter dt",
+            StateWarning,
+            stacklevel=outer_level(),
+        )

@@ -13,18 +13,20 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TypeVar
 
+import numpy as np
+
 from linkwork.errors import ModelWarning
-from linkwork.inputs import outer_level
+from linkwork.inputs import ContactLaw, outer_level
 from linkwork.model.checks import check_robot
 from linkwork.model.contacts import ContactPair
 from linkwork.model.model import Model
 from linkwork.model.shapes import Mesh
-from linkwork.plans.contacts import GIVEN, planned_pair
+from linkwork.plans.contacts import GIVEN, planned_pairs
 
 AnyModel = TypeVar("AnyModel", bound=Model)
 
 
-def with_usable_contacts(robot: AnyModel, contact: bool | None) -> AnyModel:
+def with_usable_contacts(robot: AnyModel, contact: ContactLaw) -> AnyModel:
     """The robot without the contact pairs whose points cannot be found here; a `ModelWarning` says how many.
 
     With ``contact=True`` all pairs stay, and the first of these is an error where its points are asked for.
@@ -34,9 +36,9 @@ def with_usable_contacts(robot: AnyModel, contact: bool | None) -> AnyModel:
         contact: What the simulation was given.
     """
     check_robot(robot)
-    if contact is not None or not robot.contacts:
+    if contact in (True, False) or not robot.contacts:
         return robot
-    given = [pair for pair in robot.contacts if planned_pair(pair).code == GIVEN]
+    given = [robot.contacts[k] for k in np.flatnonzero(planned_pairs(robot.contacts).code == GIVEN).tolist()]
     if not given:
         return robot
     if find_spec("coal") is None:

@@ -15,10 +15,12 @@ import numpy.typing as npt
 
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry.entry_point import DONE, OVERFLOW
+from linkwork.contact.points import FORCE
 from linkwork.errors import InputError
 from linkwork.inputs import ParameterName, real_array, truths
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import Actuation, not_finite
+from linkwork.simulation.contacts import warm_start
 from linkwork.simulation.control import Controller
 from linkwork.simulation.finite_states import finite_states
 from linkwork.simulation.propagators import CompiledSteps
@@ -81,7 +83,7 @@ class HostBatch:
         row = self.stepper.contact_row
         if row is None or self.contacts is None:
             return None
-        return self.contacts[:, row.places["forces"]].reshape(self.count, row.nslots, 3)
+        return row.points.by_slot(self.contacts[:, row.places["points"]], FORCE)
 
     def contact_rows(self) -> Array | None:
         """Rows about contacts, ``(count, width)``: `contacts` itself."""
@@ -177,5 +179,6 @@ class HostBatch:
         self.tau[rows] = 0.0
         self.forces[rows] = 0.0
         self.steps[rows] = 0
-        if self.contacts is not None:
-            self.contacts[rows] = 0.0
+        row = self.stepper.contact_row
+        if self.contacts is not None and row is not None:
+            self.contacts[rows] = warm_start(row, None)

@@ -30,7 +30,7 @@ from linkwork.closure.thresholds import RANK
 from linkwork.conversions import converted
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.errors import InputError, StateWarning
-from linkwork.inputs import Integrator, Quantity, among, float_array, plural
+from linkwork.inputs import ContactLaw, Integrator, Quantity, among, float_array, plural
 from linkwork.model.checks import check_robot
 from linkwork.model.joints import Free, Planar, Spherical
 from linkwork.model.model import Model
@@ -90,7 +90,7 @@ def linearize(
     integrator: Integrator = "euler",
     commands: npt.ArrayLike | None = None,
     passive: bool = True,
-    contact: bool | None = None,
+    contact: ContactLaw = None,
 ) -> Linearization:
     """The linear system that a robot is near a state, for LQR, MPC and stability: exact derivatives, no differences.
 
@@ -143,7 +143,7 @@ def linearize(
     return Linearization(L @ A @ T, L @ B, of_commands, T, L, names, space, dt, L @ change)
 
 
-def _touches(robot: Model, contact: bool | None) -> bool:
+def _touches(robot: Model, contact: ContactLaw) -> bool:
     return bool(robot.contacts) and contact is not False
 
 

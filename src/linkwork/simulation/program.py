@@ -18,24 +18,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from linkwork.closure.clusters import ties_of
 from linkwork.closure.mobility import has_redundant_rows
 from linkwork.compilers.program import Program
+from linkwork.contact.reduced import reduced_plan, takes_reduced_matrix
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.contact.thresholds import CONTACT_TOLERANCE
+from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, SolverSettings
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.newton import CONTACT_NEWTON
+from linkwork.kernels.contact.reduced.step import REDUCED_STEP
 from linkwork.kernels.steps.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
 from linkwork.kernels.steps.control import Control, controlled, controller_torques
 from linkwork.kernels.steps.integrators import DIFFERENTIATED, STEPS, single
+from linkwork.kernels.steps.reduced_steps import REPEATED_REDUCED_STEPS
 from linkwork.kernels.steps.stage_dynamics import (
     DRIVEN_LOOPS_1,
     DRIVEN_LOOPS_3,
@@ -44,6 +48,7 @@ from linkwork.kernels.steps.stage_dynamics import (
     LOOPS_1,
     LOOPS_3,
     MINIMAL,
+    STOP_DAMPING,
     TREES,
     Dynamics,
 )
@@ -52,6 +57,7 @@ from linkwork.model.tendons import without_springs
 from linkwork.plans.actuation import with_actuators
 from linkwork.plans.clusters import cluster_tree
 from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
+from linkwork.plans.implicit_damping import ImplicitDamping, with_armature
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree, tree_of
@@ -131,7 +137,16 @@ class StepProgram:
         """The algorithm that repeats a step, under the controller if there is one."""
         if self.control is not None:
             return _controlled(*self.key, self.control)
-        return (REPEATED_CONTACT_STEPS if self.contact else STEPS)[self.key]
+        steps = REPEATED_CONTACT_STEPS | REPEATED_REDUCED_STEPS if self.contact else STEPS
+        return steps[self.key]
+
+    @cached_property
+    def by_slots(self) -> StepProgram:
+        """Itself, or the same steps with all slots of all pairs: what straight-line programs and derivatives are of."""
+        if self.contact is None or not self.contact.reduced:
+            return self
+        settings, names = replace(self.settings, by_slots=True), cast(ParameterNames, self.parameters.recipe)
+        return _restored(self.source, settings, names, self.control, self.control_every)
 
     @cached_property
     def repeated(self) -> Program:
@@ -195,6 +210,17 @@ class StepProgram:
             return result[..., 2 : 2 + self.source.nc]
         return np.zeros((*result.shape[:-1], self.source.nc), dtype=result.dtype)
 
+    def accelerations_of(self, result: Array) -> Array:
+        """Joint accelerations in the result of steps with contacts, in the axes of the start, ``(..., nv)``.
+
+        Args:
+            result: As the program returns it.
+        """
+        if self.contact is None:
+            raise UnsupportedFeature(f"steps of '{self.source.name}' without contacts do not return accelerations")
+        first = self.contact.row.accelerations
+        return result[..., first : first + self.source.nv]
+
     def activations_of(self, result: Array) -> Array | None:
         """Activations after steps, ``(..., na)``; None where no actuator has any.
 
@@ -243,11 +269,12 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
     solver = _solver(robot, settings, form)
     at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
     soft = soft_limits(robot, settings.limits, form == "contact")
-    passive = passive_parameters(robot, settings.passive, soft, at, settings.dt)
+    passive = passive_parameters(robot, settings.passive, soft, at, settings.dt, settings.integrator == "euler")
+    stopped = np.flatnonzero(passive[:, STOP_DAMPING]).tolist()
     moved = _moved(robot, settings, form, at)
-    implicit = settings.dt if settings.integrator == "euler" and settings.passive else 0.0
+    implicit_time = settings.dt if settings.integrator == "euler" and settings.passive else 0.0
     own = replace(robot if settings.passive else without_passive_forces(robot), constraints=moved.constraints)
-    inputs = ParameterInputs(own, parameters, implicit)
+    inputs = ParameterInputs(own, parameters, implicit_time)
     check_step_parameters(inputs.names, settings.passive, form == "loops", form == "contact")
     contact = None
     if form == "contact":
@@ -255,17 +282,32 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         moved = replace(moved, constraints=robot.constraints)
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
-        tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations)
-        contact = ContactInputs(robot, tree, settings.dt, solver)
-        key = settings.integrator, CONTACT_NEWTON.name
+        implicit = _implicit_damping(settings, form, inputs)
+        reduced, compliant = not (settings.by_slots or inputs.names), settings.contact == "soft"
+        if compliant and not reduced:
+            raise UnsupportedFeature(
+                f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA, derivatives and "
+                "parameters, or contact='soft'"
+            )
+        reduced = reduced and (compliant or takes_reduced_matrix(robot))
+        warn_unmodeled(robot, reduced)
+        if reduced:
+            tree = reduced_plan(robot, rows, settings.wrenches, exact, solver, implicit, soft=compliant)
+        else:
+            tree = contact_steps_tree(rows, settings.wrenches, exact, solver.max_iterations, stopped, implicit)
+        contact = ContactInputs(robot, tree, settings.dt, solver, reduced)
+        key = settings.integrator, REDUCED_STEP.name if reduced else CONTACT_NEWTON.name
     else:
         warn_of_joint_friction(robot)
         tree = _tree(robot, moved, settings, form, solver)
+        implicit = _implicit_damping(settings, form, inputs)
+        if implicit is not None:
+            tree = with_armature(tree, stopped)
         dynamics, driven = DYNAMICS[form, solver.max_iterations if form == "loops" else 0]
         pulled = any(tendon.is_passive for tendon in moved.tendons)
         commanded = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         if commanded or moved.gravity_compensation or pulled:
-            dynamics, tree = driven, with_actuators(moved, tree, driven.layout)
+            dynamics, tree = driven, with_actuators(moved, tree, driven.layout, implicit)
         key = settings.integrator, dynamics.name
     return StepProgram(robot, moved, settings, form, key, tree, passive, solver, inputs, contact)
 
@@ -342,6 +384,15 @@ def with_joint_forces(robot: Model, moved: Model, settings: StepSettings, at: Ar
         moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
     tendons = stopped_tendons(robot, moved.tendons, settings.limits is not False, at, settings.dt)
     return replace(moved, tendons=tendons)
+
+
+def _implicit_damping(settings: StepSettings, form: Form, inputs: ParameterInputs) -> ImplicitDamping | None:
+    """Which dampers belong to the matrix of steps: all of semi-implicit Euler."""
+    if settings.integrator != "euler":
+        return None
+    return ImplicitDamping(
+        variable=bool({"actuator_gain", "actuator_bias"} & set(inputs.names)), bounded=form != "tree"
+    )
 
 
 def _tree(robot: Model, moved: Model, settings: StepSettings, form: Form, solver: SolverSettings) -> Tree:

@@ -8,6 +8,8 @@ evaluator. Much slower than `Stepper`: for comparing methods.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,19 +18,18 @@ import numpy as np
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import among
-from linkwork.kernels.algorithm import resolve
+from linkwork.kernels.algorithm import Shape, resolve
 from linkwork.kernels.steps.integrators import Step, euler, runge_kutta
-from linkwork.kernels.steps.stage_dynamics import Dynamics, StepInputs
+from linkwork.kernels.steps.stage_dynamics import Dynamics, StepInputs, bounded_dampers
 from linkwork.kernels.steps.tableaus import DOPRI5, RK4
+from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints
+from linkwork.kernels.tree.implicit_damping import DAMPING_WORK
+from linkwork.kernels.tree.kinematics import ACCELERATION, POSE
+from linkwork.kernels.tree.rnea import FORCE
 from linkwork.model.model import Model
-from linkwork.plans.actuation import ACTUATION_TREE, actuation_tree
-from linkwork.quantities.actuation import (
-    acting_activations,
-    actuator_torques,
-    gravity_compensation,
-    next_activations,
-    tendon_forces,
-)
+from linkwork.plans.actuation import ACTUATION_TREE, with_actuators
+from linkwork.plans.implicit_damping import ImplicitDamping
+from linkwork.plans.tree import tree_of
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.contacts import warn_of_joint_friction
 from linkwork.simulation.program import with_joint_forces
@@ -43,6 +44,10 @@ SCHEMES: dict[str, Callable[[Dynamics], Step]] = {
     "dopri5": lambda dynamics: runge_kutta(DOPRI5, dynamics),
 }
 """Steps by integrator."""
+
+
+WORK: dict[str, Shape] = POSE | {"a": ACCELERATION["a"]} | FORCE | DRIVE_WORK | DAMPING_WORK
+"""Work arrays of actuators, tendons and gravity compensation."""
 
 
 class PythonStepper:
@@ -65,12 +70,24 @@ class PythonStepper:
             raise InputError(f"no integrator {integrator!r}{among(integrator, SCHEMES)}")
         warn_of_joint_friction(robot)
         at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
-        self._passive = passive_parameters(robot, settings.passive, soft_limits(robot, settings.limits, False), at, dt)
+        soft = soft_limits(robot, settings.limits, False)
+        self._passive = passive_parameters(robot, settings.passive, soft, at, dt, integrator == "euler")
         moved = stabilized(with_joint_forces(robot, robot, settings, at), settings.time_constant, dt)
         self.robot, self._wrenches = moved, wrenches
         self.forward_dynamics = ForwardDynamics(moved, method, wrenches=settings.wrenches)
-        self._tree = actuation_tree(moved)._replace(act_start=moved.nc)  # the result: constraint forces, activations
-        dynamics = Dynamics("python", self._accelerations, {}, ACTUATION_TREE, False, {}, self._actuation)
+        self._damped = lru_cache(maxsize=64)(self._with_armature)
+        tree = with_actuators(moved, tree_of(moved), ACTUATION_TREE, ImplicitDamping(bounded=True))
+        self._tree = tree._replace(act_start=moved.nc)  # the result: constraint forces, activations
+        dynamics = Dynamics(
+            "python",
+            self._accelerations,
+            WORK,
+            ACTUATION_TREE,
+            False,
+            {},
+            drive_joints,
+            bounded_dampers,
+        )
         self._step = SCHEMES[integrator](dynamics)
 
     def __call__(self, state: State, h: float) -> Attempt:
@@ -81,7 +98,7 @@ class PythonStepper:
             h: Time, in seconds.
         """
         q, v, (tau, commands), _, _, act = state
-        shapes = self._step.work | {"act": ("na",), "act_rate": ("na",)}
+        shapes = self._step.work | WORK
         work = {name: np.zeros(resolve(shape, self._tree)) for name, shape in shapes.items()}
         nc = self.robot.nc
         w, result = SimpleNamespace(**work), np.zeros(nc + self.robot.na)
@@ -99,30 +116,23 @@ class PythonStepper:
         after = result[nc:] if self.robot.na else None
         return Attempt(State(w.qs, w.vs, state.actuation, result[:nc], None, after), error)
 
+    def _with_armature(self, numbers: bytes) -> ForwardDynamics:
+        """Forward dynamics of the robot with armature of implicit dampers, that of all degrees of freedom as bytes."""
+        armature, own = np.frombuffer(numbers), self.forward_dynamics
+        if np.array_equal(armature, self.robot.armature):
+            return own
+        joints = (replace(joint, armature=armature[self.robot.v_slice(joint.name)]) for joint in self.robot.joints)
+        return ForwardDynamics(replace(self.robot, joints=tuple(joints)), own.method, wrenches=own.frames)
+
     def _accelerations(
         self, tree: Any, w: Any, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, result: Array
     ) -> None:
         if not (np.isfinite(q).all() and np.isfinite(v).all() and np.isfinite(torque).all()):
             raise NotFinite("a state or torque at a stage of the step is not finite")
         try:
-            solution = self.forward_dynamics(q, v, torque, inputs.wrenches)
+            solution = self._damped(tree.armature.tobytes())(q, v, torque, inputs.wrenches)
         except np.linalg.LinAlgError as error:  # numbers too large for singular values
             raise NotFinite(str(error)) from None
         a[:] = solution.acceleration
         if solution.multipliers is not None:
             result[: self.robot.nc] = solution.multipliers
-
-    def _actuation(
-        self, tree: Any, w: Any, q: Array, v: Array, commands: Array | None, h: float, commanded: float, torque: Array
-    ) -> None:
-        if self.robot.gravity_compensation:
-            torque += gravity_compensation(self.robot, q)
-        if any(tendon.is_passive for tendon in self.robot.tendons):
-            torque += tendon_forces(self.robot, q, v)
-        if commands is None:
-            return
-        act = None
-        if self.robot.na:
-            w.act_rate[:] = next_activations(self.robot, commands, w.act, h).rate
-            act = acting_activations(self.robot, commands, w.act, h)
-        torque += actuator_torques(self.robot, q, v, commands, act)

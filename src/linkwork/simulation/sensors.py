@@ -17,13 +17,12 @@ from linkwork.dynamics.inverse_solution import InverseSolution
 from linkwork.dynamics.motion import Motion
 from linkwork.dynamics.solution import Solution
 from linkwork.errors import InputError, UnsupportedFeature
-from linkwork.inputs import StepMethod, float_array
+from linkwork.inputs import ContactLaw, StepMethod, float_array
 from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.joints import Free, Planar
 from linkwork.model.model import Model
 from linkwork.model.tendons import without_springs
-from linkwork.plans.contact_lcaba import HEAD
 from linkwork.quantities.actuation import (
     acting_activations,
     commands_and_activations,
@@ -149,7 +148,9 @@ def _stepper(trajectory: Motion, robot: Model, frames: Sequence[str]) -> Stepper
     same = {name: kept[name] for name in ("time_constant", "passive", "limits", "stops_at") if name in kept}
     same["passive"] = kept.get("passive", True) and not _explicitly_passive(trajectory)
     method: StepMethod = "minimal" if kept["method"] == "minimal" else "auto"
-    touched = trajectory.contact_state is not None
+    touched: ContactLaw = trajectory.contact_state is not None
+    if kept.get("contact") == "soft":
+        touched = "soft"
     return Stepper(robot, kept["dt"], method=method, wrenches=frames, contact=touched, **same)
 
 
@@ -178,8 +179,7 @@ def _in_the_next_step(trajectory: Motion, step: Stepper, acting: Array | None) -
     )
     if trajectory.contact_state is None:
         return Forces((made.v - trajectory.v) / step.dt, made.multipliers)
-    nv = step.source.nv
-    a = made.result[..., HEAD : HEAD + nv] + axes_accelerations(step.source, trajectory.v)
+    a = step.planned.accelerations_of(made.result) + axes_accelerations(step.source, trajectory.v)
     boxes = made.contacts._part("boxes")
     return Forces(a, made.multipliers, made.contacts.forces, box_forces(step.program.tree, boxes, limits=True))
 

@@ -18,7 +18,7 @@ from typing import Any, TypedDict
 import numpy.typing as npt
 
 from linkwork.conversions import word
-from linkwork.inputs import Integrator, JointLimits, SimulationMethod, TimeConstant, fresh_floats
+from linkwork.inputs import ContactLaw, Integrator, JointLimits, SimulationMethod, TimeConstant, fresh_floats
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import ControllerOutput
@@ -45,10 +45,11 @@ class StepOptions(TypedDict, total=False):
     stops_at: npt.ArrayLike | None
     """Configuration that stops are made for, ``(nq,)``; by default the first one of `simulate`, the neutral one of
     `rollouts`."""
-    contact: bool | None
-    """Whether contact pairs of the robot touch. By default they do, but for those that need coal where it is not
-    installed, or a mesh file that was not found: these are left out, with one warning; True makes it an error. True
-    also makes dry friction of joints act in a robot without pairs."""
+    contact: ContactLaw
+    """Whether contact pairs of the robot touch, and dry friction of its joints acts. By default they do, but for pairs
+    that need coal where it is not installed, or a mesh file that was not found: these are left out, with one warning;
+    True makes it an error. True also makes limits exact in a robot without pairs and dry friction. ``"soft"``: they
+    touch, and give way as MuJoCo's contacts with elliptic cones do (``soft`` of `ContactPair`)."""
     regularization: float | None
     """Regularization of the proximal iterations, as for `ForwardDynamics`; by default as `Stepper` says."""
     tolerance: float | None
@@ -102,11 +103,13 @@ class StepSettings:
     """Configuration whose inertia stops are made for; None: the neutral one."""
     wrenches: tuple[str, ...] = ()
     """Frames that external wrenches act on."""
-    contact: bool | None = None
-    """Whether contact pairs touch; None: if the robot has any."""
+    contact: ContactLaw = None
+    """Whether contact pairs touch and dry friction acts; None: if the robot has any."""
     regularization: float | None = None
     tolerance: float | None = None
     max_iterations: int | None = None
+    by_slots: bool = False
+    """Whether steps with contacts are those of straight-line programs and GPUs, which have all slots of all pairs."""
 
     @classmethod
     def of(
@@ -173,7 +176,7 @@ class StepSettings:
 
     def arguments(self) -> dict[str, Any]:
         """As keywords of `Stepper`."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "by_slots"}
 
     def saved(self) -> dict[str, Any]:
         """As a trajectory keeps them."""

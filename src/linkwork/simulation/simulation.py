@@ -170,6 +170,7 @@ class Simulation:
             raise InputError(f"device is {self.device!r}, needs 'cpu' or 'cuda'")
         from linkwork.simulation.cuda_batch import CudaBatch
 
+        self.stepper = stepper = stepper.by_slots
         where = int(self.device.partition(":")[2] or 0)
         if compile is False:
             raise InputError("compile=False: steps on a GPU are programs made for the robot")

@@ -74,7 +74,7 @@ def simulate(
     frames, pushed = frame_wrenches(robot, wrenches)
     settings = StepSettings.of(h, integrator, method, frames, options, stops_at=at).started_at(robot, at)
     if constant.commands is not None or output == "commands":
-        warn_of_stiff_servos(robot, at, h)
+        warn_of_stiff_servos(robot, at, h, integrator)
     run = Run(
         robot,
         settings,

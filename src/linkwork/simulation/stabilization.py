@@ -26,24 +26,47 @@ from linkwork.simulation.thresholds import LEAST_STOP_TIME, LEAST_TENDON_MOBILIT
 
 AUTO: Auto = "auto"
 STOP_STEPS = 5
-"""The least steps in which a stop catches a joint: stops are explicit, stiffer ones are unstable."""
+"""The least steps in which a stop catches a joint: stiffer ones are unstable where they are explicit."""
+STIFFER_STOPS = 100.0
+"""How much stiffer than the servos of a joint its implicit stops are: these give way by a hundredth of the way."""
 
 
-def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
-    """Warn of servos whose damping, taken explicitly, turns a velocity around within a step: they chatter.
+def servo_coefficients(robot: Model, q: Array, order: int) -> Array:
+    """Stiffness (``order`` 1) or damping (2) of servos by degree of freedom, their gears and moment arms squared.
 
-    That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``.
+    Args:
+        robot: The mechanism.
+        q: Configuration.
+        order: The entry of biases.
     """
-    damping = np.zeros(robot.nv)
+    total = np.zeros(robot.nv)
     arms = (
         tendon_jacobian(robot, q) if any(actuator.tendon for actuator in robot.actuators) else np.zeros((0, robot.nv))
     )
     pulled = {tendon.name: arm for tendon, arm in zip(robot.tendons, arms, strict=False)}
     for actuator in robot.actuators:
         if actuator.tendon:
-            damping -= actuator.bias[2] * np.square(actuator.gear[0] * pulled[actuator.tendon])
+            total -= actuator.bias[order] * np.square(actuator.gear[0] * pulled[actuator.tendon])
         for joint, gear in actuator.gears:
-            damping[robot.v_slice(joint)] -= actuator.bias[2] * np.square(gear)
+            total[robot.v_slice(joint)] -= actuator.bias[order] * np.square(gear)
+    return total
+
+
+def warn_of_stiff_servos(robot: Model, q: Array, dt: float, integrator: str) -> None:
+    """Warn of servos whose damping, taken explicitly, turns a velocity around within a step: they chatter.
+
+    That is where the damping times ``dt`` is more than the inertia that a joint feels at ``q``. Semi-implicit Euler
+    takes damping implicitly.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration.
+        dt: Time of a step.
+        integrator: How steps are made.
+    """
+    if integrator == "euler":
+        return
+    damping = servo_coefficients(robot, q, 2)
     if not (damping > 0).any():
         return
     mobility = np.diagonal(np.linalg.pinv(mass_matrix(robot, q), hermitian=True))  # one over the inertia
@@ -52,12 +75,12 @@ def warn_of_stiff_servos(robot: Model, q: Array, dt: float) -> None:
     if ratio[k] > 1:
         joint = next(j.name for j in robot.joints if k in range(*robot.v_slice(j.name).indices(robot.nv)))
         shorter = dt / float(ratio[k])
-        advice = f"try dt={advised(shorter)} or less"
+        advice = f"try integrator='euler', which takes damping implicitly, or dt={advised(shorter)} or less"
         if shorter < SHORTEST_ADVISED * dt:
-            advice = "no step that is worth it is short enough: give the joint armature, or less damping to the servo"
+            advice = "try integrator='euler', which takes damping implicitly: no step that is worth it is short enough"
         warnings.warn(
-            f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s: their damping times the step "
-            f"is {ratio[k]:.3g} times the inertia that the joint feels; {advice}",
+            f"servos of joint '{joint}' of '{robot.name}' chatter with steps of {dt:g} s by {integrator}: their "
+            f"damping times the step is {ratio[k]:.3g} times the inertia that the joint feels; {advice}",
             RuntimeWarning,
             stacklevel=outer_level(),
         )
@@ -134,8 +157,13 @@ def stop_time(dt: float) -> float:
     return max(LEAST_STOP_TIME, STOP_STEPS * dt)
 
 
-def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: npt.ArrayLike, dt: float) -> Array:
+def passive_parameters(
+    robot: Model, passive: bool, soft: Collection[str], at: npt.ArrayLike, dt: float, implicit: bool
+) -> Array:
     """Springs, dampers and stops of joints: a row for each degree of freedom (`kernels.steps.stage_dynamics`).
+
+    Stops catch the inertia of a joint in the time of `stop_time`; implicit ones, which may be as stiff as one likes,
+    are `STIFFER_STOPS` times as stiff as the servos that press joints against them.
 
     Args:
         robot: The mechanism.
@@ -143,6 +171,7 @@ def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: n
         soft: Joints whose limits are springs.
         at: The configuration that these are made for.
         dt: Time of a step.
+        implicit: Whether steps take stops implicitly.
     """
     table = np.zeros((robot.nv, 7))
     table[:, LOWER], table[:, UPPER] = -UNBOUNDED, UNBOUNDED
@@ -156,14 +185,17 @@ def passive_parameters(robot: Model, passive: bool, soft: Collection[str], at: n
         time = stop_time(dt)
         L = mass_factor(robot, np.asarray(at, dtype=np.float64), ADDED_INERTIA)
         inertia = 1.0 / (np.linalg.inv(L) ** 2).sum(axis=0)  # one over the diagonal of M^-1 = L^-T L^-1
+        stiffness = inertia / time**2
+        if implicit and robot.actuators:
+            stiffness = np.maximum(stiffness, STIFFER_STOPS * servo_coefficients(robot, np.asarray(at), 1))
         for joint in limited:
             k, i = robot.v_slice(joint.name), robot.q_slice(joint.name)
             low, high = robot.lower[i], robot.upper[i]
             stopped = np.isfinite(low) | np.isfinite(high)
             table[k, LOWER] = np.where(np.isfinite(low), low, -UNBOUNDED)
             table[k, UPPER] = np.where(np.isfinite(high), high, UNBOUNDED)
-            table[k, STOP_STIFFNESS] = np.where(stopped, inertia[k] / time**2, 0.0)
-            table[k, STOP_DAMPING] = np.where(stopped, 2 * inertia[k] / time, 0.0)
+            table[k, STOP_STIFFNESS] = np.where(stopped, stiffness[k], 0.0)
+            table[k, STOP_DAMPING] = np.where(stopped, 2 * np.sqrt(inertia[k] * stiffness[k]), 0.0)
     return table
 
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from linkwork.contact.points import result_by_slots
 from linkwork.errors import InputError
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.contacts import ContactHistory
@@ -45,6 +47,14 @@ class StepResult:
         return self._planned.contacts_of(self.result)
 
     @property
+    def result_by_slots(self) -> Array:
+        """The result with all slots of all pairs, as derivatives have it."""
+        planned = self._planned
+        if planned.contact is None or not planned.contact.reduced:
+            return self.result
+        return result_by_slots(planned.source, self.result, int(planned.tree.nboxes), planned.na, totals=True)
+
+    @property
     def act(self) -> Array | None:
         """Activations of actuators after the steps, ``(..., na)``; None where none has any."""
         return self._planned.activations_of(self.result)
@@ -78,3 +88,30 @@ class StepResult:
 
     def __repr__(self) -> str:
         return f"StepResult(q={self.q!r}, v={self.v!r})"
+
+
+def repeat_calls(
+    stepper: Callable[..., StepResult],
+    steps: int,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    act: npt.ArrayLike | None,
+    contact_state: Array | None,
+    inputs: Mapping[str, Any],
+) -> StepResult:
+    """The result of steps by one call each: where contact points are found between them.
+
+    Args:
+        stepper: Makes them.
+        steps: How many.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        act: Activations of actuators.
+        contact_state: Of the step before.
+        inputs: All else, which is the same for all steps, by name.
+    """
+    result = stepper(q, v, act=act, contact_state=contact_state, **inputs)
+    for _ in range(1, steps):
+        result = stepper(result.q, result.v, act=result.act, contact_state=result.contact_state, **inputs)
+    result.progress[..., 1] += steps - 1
+    return result

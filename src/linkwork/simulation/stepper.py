@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
-import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.minimal import Minimal
@@ -18,8 +16,9 @@ from linkwork.contact.coal import GivenContacts
 from linkwork.contact.derivatives import ContactDerivatives
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.conversions import converted_but
-from linkwork.errors import InputError, NotFinite, StateWarning, UnsupportedFeature
+from linkwork.errors import InputError, NotFinite, UnsupportedFeature
 from linkwork.inputs import (
+    ContactLaw,
     Integrator,
     JointLimits,
     StepMethod,
@@ -27,7 +26,6 @@ from linkwork.inputs import (
     above_zero,
     count,
     named_options,
-    outer_level,
     shown,
 )
 from linkwork.kernels.steps.control import Control
@@ -43,13 +41,13 @@ from linkwork.simulation.contact_derivatives import StepperFunction
 from linkwork.simulation.contact_programs import ContactStepsRunner
 from linkwork.simulation.contacts import ContactRow
 from linkwork.simulation.derivatives import StepFunction, StepJacobian
-from linkwork.simulation.finite_states import steps_of_finite
+from linkwork.simulation.finite_states import steps_of_finite, warn_of_lost_states
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.held_inputs import HeldInputs
 from linkwork.simulation.program import INTEGRATORS, StepProgram, step_program
 from linkwork.simulation.settings import RENAMED, StepOptions, StepSettings
 from linkwork.simulation.stabilization import AUTO
-from linkwork.simulation.step_result import StepResult
+from linkwork.simulation.step_result import StepResult, repeat_calls
 
 __all__ = ["INTEGRATORS", "Stepper"]
 
@@ -90,7 +88,8 @@ class Stepper(BaseEvaluator):
             need coal where it is not installed (a `ModelWarning`). Then dry friction of joints acts, too, and loops
             close in every step: ``time_constant`` and ``regularization`` have no meaning. ``euler`` alone has contacts.
             True is for robots with dry friction and no pairs, too; by default it is left out there, with a
-            `ModelWarning`.
+            `ModelWarning`. ``"soft"``: contacts give way as MuJoCo's with elliptic cones do, by the numbers of
+            ``soft`` of `ContactPair`; steps are in native code alone, without derivatives.
         regularization: Regularization of the proximal iterations, as for `ForwardDynamics`; by default 1e-8, or 1e-7
             where there are several iterations and rows are redundant.
         tolerance: Residual at which a step with contacts is solved, as for `ContactStep`; by default 3e-9.
@@ -116,7 +115,7 @@ class Stepper(BaseEvaluator):
         passive: bool = True,
         limits: JointLimits = True,
         stops_at: npt.ArrayLike | None = None,
-        contact: bool | None = None,
+        contact: ContactLaw = None,
         regularization: float | None = None,
         tolerance: float | None = None,
         max_iterations: int | None = None,
@@ -189,15 +188,37 @@ class Stepper(BaseEvaluator):
             backend: How the program is run, and with which numbers.
             program: Another program with the same inputs and outputs; by default this one.
         """
+        if self.reduced and backend.name in ("specialized", "cuda"):
+            return cast(Self, self.by_slots.on(backend, program))
         other = super().on(backend, program)
         other.held = HeldInputs.of(self.planned, self.program, other.dtype)
         return other
 
+    @property
+    def reduced(self) -> bool:
+        """Whether steps are made by the reduced matrix of what touches."""
+        return self.planned.contact is not None and self.planned.contact.reduced
+
+    @property
+    def by_slots(self) -> Stepper:
+        """Itself, or the same steps with all slots of all pairs: what straight-line programs and derivatives are of."""
+        if not self.reduced:
+            return self
+
+        def make() -> Stepper:
+            other = Stepper.__new__(Stepper)
+            other._set_program(self.planned.by_slots, self.execution.backend.threads)
+            return other.on(self.execution.backend)
+
+        return self.keep("by slots", make)
+
     def __reduce__(self) -> tuple[Any, ...]:
         control, every = self.planned.control, self.planned.control_every
-        if control is None:
-            return super().__reduce__()
-        return Stepper.controlled, (self.controlled(None, 0), control, every)
+        if control is not None:
+            return Stepper.controlled, (self.controlled(None, 0), control, every)
+        if self.planned.settings.by_slots:
+            return _by_slots, super().__reduce__()
+        return super().__reduce__()
 
     # How steps are made ------------------------------------------------------------------------------------------
 
@@ -281,7 +302,8 @@ class Stepper(BaseEvaluator):
         """
         planned, held = self.planned, self.held
         if steps != 1 and planned.contact is not None and planned.contact.given is not None:
-            return self._one_by_one(q, v, tau, wrenches, commands, act, steps, contact_state, parameters)
+            how: dict[str, Any] = {"tau": tau, "wrenches": wrenches, "commands": commands, **parameters}
+            return repeat_calls(self, count(steps, "steps"), q, v, act, contact_state, how)
         if tau is None:
             tau = held.tau
         further: tuple[Any, ...] | None = held.idle
@@ -308,26 +330,6 @@ class Stepper(BaseEvaluator):
         own = tuple(held[name] for name in self.parameter_inputs.names)
         return self.parameter_inputs.given(own, parameters, once=once) if parameters else own
 
-    def _one_by_one(
-        self,
-        q: npt.ArrayLike,
-        v: npt.ArrayLike,
-        tau: npt.ArrayLike | None,
-        wrenches: npt.ArrayLike | None,
-        commands: npt.ArrayLike | None,
-        act: npt.ArrayLike | None,
-        steps: int,
-        contact_state: Array | None,
-        parameters: Mapping[str, Any],
-    ) -> StepResult:
-        """Steps between which contact points are found."""
-        how: dict[str, Any] = {"tau": tau, "wrenches": wrenches, "commands": commands, **parameters}
-        result = self(q, v, act=act, contact_state=contact_state, **how)
-        for _ in range(1, count(steps, "steps")):
-            result = self(result.q, result.v, act=result.act, contact_state=result.contact_state, **how)
-        result.progress[..., 1] += steps - 1
-        return result
-
     def _evaluated(self, inputs: Sequence[Any]) -> list[Any]:
         """Outputs for anything array-like; NaN for states of a batch that are not finite."""
         try:
@@ -339,13 +341,7 @@ class Stepper(BaseEvaluator):
             if finite is None:
                 raise
         results, lost = finite
-        if lost.any():
-            warnings.warn(
-                f"{lost.sum()} of {lost.size} states of '{self.source.name}' are not finite after these steps and hold "
-                f"NaN, the first of them state {tuple(int(k) for k in np.argwhere(lost)[0])}; try a shorter dt",
-                StateWarning,
-                stacklevel=outer_level(),
-            )
+        warn_of_lost_states(self.source.name, lost)
         return results
 
     def bind(  # type: ignore[override]
@@ -411,7 +407,7 @@ class Stepper(BaseEvaluator):
 
     @property
     def _contacts(self) -> ContactDerivatives:
-        return self.keep(ContactDerivatives, lambda: ContactDerivatives(StepperFunction(self)))
+        return self.keep(ContactDerivatives, lambda: ContactDerivatives(StepperFunction(self.by_slots)))
 
     def _jvp(self) -> Product | ContactStepJvp:
         """Products with the Jacobian of a step: ``stepper.jvp(q, v, tau, dq, dv, dtau)`` gives ``(dq1, dv1)``."""
@@ -439,3 +435,8 @@ class Stepper(BaseEvaluator):
         if self.contact:
             return ContactStepJacobian(self._contacts)
         return self.keep(StepJacobian, lambda: StepJacobian(self._function))
+
+
+def _by_slots(remake: Callable[..., Stepper], arguments: tuple[Any, ...]) -> Stepper:
+    """`Stepper.by_slots` of what was pickled."""
+    return remake(*arguments).by_slots

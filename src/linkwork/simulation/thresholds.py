@@ -47,7 +47,7 @@ ROUNDED_TIME = 1e-12
 tests/simulation/test_simulation_schedule.py"""
 
 SHORTEST_ADVISED = 0.02
-"""Shorter steps are not advised where servos chatter: armature is. Part of: ``dt``. Test:
+"""Shorter steps are not advised where servos chatter. Part of: ``dt``. Test:
 tests/quantities/test_messages.py"""
 
 # Stops and contacts ------------------------------------------------------------------------------------------------

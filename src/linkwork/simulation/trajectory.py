@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from linkwork.inputs import plural, real_number
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation import files
-from linkwork.simulation.contacts import ContactHistory
+from linkwork.simulation.contacts import ContactHistory, rows_of_slots
 from linkwork.simulation.single import simulate
 
 if TYPE_CHECKING:
@@ -154,7 +154,11 @@ class Trajectory(Motion):
         words, arrays = files.read(path)
         if robot is not None and (robot.nq, robot.nv) != (arrays["q"].shape[-1], arrays["v"].shape[-1]):
             raise InputError(f"{path} is of '{words['robot']}', not of '{robot.name}': it has other numbers of joints")
-        return cls(robot, settings=words["settings"], ended=words["ended"], **arrays)
+        trajectory = cls(robot, settings=words["settings"], ended=words["ended"], **arrays)
+        if robot is None or "contact_rows" not in trajectory.settings or not trajectory._has_its_contacts():
+            return trajectory
+        settings = {name: value for name, value in trajectory.settings.items() if name != "contact_rows"}
+        return replace(trajectory, settings=settings, contact_state=rows_of_slots(robot, arrays["contact_state"]))
 
     # Looking --------------------------------------------------------------------------------------------
 

@@ -61,13 +61,13 @@ class ContactArrayFunction(ArrayFunction):
     def value(self, inputs: Arrays) -> list[Any]:
         """The state after the step, and the result of its solver."""
         made = self.evaluator(*self._state(inputs), **self._options(inputs))
-        return [made.q, made.v, made._found if isinstance(self.evaluator, Stepper) else made._result]
+        return [made.q, made.v, made.result]
 
     def _further(self, inputs: Arrays, outputs: Sequence[Any]) -> dict[str, Any]:
         further = {**self._options(inputs), "smoothing": self.smoothing}
         if outputs[0].dtype == np.float64:  # else the step is made again in double precision
             q1, v1, result = outputs
-            further["solution"] = SimpleNamespace(q=q1, v=v1, _found=result, _result=result)
+            further["solution"] = SimpleNamespace(q=q1, v=v1, result=result)
         return further
 
     def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
@@ -105,7 +105,7 @@ def array_function(
         convert: Makes evaluators run where arrays are.
     """
     if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
-        return ContactArrayFunction(evaluator, by, convert, smoothing)
+        return ContactArrayFunction(evaluator.by_slots, by, convert, smoothing)
     if smoothing is not None:
         raise InputError("smoothing is for steps with contacts: ContactStep, or Stepper of a robot with contact pairs")
     if isinstance(evaluator, Stepper):

@@ -119,7 +119,8 @@ def trace(algorithm: Algorithm, tree: Tree, limit: int = MAX_OPERATIONS) -> Trac
     """Run an algorithm's text on symbols, for one tree."""
     if algorithm.integers:
         raise UnsupportedFeature(
-            f"{algorithm.name} decides by numbers of the state; straight-line programs have no branches: use native code"
+            f"{algorithm.name} decides by numbers of the state; straight-line programs have no branches: use native "
+            "code"
         )
     graph = Graph(limit)
     inputs, arrays = [], []

@@ -58,7 +58,6 @@ GROWTH = 50.0
 """How many times rounding a sum of rows may be off (`kernels.constrained.orthogonal_rows`)."""
 NEGLIGIBLE = RANK**2
 """Combinations of rows whose squared norm is less than this part of their own (`scales`) are zero, as in `kkt`."""
-"""The same in single precision."""
 
 
 class ConstrainedJacobians(NamedTuple):
@@ -320,16 +319,34 @@ class ConstrainedDerivatives(BaseEvaluator):
             )
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], None] | None:
-        held = len(INPUTS)
+        held = self.execution.held
 
         def verify(arrays: Sequence[Array]) -> None:
-            state = dict(zip(INPUTS, arrays, strict=False))
-            state = {name: state[name] for name in ("q", "v", "tau", "wrenches", "target")}
+            inputs = dict(zip(INPUTS, arrays, strict=False))
+            state: dict[str, Array | None] = {name: inputs[name] for name in ("q", "v", "tau")}
+            # what is held is left out: forward dynamics holds the same, and has less to check
+            state |= {name: None if inputs[name] is held[name] else inputs[name] for name in ("wrenches", "target")}
             outputs = ConstrainedJacobians(*arrays[-len(ConstrainedJacobians._fields) :])
-            parameters = dict(zip(self.parameters, arrays[held:], strict=False))
+            parameters = dict(zip(self.parameters, arrays[len(INPUTS) :], strict=False))
             self._verified(state, parameters, outputs)
 
         return verify
+
+
+def doubtful(pivot: Any, a: Any, f: Any, solution: Any, joints: Any, rows: Any) -> Any:
+    """Which states have a rank that is in doubt: accelerations of dependent rows differ from those of a solution.
+
+    Args:
+        pivot: As in `ConstrainedJacobians`.
+        a: Accelerations of the factor that derivatives are made with.
+        f: Constraint forces of it.
+        solution: Accelerations of forward dynamics.
+        joints: The diagonal of the mass matrix (`scales`).
+        rows: The diagonal of J M⁻¹ Jᵀ (`scales`).
+    """
+    least, difference = pivot[..., 0], a - solution
+    size = (a * a) @ joints + (f * f) @ rows
+    return (least < 0.0) | ((least <= INDEPENDENT_PIVOT) & ((difference * difference) @ joints > AGREES**2 * size))
 
 
 def _program(robot: Model, frames: Sequence[str], redundant: bool, soft: bool) -> Program:

@@ -284,9 +284,9 @@ def normal_lever(tree: Array, w: Array, c: int, s: int) -> Scalar:
 
 
 @kernel
-def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: ContactSettings, acting: Scalar) -> Scalar:
+def normal_offset(tree: Array, s: int, gap: Scalar, un: Scalar, settings: Array, acting: Scalar) -> Scalar:
     """``b`` of the normal direction of a contact that separates at ``un`` before the step, with the part ``acting`` of
-    its restitution."""
+    its restitution; settings are `ContactSettings` or `ReducedSettings`."""
     most = where(0.0, tree.contact_compliance[s], UNBOUNDED, settings.push)
     time = where(0.0, tree.contact_compliance[s], settings.dt, settings.penetration_time)
     noise = where(0.0, tree.contact_compliance[s], 0.0, SAME_GAP * settings.tolerance * settings.dt)

@@ -19,6 +19,9 @@ Other symbols as in `contact.problem`. Cost: linear in bodies and contacts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.lcaba import apply_constraint_forces
 from linkwork.kernels.constrained.problem import force_residual
@@ -38,12 +41,21 @@ from linkwork.kernels.contact.problem import (
 from linkwork.kernels.contact.row_products import apply_contact_force
 from linkwork.kernels.contact.shapes.fields import CELLS
 from linkwork.kernels.contact.smoothing import CLOSE
+from linkwork.kernels.derivatives.contact_sensitivity import CONTACT_SENSITIVITY
 from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.integration import integrate_from_axes
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel, with_arrays
 from linkwork.kernels.steps.contact_steps import add_stop_torques
-from linkwork.kernels.steps.stage_dynamics import COMMANDED, DT
+from linkwork.kernels.steps.stage_dynamics import (
+    COMMANDED,
+    DT,
+    IMPLICIT,
+    IMPLICIT_WORK,
+    StepInputs,
+    bounded_dampers,
+)
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints
+from linkwork.kernels.tree.implicit_damping import DAMPING_WORK
 from linkwork.kernels.tree.rnea import WRENCHES, joint_torques
 from linkwork.plans.contact_lcaba import CONTACT_LCABA_TREE
 from linkwork.plans.contact_steps import CONTACT_STEPS_TREE
@@ -124,7 +136,7 @@ def applied_torques(
 ) -> None:
     """``applied``: torques given, and those of stops and actuators."""
     copy_numbers(tau, applied, tree.nv)
-    add_stop_torques(tree, q, v, passive, applied)
+    add_stop_torques(tree, q, v, passive, timing[DT], applied)
     for k in range(tree.na):
         w.act[k] = u[tree.nu + k]
     drive_joints(tree, w, q, v, u, timing[DT], timing[COMMANDED], applied)
@@ -163,12 +175,13 @@ def driven_equations(
 ) -> None:
     """The same of a step under stops and actuators."""
     applied_torques(tree, w, q, v, tau, u, passive, timing, w.applied)
+    bounded_dampers(tree, w, q, StepInputs(tau, u, wrenches, passive, R, timing), timing[DT])
     first = tree.nsettings + tree.nstart
     for s in range(tree.ngiven):
         copy_numbers(R[first + 7 * s : first + 7 * s + 7], w.given[s], 7)
     start = R[tree.nsettings : first]
     problem, result = contact_view(tree, q, v, w.applied, wrenches, w.given, start, R[0 : tree.nsettings], q1, v1, flat)
-    contact_equations(tree, w, problem, result, balance, y, rows, box_y, cells)
+    contact_equations(with_arrays(tree, w, IMPLICIT), w, problem, result, balance, y, rows, box_y, cells)
 
 
 DRIVEN_CONTACT_EQUATIONS = Algorithm(
@@ -187,7 +200,7 @@ DRIVEN_CONTACT_EQUATIONS = Algorithm(
         "cells": ("ncells", *CELLS),
     },
     {**STATE, **EQUATIONS},
-    NEWTON_WORK | DRIVE_WORK | {"given": ("ngiven", 7), "applied": ("nv",)},
+    NEWTON_WORK | DRIVE_WORK | DAMPING_WORK | IMPLICIT_WORK | {"given": ("ngiven", 7), "applied": ("nv",)},
     CONTACT_STEPS_TREE,
     traced=True,
 )
@@ -265,3 +278,52 @@ SMOOTHED_CONTACTS = Algorithm(
     view=smoothed_view,
 )
 """``most`` are the residual, an acceleration, at which iterations end, and how many there may be."""
+
+
+# Under stops and actuators ------------------------------------------------------------------------------------------
+
+
+DAMPER_INPUTS: dict[str, Shape] = {"commands": ("ncommands",), "passive": ("nv", 7), "timing": (2,)}
+
+
+def with_dampers(algorithm: Algorithm) -> Algorithm:
+    """An algorithm of a step, for a `Stepper`: with the armature of implicit dampers, and what these depend on.
+
+    Args:
+        algorithm: One whose inputs begin with those of a step.
+    """
+    first, last = len(INPUTS), len(INPUTS) + len(DAMPER_INPUTS)
+
+    def on_dampers(text: Callable[..., None]) -> Callable[..., None]:
+        @kernel
+        def damped(tree: Array, w: Array, *arrays: Array) -> None:
+            text(with_arrays(tree, w, IMPLICIT), w, *arrays[:first], *arrays[last:])
+
+        return damped
+
+    begin = on_dampers(algorithm.text)
+
+    @kernel
+    def with_armature(tree: Array, w: Array, *arrays: Array) -> None:
+        q, v, tau, wrenches = arrays[0:4]
+        u, passive, timing = arrays[first:last]
+        applied_torques(tree, w, q, v, tau, u, passive, timing, w.applied)
+        bounded_dampers(tree, w, q, StepInputs(tau, u, wrenches, passive, timing, timing), timing[DT])
+        begin(tree, w, *arrays)
+
+    given = list(algorithm.inputs.items())
+    return replace(
+        algorithm,
+        name=f"damped_{algorithm.name}",
+        kernel=with_armature,
+        inputs=dict([*given[:first], *DAMPER_INPUTS.items(), *given[first:]]),
+        work={**algorithm.work, **DRIVE_WORK, **DAMPING_WORK, **IMPLICIT_WORK, "applied": ("nv",)},
+        layout=CONTACT_STEPS_TREE,
+        iteration=None if algorithm.iterate is None else on_dampers(algorithm.iterate),
+        view=None,
+    )
+
+
+DAMPED_SMOOTHED_CONTACTS = with_dampers(SMOOTHED_CONTACTS)
+DAMPED_CONTACT_SENSITIVITY = with_dampers(CONTACT_SENSITIVITY)
+"""The same for steps of a `Stepper`."""

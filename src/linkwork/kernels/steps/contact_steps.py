@@ -13,6 +13,7 @@ before and after it, the work that changes the kinetic energy of semi-implicit E
 | kept        | the result of the iteration before, and the state                             |
 | missed      | the same of the attempt before                                                |
 | totals      | `plans.contact_steps.TOTALS` numbers at the end of the result                  |
+| damped      | the tree with ``implicit_armature``, that of implicit dampers                  |
 
 Cost: that of the solver.
 """
@@ -27,10 +28,20 @@ from linkwork.kernels.contact.problem import ContactProblem, ContactResult, cont
 from linkwork.kernels.elementary import copy_numbers, maximum
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.records import view_of
-from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where, with_arrays
 from linkwork.kernels.steps.integrators import Step, repeated
-from linkwork.kernels.steps.stage_dynamics import COMMANDED, DT, Dynamics, StepInputs, stop_torque
+from linkwork.kernels.steps.stage_dynamics import (
+    COMMANDED,
+    DT,
+    IMPLICIT,
+    IMPLICIT_WORK,
+    Dynamics,
+    StepInputs,
+    bounded_dampers,
+    stop_torque,
+)
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints, load_activations, store_activations
+from linkwork.kernels.tree.implicit_damping import DAMPING_WORK
 from linkwork.kernels.tree.rnea import WRENCHES
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
 from linkwork.plans.contact_steps import CONTACT_PROGRAM_TREE, CONTACT_STEPS_TREE, TOTALS
@@ -39,7 +50,7 @@ FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED = range(TOTALS)
 """Entries of the totals."""
 
 
-APPLIED: dict[str, Shape] = {"applied": ("nv",), "start": ("nstart",)}
+APPLIED: dict[str, Shape] = {"applied": ("nv",), "start": ("nstart",)} | IMPLICIT_WORK
 
 
 @kernel
@@ -72,14 +83,14 @@ def keep_forces(tree: Array, problem: ContactProblem, result: ContactResult) -> 
 
 
 @kernel
-def add_stop_torques(tree: Array, q: Array, v: Array, passive: Array, torque: Array) -> None:
-    """Torques of joint limits that are springs; of those that hold exactly, there are none."""
+def add_stop_torques(tree: Array, q: Array, v: Array, passive: Array, h: Scalar, torque: Array) -> None:
+    """Torques of joint limits that are springs, over a step of ``h``; of those that hold exactly, there are none."""
     for i in range(1, tree.n):
         kind = tree.kind[i]
         if kind != SPHERICAL and kind != FREE and kind != PLANAR:
             for j in range(dof_of(kind)):
                 k = tree.iv[i] + j
-                torque[k] += stop_torque(passive[k], q[tree.iq[i] + j], v[k])
+                torque[k] += stop_torque(passive[k], q[tree.iq[i] + j], v[k], h)
 
 
 @kernel
@@ -139,7 +150,7 @@ def add_totals(tree: Array, w: Array, problem: ContactProblem, result: ContactRe
 def applied_torques(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs) -> None:
     """``applied``: torques given, those of stops that are springs, and of actuators with activations ``w.act``."""
     copy_numbers(inputs.tau, w.applied, tree.nv)
-    add_stop_torques(tree, q, v, inputs.passive, w.applied)
+    add_stop_torques(tree, q, v, inputs.passive, inputs.timing[DT], w.applied)
     drive_joints(tree, w, q, v, inputs.u, inputs.timing[DT], inputs.timing[COMMANDED], w.applied)
 
 
@@ -154,6 +165,8 @@ def contact_step(solver: Algorithm) -> Step:
         size = tree.act_start - TOTALS
         load_activations(tree, w, flat)
         applied_torques(tree, w, q, v, inputs)
+        bounded_dampers(tree, w, q, inputs, inputs.timing[DT])
+        damped = with_arrays(tree, w, IMPLICIT)
         problem, result = contact_view(
             tree, q, v, w.applied, inputs.wrenches, w.given, w.start, settings, w.qs, w.vs, flat
         )
@@ -168,12 +181,12 @@ def contact_step(solver: Algorithm) -> Step:
                 if attempt > 0:
                     for k in range(tree.nstart):
                         w.start[k] = 0.0
-                solve(tree, w, problem, result)
+                solve(damped, w, problem, result)
                 for _ in range(tree.nfurther):
                     going = is_open(settings, result)
                     if any_below(0.5 - going, 0.0):
                         keep_result(tree, flat, w.qs, w.vs, w.kept, size)
-                        iterate(tree, w, problem, result)
+                        iterate(damped, w, problem, result)
                         choose_result(tree, going, flat, w.qs, w.vs, w.kept, size)
                 if attempt > 0:  # iterations count together
                     result.iterations[0] += w.missed[1]
@@ -192,7 +205,7 @@ def contact_step(solver: Algorithm) -> Step:
     dynamics = Dynamics(
         solver.name,
         solver.kernel,
-        dict(solver.work) | DRIVE_WORK,
+        dict(solver.work) | DRIVE_WORK | DAMPING_WORK,
         CONTACT_STEPS_TREE,
         constrained=True,
         folded={},
@@ -255,16 +268,17 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
         load_activations(tree, w, one.before)
         held = StepInputs(one.tau, one.u, one.wrenches, tree.joint_passive, tree.solver_settings, one.timing)
         applied_torques(tree, w, one.q, one.v, held)
+        bounded_dampers(tree, w, one.q, held, one.timing[DT])
         problem, result = problem_of(tree, w, one, end, one.before)
         keep_forces(tree, problem, result)
         problem, result = problem_of(tree, w, one, end, end.flat)
-        solve(tree, w, problem, result)
+        solve(with_arrays(tree, w, IMPLICIT), w, problem, result)
         set_totals(tree, w, one, problem, result, end.flat)
 
     @kernel
     def iteration(tree: Array, w: Array, one: SingleStep, end: SingleEnd) -> None:
         problem, result = problem_of(tree, w, one, end, end.flat)
-        iterate(tree, w, problem, result)
+        iterate(with_arrays(tree, w, IMPLICIT), w, problem, result)
         set_totals(tree, w, one, problem, result, end.flat)
 
     inputs: dict[str, Shape] = {
@@ -279,7 +293,7 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
         "settings": (2,),
     }
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "result": ("nresult",)}
-    work = dict(solver.work) | DRIVE_WORK | APPLIED
+    work = dict(solver.work) | DRIVE_WORK | DAMPING_WORK | APPLIED
     name, view = f"step_{solver.name}", view_of(SingleStep, None, SingleEnd)
     return Algorithm(
         name, first, inputs, outputs, work, CONTACT_PROGRAM_TREE, iteration, view=view, uneven=True, traced=True

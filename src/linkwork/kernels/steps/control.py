@@ -31,6 +31,7 @@ from linkwork.kernels.steps.integrators import (
     copy_state,
     store_state,
 )
+from linkwork.kernels.steps.reduced_steps import REDUCED_STEPS
 from linkwork.kernels.steps.stage_dynamics import DT
 from linkwork.plans.layout import Layout
 
@@ -100,7 +101,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     The controller is called at the end of a step, for the one that follows, so that an interrupted run knows the
     torques with which it goes on; and before the first step, if it is due at once.
     """
-    one, torques = (SINGLE_STEPS | CONTACT_STEPS)[integrator, dynamics], torque_kernel(control)
+    one, torques = (SINGLE_STEPS | CONTACT_STEPS | REDUCED_STEPS)[integrator, dynamics], torque_kernel(control)
     step, check_closure = one.text, one.dynamics.coordinates.check_closure
     begin = begin_of(one.dynamics)
 
@@ -146,4 +147,16 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     work = one.dynamics.work | one.work | {"control": ("nv",)}
     name = f"{integrator}_{dynamics}_{control.text.__name__}"
     layout, outside = one.dynamics.layout, controller_torques(control, one.dynamics.layout)
-    return Algorithm(name, first, inputs, outputs, work, layout, iteration, one.dynamics.folded, view, outside=outside)
+    return Algorithm(
+        name,
+        first,
+        inputs,
+        outputs,
+        work,
+        layout,
+        iteration,
+        one.dynamics.folded,
+        view,
+        integers=one.dynamics.integers or {},
+        outside=outside,
+    )

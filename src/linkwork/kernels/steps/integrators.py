@@ -31,7 +31,7 @@ from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.integration import chart_rate, retract
 from linkwork.kernels.records import view_of, view_records
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, where, with_arrays
 from linkwork.kernels.steps.stage_dynamics import (
     COMMANDED,
     DRIVEN_LOOPS_1,
@@ -40,6 +40,8 @@ from linkwork.kernels.steps.stage_dynamics import (
     DRIVEN_REFINED_LOOPS_1,
     DRIVEN_TREES,
     DT,
+    IMPLICIT,
+    IMPLICIT_WORK,
     LOOPS_1,
     LOOPS_3,
     MINIMAL,
@@ -97,9 +99,11 @@ def euler(dynamics: Dynamics) -> Step:
     """Semi-implicit Euler: velocities first, then positions along the new velocities (**loops** Eqs. 54, 55).
 
     Springs and dampers act as they will be after the step, ``-k (q + h v1 - rest) - d v1``: what they take of the new
-    velocity is ``h d + h² k`` more of armature, which the mechanism has already (`simulation.stabilization`).
+    velocity is ``h d + h² k`` more of armature. The mechanism has that of joints already (`simulation.stabilization`);
+    dampers of stops, actuators and tendons add theirs in the step (`Dynamics.dampers`).
     """
     accelerations, actuation = dynamics.accelerations, dynamics.actuation
+    dampers, damp_coupled = dynamics.dampers, dynamics.damp_coupled
     joints = dynamics.coordinates
     begin_step, explicit_constraints = joints.begin_step, joints.explicit_constraints
     velocity_slip, integrate, close_loops = joints.velocity_slip, joints.integrate, joints.close_loops
@@ -114,14 +118,17 @@ def euler(dynamics: Dynamics) -> Step:
         load(tree, w, flat)
         joint_forces(tree, q, v, inputs.tau, inputs.passive, h, w.torque)
         actuation(tree, w, q, v, inputs.u, h, inputs.timing[COMMANDED], w.torque)
-        accelerations(tree, w, q, v, w.torque, inputs, w.acc, flat)
+        dampers(tree, w, q, inputs, h)
+        damped = with_arrays(tree, w, IMPLICIT)
+        accelerations(damped, w, q, v, w.torque, inputs, w.acc, flat)
+        damp_coupled(damped, w, h, w.acc)
         for k in range(tree.nv):
             w.vs[k] = v[k] + h * w.acc[k]
         integrate(tree, w, q, w.vs, h, w.qs)
         close_loops(tree, w, w.qs)
         store(tree, w, h, flat, flat)
 
-    work: dict[str, Shape] = {"torque": ("nv",), "acc": ("nv",), "vs": ("nv",), "qs": ("nq",)}
+    work: dict[str, Shape] = {"torque": ("nv",), "acc": ("nv",), "vs": ("nv",), "qs": ("nq",)} | IMPLICIT_WORK
     return Step("euler", dynamics, step, work)
 
 
@@ -305,7 +312,16 @@ def repeated(one: Step) -> Algorithm:
     outputs |= {"result": dynamics.result, "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
     return Algorithm(
-        name, first, inputs, outputs, work, dynamics.layout, iteration, dynamics.folded, view_of(Start, None, End)
+        name,
+        first,
+        inputs,
+        outputs,
+        work,
+        dynamics.layout,
+        iteration,
+        dynamics.folded,
+        view_of(Start, None, End),
+        integers=dynamics.integers or {},
     )
 
 

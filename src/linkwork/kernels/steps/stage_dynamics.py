@@ -31,6 +31,15 @@ from linkwork.kernels.records import view_records
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
 from linkwork.kernels.tree.aba import ABA, aba
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints
+from linkwork.kernels.tree.implicit_damping import (
+    COUPLED_WORK,
+    DAMPING_WORK,
+    actuator_dampings,
+    add_coupled_bound,
+    add_joint_dampings,
+    coupled_dampers,
+    damp_coupled,
+)
 from linkwork.kernels.tree.passive import damper_torque, spring_torque
 from linkwork.kernels.tree.rnea import WRENCHES
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
@@ -64,11 +73,22 @@ class StepInputs(NamedTuple):
 
 
 @kernel
-def stop_torque(passive: Array, at: Scalar, v: Scalar) -> Scalar:
-    """Torque of the stops of a joint with the passive parameters ``passive``: springs and dampers beyond them."""
-    low = passive[STOP_STIFFNESS] * (passive[LOWER] - at) - passive[STOP_DAMPING] * v
-    high = passive[STOP_STIFFNESS] * (passive[UPPER] - at) - passive[STOP_DAMPING] * v
+def stop_torque(passive: Array, at: Scalar, v: Scalar, lookahead: Scalar) -> Scalar:
+    """Torque of the stops of a joint with the passive parameters ``passive``: springs and dampers beyond them.
+
+    Springs are taken at ``at + lookahead v``.
+    """
+    ahead = at + lookahead * v
+    low = passive[STOP_STIFFNESS] * (passive[LOWER] - ahead) - passive[STOP_DAMPING] * v
+    high = passive[STOP_STIFFNESS] * (passive[UPPER] - ahead) - passive[STOP_DAMPING] * v
     return where(at, passive[LOWER], low, 0.0) + where(passive[UPPER], at, high, 0.0)
+
+
+@kernel
+def stop_armature(passive: Array, at: Scalar, h: Scalar) -> Scalar:
+    """``h d + h² k`` of the stops of a joint with the passive parameters ``passive``: where it is beyond one."""
+    beyond = where(at, passive[LOWER], 1.0, 0.0) + where(passive[UPPER], at, 1.0, 0.0)
+    return h * (passive[STOP_DAMPING] + h * passive[STOP_STIFFNESS]) * beyond
 
 
 @kernel
@@ -86,8 +106,53 @@ def joint_forces(tree: Array, q: Array, v: Array, tau: Array, passive: Array, lo
             if kind != SPHERICAL and kind != FREE and kind != PLANAR:
                 at = q[o + j]
                 x = x + spring_torque(passive[k, STIFFNESS], at + lookahead * v[k], passive[k, REST])
-                x = x + stop_torque(passive[k], at, v[k])
+                x = x + stop_torque(passive[k], at, v[k], lookahead)
             torque[k] = x
+
+
+IMPLICIT = (("armature", "implicit_armature"),)
+"""Armature with that of implicit dampers, in place of the tree's (`scalar.with_arrays`)."""
+IMPLICIT_WORK: dict[str, Shape] = {"implicit_armature": ("nv",)}
+
+
+@kernel
+def stop_dampers(tree: Array, w: Array, q: Array, inputs: StepInputs, h: Scalar) -> None:
+    """``implicit_armature``: armature with ``h d + h² k`` of the stops of joints; that of springs and dampers is there.
+
+    A damper that acts by the velocity after a step of the time ``h`` takes ``-d (v + h a)``: ``h d`` more of armature.
+    """
+    for k in range(tree.nv):
+        w.implicit_armature[k] = tree.armature[k]
+    for i in range(1, tree.n):
+        kind = tree.kind[i]
+        if kind != SPHERICAL and kind != FREE and kind != PLANAR:
+            for j in range(dof_of(kind)):
+                k = tree.iv[i] + j
+                w.implicit_armature[k] += stop_armature(inputs.passive[k], q[tree.iq[i] + j], h)
+
+
+@kernel
+def all_dampers(tree: Array, w: Array, q: Array, inputs: StepInputs, h: Scalar) -> None:
+    """`stop_dampers`, and those of actuators and tendons (`tree.implicit_damping`), after `drive_joints`.
+
+    Dampers on one degree of freedom are in ``implicit_armature``, others in ``coupled_J`` and ``coupled_damping``.
+    """
+    stop_dampers(tree, w, q, inputs, h)
+    actuator_dampings(tree, w, inputs.u, w.act, h, inputs.timing[COMMANDED])
+    add_joint_dampings(tree, w, h, w.implicit_armature)
+    coupled_dampers(tree, w)
+
+
+@kernel
+def bounded_dampers(tree: Array, w: Array, q: Array, inputs: StepInputs, h: Scalar) -> None:
+    """`all_dampers`, with a diagonal bound of those on several degrees of freedom in ``implicit_armature``, too."""
+    all_dampers(tree, w, q, inputs, h)
+    add_coupled_bound(tree, w, h, w.implicit_armature)
+
+
+@kernel
+def no_coupled_dampers(tree: Array, w: Array, h: Scalar, a: Array) -> None:
+    """All dampers are in the armature: accelerations stay."""
 
 
 @kernel
@@ -142,11 +207,17 @@ class Dynamics(NamedTuple):
     actuation: Callable[..., None] = no_actuation
     """``actuation(tree, w, q, v, u, h, commanded, torque)``: adds torques of actuators, tendons and gravity
     compensation, with the activations ``w.act`` of a step of the time ``h``, and leaves rates in ``w.act_rate``."""
+    dampers: Callable[..., None] = stop_dampers
+    """``dampers(tree, w, q, inputs, h)``: ``w.implicit_armature`` of a step of the time ``h``, after `actuation`."""
+    damp_coupled: Callable[..., None] = no_coupled_dampers
+    """``damp_coupled(tree, w, h, a)``: accelerations under dampers that are not in the armature, from those without."""
     coordinates: Coordinates = Coordinates()
     regularization: Shape = ("nc",)
     """The shape of `StepInputs.R`, if the mechanism is constrained."""
     begin: Callable[..., None] | None = None
     """``begin(tree, inputs, flat)``: the result before the first step; by default zero."""
+    integers: Mapping[str, Shape] | None = None
+    """Work arrays of integers."""
 
     @property
     def takes_commands(self) -> bool:
@@ -168,8 +239,8 @@ class Dynamics(NamedTuple):
 
 def _with_actuators(dynamics: Dynamics, layout: Layout) -> Dynamics:
     """The same for robots with actuators, or with gravity compensation."""
-    name, work = f"{dynamics.name}_driven", dynamics.work | DRIVE_WORK
-    return dynamics._replace(name=name, work=work, layout=layout, actuation=drive_joints)
+    name, work = f"{dynamics.name}_driven", dynamics.work | DRIVE_WORK | DAMPING_WORK
+    return dynamics._replace(name=name, work=work, layout=layout, actuation=drive_joints, dampers=bounded_dampers)
 
 
 def _tree_dynamics() -> Dynamics:
@@ -249,7 +320,9 @@ def _minimal_dynamics() -> Dynamics:
 
 TREES, LOOPS_1, LOOPS_3 = _tree_dynamics(), _loop_dynamics(1), _loop_dynamics(3)
 """Forward dynamics of trees, and of loops in one and in three proximal iterations."""
-DRIVEN_TREES = _with_actuators(TREES, ACTUATION_TREE)
+DRIVEN_TREES = _with_actuators(TREES, ACTUATION_TREE)._replace(
+    work=TREES.work | DRIVE_WORK | DAMPING_WORK | COUPLED_WORK, dampers=all_dampers, damp_coupled=damp_coupled
+)
 DRIVEN_LOOPS_1, DRIVEN_LOOPS_3 = (_with_actuators(loops, ACTUATION_LCABA_TREE) for loops in (LOOPS_1, LOOPS_3))
 REFINED_LOOPS_1 = _loop_dynamics(1, refined=True)
 """What one iteration is without rounding errors: derivatives of a step that makes one are derivatives of this."""

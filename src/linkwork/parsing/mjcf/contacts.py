@@ -4,55 +4,40 @@
 Two geoms touch if ``contype`` of one and ``conaffinity`` of the other have a bit in common, unless their bodies are
 welded to each other, an <exclude> names both bodies, or one body is the parent of the other and not fixed to the world.
 A <pair> touches in any case, with numbers of its own. Of two geoms the one with the higher ``priority`` says the
-friction; else it is the greater one, and margins add up (MuJoCo 4; before, the greater one).
+friction; else it is the greater one (see `contact_numbers`).
 
-Not used: ``solref``, ``solimp`` (with a warning where it is not the default) and ``solmix``, which make contacts soft
-(contacts are rigid here, unless given a compliance), and ``gap``, from which on MuJoCo lists contacts that have no
-force. Not modeled: friction against spinning and rolling (``condim`` 4 and 6), different friction in two directions,
-``surfacevel``, ``adhesion``.
+``solref``, ``solimp`` and ``solmix`` make contacts soft where a simulation is asked for it; contacts are rigid else (a
+``solimp`` that is not the default is a warning). Not modeled: different friction in two directions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linkwork.inputs import suggest
-from linkwork.model.contacts import ContactPair, ContactShape
+from linkwork.model.contacts import COMPACT, ContactPair, ContactPairs, ContactShape
 from linkwork.model.shapes import Ground, HeightField, Mesh
 from linkwork.parsing.appearance import LinkShape
 from linkwork.parsing.contact_rules import MISSING, Unused
+from linkwork.parsing.mjcf.contact_numbers import (
+    GeomNumbers,
+    PairValues,
+    coefficients,
+    combined,
+    explicit_pair,
+    surface_motion,
+)
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
-from linkwork.parsing.mjcf.settings import Settings, has_default_impedance
+from linkwork.parsing.mjcf.settings import FRICTION, Settings, has_default_impedance
 from linkwork.parsing.mjcf.tree import Body, Tree, fresh
-from linkwork.parsing.xml import Node, warn
+from linkwork.parsing.xml import Node
 
-MOST = 20_000
-"""Pairs of a file that are loaded; of more, those with what is fixed to the world."""
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """What a geom says of contacts."""
-
-    contype: int
-    conaffinity: int
-    friction: float
-    condim: int
-    priority: int
-    margin: float
-
-    @staticmethod
-    def of(node: Node) -> Numbers:
-        """From its element."""
-        friction = node.numbers("friction", 1, 2, 3) or (1.0,)
-        if friction[0] < 0:
-            raise node.error(f"friction is {friction[0]:g}; it must be >= 0")
-        masks = _bits(node, "contype", 1), _bits(node, "conaffinity", 1)
-        priority, margin = node.number("priority", 0.0), node.number("margin", 0.0)
-        return Numbers(*masks, friction[0], _condim(node, 3), int(priority), margin)
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +47,7 @@ class Geom:
     node: Node
     body: Body
     shape: ContactShape
-    said: Numbers
+    said: GeomNumbers
 
 
 @dataclass
@@ -86,21 +71,33 @@ class ContactReader:
     _noted: set[Node] = field(default_factory=set)
     _missing: set[str] = field(default_factory=set)
 
-    def pairs(self) -> list[ContactPair]:
+    def pairs(self) -> Sequence[ContactPair]:
         """All pairs, those of <pair> first."""
         if not self.settings.contacts:
-            return []
-        geoms = self._geoms()
-        found: list[ContactPair] = []
-        names: set[str | None] = set()
-        said: set[frozenset[Geom]] = set()
+            return ()
+        by_name = self._geoms()
+        geoms = list(by_name.values())
+        number = {geom: k for k, geom in enumerate(geoms)}
+        explicit: list[tuple[Node, int, int]] = []
         for node in self.document.inside("contact", "pair"):
-            pair = self._explicit(self.defaults.apply(node, "pair"), geoms, said)
-            if pair is not None:
-                found.append(_renamed(pair, names))
-        for one, other in self._dynamic(list(geoms.values()), said):
-            found.append(_renamed(self._combined(one, other), names))
-        return found
+            inheriting = self.defaults.apply(node, "pair")
+            ends = self._ends(inheriting, by_name)
+            if ends is not None:
+                explicit.append((inheriting, number[ends[0]], number[ends[1]]))
+        said = {(min(a, b), max(a, b)) for _, a, b in explicit}
+        kept = [one for one in explicit if self._touches(one[0], geoms[one[1]], geoms[one[2]])]
+        first, second = self._dynamic(geoms, said)
+        numbers, kind = self._numbers(geoms, kept, first, second)
+        first = np.concatenate([np.array([a for _, a, _ in kept], dtype=np.int64), first])
+        second = np.concatenate([np.array([b for _, _, b in kept], dtype=np.int64), second])
+        flat = np.array([isinstance(geom.shape.solid, Ground) for geom in geoms], dtype=bool)
+        turned = flat[second] & ~flat[first]  # the ground is always first
+        first, second = np.where(turned, second, first), np.where(turned, first, second)
+        found = ContactPairs([geom.shape for geom in geoms], first, second, numbers, kind)
+        names = {k: node.get("name") or "" for k, (node, _, _) in enumerate(kept) if node.get("name")}
+        found.names.update(_distinct(found, names))
+        found = found.only(np.arange(len(found)))
+        return found if len(found) >= COMPACT else tuple(found)
 
     # Geoms -------------------------------------------------------------------------------------------
 
@@ -111,7 +108,7 @@ class ContactReader:
         for body, name in self.tree.names.items():
             shapes = {shape.node: shape for shape in self.shapes[body] if shape.node is not None}
             for k, item in enumerate(body.all("geom")):
-                said, shape = Numbers.of(item.node), shapes.get(item.node)
+                said, shape = GeomNumbers.of(item.node, self.settings), shapes.get(item.node)
                 if shape is not None and isinstance(shape.solid, Mesh) and shape.solid.file is None:
                     self._missing.add(shape.name)
                     if said.contype or said.conaffinity:
@@ -120,7 +117,8 @@ class ContactReader:
                     floor = body.parent is None and isinstance(shape.solid, Ground)
                     plain = "ground" if floor else name if len(body.all("geom")) == 1 else f"{name}_{k + 1}"
                     own = shape.name or fresh(plain, taken)
-                    found[own] = Geom(item.node, body, ContactShape(own, name, shape.solid, shape.place), said)
+                    touching = ContactShape(own, name, shape.solid, shape.place, *surface_motion(item.node))
+                    found[own] = Geom(item.node, body, touching, said)
                 elif said.contype or said.conaffinity:
                     what = item.node.get("mesh") or item.node.get("hfield") or item.node.get("type") or "sphere"
                     self.unused.add(item.node, f"a geom of '{name}' that cannot be read ({what})", always=True)
@@ -128,20 +126,43 @@ class ContactReader:
 
     # Pairs of bodies ---------------------------------------------------------------------------------
 
-    def _dynamic(self, geoms: list[Geom], said: set[frozenset[Geom]]) -> Iterator[tuple[Geom, Geom]]:
-        """Pairs by masks, in the order of geoms."""
-        if self.settings.collision == "predefined":
-            return
-        groups: dict[Body, list[Geom]] = {}
-        for geom in geoms:
+    def _dynamic(self, geoms: list[Geom], said: set[tuple[int, int]]) -> tuple[Integers, Integers]:
+        """Pairs by masks, by numbers of geoms: body by body, and within two bodies in the order of geoms.
+
+        Args:
+            geoms: All geoms.
+            said: Those that a <pair> names, the lesser number first.
+        """
+        groups: dict[Body, list[int]] = {}
+        for k, geom in enumerate(geoms):
             if geom.said.contype or geom.said.conaffinity:
-                groups.setdefault(geom.body, []).append(geom)
-        for first, second in self._pairs_of_bodies({body: len(of) for body, of in groups.items()}):
-            for one in groups[first]:
-                for other in groups[second]:
-                    meet = one.said.contype & other.said.conaffinity or other.said.contype & one.said.conaffinity
-                    if meet and _can_touch(one, other) and (not said or frozenset((one, other)) not in said):
-                        yield one, other
+                groups.setdefault(geom.body, []).append(k)
+        first, second = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        if groups and self.settings.collision != "predefined":
+            members = [np.array(of) for of in groups.values()]
+            order, count = np.concatenate(members), np.array([len(of) for of in members])
+            body, start = np.repeat(np.arange(len(count)), count), np.cumsum(count) - count
+            for k, others in enumerate(self._others(list(groups))):
+                wanted = np.zeros(len(count), dtype=bool)
+                wanted[others] = True
+                at = start[k] + count[k]
+                right = order[at:][wanted[body[at:]]]
+                one, other = np.repeat(members[k], len(right)), np.tile(right, len(members[k]))
+                if len(members[k]) > 1:  # two bodies after two bodies
+                    by_body = np.argsort(np.tile(body[at:][wanted[body[at:]]], len(members[k])), kind="stable")
+                    one, other = one[by_body], other[by_body]
+                first.append(one)
+                second.append(other)
+        one, other = np.concatenate(first), np.concatenate(second)
+        types = np.array([geom.said.contype for geom in geoms], dtype=np.int64)
+        affinities = np.array([geom.said.conaffinity for geom in geoms], dtype=np.int64)
+        flat = np.array([isinstance(geom.shape.solid, Ground | HeightField) for geom in geoms], dtype=bool)
+        meet = (types[one] & affinities[other]) | (types[other] & affinities[one])
+        kept = (meet != 0) & ~(flat[one] & flat[other])  # MuJoCo has no contacts between two planes or height fields
+        if said:
+            known = np.array([a * len(geoms) + b for a, b in said])
+            kept &= ~np.isin(np.minimum(one, other) * len(geoms) + np.maximum(one, other), known)
+        return one[kept], other[kept]
 
     def _excluded(self) -> set[frozenset[Body]]:
         bodies = {name: body for body, name in self.tree.names.items()}
@@ -156,52 +177,64 @@ class ContactReader:
             found.add(frozenset(bodies[name] for name in names))
         return found
 
-    def _pairs_of_bodies(self, geoms: Mapping[Body, int]) -> Iterator[tuple[Body, Body]]:
-        """Bodies whose geoms may touch by masks.
-
-        Args:
-            geoms: How many each of them has.
-        """
-        bodies, count = list(geoms), np.array(list(geoms.values()), dtype=np.int64)
+    def _others(self, bodies: list[Body]) -> Iterator[Integers]:
+        """For each of the bodies, the later ones whose geoms may touch its own by masks."""
         number = {body: k for k, body in enumerate(self.tree.bodies)}
         still = np.array([body.is_static for body in bodies], dtype=bool)
         weld = np.array([number[_weld(body)] for body in bodies], dtype=np.int64)
         up = [self.tree.bodies[k].parent for k in weld]
         parent = np.array([-1 if body is None else number[_weld(body)] for body in up], dtype=np.int64)
         parent[parent == 0] = -1  # what is fixed to the world touches its children, too
-        excluded = self._excluded()
-        total, found = 0, []
-        for k, body in enumerate(bodies):
+        place = {body: k for k, body in enumerate(bodies)}
+        excluded: dict[int, list[int]] = {}
+        for pair in self._excluded():
+            ends = sorted(place[body] for body in pair if body in place)
+            if len(ends) == 2:
+                excluded.setdefault(ends[0], []).append(ends[1])
+        for k in range(len(bodies)):
             apart = (weld[k] != weld[k + 1 :]) & ~(still[k] & still[k + 1 :])
             if self.settings.filter_parents:
                 apart &= (parent[k + 1 :] != weld[k]) & (weld[k + 1 :] != parent[k])
-            total += int(count[k] * (count[k + 1 :] @ apart))
-            if total > MOST:
-                apart &= still[k] | still[k + 1 :]
-            found += [(body, bodies[k + 1 + n]) for n in np.flatnonzero(apart)]
-        if total > MOST:
-            found = [pair for pair in found if pair[0].is_static or pair[1].is_static]
-            warn(
-                self.document.root,
-                f"{total} pairs of geoms may touch, of which at most {MOST} are loaded: only those with what is fixed "
-                "to the world. with_contacts(...) adds others, contacts=False loads none",
-            )
-        return (pair for pair in found if frozenset(pair) not in excluded)
+            apart[[other - k - 1 for other in excluded.get(k, ())]] = False
+            yield k + 1 + np.flatnonzero(apart)
 
     # Numbers -----------------------------------------------------------------------------------------
 
-    def _combined(self, one: Geom, other: Geom) -> ContactPair:
-        first, second = one.said, other.said
-        if first.priority != second.priority:
-            strong = first if first.priority > second.priority else second
-            condim, friction = strong.condim, strong.friction
-        else:
-            condim, friction = max(first.condim, second.condim), max(first.friction, second.friction)
-        self._note(one.node)
-        self._note(other.node)
-        return self._pair(other.node, one, other, condim, friction, first.margin + second.margin)
+    def _numbers(
+        self, geoms: list[Geom], explicit: list[tuple[Node, int, int]], first: Integers, second: Integers
+    ) -> tuple[list[tuple[Any, ...]], Integers]:
+        """Different numbers of pairs, and which of them each pair has, those of <pair> first."""
+        found: dict[tuple[Any, ...], int] = {}
 
-    def _explicit(self, node: Node, geoms: Mapping[str, Geom], said: set[frozenset[Geom]]) -> ContactPair | None:
+        def number(pair: PairValues, node: Node) -> int:
+            if pair.adhesion < 0:
+                raise node.error(f"adhesion is {pair.adhesion:g}; it must be >= 0")
+            return found.setdefault(pair.values(self.settings), len(found))
+
+        kinds = []
+        for node, _, _ in explicit:
+            self._note(node)
+            friction = coefficients(node, FRICTION)
+            if friction[0] != friction[1]:
+                self.unused.add(node, "different friction in two directions: the first counts", always=True)
+            kinds.append(number(explicit_pair(node, self.settings), node))
+        for k in np.unique(np.concatenate([first, second])):
+            self._note(geoms[k].node)
+        classes: dict[GeomNumbers, int] = {}
+        of_geom = np.array([classes.setdefault(geom.said, len(classes)) for geom in geoms], dtype=np.int64)
+        codes, at, back = np.unique(
+            of_geom[first] * len(classes) + of_geom[second], return_index=True, return_inverse=True
+        )
+        said = list(classes)
+        each = [
+            number(combined(said[code // len(said)], said[code % len(said)]), geoms[second[k]].node)
+            for code, k in zip(codes.tolist(), at, strict=True)
+        ]
+        of_pairs = np.array(each, dtype=np.int64)[back.reshape(-1)] if each else np.zeros(0, dtype=np.int64)
+        return list(found), np.concatenate([np.array(kinds, dtype=np.int64), of_pairs])
+
+    def _ends(self, node: Node, geoms: Mapping[str, Geom]) -> tuple[Geom, Geom] | None:
+        """The geoms of a <pair>, if the model has both."""
         names = [node.text(end) for end in ("geom1", "geom2")]
         unknown = next((name for name in names if name not in geoms), None)
         if unknown in self._missing:
@@ -211,35 +244,17 @@ class ContactReader:
             what = f"a pair with '{unknown}', which is no geom of the model{suggest(unknown, geoms)}"
             self.unused.add(node, what, always=True)
             return None
-        ends = [geoms[name] for name in names]
-        one, other = ends
-        said.add(frozenset(ends))
-        still = one.body.is_static and other.body.is_static
-        if still or one.body.carrier is other.body.carrier or not _can_touch(one, other):
-            self.unused.add(
-                node, f"a pair of '{one.shape.name}' and '{other.shape.name}', which cannot touch", always=True
-            )
-            return None
-        friction = node.numbers("friction", 1, 2, 3, 4, 5) or (1.0,)
-        if (friction[1] if len(friction) > 1 else 1.0) != friction[0]:
-            self.unused.add(node, "different friction in two directions: the first counts", always=True)
-        self._note(node)
-        pair = self._pair(node, one, other, _condim(node, 3), friction[0], node.number("margin", 0.0))
-        label = node.get("name")
-        return pair if not label else _named(pair, label)
+        return geoms[names[0]], geoms[names[1]]
 
-    def _pair(self, node: Node, one: Geom, other: Geom, condim: int, friction: float, margin: float) -> ContactPair:
-        if self.settings.override_friction is not None:
-            friction = self.settings.override_friction
-        if self.settings.override_margin is not None:
-            margin = self.settings.override_margin
-        if condim > 3:
-            what = "spinning" if condim == 4 else "spinning and rolling"
-            self.unused.add(node, f"friction against {what} (condim {condim}), which is not modeled", always=True)
-        if friction < 0:
-            raise node.error(f"friction is {friction:g}; it must be >= 0")
-        friction = 0.0 if condim == 1 else friction
-        return ContactPair(one.shape, other.shape, friction=friction, margin=margin)
+    def _touches(self, node: Node, one: Geom, other: Geom) -> bool:
+        """Whether the geoms of a <pair> can touch."""
+        still = one.body.is_static and other.body.is_static
+        flat = all(isinstance(geom.shape.solid, Ground | HeightField) for geom in (one, other))
+        if still or one.body.carrier is other.body.carrier or flat:
+            what = f"a pair of '{one.shape.name}' and '{other.shape.name}', which cannot touch"
+            self.unused.add(node, what, always=True)
+            return False
+        return True
 
     def _note(self, node: Node) -> None:
         """What a geom or pair says that is not used, once."""
@@ -251,15 +266,6 @@ class ContactReader:
         for name in ("solref", "solreffriction", "gap"):
             if node.get(name) is not None:
                 self.unused.add(node, f"'{name}'")
-        for name in ("surfacevel", "adhesion"):
-            if any(node.numbers(name, *range(1, 7)) or ()):
-                self.unused.add(node, f"'{name}', which is not modeled", always=True)
-
-
-def _can_touch(one: Geom, other: Geom) -> bool:
-    """MuJoCo has no contacts between two planes or height fields."""
-    flat = [isinstance(geom.shape.solid, Ground | HeightField) for geom in (one, other)]
-    return not all(flat)
 
 
 def _weld(body: Body) -> Body:
@@ -269,26 +275,18 @@ def _weld(body: Body) -> Body:
     return body
 
 
-def _bits(node: Node, attribute: str, default: int) -> int:
-    value = node.number(attribute, float(default), largest=2.0**32)
-    if value != int(value):
-        raise node.error(f"attribute '{attribute}' is {value:g}; it is an integer, of whose bits one counts")
-    return int(value)
-
-
-def _condim(node: Node, default: int) -> int:
-    value = node.number("condim", float(default))
-    if value not in (1, 3, 4, 6):
-        raise node.error(f"attribute 'condim' is {value:g}; it is one of 1, 3, 4, 6")
-    return int(value)
-
-
-def _renamed(pair: ContactPair, taken: set[str | None]) -> ContactPair:
-    if pair.name in taken:
-        return _named(pair, fresh(pair.name, taken))
-    taken.add(pair.name)
-    return pair
-
-
-def _named(pair: ContactPair, name: str) -> ContactPair:
-    return ContactPair(pair.first, pair.second, name, friction=pair.friction, margin=pair.margin)
+def _distinct(pairs: ContactPairs, given: Mapping[int, str]) -> dict[int, str]:
+    """Names of pairs that are not those of their shapes: given ones, and others where one would be there twice."""
+    plain = not given and not any(":" in shape.name for shape in pairs.shapes)
+    codes = pairs.first.astype(np.int64) * len(pairs.shapes) + pairs.second
+    if plain and len(np.unique(codes)) == len(codes):
+        return {}
+    found: dict[int, str] = {}
+    taken: set[str | None] = set()
+    for k, pair in enumerate(pairs):
+        name = given.get(k) or pair.name
+        own = fresh(name, taken) if name in taken else name
+        taken.add(own)
+        if own != pair.name:
+            found[k] = own
+    return found

@@ -109,6 +109,10 @@ def asset_folder(document: MjcfDocument, of: str) -> Path:
 # Default classes -----------------------------------------------------------------------------------
 
 
+_COMPLETED = frozenset({"friction", "solref", "solimp", "solreffriction", "surfacevel"})
+"""Attributes with several numbers, of which a class may say the first and inherit the others."""
+
+
 class Defaults:
     """The default classes of a model: attributes by class and kind of element."""
 
@@ -142,7 +146,11 @@ class Defaults:
             if kind == "actuator":
                 self._actuators[name].append(child)
             own = {attribute: child.get(attribute) or "" for attribute in child.attributes}
-            kinds[kind] = _without(own, kinds.get(kind, {})) | own
+            inherited = kinds.get(kind, {})
+            for attribute in _COMPLETED & own.keys() & inherited.keys():
+                said = own[attribute].split()
+                own[attribute] = " ".join([*said, *inherited[attribute].split()[len(said) :]])
+            kinds[kind] = _without(own, inherited) | own
 
     def check(self, name: str | None, node: Node) -> str | None:
         """The name of a class, which exists."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.model.arrays import Floats
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation
+from linkwork.model.soft_contact import SoftContact
 from linkwork.parsing.mjcf.document import ORIENTATIONS, MjcfDocument
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, located
@@ -19,8 +20,12 @@ from linkwork.parsing.xml import Node, located
 YES_NO = ("false", "true")
 YES_NO_AUTO = ("false", "true", "auto")
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
-_IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)
+IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)
 """MuJoCo's default of ``solimp``."""
+REFERENCE = (0.02, 1.0)
+"""MuJoCo's default of ``solref``."""
+FRICTION = (1.0, 1.0, 0.005, 0.0001, 0.0001)
+"""MuJoCo's default of ``friction``: two directions of sliding, spinning, two of rolling."""
 _NO_DIRECTION = 1e-10
 """An axis shorter than this (MuJoCo: 1e-14) has no direction worth the name."""
 
@@ -62,10 +67,14 @@ class Settings:
     """Which pairs of geoms touch: all, those of <pair>, or those of masks."""
     filter_parents: bool
     """Whether a body does not touch its parent."""
-    override_friction: float | None
-    """Friction of all contacts, if one is given for them."""
+    override_friction: tuple[float, ...] | None
+    """Five coefficients of friction of all contacts, if they are given for them."""
     override_margin: float | None
     """Margin of all contacts, if one is given for them."""
+    override_soft: SoftContact | None
+    """How soft all contacts are, if it is given for them."""
+    impedance_ratio: float
+    """Impedance of friction relative to that of the normal direction."""
 
     def angle(self, value: float) -> float:
         """An angle of the file in radians."""
@@ -180,9 +189,25 @@ def read_settings(document: MjcfDocument) -> Settings:
         contacts=enabled("constraint", "contact"),
         collision=option.choice("collision", ("all", "predefined", "dynamic"), "all"),
         filter_parents=enabled("filterparent"),
-        override_friction=(option.numbers("o_friction", *range(1, 6)) or (1.0,))[0] if override else None,
+        override_friction=option.completed("o_friction", FRICTION) if override else None,
         override_margin=option.number("o_margin", 0.0) if override else None,
+        override_soft=_override_soft(option) if override else None,
+        impedance_ratio=_impedance_ratio(option),
     )
+
+
+def _impedance_ratio(option: Node) -> float:
+    ratio = option.number("impratio", 1.0)
+    if ratio <= 0:
+        raise option.error(f"impratio is {ratio:g}; it must be > 0")
+    return ratio
+
+
+def _override_soft(option: Node) -> SoftContact:
+    first, second = option.completed("o_solref", REFERENCE)
+    with located(option):
+        soft = SoftContact((first, second), option.completed("o_solimp", IMPEDANCE), (first, second))
+        return replace(soft, friction_ratio=_impedance_ratio(option))
 
 
 def _last(document: MjcfDocument, nodes: list[Node]) -> Node:
@@ -199,4 +224,4 @@ def _last(document: MjcfDocument, nodes: list[Node]) -> Node:
 def has_default_impedance(node: Node) -> bool:
     """Whether ``solimp`` of an element, which says how soft it is, is absent or MuJoCo's default."""
     given = node.numbers("solimp", 1, 2, 3, 4, 5) or ()
-    return given == _IMPEDANCE[: len(given)]
+    return given == IMPEDANCE[: len(given)]

@@ -30,7 +30,9 @@ from linkwork.model.shapes import (
     Surface,
     as_color,
 )
+from linkwork.model.soft_contact import USUAL
 from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
+from linkwork.parsing.mjcf.contact_numbers import GeomNumbers, surface_motion
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, asset_folder
 from linkwork.parsing.mjcf.height_fields import read_height_fields
 from linkwork.parsing.mjcf.inertia import GEOMS, SIZES, size_and_place
@@ -58,8 +60,18 @@ class Looks:
         """What a geom says of its contacts, if it may have any."""
         if not (node.number("contype", 1.0) or node.number("conaffinity", 1.0)):
             return None
-        sliding = (node.numbers("friction", 1, 2, 3) or (1.0,))[0]
-        return Surface(0.0 if node.number("condim", 3.0) == 1 else sliding, combination="greater")
+        said = GeomNumbers.of(node, self.settings)
+        velocity, angular_velocity = surface_motion(node)
+        return Surface(
+            said.friction[0] if said.condim > 1 else 0.0,
+            combination="greater",
+            torsional_friction=said.friction[1] if said.condim > 3 else None,
+            rolling_friction=said.friction[2] if said.condim > 4 else None,
+            velocity=velocity,
+            angular_velocity=angular_velocity,
+            adhesion=said.adhesion,
+            soft=None if said.soft == USUAL else said.soft,
+        )
 
 
 def read_looks(document: MjcfDocument, defaults: Defaults, settings: Settings) -> Looks:

@@ -37,17 +37,17 @@ def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar, limit: Scala
     """
     set_difference(tree, w, pair, d, 0)
     w.simplex_l[0] = 1.0
-    set_vector(w.simplex_w[0], w.near)
+    set_vector(w.simplex_w[0], w.nearest)
     count = 1
     slack = 0.0
     if is_smooth(pair.core) + is_smooth(pair.other) > 0:
         slack = (MIXED_DISTANCE if has_faces(pair.core) + has_faces(pair.other) > 0 else SMOOTH_DISTANCE) * size
-    square = dot(w.near, w.near)
+    square = dot(w.nearest, w.nearest)
     least = TOUCHING_CORES * TOUCHING_CORES * w.grain[0] * size * size
     for _ in range(MOST_ITERATIONS):
         if some_below(square, least):
             return count + OVERLAP
-        along = set_difference(tree, w, pair, w.near, count)
+        along = set_difference(tree, w, pair, w.nearest, count)
         # (square - along) / |near| is by how much the distance may be less
         more = square - along
         if some_below(more, CONVERGED_DISTANCE * square) or some_below(more * more, slack * slack * square):
@@ -61,9 +61,9 @@ def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar, limit: Scala
         count = nearest_in_simplex(w, count + 1, size)
         if count == 4:
             return count + OVERLAP
-        set_vector(weighted(w.simplex_w, w.simplex_l, count), w.near)
+        set_vector(weighted(w.simplex_w, w.simplex_l, count), w.nearest)
         before = square
-        square = dot(w.near, w.near)
+        square = dot(w.nearest, w.nearest)
         if not some_below(square, before):
             return count
     return count

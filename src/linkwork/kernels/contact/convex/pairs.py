@@ -106,7 +106,7 @@ def core_normal(tree: Array, w: Array, pair: Pair, center: Vector, size: Scalar,
         return Normal((center[0], center[1], center[2]), UNBOUNDED), 0
     if count > OVERLAP:
         return penetration(tree, w, pair, count - OVERLAP, size, center), 3
-    n, distance = unit_or(w.near, center)
+    n, distance = unit_or(w.nearest, center)
     smooth = is_smooth(pair.core) + is_smooth(pair.other)
     if smooth == 0 and some_below(CLEARLY_APART * size, distance):
         return Normal((n[0], n[1], n[2]), distance), count

@@ -55,7 +55,7 @@ SUPPORT_WORK: dict[str, Shape] = {
     "simplex_y": (5, 3),
     "simplex_w": (5, 3),
     "simplex_l": (5,),
-    "near": (3,),
+    "nearest": (3,),
     "grain": (1,),
 }
 SUPPORT_INTEGERS: dict[str, Shape] = {"simplex_i": (5,), "simplex_j": (5,), "hint": (2,)}

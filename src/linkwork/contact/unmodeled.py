@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What pairs say and a step with contacts leaves out: one warning for a robot, never in silence."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from linkwork.errors import ModelWarning
+from linkwork.inputs import outer_level
+from linkwork.model.contacts import ContactPairs
+from linkwork.model.model import Model
+
+
+def warn_unmodeled(robot: Model, reduced: bool) -> None:
+    """Warn of numbers of pairs that a step leaves out.
+
+    Args:
+        robot: The mechanism.
+        reduced: Whether steps are made by the reduced matrix, which leaves out nothing.
+    """
+    if reduced:
+        return
+    pairs = ContactPairs.of(robot.contacts)
+    moving = np.array([shape.has_moving_surface for shape in pairs.shapes], dtype=bool)
+    found = {
+        "friction against spinning": pairs.column("torsional_friction"),
+        "friction against rolling": pairs.column("rolling_friction"),
+        "adhesion": pairs.column("adhesion"),
+        "the surface velocity": moving[pairs.first] | moving[pairs.second],
+    }
+    said = []
+    for what, values in found.items():
+        where = np.flatnonzero(values)
+        if len(where):
+            more = f" and {len(where) - 1} more" if len(where) > 1 else ""
+            said.append(f"{what} of contact '{pairs[int(where[0])].name}'{more}")
+    if said:
+        message = f"steps of robot '{robot.name}' leave out {'; '.join(said)}"
+        warnings.warn(message, ModelWarning, stacklevel=outer_level())

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Islands: limbs that contacts and loops couple, directly or through others, and sets of rows of which none is solved.
+
+Sets of different islands have nothing to do with each other. Where Newton's method solves some islands and fails in
+others, the solved ones are set aside, and what follows costs as much as the others alone.
+
+| symbol        | meaning                                                                                           |
+|---------------|---------------------------------------------------------------------------------------------------|
+| limb_island   | a limb of the island of each limb, the same for all: the one that is eliminated last               |
+| island_open   | 1 of islands with a set that is not solved, in any lane                                           |
+| swapped       | which set each of the sets that are not solved has changed places with                            |
+| kept_z, kept_v | impulses and velocities of all islands                                                           |
+
+Cost: linear in sets and limbs.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.contact.reduced.pattern import fill_pattern
+from linkwork.kernels.contact.reduced.problem import CONES, ROWS
+from linkwork.kernels.elementary import copy_numbers
+from linkwork.kernels.scalar import Array, kernel
+
+ISLAND_INTEGERS: dict[str, Shape] = {
+    "limb_island": ("nlimbs",),
+    "island_open": ("nlimbs",),
+    "swapped": ("nsets",),
+}
+ISLAND_WORK: dict[str, Shape] = {"kept_z": ("nrows",), "kept_v": ("nv",)}
+
+
+@kernel
+def label_islands(tree: Array, w: Array) -> None:
+    """``limb_island``, after `fill_pattern`; no island is open."""
+    for place in range(tree.nlimbs - 1, -1, -1):
+        a = w.limb_order[place]
+        w.island_open[a] = 0
+        w.limb_island[a] = a
+        if w.near_count[a] > 0:
+            w.limb_island[a] = w.limb_island[w.near_limb[w.near_start[a]]]
+
+
+@kernel
+def island_of(w: Array, e: int) -> int:
+    """The island of a set."""
+    island: int = w.limb_island[w.side_limb[w.cone_side[e]]]
+    return island
+
+
+@kernel
+def swap_integers(x: Array, i: int, j: int) -> None:
+    """Change the places of two numbers."""
+    first = x[i]
+    x[i] = x[j]
+    x[j] = first
+
+
+@kernel
+def swap_numbers(x: Array, i: int, j: int) -> None:
+    """Change the places of two numbers."""
+    first = x[i] + 0.0
+    x[i] = x[j]
+    x[j] = first
+
+
+@kernel
+def swap_sets(w: Array, i: int, j: int) -> None:
+    """Change the places of two sets; their rows and sides stay."""
+    if i != j:
+        swap_integers(w.cone_row, i, j)
+        swap_integers(w.cone_dim, i, j)
+        swap_integers(w.cone_kind, i, j)
+        swap_integers(w.cone_side, i, j)
+        swap_integers(w.cone_sides, i, j)
+        swap_numbers(w.lower, i, j)
+        swap_numbers(w.upper, i, j)
+        swap_numbers(w.cone_D, i, j)
+        swap_numbers(w.cone_sigma, i, j)
+        swap_numbers(w.cone_mu, i, j)
+        swap_numbers(w.cone_unit, i, j)
+        swap_numbers(w.cone_saxce, i, j)
+
+
+@kernel
+def set_aside_solved(tree: Array, w: Array) -> int:
+    """Leave the sets of open islands alone in the problem; how many sets there were."""
+    sets: int = w.counts[CONES]
+    copy_numbers(w.z, w.kept_z, w.counts[ROWS])
+    copy_numbers(w.v_next, w.kept_v, tree.nv)
+    n = 0
+    for e in range(sets):
+        if w.island_open[island_of(w, e)] == 1:
+            w.swapped[n] = e
+            swap_sets(w, n, e)
+            n += 1
+    if n < sets:
+        w.counts[CONES] = n
+        fill_pattern(tree, w)
+    return sets
+
+
+@kernel
+def bring_back_solved(tree: Array, w: Array, sets: int) -> None:
+    """All sets in their places, with the impulses and velocities that solved islands had."""
+    n = w.counts[CONES]
+    if n < sets:
+        for e in range(n, sets):
+            for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+                w.z[r] = w.kept_z[r]
+        for a in range(tree.nlimbs):
+            if w.island_open[w.limb_island[a]] == 0:
+                for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
+                    w.v_next[k] = w.kept_v[k]
+        w.counts[CONES] = sets
+    for k in range(n - 1, -1, -1):
+        swap_sets(w, k, w.swapped[k])
+    if n < sets:
+        fill_pattern(tree, w)

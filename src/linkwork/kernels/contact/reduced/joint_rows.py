@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows of joints and loops: limits that can be reached, dry friction, and constraints.
+
+| symbol  | meaning                                                |
+|---------|--------------------------------------------------------|
+| box_set | set of a limit or of dry friction; -1 where there is none |
+| loop_J  | Jacobian of loops                                      |
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.constrained.constraints import jacobian_from_rows
+from linkwork.kernels.contact.reduced.matrix import add_multiple
+from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, LOOPS
+from linkwork.kernels.contact.reduced.rows import ReducedSettings, add_side, begin_set, scale_set
+from linkwork.kernels.elementary import magnitude, maximum
+from linkwork.kernels.scalar import Array, kernel, some_below, where
+from linkwork.kernels.thresholds import DISABLED, NO_CONTACT
+
+JOINT_INTEGERS: dict[str, Shape] = {"box_set": ("nboxes",)}
+JOINT_WORK: dict[str, Shape] = {"loop_J": ("nc", "nv")}
+
+
+@kernel
+def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings) -> None:
+    """Sets of limits that can be reached, one row each, and of dry friction of joints."""
+    h = settings.dt
+    for b in range(tree.nboxes):
+        k = tree.box_v[b]
+        w.box_set[b] = -1
+        if tree.box_q[b] >= 0:
+            gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b])
+            rate = tree.box_sign[b] * v[k]
+            closing = maximum(-rate, 0.0) + 0.5 * magnitude(rate)
+            reach = (tree.reach[0] + 2.0 * h * h * settings.gravity) / tree.box_unit[b] + 2.0 * h * closing
+            if some_below(gap - reach, 0.0):
+                e = begin_set(w, CONE, 1)
+                joint_row(tree, w, e, b, v)
+                most = settings.push / tree.box_unit[b]
+                c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
+                w.row_c[w.cone_row[e]] = where(gap, reach, c, NO_CONTACT)
+        else:
+            e = begin_set(w, BOX, 1)
+            joint_row(tree, w, e, b, v)
+            w.row_c[w.cone_row[e]] = 0.0
+            w.lower[e] = h * tree.box_lower[b]
+            w.upper[e] = h * tree.box_upper[b]
+
+
+@kernel
+def joint_row(tree: Array, w: Array, e: int, b: int, v: Array) -> None:
+    """The row of a limit or of dry friction."""
+    k = tree.box_v[b]
+    row = w.cone_row[e]
+    add_side(tree, w, e, tree.dof_limb[k])
+    w.A[row, w.limb_column[tree.dof_limb[k]] + k] = tree.box_sign[b]
+    w.before[row] = tree.box_sign[b] * v[k]
+    w.compliance[row] = 0.0
+    scale_set(w, e, tree.box_D[b], 1.0 / tree.box_D[b], 0.0, tree.box_unit[b])
+    w.box_set[b] = e
+
+
+@kernel
+def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> None:
+    """Sets of rows of loops, after `constraint_rows`, `constraint_bias` and `constraint_velocities`."""
+    jacobian_from_rows(tree, w, q, w.loop_J)
+    w.counts[LOOPS] = w.counts[CONES]
+    for l in range(tree.nloops):
+        e = begin_set(w, EQUALITY, tree.loop_dim[l])
+        for s in range(tree.loop_side[l], tree.loop_side[l] + tree.loop_sides[l]):
+            add_side(tree, w, e, tree.loop_limb[s])
+        largest = 0.0
+        for k in range(tree.loop_dim[l]):
+            i = tree.loop_row[l] + k
+            r = w.cone_row[e] + k
+            enabled = where(tree.row_R[i], DISABLED, 1.0, 0.0)
+            for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
+                limb = w.side_limb[s]
+                at = tree.limb_v[limb]
+                add_multiple(enabled, w.loop_J[i], at, w.A[r], w.side_column[s], tree.limb_size[limb])
+            # J v+ = -error / time - dt beta / 2, with J v = Jv at the start
+            w.before[r] = enabled * w.Jv[i]
+            w.row_c[r] = enabled * (w.error[i] / settings.loop_time + 0.5 * settings.dt * w.beta[i])
+            w.compliance[r] = 0.0
+            w.row_R[r] = where(tree.row_R[i], DISABLED, settings.loop_factor * tree.row_R[i], 1.0)
+            w.row_unit[r] = enabled * tree.row_unit[i]
+            largest = maximum(largest, tree.row_D[i])
+        scale_set(w, e, largest, 1.0 / largest, 0.0, 1.0)

@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reduced matrix ``H = M + A' G A`` in blocks of limbs: its LU factor, and products.
+
+Limbs are eliminated in the order of `pattern`. A limb with its ancestors, and limbs of bodies that touch, have blocks;
+elimination adds those between the neighbors of a limb. Without contacts of two branches there is no fill, as in the LTL
+factor of a tree's mass matrix. ``G`` need not be symmetric (De Saxcé's
+term), so that the factor is LU; the matrix is close to a positive definite one, and pivots stay on the diagonal.
+
+| symbol            | meaning                                                                                 |
+|-------------------|-----------------------------------------------------------------------------------------|
+| M_diagonal, M_blocks | mass matrix: diagonal blocks, and blocks of limbs (rows) with ancestors (columns)       |
+| H_diagonal        | diagonal blocks; after `factorize_reduced` their factors, with inverse pivots             |
+| H_U, H_L          | blocks of a limb (rows) with later ones (columns), and of the transposed matrix           |
+| cone_B            | ``G A`` of one set                                                                        |
+
+Cost: cubic in the sizes of limbs that are coupled, linear in rows times the square of their columns.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.contact.reduced.pattern import ancestor_block
+from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, SYMMETRIC
+from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
+from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
+from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.spatial import Triple, add, cross, scale, symmetric_product
+from linkwork.kernels.tree.crba import COMPOSITE, composite_inertias, kronecker
+from linkwork.model.joints import HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
+from linkwork.plans.contact_reduced import MAX_DIM
+
+MATRIX_WORK: dict[str, Shape] = COMPOSITE | {
+    "M_diagonal": ("ndiagonal",),
+    "M_blocks": ("nstatic",),
+    "H_diagonal": ("ndiagonal",),
+    "H_U": ("nblocks",),
+    "H_L": ("nblocks",),
+    "cone_B": (MAX_DIM, "nwidth"),
+}
+
+
+# Mass matrix --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def unit_force(tree: Array, w: Array, i: int, k: int) -> tuple[Triple, Triple]:
+    """``F = Ic S``: moment and force of a unit acceleration along degree of freedom ``k`` of a joint."""
+    kind = tree.kind[i]
+    m = w.m[i]
+    b = w.b[i]
+    J = w.J[i]
+    if kind == REVOLUTE:
+        return (J[2], J[4], J[5]), (-b[1], b[0], 0.0)
+    if kind == PRISMATIC:
+        return (b[1], -b[0], 0.0), (0.0, 0.0, m)
+    axis = axis_of(kind, k)
+    S_angular = (kronecker(axis, 0), kronecker(axis, 1), kronecker(axis, 2))
+    S_linear = (kronecker(axis, 3), kronecker(axis, 4), kronecker(axis, 5))
+    if kind == HELICAL:
+        S_linear = (0.0, 0.0, tree.pitch[i])
+    n = add(symmetric_product(J, S_angular), cross(b, S_linear))
+    f = add(scale(m, S_linear), cross(S_angular, b))
+    return n, f
+
+
+@kernel
+def joint_components(tree: Array, i: int, n: Triple, f: Triple, row: Array, at: int, step: int) -> None:
+    """``S' F`` of a joint, into ``row`` from ``at`` on, so far apart."""
+    kind = tree.kind[i]
+    if kind == REVOLUTE:
+        row[at] = n[2]
+    elif kind == PRISMATIC:
+        row[at] = f[2]
+    elif kind == HELICAL:
+        row[at] = n[2] + tree.pitch[i] * f[2]
+    elif kind == PLANAR:
+        row[at] = f[0]
+        row[at + step] = f[1]
+        row[at + 2 * step] = n[2]
+    elif kind == SPHERICAL:
+        row[at] = n[0]
+        row[at + step] = n[1]
+        row[at + 2 * step] = n[2]
+    else:
+        row[at] = f[0]
+        row[at + step] = f[1]
+        row[at + 2 * step] = f[2]
+        row[at + 3 * step] = n[0]
+        row[at + 4 * step] = n[1]
+        row[at + 5 * step] = n[2]
+
+
+@kernel
+def add_to_diagonal(tree: Array, w: Array, k: int, x: Scalar) -> None:
+    """``M_kk = M_kk + x``."""
+    a = tree.dof_limb[k]
+    r = k - tree.limb_v[a]
+    w.M_diagonal[tree.limb_diagonal[a] + r * tree.limb_size[a] + r] += x
+
+
+@kernel
+def reduced_mass_matrix(tree: Array, w: Array) -> None:
+    """The mass matrix in blocks, from poses of bodies in their parents (`tree.crba`)."""
+    composite_inertias(tree, w)
+    for i in range(1, tree.n):
+        a = tree.body_limb[i]
+        size = tree.limb_size[a]
+        diagonal = tree.limb_diagonal[a]
+        for k in range(dof_of(tree.kind[i])):
+            r = tree.iv[i] + k - tree.limb_v[a]
+            n, f = unit_force(tree, w, i, k)
+            j = i
+            while j > 0:
+                b = tree.body_limb[j]
+                c = tree.iv[j] - tree.limb_v[b]
+                if a == b:
+                    joint_components(tree, j, n, f, w.M_diagonal, diagonal + r * size + c, 1)
+                    joint_components(tree, j, n, f, w.M_diagonal, diagonal + c * size + r, size)
+                else:
+                    joint_components(
+                        tree, j, n, f, w.M_blocks, ancestor_block(tree, a, b) + r * tree.limb_size[b] + c, 1
+                    )
+                f = rotate_to_parent(tree, w, j, f)
+                n = add(rotate_to_parent(tree, w, j, n), cross(w.r[j], f))
+                j = tree.parent[j]
+    for k in range(tree.nv):
+        add_to_diagonal(tree, w, k, tree.armature[k])
+
+
+@kernel
+def mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """``y = M x``."""
+    for k in range(tree.nv):
+        y[k] = 0.0
+    for a in range(tree.nlimbs):
+        size = tree.limb_size[a]
+        at = tree.limb_v[a]
+        for r in range(size):
+            y[at + r] += product(w.M_diagonal, tree.limb_diagonal[a] + r * size, x, at, size)
+        b = tree.limb_parent[a]
+        while b >= 0:
+            for r in range(size):
+                row = ancestor_block(tree, a, b) + r * tree.limb_size[b]
+                y[at + r] += product(w.M_blocks, row, x, tree.limb_v[b], tree.limb_size[b])
+                add_multiple(x[at + r], w.M_blocks, row, y, tree.limb_v[b], tree.limb_size[b])
+            b = tree.limb_parent[b]
+
+
+# Numbers next to each other -----------------------------------------------------------------------------------------
+
+
+@kernel
+def product(x: Array, i: int, y: Array, j: int, count: int) -> Scalar:
+    """``x[i:] . y[j:]`` of so many numbers."""
+    whole = count - count % 4
+    total = 0.0
+    for k in range(0, whole, 4):
+        total = total + sum_of_products(entries(x, i + k), entries(y, j + k))
+    for k in range(whole, count):
+        total = total + x[i + k] * y[j + k]
+    return total
+
+
+@kernel
+def add_multiple(a: Scalar, x: Array, i: int, y: Array, j: int, count: int) -> None:
+    """``y[j:] = y[j:] + a x[i:]`` of so many numbers."""
+    whole = count - count % 4
+    for k in range(0, whole, 4):
+        set_entries(plus_scaled(entries(y, j + k), a, entries(x, i + k)), y, j + k)
+    for k in range(whole, count):
+        y[j + k] += a * x[i + k]
+
+
+@kernel
+def subtract_product(
+    L: Array, i: int, step: int, U: Array, j: int, stride: int, terms: int, H: Array, h: int, count: int
+) -> None:
+    """``H[h:] = H[h:] - sum_k L[i + k step] U[j + k stride:]``, of so many terms and numbers."""
+    whole = count - count % 4
+    for c in range(0, whole, 4):
+        x = entries(H, h + c)
+        for k in range(terms):
+            x = minus_scaled(x, L[i + k * step], entries(U, j + k * stride + c))
+        set_entries(x, H, h + c)
+    for c in range(whole, count):
+        y = H[h + c]
+        for k in range(terms):
+            y = y - L[i + k * step] * U[j + k * stride + c]
+        H[h + c] = y
+
+
+# Sets of rows -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def rows_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """``y = A x`` of all rows."""
+    for e in range(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            total = 0.0
+            for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
+                a = w.side_limb[s]
+                total = total + product(w.A[r], w.side_column[s], x, tree.limb_v[a], tree.limb_size[a])
+            y[r] = total
+
+
+@kernel
+def add_rows_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
+    """``x = x + A' z`` of all rows."""
+    for e in range(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
+                a = w.side_limb[s]
+                add_multiple(z[r], w.A[r], w.side_column[s], x, tree.limb_v[a], tree.limb_size[a])
+
+
+@kernel
+def add_products(A: Array, row: int, dim: int, i: int, B: Array, j: int, H: Array, h: int, count: int) -> None:
+    """``H[h:] = H[h:] + sum_k A[row + k, i] B[k, j:]``, of so many numbers; most sets have three rows."""
+    whole = count - count % 4
+    if dim == 3:
+        a = A[row, i]
+        b = A[row + 1, i]
+        c = A[row + 2, i]
+        for k in range(0, whole, 4):
+            x = plus_scaled(entries(H, h + k), a, entries(B[0], j + k))
+            x = plus_scaled(x, b, entries(B[1], j + k))
+            set_entries(plus_scaled(x, c, entries(B[2], j + k)), H, h + k)
+        for k in range(whole, count):
+            H[h + k] += a * B[0, j + k] + b * B[1, j + k] + c * B[2, j + k]
+    else:
+        for r in range(dim):
+            a = A[row + r, i]
+            for k in range(0, whole, 4):
+                set_entries(plus_scaled(entries(H, h + k), a, entries(B[r], j + k)), H, h + k)
+            for k in range(whole, count):
+                H[h + k] += a * B[r, j + k]
+
+
+@kernel
+def scaled_rows(w: Array, e: int, transposed: int, width: int) -> None:
+    """``cone_B = G A`` of a set, or ``G' A``."""
+    row = w.cone_row[e]
+    whole = width - width % 4
+    for k in range(w.cone_dim[e]):
+        for j in range(w.cone_dim[e]):
+            g = w.cone_G[row + j, k] if transposed != 0 else w.cone_G[row + k, j]
+            if j == 0:
+                scale_numbers(g, w.A[row], 0, w.cone_B[k], width)
+            else:
+                for c in range(0, whole, 4):
+                    x = plus_scaled(entries(w.cone_B[k], c), g, entries(w.A[row + j], c))
+                    set_entries(x, w.cone_B[k], c)
+                for c in range(whole, width):
+                    w.cone_B[k, c] += g * w.A[row + j, c]
+
+
+@kernel
+def add_set(tree: Array, w: Array, e: int) -> None:
+    """``H = H + A' G A`` of one set; of symmetric matrices the upper half."""
+    symmetric = w.counts[SYMMETRIC]
+    row = w.cone_row[e]
+    dim = w.cone_dim[e]
+    first = w.cone_side[e]
+    last = first + w.cone_sides[e]
+    end = w.side_limb[last - 1]
+    width = w.side_column[last - 1] + tree.limb_size[end]
+    scaled_rows(w, e, 0, width)
+    for x in range(first, last):
+        a = w.side_limb[x]
+        size = tree.limb_size[a]
+        column = w.side_column[x]
+        for i in range(size):
+            skip = i * symmetric
+            at = tree.limb_diagonal[a] + i * size + skip
+            add_products(w.A, row, dim, column + i, w.cone_B, column + skip, w.H_diagonal, at, size - skip)
+    add_coupling(tree, w, e, w.H_U)
+    if symmetric == 0 and w.cone_sides[e] > 1:
+        scaled_rows(w, e, 1, width)
+        add_coupling(tree, w, e, w.H_L)
+
+
+@kernel
+def add_coupling(tree: Array, w: Array, e: int, H: Array) -> None:
+    """Add ``A' cone_B`` of one set to the blocks of pairs of its sides: rows of the limb that is eliminated first."""
+    first = w.cone_side[e]
+    last = first + w.cone_sides[e]
+    pair = w.cone_pair[e]
+    for x in range(first, last):
+        for y in range(x + 1, last):
+            above = x if w.limb_place[w.side_limb[x]] < w.limb_place[w.side_limb[y]] else y
+            right = x + y - above
+            block = w.pair_block[pair]
+            pair += 1
+            if block >= 0:
+                columns = tree.limb_size[w.side_limb[right]]
+                for i in range(tree.limb_size[w.side_limb[above]]):
+                    at = block + i * columns
+                    column = w.side_column[above] + i
+                    add_products(
+                        w.A, w.cone_row[e], w.cone_dim[e], column, w.cone_B, w.side_column[right], H, at, columns
+                    )
+
+
+# Factor -------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def factorize_reduced(tree: Array, w: Array) -> None:
+    """The LU factor of ``M + A' G A``; L D L' where it is symmetric, which takes half as long."""
+    for k in range(tree.ndiagonal):
+        w.H_diagonal[k] = w.M_diagonal[k]
+    for k in range(tree.nstatic):
+        w.H_U[k] = w.M_blocks[k]
+    for k in range(tree.nstatic, w.counts[BLOCKS]):
+        w.H_U[k] = 0.0
+    if w.counts[SYMMETRIC] == 0:
+        for k in range(tree.nstatic):
+            w.H_L[k] = w.M_blocks[k]
+        for k in range(tree.nstatic, w.counts[BLOCKS]):
+            w.H_L[k] = 0.0
+    for e in range(w.counts[CONES]):
+        add_set(tree, w, e)
+    for place in range(tree.nlimbs):
+        eliminate_limb(tree, w, w.limb_order[place])
+
+
+@kernel
+def factorize_diagonal(D: Array, n: int, symmetric: int) -> None:
+    """``D = L U`` in place, with inverse pivots; of a symmetric block from its upper half."""
+    for i in range(n):
+        for j in range(i):
+            x = D[j * n + i]
+            if symmetric == 0:
+                x = D[i * n + j]
+                for k in range(j):
+                    x = x - D[i * n + k] * D[k * n + j]
+            D[i * n + j] = x * D[j * n + j]
+        subtract_product(D, i * n, 1, D, i, n, i, D, i * n + i, n - i)
+        D[i * n + i] = 1.0 / D[i * n + i]
+
+
+@kernel
+def eliminate_limb(tree: Array, w: Array, a: int) -> None:
+    """Factor the diagonal block of a limb, and take it out of the blocks of its neighbors."""
+    symmetric = w.counts[SYMMETRIC]
+    n = tree.limb_size[a]
+    D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
+    factorize_diagonal(D, n, symmetric)
+    first = w.near_start[a]
+    last = first + w.near_count[a]
+    for x in range(first, last):
+        columns = tree.limb_size[w.near_limb[x]]
+        at = w.near_at[x]
+        for i in range(1, n):
+            subtract_product(D, i * n, 1, w.H_U, at, columns, i, w.H_U, at + i * columns, columns)
+        for i in range(n):
+            if symmetric == 0:
+                subtract_product(D, i, n, w.H_L, at, columns, i, w.H_L, at + i * columns, columns)
+                scale_numbers(D[i * n + i], w.H_L, at + i * columns, w.H_L, columns)
+            else:
+                scale_numbers(D[i * n + i], w.H_U, at + i * columns, w.H_L, columns)
+    for x in range(first, last):
+        b = w.near_limb[x]
+        rows = tree.limb_size[b]
+        left = w.near_at[x]
+        for i in range(rows):
+            skip = i * symmetric
+            at = tree.limb_diagonal[b] + i * rows + skip
+            subtract_product(w.H_L, left + i, rows, w.H_U, left + skip, rows, n, w.H_diagonal, at, rows - skip)
+        later = w.near_start[b]  # neighbors of b in the order of c: those of a are among them
+        end = later + w.near_count[b]
+        for y in range(x + 1, last):
+            c = w.near_limb[y]
+            columns = tree.limb_size[c]
+            right = w.near_at[y]
+            k = later
+            while k < end and w.near_limb[k] != c:
+                k += 1
+            if k < end:
+                later = k + 1
+                for i in range(rows):
+                    at = w.near_at[k] + i * columns
+                    subtract_product(w.H_L, left + i, rows, w.H_U, right, columns, n, w.H_U, at, columns)
+                    if symmetric == 0:
+                        subtract_product(w.H_U, left + i, rows, w.H_L, right, columns, n, w.H_L, at, columns)
+
+
+@kernel
+def scale_numbers(a: Scalar, x: Array, i: int, y: Array, count: int) -> None:
+    """``y[i:] = a x[i:]`` of so many numbers."""
+    whole = count - count % 4
+    for k in range(0, whole, 4):
+        set_entries(scaled(a, entries(x, i + k)), y, i + k)
+    for k in range(whole, count):
+        y[i + k] = a * x[i + k]
+
+
+@kernel
+def solve_reduced(tree: Array, w: Array, x: Array) -> None:
+    """``x = H⁻¹ x``, by the factor."""
+    for place in range(tree.nlimbs):
+        a = w.limb_order[place]
+        n = tree.limb_size[a]
+        at = tree.limb_v[a]
+        D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
+        for i in range(1, n):
+            x[at + i] -= product(D, i * n, x, at, i)
+        for s in range(w.near_start[a], w.near_start[a] + w.near_count[a]):
+            b = w.near_limb[s]
+            for i in range(n):
+                add_multiple(
+                    -x[at + i], w.H_L, w.near_at[s] + i * tree.limb_size[b], x, tree.limb_v[b], tree.limb_size[b]
+                )
+    for place in range(tree.nlimbs - 1, -1, -1):
+        a = w.limb_order[place]
+        n = tree.limb_size[a]
+        at = tree.limb_v[a]
+        D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
+        for s in range(w.near_start[a], w.near_start[a] + w.near_count[a]):
+            b = w.near_limb[s]
+            for i in range(n):
+                x[at + i] -= product(w.H_U, w.near_at[s] + i * tree.limb_size[b], x, tree.limb_v[b], tree.limb_size[b])
+        for i in range(n - 1, -1, -1):
+            x[at + i] -= product(D, i * n + i + 1, x, at + i + 1, n - 1 - i)
+            x[at + i] = x[at + i] * D[i * n + i]

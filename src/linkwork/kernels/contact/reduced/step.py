@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A step in time by the reduced matrix: find what is near, list what can touch, solve, and move.
+
+| number of the result | meaning                                                                                   |
+|----------------------|-------------------------------------------------------------------------------------------|
+| residual, iterations | of the solver; whether a step is the one that is always there; less restitution              |
+| points (nlisted, 11) | number of a contact point (`plans.contact_reduced`), force and moment along t1, t2, n,      |
+|                      | velocity after the step along these, gap before it; a large number where there is none      |
+| boxes, multipliers   | forces of limits and dry friction of joints, and of loops                                   |
+| a                    | joint accelerations                                                                         |
+| totals               | energy lost by friction, by impacts, in joints; largest residual; steps that were not solved; |
+|                      | steps with more contact points than there is room for; steps of the convex problem          |
+
+Cost: that of kinematics and the mass matrix, linear in near pairs, and that of the solver.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
+from linkwork.kernels.constrained.problem import WORK
+from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
+from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhesion
+from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
+from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
+from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
+from linkwork.kernels.contact.reduced.matrix import (
+    MATRIX_WORK,
+    mass_times,
+    reduced_mass_matrix,
+    rows_times,
+)
+from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, fill_pattern
+from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS, ROWS
+from linkwork.kernels.contact.reduced.restitution import reduce_restitution
+from linkwork.kernels.contact.reduced.rows import (
+    ROW_INTEGERS,
+    ROW_WORK,
+    ReducedSettings,
+    begin_sets,
+    find_missed,
+    joint_axes,
+    list_contacts,
+    near_geometry,
+)
+from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
+from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
+from linkwork.kernels.contact.shapes.geometry import given_contacts
+from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
+from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
+from linkwork.kernels.records import view_of
+from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
+from linkwork.kernels.tree.kinematics import velocities
+from linkwork.kernels.tree.rnea import WRENCHES, apply_wrenches, forward_pass, init_root, joint_torques
+from linkwork.model.thresholds import UNBOUNDED
+from linkwork.plans.contact_reduced import LISTED, REDUCED_TREE, TOTALS
+
+NUMBER, FORCE, MOMENT, VELOCITY, GAP = 0, 1, 4, 7, 10
+"""Entries of a contact point in the result."""
+RELISTED = 2
+"""Times that contact points are listed which velocities after the step would close, and those before it do not."""
+REDUCTIONS = 8
+"""Restitution is reduced at most so often in a step: the fifth time it is none, but for what solvers leave."""
+FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS = range(TOTALS)
+"""Entries of the totals."""
+
+REDUCED_INTEGERS: dict[str, Shape] = (
+    PROBLEM_INTEGERS
+    | PATTERN_INTEGERS
+    | ISLAND_INTEGERS
+    | BROAD_INTEGERS
+    | ROW_INTEGERS
+    | JOINT_INTEGERS
+    | PAIR_INTEGERS
+)
+REDUCED_WORK: dict[str, Shape] = (
+    WORK
+    | PAIR_WORK
+    | PROBLEM_ROWS
+    | MATRIX_WORK
+    | BROAD_WORK
+    | ROW_WORK
+    | JOINT_WORK
+    | SOLVER_WORK
+    | {
+        "body_E": ("n", 3, 3),
+        "body_o": ("n", 3),
+        "torque": ("nv",),
+        "bias": ("nv",),
+        "after": ("nrows",),
+        "pulled": ("nv",),
+        "y6": (6,),
+    }
+)
+
+
+class ReducedResult(NamedTuple):
+    """What a step returns; forces times ``dt`` are impulses."""
+
+    residual: Annotated[Array, (1,)]
+    iterations: Annotated[Array, (1,)]
+    fallback: Annotated[Array, (1,)]
+    """One where the solver found no solution, and the step is the dissipative one that is always there."""
+    reduction: Annotated[Array, (1,)]
+    points: Annotated[Array, ("nlisted", LISTED)]
+    boxes: Annotated[Array, ("nboxes",)]
+    multipliers: Annotated[Array, ("nc",)]
+    a: Annotated[Array, ("nv",)]
+    totals: Annotated[Array, (TOTALS,)]
+
+
+class ReducedProblem(NamedTuple):
+    """What one step is given."""
+
+    q: Array
+    v: Array
+    tau: Array
+    wrenches: Array
+    given: Array
+    """Contact points of pairs without kernel text."""
+    start: Array
+    """(nstart,) points, boxes and multipliers of the step before."""
+    settings: ReducedSettings
+
+
+class ReducedStep(NamedTuple):
+    """What it returns."""
+
+    q: Array
+    v: Array
+    result: ReducedResult
+
+
+# Setup ---------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def setup_reduced(
+    tree: Array, w: Array, q: Array, v: Array, tau: Array, wrenches: Array, given: Array, settings: ReducedSettings
+) -> None:
+    """Kinematics, near pairs and their geometry, mass matrix and momentum."""
+    h = settings.dt
+    axes_accelerations(tree, v, w.qdd0)
+    init_root(tree, w)
+    for i in range(1, tree.n):
+        forward_pass(tree, w, i, q, v, w.qdd0)
+    world_poses(tree, w)
+    poses_of_shapes(tree, w)
+    velocities(tree, w, v)
+    apply_wrenches(tree, w, wrenches)
+    implicit_joint_torques(tree, w, q, v, tau, h)
+    joint_axes(tree, w)
+    bounding_spheres(tree, w, h, settings.gravity)
+    find_near_pairs(tree, w, h)
+    given_contacts(tree, w, given)
+    near_geometry(tree, w)
+    if tree.nc > 0:
+        constraint_rows(tree, w, q, w.error)
+        constraint_bias(tree, w, q, v)
+        constraint_velocities(tree, w, q, v, w.Jv)
+    reduced_mass_matrix(tree, w)
+    joint_torques(tree, w, w.bias)
+    mass_times(tree, w, v, w.momentum)
+    for k in range(tree.nv):
+        w.momentum[k] += h * (w.torque[k] - w.bias[k])
+        w.pulled[k] = 0.0
+
+
+@kernel
+def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings) -> None:
+    """The sets of all rows, and the pattern of the matrix."""
+    begin_sets(w)
+    list_contacts(tree, w, v, settings, 1.0)
+    list_boxes(tree, w, q, v, settings)
+    if tree.nc > 0:
+        list_loops(tree, w, q, settings)
+    fill_pattern(tree, w)
+    apply_adhesion(tree, w, settings.dt)
+
+
+@kernel
+def warm_start(tree: Array, w: Array, result: ReducedResult, settings: ReducedSettings) -> None:
+    """Impulses of the step before, whose result this is, of the same contact points, joints and loops.
+
+    Numbers of contact points increase along both lists. In lanes lists of the step before may differ.
+    """
+    h = settings.dt * where(settings.tolerance, result.residual[0], 0.0, 1.0)
+    first = 0
+    for p in range(w.counts[POINTS]):
+        number = float(w.listed[p])
+        row = w.cone_row[p]
+        for k in range(w.cone_dim[p]):
+            w.z[row + k] = 0.0
+        while first < tree.nlisted and not some_below(number - result.points[LISTED * first], 0.5):
+            first += 1
+        k = first
+        while k < tree.nlisted and some_below(result.points[LISTED * k], number + 0.5):
+            same = where(result.points[LISTED * k], number - 0.5, 0.0, 1.0)
+            same = where(result.points[LISTED * k], number + 0.5, same, 0.0)
+            restore_impulse(tree, w, p, result.points[LISTED * k : LISTED * k + LISTED], same * h)
+            k += 1
+    for b in range(tree.nboxes):
+        if w.box_set[b] >= 0:
+            w.z[w.cone_row[w.box_set[b]]] = h * result.boxes[b]
+    for l in range(tree.nloops):
+        row = w.cone_row[w.counts[LOOPS] + l]
+        for k in range(tree.loop_dim[l]):
+            w.z[row + k] = h * result.multipliers[tree.loop_row[l] + k]
+
+
+@kernel
+def restore_impulse(tree: Array, w: Array, p: int, point: Array, h: Scalar) -> None:
+    """Add a force over the time ``h`` to the impulse of a set."""
+    row = w.cone_row[p]
+    mu = tree.pair_friction[w.point_contact[p]]
+    w.z[row] += h * point[FORCE + 2]
+    if tree.contact_adhesive[w.point_contact[p]] > 0:
+        w.z[row] = maximum(w.z[row] + h * adhesive_force(tree, w, p), 0.0)
+    if w.cone_dim[p] > 1:
+        w.z[row + 1] += h * point[FORCE] / mu[0]
+        w.z[row + 2] += h * point[FORCE + 1] / mu[1]
+    if w.cone_dim[p] > 3:
+        w.z[row + 3] += h * point[MOMENT + 2] / mu[2]
+    if w.cone_dim[p] > 4:
+        w.z[row + 4] += h * point[MOMENT] / mu[3]
+        w.z[row + 5] += h * point[MOMENT + 1] / mu[4]
+
+
+# Results -------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def clear_point(point: Array) -> None:
+    """A point that is not there."""
+    point[NUMBER] = UNBOUNDED
+    for k in range(1, LISTED):
+        point[k] = 0.0
+
+
+@kernel
+def write_points(tree: Array, w: Array, result: ReducedResult, settings: ReducedSettings) -> None:
+    """Forces, velocities and gaps of listed contact points; ``after`` are velocities of rows after the step."""
+    h = settings.dt
+    n = w.counts[POINTS]
+    while n < tree.nlisted and some_below(result.points[LISTED * n], UNBOUNDED):  # points of the step before
+        clear_point(result.points[LISTED * n : LISTED * n + LISTED])
+        n += 1
+    for p in range(w.counts[POINTS]):
+        c = w.point_contact[p]
+        clear_point(result.points[LISTED * p : LISTED * p + LISTED])
+        row = w.cone_row[p]
+        mu = tree.pair_friction[c]
+        x = result.points[LISTED * p : LISTED * p + LISTED]
+        x[NUMBER] = float(w.listed[p])
+        x[FORCE + 2] = w.z[row] / h
+        if tree.contact_adhesive[c] > 0:
+            x[FORCE + 2] = w.z[row] / h - adhesive_force(tree, w, p)
+        x[VELOCITY + 2] = w.after[row]
+        x[GAP] = w.gap[w.point_slot[p]]
+        if w.cone_dim[p] > 1:
+            for k in range(2):
+                x[FORCE + k] = mu[k] * w.z[row + 1 + k] / h
+                x[VELOCITY + k] = w.after[row + 1 + k] / mu[k]
+        if w.cone_dim[p] > 3:
+            x[MOMENT + 2] = mu[2] * w.z[row + 3] / h
+        if w.cone_dim[p] > 4:
+            for k in range(2):
+                x[MOMENT + k] = mu[3 + k] * w.z[row + 4 + k] / h
+
+
+@kernel
+def add_totals(tree: Array, w: Array, result: ReducedResult, settings: ReducedSettings) -> None:
+    """Energy that contacts and joints took, and how iterations ended."""
+    friction = 0.0
+    impacts = 0.0
+    joints = 0.0
+    for p in range(w.counts[POINTS]):
+        row = w.cone_row[p]
+        impacts += w.z[row] * (w.before[row] + w.after[row])
+        for r in range(row + 1, row + w.cone_dim[p]):
+            friction += w.z[r] * (w.before[r] + w.after[r])
+    for b in range(tree.nboxes):
+        if w.box_set[b] >= 0:
+            row = w.cone_row[w.box_set[b]]
+            joints += w.z[row] * (w.before[row] + w.after[row])
+    result.totals[FRICTION] -= 0.5 * friction
+    result.totals[IMPACTS] -= 0.5 * impacts
+    result.totals[JOINTS] -= 0.5 * joints
+    result.totals[RESIDUAL] = maximum(result.totals[RESIDUAL], result.residual[0])
+    result.totals[MISSED] += where(settings.tolerance, result.residual[0], 1.0, 0.0)
+    result.totals[FALLBACKS] += result.fallback[0]
+    if w.counts[FULL] != 0:
+        result.totals[OVERFLOWED] += 1.0
+
+
+@kernel
+def write_reduced(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    settings: ReducedSettings,
+    result: ReducedResult,
+    q1: Array,
+    v1: Array,
+) -> None:
+    """The state after the step, and what led to it."""
+    h = settings.dt
+    write_points(tree, w, result, settings)
+    for b in range(tree.nboxes):
+        result.boxes[b] = 0.0
+        if w.box_set[b] >= 0:
+            result.boxes[b] = w.z[w.cone_row[w.box_set[b]]] / h
+    for l in range(tree.nloops):
+        row = w.cone_row[w.counts[LOOPS] + l]
+        for k in range(tree.loop_dim[l]):
+            result.multipliers[tree.loop_row[l] + k] = w.z[row + k] / h
+    for k in range(tree.nv):
+        result.a[k] = (w.v_next[k] - v[k]) / h
+        v1[k] = w.v_next[k]
+    integrate_from_axes(tree, q, v1, h, q1)
+    add_totals(tree, w, result, settings)
+
+
+@kernel
+def largest_impulse(w: Array) -> Scalar:
+    """Zero where velocities after the step are those of free motion."""
+    x = 0.0
+    for r in range(w.counts[ROWS]):
+        x = maximum(x, magnitude(w.z[r]))
+    return x
+
+
+@kernel
+def solve_listed(
+    tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings, result: ReducedResult
+) -> tuple[Scalar, Scalar, Scalar]:
+    """Residual, iterations and fallback of the step with the contact points that are listed."""
+    list_sets(tree, w, q, v, settings)
+    warm_start(tree, w, result, settings)
+    for k in range(tree.nv):
+        w.v_next[k] = v[k]
+    reduction = 0.0
+    residual, iterations, fallback = solve_sets(tree, w, settings, result.fallback[0])
+    rows_times(tree, w, w.v_next, w.after)
+    if tree.nbouncing > 0:
+        for _ in range(REDUCTIONS):
+            solved = where(settings.tolerance, residual, 0.0, 1.0)
+            bounces, reduction = reduce_restitution(tree, w, settings, reduction, solved)
+            if some_below(0.5 - bounces, 0.0):
+                residual, more, fallback = solve_sets(tree, w, settings, result.fallback[0])
+                iterations = iterations + more
+                rows_times(tree, w, w.v_next, w.after)
+    result.reduction[0] = reduction
+    return residual, iterations, fallback
+
+
+@kernel
+def reduced_step(
+    tree: Array,
+    w: Array,
+    q: Array,
+    v: Array,
+    tau: Array,
+    wrenches: Array,
+    given: Array,
+    settings: ReducedSettings,
+    result: ReducedResult,
+    q1: Array,
+    v1: Array,
+) -> None:
+    """One step; ``result`` is that of the step before, whose forces it starts from, and becomes that of this one."""
+    setup_reduced(tree, w, q, v, tau, wrenches, given, settings)
+    residual, iterations, fallback = solve_listed(tree, w, q, v, settings, result)
+    for _ in range(RELISTED):
+        missed = 0.0
+        if tree.nsoft == 0 and some_below(-largest_impulse(w), 0.0):
+            missed = find_missed(tree, w, w.v_next, settings)
+        if some_below(0.5 - missed, 0.0):
+            velocities(tree, w, v)
+            residual, more, fallback = solve_listed(tree, w, q, v, settings, result)
+            iterations = iterations + more
+    result.residual[0] = residual
+    result.iterations[0] = iterations
+    result.fallback[0] = fallback
+    write_reduced(tree, w, q, v, settings, result, q1, v1)
+
+
+@kernel
+def load_start(tree: Array, start: Array, result: ReducedResult) -> None:
+    """A result with the forces of the step before, and nothing else."""
+    points = LISTED * tree.nlisted
+    result.residual[0] = 0.0
+    result.iterations[0] = 0.0
+    result.fallback[0] = 0.0
+    result.reduction[0] = 0.0
+    copy_numbers(start, result.points, points)
+    copy_numbers(start[points : points + tree.nboxes], result.boxes, tree.nboxes)
+    copy_numbers(start[points + tree.nboxes : tree.nstart], result.multipliers, tree.nc)
+    for k in range(tree.nv):
+        result.a[k] = 0.0
+    for k in range(TOTALS):
+        result.totals[k] = 0.0
+
+
+@kernel
+def one_reduced_step(tree: Array, w: Array, problem: ReducedProblem, end: ReducedStep) -> None:
+    """One step from the forces of ``start``."""
+    q, v, tau, wrenches, given, start, settings = problem
+    load_start(tree, start, end.result)
+    reduced_step(tree, w, q, v, tau, wrenches, given, settings, end.result, end.q, end.v)
+
+
+REDUCED_STEP = Algorithm(
+    "reduced_step",
+    one_reduced_step,
+    {
+        "q": ("nq",),
+        "v": ("nv",),
+        "tau": ("nv",),
+        "wrenches": WRENCHES,
+        "given": ("ngiven", 7),
+        "start": ("nstart",),
+        "settings": ("nsettings",),
+    },
+    {"q1": ("nq",), "v1": ("nv",), "result": ("nresult",)},
+    REDUCED_WORK,
+    REDUCED_TREE,
+    view=view_of(ReducedProblem, ReducedStep),
+    integers=REDUCED_INTEGERS,
+)
+"""A step with contacts by the reduced matrix."""

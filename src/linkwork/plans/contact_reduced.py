@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What steps by the reduced matrix read: pairs by bodies with bounding spheres, limbs, rows of loops and joints.
+
+Lists of a state have a bounded length (`nlisted` contact points). Pairs are numbered by their two bodies,
+so that bodies that are far apart are left out with one comparison; slots are numbered in the same order, and results
+name contact points by these numbers (`listed_slot`: the slot of each).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwork.model.arrays import Floats
+from linkwork.model.contacts import ContactPairs
+from linkwork.model.model import Model
+from linkwork.model.shapes import Ground, HeightField, bounding_box, bounding_sphere
+from linkwork.model.thresholds import UNBOUNDED
+from linkwork.plans.actuation import actuated_layout, with_actuators
+from linkwork.plans.bodies import size_of
+from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
+from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables, shape_inflation
+from linkwork.plans.contact_lcaba import box_tables
+from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
+from linkwork.plans.implicit_damping import ImplicitDamping
+from linkwork.plans.layout import Integers, ragged
+from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tables
+from linkwork.plans.thresholds import LEAST_LEVER
+from linkwork.plans.tree import Tree, build_tree
+
+SETTINGS, HEAD, LISTED, TOTALS = 11, 4, 11, 7
+"""Numbers of the settings, at the head of the result, of a contact point in it, and at its end: see
+`kernels.contact.reduced.step`."""
+
+POINTS_PER_BODY, LEAST_POINTS = 8, 64
+"""Contact points of a state that lists have room for: so many for each body, and at least."""
+
+MAX_DIM = 6
+"""Rows of a set at most."""
+
+PROBLEM_SIZES = (
+    "nsets",  # the most sets, rows, sides of sets, and columns of a row
+    "nrows",
+    "nsides",
+    "nwidth",
+    "nedges",  # the most pairs of limbs that are coupled in the factor,
+    "nside_pairs",  # pairs of sides of all sets,
+    "nlinks",  # and neighbors of all limbs in the matrix
+)
+
+REDUCED_TREE = actuated_layout(
+    CONSTRAINED_TREE.extended(
+        "reduced",
+        sizes=(
+            *CONTACT_SIZES,
+            *LIMB_SIZES,
+            *PROBLEM_SIZES,
+            "nboxes",
+            "nfurther",  # the most iterations of a step by smoothed equations
+            "nbouncing",  # pairs with restitution
+            "nsoft",  # pairs, where contacts are soft; else none
+            "nlisted",  # the most contact points of a state
+            "nloops",  # sets of rows of loops
+            "nloop_sides",
+            "ngroups",  # pairs of bodies with pairs of shapes
+            "nintervals",  # cells along each axis that bodies are sorted by
+            "nheld",  # settings of the solver, impulses to start from, contact points that are given
+            "nstart",
+        ),
+        integers={
+            **CONTACT_INTEGERS,
+            **LIMB_INTEGERS,
+            "group_first": ("ngroups",),  # the bodies,
+            "group_second": ("ngroups",),
+            "body_group": ("n",),  # groups that a body is the first body of: the first, and how many
+            "body_groups": ("n",),
+            "body_paired": ("n",),  # 1 of bodies that are in any group
+            "group_start": ("ngroups",),  # and their pairs of shapes in `group_contact`
+            "group_count": ("ngroups",),
+            "group_contact": ("ncontacts",),
+            "group_slot": ("ncontacts",),  # number of the first slot of each of these in results
+            "shape_unbounded": ("nshapes",),  # 1 of planes and height fields
+            "contact_body_first": ("ncontacts",),
+            "contact_body_second": ("ncontacts",),
+            **FRICTION_INTEGERS,
+            "box_v": ("nboxes",),  # as in `contact_lcaba`
+            "box_q": ("nboxes",),
+            "loop_row": ("nloops",),  # rows of a set, and the limbs that they depend on
+            "loop_dim": ("nloops",),
+            "loop_side": ("nloops",),
+            "loop_sides": ("nloops",),
+            "loop_limb": ("nloop_sides",),
+        },
+        floats={
+            **CONTACT_FLOATS,
+            "body_center": ("n", 3),  # bounding sphere of all shapes of a body, in its frame
+            "body_radius": ("n",),
+            "shape_center": ("nshapes", 3),  # and of a shape, in its own frame
+            "shape_radius": ("nshapes",),
+            "box_center": ("nshapes", 3),  # bounding box of a shape, in its own frame
+            "box_half": ("nshapes", 3),
+            "shape_top": ("nshapes",),  # the largest height of an unbounded shape, along its z axis
+            **FRICTION_FLOATS,
+            "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
+            "soft_D": ("nsoft",),  # inverse inertia of the normal that makes contacts soft
+            "box_sign": ("nboxes",),
+            "box_value": ("nboxes",),
+            "box_lower": ("nboxes",),
+            "box_upper": ("nboxes",),
+            "box_D": ("nboxes",),
+            "box_unit": ("nboxes",),  # a length that makes a velocity of the rate of a joint
+            "row_R": ("nc",),  # compliance of rows of loops; infinite where a row is not enabled
+            "row_D": ("nc",),
+            "row_unit": ("nc",),
+            "least_lever": (1,),  # joints that move its normal by less do not move a contact
+            "reach": (1,),  # gaps of less than this part of the robot's size are always listed, in meters
+        },
+    )
+)
+"""A mechanism with its constraints, contacts, limbs and actuators."""
+
+
+class RowScales(NamedTuple):
+    """Scales of rows that the plan of a robot does not know by itself."""
+
+    pairs: Floats
+    boxes: Floats
+    box_units: Floats
+    row_compliance: Floats
+    rows: Floats
+    row_units: Floats
+    length: float
+    soft: Floats | None = None
+    """Inverse inertias of soft contacts; None: contacts are hard."""
+
+
+def listed_points(model: Model, nslots: int) -> int:
+    """Contact points that the lists of a robot have room for."""
+    return min(nslots, max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints)))
+
+
+def slot_order(first: Integers, second: Integers, slots: Integers) -> dict[str, Any]:
+    """Pairs of shapes by pairs of bodies: the fields ``group_``, and ``listed_slot``.
+
+    Args:
+        first: The first body of each pair, ``(ncontacts,)``.
+        second: The second.
+        slots: Contact points of each pair.
+    """
+    order = np.lexsort((second, first))
+    keys = np.stack([first[order], second[order]], axis=1)
+    starts = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]) if len(keys) else np.zeros(0, np.int64)
+    counts = slots[order]
+    begin, number = (np.cumsum(slots) - slots)[order], np.cumsum(counts) - counts
+    within = np.arange(int(counts.sum())) - np.repeat(number, counts)
+    return {
+        "group_first": keys[starts, 0],
+        "group_second": keys[starts, 1],
+        "group_start": starts,
+        "group_count": np.diff(np.r_[starts, len(keys)]),
+        "group_contact": order,
+        "group_slot": number,
+        "listed_slot": np.repeat(begin, counts) + within,
+    }
+
+
+def reduced_tree(
+    model: Model,
+    scales: RowScales,
+    iterations: int,
+    frames: Sequence[str] = (),
+    limited: Collection[str] | bool = True,
+    implicit: ImplicitDamping | None = None,
+    meshes: MeshKind = "auto",
+) -> Tree:
+    """The arrays of a mechanism for steps by the reduced matrix.
+
+    Args:
+        model: The mechanism, with the armature of what is implicit.
+        scales: Scales of its rows.
+        iterations: The most of a step.
+        frames: Frames that external wrenches act on.
+        limited: Joints whose limits hold exactly; True: all.
+        implicit: Which dampers of actuators and tendons are implicit.
+        meshes: What a mesh is.
+    """
+    _, bodies = build_tree(model)
+    tree = constrained_tree(model, frames)
+    contacts = contact_tables(model, bodies, meshes)
+    of_shape = np.asarray(contacts["shape_body"], dtype=np.int64)
+    first, second = of_shape[contacts["contact_first"]], of_shape[contacts["contact_second"]]
+    slots = np.asarray(contacts["contact_slots"], dtype=np.int64)
+    order = slot_order(first, second, slots)
+    order.pop("listed_slot")
+    groups = np.bincount(order["group_first"], minlength=int(tree.n))
+    paired = np.zeros(int(tree.n), dtype=np.int64)
+    paired[order["group_first"]] = paired[order["group_second"]] = 1
+    limbs = limb_tables(tree)
+    boxes = box_tables(model, limited, True)
+    loops = _loop_sets(model, tree, limbs)
+    friction = friction_tables(model)
+    nlisted = listed_points(model, int(slots.sum()))
+    nlimbs = len(limbs["limb_v"])
+    depths = _depths(limbs)
+    depth, reach = max(depths, default=0), max(limbs["limb_reach"], default=0)
+    most = min(2 * depth, nlimbs)
+    sides = [len(limb) for limb in loops["sides"]]
+    widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
+    nside_pairs = nlisted * (most * (most - 1) // 2) + sum(n * (n - 1) // 2 for n in sides)
+    largest = int(np.max(friction["contact_dim"], initial=1))
+    nstart = LISTED * nlisted + len(boxes["box_v"]) + model.nc
+    sets = nlisted + len(boxes["box_v"]) + len(sides)
+    spans = ragged(loops["sides"])
+    return with_actuators(
+        model,
+        tree,
+        REDUCED_TREE,
+        implicit,
+        **contacts,
+        **order,
+        **limbs,
+        **boxes,
+        **_bounds(model, of_shape, contacts, int(tree.n)),
+        body_group=np.cumsum(groups) - groups,
+        body_groups=groups,
+        body_paired=paired,
+        nintervals=min(int(tree.n), MAX_CELLS),
+        contact_body_first=first,
+        contact_body_second=second,
+        **friction,
+        pair_D=scales.pairs,
+        box_D=scales.boxes,
+        box_unit=scales.box_units,
+        row_R=scales.row_compliance,
+        row_D=scales.rows,
+        row_unit=scales.row_units,
+        soft_D=np.zeros(0) if scales.soft is None else scales.soft,
+        nsoft=0 if scales.soft is None else len(scales.soft),
+        least_lever=[LEAST_LEVER * size_of(model)],
+        reach=[REACH * scales.length],
+        loop_row=loops["rows"],
+        loop_dim=loops["dims"],
+        loop_side=spans.start,
+        loop_sides=spans.count,
+        loop_limb=spans.entries,
+        nlisted=nlisted,
+        nfurther=iterations,
+        nbouncing=0 if scales.soft is not None else int(np.count_nonzero(contacts["restitution"])),
+        nsets=sets,
+        nrows=largest * nlisted + len(boxes["box_v"]) + model.nc,
+        nsides=most * nlisted + len(boxes["box_v"]) + sum(sides),
+        nwidth=max([min(2 * reach, model.nv), *widths]),
+        nedges=min(nlimbs * (nlimbs - 1) // 2, nlimbs * BLOCK_ROOM),
+        nside_pairs=nside_pairs,
+        nlinks=2 * (nside_pairs + sum(depths) - nlimbs),
+        nsettings=SETTINGS,
+        nstart=nstart,
+        nheld=SETTINGS + nstart + 7 * contacts["ngiven"],
+        nresult=HEAD + nstart + model.nv + TOTALS,
+    )
+
+
+MAX_CELLS = 512
+"""Cells along each axis that bodies are sorted by: as many as bodies, and no more."""
+REACH = 1e-3
+"""Contact points whose gap is a smaller part of the largest body's size are in the list, whatever their velocity."""
+
+
+def _depths(limbs: Mapping[str, Any]) -> list[int]:
+    """Limbs between each limb and the world, with itself."""
+    depths = list[int]()
+    for parent in limbs["limb_parent"]:
+        depths.append(1 + (depths[parent] if parent >= 0 else 0))
+    return depths
+
+
+def _loop_sets(model: Model, tree: Tree, limbs: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Rows of constraints, at most six together, and the limbs that each set depends on."""
+    body_limb, parents = limbs["body_limb"], limbs["limb_parent"]
+    of_row: list[set[int]] = [set() for _ in range(model.nc)]
+    for body, row in zip(tree.k_body.tolist(), tree.k_row.tolist(), strict=True):
+        limb = int(body_limb[body])
+        while limb >= 0:
+            of_row[row].add(limb)
+            limb = parents[limb]
+    for dof, row in zip(tree.term_v.tolist(), tree.term_row.tolist(), strict=True):
+        of_row[row].add(int(limbs["dof_limb"][dof]))
+    if int(tree.ntendon_rows):
+        of_row = [row or set(range(len(parents))) for row in of_row]
+    sets: dict[str, list[Any]] = {"rows": [], "dims": [], "sides": []}
+    for constraint in model.constraints:
+        rows = range(model.nc)[model.row_slice(constraint.name)]
+        for start in range(rows.start, rows.stop, MAX_DIM):
+            some = range(start, min(start + MAX_DIM, rows.stop))
+            sets["rows"].append(start)
+            sets["dims"].append(len(some))
+            sets["sides"].append(sorted(set().union(*(of_row[row] for row in some)), reverse=True))
+    return sets
+
+
+def _bounds(model: Model, of_shape: Integers, contacts: Mapping[str, Any], n: int) -> dict[str, Any]:
+    """Bounding spheres of shapes and of bodies."""
+    spheres = [bounding_sphere(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
+    centers = np.reshape([center for center, _ in spheres], (-1, 3))
+    radii = np.array([min(radius, UNBOUNDED) for _, radius in spheres])
+    inflation = shape_inflation(ContactPairs.of(model.contacts))
+    radii = radii + inflation
+    at = np.array(
+        [
+            rotation @ center + position
+            for rotation, position, center in zip(
+                contacts["shape_rotation"], contacts["shape_position"], centers, strict=True
+            )
+        ]
+    ).reshape(-1, 3)
+    center, radius = np.zeros((n, 3)), np.zeros(n)
+    for body in np.unique(of_shape).tolist():
+        own = np.flatnonzero(of_shape == body)
+        if (radii[own] >= UNBOUNDED).any():
+            radius[body] = UNBOUNDED
+            continue
+        center[body] = (np.min(at[own] - radii[own, None], axis=0) + np.max(at[own] + radii[own, None], axis=0)) / 2
+        radius[body] = np.max(np.linalg.norm(at[own] - center[body], axis=1) + radii[own])
+    boxes = [bounding_box(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
+    solids = [shape.solid for shape in ContactPairs.of(model.contacts).shapes]
+    return {
+        "shape_center": centers,
+        "shape_radius": radii,
+        "box_center": np.reshape([center for center, _ in boxes], (-1, 3)),
+        "box_half": np.reshape([half for _, half in boxes], (-1, 3)) + inflation[:, None],
+        "shape_unbounded": [int(isinstance(solid, Ground | HeightField)) for solid in solids],
+        "shape_top": [np.max(solid.heights) if isinstance(solid, HeightField) else 0.0 for solid in solids],
+        "body_center": center,
+        "body_radius": radius,
+    }

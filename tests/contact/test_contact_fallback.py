@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Steps that are not solved: dissipative, finite, counted, and of no effect on other robots of a batch."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.contact import ContactStep
+from linkwork.errors import StateWarning
+from linkwork.model.contacts import ContactPair, ContactShape
+from linkwork.model.placement import Placement
+from linkwork.model.shapes import Box
+from linkwork_benchmarks.contact import impacts
+from tests.support.contact_scenes import free_bodies, ground, touching
+from tests.support.robots import Floats, scene_file
+
+EDGE, WALL = 0.2, 1.0
+
+
+def between_walls() -> lw.Mechanism:
+    """A box on the ground, and two walls at x = 5 that are closer to each other than the box is wide."""
+    solid = Box((EDGE, EDGE, EDGE))
+    own = ContactShape("box", "b0", solid)
+    pairs = [ContactPair(ground(), own, friction=0.5)]
+    for k, side in enumerate((-1, 1)):
+        at = Placement((5.0 + side * (0.45 * EDGE + WALL / 2), 0.0, 0.0))
+        pairs.append(ContactPair(ContactShape(f"wall{k}", "world", Box((WALL, WALL, WALL)), at), own, friction=0.5))
+    return touching(free_bodies([solid], [1.0]), *pairs)
+
+
+def at_rest(robot: lw.Mechanism, x: float) -> Floats:
+    q = robot.neutral()
+    q[0], q[2] = x, EDGE / 2
+    return q
+
+
+def test_a_jammed_body_stays_and_is_said_to() -> None:
+    robot = between_walls()
+    with pytest.warns(StateWarning, match="dissipative steps of the convex problem"):
+        motion = lw.simulate(robot, at_rest(robot, 5.0), seconds=0.2, dt=1e-3)
+    assert motion.contacts.fallback[-1] == motion.contacts.missed[-1] == 200
+    assert np.abs(motion.v).max() < 1e-3
+    np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=1e-4)
+
+
+def test_a_jammed_robot_does_not_change_others_of_its_batch() -> None:
+    robot = between_walls()
+    rng = np.random.default_rng(0)
+    q = np.array([at_rest(robot, x) for x in np.linspace(-1, 1, 16)])
+    v = np.zeros((16, 6))
+    v[:, :2] = rng.normal(size=(16, 2))
+    jammed, thrown = q.copy(), v.copy()
+    jammed[3], thrown[3] = at_rest(robot, 5.0), 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StateWarning)
+        found = lw.rollouts(robot, jammed, thrown, seconds=0.1, dt=2e-3)
+    alone = lw.rollouts(robot, q, v, seconds=0.1, dt=2e-3)
+    others = np.arange(16) != 3
+    np.testing.assert_array_equal(found.contacts.fallback[-1] > 0, ~others)
+    # lists of a batch have the walls for all: the order of sums differs, and iterations end at other residuals
+    np.testing.assert_allclose(found.q[:, others], alone.q[:, others], atol=1e-8)
+    np.testing.assert_allclose(found.v[:, others], alone.v[:, others], atol=1e-7)
+
+
+def kinetic_energy(robot: lw.Mechanism, q: Floats, v: Floats) -> float:
+    return float(0.5 * v @ lw.mass_matrix(robot, q) @ v)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_step_that_is_not_solved_takes_energy(seed: int) -> None:
+    """From free motion: ``f(z) <= 0`` whatever iterations leave; one is not enough for these impacts."""
+    hit = impacts.impact(20_000 + seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StateWarning)
+        step = ContactStep(hit.scene, impacts.DT, max_iterations=1)
+        s = step(hit.q, hit.v, given=hit.given)
+    if not s.fallback:
+        assert s.residual <= max(10 * step.layout.tolerance, 1e-3 * 9.81 * impacts.DT)
+        return
+    free = ContactStep(replace(hit.scene, contacts=()), impacts.DT)(hit.q, hit.v)
+    after = hit.v + impacts.DT * s.acceleration
+    unhindered = hit.v + impacts.DT * free.acceleration
+    before = kinetic_energy(hit.scene, hit.q, unhindered)
+    assert kinetic_energy(hit.scene, hit.q, after) <= before * (1 + 1e-9) + 1e-12
+
+
+def test_some_of_these_steps_are_those_of_the_convex_problem() -> None:
+    taken = []
+    for seed in range(40):
+        hit = impacts.impact(20_000 + seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StateWarning)
+            taken.append(ContactStep(hit.scene, impacts.DT, max_iterations=1)(hit.q, hit.v, given=hit.given).fallback)
+    assert sum(taken) >= 10
+
+
+@pytest.mark.parametrize("most", [1, 5, 30, 200])
+def test_a_humanoid_does_not_run_away_whatever_the_iterations(most: int) -> None:
+    """From keyframes, legs apart or limbs in each other: no velocity beyond those of a fall in two seconds."""
+    mujoco = pytest.importorskip("mujoco")
+    file = scene_file("humanoid/humanoid.xml")
+    keys = mujoco.MjModel.from_xml_path(str(file)).key_qpos
+    q = np.concatenate([keys[:, :3], keys[:, 4:7], keys[:, 3:4], keys[:, 7:]], axis=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        motion = lw.rollouts(lw.load(file), q, seconds=2.0, dt=5e-3, max_iterations=most)
+    assert np.isfinite(motion.q).all()
+    assert np.abs(motion.v).max() < 2 * 9.81 * 2.0
+    assert (motion.contacts.missed[-1] >= motion.contacts.fallback[-1]).all()
+    if most == 200:
+        assert not motion.contacts.missed[-1].any()

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Steps with soft contacts beside MuJoCo's own, with elliptic cones: the same forces, the same motion."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwork as lw
+from linkwork.errors import InputError, UnsupportedFeature
+from linkwork.parsing.mjcf import mujoco_map
+from tests.support.contact_scenes import box_on_plane
+from tests.support.robots import scene_file
+
+mujoco = pytest.importorskip("mujoco")
+mujoco.set_mju_user_warning(lambda message: None)
+
+SOLIDS = {
+    "sphere": '<geom size=".1"/>',
+    "box": '<geom type="box" size=".1 .08 .06" solref=".01 .7" solimp=".8 .97 .002 .4 3" friction=".6"/>',
+    "rolling": '<geom size=".1" condim="6" friction=".7 .02 .01"/>',
+    "direct": '<geom type="capsule" size=".05 .1" solref="-4000 -60"/>',
+}
+OFF = mujoco.mjtDisableBit
+
+
+def dropped(solid: str) -> str:
+    """A body above a plane."""
+    return f"""<mujoco><option timestep=".002" cone="elliptic" jacobian="dense" tolerance="0" iterations="300"
+      impratio="3"/><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 .12" euler="10 20 30"><freejoint/>
+      {solid}</body></worldbody></mujoco>"""
+
+
+def humanoid() -> tuple[lw.Mechanism, Any]:
+    """Without dampers, springs and limits, which are others in MuJoCo: implicit after contacts are solved, and soft."""
+    file = scene_file("humanoid/humanoid.xml")
+    robot, m = lw.load(file), mujoco.MjModel.from_xml_path(str(file))
+    none = np.zeros(robot.nv)
+    m.dof_damping[:], m.jnt_stiffness[:], m.dof_frictionloss[:] = 0, 0, 0
+    m.opt.cone, m.opt.tolerance, m.opt.iterations, m.opt.jacobian = 1, 0, 300, 0
+    m.opt.ls_iterations, m.opt.ls_tolerance, m.opt.integrator = 200, 1e-12, 0
+    m.opt.disableflags |= OFF.mjDSBL_LIMIT | OFF.mjDSBL_WARMSTART
+    return robot.with_parameters(damping=none, stiffness=none, friction=none), m
+
+
+def assert_same_steps(robot: lw.Mechanism, m: Any, velocity: Any, steps: int) -> int:
+    """Forces and velocities of each step from MuJoCo's states, and the configuration after all of ours; steps that
+    touch."""
+    d, at = mujoco.MjData(m), mujoco_map(robot)
+    d.qvel[:] = velocity
+    step = lw.Stepper(robot, m.opt.timestep, contact="soft", limits=False, tolerance=1e-11)
+    commands = np.zeros(m.nu) if m.nu else None
+    q = at.from_qpos(d.qpos.copy())
+    v, kept, touching = at.from_qvel(q, d.qvel), None, 0
+    for _ in range(steps):
+        start = at.from_qpos(d.qpos.copy())
+        one = step(start, at.from_qvel(start, d.qvel), commands=commands)
+        ours = step(q, v, commands=commands, contact_state=kept)
+        q, v, kept = ours.q, ours.v, ours.contact_state
+        mujoco.mj_step(m, d)
+        force = sum(d.efc_force[c.efc_address] for c in d.contact if c.efc_address >= 0)
+        touching += force > 0
+        np.testing.assert_allclose(one.contacts.forces[..., 2].sum(), force, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(at.to_qvel(one.q, one.v), d.qvel, atol=1e-6)
+    np.testing.assert_allclose(at.to_qpos(q), d.qpos, atol=1e-6)
+    return touching
+
+
+@pytest.mark.parametrize("name", SOLIDS)
+def test_a_dropped_body_moves_as_in_mujoco(name: str) -> None:
+    text = dropped(SOLIDS[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
+        robot = lw.loads(text)
+    m = mujoco.MjModel.from_xml_string(text)
+    assert assert_same_steps(robot, m, [1, 0.2, -0.5, 1, 2, 3], 300) > 100
+
+
+def test_a_humanoid_moves_as_in_mujoco_while_its_feet_alone_touch() -> None:
+    """Later parts of it touch that fixed joints carry, whose softness is that of the body here (`contact.softness`)."""
+    robot, m = humanoid()
+    assert assert_same_steps(robot, m, np.zeros(m.nv), 65) > 60
+
+
+def test_a_soft_step_is_that_of_simulations() -> None:
+    robot, q = box_on_plane()
+    step = lw.contact.ContactStep(robot, 1e-3, contact="soft")
+    q[2] -= 1e-4
+    v = np.array([0.3, 0.0, -0.1, 0.0, 0.2, 0.0])
+    s = step(q, v)
+    motion = lw.simulate(robot, q, v, seconds=1e-3, dt=1e-3, contact="soft")
+    np.testing.assert_allclose(motion.v[-1], s.v, atol=1e-12)
+    assert s.forces[:, 2].max() > 0
+    many = lw.rollouts(robot, np.tile(q, (3, 1)), np.tile(v, (3, 1)), seconds=1e-3, dt=1e-3, contact="soft")
+    np.testing.assert_allclose(many.v[-1], np.tile(s.v, (3, 1)), atol=1e-9)
+    batch = lw.Simulation(robot, 2, dt=1e-3, q=q, v=v, contact="soft")
+    batch.step()
+    np.testing.assert_allclose(batch.v, np.tile(s.v, (2, 1)), atol=1e-9)
+
+
+def test_a_soft_contact_sinks_by_what_its_numbers_say() -> None:
+    """At rest the reference is the weight: ``R f = k d r`` of each of four corners."""
+    robot, q = box_on_plane()
+    motion = lw.simulate(robot, q, seconds=2.0, dt=2e-3, contact="soft")
+    depth = -motion.contacts[robot.contacts[0].name].gaps[-1]
+    R = (1 - 0.9) / 0.9  # d at the surface, D = 1 / mass
+    expected = R * (9.81 / 4) * (0.95 * 0.02) ** 2 / 0.9
+    np.testing.assert_allclose(depth, expected, rtol=0.05)  # d rises with the depth
+    assert np.abs(motion.v[-1]).max() < 1e-9
+
+
+def test_soft_contacts_refuse_what_they_do_not_have() -> None:
+    robot, q = box_on_plane()
+    step = lw.Stepper(robot, 1e-3, contact="soft")
+    with pytest.raises(UnsupportedFeature, match="native code"):
+        step.derivatives(q, np.zeros(6), np.zeros(6))
+    with pytest.raises(InputError, match="'soft' or None"):
+        lw.Stepper(robot, 1e-3, contact="stiff")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="'hard' or 'soft'"):
+        lw.contact.ContactStep(robot, contact="stiff")  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedFeature, match="native code"):
+        lw.contact.ContactStep(robot, contact="soft").by_slots  # noqa: B018
