@@ -132,7 +132,7 @@ def test_steps_with_contacts() -> None:
     q = np.tile(robot.poses.get(zoo.ASSEMBLED, robot.neutral()), (2, 1))
     v = np.random.default_rng(0).normal(size=(2, 6)) * [[0.0], [0.3]]
     step = lw.contact.ContactStep(robot)
-    expected = step.plain()(q, v)
+    expected = step.by_slots.plain()(q, v)
     found = step.to("cuda")(to_device(q), to_device(v))
     assert_close(found.v, expected.v, 1e-9)
     assert_close(found.forces, expected.forces, 1e-6)

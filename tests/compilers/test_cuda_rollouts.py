@@ -81,7 +81,7 @@ def spring(time: Any, q: Any, v: Any, gain: Any, tau: Any) -> None:
 def both(robot: lw.Mechanism, count: int, **options: Any) -> tuple[lw.Simulation, lw.Simulation]:
     """The same simulation on the CPU and on a GPU."""
     return (
-        lw.Simulation(robot, count, compile=not robot.contacts or "parameters" in options, **options),
+        lw.Simulation(robot, count, compile=True, **options),
         lw.Simulation(robot, count, device="cuda", dtype="float64", **options),
     )
 
@@ -155,7 +155,7 @@ def test_robots_have_parameters_of_their_own() -> None:
 def test_steps_that_are_not_solved_are_tried_again_from_zero_forces() -> None:
     sims = [
         lw.Simulation(zoo.sliding_box(friction=0.4), 3, v=[1.0, 0, 0, 0, 3, 0], max_iterations=2, **how)  # too few
-        for how in ({"compile": False}, {"device": "cuda", "dtype": "float64"})
+        for how in ({"compile": True}, {"device": "cuda", "dtype": "float64"})
     ]
     for sim in sims:
         sim.step(steps=12)
@@ -221,7 +221,7 @@ def test_ptx_of_rollouts_assembles(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     if assembler is None:
         pytest.skip("no assembler of NVIDIA here")
     dtype = "float32"
-    stepper = lw.Stepper(zoo.sliding_box(friction=0.4)).native("float32")
+    stepper = lw.Stepper(zoo.sliding_box(friction=0.4)).native("float32").by_slots
     batch = cuda_batch.CudaBatch(stepper, 4, None, 1, {}, 0)
     program = batch._program(batch._known(frozenset()))
     parts = Parts()

@@ -127,7 +127,7 @@ def on_ground(solid: Any, field: lw.shapes.HeightField) -> tuple[lw.Mechanism, A
 def test_steps_on_a_height_field_of_any_size_against_differences(solid: Any) -> None:
     heights = 0.05 * np.random.default_rng(0).normal(size=(40, 30))
     robot, q = on_ground(solid, lw.shapes.HeightField(heights, (2.0, 3.0)))
-    step = lw.contact.ContactStep(robot, DT, tolerance=1e-12)
+    step = lw.contact.ContactStep(robot, DT, tolerance=1e-12).by_slots
     v, tau = np.array([0.3, -0.2, -0.5, 0.1, 0.2, 0.3]), np.zeros(6)
     solution = step(q, v, tau)
     assert (solution.forces[..., 2].max(axis=-1) > 1.0).all()

@@ -21,7 +21,7 @@ from linkwork.plans.contact_sets import RowSet, contact_sets
 Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-8
-SOLVED, CONVEX = range(2)
+SOLVED, NEARLY_SOLVED, CONVEX = range(3)
 
 
 @dataclass(frozen=True)

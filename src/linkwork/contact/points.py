@@ -18,6 +18,7 @@ from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans import contact_lcaba, contact_reduced
 from linkwork.plans.contact_reduced import LISTED, listed_points, slot_order
+from linkwork.plans.contact_steps import TOTALS as SLOT_TOTALS
 from linkwork.plans.contacts import planned_pairs
 from linkwork.plans.tree import build_tree
 from linkwork.quantities.arguments import Array
@@ -123,7 +124,7 @@ def result_by_slots(robot: Model, result: Array, nboxes: int, na: int = 0, total
     state = np.zeros((*lead, contact_lcaba.HEAD - 3), result.dtype)
     parts = [head[..., :2], state, head[..., 3:], a, forces, velocities, gaps, multipliers, boxes]
     if totals:
-        parts += [sums[..., :-1], act]
+        parts += [sums[..., :SLOT_TOTALS], act]
     return np.concatenate(parts, axis=-1)
 
 

@@ -84,6 +84,7 @@ def export_casadi(
         derivatives: Whether derivatives are written.
         max_operations: The most operations that a program may have.
     """
+    evaluator = getattr(evaluator, "by_slots", evaluator)  # straight-line text has all slots
     exportable(evaluator)
     if isinstance(evaluator, Product):
         raise UnsupportedFeature(

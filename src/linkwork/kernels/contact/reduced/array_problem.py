@@ -12,6 +12,7 @@ Others as in `contact.reduced.problem`. Cost: as `contact.reduced.solve`.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.matrix import add_rows_transposed, factorize_reduced, rows_times, solve_reduced
 from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, fill_pattern
 from linkwork.kernels.contact.reduced.problem import (
@@ -142,6 +143,6 @@ ARRAY_PROBLEM = Algorithm(
     {"v": ("nv",), "z": ("nrows",), "velocities": ("nrows",), "progress": (3,)},
     ARRAY_WORK,
     SET_LAYOUT,
-    integers=PROBLEM_INTEGERS | PATTERN_INTEGERS,
+    integers=PROBLEM_INTEGERS | PATTERN_INTEGERS | ISLAND_INTEGERS,
 )
 """A contact problem of arrays."""
