@@ -497,29 +497,17 @@ def barrels() -> Mechanism:
     return robot.with_contacts(visual=True).with_contacts(("barrel0", "barrel1"), visual=True)
 
 
-def test_pairs_that_need_coal_are_left_out_with_one_warning_where_it_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_convex_pairs_do_not_need_coal_in_native_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     robot = barrels()
     q = robot.poses["standing"]
-    assert len(robot.contacts) == 3
     monkeypatch.setitem(sys.modules, "coal", None)
-    with pytest.warns(
-        lw.errors.ModelWarning, match=r"1 of the 3 contact pairs .*'barrel0:barrel1': they need coal, pip"
-    ) as all_:
-        trajectory = lw.simulate(robot, q, seconds=0.005)
-    assert len(all_) == 1
-    assert set(trajectory.contacts) == {"ground:barrel0", "ground:barrel1"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        trajectory.resume(seconds=0.002)  # of the robot as it moved
-        lw.simulate(robot, q, seconds=0.002, contact=False)
-    with pytest.raises(lw.errors.UnsupportedFeature, match=r"linkwork\[collide\]"):
-        lw.simulate(robot, q, seconds=0.005, contact=True)
-    with pytest.warns(lw.errors.ModelWarning, match="need coal"):
+        trajectory = lw.simulate(robot, q, seconds=0.005)
         assert lw.Stepper(robot).given is None
-    with pytest.warns(lw.errors.ModelWarning, match="need coal"):
-        lw.rollouts(robot, np.tile(q, (2, 1)), seconds=0.002)
+    assert set(trajectory.contacts) == {"ground:barrel0", "ground:barrel1", "barrel0:barrel1"}
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"linkwork\[collide\]"):
+        lw.Stepper(robot).by_slots(q, np.zeros(robot.nv))
 
 
 def test_meshes_without_files_are_left_out(tmp_path: Path) -> None:

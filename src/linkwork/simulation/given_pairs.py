@@ -38,7 +38,7 @@ def with_usable_contacts(robot: AnyModel, contact: ContactLaw) -> AnyModel:
     check_robot(robot)
     if contact in (True, False) or not robot.contacts:
         return robot
-    given = [robot.contacts[k] for k in np.flatnonzero(planned_pairs(robot.contacts).code == GIVEN).tolist()]
+    given = [robot.contacts[k] for k in np.flatnonzero(planned_pairs(robot.contacts, "auto").code == GIVEN).tolist()]
     if not given:
         return robot
     if find_spec("coal") is None:
