@@ -161,6 +161,7 @@ def _functions_and_classes(module: ModuleType) -> list[str]:
         name
         for name in dir(module)
         if not name.startswith(("_", "StdVec"))
+        and name != "Exception"  # eigenpy's, which is there once coal is imported
         and not inspect.ismodule(getattr(module, name))
         and callable(getattr(module, name))
     ]

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -77,7 +78,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
             with np.load(path, allow_pickle=False) as kept:
                 words = json.loads(str(kept["about"]))
                 arrays = {name: kept[name] for name in (*ARRAYS, *OPTIONAL) if name in kept or name in ARRAYS}
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path} is no saved trajectory: {error}") from None
     if words["format"] > FORMAT:
         raise InputError(f"{path} was saved by a later version of linkwork")

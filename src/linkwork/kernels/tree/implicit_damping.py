@@ -112,16 +112,6 @@ def coupled_dampers(tree: Array, w: Array) -> None:
 
 
 @kernel
-def add_coupled_damping(tree: Array, w: Array, h: Scalar, M: Array) -> None:
-    """``M += h sum d J' J`` of all dampers that couple degrees of freedom, ``M (nv, nv)``; after `coupled_dampers`."""
-    for c in range(tree.ncoupled):
-        for j in range(tree.nv):
-            x = h * w.coupled_damping[c] * w.coupled_J[c, j]
-            for k in range(tree.nv):
-                M[j, k] += x * w.coupled_J[c, k]
-
-
-@kernel
 def add_coupled_bound(tree: Array, w: Array, h: Scalar, armature: Array) -> None:
     """``armature += h sum_c d_c |J_ck| sum_j |J_cj|``, a diagonal that is at least ``h D`` of coupled dampers.
 
