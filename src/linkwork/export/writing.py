@@ -153,13 +153,26 @@ def straight_program(
 def _text(
     evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
 ) -> tuple[CText, OperationCount]:
+    straight, known, given = exported_trace(evaluator, arguments, limit)
+    counted = OperationCount.of_trace(straight)
+    return CText(name, straight, number, given, iterations_of(straight, known, number)), counted
+
+
+def exported_trace(
+    evaluator: BaseEvaluator, arguments: Sequence[str], limit: int
+) -> tuple[Trace, dict[str, list[float]], tuple[str, ...]]:
+    """The trace of an evaluator as it is exported, its inputs that are known, and the names of the others.
+
+    Args:
+        evaluator: What to export.
+        arguments: Inputs that are not to be known, beside those that every call needs.
+        limit: The most operations.
+    """
     straight, known = straight_program(evaluator, evaluator.exported_program, arguments, limit)
     read = dict(straight.inputs)  # gradients are called after the inputs that they are by
     written = [(f"by_{array}" if array in read else array, symbols) for array, symbols in straight.outputs]
     straight = replace(straight, outputs=tuple(written))
-    given = [array for array, _ in straight.inputs if array not in known]
-    counted = OperationCount.of_trace(straight)
-    return CText(name, straight, number, given, iterations_of(straight, known, number)), counted
+    return straight, known, tuple(array for array, _ in straight.inputs if array not in known)
 
 
 def iterations_of(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
