@@ -121,14 +121,21 @@ class Function:
         return unsigned(len(content)) + content
 
 
-def module(functions: Sequence[Function], exports: Mapping[str, int], numbers: int) -> bytes:
+def module(
+    functions: Sequence[Function], exports: Mapping[str, int], numbers: int, values: Mapping[int, Sequence[float]]
+) -> bytes:
     """A module with a memory of ``numbers`` doubles, exported as ``memory``, and no imports.
 
     Args:
         functions: All functions; calls are by their place here.
         exports: Names of functions that are seen from outside.
-        numbers: Doubles that the memory holds, zeros at first.
+        numbers: Doubles that the memory holds.
+        values: Numbers that are in memory at first, by their first place; the others are zeros.
     """
+    data = [
+        b"\x00\x41" + signed(DOUBLE * place) + END + vector([bytes([x]) for x in struct.pack(f"<{len(xs)}d", *xs)])
+        for place, xs in values.items()
+    ]
     types = list(dict.fromkeys(function.type for function in functions))
     pages = max(-(-DOUBLE * numbers // PAGE), 1)
     seen = [name("memory") + b"\x02\x00", *(name(text) + b"\x00" + unsigned(k) for text, k in exports.items())]
@@ -138,6 +145,7 @@ def module(functions: Sequence[Function], exports: Mapping[str, int], numbers: i
         5: vector([b"\x01" + unsigned(pages) * 2]),  # it does not grow
         7: vector(seen),
         10: vector([function.body for function in functions]),
+        11: vector(data),
     }
     parts = [bytes([number]) + unsigned(len(content)) + content for number, content in sections.items()]
     return b"\0asm\1\0\0\0" + b"".join(parts)

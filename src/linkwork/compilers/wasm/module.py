@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from linkwork.compilers.trace.parts import Part, Parts, cut
 from linkwork.compilers.trace.tracing import Trace
@@ -17,8 +18,8 @@ from linkwork.compilers.wasm.part_code import PartCode
 from linkwork.compilers.wasm.sincos import fma_trace, sincos_trace
 from linkwork.errors import InputError
 
-PART_LENGTH = 4000
-"""Operations of a part: compilers of browsers take more than twice the time for twice the length."""
+PART_LENGTH = 800
+"""Operations of a part: browsers compile parts one by one, each when it has run often enough."""
 
 CARRY = "carry"
 """The array that the first iteration leaves to the others."""
@@ -68,11 +69,14 @@ class WasmModule:
     """Doubles of the memory that are in use."""
 
 
-def wasm_module(functions: Sequence[WasmFunction]) -> WasmModule:
+def wasm_module(
+    functions: Sequence[WasmFunction], values: Mapping[str, Sequence[float]] = MappingProxyType({})
+) -> WasmModule:
     """The module of some programs.
 
     Args:
         functions: The programs, with different names.
+        values: What inputs hold at first; zeros where nothing is said.
     """
     memory = _Memory()
     inputs = {array: (memory.taken(size), size) for array, size in _shared_inputs(functions).items()}
@@ -86,7 +90,8 @@ def wasm_module(functions: Sequence[WasmFunction]) -> WasmModule:
         emitted = _FunctionCode(function, inputs, outputs[function.name], memory, len(code))
         code += emitted.functions
         exports[function.name] = len(code) - 1
-    return WasmModule(binary.module(code, exports, memory.numbers), inputs, outputs, memory.numbers)
+    at_first = {inputs[array][0]: values[array] for array in inputs if array in values}
+    return WasmModule(binary.module(code, exports, memory.numbers, at_first), inputs, outputs, memory.numbers)
 
 
 class _Memory:
