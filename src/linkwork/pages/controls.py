@@ -17,8 +17,8 @@ from linkwork.model.parts import TreeJoint
 from linkwork.quantities.arguments import Array
 
 MODES = ("free", "torque", "velocity", "position")
-SERVO = 2 * np.pi * 2.5
-"""Angular frequency of position servos, rad/s: quick to the eye, slow beside a step."""
+SERVO = 2 * np.pi * 8
+"""Angular frequency of position servos, rad/s: stiff to the eye, slow beside a step."""
 SPEED_GAIN = 100.0
 """Of velocity servos, 1/s: deviations fade in 10 ms."""
 FASTEST = 10.0
@@ -85,6 +85,27 @@ def _motor(robot: Model, joint: TreeJoint, inertia: float, strongest: float) -> 
             "position": [max(low, -reach), min(high, reach)] if low < high else [-reach, reach],
         },
     }
+
+
+def servo_torques(driven: list[dict[str, Any]], q: Array, v: Array) -> Array:
+    """Torques of motors at a state, as the page computes them, ``(nv,)``.
+
+    Args:
+        driven: The motors.
+        q: Configuration.
+        v: Joint velocities.
+    """
+    tau = np.zeros(len(v))
+    for motor in driven:
+        at, value = motor["at"], motor["value"]
+        laws = {
+            "free": 0.0,
+            "torque": value,
+            "velocity": motor["gain"] * (value - v[at["v"]]),
+            "position": motor["stiffness"] * (value - q[at["q"]]) - motor["damping"] * v[at["v"]],
+        }
+        tau[at["v"]] = np.clip(laws[motor["mode"]], -motor["torque"], motor["torque"])
+    return tau
 
 
 def hands(robot: Model, masses: Array, dt: float) -> list[dict[str, float]]:

@@ -23,8 +23,9 @@ from linkwork.inputs import ParameterName, above_zero, plural
 from linkwork.model.model import Model
 from linkwork.pages import controls
 from linkwork.pages.program import LENGTHS, PageProgram, body_masses, joint_inertias, page_program
-from linkwork.pages.scene import scene
+from linkwork.pages.scene import scene, size_at
 from linkwork.quantities.arguments import Array
+from linkwork.simulation import Stepper
 
 SCRIPTS = ("solids.js", "renderer.js", "plots.js", "page.js", "controls.js")
 """Files of the page's script, in order."""
@@ -102,8 +103,8 @@ def live_page(
     program = page_program(robot, dt, parameters)
     held = program.stepper.execution.held
     mobile: dict[str, Array] = {name: np.asarray(held[name]) for name in LENGTHS if name in program.parameters}
-    drawn = scene(robot, _seen(program, at, rates), mobile)
-    motors = controls.motors(robot, joint_inertias(robot, at), drawn["framing"]["size"], drive or {})
+    motors = controls.motors(robot, joint_inertias(robot, at), size_at(robot, at), drive or {})
+    drawn = scene(robot, _seen(program, at, rates, motors), mobile)
     springs = controls.hands(robot, body_masses(robot, at), dt)
     for body, hand in zip(drawn["bodies"][1:], springs, strict=True):
         body["hand"] = hand
@@ -140,17 +141,18 @@ def _state(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tuple[Arr
     return at, rates
 
 
-def _seen(program: PageProgram, q: Array, v: Array) -> Array:
-    """Configurations of the first two seconds without motors, for the size of the picture; at least the first."""
+def _seen(program: PageProgram, q: Array, v: Array, driven: list[dict[str, Any]]) -> Array:
+    """Configurations of the first two seconds, for the size of the picture; at least the first."""
     states = [q]
-    steps = max(round(0.05 / program.stepper.dt), 1)
-    while len(states) < 40:
+    stepper = Stepper(program.robot, program.stepper.dt, contact=False)
+    for k in range(1, round(2.0 / stepper.dt)):
         try:
-            after = program.stepper(q, v, steps=steps)
+            after = stepper(q, v, controls.servo_torques(driven, q, v))
         except LinkworkError:  # it does not stay finite: what was seen until then counts
             break
         q, v = after.q, after.v
-        states.append(q)
+        if not k % max(round(0.05 / stepper.dt), 1):
+            states.append(q)
     return np.array(states)
 
 

@@ -77,8 +77,7 @@ def joint_inertias(robot: Model, q: Array) -> Array:
     fd = ForwardDynamics(robot)
     rest = np.zeros(robot.nv)
     still = fd(q, rest, rest).acceleration
-    unit = fd(q, rest, np.eye(robot.nv)).acceleration - still
-    own = np.abs(np.diagonal(unit))
+    own = np.array([abs(fd(q, rest, unit).acceleration[k] - still[k]) for k, unit in enumerate(np.eye(robot.nv))])
     inertias: Array = 1.0 / np.maximum(own, np.finfo(np.float64).tiny ** 0.5)
     return inertias
 
@@ -94,11 +93,11 @@ def body_masses(robot: Model, q: Array) -> Array:
     fd = ForwardDynamics(robot, wrenches=bodies)
     rest = np.zeros(robot.nv)
     J = frame_jacobian(robot, q, bodies, reference="local")[:, 3:]
-    wrenches = np.zeros((len(bodies), 3, len(bodies), 6))
-    for k in range(len(bodies)):
-        wrenches[k, :, k, 3:] = np.eye(3)
     still = fd(q, rest, rest, np.zeros((len(bodies), 6))).acceleration
-    moved = fd(q, rest, rest, wrenches).acceleration - still  # (bodies, 3, nv)
-    mobility = np.einsum("bij,bkj->bik", J, moved)
-    largest = np.abs(np.linalg.eigvals(mobility)).max(axis=-1)
+    largest = np.zeros(len(bodies))
+    for k in range(len(bodies)):
+        wrenches = np.zeros((3, len(bodies), 6))
+        wrenches[:, k, 3:] = np.eye(3)
+        moved = [fd(q, rest, rest, wrench).acceleration - still for wrench in wrenches]
+        largest[k] = np.abs(np.linalg.eigvals(J[k] @ np.transpose(moved))).max()  # of J M⁻¹ Jᵀ
     return np.where(largest > 0, 1.0 / np.maximum(largest, np.finfo(np.float64).tiny), np.inf)

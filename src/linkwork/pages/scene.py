@@ -91,6 +91,16 @@ def scene(robot: Model, states: Array, mobile: dict[str, Array]) -> dict[str, An
     }
 
 
+def size_at(robot: Model, q: Array) -> float:
+    """The longest edge of the box around the bones of a robot, in meters.
+
+    Args:
+        robot: The mechanism.
+        q: Its configuration.
+    """
+    return max(float(np.ptp(skeleton(robot).points(q), axis=0).max()), 1e-3)
+
+
 def _chosen(robot: Model, body: str, meshes: _Meshes) -> list[Shape]:
     """The shapes that a body is drawn with: visual ones, or where it has none, those of collisions."""
     own = [s for s in robot.shapes if s.body == body and corners(s.solid, meshes.files) is not None]

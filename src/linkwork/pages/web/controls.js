@@ -1,5 +1,6 @@
 // Sliders, buttons, keys, and the hand that pulls at bodies.
 
+const EMBEDDED = window !== window.top; // in a frame of another page
 const MODES = ["free", "torque", "velocity", "position"];
 const rows = []; // what brings sliders to their values
 
@@ -208,6 +209,7 @@ function arrangeHand() {
   view.addEventListener("pointercancel", release);
   view.addEventListener("contextmenu", (event) => event.preventDefault());
   view.addEventListener("wheel", (event) => {
+    if (EMBEDDED && !document.hasFocus()) return; // the page around this one scrolls until this one is clicked on
     event.preventDefault();
     camera.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.002));
   }, { passive: false });
@@ -220,10 +222,13 @@ document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark
 arrangeControls();
 arrangeButtons();
 arrangeHand();
-const small = innerWidth < 760;
+byId("view").addEventListener("webglcontextlost", (event) => event.preventDefault());
+new IntersectionObserver(([{ isIntersecting }]) => renderer.show(isIntersecting, () => page.state && build())).observe(byId("view"));
+byId("view").classList.toggle("embedded", EMBEDDED);
+const small = innerWidth < 760 || EMBEDDED;
 byId("controls").classList.toggle("closed", small);
 byId("panel").classList.toggle("on", !small);
-byId("plot").hidden = innerHeight < 380;
+byId("plot").hidden = innerHeight < 520 || small;
 byId("plots").classList.toggle("on", !byId("plot").hidden);
 page.playing = data.playing;
 const bytes = bytesOf(data.wasm);

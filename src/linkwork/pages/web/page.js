@@ -50,6 +50,7 @@ function points() {
 function build() {
   const at = points();
   const radius = data.framing.radius;
+  if (renderer.gl.isContextLost()) return;
   for (const body of bodies) for (const item of [body.solid, body.faint]) if (item) item.free();
   bodies = data.bodies.map((body, k) => {
     const [solid, faint] = [new Mesh(), new Mesh()];
@@ -160,7 +161,7 @@ function frame(now) {
     page.adapted = now;
     renderer.adapt(page.frames.length);
   }
-  if (page.state) {
+  if (page.state && renderer.shown && bodies.length) {
     if (page.playing && !page.waiting) asked("frame", { seconds: (seconds + (page.owed || 0)) * page.speed }), (page.owed = 0);
     else if (page.playing) page.owed = Math.min((page.owed || 0) + seconds, 0.1);
     draw();

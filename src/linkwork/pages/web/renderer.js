@@ -144,7 +144,6 @@ class Renderer {
     this.canvas = canvas;
     this.framing = framing;
     this.camera = new Camera(framing);
-    this.programs = { body: this.program(BODY_FRAGMENT), shadow: this.program(SHADOW_FRAGMENT), ground: this.program(GROUND_FRAGMENT) };
     const unitRod = new Mesh();
     unitRod.cylinder(1, 1, [1, 1, 1], placed([0, 0, 0.5], IDENTITY), 14);
     const tip = new Mesh();
@@ -152,11 +151,35 @@ class Renderer {
     const ball = new Mesh();
     ball.ball([1, 1, 1], [1, 1, 1], placed([0, 0, 0], IDENTITY), 10);
     this.parts = { rod: unitRod, tip, ball };
+    this.shown = true;
+    this.setUp();
+  }
+
+  /** Everything that lives in the memory of the graphics card. */
+  setUp() {
+    this.programs = { body: this.program(BODY_FRAGMENT), shadow: this.program(SHADOW_FRAGMENT), ground: this.program(GROUND_FRAGMENT) };
+    this.generation = (this.generation || 0) + 1;
     this.colored = new Map();
     const plane = new Mesh();
     const n = [0, 0, 1];
     plane.quad([-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0], [n, n, n, n], [1, 1, 1]);
     this.plane = this.buffer(plane);
+  }
+
+  /** Give the graphics card back while nobody looks: browsers serve a dozen pages at a time. `restored` draws anew. */
+  show(shown, restored) {
+    const lost = this.gl.isContextLost();
+    this.loser ??= this.gl.getExtension("WEBGL_lose_context");
+    this.shown = shown;
+    if (!shown && !lost) this.loser?.loseContext();
+    if (shown && lost) {
+      const again = () => {
+        this.setUp();
+        restored();
+      };
+      this.canvas.addEventListener("webglcontextrestored", again, { once: true });
+      this.loser?.restoreContext();
+    }
   }
 
   /** Fewer pixels where less than 45 frames come in a second, and again more where all do. */
@@ -198,7 +221,9 @@ class Renderer {
       gl.vertexAttribPointer(k, 3, gl.FLOAT, false, 0, 0);
       return buffer;
     });
+    const made = this.generation;
     const free = () => {
+      if (made !== this.generation) return; // lost with the context that it was made in
       buffers.forEach((buffer) => gl.deleteBuffer(buffer));
       gl.deleteVertexArray(array);
     };
@@ -263,6 +288,7 @@ class Renderer {
   /** Draw solids [[buffer, model]], then what is seen through, with shadows and the ground. */
   render(solids, faint, theme) {
     const gl = this.gl;
+    if (gl.isContextLost()) return;
     const scale = this.scale * (SOFTWARE ? 1 : Math.min(window.devicePixelRatio || 1, 2));
     const [width, height] = [Math.round(this.canvas.clientWidth * scale), Math.round(this.canvas.clientHeight * scale)];
     if (!width || !height) return;

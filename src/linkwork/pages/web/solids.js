@@ -4,7 +4,9 @@
 const SOFTWARE = (() => {
   const gl = document.createElement("canvas").getContext("webgl2");
   const known = gl && gl.getExtension("WEBGL_debug_renderer_info");
-  return Boolean(known) && /swiftshader|llvmpipe|software/i.test(gl.getParameter(known.UNMASKED_RENDERER_WEBGL));
+  const name = known ? gl.getParameter(known.UNMASKED_RENDERER_WEBGL) : "";
+  gl?.getExtension("WEBGL_lose_context")?.loseContext(); // browsers have few of them
+  return /swiftshader|llvmpipe|software/i.test(name);
 })();
 
 const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];

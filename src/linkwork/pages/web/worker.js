@@ -31,6 +31,7 @@ class Mechanism {
     this.inputs.q.set(q);
     this.inputs.v.set(v);
     this.time = time;
+    this.targets = new Map();
     this.owed = 0;
     this.forces = null;
     this.fault = "";
@@ -40,14 +41,19 @@ class Mechanism {
   drive() {
     const { q, v, tau } = this.inputs;
     tau.fill(0);
-    for (const motor of this.motors) {
+    this.motors.forEach((motor, k) => {
       const { at, stiffness, damping, torque } = motor;
       let wanted = 0;
       if (motor.mode === "torque") wanted = motor.value;
       else if (motor.mode === "velocity") wanted = motor.gain * (motor.value - v[at.v]);
-      else if (motor.mode === "position") wanted = stiffness * (motor.value - q[at.q]) - damping * v[at.v];
+      else if (motor.mode === "position") {
+        const target = this.targets.get(k) ?? q[at.q]; // it goes to its slider within some tenths of a second
+        this.targets.set(k, target + Math.min(1, this.description.dt / 0.08) * (motor.value - target));
+        wanted = stiffness * (target - q[at.q]) - damping * v[at.v];
+      }
+      if (motor.mode !== "position") this.targets.delete(k);
       tau[at.v] = Math.max(-torque, Math.min(torque, wanted));
-    }
+    });
   }
 
   /** The wrench of the spring between a point of a body and the hand. */
