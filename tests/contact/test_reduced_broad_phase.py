@@ -42,15 +42,18 @@ def plan_and_work(robot: lw.Mechanism) -> tuple[Any, Any]:
         setattr(w, name, np.full(resolve(shape, tree), -7, dtype=np.int64))
     for name, shape in BROAD_WORK.items():
         setattr(w, name, np.zeros(resolve(shape, tree)))
+    w.body_o, w.body_E = np.zeros((int(tree.n), 3)), np.tile(np.eye(3), (int(tree.n), 1, 1))
     w.shape_p, w.shape_R = np.zeros((int(tree.nshapes), 3)), np.tile(np.eye(3), (int(tree.nshapes), 1, 1))
     return tree, w
 
 
 def put(tree: Any, w: Any, places: np.ndarray, speed: np.ndarray) -> None:
     """Put bodies at places; shapes of the world are at its origin."""
-    w.body_c[1:], w.speed[1:] = places, speed
+    w.body_o[1:], w.speed[1:] = places, speed
+    w.body_c[:] = w.body_o + tree.body_center
     for s, body in enumerate(np.asarray(tree.shape_body).tolist()):
-        w.shape_c[s] = w.shape_p[s] = w.body_c[body]
+        w.shape_p[s] = w.body_o[body] + tree.shape_position[s]
+        w.shape_c[s] = w.shape_p[s] + tree.shape_center[s]
 
 
 def near_pairs(tree: Any, w: Any, h: float = 0.01) -> list[tuple[int, int]]:
@@ -86,13 +89,13 @@ def test_sweep_misses_no_near_pair(seed: int, fixed: str, monkeypatch: pytest.Mo
 def test_far_pairs_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Comparisons of bodies on a line: as many as bodies, where all pairs would be their square."""
     compared = list[int]()
-    original = broad_phase.groups_are_near
+    original = broad_phase.bodies_are_near
 
-    def counted(tree: Any, w: Any, g: int, h: float) -> int:
-        compared.append(g)
-        return original(tree, w, g, h)
+    def counted(tree: Any, w: Any, i: int, j: int, h: float) -> int:
+        compared.append(i)
+        return original(tree, w, i, j, h)
 
-    monkeypatch.setattr(broad_phase, "groups_are_near", counted)
+    monkeypatch.setattr(broad_phase, "bodies_are_near", counted)
     counts = {}
     for n in (50, 100, 200):
         tree, w = plan_and_work(scene([0] * n))
@@ -101,6 +104,47 @@ def test_far_pairs_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
         find_near_pairs(tree, w, 0.01)
         counts[n] = len(compared)
     assert all(n <= count < 1.3 * n for n, count in counts.items()), counts  # with the plane, and neighbors in a cell
+
+
+def test_bodies_that_fly_away_do_not_make_cells_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 200
+    tree, w = plan_and_work(scene([0] * n))
+    places = np.random.default_rng(0).uniform(-1, 1, (n, 3)) * [3, 3, 1]
+    counts = []
+    for away in (0.0, 1e3):
+        places[:2] = [[away, 0, 0], [0, 0, -away]]
+        put(tree, w, places, np.zeros(n))
+        compared = list[int]()
+        original = broad_phase.bodies_are_near
+        with monkeypatch.context() as context:
+            context.setattr(broad_phase, "bodies_are_near", lambda *args: compared.append(args[2]) or original(*args))
+            find_near_pairs(tree, w, 0.01)
+        counts.append(len(compared))
+    assert counts[1] < 10 * counts[0] < 0.3 * n * (n - 1), counts
+
+
+def test_parts_of_bodies_with_many_shapes_miss_no_near_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walls of the world and a body of many shapes: pairs by hierarchies of spheres are those of all pairs."""
+    rng = np.random.default_rng(2)
+    walls = "".join(
+        '<geom type="box" size=".1 .2 .05" pos="{} {} {}"/>'.format(*p) for p in rng.uniform(-2, 2, (60, 3))
+    )
+    comb = "".join('<geom type="sphere" size=".04" pos="{} {} {}"/>'.format(*p) for p in rng.uniform(-1, 1, (20, 3)))
+    text = f"""<mujoco><worldbody><geom type="plane" size="5 5 .1"/>{walls}<body><freejoint/>{comb}</body>
+        <body><freejoint/><geom type="box" size=".2 .1 .1"/></body></worldbody></mujoco>"""
+    robot = lw.loads(text)
+    tree, w = plan_and_work(robot)
+    assert int(tree.nnodes) > 0
+    flat = tree._replace(group_nodes=np.zeros_like(tree.group_nodes))
+    compared = list[int]()
+    original = broad_phase.pair_gap
+    for seed in range(10):
+        put(tree, w, np.random.default_rng(seed).uniform(-1, 1, (2, 3)), np.zeros(2))
+        monkeypatch.setattr(broad_phase, "pair_gap", original)
+        expected = near_pairs(flat, w)
+        monkeypatch.setattr(broad_phase, "pair_gap", lambda *args: compared.append(args[2]) or original(*args))
+        assert near_pairs(tree, w) == expected
+    assert len(compared) / 10 < 0.5 * int(tree.ncontacts)
 
 
 def test_lanes_find_what_each_state_finds() -> None:

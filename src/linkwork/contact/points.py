@@ -2,7 +2,7 @@
 """Lists of contact points as results have them, and the same by slots: of pairs that are not near there is nothing.
 
 A point is `LISTED` numbers: its number, force and moment along t1, t2, n on the second shape, velocity along these
-after the step, and gap before it. Numbers follow the order of pairs of bodies (`plans.contact_reduced.slot_order`).
+after the step, and gap before it. Numbers follow the order of pairs of bodies (`plans.contact_groups.slot_order`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans import contact_lcaba, contact_reduced
-from linkwork.plans.contact_reduced import LISTED, listed_points, slot_order
+from linkwork.plans.contact_groups import slot_order
+from linkwork.plans.contact_reduced import LISTED, listed_points
 from linkwork.plans.contact_steps import TOTALS as SLOT_TOTALS
 from linkwork.plans.contacts import planned_pairs
 from linkwork.plans.tree import build_tree
