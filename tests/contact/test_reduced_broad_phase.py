@@ -180,3 +180,17 @@ def test_inertias_of_free_bodies_are_the_diagonal_of_the_mass_matrix() -> None:
     robot = scene([0, 1, 2])
     diagonals = [np.diag(M) for M in _mass_matrices(robot)[1]]
     np.testing.assert_allclose(_free_inertias(robot), np.median(diagonals, axis=0), rtol=1e-14)
+
+
+def test_a_list_without_room_says_after_which_pair() -> None:
+    feet = "".join(f'<geom name="f{k}" type="sphere" size=".01" pos="{0.05 * k} 0 0"/>' for k in range(70))
+    robot = lw.loads(
+        f'<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1"/><body pos="0 0 .00999"><freejoint/>{feet}'
+        "</body></worldbody></mujoco>"
+    )
+    q, v = robot.poses["qpos0"], np.zeros(6)
+    words = r"room for 64 contact points, and those after 'floor:f63'"
+    with pytest.warns(lw.errors.StateWarning, match=words):
+        assert lw.contact.ContactStep(robot)(q, v).overflowed is True
+    with pytest.warns(lw.errors.StateWarning, match=words):
+        assert lw.simulate(robot, q, seconds=0.002).contacts.overflowed[-1] == 2

@@ -129,6 +129,26 @@ def result_by_slots(robot: Model, result: Array, nboxes: int, na: int = 0, total
     return np.concatenate(parts, axis=-1)
 
 
+def words_of_overflow(robot: Model, listed: Array) -> str:
+    """What a step with more contact points than lists have room for leaves out, in words.
+
+    Args:
+        robot: The mechanism.
+        listed: Lists of contact points, ``(..., width)``, of which full ones say after which pair it is.
+    """
+    points = contact_points(robot)
+    numbers = points.split(listed)[..., -1, 0]
+    full = numbers[numbers < points.nslots]
+    if not full.size:
+        return f"lists have room for {points.nlisted} contact points, and those beyond did not act"
+    last = int(points.slots[int(full.min())])
+    pair = int(np.searchsorted(np.cumsum(planned_pairs(robot.contacts).slots), last, side="right"))
+    return (
+        f"lists have room for {points.nlisted} contact points, and those after '{robot.contacts[pair].name}', in the "
+        "order of bodies, did not act"
+    )
+
+
 @computed_once
 def contact_points(robot: Model) -> ContactPoints:
     """The lists of a robot.
