@@ -18,7 +18,6 @@ from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.model.shapes import Ground, HeightField, bounding_box, bounding_sphere
 from linkwork.model.thresholds import UNBOUNDED
-from linkwork.plans.bodies import BodyTable
 from linkwork.plans.contact_friction import shape_inflation
 from linkwork.plans.layout import Integers, Shape
 
@@ -135,7 +134,7 @@ def group_tables(
     swept[groups["group_first"][of_bounded]] = swept[groups["group_second"][of_bounded]] = 1
     solids = [shape.solid for shape in pairs.shapes]
     boxes = [bounding_box(solid) for solid in solids]
-    shapes = np.asarray(pairs.first), np.asarray(pairs.second)
+    shapes = pairs.first.astype(np.int64), pairs.second.astype(np.int64)
     return {
         **groups,
         **_nodes(groups, shapes, of_shape, at, radii),

@@ -24,7 +24,7 @@ from linkwork.plans.contact_groups import GROUP_FLOATS, GROUP_INTEGERS, GROUP_SI
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
-from linkwork.plans.layout import Integers, ragged
+from linkwork.plans.layout import ragged
 from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tables
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree

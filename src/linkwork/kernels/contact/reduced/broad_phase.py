@@ -323,7 +323,7 @@ def set_cells(tree: Array, w: Array, h: Scalar, axis: int, cells: int) -> int:
 
 @kernel
 def sort_by_cells(tree: Array, w: Array, first: int, second: int, m: int) -> None:
-    """``swept, cell_end``: bodies by their first cells along two axes, ``m`` of them along the second (counting sort)."""
+    """``swept, cell_end``: bodies by first cells along two axes, ``m`` cells along the second (counting sort)."""
     for k in range(tree.ngrid):
         w.cell_end[k] = 0
     for i in range(1, tree.n):
