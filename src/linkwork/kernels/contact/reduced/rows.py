@@ -23,6 +23,7 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.convex.geometry import pair_geometry
 from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
+from linkwork.kernels.contact.reduced.broad_phase import approach_of
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, NEAR, POINTS, ROWS, SIDES
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
@@ -146,11 +147,16 @@ def joint_axes(tree: Array, w: Array) -> None:
 
 
 @kernel
-def near_geometry(tree: Array, w: Array) -> None:
-    """Gaps, points and frames of near pairs."""
+def near_geometry(tree: Array, w: Array, h: Scalar) -> None:
+    """Gaps, points and frames of near pairs; convex shapes that cannot touch in the step ``h`` have no points."""
     for n in range(w.counts[NEAR]):
         c = w.near[n]
         if tree.contact_kind[c] != GIVEN:
+            w.within[0] = tree.pair_margin[c] + approach_of(
+                tree, w, tree.contact_body_first[c], tree.contact_body_second[c], h
+            )
+            if tree.contact_adhesive[c] > 0:
+                w.within[0] += tree.pair_gap[c]
             pair_geometry(tree, w, c)
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             w.missed_distance[s] = 0.0

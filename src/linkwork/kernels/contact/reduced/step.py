@@ -155,7 +155,7 @@ def setup_reduced(
     bounding_spheres(tree, w, h, settings.gravity)
     find_near_pairs(tree, w, h)
     given_contacts(tree, w, given)
-    near_geometry(tree, w)
+    near_geometry(tree, w, h)
     if tree.nc > 0:
         constraint_rows(tree, w, q, w.error)
         constraint_bias(tree, w, q, v)
