@@ -153,7 +153,7 @@ def setup_reduced(
     joint_axes(tree, w)
     bounding_spheres(tree, w, h, settings.gravity)
     find_near_pairs(tree, w, h)
-    near_geometry(tree, w, given)
+    near_geometry(tree, w, given, h)
     if tree.nc > 0:
         constraint_rows(tree, w, q, w.error)
         constraint_bias(tree, w, q, v)
