@@ -15,6 +15,7 @@ sensors, how geoms look, and which of them may touch. What changes the dynamics 
 | tree           | bodies and frames as they are nested; names                      |
 | joints         | joints, ``ref``, limits                                          |
 | inertia        | <inertial>, shapes of geoms                                      |
+| meshes         | mesh assets, their inertia, primitives fitted to them            |
 | tendons        | tendons, fixed and through sites                                 |
 | equalities     | equalities                                                       |
 | motors         | actuators: what they drive                                       |
@@ -48,12 +49,13 @@ from linkwork.parsing.mjcf.equalities import References, read_equalities
 from linkwork.parsing.mjcf.inertia import read_inertias, size_and_place, static_inertias
 from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints
 from linkwork.parsing.mjcf.keyframes import read_activations, read_poses
+from linkwork.parsing.mjcf.meshes import MeshAssets
 from linkwork.parsing.mjcf.motors import Motors, read_motors, with_resolved_damping_ratios
 from linkwork.parsing.mjcf.quaternions import NeutralOrientations
 from linkwork.parsing.mjcf.sensors import SensorReader
 from linkwork.parsing.mjcf.servos import UNLIMITED
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, read_settings
-from linkwork.parsing.mjcf.shapes import mesh_name, read_looks, read_shapes
+from linkwork.parsing.mjcf.shapes import read_looks, read_shapes
 from linkwork.parsing.mjcf.tendons import on_frames, read_tendons, with_springs_at_rest
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
 from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
@@ -76,14 +78,15 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     _refuse_sections(document)
     settings, defaults = read_settings(document), Defaults(document)
     tree = read_tree(document, defaults, settings)
-    looks = read_looks(document, defaults, settings)
+    meshes = MeshAssets(document, defaults, settings.exact_meshes)
+    looks = read_looks(document, defaults, settings, meshes)
     joints = read_joints(tree, settings)
     tendons = read_tendons(document, defaults, joints, settings)
     motors = read_motors(document, defaults, joints, tendons, settings)
     name = document.root.get("model") or Path(document.root.file).stem
     builder = LocatedBuilder(document.root, name, given.inertias, settings.gravity)
-    inertias = read_inertias(tree, settings, _mesh_files(document))
-    static = static_inertias(tree, settings, _mesh_files(document)) if any(document.inside("sensor")) else {}
+    inertias = read_inertias(tree, settings, meshes)
+    static = static_inertias(tree, settings, meshes) if any(document.inside("sensor")) else {}
     weighed = inertias
     if settings.total_mass <= 0 and any(document.inside("sensor", *OUTBOARD)):
         weighed = static
@@ -128,14 +131,6 @@ def _refuse_sections(document: MjcfDocument) -> None:
             for node in document.children(section):
                 if node.tag != "skin":
                     raise node.error("deformable bodies are not supported", UnsupportedFeature)
-
-
-def _mesh_files(document: MjcfDocument) -> dict[str, str]:
-    """File names of mesh assets; one without a name is called as its file."""
-    found = {}
-    for mesh in document.inside("asset", "mesh"):
-        found[mesh_name(mesh)] = mesh.get("file") or ""
-    return found
 
 
 def _add_bodies(

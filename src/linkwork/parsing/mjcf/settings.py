@@ -44,6 +44,10 @@ class Settings:
     least_inertia: float
     total_mass: float
     balance: bool
+    exact_meshes: bool
+    """Whether inertias of meshes are exact unless they say otherwise."""
+    fit_bounds: bool
+    """Whether primitives are fitted to the bounding boxes of meshes."""
     gravity: tuple[float, float, float]
     constraints: bool
     """Whether equalities are switched on."""
@@ -177,6 +181,8 @@ def read_settings(document: MjcfDocument) -> Settings:
         least_inertia=compiler.number("boundinertia", 0.0),
         total_mass=total_mass,
         balance=compiler.choice("balanceinertia", YES_NO, "false") == "true",
+        exact_meshes=compiler.choice("exactmeshinertia", YES_NO, "false") == "true",
+        fit_bounds=compiler.choice("fitaabb", YES_NO, "false") == "true",
         gravity=option.vector("gravity", (0.0, 0.0, -9.81)) if enabled("gravity") else (0.0, 0.0, 0.0),
         constraints=enabled("constraint", "equality"),
         limits=enabled("constraint", "limit"),
