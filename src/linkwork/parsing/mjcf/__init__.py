@@ -10,6 +10,7 @@ sensors, how geoms look, and which of them may touch. What changes the dynamics 
 | file           | what it knows                                                    |
 |----------------|------------------------------------------------------------------|
 | document       | included files, default classes                                  |
+| expansion      | <attach> and <replicate>, written out                            |
 | vocabulary     | all elements and attributes that are read or skipped             |
 | settings       | <compiler>, <option>; orientations                               |
 | tree           | bodies and frames as they are nested; names                      |
@@ -44,8 +45,9 @@ from linkwork.parsing.contact_rules import SelfCollision, Unused, with_loaded_co
 from linkwork.parsing.located_builder import LocatedBuilder
 from linkwork.parsing.mjcf.contacts import ContactReader
 from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
-from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, read_document
+from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, included_path, read_document
 from linkwork.parsing.mjcf.equalities import References, read_equalities
+from linkwork.parsing.mjcf.expansion import expanded
 from linkwork.parsing.mjcf.inertia import read_inertias, size_and_place, static_inertias
 from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints
 from linkwork.parsing.mjcf.keyframes import read_activations, read_poses
@@ -59,7 +61,8 @@ from linkwork.parsing.mjcf.shapes import read_looks, read_shapes
 from linkwork.parsing.mjcf.tendons import on_frames, read_tendons, with_springs_at_rest
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
 from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
-from linkwork.parsing.options import Document, LoadSettings
+from linkwork.parsing.options import Document, LoadSettings, read_file
+from linkwork.parsing.xml import Node
 
 __all__ = ["MujocoMap", "mujoco_map", "read_mjcf"]
 
@@ -67,11 +70,23 @@ __all__ = ["MujocoMap", "mujoco_map", "read_mjcf"]
 def read_mjcf(document: Document, settings: LoadSettings) -> Mechanism:
     """A mechanism from an MJCF file; files that it includes are read from its folder or below."""
     unused = Unused(all_of_it=bool(settings.contacts))
-    read = read_document(document.text, document.name, document.path)
+    read = _read_whole(document, settings.folders)
     mechanism = _mechanism(read, settings, unused)
     made = with_loaded_contacts(mechanism, settings.contacts, SelfCollision(), unused, read.root)
     unused.warn()
     return made
+
+
+def _read_whole(document: Document, folders: tuple[Path, ...]) -> MjcfDocument:
+    """A model with what it includes and the models that it attaches."""
+
+    def attached(node: Node, name: str) -> MjcfDocument:
+        if document.path is None:
+            raise node.error("the text of a model can attach others only when it is loaded from a file")
+        file = included_path(node, document.path.parent, folders)
+        return read_document(read_file(file), str(file), file, (document.path.parent, *folders))
+
+    return expanded(read_document(document.text, document.name, document.path, folders), attached)
 
 
 def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> Mechanism:

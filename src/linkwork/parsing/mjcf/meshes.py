@@ -76,7 +76,9 @@ class MeshAsset:
             return scale * _BY_INERTIA[type](half), Placement(self.properties.center, axes)
         points = (self.triangles.vertices - self.properties.center) @ axes
         middle = (points.min(axis=0) + points.max(axis=0)) / 2
-        return scale * _BY_BOUNDS[type](points.max(axis=0) - middle), Placement(self.properties.center + axes @ middle, axes)
+        return scale * _BY_BOUNDS[type](points.max(axis=0) - middle), Placement(
+            self.properties.center + axes @ middle, axes
+        )
 
 
 _BY_INERTIA: dict[str, Callable[[Floats], Floats]] = {
