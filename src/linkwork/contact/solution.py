@@ -228,7 +228,15 @@ class ContactSolution:
         penetration, which takes energy: the solver came nowhere near a solution of the true one."""
         if not self._layout.reduced:
             return _plain(self.result[..., RESIDUAL] * 0 > 0)
-        return _plain(self.result[..., FALLBACK] > 0.5)
+        return _plain(self.result[..., FALLBACK] == step.CONVEX)
+
+    @property
+    def jammed(self) -> Any:
+        """Whether penetration could not be removed: shapes overlap that no velocity within the other constraints moves
+        apart. The step is the solution without the removal, in which they do not move further into each other."""
+        if not self._layout.reduced:
+            return _plain(self.result[..., RESIDUAL] * 0 > 0)
+        return _plain(self.result[..., FALLBACK] == step.JAM)
 
     @property
     def overflowed(self) -> Any:

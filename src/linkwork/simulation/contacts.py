@@ -28,7 +28,16 @@ from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
 from linkwork.inputs import ContactLaw, Integrator, outer_level, suggest
-from linkwork.kernels.contact.reduced.step import FALLBACKS, FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, RESIDUAL
+from linkwork.kernels.contact.reduced.step import (
+    FALLBACKS,
+    FRICTION,
+    IMPACTS,
+    JAMMED,
+    JOINTS,
+    MISSED,
+    OVERFLOWED,
+    RESIDUAL,
+)
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans import contact_reduced
@@ -229,7 +238,7 @@ class ContactRow:
             before: The row before these steps.
             row: That of these steps alone; changed.
         """
-        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, FALLBACKS):
+        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, FALLBACKS, JAMMED):
             row[..., k] += before[..., k]
         row[..., RESIDUAL] = np.maximum(row[..., RESIDUAL], before[..., RESIDUAL])
         return row
@@ -338,6 +347,11 @@ class ContactHistory(Mapping[str, ContactSeries]):
         """Those of the steps of `missed` that are not nearly solved, ``(k, ...)``: they are steps of the convex problem
         without De Saxcé's term, which takes energy (`ContactSolution.fallback`)."""
         return self._part("totals")[..., FALLBACKS].astype(np.int64)
+
+    @property
+    def jammed(self) -> Array:
+        """Steps so far in which penetration could not be removed, ``(k, ...)`` (`ContactSolution.jammed`)."""
+        return self._part("totals")[..., JAMMED].astype(np.int64)
 
     @property
     def overflowed(self) -> Array:

@@ -23,10 +23,11 @@ from linkwork.kernels.contact.reduced.islands import (
     set_aside_solved,
 )
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS
+from linkwork.kernels.contact.reduced.removal import REMOVAL_WORK, hold_removal, with_removal
 from linkwork.kernels.contact.reduced.residual import problem_residual, set_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import row_velocities
-from linkwork.kernels.contact.reduced.stages import STAGE_WORK, semismooth, smoothed_and_polished, unsolved
+from linkwork.kernels.contact.reduced.stages import STAGE_WORK, restart, semismooth, smoothed_and_polished, unsolved
 from linkwork.kernels.elementary import copy_numbers, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
 from linkwork.kernels.thresholds import LEAST_RADIUS
@@ -42,7 +43,7 @@ RETRIED = 30.0
 """The most iterations after a step of the convex problem: what is jammed stays so for many steps, and most problems
 that have a solution need fewer."""
 
-SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK | ISLAND_WORK
+SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK | ISLAND_WORK | REMOVAL_WORK
 
 
 @kernel
@@ -86,9 +87,11 @@ def open_islands(tree: Array, w: Array, settings: ReducedSettings, stepped: Scal
 
 
 @kernel
-def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations on the true problem, and whether the step is that of the convex one; ``v_next`` and ``z``
-    are the step.
+def solve_sets(
+    tree: Array, w: Array, settings: ReducedSettings, before: Scalar
+) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """Residual, iterations on the true problem, whether the step is that of the convex one, and whether it is jammed;
+    ``v_next`` and ``z`` are the step.
 
     Args:
         tree: Of the robot.
@@ -99,17 +102,32 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
     most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
+    copy_numbers(w.z, w.z_best, w.counts[ROWS])
+    copy_numbers(w.v_next, w.v_best, tree.nv)
     row_velocities(tree, w)
     warm = is_warm(w, settings.gravity * settings.dt)
-    best, iterations = semismooth(tree, w, settings, warm)
+    best, iterations = semismooth(tree, w, settings, warm, UNBOUNDED)
     sets = -1
+    jammed = 0.0
+    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
     if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
         open_islands(tree, w, settings, warm)
         sets = set_aside_solved(tree, w)
-        best, iterations = smoothed_and_polished(tree, w, settings, 1.0, best, iterations, most)
-    if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
-        best, iterations = smoothed_and_polished(tree, w, settings, 0.0, best, iterations, most)
-    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
+        held = hold_removal(w, settings, unsolved(settings, best, iterations, most))
+        if some_below(0.5 - held * warm, 0.0):
+            restart(tree, w, held * warm, 1.0)
+            row_velocities(tree, w)
+            best, more = semismooth(tree, w, settings, held * warm, best)
+            iterations = iterations + more
+        best = where(0.5, held * (1.0 - warm), UNBOUNDED, best)
+        for again in range(2):
+            if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
+                start = 1.0 - float(again)
+                best, iterations = smoothed_and_polished(tree, w, settings, start, best, iterations, most)
+        if some_below(0.5 - held, 0.0):
+            solved = held * where(best, nearly, 1.0, 0.0)
+            best, more, jammed = with_removal(tree, w, settings, solved, best)
+            iterations = iterations + more
     far = where(best, nearly, 0.0, 1.0)
     if some_below(0.5 - far, 0.0):
         dissipative_step(tree, w, settings, far)
@@ -122,4 +140,4 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
         row_velocities(tree, w)
         missed = problem_residual(w)
         best = where(0.5, far, where(missed, UNBOUNDED, maximum(missed, best), UNBOUNDED), best)
-    return best, iterations, far
+    return best, iterations, far, jammed

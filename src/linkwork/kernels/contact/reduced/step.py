@@ -9,7 +9,8 @@
 | boxes, multipliers   | forces of limits and dry friction of joints, and of loops                                   |
 | a                    | joint accelerations                                                                         |
 | totals               | energy lost by friction, by impacts, in joints; largest residual; steps that were not solved; |
-|                      | steps with more contact points than there is room for; steps of the convex problem          |
+|                      | steps with more contact points than there is room for; steps of the convex problem; steps    |
+|                      | that are jammed                                                                             |
 
 Cost: that of kinematics and the mass matrix, linear in near pairs, and that of the solver.
 """
@@ -62,7 +63,9 @@ RELISTED = 2
 """Times that contact points are listed which velocities after the step would close, and those before it do not."""
 REDUCTIONS = 8
 """Restitution is reduced at most so often in a step: the fifth time it is none, but for what solvers leave."""
-FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS = range(TOTALS)
+CONVEX, JAM = 1.0, 2.0
+"""Kinds of steps that are not those of the true problem: of the convex one, and without removal of penetration."""
+FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS, JAMMED = range(TOTALS)
 """Entries of the totals."""
 
 REDUCED_INTEGERS: dict[str, Shape] = (
@@ -288,7 +291,9 @@ def add_totals(tree: Array, w: Array, result: ReducedResult, settings: ReducedSe
     result.totals[JOINTS] -= 0.5 * joints
     result.totals[RESIDUAL] = maximum(result.totals[RESIDUAL], result.residual[0])
     result.totals[MISSED] += where(settings.tolerance, result.residual[0], 1.0, 0.0)
-    result.totals[FALLBACKS] += result.fallback[0]
+    jammed = where(0.5 * (CONVEX + JAM), result.fallback[0], 1.0, 0.0)
+    result.totals[FALLBACKS] += where(0.5, result.fallback[0], 1.0 - jammed, 0.0)
+    result.totals[JAMMED] += jammed
     if w.counts[FULL] != 0:
         result.totals[OVERFLOWED] += 1.0
 
@@ -335,24 +340,24 @@ def largest_impulse(w: Array) -> Scalar:
 def solve_listed(
     tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings, result: ReducedResult
 ) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations and fallback of the step with the contact points that are listed."""
+    """Residual, iterations and kind of the step with the contact points that are listed."""
     list_sets(tree, w, q, v, settings)
     warm_start(tree, w, result, settings)
     for k in range(tree.nv):
         w.v_next[k] = v[k]
     reduction = 0.0
-    residual, iterations, fallback = solve_sets(tree, w, settings, result.fallback[0])
+    residual, iterations, far, jammed = solve_sets(tree, w, settings, result.fallback[0])
     rows_times(tree, w, w.v_next, w.after)
     if tree.nbouncing > 0:
         for _ in range(REDUCTIONS):
             solved = where(settings.tolerance, residual, 0.0, 1.0)
             bounces, reduction = reduce_restitution(tree, w, settings, reduction, solved)
             if some_below(0.5 - bounces, 0.0):
-                residual, more, fallback = solve_sets(tree, w, settings, result.fallback[0])
+                residual, more, far, jammed = solve_sets(tree, w, settings, result.fallback[0])
                 iterations = iterations + more
                 rows_times(tree, w, w.v_next, w.after)
     result.reduction[0] = reduction
-    return residual, iterations, fallback
+    return residual, iterations, where(0.5, far, CONVEX, JAM * jammed)
 
 
 @kernel
