@@ -236,7 +236,7 @@ class ContactSolution:
         apart. The step is the solution without the removal, in which they do not move further into each other."""
         if not self._layout.reduced:
             return _plain(self.result[..., RESIDUAL] * 0 > 0)
-        return _plain(self.result[..., FALLBACK] == step.JAM)
+        return _plain(self.result[..., FALLBACK] >= step.JAMMED)
 
     @property
     def overflowed(self) -> Any:

@@ -32,7 +32,7 @@ from linkwork.kernels.contact.reduced.step import (
     FALLBACKS,
     FRICTION,
     IMPACTS,
-    JAMMED,
+    JAMS,
     JOINTS,
     MISSED,
     OVERFLOWED,
@@ -238,7 +238,7 @@ class ContactRow:
             before: The row before these steps.
             row: That of these steps alone; changed.
         """
-        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, FALLBACKS, JAMMED):
+        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, FALLBACKS, JAMS):
             row[..., k] += before[..., k]
         row[..., RESIDUAL] = np.maximum(row[..., RESIDUAL], before[..., RESIDUAL])
         return row
@@ -351,7 +351,7 @@ class ContactHistory(Mapping[str, ContactSeries]):
     @property
     def jammed(self) -> Array:
         """Steps so far in which penetration could not be removed, ``(k, ...)`` (`ContactSolution.jammed`)."""
-        return self._part("totals")[..., JAMMED].astype(np.int64)
+        return self._part("totals")[..., JAMS].astype(np.int64)
 
     @property
     def overflowed(self) -> Array:

@@ -105,7 +105,7 @@ def solve_array_problem(
     fill_pattern(tree, w)
     known = ReducedSettings(tolerance, settings[1], 1.0, 1.0, 1.0, 1.0, 1.0, tolerance, settings[2], settings[3], 1.0)
     consistent_velocity(tree, w)
-    residual, iterations, fallback, _ = solve_sets(tree, w, known, 0.0)
+    residual, iterations, fallback = solve_sets(tree, w, known, 0.0)
     rows_times(tree, w, w.v_next, velocities)
     for k in range(tree.nv):
         v[k] = w.v_next[k]

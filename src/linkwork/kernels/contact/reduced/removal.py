@@ -2,87 +2,75 @@
 """Removal of penetration, and problems without a solution: shapes that overlap and cannot be moved apart.
 
 Penetration is removed by velocities that rows must have, ``A v >= -c`` with ``c < 0``. Shapes of a file that overlap
-between links which no joint moves apart, or beyond a joint at its limit, have none: the problem has no solution. Without
-the removal it always has one, as the velocity zero violates no row (Klarbring and Pang 1998; Acary and Cadoux 2013). So
-where Newton's method fails, the step is solved without it, and then with it from that solution on, which is near to it
-where there is one. Where there is none, penetration stays as it is: the step is *jammed*, and counted.
+between links which no joint moves apart, or beyond a joint at its limit, have none: the problem has no solution, and
+impulses of iterations grow without bound. Without the removal it always has one, as the velocity zero violates no row
+(Klarbring and Pang 1998; Acary and Cadoux 2013). So the removal is given up at contacts and limits where it takes
+impulses beyond all measure, and in the whole problem where no method solves it. Penetration stays as it is there: the
+step is *jammed*, and counted. The next ones remember it by velocities: what was to be moved apart and was not is left
+alone, until all is tried again.
 
-| symbol      | meaning                                                                          |
-|-------------|----------------------------------------------------------------------------------|
-| removal     | the part of ``row_c`` of a set that removes penetration, at most zero             |
-| kept_c      | ``row_c`` of sets with it                                                        |
-| held        | one in lanes in which a set has its removal held back                             |
-| z_held, v_held | the solution without removal                                                  |
+| symbol  | meaning                                                               |
+|---------|-----------------------------------------------------------------------|
+| removal | the part of ``row_c`` of a set that removes penetration, at most zero |
+| held    | one in lanes in which the removal of a set is given up                |
 """
 
 from __future__ import annotations
 
-from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS
-from linkwork.kernels.contact.reduced.residual import keep_best, problem_residual
+from linkwork.kernels.contact.reduced.problem import CONE, CONES
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
-from linkwork.kernels.contact.reduced.smoothing_newton import row_velocities
-from linkwork.kernels.contact.reduced.stages import polish
-from linkwork.kernels.elementary import copy_numbers, maximum
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
-from linkwork.model.thresholds import UNBOUNDED
 
-REMOVAL_WORK: dict[str, Shape] = {"kept_c": ("nsets",), "z_held": ("nrows",), "v_held": ("nv",)}
+STRONG = 100.0
+"""Removal is given up where its impulse would move the bodies of a contact alone at so many times the largest velocity
+of the removal: joints that hardly move the contact would turn as much faster."""
 
 
 @kernel
-def hold_removal(w: Array, settings: ReducedSettings, lanes: Scalar) -> Scalar:
-    """Take the removal of penetration out of all sets in ``lanes``: one where a set had any, else zero.
+def hold_set(w: Array, settings: ReducedSettings, e: int, lanes: Scalar) -> Scalar:
+    """Give up the removal of a set in ``lanes``: one where it had any, else zero.
 
     Contacts that bounce keep their offset, which is larger than that of the removal.
     """
-    held = 0.0
-    for e in range(w.counts[CONES]):
-        c = w.row_c[w.cone_row[e]]
-        w.kept_c[e] = c
-        if w.cone_kind[e] == CONE:
-            bounces = where(c, w.removal[e] - settings.tolerance, 1.0, 0.0)
-            without = where(0.5, bounces, c, maximum(c, 0.0))
-            held = where(c, where(0.5, lanes, without, c), 1.0, held)
-            w.row_c[w.cone_row[e]] = where(0.5, lanes, without, c)
+    row = w.cone_row[e]
+    c = w.row_c[row]
+    without = where(c, w.removal[e] - settings.tolerance, c, maximum(c, 0.0))
+    held = lanes * where(c, without, 1.0, 0.0)
+    w.row_c[row] = where(0.5, held, without, c)
+    w.row_y[row] += where(0.5, held, without - c, 0.0)
     return held
 
 
 @kernel
-def release_removal(w: Array) -> None:
-    """Give sets their removal back."""
+def hold_remembered(w: Array, settings: ReducedSettings, lanes: Scalar) -> Scalar:
+    """Give up the removal of sets that do not move as fast before the step; after `row_velocities`."""
+    held = 0.0
     for e in range(w.counts[CONES]):
-        w.row_c[w.cone_row[e]] = w.kept_c[e]
+        if w.cone_kind[e] == CONE:
+            row = w.cone_row[e]
+            slow = where(w.row_y[row] - w.row_c[row], -0.5 * w.removal[e], lanes, 0.0)
+            held = maximum(held, hold_set(w, settings, e, slow))
+    return held
 
 
 @kernel
-def with_removal(
-    tree: Array, w: Array, settings: ReducedSettings, held: Scalar, best: Scalar
-) -> tuple[Scalar, Scalar, Scalar]:
-    """The least residual after semismooth steps from the solution without removal, iterations, and which are jammed.
+def hold_strong(w: Array, settings: ReducedSettings) -> Scalar:
+    """Give up the removal of sets with impulses beyond all measure."""
+    held = 0.0
+    for e in range(w.counts[CONES]):
+        if w.cone_kind[e] == CONE:
+            velocity = w.cone_unit[e] * w.cone_D[e] * w.z[w.cone_row[e]]
+            strong = where(STRONG * settings.push, velocity, 1.0, 0.0)
+            held = maximum(held, hold_set(w, settings, e, strong))
+    return held
 
-    Lanes that are solved so have this solution; those that are not keep the one without removal, and its residual.
 
-    Args:
-        tree: Of the robot.
-        w: Work arrays; ``z_best`` and ``v_best`` are the solution without removal.
-        settings: Parameters of the step.
-        held: One in lanes that are solved without removal, else zero.
-        best: Their residual.
-    """
-    copy_numbers(w.z_best, w.z_held, w.counts[ROWS])
-    copy_numbers(w.v_best, w.v_held, tree.nv)
-    copy_numbers(w.z_best, w.z, w.counts[ROWS])
-    copy_numbers(w.v_best, w.v_next, tree.nv)
-    release_removal(w)
-    row_velocities(tree, w)
-    residual = where(0.5, held, problem_residual(w), best)
-    least = where(0.5, held, keep_best(tree, w, residual, where(0.5, held, UNBOUNDED, best)), best)
-    going = held * where(settings.tolerance, residual, 1.0, 0.0)
-    least, iterations = polish(tree, w, settings, residual, least, going)
-    jammed = held * where(settings.tolerance, least, 1.0, 0.0)
-    for r in range(w.counts[ROWS]):
-        w.z_best[r] = where(0.5, jammed, w.z_held[r], w.z_best[r])
-    for k in range(tree.nv):
-        w.v_best[k] = where(0.5, jammed, w.v_held[k], w.v_best[k])
-    return where(0.5, jammed, best, least), iterations, jammed
+@kernel
+def hold_all(w: Array, settings: ReducedSettings, lanes: Scalar) -> Scalar:
+    """Give up the removal of all sets."""
+    held = 0.0
+    for e in range(w.counts[CONES]):
+        if w.cone_kind[e] == CONE:
+            held = maximum(held, hold_set(w, settings, e, lanes))
+    return held

@@ -23,7 +23,7 @@ from linkwork.kernels.contact.reduced.islands import (
     set_aside_solved,
 )
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS
-from linkwork.kernels.contact.reduced.removal import REMOVAL_WORK, hold_removal, with_removal
+from linkwork.kernels.contact.reduced.removal import hold_all, hold_remembered, hold_strong
 from linkwork.kernels.contact.reduced.residual import problem_residual, set_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import row_velocities
@@ -43,7 +43,12 @@ RETRIED = 30.0
 """The most iterations after a step of the convex problem: what is jammed stays so for many steps, and most problems
 that have a solution need fewer."""
 
-SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK | ISLAND_WORK | REMOVAL_WORK
+ROUNDS = 3
+"""Times that removal is given up where impulses are beyond all measure: those that are left may follow."""
+CONVEX, JAMMED = 1.0, 2.0
+"""Kinds of steps that are not those of the true problem: of the convex one, and without removal of penetration."""
+
+SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK | ISLAND_WORK
 
 
 @kernel
@@ -89,46 +94,49 @@ def open_islands(tree: Array, w: Array, settings: ReducedSettings, stepped: Scal
 @kernel
 def solve_sets(
     tree: Array, w: Array, settings: ReducedSettings, before: Scalar
-) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """Residual, iterations on the true problem, whether the step is that of the convex one, and whether it is jammed;
-    ``v_next`` and ``z`` are the step.
+) -> tuple[Scalar, Scalar, Scalar]:
+    """Residual, iterations on the true problem, and the kind of the step; ``v_next`` and ``z`` are the step.
 
     Args:
         tree: Of the robot.
         w: Work arrays.
         settings: Parameters of the step.
-        before: One where the step before was that of the convex problem, else zero.
+        before: The kind of the step before: 0, `CONVEX`, or `JAMMED` and how many steps ago all removal was tried.
     """
     most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
+    waited = where(JAMMED - 0.5, before, before - JAMMED + 1.0, 0.0)
+    waited = where(waited, RETRIED, waited, 0.0)
+    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
     copy_numbers(w.z, w.z_best, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_best, tree.nv)
     row_velocities(tree, w)
+    held = hold_remembered(w, settings, minimum(waited, 1.0))
     warm = is_warm(w, settings.gravity * settings.dt)
     best, iterations = semismooth(tree, w, settings, warm, UNBOUNDED)
+    for _ in range(ROUNDS):
+        strong = hold_strong(w, settings)
+        if some_below(0.5 - strong, 0.0):
+            held = maximum(held, strong)
+            restart(tree, w, strong, 1.0)
+            row_velocities(tree, w)
+            best, more = semismooth(tree, w, settings, strong, best)
+            iterations = iterations + more
     sets = -1
-    jammed = 0.0
-    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
     if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
         open_islands(tree, w, settings, warm)
         sets = set_aside_solved(tree, w)
-        held = hold_removal(w, settings, unsolved(settings, best, iterations, most))
-        if some_below(0.5 - held * warm, 0.0):
-            restart(tree, w, held * warm, 1.0)
-            row_velocities(tree, w)
-            best, more = semismooth(tree, w, settings, held * warm, best)
-            iterations = iterations + more
-        best = where(0.5, held * (1.0 - warm), UNBOUNDED, best)
-        for again in range(2):
-            if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
-                start = 1.0 - float(again)
-                best, iterations = smoothed_and_polished(tree, w, settings, start, best, iterations, most)
-        if some_below(0.5 - held, 0.0):
-            solved = held * where(best, nearly, 1.0, 0.0)
-            best, more, jammed = with_removal(tree, w, settings, solved, best)
-            iterations = iterations + more
+        best, iterations = smoothed_and_polished(tree, w, settings, 1.0, best, iterations, most)
+    if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
+        best, iterations = smoothed_and_polished(tree, w, settings, 0.0, best, iterations, most)
     far = where(best, nearly, 0.0, 1.0)
+    if some_below(0.5 - far, 0.0):
+        jammed = hold_all(w, settings, far)
+        held = maximum(held, jammed)
+        best, more = solve_held(tree, w, settings, jammed, best)
+        iterations = iterations + more
+        far = where(best, nearly, 0.0, 1.0)
     if some_below(0.5 - far, 0.0):
         dissipative_step(tree, w, settings, far)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
@@ -140,4 +148,17 @@ def solve_sets(
         row_velocities(tree, w)
         missed = problem_residual(w)
         best = where(0.5, far, where(missed, UNBOUNDED, maximum(missed, best), UNBOUNDED), best)
-    return best, iterations, far, jammed
+    return best, iterations, where(0.5, far, CONVEX, where(0.5, held, JAMMED + waited, 0.0))
+
+
+@kernel
+def solve_held(
+    tree: Array, w: Array, settings: ReducedSettings, jammed: Scalar, best: Scalar
+) -> tuple[Scalar, Scalar]:
+    """The least residual and iterations of the problem without removal, in lanes that are ``jammed``."""
+    restart(tree, w, jammed, 1.0)
+    row_velocities(tree, w)
+    least, iterations = semismooth(tree, w, settings, jammed, best)
+    start = where(0.5, jammed, least, 0.0)
+    least, more = smoothed_and_polished(tree, w, settings, 1.0, start, iterations, settings.most)
+    return where(0.5, jammed, least, best), more

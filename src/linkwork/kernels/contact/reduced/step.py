@@ -46,7 +46,7 @@ from linkwork.kernels.contact.reduced.rows import (
     list_contacts,
     near_geometry,
 )
-from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
+from linkwork.kernels.contact.reduced.solve import CONVEX, JAMMED, SOLVER_WORK, solve_sets
 from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
 from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
@@ -63,9 +63,7 @@ RELISTED = 2
 """Times that contact points are listed which velocities after the step would close, and those before it do not."""
 REDUCTIONS = 8
 """Restitution is reduced at most so often in a step: the fifth time it is none, but for what solvers leave."""
-CONVEX, JAM = 1.0, 2.0
-"""Kinds of steps that are not those of the true problem: of the convex one, and without removal of penetration."""
-FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS, JAMMED = range(TOTALS)
+FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS, JAMS = range(TOTALS)
 """Entries of the totals."""
 
 REDUCED_INTEGERS: dict[str, Shape] = (
@@ -291,9 +289,9 @@ def add_totals(tree: Array, w: Array, result: ReducedResult, settings: ReducedSe
     result.totals[JOINTS] -= 0.5 * joints
     result.totals[RESIDUAL] = maximum(result.totals[RESIDUAL], result.residual[0])
     result.totals[MISSED] += where(settings.tolerance, result.residual[0], 1.0, 0.0)
-    jammed = where(0.5 * (CONVEX + JAM), result.fallback[0], 1.0, 0.0)
+    jammed = where(0.5 * (CONVEX + JAMMED), result.fallback[0], 1.0, 0.0)
     result.totals[FALLBACKS] += where(0.5, result.fallback[0], 1.0 - jammed, 0.0)
-    result.totals[JAMMED] += jammed
+    result.totals[JAMS] += jammed
     if w.counts[FULL] != 0:
         result.totals[OVERFLOWED] += 1.0
 
@@ -346,18 +344,18 @@ def solve_listed(
     for k in range(tree.nv):
         w.v_next[k] = v[k]
     reduction = 0.0
-    residual, iterations, far, jammed = solve_sets(tree, w, settings, result.fallback[0])
+    residual, iterations, kind = solve_sets(tree, w, settings, result.fallback[0])
     rows_times(tree, w, w.v_next, w.after)
     if tree.nbouncing > 0:
         for _ in range(REDUCTIONS):
             solved = where(settings.tolerance, residual, 0.0, 1.0)
             bounces, reduction = reduce_restitution(tree, w, settings, reduction, solved)
             if some_below(0.5 - bounces, 0.0):
-                residual, more, far, jammed = solve_sets(tree, w, settings, result.fallback[0])
+                residual, more, kind = solve_sets(tree, w, settings, result.fallback[0])
                 iterations = iterations + more
                 rows_times(tree, w, w.v_next, w.after)
     result.reduction[0] = reduction
-    return residual, iterations, where(0.5, far, CONVEX, JAM * jammed)
+    return residual, iterations, kind
 
 
 @kernel
