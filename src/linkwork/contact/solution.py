@@ -247,9 +247,10 @@ class ContactSolution:
 
     @property
     def warm_start(self) -> Array:
-        """Forces that the next step may start from, ``(..., nstart)``: of contacts, joints, and constraints.
+        """What the next step may start from, ``(..., nstart)``: forces of contacts, joints, and constraints, and in
+        native code the kind of the step.
 
-        Zeros where the step was not solved: from such forces, steps run away.
+        Forces are zero where the step was not solved: from such forces, steps run away.
         """
         if not isinstance(self.result, np.ndarray):
             raise UnsupportedFeature(
@@ -258,7 +259,10 @@ class ContactSolution:
             )
         points = "points" if self._layout.reduced else "forces"
         forces = np.concatenate([self._part(points), self._part("boxes"), self._part("multipliers")], axis=-1)
-        return np.where(np.asarray(self.converged)[..., None], forces, forces.dtype.type(0))
+        forces = np.where(np.asarray(self.converged)[..., None], forces, forces.dtype.type(0))
+        if not self._layout.reduced:
+            return forces
+        return np.concatenate([forces, self.result[..., FALLBACK, None]], axis=-1)
 
     @property
     def is_listed(self) -> bool:

@@ -49,8 +49,8 @@ from linkwork.plans.loops import loops_of
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.thresholds import BEYOND_LIMITS, SLIGHT_CONTACT
 
-SOLVER = 2
-"""Numbers about the solver."""
+SOLVER, SLOT_SOLVER = 3, 2
+"""Numbers about the solver: residual, iterations, and the kind of the step, which steps by slots do not have."""
 
 
 def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, method: str) -> bool:
@@ -196,7 +196,8 @@ class ContactRow:
             return np.concatenate([*parts, found[..., rows : rows + self.nc], found[..., boxes:rows]], axis=-1)
         first = HEAD + nv
         contacts = found[..., first : first + 7 * self.points.nslots + self.nc + self.nboxes]
-        return self.of_slots(np.concatenate([found[..., end - SLOT_TOTALS : end], found[..., :SOLVER], contacts], -1))
+        totals, solver = found[..., end - SLOT_TOTALS : end], found[..., :SLOT_SOLVER]
+        return self.of_slots(np.concatenate([totals, solver, contacts], -1))
 
     def of_slots(self, rows: Array) -> Array:
         """Rows from those by slots: totals without overflow, solver, forces, velocities and gaps of all contact points,
@@ -205,7 +206,7 @@ class ContactRow:
         Args:
             rows: Rows by slots, ``(..., 7 + 7 nslots + nc + nboxes)``.
         """
-        n, lead, head = self.points.nslots, rows.shape[:-1], SLOT_TOTALS + SOLVER
+        n, lead, head = self.points.nslots, rows.shape[:-1], SLOT_TOTALS + SLOT_SOLVER
         if rows.shape[-1] != head + 7 * n + self.nc + self.nboxes:
             needed = head + 7 * n + self.nc + self.nboxes
             raise InputError(f"rows of contacts by slots have {rows.shape[-1]} numbers, need {needed}")
@@ -213,10 +214,12 @@ class ContactRow:
         totals, solver, forces, velocities, gaps, last = np.split(rows, ends, axis=-1)
         points = self.points.listed(forces.reshape(*lead, n, 3), velocities.reshape(*lead, n, 3), gaps)
         none = np.zeros((*lead, TOTALS - SLOT_TOTALS), rows.dtype)
-        return np.concatenate([totals, none, solver, points, last], axis=-1)
+        kind = np.zeros((*lead, SOLVER - SLOT_SOLVER), rows.dtype)
+        return np.concatenate([totals, none, solver, kind, points, last], axis=-1)
 
     def start(self, row: Array, tolerance: float) -> Array:
-        """Forces that the next step starts from, ``(..., nstart)``: none, where the step before was not solved.
+        """What the next step starts from, ``(..., nstart)``: forces, none where the step before was not solved, and the
+        kind of that step.
 
         Args:
             row: The row of the step before.
@@ -228,8 +231,9 @@ class ContactRow:
             points = self.points.by_slot(points, FORCE)
             points = points.reshape(*points.shape[:-2], -1)
         forces = np.concatenate([points, boxes, multipliers], axis=-1)
-        residual = row[..., at["solver"]][..., :1]
-        return np.where(residual > tolerance, 0.0, forces)
+        residual, kind = row[..., at["solver"]][..., :1], row[..., at["solver"]][..., 2:]
+        forces = np.where(residual > tolerance, 0.0, forces)
+        return np.concatenate([forces, kind], axis=-1) if self.reduced else forces
 
     def added(self, before: Array, row: Array) -> Array:
         """The row of further steps with the totals of those before them.
@@ -406,7 +410,7 @@ def rows_of_slots(robot: Model, rows: Array) -> Array:
         rows: Rows by slots.
     """
     points = contact_points(robot)
-    boxes = rows.shape[-1] - SLOT_TOTALS - SOLVER - 7 * points.nslots - robot.nc
+    boxes = rows.shape[-1] - SLOT_TOTALS - SLOT_SOLVER - 7 * points.nslots - robot.nc
     return ContactRow(points, robot.nc, max(boxes, 0)).of_slots(rows)
 
 

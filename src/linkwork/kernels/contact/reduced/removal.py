@@ -55,12 +55,12 @@ def hold_remembered(w: Array, settings: ReducedSettings, lanes: Scalar) -> Scala
 
 
 @kernel
-def hold_strong(w: Array, settings: ReducedSettings) -> Scalar:
-    """Give up the removal of sets with impulses beyond all measure."""
+def hold_strong(w: Array, settings: ReducedSettings, z: Array) -> Scalar:
+    """Give up the removal of sets with impulses ``z`` beyond all measure."""
     held = 0.0
     for e in range(w.counts[CONES]):
         if w.cone_kind[e] == CONE:
-            velocity = w.cone_unit[e] * w.cone_D[e] * w.z[w.cone_row[e]]
+            velocity = w.cone_unit[e] * w.cone_D[e] * z[w.cone_row[e]]
             strong = where(STRONG * settings.push, velocity, 1.0, 0.0)
             held = maximum(held, hold_set(w, settings, e, strong))
     return held

@@ -116,7 +116,7 @@ def solve_sets(
     warm = is_warm(w, settings.gravity * settings.dt)
     best, iterations = semismooth(tree, w, settings, warm, UNBOUNDED)
     for _ in range(ROUNDS):
-        strong = hold_strong(w, settings)
+        strong = hold_strong(w, settings, w.z)
         if some_below(0.5 - strong, 0.0):
             held = maximum(held, strong)
             restart(tree, w, strong, 1.0)
@@ -131,8 +131,8 @@ def solve_sets(
     if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
         best, iterations = smoothed_and_polished(tree, w, settings, 0.0, best, iterations, most)
     far = where(best, nearly, 0.0, 1.0)
-    if some_below(0.5 - far, 0.0):
-        jammed = hold_all(w, settings, far)
+    jammed = maximum(hold_strong(w, settings, w.z_best), hold_all(w, settings, far))
+    if some_below(0.5 - jammed, 0.0):
         held = maximum(held, jammed)
         best, more = solve_held(tree, w, settings, jammed, best)
         iterations = iterations + more

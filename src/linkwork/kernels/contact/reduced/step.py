@@ -102,7 +102,7 @@ class ReducedResult(NamedTuple):
     residual: Annotated[Array, (1,)]
     iterations: Annotated[Array, (1,)]
     fallback: Annotated[Array, (1,)]
-    """One where the solver found no solution, and the step is the dissipative one that is always there."""
+    """The kind of the step: 0, `CONVEX`, or `JAMMED` and more (`solve`)."""
     reduction: Annotated[Array, (1,)]
     points: Annotated[Array, ("nlisted", LISTED)]
     boxes: Annotated[Array, ("nboxes",)]
@@ -121,7 +121,7 @@ class ReducedProblem(NamedTuple):
     given: Array
     """Contact points of pairs without kernel text."""
     start: Array
-    """(nstart,) points, boxes and multipliers of the step before."""
+    """(nstart,) points, boxes, multipliers and kind of the step before."""
     settings: ReducedSettings
 
 
@@ -391,15 +391,16 @@ def reduced_step(
 
 @kernel
 def load_start(tree: Array, start: Array, result: ReducedResult) -> None:
-    """A result with the forces of the step before, and nothing else."""
+    """A result with the forces and the kind of the step before, and nothing else."""
     points = LISTED * tree.nlisted
+    boxes = points + tree.nboxes
     result.residual[0] = 0.0
     result.iterations[0] = 0.0
-    result.fallback[0] = 0.0
+    result.fallback[0] = start[tree.nstart - 1]
     result.reduction[0] = 0.0
     copy_numbers(start, result.points, points)
-    copy_numbers(start[points : points + tree.nboxes], result.boxes, tree.nboxes)
-    copy_numbers(start[points + tree.nboxes : tree.nstart], result.multipliers, tree.nc)
+    copy_numbers(start[points:boxes], result.boxes, tree.nboxes)
+    copy_numbers(start[boxes : boxes + tree.nc], result.multipliers, tree.nc)
     for k in range(tree.nv):
         result.a[k] = 0.0
     for k in range(TOTALS):
