@@ -18,13 +18,22 @@ Of each state a row of numbers, with all that is needed to go on from it exactly
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points, words_of_overflow
+from linkwork.contact.points import (
+    FORCE,
+    GAP,
+    VELOCITY,
+    ContactPoints,
+    at_most_three,
+    contact_points,
+    words_of_jam,
+    words_of_overflow,
+)
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
 from linkwork.inputs import ContactLaw, Integrator, outer_level, suggest
@@ -103,15 +112,6 @@ def warn_of_joint_friction(robot: Model) -> None:
             ModelWarning,
             stacklevel=outer_level(),
         )
-
-
-def at_most_three(names: Sequence[str]) -> str:
-    """The first three of some names, and how many more there are.
-
-    Args:
-        names: The names.
-    """
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def limits_at_start(robot: Model, q: Array) -> bool | tuple[str, ...]:
@@ -384,6 +384,15 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
         warnings.warn(
             f"'{robot.name}' had too many contact points in {int(history.overflowed.sum())} steps "
             f"(Trajectory.contacts.overflowed): {words_of_overflow(robot, history.points)}",
+            StateWarning,
+            stacklevel=outer_level(),
+        )
+    if history.jammed.any():
+        warnings.warn(
+            f"penetration of '{robot.name}' could not be removed in {int(history.jammed.sum())} steps "
+            "(Trajectory.contacts.jammed): shapes overlap that no joint moves apart"
+            f"{words_of_jam(robot, history.points)}, and stay as they are; leave these pairs out, or start where they "
+            "are apart",
             StateWarning,
             stacklevel=outer_level(),
         )

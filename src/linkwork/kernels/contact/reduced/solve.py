@@ -92,9 +92,7 @@ def open_islands(tree: Array, w: Array, settings: ReducedSettings, stepped: Scal
 
 
 @kernel
-def solve_sets(
-    tree: Array, w: Array, settings: ReducedSettings, before: Scalar
-) -> tuple[Scalar, Scalar, Scalar]:
+def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """Residual, iterations on the true problem, and the kind of the step; ``v_next`` and ``z`` are the step.
 
     Args:
@@ -114,29 +112,33 @@ def solve_sets(
     row_velocities(tree, w)
     held = hold_remembered(w, settings, minimum(waited, 1.0))
     warm = is_warm(w, settings.gravity * settings.dt)
-    best, iterations = semismooth(tree, w, settings, warm, UNBOUNDED)
-    for _ in range(ROUNDS):
-        strong = hold_strong(w, settings, w.z)
-        if some_below(0.5 - strong, 0.0):
-            held = maximum(held, strong)
-            restart(tree, w, strong, 1.0)
-            row_velocities(tree, w)
-            best, more = semismooth(tree, w, settings, strong, best)
-            iterations = iterations + more
+    going = warm
+    best = UNBOUNDED
+    iterations = 0.0
     sets = -1
-    if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
-        open_islands(tree, w, settings, warm)
-        sets = set_aside_solved(tree, w)
-        best, iterations = smoothed_and_polished(tree, w, settings, 1.0, best, iterations, most)
-    if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
-        best, iterations = smoothed_and_polished(tree, w, settings, 0.0, best, iterations, most)
-    far = where(best, nearly, 0.0, 1.0)
-    jammed = maximum(hold_strong(w, settings, w.z_best), hold_all(w, settings, far))
-    if some_below(0.5 - jammed, 0.0):
-        held = maximum(held, jammed)
-        best, more = solve_held(tree, w, settings, jammed, best)
-        iterations = iterations + more
+    far = 0.0
+    for attempt in range(2):
+        for _ in range(ROUNDS):
+            if some_below(0.5 - going, 0.0):
+                restart(tree, w, going, 1.0)
+                row_velocities(tree, w)
+                best, more = semismooth(tree, w, settings, going, best)
+                iterations = iterations + more
+                going = hold_strong(w, settings, w.z)
+                held = maximum(held, going)
+        if attempt == 0 and some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
+            open_islands(tree, w, settings, warm)
+            sets = set_aside_solved(tree, w)
+        for again in range(2):
+            if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
+                start = 1.0 - float(again)
+                best, iterations = smoothed_and_polished(tree, w, settings, start, best, iterations, most)
         far = where(best, nearly, 0.0, 1.0)
+        jammed = maximum(hold_strong(w, settings, w.z_best), hold_all(w, settings, far))
+        held = maximum(held, jammed)
+        best = where(0.5, jammed, UNBOUNDED, best)
+        most = where(0.5, jammed, iterations + settings.most, 0.0)
+        going = jammed * warm
     if some_below(0.5 - far, 0.0):
         dissipative_step(tree, w, settings, far)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
@@ -149,16 +151,3 @@ def solve_sets(
         missed = problem_residual(w)
         best = where(0.5, far, where(missed, UNBOUNDED, maximum(missed, best), UNBOUNDED), best)
     return best, iterations, where(0.5, far, CONVEX, where(0.5, held, JAMMED + waited, 0.0))
-
-
-@kernel
-def solve_held(
-    tree: Array, w: Array, settings: ReducedSettings, jammed: Scalar, best: Scalar
-) -> tuple[Scalar, Scalar]:
-    """The least residual and iterations of the problem without removal, in lanes that are ``jammed``."""
-    restart(tree, w, jammed, 1.0)
-    row_velocities(tree, w)
-    least, iterations = semismooth(tree, w, settings, jammed, best)
-    start = where(0.5, jammed, least, 0.0)
-    least, more = smoothed_and_polished(tree, w, settings, 1.0, start, iterations, settings.most)
-    return where(0.5, jammed, least, best), more

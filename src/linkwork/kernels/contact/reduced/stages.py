@@ -50,7 +50,7 @@ from linkwork.kernels.contact.smoothing import (
     STUCK,
     update_smoothing,
 )
-from linkwork.kernels.elementary import copy_numbers, magnitude, maximum, minimum
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
 from linkwork.model.thresholds import UNBOUNDED
 
@@ -177,9 +177,7 @@ def polish(
 
 
 @kernel
-def semismooth(
-    tree: Array, w: Array, settings: ReducedSettings, active: Scalar, best: Scalar
-) -> tuple[Scalar, Scalar]:
+def semismooth(tree: Array, w: Array, settings: ReducedSettings, active: Scalar, best: Scalar) -> tuple[Scalar, Scalar]:
     """The least residual of semismooth steps from what `guess` says where ``active`` is one, and iterations; after
     `row_velocities`. ``best`` is the least residual of the other lanes."""
     how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean, 1.0)
