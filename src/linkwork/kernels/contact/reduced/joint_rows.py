@@ -14,7 +14,7 @@ from linkwork.kernels.constrained.constraints import jacobian_from_rows
 from linkwork.kernels.contact.reduced.matrix import add_multiple
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, LOOPS
 from linkwork.kernels.contact.reduced.rows import ReducedSettings, add_side, begin_set, scale_set
-from linkwork.kernels.elementary import magnitude, maximum
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, kernel, some_below, where
 from linkwork.kernels.thresholds import DISABLED, NO_CONTACT
 
@@ -40,6 +40,7 @@ def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSetti
                 most = settings.push / tree.box_unit[b]
                 c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
                 w.row_c[w.cone_row[e]] = where(gap, reach, c, NO_CONTACT)
+                w.removal[e] = minimum(c, 0.0)
         else:
             e = begin_set(w, BOX, 1)
             joint_row(tree, w, e, b, v)
