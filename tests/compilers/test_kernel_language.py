@@ -109,8 +109,8 @@ def test_every_algorithm_is_well_formed_and_every_kernel_of_the_package_is_part_
     machine = llvm.machine()
     for one in (*ALGORITHMS.values(), *PARAMETRIZED):
         llvm.parsed(native.module(one, SCALAR), machine)
-    for name in ("pv", "aba_derivatives"):
-        native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers are text in lanes alone
+    for name in ("pv", "aba_derivatives", "reduced_step", "euler_reduced_step"):
+        native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers and orders are text in lanes alone
     entry.module("float64")
     if importlib.util.find_spec("jax") is not None:
         importlib.import_module("linkwork.jax.cpu_code").module("float64")

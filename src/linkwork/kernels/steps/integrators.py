@@ -322,7 +322,21 @@ def repeated(one: Step) -> Algorithm:
         dynamics.folded,
         view_of(Start, None, End),
         integers=dynamics.integers or {},
+        order=_order_of(dynamics),
     )
+
+
+def _order_of(dynamics: Dynamics) -> Callable[..., None] | None:
+    """What states of steps are put in order by, if anything."""
+    order_by = dynamics.order
+    if order_by is None:
+        return None
+
+    @kernel
+    def order(tree: Array, key: Array, start: Start, end: End) -> None:
+        order_by(tree, key, start.v, start.inputs)
+
+    return order
 
 
 def single(repeating: Algorithm) -> Algorithm:
