@@ -103,7 +103,9 @@ def solve_array_problem(
         for k in range(tree.nv):
             w.A[r, k] = A[r, k]
     fill_pattern(tree, w)
-    known = ReducedSettings(tolerance, settings[1], 1.0, 1.0, 1.0, 1.0, 1.0, tolerance, settings[2], settings[3], 1.0)
+    known = ReducedSettings(
+        tolerance, settings[1], 1.0, 1.0, 1.0, 1.0, 1.0, tolerance, settings[2], settings[3], 1.0, 0.0
+    )
     consistent_velocity(tree, w)
     residual, iterations, fallback = solve_sets(tree, w, known, 0.0)
     rows_times(tree, w, w.v_next, velocities)

@@ -79,6 +79,8 @@ class ReducedSettings(NamedTuple):
     """Geometric mean of the inertias of contacts, ``2 / (D (1 + mu²))``."""
     loop_factor: Entry
     """Factor of the regularization of rows of loops: more than one in single precision."""
+    softness: Entry
+    """Compliance of all contacts along their normals, as a part of their inverse inertia: zero in double precision."""
 
 
 # Lists ---------------------------------------------------------------------------------------------------------------
@@ -293,7 +295,7 @@ def contact_set(
     set_velocities(tree, w, e, v)
     w.offset[p] = normal_offset(tree, s, w.effective_gap[p], w.before[row], settings, acting)
     w.row_c[row] = w.offset[p]
-    w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt)
+    w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt) + settings.softness * tree.pair_D[c]
     for r in range(row + 1, row + w.cone_dim[e]):
         w.row_c[r] = 0.0
         w.compliance[r] = 0.0

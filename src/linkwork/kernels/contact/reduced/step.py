@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.algorithm import ORDER, Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
@@ -415,6 +415,33 @@ def one_reduced_step(tree: Array, w: Array, problem: ReducedProblem, end: Reduce
     reduced_step(tree, w, q, v, tau, wrenches, given, settings, end.result, end.q, end.v)
 
 
+@kernel
+def order_by_contacts(tree: Array, key: Array, start: Array, v: Array) -> None:
+    """``key``: numbers of the first contact points that bear in ``start``, and the largest velocity.
+
+    States with the same contacts have the same lists; of these, fast ones need the more iterations.
+    """
+    n = 0
+    p = 0
+    while p < tree.nlisted and n < ORDER - 1 and some_below(start[LISTED * p], UNBOUNDED):
+        if some_below(0.0, start[LISTED * p + FORCE + 2]):
+            key[n] = start[LISTED * p]
+            n += 1
+        p += 1
+    for k in range(n, ORDER):
+        key[k] = UNBOUNDED
+    fastest = 0.0
+    for k in range(tree.nv):
+        fastest = maximum(fastest, magnitude(v[k]))
+    key[ORDER - 1] = fastest
+
+
+@kernel
+def order_one_step(tree: Array, key: Array, problem: ReducedProblem, end: ReducedStep) -> None:
+    """The same of one step."""
+    order_by_contacts(tree, key, problem.start, problem.v)
+
+
 REDUCED_STEP = Algorithm(
     "reduced_step",
     one_reduced_step,
@@ -432,5 +459,6 @@ REDUCED_STEP = Algorithm(
     REDUCED_TREE,
     view=view_of(ReducedProblem, ReducedStep),
     integers=REDUCED_INTEGERS,
+    order=order_one_step,
 )
 """A step with contacts by the reduced matrix."""
