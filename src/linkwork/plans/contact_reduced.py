@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.model.arrays import Floats
+from linkwork.model.constraints import WORLD
+from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import size_of
@@ -33,8 +35,8 @@ SETTINGS, HEAD, LISTED, TOTALS = 11, 4, 11, 7
 """Numbers of the settings, at the head of the result, of a contact point in it, and at its end: see
 `kernels.contact.reduced.step`."""
 
-POINTS_PER_BODY, LEAST_POINTS = 8, 64
-"""Contact points of a state that lists have room for: so many for each body, and at least."""
+POINTS_PER_BODY, POINTS_PER_SHAPE, LEAST_POINTS = 8, 4, 64
+"""Contact points of a state that lists have room for: so many for each body, or each shape on one, and at least."""
 
 MAX_DIM = 6
 """Rows of a set at most."""
@@ -123,7 +125,9 @@ class RowScales(NamedTuple):
 
 def listed_points(model: Model, nslots: int) -> int:
     """Contact points that the lists of a robot have room for."""
-    return min(nslots, max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints)))
+    shapes = sum(shape.body != WORLD for shape in ContactPairs.of(model.contacts).shapes)
+    room = max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints), POINTS_PER_SHAPE * shapes)
+    return min(nslots, room)
 
 
 def reduced_tree(
