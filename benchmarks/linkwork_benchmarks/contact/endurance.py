@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import numpy as np
 
@@ -119,7 +120,7 @@ def robot_outcomes(seconds: float = SECONDS, dt: float = 2e-3) -> Iterator[Outco
 
 def _on_ground(path: Path) -> lw.Mechanism:
     """A robot with contacts where it has shapes, its base free unless the file says otherwise."""
-    base = "floating" if path.suffix == ".urdf" else None
+    base: Literal["floating"] | None = "floating" if path.suffix == ".urdf" else None
     try:
         return lw.load(path, base=base, contacts=True)
     except lw.errors.InputError:  # no shapes for collision

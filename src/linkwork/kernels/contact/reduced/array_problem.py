@@ -27,6 +27,7 @@ from linkwork.kernels.contact.reduced.problem import (
 )
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.plans.contact_reduced import MAX_DIM
 from linkwork.plans.contact_sets import SET_LAYOUT
@@ -96,6 +97,8 @@ def solve_array_problem(
             w.row_R[r] = settings[2] * bounds[e, INVERSE_INERTIA]
     for r in range(tree.nrows):
         w.row_c[r] = rows[r, OFFSET]
+        w.plastic_c[r] = maximum(rows[r, OFFSET], 0.0)
+        w.yielding[r] = 0.0
         w.compliance[r] = rows[r, COMPLIANCE]
         w.z[r] = rows[r, START]
         w.row_unit[r] = 1.0

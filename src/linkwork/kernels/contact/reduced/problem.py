@@ -28,6 +28,8 @@ from ``side_column[k]`` on.
 | cone_unit   | what makes a velocity of a row: one, or a length of the robot for joints that turn             |
 | cone_saxce  | factor of De Saxcé's term: one, or zero for contacts that are soft                             |
 | row_R, row_unit | of loops: regularization, and what makes a velocity of a row                              |
+| plastic_c   | ``c`` of first rows of contacts and limits without restitution                                |
+| yielding    | of these: the velocity at which an overlap is removed, as a part of the largest one            |
 | momentum    | ``p``                                                                                         |
 | cone_G      | block of a set in ``M + A' G A``: row ``r`` has ``cone_dim`` numbers                           |
 """
@@ -68,6 +70,8 @@ PROBLEM_ROWS: dict[str, Shape] = {
     "cone_saxce": ("nsets",),
     "row_R": ("nrows",),
     "row_unit": ("nrows",),
+    "plastic_c": ("nrows",),
+    "yielding": ("nrows",),
     "cone_G": ("nrows", MAX_DIM),
     "momentum": ("nv",),
     "v_next": ("nv",),

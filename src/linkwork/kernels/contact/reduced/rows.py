@@ -176,6 +176,7 @@ def list_contacts(tree: Array, w: Array, v: Array, settings: ReducedSettings, ac
                     if tree.nsoft > 0:
                         reach = 0.0
                     w.row_c[row] = where(w.gap[s], reach, w.row_c[row], NO_CONTACT)
+                    w.plastic_c[row] = where(w.gap[s], reach, w.plastic_c[row], NO_CONTACT)
                 else:
                     w.counts[FULL] = 1
 
@@ -284,6 +285,8 @@ def contact_set(
     set_velocities(tree, w, e, v)
     w.offset[p] = normal_offset(tree, s, w.effective_gap[p], w.before[row], settings, acting)
     w.row_c[row] = w.offset[p]
+    w.plastic_c[row] = normal_offset(tree, s, w.effective_gap[p], w.before[row], settings, 0.0)
+    w.yielding[row] = -w.plastic_c[row] / settings.push
     w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt)
     for r in range(row + 1, row + w.cone_dim[e]):
         w.row_c[r] = 0.0
@@ -303,6 +306,8 @@ def soften(tree: Array, w: Array, e: int, c: int, h: Scalar) -> None:
     offset, R, kept = soft_normal(tree, c, w.effective_gap[e], w.before[row], h, tree.soft_D[c])
     friction = soft_friction_compliance(tree, c, tree.pair_friction[c, 0], R)
     w.row_c[row] = offset
+    w.plastic_c[row] = offset
+    w.yielding[row] = 0.0
     w.compliance[row] = R
     w.cone_saxce[e] = 0.0
     for r in range(row + 1, row + w.cone_dim[e]):  # mu s in row_c
