@@ -89,6 +89,21 @@ def test_bodies_that_are_freed_are_moved_apart() -> None:
     assert freed.q[2] == pytest.approx(EDGE / 2, abs=1e-5)
 
 
+def test_bodies_that_overlap_in_contradicting_ways_come_apart() -> None:
+    """Two bodies of two spheres each, within each other: normals of the four pairs contradict each other."""
+    spheres = '<geom size=".1" pos="-.12 0 0" friction=".3"/><geom size=".1" pos=".12 0 0" friction=".3"/>'
+    robot = lw.loads(
+        f"""<mujoco><worldbody><body><freejoint/>{spheres}</body>
+        <body pos=".05 0 .02" euler="0 0 90"><freejoint/>{spheres}</body></worldbody></mujoco>"""
+    )
+    with pytest.warns(StateWarning, match="dissipative steps of the convex problem"):
+        motion = lw.simulate(robot, robot.poses["qpos0"], seconds=0.8, dt=2e-3)
+    gaps = np.stack([motion.contacts[name].gaps.min(axis=-1) for name in motion.contacts], axis=-1).min(axis=-1)
+    assert gaps[1] < -0.05
+    assert gaps[-1] > 0
+    assert 10 < motion.contacts.fallback[-1] < 200
+
+
 def test_a_jammed_robot_does_not_change_others_of_its_batch() -> None:
     robot = between_walls()
     rng = np.random.default_rng(0)

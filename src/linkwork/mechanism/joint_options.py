@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from linkwork.inputs import suggest
 from linkwork.model.arrays import Floats, frozen, numbers
 from linkwork.model.joints import Joint
 from linkwork.model.parts import Limits
+from linkwork.model.soft_contact import SoftConstraint
 
 PerCoordinate = float | Sequence[float] | Floats
 """One number for all coordinates of a joint, or one for each."""
@@ -46,6 +47,10 @@ class JointOptions(TypedDict, total=False):
     """Stiffness of a spring; that of a spherical, planar or free joint is kept and does not act."""
     rest: PerCoordinate | None
     """Rest position of the spring; by default the neutral position of the joint."""
+    soft_limit: SoftConstraint | None
+    """How soft its limits are in steps with soft contacts."""
+    soft_friction: SoftConstraint | None
+    """How soft its dry friction is there."""
 
 
 def check_options(name: str, options: JointOptions) -> None:
@@ -79,7 +84,7 @@ def limits_of(name: str, type: Joint, options: JointOptions) -> Limits:
     return limits
 
 
-def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Floats]:
+def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Any]:
     """Armature, damping, friction, stiffness and rest position of a joint; zero or neutral where none is given."""
     given = {
         "armature": options.get("armature"),
@@ -87,7 +92,7 @@ def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Floa
         "friction": options.get("friction"),
         "stiffness": options.get("stiffness"),
     }
-    found: dict[str, Floats] = {}
+    found: dict[str, Any] = {name: options.get(name) for name in ("soft_limit", "soft_friction")}
     for what, value in given.items():
         found[what] = _per_coordinate(value, type.nv, 0.0, f"joint '{name}': {what}")
         if (found[what] < 0).any() or not np.isfinite(found[what]).all():

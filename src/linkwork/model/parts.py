@@ -13,6 +13,7 @@ from linkwork.model.activations import ActuatorDynamics
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Joint
 from linkwork.model.placement import Placement
+from linkwork.model.soft_contact import SoftConstraint
 
 GRAVITY = (0.0, 0.0, -9.81)
 """Acceleration of free fall by default, in m/s²."""
@@ -50,6 +51,10 @@ class TreeJoint:
     """Whether a motor drives it; None where not specified."""
     independent: bool | None = None
     """Whether it is one of the minimal coordinates of its loops; None where not specified."""
+    soft_limit: SoftConstraint | None = None
+    """How soft its limits are where contacts are soft; None: as MuJoCo's usual ones."""
+    soft_friction: SoftConstraint | None = None
+    """How soft its dry friction is there."""
 
 
 @converted_but("gear", "gain", "bias", "limits", "force_limits", "activation_limits")

@@ -67,9 +67,9 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, meth
 
     Args:
         robot: The mechanism.
-        contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same, with soft contacts;
-            False: none of them; or None: if the robot has contact pairs, or dry friction that the integrator and the
-            method know.
+        contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same and constraints,
+            all of them soft; False: none of them; or None: if the robot has contact pairs, or dry friction that the
+            integrator and the method know.
         integrator: How steps are made.
         method: Of forward dynamics.
     """
@@ -81,7 +81,8 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, meth
     if contact is None and not robot.contacts:
         return bool(np.any(robot.friction)) and all(given in known for _, given, known in asked)
     limited = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
-    if not robot.contacts and not np.any(robot.friction) and not limited:
+    bound = contact == "soft" and any(c.enabled for c in robot.constraints)
+    if not robot.contacts and not np.any(robot.friction) and not limited and not bound:
         raise InputError(
             f"contact={contact!r}, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor "
             "limits: add pairs with robot.with_contacts(...)"

@@ -283,11 +283,11 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
         implicit = _implicit_damping(settings, form, inputs)
-        reduced, compliant = not (settings.by_slots or inputs.names), settings.contact == "soft"
+        reduced, compliant = not settings.by_slots, settings.contact == "soft"
         if compliant and not reduced:
             raise UnsupportedFeature(
-                f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA, derivatives and "
-                "parameters, or contact='soft'"
+                f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA and derivatives, "
+                "or contact='soft'"
             )
         reduced = reduced and (compliant or takes_reduced_matrix(robot))
         warn_unmodeled(robot, reduced)

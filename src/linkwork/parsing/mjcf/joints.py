@@ -20,7 +20,7 @@ from linkwork.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation, quaternion_of
 from linkwork.model.thresholds import UNBOUNDED
-from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
+from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings, softness_of
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.xml import Node, located, warn
 
@@ -105,6 +105,8 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
         child_at = Placement(position if kind == "hinge" else position + ref * type.axis, moved)
     options = _damping_and_friction(node, settings) | _effort(node, settings)
     options["rest"] = measure(node.number("springref", 0.0))
+    margin = measure(node.number("margin", 0.0))
+    options["soft_limit"] = softness_of(node, "solreflimit", "solimplimit", margin=margin)
     limited = node.choice("limited", YES_NO_AUTO, "auto")
     bounds = node.numbers("range", 2)
     if bounds is not None and (limited == "true" or (limited == "auto" and settings.autolimits)):
@@ -137,7 +139,7 @@ def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
     damper = node.numbers("springdamper", 2)
     if damper is not None and min(damper) > 0:
         raise node.error("'springdamper' needs the compiled model; write stiffness and damping", UnsupportedFeature)
-    found = {
+    found: dict[str, Any] = {
         "armature": node.number("armature", 0.0),
         "friction": node.number("frictionloss", 0.0) if settings.friction else 0.0,
     }
@@ -148,6 +150,7 @@ def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
         found[what] = linear
     if found["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
         raise node.error("a spring of a joint that yields ('springyield') is not supported", UnsupportedFeature)
+    found["soft_friction"] = softness_of(node, "solreffriction", "solimpfriction")
     kind = node.choice("type", _KINDS, "hinge")
     if found["stiffness"] and kind in ("ball", "free"):
         warn(node, f"the spring of a {kind} joint is kept, but does not act: springs act on hinges and slides")
