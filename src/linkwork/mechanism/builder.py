@@ -31,6 +31,7 @@ from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
 from linkwork.model.contacts import ContactPair, ContactPairs
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Joint
+from linkwork.model.medium import Drag
 from linkwork.model.model import Model
 from linkwork.model.parts import GRAVITY, Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
@@ -285,20 +286,23 @@ class Builder:
         *,
         name: str = "",
         surface: Surface | None = None,
+        drag: Drag | None = None,
     ) -> Builder:
-        """Add a shape to a body, for viewers and for contacts; see `contact`.
+        """Add a shape to a body, for viewers, for contacts (see `contact`) and for a medium (see `Medium`).
 
         Args:
             body: The body, or ``"world"``.
             solid: A solid of `shapes`.
             at: Its placement in the body's frame (three numbers, or a `Placement`).
             color: Red, green, blue and perhaps opacity, from 0 to 1.
-            role: Shapes that are ``"visual"`` are drawn; those for ``"collision"`` on demand, or where a body has no
-                others.
+            role: ``"visual"`` shapes are drawn, those for ``"collision"`` on demand, or where a body has no others;
+                at those for ``"fluid"`` a medium pushes, at boxes and ellipsoids.
             name: By which contacts of the shape are known; by default the name of the body.
             surface: Friction and restitution of its contacts, by default; a shape that has one may touch others.
+            drag: How a medium pushes at an ellipsoid; None: as is usual.
         """
-        self._shapes.append(Shape(body, solid, as_placement(at), as_color(color), role, name=name, surface=surface))
+        options = {"name": name, "surface": surface, "drag": drag}
+        self._shapes.append(Shape(body, solid, as_placement(at), as_color(color), role, **options))
         return self
 
     @named_options(ContactOptions)

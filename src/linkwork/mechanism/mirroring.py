@@ -50,6 +50,7 @@ def mirrored(robot: M, plane: str) -> M:
         inertias={name: _inertia(i, S) for name, i in robot.inertias.items()},
         frames={name: replace(f, placement=_placement(f.placement, S)) for name, f in robot.frames.items()},
         gravity=S * robot.gravity,
+        medium=replace(robot.medium, wind=tuple((S * np.array(robot.medium.wind)).tolist())),
         shapes=tuple(replace(s, **_shape(s, S)) for s in robot.shapes),
         constraints=tuple(_constraint(robot, c, S) for c in robot.constraints),
         poses={name: mirrored_q(robot, q, plane) for name, q in robot.poses.items()},

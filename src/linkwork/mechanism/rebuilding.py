@@ -119,6 +119,7 @@ class Rebuilder:
             # what a weld in the tree makes one body does not touch itself
             contacts=tuple(c for c in tree.moved_contacts(self._contacts) if c.first.body != c.second.body),
             base_inertia=self.robot.base_inertia + tree.base_inertia,
+            medium=self.robot.medium,
         )
 
     def _body_poses(self, q: Floats) -> dict[str, Placement]:

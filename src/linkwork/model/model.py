@@ -7,7 +7,7 @@ Users hold a `mechanism.Mechanism`, which adds what needs kernels: assembly, sim
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Self
@@ -23,6 +23,7 @@ from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import ContactPair
 from linkwork.model.inertia import Inertia
+from linkwork.model.medium import VACUUM, Medium
 from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
 from linkwork.model.parts import Actuator, Frame, TreeJoint
@@ -82,6 +83,8 @@ class Model:
     """Activations of actuators by the name of a pose (keyframes of MJCF: ``act``), ``(na,)`` each."""
     sensors: tuple[Sensor, ...] = ()
     """Sensors, in the order of their values; see `Sensors`."""
+    medium: Medium = VACUUM
+    """Air or water around it, which pushes at shapes with the role ``"fluid"``: a passive force of simulations."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -429,10 +432,8 @@ class Model:
         return replace(self, frames={**self.frames, name: Frame(name, on.body, on.placement * as_placement(placement))})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
-        driven = (self.actuators, dict(self.gravity_compensation), self.elimination_order, self.contacts)
-        rest = (self.base_inertia, self.tendons, dict(self.activations), self.sensors)
-        return type(self), (self.name, self.joints, *plain, self.constraints, dict(self.poses), *driven, *rest)
+        given = (getattr(self, one.name) for one in fields(self) if one.init)
+        return type(self), tuple(dict(x) if isinstance(x, MappingProxyType) else x for x in given)
 
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")

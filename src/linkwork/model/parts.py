@@ -50,6 +50,10 @@ class TreeJoint:
     """Whether a motor drives it; None where not specified."""
     independent: bool | None = None
     """Whether it is one of the minimal coordinates of its loops; None where not specified."""
+    stiffness_terms: tuple[float, float] = (0.0, 0.0)
+    """``k1, k2`` of a spring ``-(k x + k1 x² + k2 x³)`` of each coordinate, ``x`` from its rest."""
+    damping_terms: tuple[float, float] = (0.0, 0.0)
+    """``d1, d2`` of a damper ``-(d v + d1 |v| v + d2 v³)`` of each coordinate."""
 
 
 @converted_but("gear", "gain", "bias", "limits", "force_limits", "activation_limits")

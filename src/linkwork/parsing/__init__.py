@@ -20,6 +20,7 @@ from linkwork.parsing.options import (
     Inertias,
     LoadSettings,
     Loops,
+    MediumOption,
     Mimic,
     check_option,
     is_file_name,
@@ -45,7 +46,7 @@ _BY_ROOT: dict[str, Format] = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
 _OPTIONS: dict[Format, tuple[str, ...]] = {
     "urdf": ("base", "mimic", "inertias", "loops", "dependent", "contacts", "folders"),
     "sdf": ("base", "mimic", "inertias", "contacts", "folders"),
-    "mjcf": ("inertias", "contacts", "folders"),
+    "mjcf": ("inertias", "contacts", "medium", "folders"),
     "usd": ("base", "mimic", "inertias", "contacts"),
 }
 """Options that have a meaning for each format."""
@@ -64,6 +65,7 @@ def load(
     loops: Loops = None,
     dependent: Dependent = "error",
     contacts: Contacts = None,
+    medium: MediumOption = None,
     folders: Folders = (),
 ) -> Mechanism:
     """A mechanism from a model file: URDF, SDF, MJCF or USD, by its extension; ``.xml`` by its root element.
@@ -88,11 +90,12 @@ def load(
             and the others do not. True or ``"ground"``: all that are for collision touch the ground, too, a plane
             z = 0 where the file has none, and each other where the file says so (``self_collide``). ``"all"``: and
             each other, but for neighbors. False: none.
+        medium: ``"ignore"``: forces of air or water that an MJCF file has (``density``, ``viscosity``) do not act.
         folders: Where files that the model names are read from, besides its own folder: included files and attached
             models of MJCF, <include> of SDF, and packages (``package://name``), whose folder or the folder around it
             is given here. Variables such as ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH`` count for packages, too.
     """
-    settings = LoadSettings(base, mimic, inertias, loops, dependent, contacts, folders)
+    settings = LoadSettings(base, mimic, inertias, loops, dependent, contacts, medium, folders)
     file = model_path(path)
     extension = file.suffix.lower()
     if extension not in _BY_EXTENSION:
@@ -113,6 +116,7 @@ def loads(
     loops: Loops = None,
     dependent: Dependent = "error",
     contacts: Contacts = None,
+    medium: MediumOption = None,
     name: str = TEXT,
 ) -> Mechanism:
     """A mechanism from the text of a model file, as `load` makes it from the file.
@@ -129,6 +133,7 @@ def loads(
         loops: As for `load`.
         dependent: As for `load`.
         contacts: As for `load`.
+        medium: As for `load`.
         name: What messages call the text.
     """
     if not isinstance(text, bytes | str):
@@ -136,7 +141,7 @@ def loads(
     if is_file_name(text):
         raise InputError(f"text is {text[:80]!r}, which is no XML; to read a file, use load(path)")
     check_option("format", format)
-    return _read(Document(text, name), format, LoadSettings(base, mimic, inertias, loops, dependent, contacts))
+    return _read(Document(text, name), format, LoadSettings(base, mimic, inertias, loops, dependent, contacts, medium))
 
 
 def _read(document: Document, format: Format | None, settings: LoadSettings) -> Mechanism:

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from linkwork.errors import ModelError
+from linkwork.model.medium import Drag
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Color, Role, Solid, Sphere, Surface
 from linkwork.parsing.xml import Node
@@ -49,6 +50,7 @@ class LinkShape:
     surface: Surface | None = None
     node: Node | None = None
     """Its element, where contacts need it."""
+    drag: Drag | None = None
 
 
 def readable_shapes(nodes: Iterator[Node], read: Callable[[Node], LinkShape | None]) -> tuple[LinkShape, ...]:

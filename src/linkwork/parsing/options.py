@@ -27,6 +27,8 @@ Contacts = Literal["ground", "all"] | bool | None
 """Which pairs may touch: those that the file states (None), the ground too (True or ``"ground"``), all bodies but
 neighbors too (``"all"``), none (False)."""
 
+MediumOption = Literal["ignore"] | None
+"""Whether density and viscosity of a medium act as the file says (None), or not."""
 Folders = str | PathLike[str] | Sequence[str | PathLike[str]]
 """Folders that files may be read from."""
 
@@ -38,6 +40,7 @@ _ALLOWED: dict[str, tuple[object, ...]] = {
     "mimic": get_args(Mimic),
     "inertias": get_args(Inertias),
     "dependent": get_args(Dependent),
+    "medium": (None, "ignore"),
     "format": (None, *get_args(Format)),
 }
 
@@ -59,6 +62,7 @@ class LoadSettings:
     loops: Loops = None
     dependent: Dependent = "error"
     contacts: Contacts = None
+    medium: MediumOption = None
     folders: Any = ()
     """As `load` takes it; then a tuple of paths."""
 
@@ -72,7 +76,7 @@ class LoadSettings:
             if not folder.is_dir():
                 raise InputError(f"folders has {str(folder)!r}, which is no folder")
         object.__setattr__(self, "folders", folders)
-        for name in ("base", "mimic", "inertias", "dependent"):
+        for name in ("base", "mimic", "inertias", "dependent", "medium"):
             check_option(name, getattr(self, name))
         if not (self.loops is None or self.loops is False or isinstance(self.loops, str | PathLike)):
             raise InputError(f"loops is {self.loops!r}; it is the path of a file, None, or False")

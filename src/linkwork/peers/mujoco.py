@@ -47,6 +47,7 @@ _OPTIONS = (
     "gravity",
     "density",
     "viscosity",
+    "wind",
     "timestep",
     "magnetic",
     "impratio",
@@ -277,7 +278,13 @@ class _Writer:
             group=str(int(m.geom_group[k])),
             rgba=_numbers(m.geom_rgba[k]),
             **self._place(position, m.geom_quat[k]),
+            **self._fluid(k),
         )
+
+    def _fluid(self, k: int) -> dict[str, str]:
+        """How a medium pushes at a geom by itself."""
+        given = self.model.geom_fluid[k]
+        return {"fluidshape": "ellipsoid", "fluidcoef": _numbers(given[1:6])} if given[0] else {}
 
     def _numbers_of(self, kind: str, k: int, *names: str) -> dict[str, str]:
         """Attributes of numbers, but for those that the version of MuJoCo does not have."""

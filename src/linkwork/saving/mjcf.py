@@ -248,6 +248,9 @@ class _Writer:
         ):
             if values[k] != 0:
                 made.set(name, number(values[k]))
+        for name, terms in (("damping", joint.damping_terms), ("stiffness", joint.stiffness_terms)):
+            if any(terms):
+                made.set(name, numbers((getattr(joint, name)[k], *terms)))
 
     def _effort(self, made: Any, joint: TreeJoint, k: int) -> None:
         """The range of the torque of all actuators of a joint; in MJCF its bounds are also the limits of effort."""

@@ -25,6 +25,7 @@ from linkwork.kernels.joints import rotate_to_child
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import cross, linear, scale, set_angular, set_linear
 from linkwork.kernels.thresholds import CANCELLED_FORCES
+from linkwork.kernels.tree.force_elements import add_force_elements
 from linkwork.kernels.tree.kinematics import ACCELERATION, POSE, joint_transforms
 from linkwork.kernels.tree.rnea import FORCE, joint_torques, set_root_acceleration
 from linkwork.kernels.tree.tendons import TENDON_WORK, add_passive_tendons, add_tendon_force, tendon_states
@@ -197,6 +198,8 @@ def drive_joints(tree: Array, w: Array, q: Array, v: Array, u: Array, h: Scalar,
         tendon_states(tree, w, q, v)
     if tree.npassive_tendons != 0:
         add_passive_tendons(tree, w, torque)
+    if tree.nforce_elements != 0:
+        add_force_elements(tree, w, q, v, 1.0, torque)
     if tree.nu != 0:
         for k in range(tree.na):
             w.act_rate[k] = 0.0

@@ -17,6 +17,7 @@ sensors, how geoms look, and which of them may touch. What changes the dynamics 
 | joints         | joints, ``ref``, limits                                          |
 | inertia        | <inertial>, shapes of geoms                                      |
 | meshes         | mesh assets, their inertia, primitives fitted to them            |
+| fluid          | shapes that the medium pushes at                                 |
 | tendons        | tendons, fixed and through sites                                 |
 | equalities     | equalities                                                       |
 | motors         | actuators: what they drive                                       |
@@ -48,6 +49,7 @@ from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, included_path, read_document
 from linkwork.parsing.mjcf.equalities import References, read_equalities
 from linkwork.parsing.mjcf.expansion import expanded
+from linkwork.parsing.mjcf.fluid import fluid_shapes
 from linkwork.parsing.mjcf.inertia import read_inertias, size_and_place, static_inertias
 from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints
 from linkwork.parsing.mjcf.keyframes import read_activations, read_poses
@@ -110,6 +112,8 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     shapes = {body: read_shapes(body, looks) for body in tree.bodies}
     for body, body_name in tree.names.items():
         builder.shapes(body_name, shapes[body])
+        if settings.medium and given.medium != "ignore" and not body.is_static:
+            builder.shapes(body_name, fluid_shapes(body, inertias[body], settings, meshes))
     if given.contacts is not False:
         builder.contacts(ContactReader(document, defaults, settings, tree, shapes, unused).pairs())
     sites, frames = _add_sites(builder, tree, settings, body_names)
@@ -130,7 +134,10 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     reader = SensorReader(document, tree, settings, builder, frames, centers, weighed, body_names, neutral)
     for sensor in reader.sensors():
         builder.sensor(sensor)
-    robot = with_resolved_damping_ratios(with_springs_at_rest(builder.finish(), tendons), motors)
+    robot = builder.finish()
+    if given.medium != "ignore":
+        robot = replace(robot, medium=settings.medium)
+    robot = with_resolved_damping_ratios(with_springs_at_rest(robot, tendons), motors)
     left_out = len(motors.kept) < len(list(document.inside("actuator")))
     if not robot.na or left_out or any(actuator.refused for actuator in robot.actuators):
         return robot  # activations of a keyframe are those of all actuators of the file

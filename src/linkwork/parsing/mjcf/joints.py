@@ -22,7 +22,7 @@ from linkwork.model.rotations import axis_rotation, quaternion_of
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
-from linkwork.parsing.xml import Node, located, warn
+from linkwork.parsing.xml import Node, located
 
 _KINDS = ("free", "ball", "slide", "hinge")
 
@@ -122,35 +122,37 @@ def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoi
             "a free body whose frame is moved to its principal axes of inertia ('align', 'alignfree') is not supported",
             UnsupportedFeature,
         )
-    options = {} if node.tag == "freejoint" else _damping_and_friction(node, settings)
+    options: dict[str, Any] = {} if node.tag == "freejoint" else _damping_and_friction(node, settings)
     if options.get("armature", 0.0) != 0:
         raise node.error(
             "armature of a free joint, which is mass without weight, is not supported; use <freejoint/>, which "
             "inherits none",
             UnsupportedFeature,
         )
+    if options.get("stiffness"):
+        options["rest"] = np.concatenate([body.world.position, quaternion_of(body.world.rotation)])
     return MjcfJoint(name, node, Free(), Placement(), Placement(), 0.0, options)
 
 
 def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
-    """What resists motion and is switched on; of the polynomials of MuJoCo 4 the linear part."""
+    """What resists motion and is switched on."""
     damper = node.numbers("springdamper", 2)
     if damper is not None and min(damper) > 0:
         raise node.error("'springdamper' needs the compiled model; write stiffness and damping", UnsupportedFeature)
-    found = {
+    found: dict[str, Any] = {
         "armature": node.number("armature", 0.0),
         "friction": node.number("frictionloss", 0.0) if settings.friction else 0.0,
     }
+    kind = node.choice("type", _KINDS, "hinge")
     for what, acts in (("damping", settings.dampers), ("stiffness", settings.springs)):
         linear, *further = (node.numbers(what, 1, 2, 3) if acts else None) or (0.0,)
-        if any(further):
-            warn(node, f"{what} is a polynomial, of which the linear part alone is used")
+        if any(further) and kind in ("ball", "free"):
+            raise node.error(f"{what} of a {kind} joint that is a polynomial is not supported", UnsupportedFeature)
         found[what] = linear
+        if any(further):
+            found[f"{what}_terms"] = tuple((*further, 0.0)[:2])
     if found["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
         raise node.error("a spring of a joint that yields ('springyield') is not supported", UnsupportedFeature)
-    kind = node.choice("type", _KINDS, "hinge")
-    if found["stiffness"] and kind in ("ball", "free"):
-        warn(node, f"the spring of a {kind} joint is kept, but does not act: springs act on hinges and slides")
     return found
 
 
