@@ -247,6 +247,9 @@ def test_actuators_on_joints_and_fixed_tendons_are_kept_with_their_gears() -> No
         "two_motor": ("x", (0.5,)),
         "ball": ("b", (1, 2, 3)),
         "turn": ("f", (0, 0, 0, 1, 2, 3)),
+        "s_motor": ("", (1,)),
+        "up": ("", (1,)),
+        "outer": ("", (1,)),
     }
     (over_tendon,) = [a for a in robot.actuators if a.name == "two_motor"]
     assert over_tendon.gears == (("x", (0.5,)), ("y", (2,)))

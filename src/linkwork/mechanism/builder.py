@@ -33,6 +33,7 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Joint
 from linkwork.model.medium import Drag
 from linkwork.model.model import Model
+from linkwork.model.muscles import Muscle
 from linkwork.model.parts import GRAVITY, Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.sensors import Sensor
@@ -144,8 +145,7 @@ class Builder:
             actuated: Whether a motor drives it; None: not specified.
             independent: Whether it is one of the minimal coordinates of its loops; None: not specified.
             cut: Whether it becomes a constraint where it closes a loop; None: the library chooses.
-            options: Limits (``lower``, ``upper``, ``velocity``, ``effort``, ``actuation``) and the constants of its
-                dynamics (``armature``, ``damping``, ``friction``, ``stiffness``, ``rest``): see `JointOptions`.
+            options: Limits (``lower``, ``upper``, ...) and constants of its dynamics: see `JointOptions`.
         """
         if not name:
             raise ModelError("a joint needs a name")
@@ -198,6 +198,7 @@ class Builder:
         activation_limits: tuple[float, float] = (-np.inf, np.inf),
         early: bool = False,
         refused: str = "",
+        muscle: Muscle | None = None,
     ) -> Builder:
         """Add a motor or a servo on a joint or a tendon; by default its torque is ``gear`` times the command.
 
@@ -211,17 +212,17 @@ class Builder:
             force_limits: Its force is clamped to these, before the gear.
             also: Further joints that it drives, with gears of their own.
             tendon: The tendon that it pulls, in place of joints.
-            dynamics: How an activation follows the command, from which its force comes then: ``"integrator"``,
-                ``"filter"``, or ``"filterexact"``, a filter that is integrated exactly.
+            dynamics: How an activation follows the command, from which its force comes then (`ACTIVATIONS`).
             time_constant: Of the filters, in seconds.
             activation_limits: Activations are clamped to these.
             early: Whether its force comes from the activation after a step, not before it.
             refused: What it is, if its force is not modeled: it takes no commands.
+            muscle: What takes the place of gain and bias, of a muscle.
         """
         ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
         follows = {"dynamics": dynamics, "time_constant": float(time_constant), "early": bool(early)}
-        law = {"gain": gain, "bias": bias}
-        made = checked_actuator(name, joint, gear, ranges, law, also, tendon=tendon, refused=refused, **follows)
+        law, other = {"gain": gain, "bias": bias}, {"tendon": tendon, "refused": refused, "muscle": muscle}
+        made = checked_actuator(name, joint, gear, ranges, law, also, **other, **follows)
         self._actuators.append(made)
         return self
 
@@ -256,9 +257,8 @@ class Builder:
         """
         if not isinstance(positions, Mapping):
             raise ModelError(f"pose '{name}' needs coordinates by joint, such as {{'knee': 0.5}}", subject=name)
-        self._poses[name] = {
-            joint: finite(q, f"pose '{name}': joint '{joint}'").reshape(-1) for joint, q in positions.items()
-        }
+        known = ((joint, finite(q, f"pose '{name}': joint '{joint}'")) for joint, q in positions.items())
+        self._poses[name] = {joint: q.reshape(-1) for joint, q in known}
         return self
 
     @converted
@@ -318,10 +318,10 @@ class Builder:
         return self
 
     def add_contacts(self, pairs: Iterable[ContactPair]) -> Builder:
-        """Add pairs; those whose bodies fixed joints make one are left out, as they cannot touch.
+        """Add pairs; those that fixed joints make one body are left out.
 
         Args:
-            pairs: Placements of their shapes are in the frames of bodies.
+            pairs: The pairs.
         """
         if isinstance(pairs, ContactPairs) and not self._contacts:
             self._contacts = pairs
@@ -435,18 +435,16 @@ class Builder:
             activations=activations_of(self._actuators, self._activations),
             gravity_compensation=tree.merged(self._compensation),
             contacts=contacts,
-            base_inertia=tree.base_inertia + self._carried_by(WORLD),
+            base_inertia=sum((y for to, y in self._carried if to == WORLD), tree.base_inertia),
         )
         if self._sensors:
             parts = OutboardParts(graph, spanning, tree)
             made = replace(made, sensors=tuple(parts.of(sensor, made) for sensor in self._sensors))
         return replace(made, contacts=chosen_contacts(made, self._touching)) if self._touching else made
 
-    def _carried_by(self, body: str) -> Inertia:
-        """The inertia of what mechanisms on a body had fixed to their worlds."""
-        return sum((inertia for to, inertia in self._carried if to == body), Inertia.zero())
-
     def _loaded_inertias(self) -> dict[str, Inertia]:
-        """Inertias of bodies, with what they carry."""
-        carriers = {to for to, _ in self._carried if to in self._inertias}
-        return self._inertias | {to: self._inertias[to] + self._carried_by(to) for to in carriers}
+        """Inertias of bodies, with what mechanisms on them had fixed to their own worlds."""
+        found = {**self._inertias}
+        for to, inertia in self._carried:
+            found |= {to: found[to] + inertia} if to in found else {}
+        return found

@@ -109,7 +109,7 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
     frames = {name: frame for name, frame in robot.frames.items() if frame.body not in gone}
     kept = [np.arange(robot.nq)[robot.q_slice(j.name)] for j in joints]
     in_q = np.concatenate(kept) if kept else np.zeros(0, dtype=int)
-    tendons = tuple(t for t in robot.tendons if set(t.sites) <= frames.keys() and left >= t.joints.keys())
+    tendons = tuple(t for t in robot.tendons if set(t.sites) <= frames.keys() and left >= set(t.driven))
     pulled = {"", *(t.name for t in tendons)}
     actuators = tuple(a for a in robot.actuators if left >= {j for j, _ in a.gears} and a.tendon in pulled)
     made = replace(

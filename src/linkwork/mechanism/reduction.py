@@ -284,7 +284,7 @@ class _Reduction:
     def _tendons(self) -> tuple[Tendon, ...]:
         """Tendons with the coordinates of locked joints as constants; fixed ones that nothing moves are left out."""
         found = [self._partly_locked(tendon) for tendon in self.robot.tendons]
-        return tuple(tendon for tendon in found if isinstance(tendon, Tendon))
+        return tuple(t for t in found if isinstance(t, Tendon) and not set(t.driven) & set(self.locked))
 
     def _actuators(self, tendons: set[str]) -> tuple[Actuator, ...]:
         found = []

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero
-from linkwork.mechanism.scaled_tendons import scaled_tendon, tendon_unit
+from linkwork.mechanism.scaled_tendons import scaled_tendon, scaled_terms, tendon_unit
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
     TURN_ROWS,
@@ -277,11 +277,6 @@ def _inertia(inertia: Inertia, by: Scaling) -> Inertia:
     return Inertia(inertia.mass * by.mass, inertia.com * by.length, I)
 
 
-def _terms(terms: tuple[float, float], linear: float, unit: float) -> tuple[float, float]:
-    """Factors of the square and the cube of something with a unit, by that of the linear part."""
-    return terms[0] * linear / unit, terms[1] * linear / unit**2
-
-
 def _joint(joint: TreeJoint, by: Scaling) -> TreeJoint:
     q, v = lengths_of_q(joint.type, by.length), lengths_of_v(joint.type, by.length)
     stiffness = by.energy / v**2
@@ -302,8 +297,8 @@ def _joint(joint: TreeJoint, by: Scaling) -> TreeJoint:
         damping=joint.damping * stiffness * by.time,
         friction=joint.friction * by.energy / v,
         stiffness=joint.stiffness * stiffness,
-        stiffness_terms=_terms(joint.stiffness_terms, by.energy / v[0] ** 2, v[0]),
-        damping_terms=_terms(joint.damping_terms, by.energy / v[0] ** 2 * by.time, v[0] / by.time),
+        stiffness_terms=scaled_terms(joint.stiffness_terms, by.energy / v[0] ** 2, v[0]),
+        damping_terms=scaled_terms(joint.damping_terms, by.energy / v[0] ** 2 * by.time, v[0] / by.time),
         rest=joint.rest * q if len(joint.rest) == len(q) else joint.rest * v,
     )
 

@@ -84,7 +84,7 @@ class Model:
     sensors: tuple[Sensor, ...] = ()
     """Sensors, in the order of their values; see `Sensors`."""
     medium: Medium = VACUUM
-    """Air or water around it, which pushes at shapes with the role ``"fluid"``: a passive force of simulations."""
+    """Air or water, which pushes at shapes with the role ``"fluid"``."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -437,9 +437,8 @@ class Model:
 
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")
-        return (
-            f"<{type(self).__name__} '{self.name}': {plural(len(self.joints), 'joint')}, {sizes}, {self.mass:.4g} kg>"
-        )
+        joints = plural(len(self.joints), "joint")
+        return f"<{type(self).__name__} '{self.name}': {joints}, {sizes}, {self.mass:.4g} kg>"
 
     def _repr_html_(self) -> str:
         return mechanism_tables(self)

@@ -348,7 +348,8 @@ class _Writer:
         elif kind == 3:
             etree.SubElement(tendon, "site", site=self._name("site", target))
         else:
-            etree.SubElement(tendon, "geom", geom=self._name("geom", target))
+            side = {"sidesite": self._name("site", round(number))} if number >= 0 else {}
+            etree.SubElement(tendon, "geom", geom=self._name("geom", target), **side)
 
     def _equalities(self, root: Any) -> None:
         m = self.model
@@ -410,6 +411,13 @@ class _Writer:
                 "dyntype": _DYNAMICS[int(m.actuator_dyntype[k])],
                 "group": str(int(m.actuator_group[k])),
             }
+            second = int(m.actuator_trnid[k, 1])
+            if second >= 0 and target in ("site", "cranksite"):
+                given["refsite" if target == "site" else "slidersite"] = self._name("site", second)
+            if target == "cranksite":
+                given["cranklength"] = repr(float(m.actuator_cranklength[k]))
+            if m.actuator_lengthrange[k].any():
+                given["lengthrange"] = _numbers(m.actuator_lengthrange[k])
             given |= self._numbers_of("actuator", k, "gainprm", "biasprm", "dynprm", "armature", "damping", "delay")
             if "damping" in given:
                 given["damping"] = self._polynomial("actuator_damping", k)

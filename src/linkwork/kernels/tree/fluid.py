@@ -23,63 +23,24 @@ forces go along the paths from shapes to the root. Cost: for each shape its dept
 from __future__ import annotations
 
 from linkwork.kernels.elementary import magnitude, maximum
-from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt
-from linkwork.kernels.spatial import Triple, add, column, cross, dot, rotate, rotate_inverse, scale, sub
+from linkwork.kernels.spatial import Triple, add, cross, dot, rotate, rotate_inverse, scale, sub
+from linkwork.kernels.thresholds import LEAST_DIVISOR
 from linkwork.kernels.tree.kinematics import joint_transforms
-from linkwork.kernels.tree.tendons import add_point_jacobian, tendon_poses, world_point
-from linkwork.model.joints import HELICAL
+from linkwork.kernels.tree.world_points import (
+    add_moment,
+    add_point_jacobian,
+    body_rotation_rate,
+    point_velocity,
+    world_point,
+    world_poses,
+)
 
 PI = 3.141592653589793
-TINY = 1e-15
-"""What MuJoCo divides by at least."""
 DENSITY, VISCOSITY, WIND = range(3)
 """Entries of the medium; the wind is three numbers."""
 BLUNT, SLENDER, ANGULAR, KUTTA, MAGNUS, MASS, INERTIA = 0, 1, 2, 3, 4, 5, 8
 """Entries of the coefficients of a shape; added mass and inertia are three numbers each."""
-
-
-@kernel
-def point_velocity(tree: Array, w: Array, i: int, p: Vector, v: Array) -> Triple:
-    """Velocity of a point ``p`` of body ``i``, all in the world's axes."""
-    x = (0.0, 0.0, 0.0)
-    b = i
-    while b > 0:
-        arm = sub(p, w.ten_o[b])
-        for k in range(dof_of(tree.kind[b])):
-            axis = axis_of(tree.kind[b], k)
-            z = scale(v[tree.iv[b] + k], column(w.ten_E[b], axis % 3))
-            x = add(x, cross(z, arm)) if axis < 3 else add(x, z)
-            if tree.kind[b] == HELICAL:
-                x = add(x, scale(tree.pitch[b], z))
-        b = tree.parent[b]
-    return x
-
-
-@kernel
-def body_rotation_rate(tree: Array, w: Array, i: int, v: Array) -> Triple:
-    """Angular velocity of body ``i``, in the world's axes."""
-    x = (0.0, 0.0, 0.0)
-    b = i
-    while b > 0:
-        for k in range(dof_of(tree.kind[b])):
-            axis = axis_of(tree.kind[b], k)
-            if axis < 3:
-                x = add(x, scale(v[tree.iv[b] + k], column(w.ten_E[b], axis)))
-        b = tree.parent[b]
-    return x
-
-
-@kernel
-def add_moment(tree: Array, w: Array, i: int, n: Vector, tau: Array) -> None:
-    """``tau += J' n`` of a moment ``n`` on body ``i``, in the world's axes."""
-    b = i
-    while b > 0:
-        for k in range(dof_of(tree.kind[b])):
-            axis = axis_of(tree.kind[b], k)
-            if axis < 3:
-                tau[tree.iv[b] + k] += dot(n, column(w.ten_E[b], axis))
-        b = tree.parent[b]
 
 
 @kernel
@@ -122,14 +83,14 @@ def ellipsoid_wrench(medium: Array, s: Array, c: Array, w: Vector, u: Vector) ->
     longest = maximum(maximum(s[0], s[1]), s[2])
     shortest = -maximum(maximum(-s[0], -s[1]), -s[2])
     middle = s[0] + s[1] + s[2] - longest - shortest
-    speed = sqrt(dot(u, u) + TINY * TINY)
+    speed = sqrt(dot(u, u) + LEAST_DIVISOR * LEAST_DIVISOR)
     # ``normal = S u`` with the squares of areas of sections, ``|normal|²`` and ``u . normal``.
     sections = (s[1] * s[2] * (s[1] * s[2]), s[2] * s[0] * (s[2] * s[0]), s[0] * s[1] * (s[0] * s[1]))
     normal = multiplied(sections, u)
     squares = dot(normal, normal)
     along = dot(u, normal)
-    area = PI * sqrt(squares / maximum(along, TINY))
-    cosine = along / maximum(speed * squares, TINY)
+    area = PI * sqrt(squares / maximum(along, LEAST_DIVISOR))
+    cosine = along / maximum(speed * squares, LEAST_DIVISOR)
     largest = PI * longest * middle
     f = add(f, scale(c[MAGNUS] * rho * (4.0 / 3.0 * PI * s[0] * s[1] * s[2]), cross(w, u)))
     f = add(f, scale(c[KUTTA] * rho * cosine * area, cross(cross(normal, u), u)))
@@ -141,7 +102,7 @@ def ellipsoid_wrench(medium: Array, s: Array, c: Array, w: Vector, u: Vector) ->
     moments = scale(8.0 / 15.0 * PI, multiplied((s[0], s[1], s[2]), fourth))
     resisting = add(scale(c[ANGULAR] - c[SLENDER], moments), scale(c[SLENDER] * moment, (1.0, 1.0, 1.0)))
     spun = multiplied(w, resisting)
-    angular = PI * d * d * d * mu + rho * sqrt(dot(spun, spun) + TINY * TINY)
+    angular = PI * d * d * d * mu + rho * sqrt(dot(spun, spun) + LEAST_DIVISOR * LEAST_DIVISOR)
     return sub(n, scale(angular, w)), sub(f, scale(linear, u))
 
 
@@ -149,7 +110,7 @@ def ellipsoid_wrench(medium: Array, s: Array, c: Array, w: Vector, u: Vector) ->
 def add_fluid_forces(tree: Array, w: Array, q: Array, v: Array, sign: Scalar, tau: Array) -> None:
     """``tau += sign J' f`` of the forces of the medium on all shapes."""
     joint_transforms(tree, w, q)
-    tendon_poses(tree, w)
+    world_poses(tree, w)
     wind = (tree.medium[WIND], tree.medium[WIND + 1], tree.medium[WIND + 2])
     for s in range(tree.nfluid):
         i = tree.fluid_body[s]
@@ -162,5 +123,5 @@ def add_fluid_forces(tree: Array, w: Array, q: Array, v: Array, sign: Scalar, ta
             n, f = box_wrench(tree.medium, tree.fluid_size[s], spin, u)
         else:
             n, f = ellipsoid_wrench(tree.medium, tree.fluid_size[s], tree.fluid_drag[s], spin, u)
-        add_moment(tree, w, i, scale(sign, rotate(w.ten_E[i], rotate(R, n))), tau)
+        add_moment(tree, w, i, 0, scale(sign, rotate(w.ten_E[i], rotate(R, n))), tau)
         add_point_jacobian(tree, w, i, 0, p, scale(sign, rotate(w.ten_E[i], rotate(R, f))), tau)
