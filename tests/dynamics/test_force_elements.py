@@ -124,3 +124,16 @@ def test_media_must_agree_in_a_scene_and_are_not_saved() -> None:
         lw.compose({"a": robot, "b": robot.with_medium()})
     with pytest.raises(CannotSave, match="air or water"):
         robot.to_text("mjcf")
+
+
+@pytest.mark.parametrize("joint", ['springdamper=".3 .7"', 'type="ball" springdamper=".3 1.2"'])
+def test_springs_by_time_constants_are_mujocos(joint: str) -> None:
+    text = (
+        '<mujoco><worldbody><body euler="10 20 30"><joint name="j" '
+        + joint
+        + '/><geom type="box" size=".1 .2 .05" pos=".1 0 0"/><body pos=".2 0 0"><joint/><geom size=".1" pos="0 .1 0"/>'
+        "</body></body></worldbody></mujoco>"
+    )
+    theirs, robot = mujoco.MjModel.from_xml_string(text), lw.loads(text)
+    np.testing.assert_allclose(robot.damping, theirs.dof_damping, rtol=1e-12)
+    np.testing.assert_allclose(robot.joint("j").stiffness[0], theirs.jnt_stiffness[0], rtol=1e-12)

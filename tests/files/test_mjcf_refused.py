@@ -31,7 +31,6 @@ UNSUPPORTED = {
     "align": model(body('<freejoint align="true"/>')),
     "alignfree": model(body("<freejoint/>"), '<compiler alignfree="true"/>'),
     "armature of a free joint": model(body('<joint type="free" armature="1"/>')),
-    "springdamper": model(body('<joint springdamper="1 1"/>')),
     "armature of a tendon": model(SITES, "", TENDONS.replace('name="one"', 'name="one" armature="1"')),
     "armature of tendons": model(SITES, '<default><tendon armature="1"/></default>', TENDONS),
     "rotor on a tendon": model(SITES, "", TENDONS + '<actuator><motor tendon="one" armature="1"/></actuator>'),

@@ -21,7 +21,7 @@ from linkwork.mechanism.actuators import checked_actuator
 from linkwork.mechanism.contacts import Chosen, ContactOptions, chosen_contacts, part_contacts
 from linkwork.mechanism.joint_options import JointOptions, check_options, dynamics_of, limits_of
 from linkwork.mechanism.mechanism import Mechanism
-from linkwork.mechanism.mounting import Part, activations_of, pose_of
+from linkwork.mechanism.mounting import Part, activations_of, commands_of, pose_of
 from linkwork.mechanism.outboard import OutboardParts, SensorOnGraph
 from linkwork.mechanism.topology import Graph, GraphJoint, Tree
 from linkwork.model.activations import ActuatorDynamics
@@ -74,7 +74,7 @@ class Builder:
         self._actuators: list[Actuator] = []
         self._tendons: list[Tendon] = []
         self._poses: dict[str, dict[str, Floats]] = {}
-        self._activations: dict[str, dict[str, float]] = {}
+        self._activations, self._commands = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
         self._contacts: list[ContactPair] | ContactPairs = []
         self._touching: list[tuple[tuple[Chosen, ...], ContactOptions]] = []
         self._sensors: list[SensorOnGraph] = []
@@ -381,12 +381,11 @@ class Builder:
         for actuator in other.actuators:
             self._actuators.append(actuator.renamed(part.named))
         self._tendons += (t.renamed(part.named(t.name), part.place, part.named) for t in other.tendons)
-        for sensor in other.sensors:
-            self._sensors.append(part.sensor(sensor))
+        self._sensors += (part.sensor(sensor) for sensor in other.sensors)
         for pose, q in other.poses.items():
             known = self._poses.setdefault(pose, {})
             known.update({part.named(joint.name): q[other.q_slice(joint.name)] for joint in other.joints})
-        part.add_activations(self._activations)
+        part.add_activations(self._activations, self._commands)
         return self
 
     def _copy_joint(self, part: Part, joint: TreeJoint) -> None:
@@ -433,6 +432,7 @@ class Builder:
             actuators=tuple(self._actuators),
             tendons=tuple(self._tendons),
             activations=activations_of(self._actuators, self._activations),
+            commands=commands_of(self._actuators, self._commands),
             gravity_compensation=tree.merged(self._compensation),
             contacts=contacts,
             base_inertia=sum((y for to, y in self._carried if to == WORLD), tree.base_inertia),

@@ -81,7 +81,10 @@ class Changeable(Model):
             taken.add(actuator.name)
         driven = {joint for actuator in new for joint, _ in actuator.gears}
         joints = tuple(replace(j, actuated=True) if j.name in driven else j for j in self.joints)
-        return replace(self, joints=joints, actuators=(*self.actuators, *new))
+        from linkwork.mechanism.names import kept_commands
+
+        every = (*self.actuators, *new)
+        return replace(self, joints=joints, actuators=every, commands=kept_commands(self, every))
 
     @converted
     def with_gravity(self, gravity: VectorLike) -> Self:

@@ -113,6 +113,7 @@ class Rebuilder:
             actuators=self.robot.actuators,
             tendons=self.robot.tendons,
             activations=self.robot.activations,
+            commands=self.robot.commands,
             gravity_compensation=tree.merged(
                 {name: mass.moved(self._seen[name]) for name, mass in self.robot.gravity_compensation.items()}
             ),

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.inputs import items
-from linkwork.mechanism.names import kept_activations
+from linkwork.mechanism.names import kept_activations, kept_commands
 from linkwork.mechanism.outboard import locked_sensors
 from linkwork.mechanism.topology import Tree
 from linkwork.model.arrays import Floats, numbers
@@ -110,6 +110,7 @@ class _Reduction:
             "actuators": actuators,
             "tendons": tendons,
             "activations": kept_activations(robot, actuators),
+            "commands": kept_commands(robot, actuators),
             "gravity_compensation": tree.merged(robot.gravity_compensation),
             "elimination_order": bodies,
             # what locked joints make one body does not touch itself

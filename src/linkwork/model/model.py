@@ -81,12 +81,12 @@ class Model:
     """Fixed and spatial tendons, in the order of their lengths."""
     activations: Mapping[str, Floats] = field(default_factory=dict)
     """Activations of actuators by the name of a pose (keyframes of MJCF: ``act``), ``(na,)`` each."""
+    commands: Mapping[str, Floats] = field(default_factory=dict)
+    """Commands of actuators by the name of a pose (keyframes of MJCF: ``ctrl``), ``(actuators,)`` each."""
     sensors: tuple[Sensor, ...] = ()
     """Sensors, in the order of their values; see `Sensors`."""
     medium: Medium = VACUUM
     """Air or water, which pushes at shapes with the role ``"fluid"``."""
-
-    # Sizes and names ---------------------------------------------------------------------------
 
     @cached_property
     def body_names(self) -> tuple[str, ...]:
@@ -145,6 +145,9 @@ class Model:
         na = sum(a.has_activation for a in self.actuators)
         act = {name: finite_array(x, (na,), f"activations of pose '{name}'") for name, x in self.activations.items()}
         self._set(na=na, activations=MappingProxyType(Named(self.name, "pose with activations", act)))
+        count = (len(self.actuators),)
+        ctrl = {name: finite_array(x, count, f"commands of pose '{name}'") for name, x in self.commands.items()}
+        self._set(commands=MappingProxyType(Named(self.name, "pose with commands", ctrl)))
         self._set(elimination_order=tuple(self.elimination_order))
         for body in self.elimination_order:
             self.inertias[body]  # raises where there is no such body
@@ -250,8 +253,6 @@ class Model:
         """
         return self.frames[name]
 
-    # Constants of all joints, in one array each -----------------------------------------------------
-
     def _gather(self, pick: str, of_limits: bool = False) -> Floats:
         parts = [getattr(j.limits if of_limits else j, pick) for j in self.joints]
         return np.concatenate(parts) if parts else np.zeros(0)
@@ -313,8 +314,6 @@ class Model:
     def mass(self) -> float:
         """Total mass of the moving bodies."""
         return float(sum(self.inertias[name].mass for name in self.body_names))
-
-    # Configurations ------------------------------------------------------------------------------
 
     def neutral(self) -> Floats:
         """The neutral configuration of all joints, ``(nq,)``."""
@@ -379,8 +378,6 @@ class Model:
     def unit_slices(self) -> tuple[slice, ...]:
         """Coordinates in q that have unit length together: quaternions, and cos and sin of planar joints."""
         return self.space.unit_slices
-
-    # New mechanisms from old ones ------------------------------------------------------------------
 
     def constrained(self, *constraints: Constraint) -> Self:
         """A new mechanism with these constraints added; this one is unchanged.

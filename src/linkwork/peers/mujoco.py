@@ -28,8 +28,7 @@ __all__ = ["MujocoMap", "from_mujoco", "mjcf_of", "mujoco_map"]
 
 _JOINTS = ("free", "ball", "slide", "hinge")
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-_NO_SOLIDS = ("sdf", "other")
-"""Those that a compiled model does not say the shape of in numbers."""
+_NO_SOLIDS = ("sdf", "other")  # a compiled model does not say their shape in numbers
 _GAINS = ("fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user")
 _BIASES = ("none", "affine", "muscle", "dcmotor", "so3", "user")
 _TRANSMISSIONS = (
@@ -127,8 +126,9 @@ class _Writer:
         SensorWriter(self.model, self._name, elements).write(root)
         keys = etree.SubElement(root, "keyframe")
         for k in range(self.model.nkey):
-            act = {"act": _numbers(self.model.key_act[k])} if self.model.na else {}
-            self._add(keys, "key", "key", k, qpos=_numbers(self.model.key_qpos[k]), **act)
+            given = [name for name, count in (("act", self.model.na), ("ctrl", self.model.nu)) if count]
+            state = {name: _numbers(getattr(self.model, f"key_{name}")[k]) for name in ("qpos", *given)}
+            self._add(keys, "key", "key", k, **state)
         self._warn()
         return str(etree.tostring(root, pretty_print=True, encoding="unicode"))
 
@@ -411,9 +411,9 @@ class _Writer:
                 "dyntype": _DYNAMICS[int(m.actuator_dyntype[k])],
                 "group": str(int(m.actuator_group[k])),
             }
-            second = int(m.actuator_trnid[k, 1])
-            if second >= 0 and target in ("site", "cranksite"):
-                given["refsite" if target == "site" else "slidersite"] = self._name("site", second)
+            if m.actuator_trnid[k, 1] >= 0 and target in ("site", "cranksite"):
+                other = "refsite" if target == "site" else "slidersite"
+                given[other] = self._name("site", int(m.actuator_trnid[k, 1]))
             if target == "cranksite":
                 given["cranklength"] = repr(float(m.actuator_cranklength[k]))
             if m.actuator_lengthrange[k].any():

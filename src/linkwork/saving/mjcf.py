@@ -279,6 +279,8 @@ class _Writer:
             section = add(root, "keyframe")
             for name, q in poses.items():
                 key = add(section, "key", name=name, qpos=numbers(self._qpos(root, q)))
+                if name in self.model.commands and len(self.model.commands[name]):
+                    key.set("ctrl", numbers(self.model.commands[name]))
                 if name in self.model.activations:
                     key.set("act", numbers(self.model.activations[name]))
 

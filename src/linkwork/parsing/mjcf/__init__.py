@@ -52,8 +52,8 @@ from linkwork.parsing.mjcf.equalities import References, read_equalities
 from linkwork.parsing.mjcf.expansion import expanded
 from linkwork.parsing.mjcf.fluid import fluid_shapes
 from linkwork.parsing.mjcf.inertia import read_inertias, size_and_place, static_inertias
-from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints
-from linkwork.parsing.mjcf.keyframes import read_activations, read_poses
+from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints, with_spring_dampers
+from linkwork.parsing.mjcf.keyframes import read_activations, read_commands, read_poses
 from linkwork.parsing.mjcf.meshes import MeshAssets
 from linkwork.parsing.mjcf.motors import Motors, read_motors, with_muscle_forces, with_resolved_damping_ratios
 from linkwork.parsing.mjcf.quaternions import NeutralOrientations
@@ -142,11 +142,13 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     robot = builder.finish()
     if given.medium != "ignore":
         robot = replace(robot, medium=settings.medium)
+    robot = with_spring_dampers(robot, joints)
     robot = with_muscle_forces(with_resolved_damping_ratios(with_springs_at_rest(robot, tendons), motors))
     left_out = len(motors.kept) < len(list(document.inside("actuator")))
-    if not robot.na or left_out or any(actuator.refused for actuator in robot.actuators):
-        return robot  # activations of a keyframe are those of all actuators of the file
-    return replace(robot, activations=read_activations(document, poses, robot.na))
+    if left_out or any(actuator.refused for actuator in robot.actuators):
+        return robot  # commands and activations of a keyframe are those of all actuators of the file
+    commands = read_commands(document, poses, len(robot.actuators))
+    return replace(robot, activations=read_activations(document, poses, robot.na), commands=commands)
 
 
 def _refuse_sections(document: MjcfDocument) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
+from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model.placement import Placement
@@ -23,6 +24,7 @@ from linkwork.model.thresholds import UNBOUNDED
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.xml import Node, located
+from linkwork.quantities.evaluator import Evaluator
 
 _KINDS = ("free", "ball", "slide", "hinge")
 
@@ -41,6 +43,12 @@ class MjcfJoint:
     ref: float
     """Its coordinate in the model as it is drawn, if it has a single one."""
     options: dict[str, Any]
+
+    @property
+    def spring_damper(self) -> tuple[float, ...] | None:
+        """Time constant and damping ratio, in place of stiffness and damping, if both are above zero."""
+        given = self.node.numbers("springdamper", 2)
+        return given if given is not None and min(given) > 0 else None
 
     @property
     def is_scalar(self) -> bool:
@@ -69,6 +77,27 @@ def read_joints(tree: Tree, settings: Settings) -> dict[str, MjcfJoint]:
         if len(names) > 1:
             _check_together(body, [joints[name] for name in names])
     return joints
+
+
+def with_spring_dampers(robot: Mechanism, joints: Mapping[str, MjcfJoint]) -> Mechanism:
+    """The mechanism with springs and dampers of joints that have time constants, as MuJoCo's compiler sets them.
+
+    With the inertia ``m``, one over the mean diagonal of ``M^-1`` of the joint in the model as it is drawn, the time
+    constant ``T`` and the damping ratio ``z``, the stiffness is ``m / (T z)²`` and the damping ``2 m / T``.
+    """
+    timed = {name: times for name, joint in joints.items() if (times := joint.spring_damper) is not None}
+    if not timed:
+        return robot
+    inverse = np.linalg.pinv(Evaluator(robot, "mass_matrix").plain()(robot.poses["qpos0"]))
+    made = []
+    for joint in robot.joints:
+        if joint.name in timed:
+            T, z = timed[joint.name]
+            m = 1.0 / float(np.diagonal(inverse)[robot.v_slice(joint.name)].mean())
+            count = joint.type.nv
+            joint = replace(joint, stiffness=np.full(count, m / (T * z) ** 2), damping=np.full(count, 2 * m / T))
+        made.append(joint)
+    return replace(robot, joints=tuple(made))
 
 
 def _check_together(body: Body, joints: list[MjcfJoint]) -> None:
@@ -136,9 +165,6 @@ def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoi
 
 def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
     """What resists motion and is switched on."""
-    damper = node.numbers("springdamper", 2)
-    if damper is not None and min(damper) > 0:
-        raise node.error("'springdamper' needs the compiled model; write stiffness and damping", UnsupportedFeature)
     found: dict[str, Any] = {
         "armature": node.number("armature", 0.0),
         "friction": node.number("frictionloss", 0.0) if settings.friction else 0.0,
