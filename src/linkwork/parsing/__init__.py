@@ -10,7 +10,6 @@ from linkwork.errors import InputError, ModelError
 from linkwork.inputs import named_options
 from linkwork.mechanism import Mechanism
 from linkwork.parsing.options import (
-    EXPAND_XACRO,
     Base,
     Contacts,
     Dependent,
@@ -23,6 +22,7 @@ from linkwork.parsing.options import (
     MediumOption,
     Mimic,
     check_option,
+    expanded_template,
     is_file_name,
     model_path,
     read_file,
@@ -44,7 +44,7 @@ _BY_EXTENSION: dict[str, Format | None] = {
 _BY_ROOT: dict[str, Format] = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
 
 _OPTIONS: dict[Format, tuple[str, ...]] = {
-    "urdf": ("base", "mimic", "inertias", "loops", "dependent", "contacts", "folders"),
+    "urdf": ("base", "mimic", "inertias", "loops", "dependent", "contacts", "srdf", "folders"),
     "sdf": ("base", "mimic", "inertias", "contacts", "folders"),
     "mjcf": ("inertias", "contacts", "medium", "folders"),
     "usd": ("base", "mimic", "inertias", "contacts"),
@@ -66,9 +66,13 @@ def load(
     dependent: Dependent = "error",
     contacts: Contacts = None,
     medium: MediumOption = None,
+    srdf: str | PathLike[str] | None = None,
     folders: Folders = (),
 ) -> Mechanism:
     """A mechanism from a model file: URDF, SDF, MJCF or USD, by its extension; ``.xml`` by its root element.
+
+    A ``.xacro`` file is a template of URDF: it is expanded by the package ``xacro``, which evaluates expressions of
+    the file as Python does, so that it must be trusted.
 
     In all formats angles of ``q`` are in radians, and quaternions in ``q`` are (x, y, z, w), however the file writes
     them; see docs/files.md.
@@ -91,17 +95,20 @@ def load(
             z = 0 where the file has none, and each other where the file says so (``self_collide``). ``"all"``: and
             each other, but for neighbors. False: none.
         medium: ``"ignore"``: forces of air or water that an MJCF file has (``density``, ``viscosity``) do not act.
+        srdf: An SRDF file of a URDF model: its states are poses, and links that it excludes from collision do not
+            touch each other.
         folders: Where files that the model names are read from, besides its own folder: included files and attached
             models of MJCF, <include> of SDF, and packages (``package://name``), whose folder or the folder around it
             is given here. Variables such as ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH`` count for packages, too.
     """
-    settings = LoadSettings(base, mimic, inertias, loops, dependent, contacts, medium, folders)
+    settings = LoadSettings(base, mimic, inertias, loops, dependent, contacts, medium, srdf, folders)
     file = model_path(path)
     extension = file.suffix.lower()
+    if extension == ".xacro":
+        return _read(Document(expanded_template(file), str(file), file), "urdf", settings)
     if extension not in _BY_EXTENSION:
-        hint = f"; a xacro file is a template: {EXPAND_XACRO}" if extension == ".xacro" else ""
         ending = f"ends in '{file.suffix}'" if file.suffix else "has no ending"
-        raise ModelError(f"the file {ending}; models are {', '.join(_BY_EXTENSION)}{hint}", file=file)
+        raise ModelError(f"the file {ending}; models are {', '.join(_BY_EXTENSION)}, .xacro", file=file)
     return _read(Document(read_file(file), str(file), file), _BY_EXTENSION[extension], settings)
 
 

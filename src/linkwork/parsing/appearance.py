@@ -72,6 +72,8 @@ class MeshFinder:
 
     model: str
     """The model's file; anything else that names no file, such as ``<text>``, has no folder to look in."""
+    folders: tuple[Path, ...] = ()
+    """Folders of packages, or with packages in them, that are looked in first."""
     _packages: dict[str, Path | None] = field(default_factory=dict)
 
     def find(self, uri: str) -> Path | None:
@@ -104,6 +106,10 @@ class MeshFinder:
     def _candidates(self, package: str) -> Iterator[Path]:
         """Folders that could be a package: around the model, and where variables say."""
         folder = self._folder
+        for at in self.folders:
+            if at.name == package:
+                yield at
+            yield from (at / package, at / "share" / package)
         for around in () if folder is None else (folder, *folder.parents):
             if around.name == package:
                 yield around

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
+from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -63,6 +64,7 @@ class LoadSettings:
     dependent: Dependent = "error"
     contacts: Contacts = None
     medium: MediumOption = None
+    srdf: str | PathLike[str] | None = None
     folders: Any = ()
     """As `load` takes it; then a tuple of paths."""
 
@@ -134,6 +136,18 @@ def model_path(path: str | PathLike[str]) -> Path:
         what = "this is a folder, not a file" if file.is_dir() else "there is no such file"
         raise ModelError(what, file=file)
     return file
+
+
+def expanded_template(file: Path) -> str:
+    """The URDF that a xacro file, a template, expands to; `ModelError` where ``xacro`` is not installed or fails."""
+    try:
+        xacro = import_module("xacro")
+    except ImportError:
+        raise ModelError(f"a xacro file is a template: pip install xacro, or {EXPAND_XACRO}", file=file) from None
+    try:
+        return str(xacro.process_file(str(file)).toxml())
+    except Exception as error:  # expressions of the file raise what they like
+        raise ModelError(f"xacro cannot expand the file: {type(error).__name__}: {error}", file=file) from None
 
 
 def read_file(file: Path, most: int = -1) -> bytes:
