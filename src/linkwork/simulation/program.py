@@ -57,6 +57,7 @@ from linkwork.model.tendons import without_springs
 from linkwork.plans.actuation import with_actuators
 from linkwork.plans.clusters import cluster_tree
 from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
+from linkwork.plans.force_elements import has_force_elements, without_force_elements
 from linkwork.plans.implicit_damping import ImplicitDamping, with_armature
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
@@ -306,7 +307,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         dynamics, driven = DYNAMICS[form, solver.max_iterations if form == "loops" else 0]
         pulled = any(tendon.is_passive for tendon in moved.tendons)
         commanded = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
-        if commanded or moved.gravity_compensation or pulled:
+        if commanded or moved.gravity_compensation or pulled or has_force_elements(moved):
             dynamics, tree = driven, with_actuators(moved, tree, driven.layout, implicit)
         key = settings.integrator, dynamics.name
     return StepProgram(robot, moved, settings, form, key, tree, passive, solver, inputs, contact)
@@ -382,6 +383,7 @@ def with_joint_forces(robot: Model, moved: Model, settings: StepSettings, at: Ar
         moved = with_implicit_armature(moved, settings.dt)
     if not settings.passive:
         moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
+        moved = without_force_elements(moved)
     tendons = stopped_tendons(robot, moved.tendons, settings.limits is not False, at, settings.dt)
     return replace(moved, tendons=tendons)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.arrays import Floats
+from linkwork.model.medium import VACUUM, Medium
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation
 from linkwork.model.soft_contact import USUAL_CONSTRAINT, SoftConstraint, SoftContact
@@ -79,6 +80,8 @@ class Settings:
     """How soft all contacts are, if it is given for them."""
     impedance_ratio: float
     """Impedance of friction relative to that of the normal direction."""
+    medium: Medium
+    """What the model moves in."""
 
     def angle(self, value: float, node: Node) -> float:
         """An angle of an element in radians."""
@@ -163,9 +166,6 @@ def read_settings(document: MjcfDocument) -> Settings:
     flag = _last(document, list(document.inside("option", "flag")))
     if compiler.choice("coordinate", ("local", "global"), "local") == "global":
         raise compiler.error("global coordinates are not supported, as in MuJoCo since 2.3.4", UnsupportedFeature)
-    for medium in ("density", "viscosity"):
-        if option.number(medium, 0.0) != 0:
-            raise option.error(f"{medium} of a medium makes forces that are not supported", UnsupportedFeature)
     eulerseq = compiler.get("eulerseq") or "xyz"
     if len(eulerseq) != 3 or not set(eulerseq) <= set("xyzXYZ"):
         raise compiler.error(f"attribute 'eulerseq' is three of the letters x y z X Y Z, not '{eulerseq[:80]}'")
@@ -208,7 +208,14 @@ def read_settings(document: MjcfDocument) -> Settings:
         override_margin=option.number("o_margin", 0.0) if override else None,
         override_soft=_override_soft(option) if override else None,
         impedance_ratio=_impedance_ratio(option),
+        medium=_medium(option) if enabled("passive") else VACUUM,
     )
+
+
+def _medium(option: Node) -> Medium:
+    with located(option):
+        wind = option.vector("wind", (0.0, 0.0, 0.0))
+        return Medium(option.number("density", 0.0), option.number("viscosity", 0.0), wind)
 
 
 def _impedance_ratio(option: Node) -> float:
