@@ -16,8 +16,6 @@ from tests.support.mjcf_texts import EQUALITIES, HINGES, SITES, SOLID, TENDONS, 
 # What is not supported -----------------------------------------------------------------------------
 
 UNSUPPORTED = {
-    "replicate": model('<replicate count="2"><body/></replicate>'),
-    "attach": model('<attach model="m"/>'),
     "composite": model("<composite/>"),
     "flexcomp": model("<flexcomp/>"),
     "plugin": model(body('<plugin plugin="p"/>')),

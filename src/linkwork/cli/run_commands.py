@@ -193,11 +193,12 @@ def _bench_files(files: Sequence[Path], request: ModelRequest, options: Benchmar
 
 
 @command(
-    "Write a function of a model as C source.",
+    "Write a function of a model as C source or WebAssembly.",
     "Write a function of a model as C99: one .c and one .h that need <math.h> alone, arrays in and out, no "
     "allocation, no state between calls. For microcontrollers, other languages, and other programs.",
     "The header says in which order joints stand in q and v, how many operations a call takes, and how much stack. "
     "'step' is one step of the integrator 'euler' (--dt). From Python: linkwork.export.export_c(evaluator, 'name.c').",
+    "With --wasm, a module of WebAssembly with a script and types for JavaScript: linkwork.export.export_wasm.",
     examples={
         "linkwork export cassie.xml": "forward dynamics, to cassie_forward_dynamics.c",
         "linkwork export cassie.xml --what mass-matrix --float": "in single precision",
@@ -205,10 +206,11 @@ def _bench_files(files: Sequence[Path], request: ModelRequest, options: Benchmar
         "linkwork export arm.urdf --what frame-jacobian --frame tool0": "of a frame",
         "linkwork export cassie.xml --method lcaba --iterations 1": "cheap, and nearly exact",
         "linkwork export cassie.xml --argument multipliers": "with a warm start of the multipliers",
+        "linkwork export cassie.xml --what step --wasm": "steps for JavaScript, an npm package",
     },
 )
 def export(file: File, *, options: ExportOptions, output: OutputOptions, load: LoadOptions) -> None:
-    """Write C source."""
+    """Write C source or WebAssembly."""
     from linkwork.cli.c_export import draw_export, export_file, export_json
 
     with silence_notices(output.quiet), report_errors(file):

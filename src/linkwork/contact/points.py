@@ -2,7 +2,7 @@
 """Lists of contact points as results have them, and the same by slots: of pairs that are not near there is nothing.
 
 A point is `LISTED` numbers: its number, force and moment along t1, t2, n on the second shape, velocity along these
-after the step, and gap before it. Numbers follow the order of pairs of bodies (`plans.contact_reduced.slot_order`).
+after the step, and gap before it. Numbers follow the order of pairs of bodies (`plans.contact_groups.slot_order`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans import contact_lcaba, contact_reduced
-from linkwork.plans.contact_reduced import LISTED, listed_points, slot_order
+from linkwork.plans.contact_groups import slot_order
+from linkwork.plans.contact_reduced import LISTED, listed_points
 from linkwork.plans.contact_steps import TOTALS as SLOT_TOTALS
 from linkwork.plans.contacts import planned_pairs
 from linkwork.plans.tree import build_tree
@@ -126,6 +127,26 @@ def result_by_slots(robot: Model, result: Array, nboxes: int, na: int = 0, total
     if totals:
         parts += [sums[..., :SLOT_TOTALS], act]
     return np.concatenate(parts, axis=-1)
+
+
+def words_of_overflow(robot: Model, listed: Array) -> str:
+    """What a step with more contact points than lists have room for leaves out, in words.
+
+    Args:
+        robot: The mechanism.
+        listed: Lists of contact points, ``(..., width)``, of which full ones say after which pair it is.
+    """
+    points = contact_points(robot)
+    numbers = points.split(listed)[..., -1, 0]
+    full = numbers[numbers < points.nslots]
+    if not full.size:
+        return f"lists have room for {points.nlisted} contact points, and those beyond did not act"
+    last = int(points.slots[int(full.min())])
+    pair = int(np.searchsorted(np.cumsum(planned_pairs(robot.contacts).slots), last, side="right"))
+    return (
+        f"lists have room for {points.nlisted} contact points, and those after '{robot.contacts[pair].name}', in the "
+        "order of bodies, did not act"
+    )
 
 
 @computed_once

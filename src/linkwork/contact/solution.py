@@ -12,6 +12,7 @@ import numpy as np
 
 from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points, result_by_slots
 from linkwork.errors import UnsupportedFeature
+from linkwork.kernels.contact.reduced import step
 from linkwork.model.model import Model
 from linkwork.model.notebook import shape_table
 from linkwork.plans import contact_reduced
@@ -21,6 +22,8 @@ from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 
 RESIDUAL, ITERATIONS, FALLBACK = 0, 1, 2
+OVERFLOWED = step.OVERFLOWED - contact_reduced.TOTALS
+"""Of results with lists, from the end."""
 
 
 def _places(sizes: Mapping[str, int], start: int) -> dict[str, slice]:
@@ -226,6 +229,13 @@ class ContactSolution:
         if not self._layout.reduced:
             return _plain(self.result[..., RESIDUAL] * 0 > 0)
         return _plain(self.result[..., FALLBACK] > 0.5)
+
+    @property
+    def overflowed(self) -> Any:
+        """Whether there were more contact points than lists have room for; those beyond did not act."""
+        if not self._layout.reduced:
+            return _plain(self.result[..., RESIDUAL] * 0 > 0)
+        return _plain(self.result[..., OVERFLOWED] > 0.5)
 
     @property
     def warm_start(self) -> Array:

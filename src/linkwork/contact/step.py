@@ -15,8 +15,9 @@ import numpy.typing as npt
 from linkwork.compilers.program import Backend, Program
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.derivatives import ContactDerivatives
+from linkwork.contact.points import words_of_overflow
 from linkwork.contact.reduced import reduced_plan, reduced_settings, takes_reduced_matrix
-from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
+from linkwork.contact.solution import OVERFLOWED, RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
 from linkwork.contact.step_options import ContactOptions, penetration_time
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
@@ -388,6 +389,14 @@ class ContactStep(BaseEvaluator):
         if not self.sees_results:
             return
         tolerance = self.layout.tolerance
+        if self.layout.reduced and np.count_nonzero(full := result[..., OVERFLOWED]):
+            listed = result[..., self.layout.places["points"]]
+            states = f" in {np.count_nonzero(full)} of {full.size} states" if full.ndim else ""
+            warnings.warn(
+                f"too many contact points of '{self.robot.name}'{states}: {words_of_overflow(self.robot, listed)}",
+                StateWarning,
+                stacklevel=outer_level(),
+            )
         if result.ndim == 1 and result[RESIDUAL] <= tolerance:
             return
         residual = result[..., RESIDUAL]

@@ -12,9 +12,8 @@ def with_implicit_armature(robot: Model, h: float) -> Model:
     """The robot with ``h d + h² k`` more of armature: springs and dampers at the end of a step of the time ``h``."""
     joints = []
     for joint in robot.joints:
-        k = robot.v_slice(joint.name)
-        springs = robot.stiffness[k] if joint.type.nq == joint.type.nv else 0.0
-        joints.append(replace(joint, armature=robot.armature[k] + h * robot.damping[k] + h * h * springs))
+        springs = joint.stiffness if joint.type.nq == joint.type.nv else 0.0
+        joints.append(replace(joint, armature=joint.armature + h * joint.damping + h * h * springs))
     return replace(robot, joints=tuple(joints))
 
 

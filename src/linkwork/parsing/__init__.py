@@ -15,6 +15,7 @@ from linkwork.parsing.options import (
     Contacts,
     Dependent,
     Document,
+    Folders,
     Format,
     Inertias,
     LoadSettings,
@@ -42,9 +43,9 @@ _BY_EXTENSION: dict[str, Format | None] = {
 _BY_ROOT: dict[str, Format] = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
 
 _OPTIONS: dict[Format, tuple[str, ...]] = {
-    "urdf": ("base", "mimic", "inertias", "loops", "dependent", "contacts"),
-    "sdf": ("base", "mimic", "inertias", "contacts"),
-    "mjcf": ("inertias", "contacts"),
+    "urdf": ("base", "mimic", "inertias", "loops", "dependent", "contacts", "folders"),
+    "sdf": ("base", "mimic", "inertias", "contacts", "folders"),
+    "mjcf": ("inertias", "contacts", "folders"),
     "usd": ("base", "mimic", "inertias", "contacts"),
 }
 """Options that have a meaning for each format."""
@@ -63,6 +64,7 @@ def load(
     loops: Loops = None,
     dependent: Dependent = "error",
     contacts: Contacts = None,
+    folders: Folders = (),
 ) -> Mechanism:
     """A mechanism from a model file: URDF, SDF, MJCF or USD, by its extension; ``.xml`` by its root element.
 
@@ -86,8 +88,11 @@ def load(
             and the others do not. True or ``"ground"``: all that are for collision touch the ground, too, a plane
             z = 0 where the file has none, and each other where the file says so (``self_collide``). ``"all"``: and
             each other, but for neighbors. False: none.
+        folders: Where files that the model names are read from, besides its own folder: included files and attached
+            models of MJCF, <include> of SDF, and packages (``package://name``), whose folder or the folder around it
+            is given here. Variables such as ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH`` count for packages, too.
     """
-    settings = LoadSettings(base, mimic, inertias, loops, dependent, contacts)
+    settings = LoadSettings(base, mimic, inertias, loops, dependent, contacts, folders)
     file = model_path(path)
     extension = file.suffix.lower()
     if extension not in _BY_EXTENSION:

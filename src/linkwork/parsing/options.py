@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from linkwork.errors import InputError, ModelError
 
@@ -26,6 +26,9 @@ Loops = str | PathLike[str] | Literal[False] | None
 Contacts = Literal["ground", "all"] | bool | None
 """Which pairs may touch: those that the file states (None), the ground too (True or ``"ground"``), all bodies but
 neighbors too (``"all"``), none (False)."""
+
+Folders = str | PathLike[str] | Sequence[str | PathLike[str]]
+"""Folders that files may be read from."""
 
 EXPAND_XACRO = "expand it first: xacro robot.xacro > robot.urdf"
 """What to do with a template of URDF files."""
@@ -56,8 +59,19 @@ class LoadSettings:
     loops: Loops = None
     dependent: Dependent = "error"
     contacts: Contacts = None
+    folders: Any = ()
+    """As `load` takes it; then a tuple of paths."""
 
     def __post_init__(self) -> None:
+        given = (self.folders,) if isinstance(self.folders, str | PathLike) else self.folders
+        try:
+            folders = tuple(Path(fspath(folder)) for folder in given)
+        except TypeError:
+            raise InputError(f"folders is {self.folders!r}; it is a folder or several") from None
+        for folder in folders:
+            if not folder.is_dir():
+                raise InputError(f"folders has {str(folder)!r}, which is no folder")
+        object.__setattr__(self, "folders", folders)
         for name in ("base", "mimic", "inertias", "dependent"):
             check_option(name, getattr(self, name))
         if not (self.loops is None or self.loops is False or isinstance(self.loops, str | PathLike)):

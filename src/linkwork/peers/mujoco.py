@@ -20,13 +20,15 @@ from linkwork.model.arrays import Floats
 from linkwork.parsing import loads
 from linkwork.parsing.mjcf import MujocoMap, mujoco_map
 from linkwork.parsing.options import Contacts, Inertias
+from linkwork.peers.mujoco_assets import write_assets
+from linkwork.peers.mujoco_assets import written_numbers as _numbers
 from linkwork.peers.mujoco_sensors import SensorWriter
 
 __all__ = ["MujocoMap", "from_mujoco", "mjcf_of", "mujoco_map"]
 
 _JOINTS = ("free", "ball", "slide", "hinge")
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-_NO_SOLIDS = ("mesh", "sdf", "other")
+_NO_SOLIDS = ("sdf", "other")
 """Those that a compiled model does not say the shape of in numbers."""
 _GAINS = ("fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user")
 _BIASES = ("none", "affine", "muscle", "dcmotor", "so3", "user")
@@ -106,9 +108,7 @@ class _Writer:
         root = etree.Element("mujoco", model=self._model_name())
         etree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false", boundmass="0")
         self._option(root)
-        assets = etree.SubElement(root, "asset")
-        for k in range(self.model.nhfield):
-            self._height_field(assets, k)
+        write_assets(self.model, root, self._add, self.elevations)
         world = etree.SubElement(root, "worldbody")
         elements = {0: world}
         for k in range(1, self.model.nbody):
@@ -138,8 +138,7 @@ class _Writer:
             said.append(f"{', '.join(self.left_out)}: no dynamics here, left out")
         if self.not_touching:
             said.append(
-                f"contacts of {_listed(self.not_touching)} are left out: a compiled model does not say which files its "
-                "meshes are from. lw.load reads them from the file of the model"
+                f"contacts of {_listed(self.not_touching)} are left out: a compiled model does not have their shapes"
             )
         if self.not_driven:
             said.append(f"actuators {_listed(self.not_driven)} are left out: their transmission is not known")
@@ -185,16 +184,6 @@ class _Writer:
     @staticmethod
     def _place(pos: Floats, quat: Floats) -> dict[str, str]:
         return {"pos": _numbers(pos), "quat": _numbers(quat)}
-
-    def _height_field(self, assets: Any, k: int) -> None:
-        m = self.model
-        rows, columns, start = int(m.hfield_nrow[k]), int(m.hfield_ncol[k]), int(m.hfield_adr[k])
-        data = m.hfield_data[start : start + rows * columns].reshape(rows, columns)[::-1]  # files begin at the far end
-        x, y, unit, base = m.hfield_size[k]
-        low, high = float(data.min()), float(data.max())  # files have these at zero and at the height
-        self.elevations[k] = low * unit
-        sizes = {"nrow": str(rows), "ncol": str(columns), "size": _numbers((x, y, (high - low) * unit or unit, base))}
-        self._add(assets, "hfield", "hfield", k, elevation=_numbers(data), **sizes)
 
     # Bodies ----------------------------------------------------------------------------------------
 
@@ -269,6 +258,8 @@ class _Writer:
         if kind == "hfield":
             field["hfield"] = self._name("hfield", int(m.geom_dataid[k]))
             position = position + self.elevations[int(m.geom_dataid[k])] * _z_axis(m.geom_quat[k])
+        elif kind == "mesh":
+            field["mesh"] = self._name("mesh", int(m.geom_dataid[k]))
         self._add(
             body,
             "geom",
@@ -431,11 +422,6 @@ class _Writer:
         ends = {"joint": ("joint", first)} if second < 0 else {"site": ("site", first), "refsite": ("site", second)}
         given = {attribute: self._name(kind, number) for attribute, (kind, number) in ends.items()}
         self._add(section, "orientation", "actuator", k, group=str(int(self.model.actuator_group[k])), **given)
-
-
-def _numbers(values: Any) -> str:
-    """Numbers as text, to the last digit."""
-    return " ".join(repr(float(x)) for x in np.ravel(values))
 
 
 def _z_axis(quat: Floats) -> Floats:

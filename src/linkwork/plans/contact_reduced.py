@@ -8,24 +8,23 @@ name contact points by these numbers (`listed_slot`: the slot of each).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.model.arrays import Floats
-from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
-from linkwork.model.shapes import Ground, HeightField, bounding_box, bounding_sphere
-from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import size_of
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
-from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables, shape_inflation
+from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
+from linkwork.plans.contact_groups import GROUP_FLOATS, GROUP_INTEGERS, GROUP_SIZES, group_tables
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
-from linkwork.plans.layout import Integers, ragged
+from linkwork.plans.layout import ragged
 from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tables
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
@@ -64,24 +63,16 @@ REDUCED_TREE = actuated_layout(
             "nlisted",  # the most contact points of a state
             "nloops",  # sets of rows of loops
             "nloop_sides",
-            "ngroups",  # pairs of bodies with pairs of shapes
-            "nintervals",  # cells along each axis that bodies are sorted by
+            *GROUP_SIZES,
+            "nintervals",  # cells along the second of two axes that bodies are sorted by at most, and all of them
+            "ngrid",
             "nheld",  # settings of the solver, impulses to start from, contact points that are given
             "nstart",
         ),
         integers={
             **CONTACT_INTEGERS,
             **LIMB_INTEGERS,
-            "group_first": ("ngroups",),  # the bodies,
-            "group_second": ("ngroups",),
-            "body_group": ("n",),  # groups that a body is the first body of: the first, and how many
-            "body_groups": ("n",),
-            "body_paired": ("n",),  # 1 of bodies that are in any group
-            "group_start": ("ngroups",),  # and their pairs of shapes in `group_contact`
-            "group_count": ("ngroups",),
-            "group_contact": ("ncontacts",),
-            "group_slot": ("ncontacts",),  # number of the first slot of each of these in results
-            "shape_unbounded": ("nshapes",),  # 1 of planes and height fields
+            **GROUP_INTEGERS,
             "contact_body_first": ("ncontacts",),
             "contact_body_second": ("ncontacts",),
             **FRICTION_INTEGERS,
@@ -95,13 +86,7 @@ REDUCED_TREE = actuated_layout(
         },
         floats={
             **CONTACT_FLOATS,
-            "body_center": ("n", 3),  # bounding sphere of all shapes of a body, in its frame
-            "body_radius": ("n",),
-            "shape_center": ("nshapes", 3),  # and of a shape, in its own frame
-            "shape_radius": ("nshapes",),
-            "box_center": ("nshapes", 3),  # bounding box of a shape, in its own frame
-            "box_half": ("nshapes", 3),
-            "shape_top": ("nshapes",),  # the largest height of an unbounded shape, along its z axis
+            **GROUP_FLOATS,
             **FRICTION_FLOATS,
             "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
             "soft_D": ("nsoft",),  # inverse inertia of the normal that makes contacts soft
@@ -141,31 +126,6 @@ def listed_points(model: Model, nslots: int) -> int:
     return min(nslots, max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints)))
 
 
-def slot_order(first: Integers, second: Integers, slots: Integers) -> dict[str, Any]:
-    """Pairs of shapes by pairs of bodies: the fields ``group_``, and ``listed_slot``.
-
-    Args:
-        first: The first body of each pair, ``(ncontacts,)``.
-        second: The second.
-        slots: Contact points of each pair.
-    """
-    order = np.lexsort((second, first))
-    keys = np.stack([first[order], second[order]], axis=1)
-    starts = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]) if len(keys) else np.zeros(0, np.int64)
-    counts = slots[order]
-    begin, number = (np.cumsum(slots) - slots)[order], np.cumsum(counts) - counts
-    within = np.arange(int(counts.sum())) - np.repeat(number, counts)
-    return {
-        "group_first": keys[starts, 0],
-        "group_second": keys[starts, 1],
-        "group_start": starts,
-        "group_count": np.diff(np.r_[starts, len(keys)]),
-        "group_contact": order,
-        "group_slot": number,
-        "listed_slot": np.repeat(begin, counts) + within,
-    }
-
-
 def reduced_tree(
     model: Model,
     scales: RowScales,
@@ -192,11 +152,7 @@ def reduced_tree(
     of_shape = np.asarray(contacts["shape_body"], dtype=np.int64)
     first, second = of_shape[contacts["contact_first"]], of_shape[contacts["contact_second"]]
     slots = np.asarray(contacts["contact_slots"], dtype=np.int64)
-    order = slot_order(first, second, slots)
-    order.pop("listed_slot")
-    groups = np.bincount(order["group_first"], minlength=int(tree.n))
-    paired = np.zeros(int(tree.n), dtype=np.int64)
-    paired[order["group_first"]] = paired[order["group_second"]] = 1
+    cells = min(math.isqrt(int(tree.n)) + 1, MAX_CELLS)
     limbs = limb_tables(tree)
     boxes = box_tables(model, limited, True)
     loops = _loop_sets(model, tree, limbs)
@@ -219,14 +175,11 @@ def reduced_tree(
         REDUCED_TREE,
         implicit,
         **contacts,
-        **order,
         **limbs,
         **boxes,
-        **_bounds(model, of_shape, contacts, int(tree.n)),
-        body_group=np.cumsum(groups) - groups,
-        body_groups=groups,
-        body_paired=paired,
-        nintervals=min(int(tree.n), MAX_CELLS),
+        **group_tables(model, contacts, first, second, int(tree.n)),
+        nintervals=cells,
+        ngrid=cells * cells,
         contact_body_first=first,
         contact_body_second=second,
         **friction,
@@ -262,8 +215,8 @@ def reduced_tree(
     )
 
 
-MAX_CELLS = 512
-"""Cells along each axis that bodies are sorted by: as many as bodies, and no more."""
+MAX_CELLS = 128
+"""The root of the number of cells that bodies are sorted by, at most: there are about as many cells as bodies."""
 REACH = 1e-3
 """Contact points whose gap is a smaller part of the largest body's size are in the list, whatever their velocity."""
 
@@ -298,40 +251,3 @@ def _loop_sets(model: Model, tree: Tree, limbs: Mapping[str, Any]) -> dict[str, 
             sets["dims"].append(len(some))
             sets["sides"].append(sorted(set().union(*(of_row[row] for row in some)), reverse=True))
     return sets
-
-
-def _bounds(model: Model, of_shape: Integers, contacts: Mapping[str, Any], n: int) -> dict[str, Any]:
-    """Bounding spheres of shapes and of bodies."""
-    spheres = [bounding_sphere(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
-    centers = np.reshape([center for center, _ in spheres], (-1, 3))
-    radii = np.array([min(radius, UNBOUNDED) for _, radius in spheres])
-    inflation = shape_inflation(ContactPairs.of(model.contacts))
-    radii = radii + inflation
-    at = np.array(
-        [
-            rotation @ center + position
-            for rotation, position, center in zip(
-                contacts["shape_rotation"], contacts["shape_position"], centers, strict=True
-            )
-        ]
-    ).reshape(-1, 3)
-    center, radius = np.zeros((n, 3)), np.zeros(n)
-    for body in np.unique(of_shape).tolist():
-        own = np.flatnonzero(of_shape == body)
-        if (radii[own] >= UNBOUNDED).any():
-            radius[body] = UNBOUNDED
-            continue
-        center[body] = (np.min(at[own] - radii[own, None], axis=0) + np.max(at[own] + radii[own, None], axis=0)) / 2
-        radius[body] = np.max(np.linalg.norm(at[own] - center[body], axis=1) + radii[own])
-    boxes = [bounding_box(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
-    solids = [shape.solid for shape in ContactPairs.of(model.contacts).shapes]
-    return {
-        "shape_center": centers,
-        "shape_radius": radii,
-        "box_center": np.reshape([center for center, _ in boxes], (-1, 3)),
-        "box_half": np.reshape([half for _, half in boxes], (-1, 3)) + inflation[:, None],
-        "shape_unbounded": [int(isinstance(solid, Ground | HeightField)) for solid in solids],
-        "shape_top": [np.max(solid.heights) if isinstance(solid, HeightField) else 0.0 for solid in solids],
-        "body_center": center,
-        "body_radius": radius,
-    }

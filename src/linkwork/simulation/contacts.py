@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points
+from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points, words_of_overflow
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
 from linkwork.inputs import ContactLaw, Integrator, outer_level, suggest
@@ -311,6 +311,11 @@ class ContactHistory(Mapping[str, ContactSeries]):
         return self._points.by_slot(self._part("points"), FORCE)
 
     @property
+    def points(self) -> Array:
+        """Lists of the contact points that are near, ``(k, ..., width)``: see `contact.points`."""
+        return self._part("points")
+
+    @property
     def dissipated(self) -> dict[str, Array]:
         """Energy lost so far by ``friction``, by ``impacts`` (normal forces), in ``joints`` (limits and dry friction)
         and in all, ``(k, ...)`` each, in joules."""
@@ -359,8 +364,8 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
     history = ContactHistory(robot, rows, dt)
     if history.overflowed.any():
         warnings.warn(
-            f"'{robot.name}' had more than {contact_points(robot).nlisted} contact points in "
-            f"{int(history.overflowed.sum())} steps (Trajectory.contacts.overflowed); those beyond did not act",
+            f"'{robot.name}' had too many contact points in {int(history.overflowed.sum())} steps "
+            f"(Trajectory.contacts.overflowed): {words_of_overflow(robot, history.points)}",
             StateWarning,
             stacklevel=outer_level(),
         )

@@ -94,7 +94,7 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
         type = Revolute(direction) if kind == "hinge" else Prismatic(direction)
 
     def measure(value: float) -> float:
-        return settings.angle(value) if kind == "hinge" else value
+        return settings.angle(value, node) if kind == "hinge" else value
 
     ref = measure(node.number("ref", 0.0))
     child_at = here

@@ -23,9 +23,11 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.convex.geometry import pair_geometry
 from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
+from linkwork.kernels.contact.reduced.broad_phase import approach
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, NEAR, POINTS, ROWS, SIDES
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
+from linkwork.kernels.contact.shapes.geometry import given_pair
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.records import Entry
@@ -146,16 +148,25 @@ def joint_axes(tree: Array, w: Array) -> None:
 
 
 @kernel
-def near_geometry(tree: Array, w: Array) -> None:
-    """Gaps, points and frames of near pairs."""
+def near_geometry(tree: Array, w: Array, given: Array, h: Scalar) -> None:
+    """Gaps, points and frames of near pairs; ``given``: of those without kernel text.
+
+    Convex shapes that cannot touch in the step ``h`` have no points.
+    """
     for n in range(w.counts[NEAR]):
         c = w.near[n]
         if tree.contact_kind[c] != GIVEN:
+            i = tree.contact_body_first[c]
+            j = tree.contact_body_second[c]
+            w.within[0] = tree.pair_margin[c] + approach(tree, w, i, j, h)
+            if tree.contact_adhesive[c] > 0:
+                w.within[0] += tree.pair_gap[c]
             pair_geometry(tree, w, c)
+        else:
+            given_pair(tree, w, c, given)
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             w.missed_distance[s] = 0.0
-            if tree.contact_kind[c] != GIVEN:
-                w.gap[s] = w.gap[s] - tree.pair_margin[c]
+            w.gap[s] = where(w.gap[s], NO_CONTACT, w.gap[s] - tree.pair_margin[c], w.gap[s])
 
 
 @kernel

@@ -47,7 +47,6 @@ from linkwork.kernels.contact.reduced.rows import (
 )
 from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
 from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
-from linkwork.kernels.contact.shapes.geometry import given_contacts
 from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
 from linkwork.kernels.records import view_of
@@ -154,8 +153,7 @@ def setup_reduced(
     joint_axes(tree, w)
     bounding_spheres(tree, w, h, settings.gravity)
     find_near_pairs(tree, w, h)
-    given_contacts(tree, w, given)
-    near_geometry(tree, w)
+    near_geometry(tree, w, given, h)
     if tree.nc > 0:
         constraint_rows(tree, w, q, w.error)
         constraint_bias(tree, w, q, v)
