@@ -14,6 +14,7 @@ from linkwork.model.arrays import Floats, frozen, numbers
 from linkwork.model.joints import Joint
 from linkwork.model.lie import VECTOR
 from linkwork.model.parts import Limits
+from linkwork.model.soft_contact import SoftConstraint
 
 PerCoordinate = float | Sequence[float] | Floats
 """One number for all coordinates of a joint, or one for each."""
@@ -48,6 +49,10 @@ class JointOptions(TypedDict, total=False):
     planar joint is kept and does not act."""
     rest: PerCoordinate | None
     """Rest position of the spring; by default the neutral position of the joint."""
+    soft_limit: SoftConstraint | None
+    """How soft its limits are in steps with soft contacts."""
+    soft_friction: SoftConstraint | None
+    """How soft its dry friction is there."""
     stiffness_terms: tuple[float, float]
     """Factors of the square and the cube of the spring's deflection, of joints whose coordinates are numbers."""
     damping_terms: tuple[float, float]
@@ -93,7 +98,7 @@ def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Any]
         "friction": options.get("friction"),
         "stiffness": options.get("stiffness"),
     }
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {name: options.get(name) for name in ("soft_limit", "soft_friction")}
     for what, value in given.items():
         found[what] = _per_coordinate(value, type.nv, 0.0, f"joint '{name}': {what}")
         if (found[what] < 0).any() or not np.isfinite(found[what]).all():

@@ -14,6 +14,7 @@ from linkwork.model.arrays import Floats
 from linkwork.model.joints import Joint
 from linkwork.model.muscles import Muscle
 from linkwork.model.placement import Placement
+from linkwork.model.soft_contact import SoftConstraint
 
 GRAVITY = (0.0, 0.0, -9.81)
 """Acceleration of free fall by default, in m/s²."""
@@ -51,6 +52,10 @@ class TreeJoint:
     """Whether a motor drives it; None where not specified."""
     independent: bool | None = None
     """Whether it is one of the minimal coordinates of its loops; None where not specified."""
+    soft_limit: SoftConstraint | None = None
+    """How soft its limits are where contacts are soft; None: as MuJoCo's usual ones."""
+    soft_friction: SoftConstraint | None = None
+    """How soft its dry friction is there."""
     stiffness_terms: tuple[float, float] = (0.0, 0.0)
     """``k1, k2`` of a spring ``-(k x + k1 x² + k2 x³)`` of each coordinate, ``x`` from its rest."""
     damping_terms: tuple[float, float] = (0.0, 0.0)

@@ -218,6 +218,8 @@ class _Writer:
         joint.set("armature", repr(float(m.dof_armature[dof])))
         joint.set("damping", self._polynomial("dof_damping", dof))
         joint.set("frictionloss", repr(float(m.dof_frictionloss[dof])))
+        joint.set("solreffriction", _numbers(m.dof_solref[dof]))
+        joint.set("solimpfriction", _numbers(m.dof_solimp[dof]))
         joint.set("stiffness", self._polynomial("jnt_stiffness", j))
         if np.any(getattr(m, "jnt_springyield", np.zeros(m.njnt))[j]):
             joint.set("springyield", _numbers(m.jnt_springyield[j]))
@@ -225,6 +227,8 @@ class _Writer:
         if m.jnt_limited[j]:
             joint.set("range", _numbers(m.jnt_range[j]))
             joint.set("margin", repr(float(m.jnt_margin[j])))
+            joint.set("solreflimit", _numbers(m.jnt_solref[j]))
+            joint.set("solimplimit", _numbers(m.jnt_solimp[j]))
         if kind in ("slide", "hinge"):
             joint.set("axis", _numbers(m.jnt_axis[j]))
             joint.set("ref", repr(float(m.qpos0[at])))

@@ -158,7 +158,18 @@ def asset_folder(document: MjcfDocument, of: str) -> Path:
 # Default classes -----------------------------------------------------------------------------------
 
 
-_COMPLETED = frozenset({"friction", "solref", "solimp", "solreffriction", "surfacevel"})
+_COMPLETED = frozenset(
+    {
+        "friction",
+        "solref",
+        "solimp",
+        "solreffriction",
+        "solimpfriction",
+        "solreflimit",
+        "solimplimit",
+        "surfacevel",
+    }
+)
 """Attributes with several numbers, of which a class may say the first and inherit the others."""
 
 

@@ -21,7 +21,7 @@ from linkwork.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation, quaternion_of
 from linkwork.model.thresholds import UNBOUNDED
-from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
+from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings, softness_of
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.xml import Node, located
 from linkwork.quantities.evaluator import Evaluator
@@ -134,6 +134,8 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
         child_at = Placement(position if kind == "hinge" else position + ref * type.axis, moved)
     options = _damping_and_friction(node, settings) | _effort(node, settings)
     options["rest"] = measure(node.number("springref", 0.0))
+    margin = measure(node.number("margin", 0.0))
+    options["soft_limit"] = softness_of(node, "solreflimit", "solimplimit", margin=margin)
     limited = node.choice("limited", YES_NO_AUTO, "auto")
     bounds = node.numbers("range", 2)
     if bounds is not None and (limited == "true" or (limited == "auto" and settings.autolimits)):
@@ -179,6 +181,7 @@ def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
             found[f"{what}_terms"] = tuple((*further, 0.0)[:2])
     if found["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
         raise node.error("a spring of a joint that yields ('springyield') is not supported", UnsupportedFeature)
+    found["soft_friction"] = softness_of(node, "solreffriction", "solimpfriction")
     return found
 
 

@@ -13,7 +13,7 @@ from linkwork.model.arrays import Floats
 from linkwork.model.medium import VACUUM, Medium
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation
-from linkwork.model.soft_contact import SoftContact
+from linkwork.model.soft_contact import USUAL_CONSTRAINT, SoftConstraint, SoftContact
 from linkwork.parsing.mjcf.document import DEGREES, EULERSEQ, ORIENTATIONS, MjcfDocument
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, located
@@ -241,6 +241,20 @@ def _last(document: MjcfDocument, nodes: list[Node]) -> Node:
         refuse_unknown(node)
         said |= {name: node.get(name) or "" for name in node.attributes}
     return nodes[-1].inheriting(said)
+
+
+def softness_of(node: Node, reference: str, impedance: str, **more: float) -> SoftConstraint | None:
+    """How soft a limit, dry friction or an equality is; None where that is MuJoCo's default.
+
+    Args:
+        node: The element.
+        reference: The attribute that says ``solref``.
+        impedance: The attribute that says ``solimp``.
+        more: Further numbers of `SoftConstraint`.
+    """
+    first, second = node.completed(reference, REFERENCE)
+    soft = SoftConstraint((first, second), node.completed(impedance, IMPEDANCE), **more)
+    return None if soft == USUAL_CONSTRAINT else soft
 
 
 def has_default_impedance(node: Node) -> bool:
