@@ -301,8 +301,8 @@ class Builder:
             surface: Friction and restitution of its contacts, by default; a shape that has one may touch others.
             drag: How a medium pushes at an ellipsoid; None: as is usual.
         """
-        options = {"name": name, "surface": surface, "drag": drag}
-        self._shapes.append(Shape(body, solid, as_placement(at), as_color(color), role, **options))
+        made = Shape(body, solid, as_placement(at), as_color(color), role, name=name, surface=surface, drag=drag)
+        self._shapes.append(made)
         return self
 
     @named_options(ContactOptions)

@@ -193,8 +193,13 @@ def without_actuators(robot: M, names: Iterable[str]) -> M:
         if name not in known:
             raise InputError(f"robot '{robot.name}' has no actuator '{name}'{suggest(name, known)}")
     kept = tuple(a for a in robot.actuators if gone and a.name not in gone)
-    poses = {"activations": kept_activations(robot, kept), "commands": kept_commands(robot, kept)}
-    made = replace(robot, actuators=kept, sensors=(), **poses)
+    made = replace(
+        robot,
+        actuators=kept,
+        activations=kept_activations(robot, kept),
+        commands=kept_commands(robot, kept),
+        sensors=(),
+    )
     return replace(made, sensors=kept_sensors(robot, made))
 
 

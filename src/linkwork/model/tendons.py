@@ -15,7 +15,7 @@ from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
 from linkwork.inputs import items
 from linkwork.model.arrays import numbers
-from linkwork.model.transmissions import Transmission, Wrap
+from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank, Wrap
 
 
 @converted_but("sites")
@@ -106,7 +106,7 @@ class Tendon:
     offset: float = 0.0
     force_limits: tuple[float, float] = (-np.inf, np.inf)
     stop: tuple[float, float] = (0.0, 0.0)
-    transmission: Transmission | None = None
+    transmission: SiteWrench | JointWrench | SliderCrank | None = None
     stiffness_terms: tuple[float, float] = (0.0, 0.0)
     damping_terms: tuple[float, float] = (0.0, 0.0)
 
@@ -215,5 +215,7 @@ class Tendon:
 
 def without_springs(tendons: Sequence[Tendon]) -> tuple[Tendon, ...]:
     """The same tendons without springs and dampers."""
-    none = {"stiffness_terms": (0.0, 0.0), "damping_terms": (0.0, 0.0)}
-    return tuple(replace(tendon, stiffness=0.0, damping=0.0, **none) for tendon in tendons)
+    none = (0.0, 0.0)
+    return tuple(
+        replace(tendon, stiffness=0.0, damping=0.0, stiffness_terms=none, damping_terms=none) for tendon in tendons
+    )

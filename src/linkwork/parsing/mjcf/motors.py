@@ -21,7 +21,7 @@ from linkwork.mechanism import Mechanism
 from linkwork.model.joints import Free
 from linkwork.model.muscles import Muscle
 from linkwork.model.tendons import Tendon
-from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank, Transmission
+from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint, open_end
 from linkwork.parsing.mjcf.servos import UNLIMITED, Law, Range, read_law
@@ -60,7 +60,7 @@ class Motor:
     activation_limits: Range
     tendon: str = ""
     """The tendon that it pulls, in place of joints: a spatial one, or one that bounds the force of its actuators."""
-    transmission: Transmission | None = None
+    transmission: SiteWrench | JointWrench | SliderCrank | None = None
     """How it acts, where that is a length of its own, which is the tendon then; with sites in place of frames."""
 
     def length(self, frames: Mapping[str, str]) -> Tendon:
@@ -216,7 +216,7 @@ def _on_site(
 def _on_length(
     node: Node,
     name: str,
-    transmission: Transmission,
+    transmission: SiteWrench | JointWrench | SliderCrank,
     law: Law,
     lengths: set[str | None],
     settings: Settings,
