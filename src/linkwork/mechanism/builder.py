@@ -192,6 +192,7 @@ class Builder:
         force_limits: tuple[float, float] = (-np.inf, np.inf),
         also: Mapping[str, float] | Sequence[tuple[str, float]] = (),
         tendon: str = "",
+        body: str = "",
         dynamics: ActuatorDynamics = "none",
         time_constant: float = 1.0,
         activation_limits: tuple[float, float] = (-np.inf, np.inf),
@@ -210,6 +211,8 @@ class Builder:
             force_limits: Its force is clamped to these, before the gear.
             also: Further joints that it drives, with gears of their own.
             tendon: The tendon that it pulls, in place of joints.
+            body: The body whose contacts it makes adhesive, in place of joints: its force pulls at all its contact
+                points together.
             dynamics: How an activation follows the command, from which its force comes then: ``"integrator"``,
                 ``"filter"``, or ``"filterexact"``, a filter that is integrated exactly.
             time_constant: Of the filters, in seconds.
@@ -220,7 +223,9 @@ class Builder:
         ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
         follows = {"dynamics": dynamics, "time_constant": float(time_constant), "early": bool(early)}
         law = {"gain": gain, "bias": bias}
-        made = checked_actuator(name, joint, gear, ranges, law, also, tendon=tendon, refused=refused, **follows)
+        made = checked_actuator(
+            name, joint, gear, ranges, law, also, tendon=tendon, body=body, refused=refused, **follows
+        )
         self._actuators.append(made)
         return self
 

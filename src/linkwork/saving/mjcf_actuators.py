@@ -47,6 +47,8 @@ def _driven(model: Model, actuator: Actuator, tendons: MjcfTendons, report: Repo
         if low == high:
             report.refuse("actuators", where, f"in MJCF a range of {what} is not empty, as {low:g} to {high:g} is")
             return None
+    if actuator.body:
+        return {"body": actuator.body}
     if actuator.tendon:
         if not tendons.has(actuator.tendon):
             report.refuse("actuators", where, f"it pulls tendon '{actuator.tendon}', which is not in the file")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Actuators of a model: what they drive, with which gear, how they make force, and the inertia of their rotors.
 
-Kept are those on joints and on tendons. Those that act on a site, a body or a slider-crank, on a tendon that wraps
-around a geom, or on axes of ball and free joints that do not turn with the body, are not: without them nothing of the
-dynamics changes.
+Kept are those on joints and on tendons, and those that make contacts of bodies adhesive. Those that act on a site or a
+slider-crank, on a tendon that wraps around a geom, or on axes of ball and free joints that do not turn with the body,
+are not: without them nothing of the dynamics changes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LEFT_OUT = {
     "jointinparent": "on a ball or free joint in axes that are not the body's",
     "tendon": "on a tendon that wraps around a geom",
     "site": "on a site",
-    "body": "on a body",
+    "body": "on a body that does not move",
     "cranksite": "by a slider-crank",
 }
 """What actuators are left out, by their transmissions."""
@@ -66,6 +66,8 @@ class Motor:
     activation_limits: Range
     tendon: str = ""
     """The tendon that it pulls, in place of joints: a spatial one, or one that bounds the force of its actuators."""
+    body: str = ""
+    """The body whose contacts it makes adhesive, in place of joints."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -75,7 +77,7 @@ class Motor:
             law |= {"dynamics": self.law.dynamics, "time_constant": max(self.law.time_constant, LEAST_TIME)}
             law |= {"activation_limits": self.activation_limits, "early": self.law.early}
         limits = {"limits": self.limits, "force_limits": self.force_limits}
-        return {**limits, "also": self.also, "tendon": self.tendon, **law}
+        return {**limits, "also": self.also, "tendon": self.tendon, "body": self.body, **law}
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ def read_motors(
     defaults: Defaults,
     joints: Mapping[str, MjcfJoint],
     tendons: Mapping[str, MjcfTendon],
+    bodies: Mapping[str, str],
     settings: Settings,
 ) -> Motors:
     """All actuators of a model."""
@@ -138,6 +141,8 @@ def read_motors(
                 tendon = tendons[name].tendon
                 driven.update(() if tendon is None else tendon.joints)
                 motor = _on_tendon(node, tendons[name], law, taken, settings)
+            elif target == "body":
+                motor = _on_body(node, bodies, law, taken, settings)
         if motor is not None:
             kept.append(motor)
         else:
@@ -197,6 +202,24 @@ def _on_tendon(node: Node, read: MjcfTendon, law: Law, taken: set[str | None], s
         return Motor(name, node, "", (gear,), (), 0.0, 0.0, law, limits, forces, active, tendon.name)
     (first, own), *others = ((joint, gear * coefficient) for joint, coefficient in tendon.joints.items())
     return Motor(name, node, first, (own,), tuple(others), 0.0, 0.0, law, limits, forces, active)
+
+
+def _on_body(
+    node: Node, bodies: Mapping[str, str], law: Law, taken: set[str | None], settings: Settings
+) -> Motor | None:
+    """An actuator that makes contacts of a body adhesive; None for one on what does not move."""
+    name = node.text("body")
+    if name not in bodies:
+        raise node.error(f"there is no body '{name}'{suggest(name, bodies)}")
+    if not bodies[name]:
+        return None
+    if any((*law.affine_gain[1:], *law.affine_bias[1:])):
+        law.refused = law.refused or "an actuator on a body with a servo law"
+        law.gain, law.bias = [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+    own = node.get("name") or fresh(f"{name}_adhesion", taken)
+    limits, forces = _control_range(node, law, UNLIMITED, settings), _range(node, "force", settings)
+    active = _activation_range(node, law, UNLIMITED, settings)
+    return Motor(own, node, "", (1.0,), (), 0.0, 0.0, law, limits, forces, active, body=bodies[name])
 
 
 def with_resolved_damping_ratios(robot: Mechanism, motors: Motors) -> Mechanism:
