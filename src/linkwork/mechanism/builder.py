@@ -211,21 +211,18 @@ class Builder:
             force_limits: Its force is clamped to these, before the gear.
             also: Further joints that it drives, with gears of their own.
             tendon: The tendon that it pulls, in place of joints.
-            body: The body whose contacts it makes adhesive, in place of joints: its force pulls at all its contact
-                points together.
-            dynamics: How an activation follows the command, from which its force comes then: ``"integrator"``,
-                ``"filter"``, or ``"filterexact"``, a filter that is integrated exactly.
+            body: The body whose contact points its force pulls at together (adhesion), in place of joints.
+            dynamics: How an activation that makes its force follows the command: ``"integrator"``, ``"filter"``, or
+                ``"filterexact"``, a filter that is integrated exactly.
             time_constant: Of the filters, in seconds.
             activation_limits: Activations are clamped to these.
             early: Whether its force comes from the activation after a step, not before it.
-            refused: What it is, if its force is not modeled: it takes no commands.
+            refused: What it is, if its force is not modeled.
         """
         ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
         follows = {"dynamics": dynamics, "time_constant": float(time_constant), "early": bool(early)}
-        law = {"gain": gain, "bias": bias}
-        made = checked_actuator(
-            name, joint, gear, ranges, law, also, tendon=tendon, body=body, refused=refused, **follows
-        )
+        law, on = {"gain": gain, "bias": bias}, {"tendon": tendon, "body": body}
+        made = checked_actuator(name, joint, gear, ranges, law, also, refused=refused, **on, **follows)
         self._actuators.append(made)
         return self
 

@@ -17,6 +17,7 @@ import numpy as np
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPairs
+from linkwork.model.joints import FREE
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import BodyTable, size_of
@@ -68,6 +69,7 @@ REDUCED_TREE = actuated_layout(
             "nloops",  # sets of rows of loops
             "nloop_sides",
             *GROUP_SIZES,
+            "nfree",  # free bodies that carry no other
             "nadhesions",  # actuators that make contacts adhesive
             "nintervals",  # cells along the second of two axes that bodies are sorted by at most, and all of them
             "ngrid",
@@ -81,6 +83,7 @@ REDUCED_TREE = actuated_layout(
             "contact_body_first": ("ncontacts",),
             "contact_body_second": ("ncontacts",),
             **FRICTION_INTEGERS,
+            "free_body": ("nfree",),
             "adhesion_actuator": ("nadhesions",),
             "adhesion_body": ("nadhesions",),
             "box_v": ("nboxes",),  # as in `contact_lcaba`
@@ -198,6 +201,7 @@ def reduced_tree(
         **group_tables(model, contacts, first, second, int(tree.n)),
         nintervals=cells,
         ngrid=cells * cells,
+        free_body=np.flatnonzero((np.asarray(tree.kind) == FREE) & ~np.isin(np.arange(int(tree.n)), tree.parent)),
         contact_body_first=first,
         contact_body_second=second,
         **_adhesions(model, bodies, first, second, friction),
