@@ -148,6 +148,7 @@ class StepProgram:
         if self.contact is None or not self.contact.reduced:
             return self
         settings, names = replace(self.settings, by_slots=True), cast(ParameterNames, self.parameters.recipe)
+        warn_unmodeled(self.source, False)
         return _restored(self.source, settings, names, self.control, self.control_every)
 
     @cached_property
