@@ -105,11 +105,12 @@ def linearize_smoothing(w: Array, e: int, how: Smoothing) -> None:
             w.tangent_z[r] = rt * unprojected(w, r, sigma, 0.0) * x.inverse
     elif w.cone_kind[e] == BOX:
         tau = smoothing_of(w, e, sigma, how)
-        a = w.z[row] - sigma * w.row_y[row] - w.lower[e]
-        b = w.z[row] - sigma * w.row_y[row] - w.upper[e]
-        _, _, rest = interval(w, e, w.z[row] - sigma * w.row_y[row], tau)
+        u = unprojected(w, row, sigma, 0.0)
+        a = u - w.lower[e]
+        b = u - w.upper[e]
+        _, slope, rest = interval(w, e, u, tau)
         change = 2.0 * tau / sqrt(a * a + 4.0 * tau) - 2.0 * tau / sqrt(b * b + 4.0 * tau)
-        w.tangent_z[row] = -change / maximum(rest, how.slack)
+        w.tangent_z[row] = -change / maximum(rest + slope * sigma * w.compliance[row], how.slack)
 
 
 @kernel

@@ -24,10 +24,11 @@ from linkwork.kernels.contact.reduced.islands import (
     select_island,
 )
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS, SYMMETRIC
+from linkwork.kernels.contact.reduced.removal import hold_all, hold_remembered, hold_strong
 from linkwork.kernels.contact.reduced.residual import problem_residual, set_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import newton_direction, row_velocities, take_step
-from linkwork.kernels.contact.reduced.stages import STAGE_WORK, follow_and_polish, semismooth, unsolved
+from linkwork.kernels.contact.reduced.stages import STAGE_WORK, follow_and_polish, restart, semismooth, unsolved
 from linkwork.kernels.elementary import copy_numbers, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
 from linkwork.kernels.thresholds import LEAST_RADIUS
@@ -42,6 +43,11 @@ ROUNDED = 10.0
 RETRIED = 30.0
 """The most iterations after a step of the convex problem: what is jammed stays so for many steps, and most problems
 that have a solution need fewer."""
+
+ROUNDS = 3
+"""Times that removal is given up where impulses are beyond all measure: those that are left may follow."""
+CONVEX, JAMMED = 1.0, 2.0
+"""Kinds of steps that are not those of the true problem: of the convex one, and without removal of penetration."""
 
 SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK | ISLAND_WORK
 
@@ -104,9 +110,9 @@ def open_islands(tree: Array, w: Array, settings: ReducedSettings, stepped: Scal
 @kernel
 def solve_island(
     tree: Array, w: Array, settings: ReducedSettings, stepped: Scalar, done: Scalar, most: Scalar
-) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations, and whether the step is that of the convex problem; ``v_best`` and ``z_best`` are the step
-    of the sets and limbs that are left in the problem.
+) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """Residual, iterations, whether the step is that of the convex problem, and whether removal is given up; ``v_best``
+    and ``z_best`` are the step of the sets and limbs that are left in the problem.
 
     Args:
         tree: Of the robot.
@@ -116,18 +122,25 @@ def solve_island(
         done: Iterations so far.
         most: The most iterations.
     """
+    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
     copy_numbers(w.kept_z, w.z_best, w.counts[ROWS])
     copy_numbers(w.kept_v, w.v_best, tree.nv)
     copy_numbers(w.kept_z, w.z, w.counts[ROWS])
     copy_numbers(w.kept_v, w.v_next, tree.nv)
     row_velocities(tree, w)
     best = where(0.5, stepped, problem_residual(w), UNBOUNDED)
-    number = 0
-    while number < PATHS and some_below(0.5 - unsolved(settings, best, done, most), 0.0):
-        best, done = follow_and_polish(tree, w, settings, number, best, done, most)
-        number += 1
-    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
-    far = where(best, nearly, 0.0, 1.0)
+    far = 0.0
+    held = 0.0
+    for _ in range(2):
+        number = 0
+        while number < PATHS and some_below(0.5 - unsolved(settings, best, done, most), 0.0):
+            best, done = follow_and_polish(tree, w, settings, number, best, done, most)
+            number += 1
+        far = where(best, nearly, 0.0, 1.0)
+        jammed = maximum(hold_strong(w, settings, w.z_best), hold_all(w, settings, far))
+        held = maximum(held, jammed)
+        best = where(0.5, jammed, UNBOUNDED, best)
+        most = where(0.5, jammed, done + settings.most, 0.0)
     if some_below(0.5 - far, 0.0):
         dissipative_step(tree, w, settings, far)
         copy_numbers(w.z_best, w.z, w.counts[ROWS])
@@ -135,28 +148,44 @@ def solve_island(
         row_velocities(tree, w)
         missed = problem_residual(w)
         best = where(0.5, far, where(missed, UNBOUNDED, maximum(missed, best), UNBOUNDED), best)
-    return best, done, far
+    return best, done, far, held
 
 
 @kernel
 def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations on the true problem in the island that takes most, and whether the step of an island is that
-    of the convex one; ``v_next`` and ``z`` are the step.
+    """Residual, iterations on the true problem in the island that takes most, and the kind of the step; ``v_next`` and
+    ``z`` are the step.
 
     Args:
         tree: Of the robot.
         w: Work arrays.
         settings: Parameters of the step.
-        before: One where the step before was that of the convex problem, else zero.
+        before: The kind of the step before: 0, `CONVEX`, or `JAMMED` and how many steps ago all removal was tried.
     """
     most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
+    waited = where(JAMMED - 0.5, before, before - JAMMED + 1.0, 0.0)
+    waited = where(waited, RETRIED, waited, 0.0)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
+    copy_numbers(w.z, w.z_best, w.counts[ROWS])
+    copy_numbers(w.v_next, w.v_best, tree.nv)
     row_velocities(tree, w)
+    held = hold_remembered(w, settings, minimum(waited, 1.0))
     warm = is_warm(w, settings.gravity * settings.dt)
-    best, done = semismooth(tree, w, settings, warm)
+    going = warm
+    best = UNBOUNDED
+    done = 0.0
+    for _ in range(ROUNDS):
+        if some_below(0.5 - going, 0.0):
+            restart(tree, w, going, 1.0)
+            row_velocities(tree, w)
+            best, more = semismooth(tree, w, settings, going, best)
+            done = done + more
+            going = hold_strong(w, settings, w.z)
+            held = maximum(held, going)
+            best = where(0.5, going, UNBOUNDED, best)
     iterations = done
-    fallback = 0.0
+    convex = 0.0
     if some_below(0.5 - unsolved(settings, best, done, most), 0.0):
         best = open_islands(tree, w, settings, warm)
         copy_numbers(w.z, w.kept_z, w.counts[ROWS])
@@ -164,14 +193,15 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
         for a in range(tree.nlimbs):
             if w.limb_island[a] == a and w.island_open[a] == 1:
                 sets = select_island(tree, w, a)
-                residual, its, far = solve_island(tree, w, settings, warm, done, most)
+                residual, its, far, jammed = solve_island(tree, w, settings, warm, done, most)
                 best = maximum(best, residual)
                 iterations = maximum(iterations, its)
-                fallback = maximum(fallback, far)
+                convex = maximum(convex, far)
+                held = maximum(held, jammed)
                 keep_island(tree, w, sets)
         copy_numbers(w.kept_z, w.z_best, w.counts[ROWS])
         copy_numbers(w.kept_v, w.v_best, tree.nv)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
     copy_numbers(w.v_best, w.v_next, tree.nv)
     clear_open_contacts(w)
-    return best, iterations, fallback
+    return best, iterations, where(0.5, convex, CONVEX, where(0.5, held, JAMMED + waited, 0.0))
