@@ -158,6 +158,11 @@ class ContactRow:
         return TOTALS + SOLVER + self.points.width + self.nc + self.nboxes
 
     @property
+    def start_width(self) -> int:
+        """Numbers of the forces that a step starts from."""
+        return (self.points.width if self.reduced else 3 * self.points.nslots) + self.nc + self.nboxes
+
+    @property
     def accelerations(self) -> int:
         """Where joint accelerations begin in the result of steps."""
         return contact_reduced.HEAD + self.points.width + self.nboxes + self.nc if self.reduced else HEAD
@@ -206,21 +211,24 @@ class ContactRow:
         none = np.zeros((*lead, TOTALS - SLOT_TOTALS), rows.dtype)
         return np.concatenate([totals, none, solver, points, last], axis=-1)
 
-    def start(self, row: Array, tolerance: float) -> Array:
-        """Forces that the next step starts from, ``(..., nstart)``: none, where the step before was not solved.
+    def write_start(self, row: Array, tolerance: float, start: Array) -> None:
+        """Write the forces that the next step starts from: none, where the step before was not solved.
 
         Args:
             row: The row of the step before.
             tolerance: The residual at which a step is solved.
+            start: Where they are written, ``(..., nstart)``.
         """
         at = self.places
         points, boxes, multipliers = (row[..., at[name]] for name in ("points", "boxes", "multipliers"))
         if not self.reduced:
             points = self.points.by_slot(points, FORCE)
             points = points.reshape(*points.shape[:-2], -1)
-        forces = np.concatenate([points, boxes, multipliers], axis=-1)
-        residual = row[..., at["solver"]][..., :1]
-        return np.where(residual > tolerance, 0.0, forces)
+        first, last = points.shape[-1], points.shape[-1] + self.nboxes
+        start[..., :first], start[..., first:last], start[..., last:] = points, boxes, multipliers
+        missed = row[..., at["solver"].start] > tolerance
+        if missed.any():
+            start[np.broadcast_to(missed, start.shape[:-1])] = 0.0
 
     def added(self, before: Array, row: Array) -> Array:
         """The row of further steps with the totals of those before them.
