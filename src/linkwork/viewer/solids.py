@@ -75,6 +75,8 @@ class MeshFiles:
 
     def triangles(self, mesh: Mesh) -> Triangles | None:
         """The triangles of a mesh as they are in its file, unscaled."""
+        if mesh.triangles is not None:
+            return Triangles(mesh.triangles.vertices, mesh.triangles.faces, None)
         if mesh.file is None:
             self.skipped[mesh.name] = "there is no such file"
             return None
