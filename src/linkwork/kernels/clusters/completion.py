@@ -16,7 +16,7 @@ Cost: that of `explicit` for each iteration.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.clusters.explicit import EXPLICIT, explicit_constraints
+from linkwork.kernels.clusters.explicit import EXPLICIT, explicit_constraints, gather_bias, gather_jacobian
 from linkwork.kernels.constrained.constraints import constraint_rows
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.elementary import copy_numbers
@@ -58,19 +58,10 @@ def evaluate(tree: Array, w: Array, closed: Array, G: Array, step: Array, comple
     for r in range(tree.nc):
         w.k[r] = -w.error[r]
     explicit_constraints(tree, w)
-    for k in range(tree.nv):
-        step[k] = 0.0
-        for f in range(tree.nind):
-            G[k, f] = 0.0
-    for d in range(tree.ndep):
-        step[tree.dep_dof[d]] = w.gc[tree.dep_dof[d]]
+    gather_jacobian(tree, w, G)
+    gather_bias(tree, w, step)
     largest = 0.0
     for c in range(tree.nclusters):
-        for f in range(tree.ind_start[c], tree.ind_start[c] + tree.ind_count[c]):
-            k = tree.ind_dof[f]
-            G[k, tree.ind_column[f]] = 1.0
-            for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
-                G[tree.dep_dof[d], tree.ind_column[f]] = w.Gc[tree.dep_dof[d], k]
         for e in range(tree.cluster_row_start[c], tree.cluster_row_start[c] + tree.cluster_row_count[c]):
             x = w.error[tree.cluster_row[e]]
             x = where(x, 0.0, -x, x)
