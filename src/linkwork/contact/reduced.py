@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 
 from linkwork.contact.points import contact_points
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
-from linkwork.contact.softness import soft_weights
+from linkwork.contact.softness import soft_boxes, soft_rows, soft_weights
 from linkwork.contact.thresholds import (
     PENETRATION_VELOCITY,
     RESTING_STEPS,
@@ -77,9 +78,16 @@ def reduced_plan(
         rows=scales_of(robot).rows if robot.nc else nothing,
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,
-        soft=soft_weights(robot) if soft else None,
+        soft=_soft_tables(robot, box_tables(moved, limited, True)) if soft else None,
     )
     return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit, meshes)
+
+
+def _soft_tables(robot: Model, boxes: dict[str, Any]) -> dict[str, Any]:
+    """Arrays of soft contacts, limits, dry friction and constraints."""
+    pairs = soft_weights(robot)
+    sizes = {"nsoft": len(pairs), "nsoft_boxes": len(boxes["box_v"]), "nsoft_rows": robot.nc}
+    return {**sizes, "soft_D": pairs, **soft_boxes(robot, boxes), **soft_rows(robot)}
 
 
 def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: float, dtype: str) -> Array:

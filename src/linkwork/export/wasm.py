@@ -31,6 +31,7 @@ class WasmProgram:
     name: str
     """The npm package, and the stem of its files."""
     folder: Path
+    """Where all files are."""
     module: Path
     """The module, ``NAME.wasm``."""
     script: Path

@@ -305,3 +305,11 @@ Test: tests/quantities/test_sensors_mujoco.py"""
 LEAST_DENOMINATOR = 1e-15
 """The least denominator, width and regularization of soft contacts, as in MuJoCo. Part of: a number without units.
 Test: tests/contact/test_soft_contact.py"""
+
+LEAST_DIVISOR = 1e-15
+"""The least speed, length, area or slope that forces of a medium, muscles and transmissions divide by, as in MuJoCo.
+Part of: SI units. Test: tests/dynamics/test_force_elements.py"""
+
+WRAP_TOLERANCE = 1e-12
+"""Angle at which Newton's method has found where a tendon touches an obstacle from inside. Part of: a radian.
+Test: tests/dynamics/test_transmissions.py"""

@@ -15,26 +15,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.model.arrays import Floats
+from linkwork.model.constraints import WORLD
+from linkwork.model.contacts import ContactPairs
+from linkwork.model.joints import FREE
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuated_layout, with_actuators
-from linkwork.plans.bodies import size_of
+from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
 from linkwork.plans.contact_groups import GROUP_FLOATS, GROUP_INTEGERS, GROUP_SIZES, group_tables
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
-from linkwork.plans.layout import ragged
+from linkwork.plans.layout import Integers, ragged
 from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tables
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
 
-SETTINGS, HEAD, LISTED, TOTALS = 12, 4, 11, 7
+SETTINGS, HEAD, LISTED, TOTALS = 12, 4, 11, 8
 """Numbers of the settings, at the head of the result, of a contact point in it, and at its end: see
 `kernels.contact.reduced.step`."""
 
-POINTS_PER_BODY, LEAST_POINTS = 8, 64
-"""Contact points of a state that lists have room for: so many for each body, and at least."""
+POINTS_PER_BODY, POINTS_PER_SHAPE, LEAST_POINTS = 8, 4, 64
+"""Contact points of a state that lists have room for: so many for each body, or each shape on one, and at least."""
 
 MAX_DIM = 6
 """Rows of a set at most."""
@@ -59,11 +62,15 @@ REDUCED_TREE = actuated_layout(
             "nboxes",
             "nfurther",  # the most iterations of a step by smoothed equations
             "nbouncing",  # pairs with restitution
-            "nsoft",  # pairs, where contacts are soft; else none
+            "nsoft",  # pairs, limits and dry friction, and rows of constraints, where these are soft; else none
+            "nsoft_boxes",
+            "nsoft_rows",
             "nlisted",  # the most contact points of a state
             "nloops",  # sets of rows of loops
             "nloop_sides",
             *GROUP_SIZES,
+            "nfree",  # free bodies that carry no other
+            "nadhesions",  # actuators that make contacts adhesive
             "nintervals",  # cells along the second of two axes that bodies are sorted by at most, and all of them
             "ngrid",
             "nheld",  # settings of the solver, impulses to start from, contact points that are given
@@ -76,6 +83,9 @@ REDUCED_TREE = actuated_layout(
             "contact_body_first": ("ncontacts",),
             "contact_body_second": ("ncontacts",),
             **FRICTION_INTEGERS,
+            "free_body": ("nfree",),
+            "adhesion_actuator": ("nadhesions",),
+            "adhesion_body": ("nadhesions",),
             "box_v": ("nboxes",),  # as in `contact_lcaba`
             "box_q": ("nboxes",),
             "loop_row": ("nloops",),  # rows of a set, and the limbs that they depend on
@@ -90,6 +100,15 @@ REDUCED_TREE = actuated_layout(
             **FRICTION_FLOATS,
             "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
             "soft_D": ("nsoft",),  # inverse inertia of the normal that makes contacts soft
+            "box_weight": ("nsoft_boxes",),  # the same of limits and dry friction, and how soft they are
+            "box_reference": ("nsoft_boxes", 2),
+            "box_impedance": ("nsoft_boxes", 5),
+            "box_margin": ("nsoft_boxes",),
+            "soft_row_weight": ("nsoft_rows",),  # and of rows of constraints,
+            "soft_row_reference": ("nsoft_rows", 2),
+            "soft_row_impedance": ("nsoft_rows", 5),
+            "soft_row_scale": ("nsoft_rows",),  # with what MuJoCo's rows are of these,
+            "soft_row_bias": ("nsoft_rows",),  # and one where its reference is less the bias acceleration
             "box_sign": ("nboxes",),
             "box_value": ("nboxes",),
             "box_lower": ("nboxes",),
@@ -117,13 +136,15 @@ class RowScales(NamedTuple):
     rows: Floats
     row_units: Floats
     length: float
-    soft: Floats | None = None
-    """Inverse inertias of soft contacts; None: contacts are hard."""
+    soft: Mapping[str, Any] | None = None
+    """Arrays of soft contacts, limits, dry friction and constraints; None: all are hard."""
 
 
 def listed_points(model: Model, nslots: int) -> int:
     """Contact points that the lists of a robot have room for."""
-    return min(nslots, max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints)))
+    shapes = sum(shape.body != WORLD for shape in ContactPairs.of(model.contacts).shapes)
+    room = max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints), POINTS_PER_SHAPE * shapes)
+    return min(nslots, room)
 
 
 def reduced_tree(
@@ -166,7 +187,7 @@ def reduced_tree(
     widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
     nside_pairs = nlisted * (most * (most - 1) // 2) + sum(n * (n - 1) // 2 for n in sides)
     largest = int(np.max(friction["contact_dim"], initial=1))
-    nstart = LISTED * nlisted + len(boxes["box_v"]) + model.nc
+    forces = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
     spans = ragged(loops["sides"])
     return with_actuators(
@@ -180,17 +201,18 @@ def reduced_tree(
         **group_tables(model, contacts, first, second, int(tree.n)),
         nintervals=cells,
         ngrid=cells * cells,
+        free_body=np.flatnonzero((np.asarray(tree.kind) == FREE) & ~np.isin(np.arange(int(tree.n)), tree.parent)),
         contact_body_first=first,
         contact_body_second=second,
-        **friction,
+        **_adhesions(model, bodies, first, second, friction),
         pair_D=scales.pairs,
         box_D=scales.boxes,
         box_unit=scales.box_units,
         row_R=scales.row_compliance,
         row_D=scales.rows,
         row_unit=scales.row_units,
-        soft_D=np.zeros(0) if scales.soft is None else scales.soft,
-        nsoft=0 if scales.soft is None else len(scales.soft),
+        **(scales.soft or {}),
+        **({} if scales.soft is not None else NOT_SOFT),
         least_lever=[LEAST_LEVER * size_of(model)],
         reach=[REACH * scales.length],
         loop_row=loops["rows"],
@@ -209,16 +231,32 @@ def reduced_tree(
         nside_pairs=nside_pairs,
         nlinks=2 * (nside_pairs + sum(depths) - nlimbs),
         nsettings=SETTINGS,
-        nstart=nstart,
-        nheld=SETTINGS + nstart + 7 * contacts["ngiven"],
-        nresult=HEAD + nstart + model.nv + TOTALS,
+        nstart=forces + 1,
+        nheld=SETTINGS + forces + 1 + 7 * contacts["ngiven"],
+        nresult=HEAD + forces + model.nv + TOTALS,
     )
 
 
+NOT_SOFT: Mapping[str, Any] = {"nsoft": 0, "nsoft_boxes": 0, "nsoft_rows": 0} | {
+    name: np.zeros((0, *(int(n) for n in shape[1:])))
+    for name, shape in REDUCED_TREE.floats.items()
+    if str(shape[0]).startswith("nsoft")
+}
+"""Sizes and arrays of steps in which all is hard."""
 MAX_CELLS = 128
 """The root of the number of cells that bodies are sorted by, at most: there are about as many cells as bodies."""
 REACH = 1e-3
 """Contact points whose gap is a smaller part of the largest body's size are in the list, whatever their velocity."""
+
+
+def _adhesions(
+    model: Model, bodies: BodyTable, first: Integers, second: Integers, friction: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Actuators that make contacts of a body adhesive, and ``friction`` with their pairs marked."""
+    own = [k for k, actuator in enumerate(model.actuators) if actuator.body]
+    of = [bodies.number[model.actuators[k].body] for k in own]
+    adhesive = friction["contact_adhesive"] | np.isin(first, of) | np.isin(second, of)
+    return {**friction, "contact_adhesive": adhesive, "adhesion_actuator": own, "adhesion_body": of}
 
 
 def _depths(limbs: Mapping[str, Any]) -> list[int]:
