@@ -15,7 +15,8 @@ from linkwork.contact.thresholds import (
     PENETRATION_VELOCITY,
     RESTING_STEPS,
     SINGLE_CONTACT_TOLERANCE,
-    SINGLE_SMOOTHING_SLACK,
+    SINGLE_REDUCED_SLACK,
+    SINGLE_SOFTNESS,
     SMOOTHING_SLACK,
 )
 from linkwork.dynamics.iterations import SolverSettings, relative_regularization, row_regularization
@@ -101,12 +102,12 @@ def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: floa
     """
     scales, gravity = contact_scales(robot), float(np.linalg.norm(robot.gravity))
     velocity = scales.velocity(gravity, dt)
-    least, slack = solver.tolerance, SMOOTHING_SLACK
+    least, slack, softness = solver.tolerance, SMOOTHING_SLACK, 0.0
     if dtype == "float32":
-        least, slack = max(least, SINGLE_CONTACT_TOLERANCE), SINGLE_SMOOTHING_SLACK
+        least, slack, softness = max(least, SINGLE_CONTACT_TOLERANCE), SINGLE_REDUCED_SLACK, SINGLE_SOFTNESS
     push, threshold = PENETRATION_VELOCITY * velocity, RESTING_STEPS * gravity * dt
     inertias = 2 / (scales.pairs * (1 + ContactPairs.of(robot.contacts).column("friction").astype(float) ** 2))
     mean = float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0
     factor = relative_regularization(solver.regularization, dtype) / solver.regularization
-    head = [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, slack, mean, factor]
-    return np.array(head, dtype=dtype)
+    head = [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, slack, mean]
+    return np.array([*head, factor, softness], dtype=dtype)

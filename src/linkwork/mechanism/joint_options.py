@@ -12,6 +12,7 @@ from linkwork.errors import ModelError, UnknownOption
 from linkwork.inputs import suggest
 from linkwork.model.arrays import Floats, frozen, numbers
 from linkwork.model.joints import Joint
+from linkwork.model.lie import VECTOR
 from linkwork.model.parts import Limits
 from linkwork.model.soft_contact import SoftConstraint
 
@@ -44,13 +45,18 @@ class JointOptions(TypedDict, total=False):
     friction: PerCoordinate
     """Dry friction, which steps with contacts apply."""
     stiffness: PerCoordinate
-    """Stiffness of a spring; that of a spherical, planar or free joint is kept and does not act."""
+    """Stiffness of a spring; of a spherical or free joint one for all, against its rotation and position; that of a
+    planar joint is kept and does not act."""
     rest: PerCoordinate | None
     """Rest position of the spring; by default the neutral position of the joint."""
     soft_limit: SoftConstraint | None
     """How soft its limits are in steps with soft contacts."""
     soft_friction: SoftConstraint | None
     """How soft its dry friction is there."""
+    stiffness_terms: tuple[float, float]
+    """Factors of the square and the cube of the spring's deflection, of joints whose coordinates are numbers."""
+    damping_terms: tuple[float, float]
+    """Factors of the square and the cube of velocity of the damper."""
 
 
 def check_options(name: str, options: JointOptions) -> None:
@@ -100,6 +106,12 @@ def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Any]
     rest = options.get("rest")
     at_rest = np.array(type.neutral) if rest is None else numbers(rest, f"joint '{name}': rest position").reshape(-1)
     found["rest"] = _per_coordinate(at_rest, type.nq, 0.0, f"joint '{name}': rest position of the spring")
+    higher = {"stiffness_terms": options.get("stiffness_terms"), "damping_terms": options.get("damping_terms")}
+    for what, pair in higher.items():
+        terms = _per_coordinate(pair, 2, 0.0, f"joint '{name}': {what}")
+        if terms.any() and type.group is not VECTOR:
+            raise ModelError(f"joint '{name}': {what} of a {type.kind_name} joint are not modeled", subject=name)
+        found[what] = tuple(terms.tolist())
     return found
 
 

@@ -32,7 +32,7 @@ from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tab
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
 
-SETTINGS, HEAD, LISTED, TOTALS = 11, 4, 11, 7
+SETTINGS, HEAD, LISTED, TOTALS = 12, 4, 11, 8
 """Numbers of the settings, at the head of the result, of a contact point in it, and at its end: see
 `kernels.contact.reduced.step`."""
 
@@ -187,7 +187,7 @@ def reduced_tree(
     widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
     nside_pairs = nlisted * (most * (most - 1) // 2) + sum(n * (n - 1) // 2 for n in sides)
     largest = int(np.max(friction["contact_dim"], initial=1))
-    nstart = LISTED * nlisted + len(boxes["box_v"]) + model.nc
+    forces = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
     spans = ragged(loops["sides"])
     return with_actuators(
@@ -231,9 +231,9 @@ def reduced_tree(
         nside_pairs=nside_pairs,
         nlinks=2 * (nside_pairs + sum(depths) - nlimbs),
         nsettings=SETTINGS,
-        nstart=nstart,
-        nheld=SETTINGS + nstart + 7 * contacts["ngiven"],
-        nresult=HEAD + nstart + model.nv + TOTALS,
+        nstart=forces + 1,
+        nheld=SETTINGS + forces + 1 + 7 * contacts["ngiven"],
+        nresult=HEAD + forces + model.nv + TOTALS,
     )
 
 

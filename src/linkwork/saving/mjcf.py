@@ -253,6 +253,9 @@ class _Writer:
         set_softness(made, joint.soft_friction, "friction")
         if joint.soft_limit is not None and joint.soft_limit.margin != 0:
             made.set("margin", number(joint.soft_limit.margin))
+        for name, terms in (("damping", joint.damping_terms), ("stiffness", joint.stiffness_terms)):
+            if any(terms):
+                made.set(name, numbers((getattr(joint, name)[k], *terms)))
 
     def _effort(self, made: Any, joint: TreeJoint, k: int) -> None:
         """The range of the torque of all actuators of a joint; in MJCF its bounds are also the limits of effort."""
@@ -281,6 +284,8 @@ class _Writer:
             section = add(root, "keyframe")
             for name, q in poses.items():
                 key = add(section, "key", name=name, qpos=numbers(self._qpos(root, q)))
+                if name in self.model.commands and len(self.model.commands[name]):
+                    key.set("ctrl", numbers(self.model.commands[name]))
                 if name in self.model.activations:
                     key.set("act", numbers(self.model.activations[name]))
 

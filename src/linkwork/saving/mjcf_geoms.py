@@ -67,7 +67,12 @@ class GeomWriter:
             if isinstance(solid, Mesh):
                 name = fresh(Path(solid.name).stem or "mesh", self._asset_names)
                 # MuJoCo computes an inertia of every mesh, for which the surface of an open one has no volume
-                asset = add(section, "mesh", name=name, file=mesh_path(solid, self.folder), inertia="shell")
+                asset = add(section, "mesh", name=name, inertia="shell")
+                if solid.triangles is None:
+                    asset.set("file", mesh_path(solid, self.folder))
+                else:
+                    asset.set("vertex", numbers(solid.triangles.vertices.reshape(-1)))
+                    asset.set("face", " ".join(map(str, solid.triangles.faces.reshape(-1).tolist())))
                 if solid.scale != (1.0, 1.0, 1.0):
                     asset.set("scale", numbers(solid.scale))
             else:
@@ -78,13 +83,13 @@ class GeomWriter:
     @staticmethod
     def _key(solid: Solid) -> tuple[object, ...] | None:
         if isinstance(solid, Mesh):
-            return solid.file or solid.name, solid.scale
+            return id(solid.triangles) if solid.triangles is not None else solid.file or solid.name, solid.scale
         return (id(solid),) if isinstance(solid, HeightField) else None
 
     @staticmethod
     def _unsaid(solid: Solid) -> str:
         """Why MJCF has no such solid; empty if it has."""
-        if not isinstance(solid, Mesh):
+        if not isinstance(solid, Mesh) or solid.triangles is not None:
             return ""
         if Path(solid.name).suffix.lower() not in _MESHES:
             return f"MuJoCo reads meshes of {', '.join(_MESHES)}, not '{Path(solid.name).name}'"

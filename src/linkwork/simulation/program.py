@@ -40,6 +40,7 @@ from linkwork.kernels.steps.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_
 from linkwork.kernels.steps.control import Control, controlled, controller_torques
 from linkwork.kernels.steps.integrators import DIFFERENTIATED, STEPS, single
 from linkwork.kernels.steps.reduced_steps import REPEATED_REDUCED_STEPS
+from linkwork.kernels.steps.rollouts import rollout
 from linkwork.kernels.steps.stage_dynamics import (
     DRIVEN_LOOPS_1,
     DRIVEN_LOOPS_3,
@@ -57,6 +58,7 @@ from linkwork.model.tendons import without_springs
 from linkwork.plans.actuation import with_actuators
 from linkwork.plans.clusters import cluster_tree
 from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
+from linkwork.plans.force_elements import has_force_elements, without_force_elements
 from linkwork.plans.implicit_damping import ImplicitDamping, with_armature
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
@@ -91,7 +93,7 @@ DYNAMICS: Mapping[tuple[Form, int], tuple[Dynamics, Dynamics]] = MappingProxyTyp
 )
 """Forward dynamics of steps without contacts, alone and driven, by form and proximal iterations."""
 
-_controlled = lru_cache(maxsize=64)(controlled)
+_controlled, _rollout = lru_cache(maxsize=64)(controlled), lru_cache(maxsize=64)(rollout)
 """The same controller gives the same algorithm, and thereby the same code."""
 
 
@@ -154,6 +156,14 @@ class StepProgram:
     def repeated(self) -> Program:
         """The program that repeats a step, without parameters as inputs."""
         return Program.of_robot(self.robot, self.algorithm, self.tree)
+
+    def rollout(self, control: Control | None) -> Program:
+        """Many steps in place, under a controller if there is one, as a GPU makes them with a warp a robot.
+
+        Args:
+            control: The controller; None: torques are given.
+        """
+        return replace(self.repeated, algorithm=_rollout(*self.key, control))
 
     def single(self, dtype: str) -> Program:
         """One step as a straight line; with contacts its first iteration, and further ones.
@@ -308,7 +318,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         dynamics, driven = DYNAMICS[form, solver.max_iterations if form == "loops" else 0]
         pulled = any(tendon.is_passive for tendon in moved.tendons)
         commanded = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
-        if commanded or moved.gravity_compensation or pulled:
+        if commanded or moved.gravity_compensation or pulled or has_force_elements(moved):
             dynamics, tree = driven, with_actuators(moved, tree, driven.layout, implicit)
         key = settings.integrator, dynamics.name
     return StepProgram(robot, moved, settings, form, key, tree, passive, solver, inputs, contact)
@@ -384,6 +394,7 @@ def with_joint_forces(robot: Model, moved: Model, settings: StepSettings, at: Ar
         moved = with_implicit_armature(moved, settings.dt)
     if not settings.passive:
         moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
+        moved = without_force_elements(moved)
     tendons = stopped_tendons(robot, moved.tendons, settings.limits is not False, at, settings.dt)
     return replace(moved, tendons=tendons)
 

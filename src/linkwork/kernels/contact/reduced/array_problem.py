@@ -27,7 +27,6 @@ from linkwork.kernels.contact.reduced.problem import (
 )
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
-from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, kernel, where
 from linkwork.plans.contact_reduced import MAX_DIM
 from linkwork.plans.contact_sets import SET_LAYOUT
@@ -89,6 +88,7 @@ def solve_array_problem(
         w.cone_mu[e] = bounds[e, FRICTION]
         w.cone_saxce[e] = bounds[e, SAXCE]
         w.cone_unit[e] = 1.0
+        w.removal[e] = 0.0
         mu = bounds[e, FRICTION]
         w.cone_sigma[e] = 1.0 / bounds[e, INVERSE_INERTIA]
         if tree.set_dim[e] > 1 and tree.set_kind[e] != EQUALITY:
@@ -97,15 +97,15 @@ def solve_array_problem(
             w.row_R[r] = settings[2] * bounds[e, INVERSE_INERTIA]
     for r in range(tree.nrows):
         w.row_c[r] = rows[r, OFFSET]
-        w.plastic_c[r] = maximum(rows[r, OFFSET], 0.0)
-        w.yielding[r] = 0.0
         w.compliance[r] = rows[r, COMPLIANCE]
         w.z[r] = rows[r, START]
         w.row_unit[r] = 1.0
         for k in range(tree.nv):
             w.A[r, k] = A[r, k]
     fill_pattern(tree, w)
-    known = ReducedSettings(tolerance, settings[1], 1.0, 1.0, 1.0, 1.0, 1.0, tolerance, settings[2], settings[3], 1.0)
+    known = ReducedSettings(
+        tolerance, settings[1], 1.0, 1.0, 1.0, 1.0, 1.0, tolerance, settings[2], settings[3], 1.0, 0.0
+    )
     consistent_velocity(tree, w)
     residual, iterations, fallback = solve_sets(tree, w, known, 0.0)
     rows_times(tree, w, w.v_next, velocities)

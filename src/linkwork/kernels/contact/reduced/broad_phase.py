@@ -199,11 +199,24 @@ def pair_gap(tree: Array, w: Array, c: int, reach: Scalar) -> Scalar:
         return -1.0
     if tree.shape_unbounded[a] != 0:
         height = dot(column(w.shape_R[a], 2), sub(w.shape_c[b], w.shape_p[a]))
-        return height - tree.shape_top[a] - tree.shape_radius[b] - reach
+        gap = height - tree.shape_top[a] - tree.shape_radius[b] - reach
+        if some_below(gap, 0.0):
+            gap = box_height(tree, w, a, b) - tree.shape_top[a] - reach
+        return gap
     gap = gap_of_spheres(w.shape_c[a], tree.shape_radius[a] + reach, w.shape_c[b], tree.shape_radius[b])
     if some_below(gap, 0.0):
         gap = maximum(box_gap(tree, w, a, b), box_gap(tree, w, b, a)) - reach
     return gap
+
+
+@kernel
+def box_height(tree: Array, w: Array, a: int, b: int) -> Scalar:
+    """The height of the bounding box of a shape above a plane."""
+    out = column(w.shape_R[a], 2)
+    x = dot(out, sub(add(w.shape_p[b], rotate(w.shape_R[b], tree.box_center[b])), w.shape_p[a]))
+    for j in range(3):
+        x = x - tree.box_half[b, j] * magnitude(dot(out, column(w.shape_R[b], j)))
+    return x
 
 
 @kernel

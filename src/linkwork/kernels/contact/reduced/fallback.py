@@ -1,25 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The step that is always there, and takes energy: that of the convex problem, where the true one is not solved.
 
-Without De Saxcé's term, without restitution, and with a compliance of all rows, impulses are the minimum of a strongly
-convex function over cones ``K`` and intervals::
+Without De Saxcé's term, with ``c_n >= 0`` (neither restitution, nor penetration that is removed) and with a slight
+compliance of all rows, impulses are the minimum of a strongly convex function over cones ``K`` and intervals::
 
     f(z) = z' (A v_free + c) + z' (A M⁻¹ A' + C) z / 2        M v_free = p
 
 It exists whatever the rows: between walls that contradict each other, the compliance shares out what is missing. Any
 ``z`` in ``K`` with ``f(z) <= 0`` takes energy from free motion, as the kinetic energy changes by
-``z' A v_free + z' A M⁻¹ A' z / 2 <= f(z) - z' c``, and ``z' c >= 0`` but for penetration that is removed, surfaces that
-move and loops that close. The compliance is slight but of what overlaps, which is pushed apart no faster than in other
-steps: there it is in proportion to that velocity, up to the inverse inertia, so that what is jammed between overlaps
-that contradict each other gives way, and comes out of them in time. What iterations leave is projected onto ``K`` and
-multiplied by the ``t`` in [0, 1] with the least ``f(t z)``: the step takes energy even where iterations did not
-converge, and is free motion where they left no number.
+``z' A v_free + z' A M⁻¹ A' z / 2 <= f(z) - z' c``, and ``z' c >= 0`` but for surfaces that move and loops that close.
+So what iterations leave is projected onto ``K`` and multiplied by the ``t`` in [0, 1] with the least ``f(t z)``: the
+step takes energy even where iterations did not converge, and is free motion where they left no number.
 
 | symbol           | meaning                                                     |
 |------------------|-------------------------------------------------------------|
 | far              | one in lanes that take this step                              |
 | normal_c, saxce  | ``row_c`` and ``cone_saxce`` of cones of the true problem     |
-| softness         | further compliance of the rows of a set                       |
 """
 
 from __future__ import annotations
@@ -33,19 +29,19 @@ from linkwork.kernels.contact.reduced.matrix import (
 )
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYMMETRIC
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
-from linkwork.kernels.contact.reduced.stages import smoothed_and_polished
+from linkwork.kernels.contact.reduced.stages import follow_and_polish
 from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.thresholds import LEAST_DENOMINATOR, LEAST_RADIUS
 from linkwork.model.thresholds import UNBOUNDED
 
 SOFTNESS = 1e-6
-"""Compliance of rows, as a part of their inverse inertia: bodies at rest sink by this part of what they fall in a step.
-More of what overlaps: the part that it is pushed apart with of the fastest such velocity."""
+"""Compliance of all rows, as a part of their inverse inertia: bodies at rest sink by this part of what they fall in a
+step."""
 MOST = 60.0
 """The most iterations of the convex problem, whatever the settings: without it there is no step."""
 
-FALLBACK_WORK: dict[str, Shape] = {"normal_c": ("nsets",), "saxce": ("nsets",), "softness": ("nsets",)}
+FALLBACK_WORK: dict[str, Shape] = {"normal_c": ("nsets",), "saxce": ("nsets",)}
 
 
 @kernel
@@ -55,13 +51,11 @@ def make_convex(w: Array, far: Scalar) -> None:
         row = w.cone_row[e]
         w.normal_c[e] = w.row_c[row]
         w.saxce[e] = w.cone_saxce[e]
-        w.softness[e] = SOFTNESS * w.cone_D[e]
         if w.cone_kind[e] == CONE:
-            w.softness[e] = maximum(w.yielding[row], SOFTNESS) * w.cone_D[e]
-            w.row_c[row] = where(0.5, far, w.plastic_c[row], w.row_c[row])
+            w.row_c[row] = where(0.5, far, maximum(w.row_c[row], 0.0), w.row_c[row])
             w.cone_saxce[e] = where(0.5, far, 0.0, w.cone_saxce[e])
         if w.cone_kind[e] != BOX:
-            soft = where(0.5, far, w.softness[e], 0.0)
+            soft = where(0.5, far, SOFTNESS * w.cone_D[e], 0.0)
             for r in range(row, row + w.cone_dim[e]):
                 w.compliance[r] += soft
 
@@ -74,7 +68,7 @@ def make_exact(w: Array, far: Scalar) -> None:
         w.row_c[row] = w.normal_c[e]
         w.cone_saxce[e] = w.saxce[e]
         if w.cone_kind[e] != BOX:
-            soft = where(0.5, far, w.softness[e], 0.0)
+            soft = where(0.5, far, SOFTNESS * w.cone_D[e], 0.0)
             for r in range(row, row + w.cone_dim[e]):
                 w.compliance[r] -= soft
 
@@ -118,9 +112,10 @@ def velocities_of_impulses(tree: Array, w: Array, far: Scalar) -> None:
     rows_times(tree, w, w.dv, w.dy)
     linear = 0.0
     square = 0.0
-    for r in range(w.counts[ROWS]):
-        linear = linear + w.z[r] * (w.row_y[r] + w.row_c[r])
-        square = square + w.z[r] * w.dy[r]
+    for e in range(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            linear = linear + w.z[r] * (w.row_y[r] + w.row_c[r])
+            square = square + w.z[r] * w.dy[r]
     t = clamp(-linear / maximum(square, LEAST_DENOMINATOR), 0.0, 1.0)
     t = where(-1.0, t, t, 0.0)
     for k in range(tree.nv):
@@ -134,7 +129,7 @@ def dissipative_step(tree: Array, w: Array, settings: ReducedSettings, far: Scal
     """The step of the convex problem where ``far`` is one, in ``z_best`` and ``v_best``."""
     make_convex(w, far)
     start = where(0.5, far, UNBOUNDED, 0.0)
-    smoothed_and_polished(tree, w, settings, 0.0, start, 0.0, MOST)
+    follow_and_polish(tree, w, settings, 1, start, 0.0, MOST)
     for r in range(w.counts[ROWS]):
         w.z[r] = w.z_best[r]
     project_impulses(w)

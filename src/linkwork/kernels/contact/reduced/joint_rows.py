@@ -15,7 +15,7 @@ from linkwork.kernels.contact.reduced.matrix import add_multiple
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, LOOPS
 from linkwork.kernels.contact.reduced.rows import ReducedSettings, add_side, begin_set, scale_set
 from linkwork.kernels.contact.reduced.soft import soft_row
-from linkwork.kernels.elementary import magnitude, maximum
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
 from linkwork.kernels.thresholds import DISABLED, NO_CONTACT
 
@@ -42,14 +42,11 @@ def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSetti
                 joint_row(tree, w, e, b, v)
                 most = settings.push / tree.box_unit[b]
                 c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
+                w.removal[e] = minimum(c, 0.0)
                 if tree.nsoft_boxes > 0:
                     c = soften_box(tree, w, e, b, gap - reach, rate, h)
-                row = w.cone_row[e]
-                w.row_c[row] = where(gap, reach, c, NO_CONTACT)
-                w.plastic_c[row] = w.row_c[row]
-                w.yielding[row] = -w.row_c[row] / most
-                if tree.nsoft_boxes > 0:
-                    w.yielding[row] = 0.0
+                    w.removal[e] = 0.0
+                w.row_c[w.cone_row[e]] = where(gap, reach, c, NO_CONTACT)
         else:
             e = begin_set(w, BOX, 1)
             joint_row(tree, w, e, b, v)
