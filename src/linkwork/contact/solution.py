@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points, result_by_slots
+from linkwork.contact.points import FORCE, GAP, MOMENT, VELOCITY, ContactPoints, contact_points, result_by_slots
 from linkwork.errors import UnsupportedFeature
 from linkwork.kernels.contact.reduced import step
 from linkwork.model.model import Model
@@ -151,6 +151,14 @@ class ContactSolution:
     def forces(self) -> Array:
         """Forces of contact points, ``(..., nslots, 3)``: along t1, t2, n, on the second shape of each pair, in N."""
         return self._layout.vectors(self.result, FORCE)
+
+    @property
+    def moments(self) -> Array:
+        """Moments of contact points, ``(..., nslots, 3)``: of friction against rolling about t1 and t2, and against
+        spinning about n, on the second shape of each pair, in N m. Steps by slots have none."""
+        if not self._layout.reduced:
+            return np.zeros_like(self.forces)
+        return self._layout.vectors(self.result, MOMENT)
 
     @property
     def impulse(self) -> Array:
