@@ -42,19 +42,8 @@ _TRANSMISSIONS = (
 """What an actuator acts on: attribute and kind of element, in MuJoCo's order;"""
 _SO3 = 6
 """and an orientation."""
-_OPTIONS = (
-    "gravity",
-    "density",
-    "viscosity",
-    "wind",
-    "timestep",
-    "magnetic",
-    "impratio",
-    "o_margin",
-    "o_friction",
-    "o_solref",
-    "o_solimp",
-)
+_OVERRIDES = ("o_margin", "o_friction", "o_solref", "o_solimp")
+_OPTIONS = ("gravity", "density", "viscosity", "wind", "timestep", "magnetic", "impratio", *_OVERRIDES)
 _DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")
 
 
@@ -177,9 +166,8 @@ class _Writer:
         element = self.elements[kind, k]
         if "name" not in element.attrib:
             taken = {other.get("name") for (same, _), other in self.elements.items() if same == kind}
-            element.set(
-                "name", next(n for n in (f"{kind}{k}" + "_" * i for i in range(len(taken) + 1)) if n not in taken)
-            )
+            free = next(n for n in (f"{kind}{k}" + "_" * i for i in range(len(taken) + 1)) if n not in taken)
+            element.set("name", free)
         return str(element.get("name"))
 
     @staticmethod
@@ -218,8 +206,8 @@ class _Writer:
         joint.set("armature", repr(float(m.dof_armature[dof])))
         joint.set("damping", self._polynomial("dof_damping", dof))
         joint.set("frictionloss", repr(float(m.dof_frictionloss[dof])))
-        joint.set("solreffriction", _numbers(m.dof_solref[dof]))
-        joint.set("solimpfriction", _numbers(m.dof_solimp[dof]))
+        for name in ("solref", "solimp"):
+            joint.set(f"{name}friction", _numbers(getattr(m, f"dof_{name}")[dof]))
         joint.set("stiffness", self._polynomial("jnt_stiffness", j))
         if np.any(getattr(m, "jnt_springyield", np.zeros(m.njnt))[j]):
             joint.set("springyield", _numbers(m.jnt_springyield[j]))
@@ -227,8 +215,8 @@ class _Writer:
         if m.jnt_limited[j]:
             joint.set("range", _numbers(m.jnt_range[j]))
             joint.set("margin", repr(float(m.jnt_margin[j])))
-            joint.set("solreflimit", _numbers(m.jnt_solref[j]))
-            joint.set("solimplimit", _numbers(m.jnt_solimp[j]))
+            for name in ("solref", "solimp"):
+                joint.set(f"{name}limit", _numbers(getattr(m, f"jnt_{name}")[j]))
         if kind in ("slide", "hinge"):
             joint.set("axis", _numbers(m.jnt_axis[j]))
             joint.set("ref", repr(float(m.qpos0[at])))

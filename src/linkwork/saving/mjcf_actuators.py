@@ -49,6 +49,8 @@ def _driven(model: Model, actuator: Actuator, tendons: MjcfTendons, report: Repo
         if low == high:
             report.refuse("actuators", where, f"in MJCF a range of {what} is not empty, as {low:g} to {high:g} is")
             return None
+    if actuator.body:
+        return {"body": actuator.body}
     if actuator.tendon:
         transmission = model.tendon(actuator.tendon).transmission
         if transmission is not None:
