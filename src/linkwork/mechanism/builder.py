@@ -98,9 +98,8 @@ class Builder:
         if name in self._inertias:
             raise ModelError(f"two bodies are called '{name}'", subject=name)
         if not isinstance(inertia, Inertia | None):
-            raise ModelError(
-                f"body '{name}': {inertia!r} is no Inertia, such as Inertia.sphere(1.0, 0.1)", subject=name
-            )
+            what = f"{inertia!r} is no Inertia, such as Inertia.sphere(1.0, 0.1)"
+            raise ModelError(f"body '{name}': {what}", subject=name)
         self._inertias[name] = Inertia.zero() if inertia is None else inertia
         if not check:
             self._trusted.add(name)
@@ -152,9 +151,8 @@ class Builder:
         if name in self._joints:
             raise ModelError(f"two joints are called '{name}'", subject=name)
         if not isinstance(type, Joint):
-            raise ModelError(
-                f"joint '{name}': {type!r} is no joint type, such as Revolute('z') or Free()", subject=name
-            )
+            what = f"{type!r} is no joint type, such as Revolute('z') or Free()"
+            raise ModelError(f"joint '{name}': {what}", subject=name)
         check_options(name, options)
         joint = TreeJoint(
             name,
@@ -223,10 +221,9 @@ class Builder:
         """
         ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
         follows = {"dynamics": dynamics, "time_constant": float(time_constant), "early": bool(early)}
-        law, on = {"gain": gain, "bias": bias}, {"tendon": tendon, "body": body}
-        other = {"refused": refused, "muscle": muscle}
-        made = checked_actuator(name, joint, gear, ranges, law, also, **on, **other, **follows)
-        self._actuators.append(made)
+        on = {"tendon": tendon, "body": body, "refused": refused, "muscle": muscle}
+        law = {"gain": gain, "bias": bias}
+        self._actuators.append(checked_actuator(name, joint, gear, ranges, law, also, **on, **follows))
         return self
 
     def tendon(self, *tendons: Tendon) -> Builder:
