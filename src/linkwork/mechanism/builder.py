@@ -98,9 +98,8 @@ class Builder:
         if name in self._inertias:
             raise ModelError(f"two bodies are called '{name}'", subject=name)
         if not isinstance(inertia, Inertia | None):
-            raise ModelError(
-                f"body '{name}': {inertia!r} is no Inertia, such as Inertia.sphere(1.0, 0.1)", subject=name
-            )
+            what = f"{inertia!r} is no Inertia, such as Inertia.sphere(1.0, 0.1)"
+            raise ModelError(f"body '{name}': {what}", subject=name)
         self._inertias[name] = Inertia.zero() if inertia is None else inertia
         if not check:
             self._trusted.add(name)
@@ -152,9 +151,8 @@ class Builder:
         if name in self._joints:
             raise ModelError(f"two joints are called '{name}'", subject=name)
         if not isinstance(type, Joint):
-            raise ModelError(
-                f"joint '{name}': {type!r} is no joint type, such as Revolute('z') or Free()", subject=name
-            )
+            what = f"{type!r} is no joint type, such as Revolute('z') or Free()"
+            raise ModelError(f"joint '{name}': {what}", subject=name)
         check_options(name, options)
         joint = TreeJoint(
             name,
