@@ -83,12 +83,13 @@ class ContactInputs:
 
 
 def start_width(layout: ContactRow) -> int:
-    """Numbers of the forces that a step starts from."""
-    return (layout.points.width if layout.reduced else 3 * layout.points.nslots) + layout.nc + layout.nboxes
+    """Numbers that a step starts from, ``nstart``."""
+    points = layout.points.width + 1 if layout.reduced else 3 * layout.points.nslots
+    return points + layout.nc + layout.nboxes
 
 
 def write_start(layout: ContactRow, row: Array, tolerance: float, start: Array) -> None:
-    """Write the forces that the next step starts from: none, where the step before was not solved.
+    """Write what the next step starts from: forces, none where the step before was not solved, and its kind.
 
     Args:
         layout: What a row has.
@@ -101,11 +102,14 @@ def write_start(layout: ContactRow, row: Array, tolerance: float, start: Array) 
     if not layout.reduced:
         points = layout.points.by_slot(points, FORCE)
         points = points.reshape(*points.shape[:-2], -1)
-    first, last = points.shape[-1], points.shape[-1] + layout.nboxes
-    start[..., :first], start[..., first:last], start[..., last:] = points, boxes, multipliers
+    first = points.shape[-1]
+    ends = first + layout.nboxes, first + layout.nboxes + layout.nc
+    start[..., :first], start[..., first : ends[0]], start[..., ends[0] : ends[1]] = points, boxes, multipliers
     missed = row[..., at["solver"].start] > tolerance
     if missed.any():
         start[np.broadcast_to(missed, start.shape[:-1])] = 0.0
+    if layout.reduced:
+        start[..., -1] = row[..., at["solver"].stop - 1]
 
 
 def _near(robot: Model, dt: float) -> float:
