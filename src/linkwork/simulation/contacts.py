@@ -150,11 +150,6 @@ class ContactRow:
         return TOTALS + SOLVER + self.points.width + self.nc + self.nboxes
 
     @property
-    def start_width(self) -> int:
-        """Numbers of the forces that a step starts from."""
-        return (self.points.width if self.reduced else 3 * self.points.nslots) + self.nc + self.nboxes
-
-    @property
     def accelerations(self) -> int:
         """Where joint accelerations begin in the result of steps."""
         return contact_reduced.HEAD + self.points.width + self.nboxes + self.nc if self.reduced else HEAD
@@ -204,29 +199,6 @@ class ContactRow:
         none = np.zeros((*lead, TOTALS - SLOT_TOTALS), rows.dtype)
         kind = np.zeros((*lead, SOLVER - SLOT_SOLVER), rows.dtype)
         return np.concatenate([totals, none, solver, kind, points, last], axis=-1)
-
-    def write_start(self, row: Array, tolerance: float, start: Array) -> None:
-        """Write what the next step starts from: forces, none where the step before was not solved, and the kind of that
-        step.
-
-        Args:
-            row: The row of the step before.
-            tolerance: The residual at which a step is solved.
-            start: Where they are written, ``(..., nstart)``.
-        """
-        at = self.places
-        points, boxes, multipliers = (row[..., at[name]] for name in ("points", "boxes", "multipliers"))
-        if not self.reduced:
-            points = self.points.by_slot(points, FORCE)
-            points = points.reshape(*points.shape[:-2], -1)
-        first = points.shape[-1]
-        ends = first + self.nboxes, first + self.nboxes + self.nc
-        start[..., :first], start[..., first : ends[0]], start[..., ends[0] : ends[1]] = points, boxes, multipliers
-        missed = row[..., at["solver"].start] > tolerance
-        if missed.any():
-            start[np.broadcast_to(missed, start.shape[:-1])] = 0.0
-        if self.reduced:
-            start[..., -1] = row[..., at["solver"].stop - 1]
 
     def added(self, before: Array, row: Array) -> Array:
         """The row of further steps with the totals of those before them.
