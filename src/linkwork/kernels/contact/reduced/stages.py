@@ -42,13 +42,17 @@ WARM = 0.3
 SLIDES = 0.9
 """A contact of a warm start slides with more than this part of the impulse that friction can have."""
 
-STAGE_WORK: dict[str, Shape] = NEWTON_WORK | PATH_WORK | {
-    "z_start": ("nrows",),
-    "v_start": ("nv",),
-    "z_best": ("nrows",),
-    "v_best": ("nv",),
-    "guessed": ("nrows",),
-}
+STAGE_WORK: dict[str, Shape] = (
+    NEWTON_WORK
+    | PATH_WORK
+    | {
+        "z_start": ("nrows",),
+        "v_start": ("nv",),
+        "z_best": ("nrows",),
+        "v_best": ("nv",),
+        "guessed": ("nrows",),
+    }
+)
 
 
 # Where to begin -----------------------------------------------------------------------------------------------------

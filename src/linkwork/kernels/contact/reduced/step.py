@@ -28,12 +28,7 @@ from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_W
 from linkwork.kernels.contact.reduced.gyroscopic import turn_momenta
 from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
-from linkwork.kernels.contact.reduced.matrix import (
-    MATRIX_WORK,
-    mass_times,
-    reduced_mass_matrix,
-    rows_times,
-)
+from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, mass_times, reduced_mass_matrix, rows_times
 from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, fill_pattern
 from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS, ROWS
 from linkwork.kernels.contact.reduced.restitution import reduce_restitution
