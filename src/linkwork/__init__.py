@@ -13,6 +13,7 @@ What most programs use is at the top: models, evaluators, functions of a state, 
 |---------------------------|------------------------------------------------------------------------------------------|
 | `joints`, `constraints`   | types of joints; what closes loops, holds feet and couples joints                        |
 | `shapes`, `contact`       | shapes that touch; contact pairs, their geometry, steps with contacts                    |
+| `profiles`                | motion profiles, tables and splines: functions for drives, couplings and force elements  |
 | `actuators`, `tendons`    | motors and muscles, their torques and limits; tendons, their lengths and forces          |
 | `sensors`                 | sensors and their readings                                                               |
 | `tasks`, `loops`          | tasks of inverse kinematics; assembly, projection, clusters, minimal coordinates in time |
@@ -34,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkwork.kernels.scalar import kernel
 from linkwork.mechanism import Builder, Mechanism, attach, compose
+from linkwork.model.constraints.drives import Drive
 from linkwork.model.inertia import Inertia
 from linkwork.model.placement import Placement
 from linkwork.names import MOVED, lazy_names
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
         loops,
         methods,
         peers,
+        profiles,
         results,
         sensors,
         shapes,
@@ -125,6 +128,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
                 "loops",
                 "methods",
                 "peers",
+                "profiles",
                 "results",
                 "sensors",
                 "shapes",
@@ -198,6 +202,7 @@ __all__ = [
     "Builder",
     "Controller",
     "Delassus",
+    "Drive",
     "Evaluator",
     "ForwardDynamics",
     "ImpactDynamics",
@@ -255,6 +260,7 @@ __all__ = [
     "operation_count",
     "passive_forces",
     "peers",
+    "profiles",
     "results",
     "rollouts",
     "sensors",

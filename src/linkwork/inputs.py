@@ -160,6 +160,7 @@ ParameterName = Literal[
     "rest",
     "friction",
     "gravity",
+    "time",
     "joint_position",
     "anchor_position",
     "length",

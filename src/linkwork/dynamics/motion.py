@@ -18,6 +18,7 @@ from linkwork.model.placement import Placement
 from linkwork.quantities.actuation import tendon_energy
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, energy, frame_placement
+from linkwork.quantities.motions import has_motions, row_motions
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,9 @@ class Motion:
             return np.zeros((*self.q.shape[:-1], 0))
         rows = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints])
         error = _where_finite(lambda q: constraint_error(robot, q), robot.nc, self.q)
+        if has_motions(robot):
+            moved = row_motions(robot, self.times)[0] - row_motions(robot, robot.time)[0]
+            error = error - moved.reshape(len(self.times), *(1,) * (error.ndim - 2), robot.nc)
         result: Array = np.abs(error * rows)
         return result
 

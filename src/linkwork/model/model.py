@@ -44,8 +44,8 @@ from linkwork.model.validation import (
 class Model:
     """Bodies connected by joints into a tree, and constraints that close its loops.
 
-    Joint ``k`` leads to body ``k``; bodies are ordered so that
-    parents come first. A body moves with the frame of its joint, in which its inertia is given.
+    Joint ``k`` leads to body ``k``; parents come first. A body moves with the frame of its joint, in which its inertia
+    is given.
     """
 
     name: str
@@ -82,6 +82,8 @@ class Model:
     """Activations of actuators by the name of a pose (keyframes of MJCF: ``act``), ``(na,)`` each."""
     sensors: tuple[Sensor, ...] = ()
     """Sensors, in the order of their values; see `Sensors`."""
+    time: float = 0.0
+    """Seconds: when constraints and forces that depend on time are evaluated. Simulations have a clock of their own."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -431,7 +433,7 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
         driven = (self.actuators, dict(self.gravity_compensation), self.elimination_order, self.contacts)
-        rest = (self.base_inertia, self.tendons, dict(self.activations), self.sensors)
+        rest = (self.base_inertia, self.tendons, dict(self.activations), self.sensors, self.time)
         return type(self), (self.name, self.joints, *plain, self.constraints, dict(self.poses), *driven, *rest)
 
     def __repr__(self) -> str:
@@ -440,8 +442,7 @@ class Model:
             f"<{type(self).__name__} '{self.name}': {plural(len(self.joints), 'joint')}, {sizes}, {self.mass:.4g} kg>"
         )
 
-    def _repr_html_(self) -> str:
-        return mechanism_tables(self)
+    _repr_html_ = mechanism_tables
 
 
 def _single(at: slice, joint: str, other: str) -> int:

@@ -18,6 +18,7 @@ from linkwork.model.constraints import (
     CenterOfMass,
     Constraint,
     Coupling,
+    Drive,
     JointLock,
     TendonCoupling,
     VelocityCoupling,
@@ -175,7 +176,7 @@ def check_constraint(model: Model, constraint: Constraint) -> None:
                     f"joint '{term.joint}' ({joint.kind_name}) has a configuration space that is not a vector "
                     "space; constrain its bodies instead, e.g. with a Weld, or its velocities with a VelocityCoupling"
                 )
-            bound = constraint.rows if isinstance(constraint, JointLock) else 1
+            bound = constraint.rows if isinstance(constraint, (Drive, JointLock)) else 1
             if joint.nv != bound:
                 raise fail(f"joint '{term.joint}' has {plural(joint.nv, 'coordinate')}, the constraint {bound}")
     elif isinstance(constraint, TendonCoupling):

@@ -84,6 +84,7 @@ TREE = Layout(
         "I": ("n", 6),  # rotational inertia about the body's origin: xx xy xz yy yz zz
         "armature": ("nv",),
         "gravity": (3,),
+        "time": (1,),  # seconds
         "frame_rotation": ("nframes", 3, 3),  # rotation of each frame in its body
         "frame_position": ("nframes", 3),  # position of each frame in its body
         "stiffness": ("nsprings",),
@@ -161,6 +162,7 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
         I=merged([rounded(row[np.triu_indices(3)], m * length**2) for row, m in zip(I, carried, strict=True)]),
         armature=armature,
         gravity=mechanism.gravity,
+        time=[mechanism.time],
         frame_rotation=merged([rounded_rotation(placement.rotation) for placement in at], 1.0),
         frame_position=merged([rounded(placement.position, length) for placement in at], length, p),
         stiffness=[spring.stiffness for spring in springs],

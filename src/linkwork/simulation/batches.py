@@ -101,7 +101,7 @@ def rollouts(
             ``max_iterations``): see `RolloutOptions`.
     """
     robot = with_usable_contacts(robot, options.get("contact"))
-    at, rate = initial_states(robot, q, v)
+    at, rate = initial_states(robot, q, v, float(options.get("start", 0.0)))
     n, h, span = len(at), above_zero(dt, "dt"), above_zero(seconds, "seconds")
     if integrator == "dopri5":
         raise InputError("integrator 'dopri5' has steps of adaptive length, rollouts step together: use euler or rk4")

@@ -193,7 +193,7 @@ class Simulation:
             if x.shape not in ((width,), (self.count, width)) and not (v is None and k == 1):
                 raise InputError(f"{name} has shape {x.shape}, needs ({width},) or ({self.count}, {width})")
             full[k] = np.broadcast_to(x, (self.count, width))
-        return initial_states(robot, *full)
+        return initial_states(robot, full[0], full[1])
 
     def _of_robots(self, given: Mapping[ParameterName, Array]) -> dict[ParameterName, Array]:
         shapes = {name: own_values(self.robot, name).shape for name in given}

@@ -69,7 +69,7 @@ def simulate(
         control=0 if controller is None else control_every,
         project=project_every,
     )
-    at, rate = initial_state(robot, q, v, options.get("closed", True))
+    at, rate = initial_state(robot, q, v, options.get("closed", True), start)
     constant = constant_actuation(robot, tau, commands)
     frames, pushed = frame_wrenches(robot, wrenches)
     settings = StepSettings.of(h, integrator, method, frames, options, stops_at=at).started_at(robot, at)
