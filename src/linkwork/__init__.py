@@ -14,6 +14,7 @@ What most programs use is at the top: models, evaluators, functions of a state, 
 | `joints`, `constraints`   | types of joints; what closes loops, holds feet and couples joints                        |
 | `shapes`, `contact`       | shapes that touch; contact pairs, their geometry, steps with contacts                    |
 | `profiles`                | motion profiles, tables and splines: functions for drives, couplings and force elements  |
+| `forces`                  | force elements: bushings, gas springs, stops, cylinders; their lengths, forces, energies |
 | `actuators`, `tendons`    | motors and muscles, their torques and limits; tendons, their lengths and forces          |
 | `sensors`                 | sensors and their readings                                                               |
 | `tasks`, `loops`          | tasks of inverse kinematics; assembly, projection, clusters, minimal coordinates in time |
@@ -36,6 +37,7 @@ from typing import TYPE_CHECKING, Any
 from linkwork.kernels.scalar import kernel
 from linkwork.mechanism import Builder, Mechanism, attach, compose
 from linkwork.model.constraints.drives import Drive
+from linkwork.model.forces import Damper, Force, Spring, SpringDamper
 from linkwork.model.inertia import Inertia
 from linkwork.model.placement import Placement
 from linkwork.names import MOVED, lazy_names
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
         devices,
         errors,
         export,
+        forces,
         inertial_parameters,
         joints,
         kernels,
@@ -119,6 +122,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
                 "devices",
                 "errors",
                 "export",
+                "forces",
                 "gym",
                 "inertial_parameters",
                 "jax",
@@ -201,9 +205,11 @@ __all__ = [
     "KKT",
     "Builder",
     "Controller",
+    "Damper",
     "Delassus",
     "Drive",
     "Evaluator",
+    "Force",
     "ForwardDynamics",
     "ImpactDynamics",
     "Inertia",
@@ -213,6 +219,8 @@ __all__ = [
     "OperationalInertia",
     "Placement",
     "Simulation",
+    "Spring",
+    "SpringDamper",
     "Stepper",
     "Trajectory",
     "actuators",
@@ -237,6 +245,7 @@ __all__ = [
     "energy",
     "errors",
     "export",
+    "forces",
     "frame_acceleration",
     "frame_jacobian",
     "frame_jacobian_rate",

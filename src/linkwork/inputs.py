@@ -109,6 +109,8 @@ Quantity = Literal[
     "tendon_velocity",
     "tendon_jacobian",
     "tendon_forces",
+    "element_forces",
+    "element_states",
 ]
 """What an `Evaluator` can compute: `quantities.evaluator.QUANTITIES`."""
 

@@ -15,7 +15,7 @@ from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import plural, real_number
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
-from linkwork.quantities.actuation import tendon_energy
+from linkwork.quantities.actuation import element_energy, tendon_energy
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, energy, frame_placement
 from linkwork.quantities.motions import has_motions, row_motions
@@ -61,7 +61,9 @@ class Motion:
 
     @property
     def energy(self) -> dict[str, Array]:
-        """Kinetic, potential, elastic (springs of joints and tendons) and total energy, ``(k, ...)`` each, in joules.
+        """Kinetic, potential, elastic and total energy, ``(k, ...)`` each, in joules.
+
+        Elastic is that of springs of joints, of tendons and of force elements that have one.
 
         NaN where a run that blew up is beyond what floats hold; see `ended`.
         """
@@ -79,6 +81,9 @@ class Motion:
                 if any(tendon.stiffness for tendon in robot.tendons):
                     stretched = lambda q, v: tendon_energy(robot, q)[..., None]  # noqa: E731
                     elastic = elastic + _where_finite(stretched, 1, self.q, self.v)[..., 0]
+                if robot.forces:
+                    stored = lambda q, v: element_energy(robot, q)[..., None]  # noqa: E731
+                    elastic = elastic + _where_finite(stored, 1, self.q, self.v)[..., 0]
             total = kinetic + potential + elastic
         return {"kinetic": kinetic, "potential": potential, "elastic": elastic, "total": total}
 

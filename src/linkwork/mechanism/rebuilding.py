@@ -112,6 +112,8 @@ class Rebuilder:
             constraints,
             actuators=self.robot.actuators,
             tendons=self.robot.tendons,
+            time=self.robot.time,
+            forces=self.robot.forces,
             activations=self.robot.activations,
             gravity_compensation=tree.merged(
                 {name: mass.moved(self._seen[name]) for name, mass in self.robot.gravity_compensation.items()}

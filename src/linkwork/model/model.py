@@ -22,6 +22,7 @@ from linkwork.model.arrays import Floats, finite, finite_array
 from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import ContactPair
+from linkwork.model.forces import ForceElement
 from linkwork.model.inertia import Inertia
 from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
@@ -29,13 +30,14 @@ from linkwork.model.parts import Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.sensors import Sensor, check_sensors
 from linkwork.model.shapes import Mesh, Shape
-from linkwork.model.space import ConfigurationSpace
+from linkwork.model.space import ConfigurationSpace, single_index
 from linkwork.model.tendons import Tendon
 from linkwork.model.validation import (
     check_actuator,
     check_are_constraints,
     check_constraint,
     check_contacts,
+    check_forces,
     check_tendons,
 )
 
@@ -84,6 +86,8 @@ class Model:
     """Sensors, in the order of their values; see `Sensors`."""
     time: float = 0.0
     """Seconds: when constraints and forces that depend on time are evaluated. Simulations have a clock of their own."""
+    forces: tuple[ForceElement, ...] = ()
+    """Force elements: springs, dampers and other laws."""
 
     # Sizes and names ---------------------------------------------------------------------------
 
@@ -139,6 +143,7 @@ class Model:
             gravity_compensation=MappingProxyType(dict(self.gravity_compensation)),
         )
         check_tendons(self, self.tendons)
+        check_forces(self, self.forces)
         for actuator in self.actuators:
             check_actuator(self, actuator)
         na = sum(a.has_activation for a in self.actuators)
@@ -198,7 +203,7 @@ class Model:
         Args:
             joint: Name of the joint.
         """
-        return _single(self.q_slice(joint), joint, "q_slice")
+        return single_index(self.q_slice(joint), joint, "q_slice")
 
     def v_index(self, joint: str) -> int:
         """Index in v of a joint with one degree of freedom.
@@ -206,7 +211,7 @@ class Model:
         Args:
             joint: Name of the joint.
         """
-        return _single(self.v_slice(joint), joint, "v_slice")
+        return single_index(self.v_slice(joint), joint, "v_slice")
 
     def constraint(self, name: str) -> Constraint:
         """The constraint of that name.
@@ -433,7 +438,7 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
         driven = (self.actuators, dict(self.gravity_compensation), self.elimination_order, self.contacts)
-        rest = (self.base_inertia, self.tendons, dict(self.activations), self.sensors, self.time)
+        rest = (self.base_inertia, self.tendons, dict(self.activations), self.sensors, self.time, self.forces)
         return type(self), (self.name, self.joints, *plain, self.constraints, dict(self.poses), *driven, *rest)
 
     def __repr__(self) -> str:
@@ -443,9 +448,3 @@ class Model:
         )
 
     _repr_html_ = mechanism_tables
-
-
-def _single(at: slice, joint: str, other: str) -> int:
-    if at.stop - at.start != 1:
-        raise InputError(f"joint '{joint}' has {at.stop - at.start} coordinates, not one: use {other}")
-    return int(at.start)

@@ -281,3 +281,61 @@ def tendon_energy(robot: Model, q: npt.ArrayLike) -> Array:
     off = length - np.clip(length, rest[:, 0], rest[:, 1])
     found: Array = 0.5 * (off * off) @ stiffness
     return found
+
+
+# Force elements -----------------------------------------------------------------------------------------------------
+
+
+class ElementStates(NamedTuple):
+    """Coordinates of force elements, their rates, and the forces along them, ``(..., coordinates)`` each."""
+
+    coordinate: Array
+    rate: Array
+    force: Array
+
+
+def element_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
+    """Torques of all force elements (``robot.forces``) at the robot's time, ``(..., nv)``.
+
+    Simulations, inverse dynamics and equilibria apply them, as they do springs of joints (`passive_forces`).
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        out: Array to write the result to; by default a new one.
+    """
+    result: Array = evaluator_of(robot, "element_forces")(q, v, out=out)
+    return result
+
+
+def element_states(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> dict[str, ElementStates]:
+    """Lengths or poses of force elements, their rates and forces, by name; those of a wrench are six numbers.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+    """
+    arrays = evaluator_of(robot, "element_states")(q, v)
+    found, first = dict[str, ElementStates](), 0
+    for element in robot.forces:
+        own = slice(first, first + element.coordinates)
+        found[element.name] = ElementStates(*(x[..., own] for x in arrays))
+        first += element.coordinates + len(element.watched)
+    return found
+
+
+def element_energy(robot: Model, q: npt.ArrayLike) -> Array:
+    """Elastic energy of all force elements that have one, ``(...)``, in joules.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+    """
+    states = element_states(robot, q, np.zeros(robot.nv))
+    total: Array = np.zeros(np.shape(q)[:-1])
+    for element in robot.forces:
+        stored = element.energy(states[element.name].coordinate)
+        total = total if stored is None else total + stored
+    return total

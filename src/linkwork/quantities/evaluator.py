@@ -21,6 +21,7 @@ from linkwork.kernels.tree import (
     configurations,
     coriolis,
     crba,
+    force_elements,
     inverse_mass,
     kinematics,
     momentum_matrix,
@@ -102,6 +103,8 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "tendon_velocity": tendons.TENDON_VELOCITIES,
         "tendon_jacobian": tendons.TENDON_JACOBIAN,
         "tendon_forces": tendons.TENDON_FORCES,
+        "element_forces": force_elements.ELEMENT_TORQUES,
+        "element_states": force_elements.ELEMENT_STATES,
     }
 )
 """The algorithms of quantities, by name."""
@@ -116,7 +119,8 @@ OF_ROWS = MappingProxyType({"constraint_derivatives": row_tree, "constraint_erro
 
 
 OF_TENDONS = ("tendon_length", "tendon_velocity", "tendon_jacobian", "tendon_forces")
-OF_ACTUATORS = ("actuator_torques", "activations", "gravity_compensation", *OF_TENDONS)
+OF_FORCES = ("element_forces", "element_states")
+OF_ACTUATORS = ("actuator_torques", "activations", "gravity_compensation", *OF_TENDONS, *OF_FORCES)
 """Quantities that depend on what drives a robot, and on its tendons."""
 
 

@@ -20,7 +20,7 @@ def is_timed(robot: Model) -> bool:
     Args:
         robot: The mechanism.
     """
-    return has_motions(robot)
+    return has_motions(robot) or any(element.timed for element in robot.forces)
 
 
 def has_motions(robot: Model) -> bool:

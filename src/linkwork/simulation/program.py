@@ -324,7 +324,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         if implicit is not None:
             tree = with_armature(tree, stopped)
         dynamics, driven = DYNAMICS[form, solver.max_iterations if form == "loops" else 0]
-        pulled = any(tendon.is_passive for tendon in moved.tendons)
+        pulled = any(tendon.is_passive for tendon in moved.tendons) or bool(moved.forces)
         commanded = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         if is_timed(moved):
             driven = TIMED[dynamics.name]
@@ -403,7 +403,7 @@ def with_joint_forces(robot: Model, moved: Model, settings: StepSettings, at: Ar
     if settings.integrator == "euler" and settings.passive:
         moved = with_implicit_armature(moved, settings.dt)
     if not settings.passive:
-        moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
+        moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons), forces=())
     tendons = stopped_tendons(robot, moved.tendons, settings.limits is not False, at, settings.dt)
     return replace(moved, tendons=tendons)
 

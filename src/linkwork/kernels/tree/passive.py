@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Passive torques: springs and dampers, ``-k (q - rest) - d v`` of each degree of freedom, and those of tendons.
+"""Passive torques of joints, ``-k (q - rest) - d v`` of each degree of freedom, of tendons and of force elements.
 
 MuJoCo's ``qfrc_passive`` without gravity compensation. Time stepping (`steps`) and inverse dynamics (`rnea`,
 `clusters`) have these torques from here. Cost: linear in the number of springs and dampers; of spatial tendons, as in
@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import Array, Scalar, kernel
-from linkwork.kernels.tree.tendons import add_tendon_force, passive_force, tendon_states
+from linkwork.kernels.tree.force_elements import FORCE_ELEMENT_WORK, add_force_elements
+from linkwork.kernels.tree.tendons import TENDON_WORK, add_tendon_force, passive_force, tendon_states
+
+ELEMENT_WORK = TENDON_WORK | FORCE_ELEMENT_WORK
+"""Work arrays of tendons and force elements."""
 
 
 @kernel
@@ -27,10 +31,18 @@ def damper_torque(damping: Scalar, v: Scalar) -> Scalar:
 
 @kernel
 def subtract_passive_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
-    """``tau = tau - passive torques`` of joints and tendons: what actuators have to supply."""
+    """``tau = tau - passive torques`` of joints, tendons and force elements: what actuators have to supply."""
     subtract_joint_torques(tree, q, v, tau)
+    subtract_element_torques(tree, w, q, v, tau)
+
+
+@kernel
+def subtract_element_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
+    """The same of tendons and force elements alone."""
     if tree.npassive_tendons != 0:
         subtract_tendon_torques(tree, w, q, v, tau)
+    if tree.ncoordinates != 0:
+        add_force_elements(tree, w, q, v, -1.0, tau)
 
 
 @kernel

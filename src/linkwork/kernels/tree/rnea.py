@@ -45,8 +45,7 @@ from linkwork.kernels.tree.kinematics import (
     init_world_velocity,
     joint_transforms,
 )
-from linkwork.kernels.tree.passive import subtract_joint_torques, subtract_tendon_torques
-from linkwork.kernels.tree.tendons import TENDON_WORK
+from linkwork.kernels.tree.passive import ELEMENT_WORK, subtract_element_torques, subtract_joint_torques
 from linkwork.model.joints import HELICAL
 
 FORCE: dict[str, Shape] = {"f": ("n", 6)}
@@ -166,9 +165,9 @@ def inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrench
 
 @kernel
 def tendon_inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
-    """The same less those of tendons, for robots that have such: others need no memory for them."""
+    """The same less those of tendons and force elements, for robots that have such: others need no memory for them."""
     inverse_dynamics(tree, w, q, v, a, wrenches, tau)
-    subtract_tendon_torques(tree, w, q, v, tau)
+    subtract_element_torques(tree, w, q, v, tau)
 
 
 @kernel
@@ -203,7 +202,7 @@ RNEA = Algorithm(
     _WORK,
     folded=FORWARD,
 )
-TENDON_RNEA = replace(RNEA, name="tendon_rnea", kernel=tendon_inverse_dynamics, work=_WORK | TENDON_WORK)
+TENDON_RNEA = replace(RNEA, name="tendon_rnea", kernel=tendon_inverse_dynamics, work=_WORK | ELEMENT_WORK)
 BIAS = Algorithm(
     "bias",
     bias_forces,
