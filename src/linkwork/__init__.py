@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.inverse import InverseDynamics
     from linkwork.dynamics.kkt import KKT
     from linkwork.dynamics.operational import OperationalInertia
+    from linkwork.dynamics.reactions import reactions
     from linkwork.quantities.evaluator import Evaluator, operation_count
     from linkwork.quantities.functions import (
         bias_forces,
@@ -149,6 +150,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
             "linkwork.dynamics.inverse": ("InverseDynamics",),
             "linkwork.dynamics.kkt": ("KKT",),
             "linkwork.dynamics.operational": ("OperationalInertia",),
+            "linkwork.dynamics.reactions": ("reactions",),
             "linkwork.quantities.evaluator": ("Evaluator", "operation_count"),
             "linkwork.quantities.functions": (
                 "bias_forces",
@@ -270,6 +272,7 @@ __all__ = [
     "passive_forces",
     "peers",
     "profiles",
+    "reactions",
     "results",
     "rollouts",
     "sensors",

@@ -218,6 +218,11 @@ class Mobility:
         """Rows that could go: ``rows - rank``."""
         return self.rows - self.rank
 
+    @property
+    def grubler(self) -> int:
+        """Grübler's and Kutzbach's count, freedoms of the joints less rows, which is `dof` where none is redundant."""
+        return len(self.freedom) - self.rows
+
     def __str__(self) -> str:
         text = f"{_counted(self.dof, 'degree')} of freedom; {_counted(self.rows, 'row')} of rank {self.rank}"
         if self.redundant:
@@ -233,6 +238,7 @@ class Mobility:
     def _repr_html_(self) -> str:
         facts = {
             "degrees of freedom": self.dof,
+            "Grübler's count": self.grubler,
             "rows": self.rows,
             "rank": self.rank,
             "loops are closed": self.closed,

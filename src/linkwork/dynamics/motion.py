@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from linkwork.conversions import converted, text
+from linkwork.dynamics.motion_forces import MotionForces, refuse_contacts
+from linkwork.dynamics.reactions import Reactions
 from linkwork.dynamics.solution import NamedRows
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import plural, real_number
@@ -86,6 +89,33 @@ class Motion:
                     elastic = elastic + _where_finite(stored, 1, self.q, self.v)[..., 0]
             total = kinetic + potential + elastic
         return {"kinetic": kinetic, "potential": potential, "elastic": elastic, "total": total}
+
+    @cached_property
+    def _acting(self) -> MotionForces:
+        """What acts at the recorded states; an error where contacts do."""
+        refuse_contacts(self.contact_state)
+        wrenches = {name: np.array(x) for name, x in self.settings.get("wrenches", {}).items()}
+        passive = bool(self.settings.get("passive", False))
+        return MotionForces(self._known(), self.times, self.q, self.v, self.tau, wrenches, passive)
+
+    @cached_property
+    def acceleration(self) -> Array:
+        """Joint accelerations at the recorded states, by forward dynamics there, ``(k, ..., nv)``."""
+        return self._acting.solution()[0]
+
+    @cached_property
+    def reactions(self) -> Reactions:
+        """Wrenches ``[moment, force]`` that joints and constraints transmit, by name, ``(k, ..., 6)`` each.
+
+        By forward dynamics at the recorded states, in the world's axes (``reactions.local()``: in those of children);
+        ``reactions.ground``: shaking moment and force.
+        """
+        return self._acting.reactions()
+
+    @cached_property
+    def power(self) -> dict[str, Array]:
+        """Powers of motors, springs and dampers, force elements and drives, ``(k, ...)`` each, in watts."""
+        return self._acting.powers()
 
     @property
     def errors(self) -> Array:

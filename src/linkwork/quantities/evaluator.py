@@ -205,7 +205,7 @@ class Evaluator(BaseEvaluator):
 
         def program() -> Program:
             algorithm = QUANTITIES[quantity]
-            if quantity == "inverse_dynamics" and any(tendon.is_passive for tendon in robot.tendons):
+            if quantity == "inverse_dynamics" and (robot.forces or any(tendon.is_passive for tendon in robot.tendons)):
                 algorithm = rnea.TENDON_RNEA
             return Program.of_robot(robot, algorithm, _plan(robot, quantity, names, reference))
 

@@ -189,6 +189,19 @@ def row_jacobian(tree: Array, w: Array, m: int, root: int, jacobian: Array) -> N
 
 
 @kernel
+def constraint_wrenches(tree: Array, w: Array, q: Array, multipliers: Array, wrench: Array) -> None:
+    """``wrench``: forces of constraints on each body, the world first, in its own frame: ``sum K' lambda``."""
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.e)
+    for i in range(tree.n):
+        for j in range(6):
+            wrench[i, j] = 0.0
+    for m in range(tree.nk):
+        for j in range(6):
+            wrench[tree.k_body[m], j] += multipliers[tree.k_row[m]] * w.K[m, j]
+
+
+@kernel
 def evaluate_constraint_bias(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
     """``bias = dJ/dt v``."""
     joint_transforms(tree, w, q)
@@ -245,6 +258,14 @@ CONSTRAINT_JACOBIAN = Algorithm(
     {"q": ("nq",)},
     {"jacobian": ("nc", "nv")},
     POSE | CLOSURE | _SPARE,
+    CONSTRAINED_TREE,
+)
+CONSTRAINT_WRENCHES = Algorithm(
+    "constraint_wrenches",
+    constraint_wrenches,
+    {"q": ("nq",), "multipliers": ("nc",)},
+    {"wrench": ("n", 6)},
+    POSE | CLOSURE | {"e": ("nc",)},
     CONSTRAINED_TREE,
 )
 CONSTRAINT_BIAS = Algorithm(
