@@ -24,7 +24,9 @@ ELEMENTS: dict[str, Callable[[], ForceElement]] = {
     ),
     "gas": lambda: lw.forces.GasSpring("anchor", "tip", force=20, length=0.5, volume=1e-4, area=1e-4),
     "stop": lambda: lw.forces.BumpStop("link0", "tip", length=2.0, stiffness=50, exponent=1.5, damping=0.1),
-    "cylinder": lambda: lw.forces.Cylinder("anchor", "tip", pressure=2e4, area=1e-3, rod_pressure=1e4, rod_area=5e-4),
+    "cylinder": lambda: lw.forces.HydraulicCylinder(
+        "anchor", "tip", pressure=2e4, area=1e-3, rod_pressure=1e4, rod_area=5e-4
+    ),
     "torsion": lambda: lw.forces.TorsionSpring("yaw", stiffness=3.0, damping=0.2, rest=0.2, preload=0.1),
     "friction": lambda: lw.forces.TorsionSpring("yaw", damping=lambda v: 0.3 * np.tanh(v / 0.1)),
     "bushing": lambda: lw.forces.Bushing(

@@ -44,6 +44,16 @@ class Reactions(Mapping[str, Array]):
 
     They are at the origin of the joint's frame, which is that of the child, or of the constraint's second frame. Rows
     of couplings of joints are torques, as in `Solution.forces`.
+
+    Args:
+        robot: The mechanism.
+        q: Configurations, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        a: Joint accelerations, ``(..., nv)``.
+        multipliers: Forces of all constraints, ``(..., nc)``.
+        wrenches: External wrenches by frame, in the frame's axes.
+        time: Seconds, ``(...)``.
+        axes: Of the wrenches: the world's, or those of the child or second frame.
     """
 
     robot: Model
@@ -52,10 +62,8 @@ class Reactions(Mapping[str, Array]):
     a: Array
     multipliers: Array
     wrenches: Mapping[str, Array]
-    """External wrenches by frame, in the frame's axes."""
     time: npt.ArrayLike = 0.0
     axes: Axes = "world"
-    """Of the wrenches: the world's, or those of the child or second frame."""
 
     def local(self) -> Reactions:
         """The same in the axes of children and second frames."""
@@ -213,7 +221,7 @@ class Reactions(Mapping[str, Array]):
             force = states[element.name].force
             if element.coordinates == 1:
                 d = second.position - first.position
-                push = force * d / np.linalg.norm(d, axis=-1, keepdims=True)
+                push = force * d / np.maximum(np.linalg.norm(d, axis=-1, keepdims=True), np.finfo(float).tiny)
                 ends = [
                     (b, _force_at(push, second.position, np.zeros(3))),
                     (a, _force_at(-push, first.position, np.zeros(3))),

@@ -9,25 +9,33 @@ recorded as a tape (`functions`), so that it may use what functions of joints ma
 | Spring, Damper, SpringDamper | distance of two points                  | ``-k (x - x0) - c x' + preload``         |
 | BumpStop                     | distance of two points                  | ``k (x0 - x)^e - c x'`` where ``x < x0`` |
 | GasSpring                    | distance of two points                  | ``F (V / (V + A (x - x0)))^n``           |
-| Cylinder                     | distance of two points                  | ``p(t) A - p_rod(t) A_rod - c x'``       |
+| HydraulicCylinder            | distance of two points                  | ``p(t) A - p_rod(t) A_rod - c x'``       |
 | TorsionSpring                | coordinate of a joint                   | ``-k (x - x0) - c x' + preload``         |
 | Bushing                      | pose of a frame in another, six numbers | ``-K x - C x' + preload``                |
 | Force                        | any of these                            | any function                             |
 """
 
 from linkwork.model.forces.base import Between, ForceElement, Place
-from linkwork.model.forces.springs import BumpStop, Cylinder, Damper, GasSpring, Spring, SpringDamper, TorsionSpring
+from linkwork.model.forces.springs import (
+    BumpStop,
+    Damper,
+    GasSpring,
+    HydraulicCylinder,
+    Spring,
+    SpringDamper,
+    TorsionSpring,
+)
 from linkwork.model.forces.wrenches import Bushing, Force
 
 __all__ = [
     "Between",
     "BumpStop",
     "Bushing",
-    "Cylinder",
     "Damper",
     "Force",
     "ForceElement",
     "GasSpring",
+    "HydraulicCylinder",
     "Place",
     "Spring",
     "SpringDamper",

@@ -41,7 +41,13 @@ class SpringDamper(Between):
         super().__post_init__()
 
     def law(self, x: Sequence[Any], rate: Sequence[Any], time: Any) -> Sequence[Any]:
-        """See `ForceElement.law`."""
+        """Forces along the coordinates.
+
+        Args:
+            x: Coordinates, then those of watched joints.
+            rate: Their rates.
+            time: Seconds.
+        """
         return [_spring(self.stiffness, x[0] - self.free_length) + _spring(self.damping, rate[0]) + self.preload]
 
     def energy(self, x: Floats) -> Floats | None:
@@ -100,7 +106,13 @@ class BumpStop(Between):
     exponent: float = field(default=1.0, kw_only=True)
 
     def law(self, x: Sequence[Any], rate: Sequence[Any], time: Any) -> Sequence[Any]:
-        """See `ForceElement.law`."""
+        """Forces along the coordinates.
+
+        Args:
+            x: Coordinates, then those of watched joints.
+            rate: Their rates.
+            time: Seconds.
+        """
         deep = np.maximum(self.length - x[0], 0.0)
         shape = 1.0 if self.exponent == 1 else np.maximum(deep, np.finfo(float).tiny) ** (self.exponent - 1.0)
         push = self.stiffness * deep * shape - self.damping * rate[0]
@@ -140,7 +152,13 @@ class GasSpring(Between):
     damping: float = field(default=0.0, kw_only=True)
 
     def law(self, x: Sequence[Any], rate: Sequence[Any], time: Any) -> Sequence[Any]:
-        """See `ForceElement.law`."""
+        """Forces along the coordinates.
+
+        Args:
+            x: Coordinates, then those of watched joints.
+            rate: Their rates.
+            time: Seconds.
+        """
         ratio = 1.0 + (self.area / self.volume) * (x[0] - self.length)
         return [self.force * ratio**-self.exponent - self.damping * rate[0]]
 
@@ -157,7 +175,7 @@ class GasSpring(Between):
 
 
 @dataclass(frozen=True, eq=False)
-class Cylinder(Between):
+class HydraulicCylinder(Between):
     """A hydraulic or pneumatic cylinder: ``p(t) area - p_rod(t) rod_area - c x'``, positive where it extends.
 
     Args:
@@ -177,7 +195,13 @@ class Cylinder(Between):
     damping: float = field(default=0.0, kw_only=True)
 
     def law(self, x: Sequence[Any], rate: Sequence[Any], time: Any) -> Sequence[Any]:
-        """See `ForceElement.law`."""
+        """Forces along the coordinates.
+
+        Args:
+            x: Coordinates, then those of watched joints.
+            rate: Their rates.
+            time: Seconds.
+        """
         head, rod = (function_of_time(p, str(self))(time) for p in (self.pressure, self.rod_pressure))
         return [self.area * head - self.rod_area * rod - self.damping * rate[0]]
 
@@ -207,7 +231,13 @@ class TorsionSpring(ForceElement):
         return {self.joint: 1.0}
 
     def law(self, x: Sequence[Any], rate: Sequence[Any], time: Any) -> Sequence[Any]:
-        """See `ForceElement.law`."""
+        """Forces along the coordinates.
+
+        Args:
+            x: Coordinates, then those of watched joints.
+            rate: Their rates.
+            time: Seconds.
+        """
         return [_spring(self.stiffness, x[0] - self.rest) + _spring(self.damping, rate[0]) + self.preload]
 
     def energy(self, x: Floats) -> Floats | None:
@@ -219,5 +249,11 @@ class TorsionSpring(ForceElement):
         return _spring_energy(self.stiffness, self.preload, x[..., 0] - self.rest)
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
-        """The same element on other names; see `ForceElement.renamed`."""
+        """The same element on other names.
+
+        Args:
+            name: Its new name.
+            place: New name of a body or frame.
+            joint: New name of a joint.
+        """
         return replace(self, name=name, joint=joint(self.joint), watched=tuple(joint(other) for other in self.watched))

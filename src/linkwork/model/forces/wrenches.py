@@ -52,7 +52,13 @@ class Bushing(Between):
         return 6
 
     def law(self, x: Sequence[Any], rate: Sequence[Any], time: Any) -> Sequence[Any]:
-        """See `ForceElement.law`."""
+        """Forces along the coordinates.
+
+        Args:
+            x: Coordinates, then those of watched joints.
+            rate: Their rates.
+            time: Seconds.
+        """
         K, C, preload = (np.asarray(given) for given in (self.stiffness, self.damping, self.preload))
         rows = range(6)
         return [preload[i] - sum(K[i, j] * x[j] + C[i, j] * rate[j] for j in rows) for i in rows]
@@ -114,7 +120,13 @@ class Force(Between):
         return self.axes == "local"
 
     def law(self, x: Sequence[Any], rate: Sequence[Any], time: Any) -> Sequence[Any]:
-        """See `ForceElement.law`."""
+        """Forces along the coordinates.
+
+        Args:
+            x: Coordinates, then those of watched joints.
+            rate: Their rates.
+            time: Seconds.
+        """
         assert self.function is not None
         if not self.body:
             takes = len(signature(self.function).parameters)
@@ -128,7 +140,13 @@ class Force(Between):
         return [0.0] * (6 - len(wrench)) + wrench
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
-        """The same element on other names; see `ForceElement.renamed`."""
+        """The same element on other names.
+
+        Args:
+            name: Its new name.
+            place: New name of a body or frame.
+            joint: New name of a joint.
+        """
         (a, at), (b, to) = self.places
         watched, axes = tuple(joint(other) for other in self.watched), self.axes
         if self.body:
