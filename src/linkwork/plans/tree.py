@@ -27,7 +27,7 @@ from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
 from linkwork.plans.bodies import BodyTable, size_of
-from linkwork.plans.force_elements import FORCE_FLOATS, FORCE_INTEGERS, FORCE_SIZES, force_arrays
+from linkwork.plans.force_laws import FORCE_FLOATS, FORCE_INTEGERS, FORCE_SIZES, force_arrays
 from linkwork.plans.kernel_frames import TreeAtom, kernel_frames, rounded, rounded_rotation
 from linkwork.plans.layout import Integers, Layout
 from linkwork.plans.slots import slots_of

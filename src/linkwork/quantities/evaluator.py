@@ -21,7 +21,7 @@ from linkwork.kernels.tree import (
     configurations,
     coriolis,
     crba,
-    force_elements,
+    force_laws,
     inverse_mass,
     kinematics,
     momentum_matrix,
@@ -103,8 +103,8 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "tendon_velocity": tendons.TENDON_VELOCITIES,
         "tendon_jacobian": tendons.TENDON_JACOBIAN,
         "tendon_forces": tendons.TENDON_FORCES,
-        "element_forces": force_elements.ELEMENT_TORQUES,
-        "element_states": force_elements.ELEMENT_STATES,
+        "element_forces": force_laws.ELEMENT_TORQUES,
+        "element_states": force_laws.ELEMENT_STATES,
     }
 )
 """The algorithms of quantities, by name."""

@@ -25,7 +25,7 @@ from linkwork.kernels.joints import rotate_to_child
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import cross, linear, scale, set_angular, set_linear
 from linkwork.kernels.thresholds import CANCELLED_FORCES
-from linkwork.kernels.tree.force_elements import FORCE_ELEMENT_WORK, add_force_elements
+from linkwork.kernels.tree.force_laws import FORCE_LAW_WORK, add_force_laws
 from linkwork.kernels.tree.kinematics import ACCELERATION, POSE, joint_transforms
 from linkwork.kernels.tree.rnea import FORCE, joint_torques, set_root_acceleration
 from linkwork.kernels.tree.tendons import TENDON_WORK, add_passive_tendons, add_tendon_force, tendon_states
@@ -199,7 +199,7 @@ def drive_joints(tree: Array, w: Array, q: Array, v: Array, u: Array, h: Scalar,
     if tree.npassive_tendons != 0:
         add_passive_tendons(tree, w, torque)
     if tree.ncoordinates != 0:
-        add_force_elements(tree, w, q, v, 1.0, torque)
+        add_force_laws(tree, w, q, v, 1.0, torque)
     if tree.nu != 0:
         for k in range(tree.na):
             w.act_rate[k] = 0.0
@@ -241,7 +241,7 @@ ACTUATOR_WORK: dict[str, Shape] = TENDON_WORK | {
     "actuator_force": ("nu",),
     "ten_force": ("ntendons",),
 }
-DRIVE_WORK: dict[str, Shape] = ACTUATOR_WORK | FORCE_ELEMENT_WORK | {"actuator_tau": ("nv",), "act": ("na",)}
+DRIVE_WORK: dict[str, Shape] = ACTUATOR_WORK | FORCE_LAW_WORK | {"actuator_tau": ("nv",), "act": ("na",)}
 
 ACTUATOR_TORQUES = Algorithm(
     "actuator_torques",

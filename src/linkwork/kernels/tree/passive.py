@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import Array, Scalar, kernel
-from linkwork.kernels.tree.force_elements import FORCE_ELEMENT_WORK, add_force_elements
+from linkwork.kernels.tree.force_laws import FORCE_LAW_WORK, add_force_laws
 from linkwork.kernels.tree.tendons import TENDON_WORK, add_tendon_force, passive_force, tendon_states
 
-ELEMENT_WORK = TENDON_WORK | FORCE_ELEMENT_WORK
+ELEMENT_WORK = TENDON_WORK | FORCE_LAW_WORK
 """Work arrays of tendons and force elements."""
 
 
@@ -42,7 +42,7 @@ def subtract_element_torques(tree: Array, w: Array, q: Array, v: Array, tau: Arr
     if tree.npassive_tendons != 0:
         subtract_tendon_torques(tree, w, q, v, tau)
     if tree.ncoordinates != 0:
-        add_force_elements(tree, w, q, v, -1.0, tau)
+        add_force_laws(tree, w, q, v, -1.0, tau)
 
 
 @kernel

@@ -42,7 +42,7 @@ from linkwork.kernels.tree.tendon_geometry import distance_of
 from linkwork.model.joints import HELICAL
 from linkwork.plans.actuation import ACTUATION_TREE
 
-FORCE_ELEMENT_WORK: dict[str, Shape] = {
+FORCE_LAW_WORK: dict[str, Shape] = {
     "fe_E": ("nforce_bodies", 3, 3),
     "fe_o": ("nforce_bodies", 3),
     "fe_w": ("nforce_bodies", 3),
@@ -249,7 +249,7 @@ def element_torques(tree: Array, w: Array, tau: Array) -> None:
 
 
 @kernel
-def add_force_elements(tree: Array, w: Array, q: Array, v: Array, sign: Scalar, tau: Array) -> None:
+def add_force_laws(tree: Array, w: Array, q: Array, v: Array, sign: Scalar, tau: Array) -> None:
     """Add ``sign`` times the torques of all force elements to ``tau``."""
     element_poses(tree, w, q, v)
     element_coordinates(tree, w, q, v)
@@ -265,7 +265,7 @@ def evaluate_element_torques(tree: Array, w: Array, q: Array, v: Array, tau: Arr
     """Torques of all force elements."""
     for k in range(tree.nv):
         tau[k] = 0.0
-    add_force_elements(tree, w, q, v, 1.0, tau)
+    add_force_laws(tree, w, q, v, 1.0, tau)
 
 
 @kernel
@@ -286,13 +286,13 @@ def evaluate_element_states(
 
 _STATE: dict[str, Shape] = {"q": ("nq",), "v": ("nv",)}
 ELEMENT_TORQUES = Algorithm(
-    "element_torques", evaluate_element_torques, _STATE, {"tau": ("nv",)}, POSE | FORCE_ELEMENT_WORK, ACTUATION_TREE
+    "element_torques", evaluate_element_torques, _STATE, {"tau": ("nv",)}, POSE | FORCE_LAW_WORK, ACTUATION_TREE
 )
 ELEMENT_STATES = Algorithm(
     "element_states",
     evaluate_element_states,
     _STATE,
     dict.fromkeys(("coordinate", "rate", "force"), ("ncoordinates",)),
-    POSE | FORCE_ELEMENT_WORK,
+    POSE | FORCE_LAW_WORK,
     ACTUATION_TREE,
 )
