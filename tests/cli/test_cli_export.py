@@ -41,6 +41,15 @@ def test_all_that_can_be_asked_for(model: str, what: str) -> None:
     assert found["function"] == "made" and "void made(" in Path("made.h").read_text()
 
 
+def test_webassembly_is_a_package_for_javascript(model: str) -> None:
+    found = exported(model, "--what", "step", "--wasm")
+    folder = Path("four_bar_step")
+    assert found["function"] == "four_bar_step" and found["size"] == (folder / "four_bar_step.wasm").stat().st_size
+    assert found["inputs"] == {"q": 3, "v": 3, "tau": 3} and list(found["outputs"])[:2] == ["q1", "v1"]
+    assert "four_bar_step.wasm" in run("export", model, "--what", "step", "--wasm").stdout
+    assert "leave --float out" in words(run("export", model, "--wasm", "--float").stderr)
+
+
 def test_options_are_passed_on(model: str) -> None:
     found = exported(model, "--float", "--name", "Bars", "--out", "x.c", "--method", "lcaba", "--iterations", "1")
     text = Path("x.c").read_text()

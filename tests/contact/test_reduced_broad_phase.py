@@ -42,15 +42,18 @@ def plan_and_work(robot: lw.Mechanism) -> tuple[Any, Any]:
         setattr(w, name, np.full(resolve(shape, tree), -7, dtype=np.int64))
     for name, shape in BROAD_WORK.items():
         setattr(w, name, np.zeros(resolve(shape, tree)))
+    w.body_o, w.body_E = np.zeros((int(tree.n), 3)), np.tile(np.eye(3), (int(tree.n), 1, 1))
     w.shape_p, w.shape_R = np.zeros((int(tree.nshapes), 3)), np.tile(np.eye(3), (int(tree.nshapes), 1, 1))
     return tree, w
 
 
 def put(tree: Any, w: Any, places: np.ndarray, speed: np.ndarray) -> None:
     """Put bodies at places; shapes of the world are at its origin."""
-    w.body_c[1:], w.speed[1:] = places, speed
+    w.body_o[1:], w.speed[1:] = places, speed
+    w.body_c[:] = w.body_o + tree.body_center
     for s, body in enumerate(np.asarray(tree.shape_body).tolist()):
-        w.shape_c[s] = w.shape_p[s] = w.body_c[body]
+        w.shape_p[s] = w.body_o[body] + tree.shape_position[s]
+        w.shape_c[s] = w.shape_p[s] + tree.shape_center[s]
 
 
 def near_pairs(tree: Any, w: Any, h: float = 0.01) -> list[tuple[int, int]]:
@@ -83,16 +86,22 @@ def test_sweep_misses_no_near_pair(seed: int, fixed: str, monkeypatch: pytest.Mo
         assert [slot for _, slot in expected] == sorted(slot for _, slot in expected)
 
 
-def test_far_pairs_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Pairs of bodies that are compared."""
+    pairs = list[tuple[int, int]]()
+    original = broad_phase.bodies_are_near
+
+    def counted(tree: Any, w: Any, i: int, j: int, h: float) -> int:
+        pairs.append((i, j))
+        return original(tree, w, i, j, h)
+
+    monkeypatch.setattr(broad_phase, "bodies_are_near", counted)
+    return pairs
+
+
+def test_far_pairs_are_not_compared(compared: list[tuple[int, int]]) -> None:
     """Comparisons of bodies on a line: as many as bodies, where all pairs would be their square."""
-    compared = list[int]()
-    original = broad_phase.groups_are_near
-
-    def counted(tree: Any, w: Any, g: int, h: float) -> int:
-        compared.append(g)
-        return original(tree, w, g, h)
-
-    monkeypatch.setattr(broad_phase, "groups_are_near", counted)
     counts = {}
     for n in (50, 100, 200):
         tree, w = plan_and_work(scene([0] * n))
@@ -101,6 +110,44 @@ def test_far_pairs_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
         find_near_pairs(tree, w, 0.01)
         counts[n] = len(compared)
     assert all(n <= count < 1.3 * n for n, count in counts.items()), counts  # with the plane, and neighbors in a cell
+
+
+def test_bodies_that_fly_away_do_not_make_cells_large(compared: list[tuple[int, int]]) -> None:
+    n = 200
+    tree, w = plan_and_work(scene([0] * n))
+    places = np.random.default_rng(0).uniform(-1, 1, (n, 3)) * [3, 3, 1]
+    counts = []
+    for away in (0.0, 1e3):
+        places[:2] = [[away, 0, 0], [0, 0, -away]]
+        put(tree, w, places, np.zeros(n))
+        compared.clear()
+        find_near_pairs(tree, w, 0.01)
+        counts.append(len(compared))
+    assert counts[1] < 5 * counts[0] < 0.15 * n * (n - 1), counts
+
+
+def test_parts_of_bodies_with_many_shapes_miss_no_near_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walls of the world and a body of many shapes: pairs by hierarchies of spheres are those of all pairs."""
+    rng = np.random.default_rng(2)
+    walls = "".join(
+        '<geom type="box" size=".1 .2 .05" pos="{} {} {}"/>'.format(*p) for p in rng.uniform(-2, 2, (60, 3))
+    )
+    comb = "".join('<geom type="sphere" size=".04" pos="{} {} {}"/>'.format(*p) for p in rng.uniform(-1, 1, (20, 3)))
+    text = f"""<mujoco><worldbody><geom type="plane" size="5 5 .1"/>{walls}<body><freejoint/>{comb}</body>
+        <body><freejoint/><geom type="box" size=".2 .1 .1"/></body></worldbody></mujoco>"""
+    robot = lw.loads(text)
+    tree, w = plan_and_work(robot)
+    assert int(tree.nnodes) > 0
+    flat = tree._replace(group_nodes=np.zeros_like(tree.group_nodes))
+    compared = list[int]()
+    original = broad_phase.pair_gap
+    for seed in range(10):
+        put(tree, w, np.random.default_rng(seed).uniform(-1, 1, (2, 3)), np.zeros(2))
+        monkeypatch.setattr(broad_phase, "pair_gap", original)
+        expected = near_pairs(flat, w)
+        monkeypatch.setattr(broad_phase, "pair_gap", lambda *args: compared.append(args[2]) or original(*args))
+        assert near_pairs(tree, w) == expected
+    assert len(compared) / 10 < 0.5 * int(tree.ncontacts)
 
 
 def test_lanes_find_what_each_state_finds() -> None:
@@ -136,3 +183,17 @@ def test_inertias_of_free_bodies_are_the_diagonal_of_the_mass_matrix() -> None:
     robot = scene([0, 1, 2])
     diagonals = [np.diag(M) for M in _mass_matrices(robot)[1]]
     np.testing.assert_allclose(_free_inertias(robot), np.median(diagonals, axis=0), rtol=1e-14)
+
+
+def test_a_list_without_room_says_after_which_pair() -> None:
+    feet = "".join(f'<geom name="f{k}" type="sphere" size=".01" pos="{0.05 * k} 0 0"/>' for k in range(70))
+    robot = lw.loads(
+        f'<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1"/><body pos="0 0 .00999"><freejoint/>{feet}'
+        "</body></worldbody></mujoco>"
+    )
+    q, v = robot.poses["qpos0"], np.zeros(6)
+    words = r"room for 64 contact points, and those after 'floor:f63'"
+    with pytest.warns(lw.errors.StateWarning, match=words):
+        assert lw.contact.ContactStep(robot)(q, v).overflowed is True
+    with pytest.warns(lw.errors.StateWarning, match=words):
+        assert lw.simulate(robot, q, seconds=0.002).contacts.overflowed[-1] == 2

@@ -16,7 +16,8 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
-from linkwork.export import CProgram, parts
+from linkwork.compilers.trace import parts
+from linkwork.export import CProgram
 from linkwork.export.writing import identifier
 from linkwork.simulation import Stepper
 from tests.support import robots

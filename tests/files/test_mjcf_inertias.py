@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.errors import ModelError, UnsupportedFeature
+from linkwork.errors import ModelError
 from linkwork.mechanism import Mechanism
 from tests.support.mjcf_texts import AGREEMENT, SOLID, body, both, model
 from tests.support.mujoco_twin import mujoco
@@ -114,7 +114,7 @@ def test_an_inertia_that_needs_a_mesh_is_an_error_that_names_body_geom_and_file(
         '<body name="arm"><joint/>\n<geom name="shape" type="mesh" mesh="part"/></body>',
         '<asset><mesh name="part" file="part.stl"/></asset>',
     )
-    with pytest.raises(UnsupportedFeature, match=r"body 'arm' must come from mesh 'part' \(file 'part.stl'\)") as error:
+    with pytest.raises(ModelError, match=r"body 'arm' must come from mesh 'part', whose file 'part.stl'") as error:
         lw.loads(text, "mjcf", name="robot.xml")
     assert 'robot.xml:5 <geom name="shape">' in str(error.value)
 

@@ -70,7 +70,7 @@ def test_bounding_sphere_of_a_mesh_is_nearly_the_smallest(tmp_path: Path) -> Non
 
 
 def test_vertices_are_read_from_all_formats(tmp_path: Path) -> None:
-    packed = np.array([4, 0, 0, 4], "<i4").tobytes() + CORNERS.astype("<f4").tobytes()
+    packed = np.array([4, 0, 0, 4], "<i4").tobytes() + CORNERS.astype("<f4").tobytes() + np.zeros(12, "<i4").tobytes()
     (tmp_path / "a.msh").write_bytes(packed)
     files = [
         write_obj(tmp_path / "a.obj", CORNERS),

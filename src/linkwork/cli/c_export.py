@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of a model as C source, for ``linkwork export``."""
+"""Functions of a model as C source or WebAssembly, for ``linkwork export``."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ from linkwork.cli.terminal import printable, slow_notice
 from linkwork.dynamics.inverse import METHODS as OF_INVERSE
 from linkwork.dynamics.operational import METHODS as OF_INERTIA
 from linkwork.errors import InputError
-from linkwork.export import CProgram, export_c
+from linkwork.export import CProgram, WasmProgram, export_c, export_wasm
 from linkwork.export.comments import operations_of
 from linkwork.export.writing import identifier
 from linkwork.inputs import suggest
@@ -26,10 +27,12 @@ from linkwork.quantities.base import BaseEvaluator
 from linkwork.simulation import Stepper
 
 
-def export_file(file: Path, request: ModelRequest, options: ExportOptions) -> CProgram:
+def export_file(file: Path, request: ModelRequest, options: ExportOptions) -> CProgram | WasmProgram:
     """Load a model and write the program of one of its functions."""
     robot = load_moving(file, request)
     default = options.name or identifier(f"{robot.name}_{options.what}")
+    if options.wasm:
+        return _export_wasm(robot, options, Path(default) if options.out is None else options.out)
     source = options.out if options.out is not None else Path(f"{default}.c")
     try:
         with slow_notice(f"writing {options.what} of '{robot.name}'"):
@@ -40,6 +43,17 @@ def export_file(file: Path, request: ModelRequest, options: ExportOptions) -> CP
                 dtype=cast(Any, options.dtype),
                 arguments=tuple(options.argument or ()),
             )
+    except InputError as error:
+        raise UsageError(str(error)) from None
+
+
+def _export_wasm(robot: Mechanism, options: ExportOptions, folder: Path) -> WasmProgram:
+    if options.single:
+        raise UsageError("--float: WebAssembly is written in doubles; leave --float out")
+    try:
+        with slow_notice(f"writing {options.what} of '{robot.name}'"):
+            function = evaluator_of(robot, options)
+            return export_wasm(function, folder, name=options.name, arguments=tuple(options.argument or ()))
     except InputError as error:
         raise UsageError(str(error)) from None
 
@@ -82,8 +96,19 @@ def _needs_frames(options: ExportOptions) -> None:
         raise UsageError(f"--frame: {options.what} needs one frame or more")
 
 
-def draw_export(console: Console, program: CProgram) -> None:
+def draw_export(console: Console, program: CProgram | WasmProgram) -> None:
     """Print what was written."""
+    if isinstance(program, WasmProgram):
+        (name,) = program.outputs
+        places = {**program.inputs, **program.outputs[name]}
+        lines = {
+            "folder": str(program.folder),
+            "module": f"{program.module.name}, {program.size} bytes",
+            "function": f"{name}: {', '.join(f'{array}[{size}]' for array, (_, size) in places.items())}",
+            "one call": operations_of(program.operations[name]),
+        }
+        _draw_lines(console, lines)
+        return
     arrays = ", ".join(f"{name}[{size}]" for name, size in (*program.inputs.items(), *program.outputs.items()))
     lines = {
         "source": str(program.source),
@@ -91,12 +116,33 @@ def draw_export(console: Console, program: CProgram) -> None:
         "function": f"{program.name}({arrays})",
         "one call": f"{operations_of(program.operations)}; {program.stack} bytes of arrays on the stack",
     }
+    _draw_lines(console, lines)
+
+
+def _draw_lines(console: Console, lines: Mapping[str, str]) -> None:
     for word, text in lines.items():
         console.print(Text(f"  {word:<12}", "dim") + Text(printable(text)), overflow="fold")
 
 
-def export_json(file: Path, program: CProgram) -> dict[str, Any]:
+def export_json(file: Path, program: CProgram | WasmProgram) -> dict[str, Any]:
     """The same for JSON; keys are explained in docs/cli.md."""
+    if isinstance(program, WasmProgram):
+        (name,) = program.outputs
+        count = program.operations[name]
+        return {
+            "linkwork": lw.__version__,
+            "file": str(file),
+            "function": name,
+            "folder": str(program.folder),
+            "module": str(program.module),
+            "script": str(program.script),
+            "size": program.size,
+            "inputs": {array: size for array, (_, size) in program.inputs.items()},
+            "outputs": {array: size for array, (_, size) in program.outputs[name].items()},
+            "total": count.total,
+            "iteration": count.iteration,
+            "operations": dict(count),
+        }
     return {
         "linkwork": lw.__version__,
         "file": str(file),

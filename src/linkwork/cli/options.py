@@ -412,6 +412,7 @@ class ExportOptions:
     name: Annotated[
         str | None, _named("--name", "Name of the function. Default: that of the file, or the model and quantity.")
     ] = None
+    wasm: Annotated[bool, _flag("--wasm", "Write WebAssembly and JavaScript to the folder --out.")] = False
     single: Annotated[bool, _flag("--float", "Compute with float instead of double.")] = False
     frame: Annotated[
         list[str] | None,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that run models: simulate, view, bench, export."""
+"""Commands that run models: simulate, view, page, bench, export."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from linkwork.cli.conversion import ConvertOptions, NewFile, convert_file
+from linkwork.cli.live_page import PageOptions, page_of_file
 from linkwork.cli.loading import ModelRequest, UsageError, load_model, start_configuration
 from linkwork.cli.options import (
     AssemblyOptions,
@@ -118,6 +119,31 @@ def view(
 
 
 @command(
+    "Write a page in which a model runs, as one file.",
+    "Write a page in which a model runs, in any browser, without a server or a network: bodies are pulled with the "
+    "mouse, motors, gravity and masses have sliders, numbers are plotted. Without contacts: a floating base is held.",
+    examples={
+        "linkwork page cassie.xml": "to cassie.html",
+        "linkwork page four_bar.urdf --drive crank=velocity:3 --out four_bar.html": "with a motor that turns",
+    },
+)
+def page(
+    file: File,
+    *,
+    options: PageOptions,
+    pose: StartPose = None,
+    ignore_limits: IgnoreLimits = False,
+    output: OutputOptions,
+    load: LoadOptions,
+) -> None:
+    """Write a live page."""
+    request = ModelRequest(load, pose, AssemblyOptions(ignore_limits=ignore_limits))
+    with silence_notices(output.quiet), report_errors(file):
+        written = page_of_file(file, request, options)
+    print_result(output.as_json, written.as_json(), written.draw)
+
+
+@command(
     "Time linkwork on a model, beside Pinocchio and MuJoCo; or run a benchmark suite.",
     "Time forward dynamics, inverse dynamics and the mass matrix of models: natively, as a straight-line program, "
     "bound to arrays, in batches; beside Pinocchio and MuJoCo where these are installed and accept the model. All "
@@ -193,11 +219,12 @@ def _bench_files(files: Sequence[Path], request: ModelRequest, options: Benchmar
 
 
 @command(
-    "Write a function of a model as C source.",
+    "Write a function of a model as C source or WebAssembly.",
     "Write a function of a model as C99: one .c and one .h that need <math.h> alone, arrays in and out, no "
     "allocation, no state between calls. For microcontrollers, other languages, and other programs.",
     "The header says in which order joints stand in q and v, how many operations a call takes, and how much stack. "
     "'step' is one step of the integrator 'euler' (--dt). From Python: linkwork.export.export_c(evaluator, 'name.c').",
+    "With --wasm, a module of WebAssembly with a script and types for JavaScript: linkwork.export.export_wasm.",
     examples={
         "linkwork export cassie.xml": "forward dynamics, to cassie_forward_dynamics.c",
         "linkwork export cassie.xml --what mass-matrix --float": "in single precision",
@@ -205,10 +232,11 @@ def _bench_files(files: Sequence[Path], request: ModelRequest, options: Benchmar
         "linkwork export arm.urdf --what frame-jacobian --frame tool0": "of a frame",
         "linkwork export cassie.xml --method lcaba --iterations 1": "cheap, and nearly exact",
         "linkwork export cassie.xml --argument multipliers": "with a warm start of the multipliers",
+        "linkwork export cassie.xml --what step --wasm": "steps for JavaScript, an npm package",
     },
 )
 def export(file: File, *, options: ExportOptions, output: OutputOptions, load: LoadOptions) -> None:
-    """Write C source."""
+    """Write C source or WebAssembly."""
     from linkwork.cli.c_export import draw_export, export_file, export_json
 
     with silence_notices(output.quiet), report_errors(file):

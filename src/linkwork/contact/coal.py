@@ -190,18 +190,17 @@ def _solid(coal: Any, pair: ContactPair, shape: ContactShape, meshes: MeshKind) 
 
 def _mesh(coal: Any, pair: ContactPair, mesh: Mesh, convex: bool) -> _Solid:
     """The hull or the triangles of a mesh file."""
-    if mesh.file is None:
+    if not mesh.is_found:
         raise ModelError(
             f"{pair}: the file of mesh '{mesh.name}' was not found; contacts need its triangles", subject=pair.name
         )
     try:
-        model = coal.MeshLoader().load(str(mesh.file), np.array(mesh.scale))
-    except (RuntimeError, ValueError) as error:
-        raise ModelError(f"{pair}: mesh file {mesh.file} cannot be read: {error}", subject=pair.name) from None
-    vertices = np.array(model.vertices())
+        found = mesh.surface()
+    except ModelError as error:
+        raise ModelError(f"{pair}: {error}", subject=pair.name) from None
+    vertices = found.vertices * np.array(mesh.scale)
     if not convex:
-        faces = np.array([[model.tri_indices(k)[j] for j in range(3)] for k in range(model.num_tris)])
-        return _surface(coal, vertices, faces)
+        return _surface(coal, vertices, found.faces)
     hull, faces = hull_of(vertices, f"{pair}: mesh '{mesh.name}'")
     points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
     for point in hull.points:

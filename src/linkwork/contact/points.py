@@ -2,11 +2,12 @@
 """Lists of contact points as results have them, and the same by slots: of pairs that are not near there is nothing.
 
 A point is `LISTED` numbers: its number, force and moment along t1, t2, n on the second shape, velocity along these
-after the step, and gap before it. Numbers follow the order of pairs of bodies (`plans.contact_reduced.slot_order`).
+after the step, and gap before it. Numbers follow the order of pairs of bodies (`plans.contact_groups.slot_order`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,8 @@ from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans import contact_lcaba, contact_reduced
-from linkwork.plans.contact_reduced import LISTED, listed_points, slot_order
+from linkwork.plans.contact_groups import slot_order
+from linkwork.plans.contact_reduced import LISTED, listed_points
 from linkwork.plans.contact_steps import TOTALS as SLOT_TOTALS
 from linkwork.plans.contacts import planned_pairs
 from linkwork.plans.tree import build_tree
@@ -126,6 +128,55 @@ def result_by_slots(robot: Model, result: Array, nboxes: int, na: int = 0, total
     if totals:
         parts += [sums[..., :SLOT_TOTALS], act]
     return np.concatenate(parts, axis=-1)
+
+
+def at_most_three(names: Sequence[str]) -> str:
+    """The first three of some names, and how many more there are.
+
+    Args:
+        names: The names.
+    """
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def words_of_overflow(robot: Model, listed: Array) -> str:
+    """What a step with more contact points than lists have room for leaves out, in words.
+
+    Args:
+        robot: The mechanism.
+        listed: Lists of contact points, ``(..., width)``, of which full ones say after which pair it is.
+    """
+    points = contact_points(robot)
+    numbers = points.split(listed)[..., -1, 0]
+    full = numbers[numbers < points.nslots]
+    if not full.size:
+        return f"lists have room for {points.nlisted} contact points, and those beyond did not act"
+    return (
+        f"lists have room for {points.nlisted} contact points, and those after '{_pair_name(robot, full.min())}', in "
+        "the order of bodies, did not act"
+    )
+
+
+def words_of_jam(robot: Model, listed: Array) -> str:
+    """Pairs that overlap most, in words; nothing where no pair does.
+
+    Args:
+        robot: The mechanism.
+        listed: Lists of contact points, ``(..., width)``.
+    """
+    points = contact_points(robot)
+    entries = points.split(listed).reshape(-1, LISTED)
+    entries = entries[(entries[:, 0] < points.nslots) & (entries[:, GAP.start] < 0)]
+    deepest = entries[np.argsort(entries[:, GAP.start], kind="stable")]
+    deepest = deepest[deepest[:, GAP.start] < 0.1 * deepest[:1, GAP.start]]
+    names = dict.fromkeys(_pair_name(robot, number) for number in deepest[:, 0])
+    depth = f", {-deepest[0, GAP.start]:.2g} m at most" if len(deepest) else ""
+    return f" ({at_most_three(list(names))}{depth})" if names else ""
+
+
+def _pair_name(robot: Model, number: float) -> str:
+    slot = int(contact_points(robot).slots[int(number)])
+    return robot.contacts[int(np.searchsorted(np.cumsum(planned_pairs(robot.contacts).slots), slot, side="right"))].name
 
 
 @computed_once

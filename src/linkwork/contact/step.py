@@ -15,8 +15,9 @@ import numpy.typing as npt
 from linkwork.compilers.program import Backend, Program
 from linkwork.contact.coal import GivenContacts
 from linkwork.contact.derivatives import ContactDerivatives
+from linkwork.contact.points import words_of_overflow
 from linkwork.contact.reduced import reduced_plan, reduced_settings, takes_reduced_matrix
-from linkwork.contact.solution import RESIDUAL, ContactSolution, StepLayout
+from linkwork.contact.solution import OVERFLOWED, RESIDUAL, ContactSolution, StepLayout
 from linkwork.contact.step_function import ContactStepFunction
 from linkwork.contact.step_options import ContactOptions, penetration_time
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
@@ -161,8 +162,8 @@ class ContactStep(BaseEvaluator):
         penetration_time(time_constant, options.dt)
         if contact not in ("hard", "soft"):
             raise InputError(f"contact is {contact!r}; it may be 'hard' or 'soft'")
-        if contact == "soft" and not self.reduces(parameters):
-            raise InputError("soft contacts have the solver 'newton', and no parameters that are inputs")
+        if contact == "soft" and solver != "newton":
+            raise InputError(f"soft contacts have the solver 'newton', not '{solver}'")
         own = robot if passive else without_passive_forces(robot)
         inputs = ParameterInputs(own, parameters, options.dt if passive else 0.0)
         check_contact_parameters(inputs.names, passive)
@@ -174,7 +175,7 @@ class ContactStep(BaseEvaluator):
             moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
             if self.reduced:
                 named = True if limits else ()
-                own = moved if joint_friction else without_joint_friction(moved)
+                own = with_friction_rows(moved if joint_friction else without_joint_friction(moved), inputs.chosen)
                 plan = robot, own, frames, named, options.end, None, meshes
                 return Program.of_robot(robot, REDUCED_STEP, reduced_plan(*plan, soft=contact == "soft"))
             method = SOLVERS[solver]
@@ -187,15 +188,7 @@ class ContactStep(BaseEvaluator):
     def reduced(self) -> bool:
         """Whether steps are made by the reduced matrix of what touches."""
         suits = self.options.contact == "soft" or takes_reduced_matrix(self.robot)
-        return suits and self.reduces(self.parameter_inputs.names)
-
-    def reduces(self, parameters: Sequence[str] | Mapping[Any, Any]) -> bool:
-        """Whether steps by the reduced matrix have all that is asked for.
-
-        Args:
-            parameters: Parameters that are inputs.
-        """
-        return self.options.solver == "newton" and not (self.options.by_slots or parameters)
+        return suits and self.options.solver == "newton" and not self.options.by_slots
 
     @property
     def by_slots(self) -> ContactStep:
@@ -388,6 +381,14 @@ class ContactStep(BaseEvaluator):
         if not self.sees_results:
             return
         tolerance = self.layout.tolerance
+        if self.layout.reduced and np.count_nonzero(full := result[..., OVERFLOWED]):
+            listed = result[..., self.layout.places["points"]]
+            states = f" in {np.count_nonzero(full)} of {full.size} states" if full.ndim else ""
+            warnings.warn(
+                f"too many contact points of '{self.robot.name}'{states}: {words_of_overflow(self.robot, listed)}",
+                StateWarning,
+                stacklevel=outer_level(),
+            )
         if result.ndim == 1 and result[RESIDUAL] <= tolerance:
             return
         residual = result[..., RESIDUAL]

@@ -36,6 +36,7 @@ def warn_unmodeled(robot: Model, reduced: bool) -> None:
         if len(where):
             more = f" and {len(where) - 1} more" if len(where) > 1 else ""
             said.append(f"{what} of contact '{pairs[int(where[0])].name}'{more}")
+    said += [f"adhesion by actuator '{actuator.name}'" for actuator in robot.actuators if actuator.body][:1]
     if said:
         message = f"steps of robot '{robot.name}' leave out {'; '.join(said)}"
         warnings.warn(message, ModelWarning, stacklevel=outer_level())

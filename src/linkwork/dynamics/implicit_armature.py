@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from linkwork.model.medium import VACUUM
 from linkwork.model.model import Model
 
 
@@ -12,18 +13,17 @@ def with_implicit_armature(robot: Model, h: float) -> Model:
     """The robot with ``h d + h² k`` more of armature: springs and dampers at the end of a step of the time ``h``."""
     joints = []
     for joint in robot.joints:
-        k = robot.v_slice(joint.name)
-        springs = robot.stiffness[k] if joint.type.nq == joint.type.nv else 0.0
-        joints.append(replace(joint, armature=robot.armature[k] + h * robot.damping[k] + h * h * springs))
+        springs = joint.stiffness if joint.type.nq == joint.type.nv else 0.0
+        joints.append(replace(joint, armature=joint.armature + h * joint.damping + h * h * springs))
     return replace(robot, joints=tuple(joints))
 
 
 def without_passive_forces(robot: Model) -> Model:
-    """The robot without springs and dampers of joints."""
-    joints = tuple(
-        replace(joint, damping=0.0 * joint.damping, stiffness=0.0 * joint.stiffness) for joint in robot.joints
-    )
-    return replace(robot, joints=joints)
+    """The robot without springs and dampers of joints, and without a medium."""
+    none = (0.0, 0.0)
+    linear = (replace(j, damping=0.0 * j.damping, stiffness=0.0 * j.stiffness) for j in robot.joints)
+    joints = tuple(replace(j, stiffness_terms=none, damping_terms=none) for j in linear)
+    return replace(robot, joints=joints, medium=VACUUM)
 
 
 def without_joint_friction(robot: Model) -> Model:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from linkwork.compilers.trace.parts import Part, Parts, cut
 from linkwork.compilers.trace.tracing import Trace
 from linkwork.errors import UnsupportedFeature
-from linkwork.export.parts import Part, Parts, cut
 from linkwork.model.expressions import (
     ADD,
     CONST,

@@ -101,7 +101,7 @@ def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
     """Raise an error where an evaluator is no program that stands by itself."""
     if not isinstance(evaluator, BaseEvaluator):
         raise InputError(
-            f"export_c takes an evaluator, such as ForwardDynamics or Evaluator; found {type(evaluator).__name__}"
+            f"an export takes an evaluator, such as ForwardDynamics or Evaluator; found {type(evaluator).__name__}"
         )
     method = getattr(evaluator, "method", "")
     if isinstance(evaluator, ForwardDynamics) and method == "kkt":
@@ -141,7 +141,7 @@ def straight_program(
     if "regularization" in arguments and has_closed_forms(program.algorithm.layout):
         program = replace(program, tree=any_regularization(program.tree))  # a caller may give each row its own
     traced = program.trace(limit)
-    held = _held(evaluator, arguments)
+    held = held_values(evaluator, arguments)
     for argument in arguments:
         if argument not in held:
             extra = f"; there are {', '.join(held)}" if held else ": it has all inputs as arguments"
@@ -153,13 +153,26 @@ def straight_program(
 def _text(
     evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
 ) -> tuple[CText, OperationCount]:
+    straight, known, given = exported_trace(evaluator, arguments, limit)
+    counted = OperationCount.of_trace(straight)
+    return CText(name, straight, number, given, iterations_of(straight, known, number)), counted
+
+
+def exported_trace(
+    evaluator: BaseEvaluator, arguments: Sequence[str], limit: int
+) -> tuple[Trace, dict[str, list[float]], tuple[str, ...]]:
+    """The trace of an evaluator as it is exported, its inputs that are known, and the names of the others.
+
+    Args:
+        evaluator: What to export.
+        arguments: Inputs that are not to be known, beside those that every call needs.
+        limit: The most operations.
+    """
     straight, known = straight_program(evaluator, evaluator.exported_program, arguments, limit)
     read = dict(straight.inputs)  # gradients are called after the inputs that they are by
     written = [(f"by_{array}" if array in read else array, symbols) for array, symbols in straight.outputs]
     straight = replace(straight, outputs=tuple(written))
-    given = [array for array, _ in straight.inputs if array not in known]
-    counted = OperationCount.of_trace(straight)
-    return CText(name, straight, number, given, iterations_of(straight, known, number)), counted
+    return straight, known, tuple(array for array, _ in straight.inputs if array not in known)
 
 
 def iterations_of(traced: Trace, known: Mapping[str, Sequence[float]], number: str) -> Iterations:
@@ -170,22 +183,40 @@ def iterations_of(traced: Trace, known: Mapping[str, Sequence[float]], number: s
         known: Values of inputs that are no arguments.
         number: Type of numbers in C.
     """
-    if traced.iterate is None or "settings" not in known:
+    stopping = stopping_of(traced, known)
+    if stopping is None:
         return Iterations("settings[0]", "settings[1]", "settings[2]")
-    tolerance, most, *others = known["settings"]
-    near = others[0] if traced.refine is not None else 0.0
+    tolerance, most, near = stopping
     return Iterations(literal(tolerance, number), str(int(most)), literal(near, number))
 
 
-def _held(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[float]]:
-    """Inputs that a call of the evaluator does not need, and their values beside those that are to be ``arguments``."""
+def stopping_of(traced: Trace, known: Mapping[str, Sequence[float]]) -> tuple[float, float, float] | None:
+    """Tolerance, most iterations and the residual near the end; None where settings are an argument.
+
+    Args:
+        traced: The program.
+        known: Values of inputs that are no arguments.
+    """
+    if traced.iterate is None or "settings" not in known:
+        return None
+    tolerance, most, *others = known["settings"]
+    return tolerance, most, others[0] if traced.refine is not None else 0.0
+
+
+def held_values(evaluator: BaseEvaluator, arguments: Sequence[str]) -> dict[str, list[float]]:
+    """Inputs that a call of the evaluator does not need, and their values beside those that are to be ``arguments``.
+
+    Args:
+        evaluator: What to export.
+        arguments: Inputs that are arguments of the exported function.
+    """
     names = [name for name in evaluator.program.algorithm.inputs if name not in evaluator.parameters]
     result: dict[str, Any] = {}
     match evaluator:
         case Product():
-            result = _held(evaluator.evaluator, arguments)
+            result = held_values(evaluator.evaluator, arguments)
         case StepFunction():
-            result = _held(evaluator.stepper, arguments)
+            result = held_values(evaluator.stepper, arguments)
         case Stepper():
             result = {
                 "passive": evaluator.planned.passive,
@@ -265,14 +296,15 @@ def _source(header: str, text: CText) -> str:
     return "\n".join([begin, f'#include "{header}"', "", "#include <math.h>", "", text.source()])
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, encoding: str = "ascii") -> None:
     """Write a file, or say why not.
 
     Args:
         path: The file.
-        text: What is in it, ASCII.
+        text: What is in it.
+        encoding: How characters are written.
     """
     try:
-        path.write_text(text, encoding="ascii")
+        path.write_text(text, encoding=encoding)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None

@@ -118,6 +118,18 @@ def some_below(x: Scalar, bound: float) -> bool:
     return bool(x < bound)
 
 
+def prange(*bounds: int) -> range:
+    """``range``, for a loop whose iterations are independent: none reads what another writes.
+
+    On a GPU with a warp for each robot, its lanes share the iterations; what follows sees what all of them wrote.
+    Elsewhere it is a plain loop. (Numba calls it so.)
+
+    Args:
+        bounds: As for ``range``.
+    """
+    return range(*bounds)
+
+
 def each_lane(function: Callable[..., None], *arguments: Any) -> None:
     """Run a kernel for the state in each lane, one after the other, as for one state.
 

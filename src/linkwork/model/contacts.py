@@ -227,6 +227,12 @@ class ContactPairs(Sequence[ContactPair]):
     def _named(self) -> list[dict[str, Any]]:
         return [dict(zip(NUMBERS, values, strict=True)) for values in self.numbers]
 
+    @cached_property
+    def distinct(self) -> bool:
+        """Whether no two pairs are of the same shapes in the same order."""
+        codes = np.sort(self.first.astype(np.int64) * len(self.shapes) + self.second)
+        return not (codes[1:] == codes[:-1]).any()
+
     def column(self, name: str) -> npt.NDArray[Any]:
         """One number of all pairs, ``(n, ...)``.
 

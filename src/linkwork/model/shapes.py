@@ -4,24 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import hypot, inf, isfinite, pi
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from linkwork.conversions import converted
+from linkwork.conversions import converted, converted_but
 from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats, finite, numbers
-from linkwork.model.mesh_files import mesh_vertices
+from linkwork.model.medium import Drag
+from linkwork.model.mesh_files import Triangles, mesh_triangles, mesh_vertices
 from linkwork.model.placement import Placement
 from linkwork.model.soft_contact import SoftContact
 
 Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""
-Role = Literal["visual", "collision"]
-"""What a shape is for."""
+Role = Literal["visual", "collision", "fluid"]
+"""What a shape is for: to be drawn, to touch others, or to be pushed by the medium."""
 Combination = Literal["lesser", "greater", "harmonic"]
 """Which friction two surfaces have together."""
 
@@ -133,26 +134,47 @@ class HeightField:
         object.__setattr__(self, "heights", tuple(tuple(row) for row in heights.tolist()))
 
 
-@converted
+@converted_but("triangles")
 @dataclass(frozen=True)
 class Mesh:
-    """Triangles from a file.
+    """Triangles from a file, or given as numbers.
 
     Args:
         name: Of the file, as the model has it.
         file: Its path; None if it was not found.
         scale: Of the vertices along x, y and z.
         convex: Whether contacts are always those of its convex hull, as in MuJoCo.
+        triangles: The triangles where they come from no file, unscaled.
     """
 
     name: str
     file: Path | None
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     convex: bool = False
+    triangles: Triangles | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not all(isfinite(factor) and factor != 0 for factor in self.scale):
             raise ModelError(f"mesh '{self.name}' is scaled by {self.scale}: scales must be finite and not zero")
+
+    @property
+    def is_found(self) -> bool:
+        """Whether its triangles are known: it has them, or its file was found."""
+        return self.file is not None or self.triangles is not None
+
+    def surface(self) -> Triangles:
+        """Its triangles, unscaled, as they are written; `ModelError` where there are none."""
+        if self.triangles is not None:
+            return self.triangles
+        if self.file is None:
+            raise ModelError(f"the file of mesh '{self.name}' was not found")
+        return mesh_triangles(self.file)
+
+    def vertices(self) -> Floats:
+        """Its distinct vertices, scaled, ``(count, 3)``; `ModelError` where there are none."""
+        if self.triangles is None and self.file is not None:
+            return mesh_vertices(self.file, self.scale)
+        return np.unique(self.surface().vertices * np.array(self.scale), axis=0)
 
 
 PATCH_LEVER = 3 * pi / 16
@@ -183,8 +205,8 @@ def bounding_sphere(solid: Solid) -> tuple[tuple[float, float, float], float]:
             return origin, max(radii)
         case Cylinder(radius=radius, length=length, rounded=rounded):
             return origin, radius + length / 2 if rounded else hypot(radius, length / 2)
-        case Mesh(file=file, scale=scale) if file is not None:
-            return _enclosing_sphere(mesh_vertices(file, scale))
+        case Mesh(is_found=True):
+            return _enclosing_sphere(solid.vertices())
         case _:
             return origin, inf
 
@@ -205,8 +227,8 @@ def bounding_box(solid: Solid) -> tuple[tuple[float, float, float], tuple[float,
             return origin, radii
         case Cylinder(radius=radius, length=length, rounded=rounded):
             return origin, (radius, radius, length / 2 + (radius if rounded else 0.0))
-        case Mesh(file=file, scale=scale) if file is not None:
-            points = mesh_vertices(file, scale)
+        case Mesh(is_found=True):
+            points = solid.vertices()
             low, high = points.min(axis=0), points.max(axis=0)
             x, y, z = ((high - low) / 2).tolist()
             return tuple(((low + high) / 2).tolist()), (x, y, z)
@@ -277,6 +299,8 @@ class Shape:
     """The body that it was given to, which is part of ``body`` where a fixed joint joins them; empty: ``body``."""
     surface: Surface | None = None
     """What is known of its contacts; a shape that has one may touch others, also if it is visual."""
+    drag: Drag | None = None
+    """How the medium pushes at an ellipsoid that is there for it."""
 
     @property
     def collides(self) -> bool:

@@ -25,6 +25,7 @@ from linkwork.model.constraints import (
 )
 from linkwork.model.contacts import ContactPair, ContactPairs
 from linkwork.model.forces import ForceElement
+from linkwork.model.joints import Free, Spherical
 from linkwork.model.parts import Actuator
 from linkwork.model.shapes import Ground
 from linkwork.model.tendons import Tendon
@@ -67,6 +68,13 @@ def check_actuator(model: Model, actuator: Actuator) -> None:
             raise fail(f"pulls tendon '{actuator.tendon}', which does not exist{suggest(actuator.tendon, names)}")
         if actuator.joint or actuator.also or len(actuator.gear) != 1:
             raise fail(f"pulls tendon '{actuator.tendon}': it takes no joint, and one gear")
+    if actuator.body:
+        if actuator.body not in model.inertias:
+            raise fail(
+                f"is on body '{actuator.body}', which does not move or exist{suggest(actuator.body, model.inertias)}"
+            )
+        if actuator.joint or actuator.also or actuator.tendon or any((*actuator.gain[1:], *actuator.bias[1:])):
+            raise fail(f"is on body '{actuator.body}': it takes neither joint nor tendon, and has no length")
     for joint, gear in actuator.gears:
         if joint not in model.space.indices:
             near = suggest(joint, model.space.indices)
@@ -133,11 +141,15 @@ def check_path(model: Model, tendon: Tendon, fail: Callable[[str], ModelError]) 
     for site in tendon.sites:
         if site not in model.frames:
             raise fail(f"robot '{model.name}' has no body or frame '{site}'{suggest(site, model.frames)}")
-    for name in tendon.joints:
+    transmission = tendon.transmission
+    for name in tendon.driven:
         if name not in model.space.indices:
             raise fail(f"robot '{model.name}' has no joint '{name}'{suggest(name, model.space.indices)}")
         type = model.joint(name).type
-        if type.nq != 1 or type.nv != 1:
+        if transmission is not None:
+            if not isinstance(type, Spherical | Free):
+                raise fail(f"joint '{name}' is no spherical or free joint; others have gears")
+        elif type.nq != 1 or type.nv != 1:
             raise fail(f"joint '{name}' has {type.nv} degrees of freedom; tendons take joints with one")
 
 
@@ -153,9 +165,8 @@ def _doubtful(model: Model, contacts: Sequence[ContactPair]) -> Iterable[Contact
         return contacts
     body = np.array([number[body] for body in bodies])
     flat = np.array([isinstance(shape.solid, Ground) for shape in contacts.shapes])
-    codes = contacts.first.astype(np.int64) * len(names) + contacts.second
     wrong = (body[contacts.first] == body[contacts.second]) | flat[contacts.second]
-    return contacts if wrong.any() or len(np.unique(codes)) < len(codes) else ()
+    return contacts if wrong.any() or not contacts.distinct else ()
 
 
 def check_contacts(model: Model, contacts: Sequence[ContactPair]) -> None:

@@ -96,7 +96,7 @@ def with_loaded_contacts(
         touches_itself = WORLD not in links
         if touches_itself and (links in rules.excluded or not (everything or _both(links, rules.links))):
             continue
-        if any(isinstance(s.solid, Mesh) and s.solid.file is None for s in (pair.first, pair.second)):
+        if any(isinstance(s.solid, Mesh) and not s.solid.is_found for s in (pair.first, pair.second)):
             unused.add(where, MISSING, always=True)
         elif pair.name not in taken:
             found.append(pair)

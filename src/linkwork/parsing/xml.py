@@ -25,6 +25,9 @@ from linkwork.model.thresholds import UNBOUNDED
 DEEPEST = 500
 """Elements within each other: as many as TinyXML takes. (libxml2 stops at 256 unless told otherwise.)"""
 
+ORIGIN = "{linkwork}file"
+"""Attribute with the file that an element comes from, where it was copied into the tree of another."""
+
 _SHOWN = 80
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -67,7 +70,7 @@ class Node:
         self._element = element
         self._namespace = namespace
         self._defaults: Mapping[str, str] = {}
-        self.file = file
+        self.file = element.get(ORIGIN) or file
         own, self.tag = _split(element.tag)
         """The name; with a prefix (``drake:joint``) when it belongs to another vocabulary than the root."""
         if own != namespace and ":" not in self.tag:  # a prefix that is not declared is part of the name already
@@ -78,6 +81,11 @@ class Node:
         """Line in the file, from 1."""
         line = self._element.sourceline
         return None if line is None else int(line)
+
+    @property
+    def element(self) -> Any:
+        """The element as lxml has it."""
+        return self._element
 
     def error(self, message: str, kind: type[ModelError] = ModelError) -> ModelError:
         """An error that says where this element is."""

@@ -20,14 +20,15 @@ from linkwork.model.arrays import Floats
 from linkwork.parsing import loads
 from linkwork.parsing.mjcf import MujocoMap, mujoco_map
 from linkwork.parsing.options import Contacts, Inertias
+from linkwork.peers.mujoco_assets import write_assets
+from linkwork.peers.mujoco_assets import written_numbers as _numbers
 from linkwork.peers.mujoco_sensors import SensorWriter
 
 __all__ = ["MujocoMap", "from_mujoco", "mjcf_of", "mujoco_map"]
 
 _JOINTS = ("free", "ball", "slide", "hinge")
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-_NO_SOLIDS = ("mesh", "sdf", "other")
-"""Those that a compiled model does not say the shape of in numbers."""
+_NO_SOLIDS = ("sdf", "other")  # a compiled model does not say their shape in numbers
 _GAINS = ("fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user")
 _BIASES = ("none", "affine", "muscle", "dcmotor", "so3", "user")
 _TRANSMISSIONS = (
@@ -41,18 +42,8 @@ _TRANSMISSIONS = (
 """What an actuator acts on: attribute and kind of element, in MuJoCo's order;"""
 _SO3 = 6
 """and an orientation."""
-_OPTIONS = (
-    "gravity",
-    "density",
-    "viscosity",
-    "timestep",
-    "magnetic",
-    "impratio",
-    "o_margin",
-    "o_friction",
-    "o_solref",
-    "o_solimp",
-)
+_OVERRIDES = ("o_margin", "o_friction", "o_solref", "o_solimp")
+_OPTIONS = ("gravity", "density", "viscosity", "wind", "timestep", "magnetic", "impratio", *_OVERRIDES)
 _DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")
 
 
@@ -106,9 +97,7 @@ class _Writer:
         root = etree.Element("mujoco", model=self._model_name())
         etree.SubElement(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false", boundmass="0")
         self._option(root)
-        assets = etree.SubElement(root, "asset")
-        for k in range(self.model.nhfield):
-            self._height_field(assets, k)
+        write_assets(self.model, root, self._add, self.elevations)
         world = etree.SubElement(root, "worldbody")
         elements = {0: world}
         for k in range(1, self.model.nbody):
@@ -126,8 +115,9 @@ class _Writer:
         SensorWriter(self.model, self._name, elements).write(root)
         keys = etree.SubElement(root, "keyframe")
         for k in range(self.model.nkey):
-            act = {"act": _numbers(self.model.key_act[k])} if self.model.na else {}
-            self._add(keys, "key", "key", k, qpos=_numbers(self.model.key_qpos[k]), **act)
+            given = [name for name, count in (("act", self.model.na), ("ctrl", self.model.nu)) if count]
+            state = {name: _numbers(getattr(self.model, f"key_{name}")[k]) for name in ("qpos", *given)}
+            self._add(keys, "key", "key", k, **state)
         self._warn()
         return str(etree.tostring(root, pretty_print=True, encoding="unicode"))
 
@@ -138,8 +128,7 @@ class _Writer:
             said.append(f"{', '.join(self.left_out)}: no dynamics here, left out")
         if self.not_touching:
             said.append(
-                f"contacts of {_listed(self.not_touching)} are left out: a compiled model does not say which files its "
-                "meshes are from. lw.load reads them from the file of the model"
+                f"contacts of {_listed(self.not_touching)} are left out: a compiled model does not have their shapes"
             )
         if self.not_driven:
             said.append(f"actuators {_listed(self.not_driven)} are left out: their transmission is not known")
@@ -177,24 +166,13 @@ class _Writer:
         element = self.elements[kind, k]
         if "name" not in element.attrib:
             taken = {other.get("name") for (same, _), other in self.elements.items() if same == kind}
-            element.set(
-                "name", next(n for n in (f"{kind}{k}" + "_" * i for i in range(len(taken) + 1)) if n not in taken)
-            )
+            free = next(n for n in (f"{kind}{k}" + "_" * i for i in range(len(taken) + 1)) if n not in taken)
+            element.set("name", free)
         return str(element.get("name"))
 
     @staticmethod
     def _place(pos: Floats, quat: Floats) -> dict[str, str]:
         return {"pos": _numbers(pos), "quat": _numbers(quat)}
-
-    def _height_field(self, assets: Any, k: int) -> None:
-        m = self.model
-        rows, columns, start = int(m.hfield_nrow[k]), int(m.hfield_ncol[k]), int(m.hfield_adr[k])
-        data = m.hfield_data[start : start + rows * columns].reshape(rows, columns)[::-1]  # files begin at the far end
-        x, y, unit, base = m.hfield_size[k]
-        low, high = float(data.min()), float(data.max())  # files have these at zero and at the height
-        self.elevations[k] = low * unit
-        sizes = {"nrow": str(rows), "ncol": str(columns), "size": _numbers((x, y, (high - low) * unit or unit, base))}
-        self._add(assets, "hfield", "hfield", k, elevation=_numbers(data), **sizes)
 
     # Bodies ----------------------------------------------------------------------------------------
 
@@ -228,6 +206,8 @@ class _Writer:
         joint.set("armature", repr(float(m.dof_armature[dof])))
         joint.set("damping", self._polynomial("dof_damping", dof))
         joint.set("frictionloss", repr(float(m.dof_frictionloss[dof])))
+        for name in ("solref", "solimp"):
+            joint.set(f"{name}friction", _numbers(getattr(m, f"dof_{name}")[dof]))
         joint.set("stiffness", self._polynomial("jnt_stiffness", j))
         if np.any(getattr(m, "jnt_springyield", np.zeros(m.njnt))[j]):
             joint.set("springyield", _numbers(m.jnt_springyield[j]))
@@ -235,6 +215,8 @@ class _Writer:
         if m.jnt_limited[j]:
             joint.set("range", _numbers(m.jnt_range[j]))
             joint.set("margin", repr(float(m.jnt_margin[j])))
+            for name in ("solref", "solimp"):
+                joint.set(f"{name}limit", _numbers(getattr(m, f"jnt_{name}")[j]))
         if kind in ("slide", "hinge"):
             joint.set("axis", _numbers(m.jnt_axis[j]))
             joint.set("ref", repr(float(m.qpos0[at])))
@@ -269,6 +251,8 @@ class _Writer:
         if kind == "hfield":
             field["hfield"] = self._name("hfield", int(m.geom_dataid[k]))
             position = position + self.elevations[int(m.geom_dataid[k])] * _z_axis(m.geom_quat[k])
+        elif kind == "mesh":
+            field["mesh"] = self._name("mesh", int(m.geom_dataid[k]))
         self._add(
             body,
             "geom",
@@ -286,7 +270,13 @@ class _Writer:
             group=str(int(m.geom_group[k])),
             rgba=_numbers(m.geom_rgba[k]),
             **self._place(position, m.geom_quat[k]),
+            **self._fluid(k),
         )
+
+    def _fluid(self, k: int) -> dict[str, str]:
+        """How a medium pushes at a geom by itself."""
+        given = self.model.geom_fluid[k]
+        return {"fluidshape": "ellipsoid", "fluidcoef": _numbers(given[1:6])} if given[0] else {}
 
     def _numbers_of(self, kind: str, k: int, *names: str) -> dict[str, str]:
         """Attributes of numbers, but for those that the version of MuJoCo does not have."""
@@ -350,7 +340,8 @@ class _Writer:
         elif kind == 3:
             etree.SubElement(tendon, "site", site=self._name("site", target))
         else:
-            etree.SubElement(tendon, "geom", geom=self._name("geom", target))
+            side = {"sidesite": self._name("site", round(number))} if number >= 0 else {}
+            etree.SubElement(tendon, "geom", geom=self._name("geom", target), **side)
 
     def _equalities(self, root: Any) -> None:
         m = self.model
@@ -412,6 +403,13 @@ class _Writer:
                 "dyntype": _DYNAMICS[int(m.actuator_dyntype[k])],
                 "group": str(int(m.actuator_group[k])),
             }
+            if m.actuator_trnid[k, 1] >= 0 and target in ("site", "cranksite"):
+                other = "refsite" if target == "site" else "slidersite"
+                given[other] = self._name("site", int(m.actuator_trnid[k, 1]))
+            if target == "cranksite":
+                given["cranklength"] = repr(float(m.actuator_cranklength[k]))
+            if m.actuator_lengthrange[k].any():
+                given["lengthrange"] = _numbers(m.actuator_lengthrange[k])
             given |= self._numbers_of("actuator", k, "gainprm", "biasprm", "dynprm", "armature", "damping", "delay")
             if "damping" in given:
                 given["damping"] = self._polynomial("actuator_damping", k)
@@ -431,11 +429,6 @@ class _Writer:
         ends = {"joint": ("joint", first)} if second < 0 else {"site": ("site", first), "refsite": ("site", second)}
         given = {attribute: self._name(kind, number) for attribute, (kind, number) in ends.items()}
         self._add(section, "orientation", "actuator", k, group=str(int(self.model.actuator_group[k])), **given)
-
-
-def _numbers(values: Any) -> str:
-    """Numbers as text, to the last digit."""
-    return " ".join(repr(float(x)) for x in np.ravel(values))
 
 
 def _z_axis(quat: Floats) -> Floats:

@@ -8,20 +8,22 @@ name contact points by these numbers (`listed_slot`: the slot of each).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.model.arrays import Floats
+from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPairs
+from linkwork.model.joints import FREE
 from linkwork.model.model import Model
-from linkwork.model.shapes import Ground, HeightField, bounding_box, bounding_sphere
-from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.actuation import actuated_layout, with_actuators
-from linkwork.plans.bodies import size_of
+from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
-from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables, shape_inflation
+from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
+from linkwork.plans.contact_groups import GROUP_FLOATS, GROUP_INTEGERS, GROUP_SIZES, group_tables
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
@@ -30,12 +32,12 @@ from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tab
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
 
-SETTINGS, HEAD, LISTED, TOTALS = 11, 4, 11, 7
+SETTINGS, HEAD, LISTED, TOTALS = 12, 4, 11, 8
 """Numbers of the settings, at the head of the result, of a contact point in it, and at its end: see
 `kernels.contact.reduced.step`."""
 
-POINTS_PER_BODY, LEAST_POINTS = 8, 64
-"""Contact points of a state that lists have room for: so many for each body, and at least."""
+POINTS_PER_BODY, POINTS_PER_SHAPE, LEAST_POINTS = 8, 4, 64
+"""Contact points of a state that lists have room for: so many for each body, or each shape on one, and at least."""
 
 MAX_DIM = 6
 """Rows of a set at most."""
@@ -60,31 +62,30 @@ REDUCED_TREE = actuated_layout(
             "nboxes",
             "nfurther",  # the most iterations of a step by smoothed equations
             "nbouncing",  # pairs with restitution
-            "nsoft",  # pairs, where contacts are soft; else none
+            "nsoft",  # pairs, limits and dry friction, and rows of constraints, where these are soft; else none
+            "nsoft_boxes",
+            "nsoft_rows",
             "nlisted",  # the most contact points of a state
             "nloops",  # sets of rows of loops
             "nloop_sides",
-            "ngroups",  # pairs of bodies with pairs of shapes
-            "nintervals",  # cells along each axis that bodies are sorted by
+            *GROUP_SIZES,
+            "nfree",  # free bodies that carry no other
+            "nadhesions",  # actuators that make contacts adhesive
+            "nintervals",  # cells along the second of two axes that bodies are sorted by at most, and all of them
+            "ngrid",
             "nheld",  # settings of the solver, impulses to start from, contact points that are given
             "nstart",
         ),
         integers={
             **CONTACT_INTEGERS,
             **LIMB_INTEGERS,
-            "group_first": ("ngroups",),  # the bodies,
-            "group_second": ("ngroups",),
-            "body_group": ("n",),  # groups that a body is the first body of: the first, and how many
-            "body_groups": ("n",),
-            "body_paired": ("n",),  # 1 of bodies that are in any group
-            "group_start": ("ngroups",),  # and their pairs of shapes in `group_contact`
-            "group_count": ("ngroups",),
-            "group_contact": ("ncontacts",),
-            "group_slot": ("ncontacts",),  # number of the first slot of each of these in results
-            "shape_unbounded": ("nshapes",),  # 1 of planes and height fields
+            **GROUP_INTEGERS,
             "contact_body_first": ("ncontacts",),
             "contact_body_second": ("ncontacts",),
             **FRICTION_INTEGERS,
+            "free_body": ("nfree",),
+            "adhesion_actuator": ("nadhesions",),
+            "adhesion_body": ("nadhesions",),
             "box_v": ("nboxes",),  # as in `contact_lcaba`
             "box_q": ("nboxes",),
             "loop_row": ("nloops",),  # rows of a set, and the limbs that they depend on
@@ -95,16 +96,19 @@ REDUCED_TREE = actuated_layout(
         },
         floats={
             **CONTACT_FLOATS,
-            "body_center": ("n", 3),  # bounding sphere of all shapes of a body, in its frame
-            "body_radius": ("n",),
-            "shape_center": ("nshapes", 3),  # and of a shape, in its own frame
-            "shape_radius": ("nshapes",),
-            "box_center": ("nshapes", 3),  # bounding box of a shape, in its own frame
-            "box_half": ("nshapes", 3),
-            "shape_top": ("nshapes",),  # the largest height of an unbounded shape, along its z axis
+            **GROUP_FLOATS,
             **FRICTION_FLOATS,
             "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
             "soft_D": ("nsoft",),  # inverse inertia of the normal that makes contacts soft
+            "box_weight": ("nsoft_boxes",),  # the same of limits and dry friction, and how soft they are
+            "box_reference": ("nsoft_boxes", 2),
+            "box_impedance": ("nsoft_boxes", 5),
+            "box_margin": ("nsoft_boxes",),
+            "soft_row_weight": ("nsoft_rows",),  # and of rows of constraints,
+            "soft_row_reference": ("nsoft_rows", 2),
+            "soft_row_impedance": ("nsoft_rows", 5),
+            "soft_row_scale": ("nsoft_rows",),  # with what MuJoCo's rows are of these,
+            "soft_row_bias": ("nsoft_rows",),  # and one where its reference is less the bias acceleration
             "box_sign": ("nboxes",),
             "box_value": ("nboxes",),
             "box_lower": ("nboxes",),
@@ -132,38 +136,15 @@ class RowScales(NamedTuple):
     rows: Floats
     row_units: Floats
     length: float
-    soft: Floats | None = None
-    """Inverse inertias of soft contacts; None: contacts are hard."""
+    soft: Mapping[str, Any] | None = None
+    """Arrays of soft contacts, limits, dry friction and constraints; None: all are hard."""
 
 
 def listed_points(model: Model, nslots: int) -> int:
     """Contact points that the lists of a robot have room for."""
-    return min(nslots, max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints)))
-
-
-def slot_order(first: Integers, second: Integers, slots: Integers) -> dict[str, Any]:
-    """Pairs of shapes by pairs of bodies: the fields ``group_``, and ``listed_slot``.
-
-    Args:
-        first: The first body of each pair, ``(ncontacts,)``.
-        second: The second.
-        slots: Contact points of each pair.
-    """
-    order = np.lexsort((second, first))
-    keys = np.stack([first[order], second[order]], axis=1)
-    starts = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]) if len(keys) else np.zeros(0, np.int64)
-    counts = slots[order]
-    begin, number = (np.cumsum(slots) - slots)[order], np.cumsum(counts) - counts
-    within = np.arange(int(counts.sum())) - np.repeat(number, counts)
-    return {
-        "group_first": keys[starts, 0],
-        "group_second": keys[starts, 1],
-        "group_start": starts,
-        "group_count": np.diff(np.r_[starts, len(keys)]),
-        "group_contact": order,
-        "group_slot": number,
-        "listed_slot": np.repeat(begin, counts) + within,
-    }
+    shapes = sum(shape.body != WORLD for shape in ContactPairs.of(model.contacts).shapes)
+    room = max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints), POINTS_PER_SHAPE * shapes)
+    return min(nslots, room)
 
 
 def reduced_tree(
@@ -192,11 +173,7 @@ def reduced_tree(
     of_shape = np.asarray(contacts["shape_body"], dtype=np.int64)
     first, second = of_shape[contacts["contact_first"]], of_shape[contacts["contact_second"]]
     slots = np.asarray(contacts["contact_slots"], dtype=np.int64)
-    order = slot_order(first, second, slots)
-    order.pop("listed_slot")
-    groups = np.bincount(order["group_first"], minlength=int(tree.n))
-    paired = np.zeros(int(tree.n), dtype=np.int64)
-    paired[order["group_first"]] = paired[order["group_second"]] = 1
+    cells = min(math.isqrt(int(tree.n)) + 1, MAX_CELLS)
     limbs = limb_tables(tree)
     boxes = box_tables(model, limited, True)
     loops = _loop_sets(model, tree, limbs)
@@ -210,7 +187,7 @@ def reduced_tree(
     widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
     nside_pairs = nlisted * (most * (most - 1) // 2) + sum(n * (n - 1) // 2 for n in sides)
     largest = int(np.max(friction["contact_dim"], initial=1))
-    nstart = LISTED * nlisted + len(boxes["box_v"]) + model.nc
+    forces = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
     spans = ragged(loops["sides"])
     return with_actuators(
@@ -219,25 +196,23 @@ def reduced_tree(
         REDUCED_TREE,
         implicit,
         **contacts,
-        **order,
         **limbs,
         **boxes,
-        **_bounds(model, of_shape, contacts, int(tree.n)),
-        body_group=np.cumsum(groups) - groups,
-        body_groups=groups,
-        body_paired=paired,
-        nintervals=min(int(tree.n), MAX_CELLS),
+        **group_tables(model, contacts, first, second, int(tree.n)),
+        nintervals=cells,
+        ngrid=cells * cells,
+        free_body=np.flatnonzero((np.asarray(tree.kind) == FREE) & ~np.isin(np.arange(int(tree.n)), tree.parent)),
         contact_body_first=first,
         contact_body_second=second,
-        **friction,
+        **_adhesions(model, bodies, first, second, friction),
         pair_D=scales.pairs,
         box_D=scales.boxes,
         box_unit=scales.box_units,
         row_R=scales.row_compliance,
         row_D=scales.rows,
         row_unit=scales.row_units,
-        soft_D=np.zeros(0) if scales.soft is None else scales.soft,
-        nsoft=0 if scales.soft is None else len(scales.soft),
+        **(scales.soft or {}),
+        **({} if scales.soft is not None else NOT_SOFT),
         least_lever=[LEAST_LEVER * size_of(model)],
         reach=[REACH * scales.length],
         loop_row=loops["rows"],
@@ -256,16 +231,32 @@ def reduced_tree(
         nside_pairs=nside_pairs,
         nlinks=2 * (nside_pairs + sum(depths) - nlimbs),
         nsettings=SETTINGS,
-        nstart=nstart,
-        nheld=SETTINGS + nstart + 7 * contacts["ngiven"],
-        nresult=HEAD + nstart + model.nv + TOTALS,
+        nstart=forces + 1,
+        nheld=SETTINGS + forces + 1 + 7 * contacts["ngiven"],
+        nresult=HEAD + forces + model.nv + TOTALS,
     )
 
 
-MAX_CELLS = 512
-"""Cells along each axis that bodies are sorted by: as many as bodies, and no more."""
+NOT_SOFT: Mapping[str, Any] = {"nsoft": 0, "nsoft_boxes": 0, "nsoft_rows": 0} | {
+    name: np.zeros((0, *(int(n) for n in shape[1:])))
+    for name, shape in REDUCED_TREE.floats.items()
+    if str(shape[0]).startswith("nsoft")
+}
+"""Sizes and arrays of steps in which all is hard."""
+MAX_CELLS = 128
+"""The root of the number of cells that bodies are sorted by, at most: there are about as many cells as bodies."""
 REACH = 1e-3
 """Contact points whose gap is a smaller part of the largest body's size are in the list, whatever their velocity."""
+
+
+def _adhesions(
+    model: Model, bodies: BodyTable, first: Integers, second: Integers, friction: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Actuators that make contacts of a body adhesive, and ``friction`` with their pairs marked."""
+    own = [k for k, actuator in enumerate(model.actuators) if actuator.body]
+    of = [bodies.number[model.actuators[k].body] for k in own]
+    adhesive = friction["contact_adhesive"] | np.isin(first, of) | np.isin(second, of)
+    return {**friction, "contact_adhesive": adhesive, "adhesion_actuator": own, "adhesion_body": of}
 
 
 def _depths(limbs: Mapping[str, Any]) -> list[int]:
@@ -298,40 +289,3 @@ def _loop_sets(model: Model, tree: Tree, limbs: Mapping[str, Any]) -> dict[str, 
             sets["dims"].append(len(some))
             sets["sides"].append(sorted(set().union(*(of_row[row] for row in some)), reverse=True))
     return sets
-
-
-def _bounds(model: Model, of_shape: Integers, contacts: Mapping[str, Any], n: int) -> dict[str, Any]:
-    """Bounding spheres of shapes and of bodies."""
-    spheres = [bounding_sphere(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
-    centers = np.reshape([center for center, _ in spheres], (-1, 3))
-    radii = np.array([min(radius, UNBOUNDED) for _, radius in spheres])
-    inflation = shape_inflation(ContactPairs.of(model.contacts))
-    radii = radii + inflation
-    at = np.array(
-        [
-            rotation @ center + position
-            for rotation, position, center in zip(
-                contacts["shape_rotation"], contacts["shape_position"], centers, strict=True
-            )
-        ]
-    ).reshape(-1, 3)
-    center, radius = np.zeros((n, 3)), np.zeros(n)
-    for body in np.unique(of_shape).tolist():
-        own = np.flatnonzero(of_shape == body)
-        if (radii[own] >= UNBOUNDED).any():
-            radius[body] = UNBOUNDED
-            continue
-        center[body] = (np.min(at[own] - radii[own, None], axis=0) + np.max(at[own] + radii[own, None], axis=0)) / 2
-        radius[body] = np.max(np.linalg.norm(at[own] - center[body], axis=1) + radii[own])
-    boxes = [bounding_box(shape.solid) for shape in ContactPairs.of(model.contacts).shapes]
-    solids = [shape.solid for shape in ContactPairs.of(model.contacts).shapes]
-    return {
-        "shape_center": centers,
-        "shape_radius": radii,
-        "box_center": np.reshape([center for center, _ in boxes], (-1, 3)),
-        "box_half": np.reshape([half for _, half in boxes], (-1, 3)) + inflation[:, None],
-        "shape_unbounded": [int(isinstance(solid, Ground | HeightField)) for solid in solids],
-        "shape_top": [np.max(solid.heights) if isinstance(solid, HeightField) else 0.0 for solid in solids],
-        "body_center": center,
-        "body_radius": radius,
-    }

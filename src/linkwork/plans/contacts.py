@@ -267,7 +267,7 @@ def _core(shape: ContactShape, native: MeshKind | None) -> int:
     mesh = shape.solid
     if isinstance(mesh, Mesh):
         convex = native == "hull" or (native == "auto" and (shape.body != WORLD or mesh.convex))
-        return HULL_CORE if convex and mesh.file is not None else NO_CORE
+        return HULL_CORE if convex and mesh.is_found else NO_CORE
     return CORES[shape_kind(shape.solid)]
 
 

@@ -15,7 +15,7 @@ from linkwork.plans.kernel_frames import rounded, rounded_rotation
 from linkwork.plans.layout import Shape
 from linkwork.plans.tapes import tape_nodes
 
-FORCE_SIZES = (
+LAW_SIZES = (
     "ncoordinates",  # coordinates of force elements, and joints that their laws watch
     "nforce_inputs",  # inputs of laws: time, coordinates, rates
     "nforce_bodies",  # bodies, if there are force elements; else zero
@@ -25,7 +25,7 @@ FORCE_SIZES = (
     "nbushings",  # poses of frames in others, each of which is six coordinates
     "nlaw",  # nodes of laws
 )
-FORCE_INTEGERS: dict[str, Shape] = {
+LAW_INTEGERS: dict[str, Shape] = {
     "force_support": ("nforce_support",),  # bodies that carry an element, root to leaves
     "coordinate_joint": ("ncoordinate_joints",),  # the coordinate that a joint is a part of,
     "coordinate_q": ("ncoordinate_joints",),  # and where it stands in q and in v
@@ -42,7 +42,7 @@ FORCE_INTEGERS: dict[str, Shape] = {
     "law_right": ("nlaw",),
     "law_node": ("ncoordinates",),  # the force along a coordinate; -1 of a joint that is only watched
 }
-FORCE_FLOATS: dict[str, Shape] = {
+LAW_FLOATS: dict[str, Shape] = {
     "coordinate_constant": ("ncoordinates",),
     "coordinate_factor": ("ncoordinate_joints",),
     "distance_first": ("ndistances", 3),  # ends on their bodies
@@ -55,7 +55,7 @@ FORCE_FLOATS: dict[str, Shape] = {
 }
 
 
-def force_arrays(mechanism: Model, parent: Sequence[int], bodies: BodyTable) -> dict[str, Any]:
+def law_arrays(mechanism: Model, parent: Sequence[int], bodies: BodyTable) -> dict[str, Any]:
     """The arrays of all force elements of a mechanism.
 
     Args:
@@ -64,7 +64,7 @@ def force_arrays(mechanism: Model, parent: Sequence[int], bodies: BodyTable) -> 
         bodies: Its bodies as kernels number them, and their frames.
     """
     length = size_of(mechanism)
-    columns: dict[str, list[Any]] = {name: [] for name in (*FORCE_INTEGERS, *FORCE_FLOATS)}
+    columns: dict[str, list[Any]] = {name: [] for name in (*LAW_INTEGERS, *LAW_FLOATS)}
     starts, total, carrying = list[int](), 0, set[int]()
     for element in mechanism.forces:
         starts.append(total)

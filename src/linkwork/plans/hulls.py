@@ -15,7 +15,6 @@ from scipy.spatial import ConvexHull, QhullError
 
 from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats
-from linkwork.model.mesh_files import mesh_vertices
 from linkwork.model.shapes import Mesh
 from linkwork.plans.layout import Shape
 from linkwork.plans.thresholds import FLAT_MESH, SAME_PLANE
@@ -68,10 +67,9 @@ def hull_of_mesh(mesh: Mesh) -> Hull:
     Args:
         mesh: The mesh.
     """
-    if mesh.file is None:
+    if not mesh.is_found:
         raise ModelError(f"the file of mesh '{mesh.name}' was not found; its convex hull needs its vertices")
-    points = mesh_vertices(mesh.file, mesh.scale)
-    return _hull(points.tobytes(), mesh.name)
+    return _hull(mesh.vertices().tobytes(), mesh.name)
 
 
 @lru_cache(maxsize=256)

@@ -73,7 +73,6 @@ class CudaBatch:
         where: int,
     ) -> None:
         robot, self.dtype = stepper.source, stepper.dtype
-        refuse_activations(robot, "simulation on a GPU")
         self.stepper, self.count, self.controller, self.control_every = stepper, count, controller, control_every
         self.device = device(where)
         self.q, self.v = self._zeros(robot.nq), self._zeros(robot.nv)
@@ -86,15 +85,21 @@ class CudaBatch:
         if controller is not None:
             self._controls = dict(zip(("shared", "own"), map(self._uploaded, controller.packed()), strict=True))
             self._controls["tau"] = self._zeros(robot.nv)
-        self._step = stepper.planned.single(self.dtype.name)
-        self._torques = None if controller is None else stepper.planned.torques(controller.control)
-        self._codes: dict[frozenset[str], tuple[list[str], IntegerCode]] = {}
         self._memory: dict[int, Memory] = {}
         self._queue = Memory(self.device, 4)
         self._zero = self._uploaded(np.zeros(1))
         self._assign = {bits: assign_code(bits, self.device) for bits in (32, 64)}
         self._sources: dict[str, tuple[Array, DeviceArray]] = {}
         self._stream = 0
+        self._plan_rollouts()
+
+    def _plan_rollouts(self) -> None:
+        """What programs are made of."""
+        refuse_activations(self.stepper.source, "simulation on a GPU by a program made for the robot")
+        planned, controller = self.stepper.planned, self.controller
+        self._step = planned.single(self.dtype.name)
+        self._torques = None if controller is None else planned.torques(controller.control)
+        self._codes: dict[frozenset[str], tuple[list[str], IntegerCode]] = {}
 
     # Memory ----------------------------------------------------------------------------------------------------------
 
@@ -268,8 +273,8 @@ class CudaBatch:
 
     # Resets ----------------------------------------------------------------------------------------------------------
 
-    act = None
-    """Activations of actuators: robots that have any are refused."""
+    act: DeviceArray | None = None
+    """Activations of actuators, ``(count, na)``."""
 
     def reset(
         self, mask: Any, q: Any, v: Any, parameters: Mapping[ParameterName, Any], act: Array | None = None
@@ -293,6 +298,8 @@ class CudaBatch:
         zero = Rows(self._zero.pointer, (), 0)
         cleared = [x for x in (self._result, self._controls.get("tau")) if x is not None]
         copies += [(x, zero) for x in cleared]
+        if self.act is not None:
+            copies.append((self.act, self.array(self._on_device(act, "act"), "act", self.act.shape[1:])[0]))
         stream = self._ordered(libraries)
         with self.device.current():
             for to, rows in copies:

@@ -59,7 +59,7 @@ def with_usable_contacts(robot: AnyModel, contact: ContactLaw) -> AnyModel:
 
 def _no_triangles(pair: ContactPair) -> bool:
     solids = (pair.first.solid, pair.second.solid)
-    return any(isinstance(solid, Mesh) and solid.file is None for solid in solids)
+    return any(isinstance(solid, Mesh) and not solid.is_found for solid in solids)
 
 
 def _some(pairs: Sequence[ContactPair]) -> str:

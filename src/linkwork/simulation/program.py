@@ -40,6 +40,7 @@ from linkwork.kernels.steps.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_
 from linkwork.kernels.steps.control import Control, controlled, controller_torques
 from linkwork.kernels.steps.integrators import DIFFERENTIATED, STEPS, single
 from linkwork.kernels.steps.reduced_steps import REPEATED_REDUCED_STEPS
+from linkwork.kernels.steps.rollouts import rollout
 from linkwork.kernels.steps.stage_dynamics import (
     DRIVEN_LOOPS_1,
     DRIVEN_LOOPS_3,
@@ -60,6 +61,7 @@ from linkwork.model.tendons import without_springs
 from linkwork.plans.actuation import with_actuators
 from linkwork.plans.clusters import cluster_tree
 from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
+from linkwork.plans.force_elements import has_force_elements, without_force_elements
 from linkwork.plans.implicit_damping import ImplicitDamping, with_armature
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
@@ -100,7 +102,7 @@ TIMED: Mapping[str, Dynamics] = MappingProxyType(
 )
 """Those of robots with constraints or forces that depend on time."""
 
-_controlled = lru_cache(maxsize=64)(controlled)
+_controlled, _rollout = lru_cache(maxsize=64)(controlled), lru_cache(maxsize=64)(rollout)
 """The same controller gives the same algorithm, and thereby the same code."""
 
 
@@ -160,12 +162,21 @@ class StepProgram:
         if self.contact is None or not self.contact.reduced:
             return self
         settings, names = replace(self.settings, by_slots=True), cast(ParameterNames, self.parameters.recipe)
+        warn_unmodeled(self.source, False)
         return _restored(self.source, settings, names, self.control, self.control_every)
 
     @cached_property
     def repeated(self) -> Program:
         """The program that repeats a step, without parameters as inputs."""
         return Program.of_robot(self.robot, self.algorithm, self.tree)
+
+    def rollout(self, control: Control | None) -> Program:
+        """Many steps in place, under a controller if there is one, as a GPU makes them with a warp a robot.
+
+        Args:
+            control: The controller; None: torques are given.
+        """
+        return replace(self.repeated, algorithm=_rollout(*self.key, control))
 
     def single(self, dtype: str) -> Program:
         """One step as a straight line; with contacts its first iteration, and further ones.
@@ -303,11 +314,11 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
         implicit = _implicit_damping(settings, form, inputs)
-        reduced, compliant = not (settings.by_slots or inputs.names), settings.contact == "soft"
+        reduced, compliant = not settings.by_slots, settings.contact == "soft"
         if compliant and not reduced:
             raise UnsupportedFeature(
-                f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA, derivatives and "
-                "parameters, or contact='soft'"
+                f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA and derivatives, "
+                "or contact='soft'"
             )
         reduced = reduced and (compliant or takes_reduced_matrix(robot))
         warn_unmodeled(robot, reduced)
@@ -324,11 +335,11 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         if implicit is not None:
             tree = with_armature(tree, stopped)
         dynamics, driven = DYNAMICS[form, solver.max_iterations if form == "loops" else 0]
-        pulled = any(tendon.is_passive for tendon in moved.tendons) or bool(moved.forces)
+        pulled = any(tendon.is_passive for tendon in moved.tendons)
         commanded = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
         if is_timed(moved):
             driven = TIMED[dynamics.name]
-        if commanded or moved.gravity_compensation or pulled or is_timed(moved):
+        if commanded or moved.gravity_compensation or pulled or is_timed(moved) or has_force_elements(moved):
             dynamics, tree = driven, with_actuators(moved, tree, driven.layout, implicit)
         key = settings.integrator, dynamics.name
     return StepProgram(robot, moved, settings, form, key, tree, passive, solver, inputs, contact)
@@ -403,7 +414,8 @@ def with_joint_forces(robot: Model, moved: Model, settings: StepSettings, at: Ar
     if settings.integrator == "euler" and settings.passive:
         moved = with_implicit_armature(moved, settings.dt)
     if not settings.passive:
-        moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons), forces=())
+        moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
+        moved = without_force_elements(moved)
     tendons = stopped_tendons(robot, moved.tendons, settings.limits is not False, at, settings.dt)
     return replace(moved, tendons=tendons)
 

@@ -169,18 +169,20 @@ class Simulation:
         if not re.fullmatch(r"cuda(:\d+)?", self.device):
             raise InputError(f"device is {self.device!r}, needs 'cpu' or 'cuda'")
         from linkwork.simulation.cuda_batch import CudaBatch
+        from linkwork.simulation.warp_batch import WarpBatch
 
-        self.stepper = stepper = stepper.by_slots
+        warps = stepper.reduced if compile is None else not compile
+        if not warps:
+            self.stepper = stepper = stepper.by_slots
         where = int(self.device.partition(":")[2] or 0)
-        if compile is False:
-            raise InputError("compile=False: steps on a GPU are programs made for the robot")
         if stepper.given is not None:
             raise InputError(
                 f"contact points of '{self.robot.name}' are found by coal between steps, on the CPU: leave those pairs "
                 "out (robot.without_contacts), or use device='cpu'"
             )
         kind = "float32" if dtype is None else dtype
-        return CudaBatch(stepper.native(kind), self.count, self.controller, every, parameters, where)
+        batch = WarpBatch if warps else CudaBatch
+        return batch(stepper.native(kind), self.count, self.controller, every, parameters, where)
 
     def _states(self, q: npt.ArrayLike | None, v: npt.ArrayLike | None) -> tuple[Array, Array]:
         """Configurations and velocities, a row for each robot."""

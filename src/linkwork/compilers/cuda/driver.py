@@ -326,8 +326,12 @@ class CudaCode:
                     cu.ModuleGetFunction(byref(function), module, SYMBOL.encode())
                     if self.shared_bytes:
                         cu.FuncSetAttribute(function, DYNAMIC_SHARED, self.shared_bytes)
+                    self._loaded(module)
                 self._functions[where.index] = function.value or 0
             return self._functions[where.index]
+
+    def _loaded(self, module: c_void_p) -> None:
+        """What is left to do with a module that was loaded."""
 
     def launch(self, values: Sequence[int], count: int, stream: int, where: Device, status: int = 0) -> None:
         """Compute ``count`` states, ordered on a stream. The context of the GPU must be the current one.

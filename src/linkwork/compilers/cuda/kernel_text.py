@@ -45,7 +45,9 @@ class DeviceUnit(Unit):
 
     pointer = GLOBAL
     context = f"{GLOBAL} %c, {GLOBAL} %own"
+    table = f"{GLOBAL} %c"
     spacing = WARP
+    has_scratch = True
 
     def sincos(self, caller: Source, node: ast.AST) -> str:
         """The function for sine and cosine: polynomials alone."""

@@ -72,10 +72,10 @@ class Plan:
         """Scratch of a warp."""
         stored = len(algorithm.stored)
         words = len(layout.sizes) + len(arrays) - 1 + stored + PLAN_WORDS + 2 * (len(sizes) - stored)
-        starts, end = list[int](), _aligned(8 * words)
+        starts, end = list[int](), aligned(8 * words)
         for array in arrays:
             starts.append(end)
-            end = _aligned(end + array.nbytes)
+            end = aligned(end + array.nbytes)
         self._memory = make(end)
         self.address: int = self._memory.pointer
         """Where the context is."""
@@ -91,7 +91,8 @@ class Plan:
         self._memory.write(bytes(content))
 
 
-def _aligned(size: int) -> int:
+def aligned(size: int) -> int:
+    """The next multiple of `ALIGNMENT`."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 

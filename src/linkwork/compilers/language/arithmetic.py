@@ -50,7 +50,7 @@ def binary(writer: Writer, node: ast.AST, op: ast.operator, a: Value, b: Value) 
     if kind in INTEGER_OPERATIONS:
         if writer.unit.checked:
             return Int(within_64_bits(writer, node, kind, x, y))
-        return Int(writer.made(f"{INTEGER_OPERATIONS[kind]} i64 {x}, {y}"))
+        return Int(writer.made(f"{INTEGER_OPERATIONS[kind]} {writer.unit.integer} {x}, {y}"))
     if kind is ast.Div:
         raise writer.error(node, "/ of integers: use // for a whole number, or float() for a float")
     if y == "0":
@@ -85,12 +85,13 @@ def _checked_divisor(writer: Writer, node: ast.AST, x: str, y: str) -> str:
 
 def _floored(writer: Writer, kind: type, x: str, y: str) -> str:
     """``x // y`` or ``x % y`` as Python rounds: down."""
-    rest = writer.made(f"srem i64 {x}, {y}")
-    off = writer.made(f"icmp ne i64 {rest}, 0")
-    signs = writer.made(f"xor i64 {rest}, {y}")
-    apart = writer.made(f"icmp slt i64 {signs}, 0")
+    i = writer.unit.integer
+    rest = writer.made(f"srem {i} {x}, {y}")
+    off = writer.made(f"icmp ne {i} {rest}, 0")
+    signs = writer.made(f"xor {i} {rest}, {y}")
+    apart = writer.made(f"icmp slt {i} {signs}, 0")
     wrong = writer.made(f"and i1 {off}, {apart}")
     if kind is ast.Mod:
-        return writer.made(f"select i1 {wrong}, i64 {writer.made(f'add i64 {rest}, {y}')}, i64 {rest}")
-    whole = writer.made(f"sdiv i64 {x}, {y}")
-    return writer.made(f"select i1 {wrong}, i64 {writer.made(f'sub i64 {whole}, 1')}, i64 {whole}")
+        return writer.made(f"select i1 {wrong}, {i} {writer.made(f'add {i} {rest}, {y}')}, {i} {rest}")
+    whole = writer.made(f"sdiv {i} {x}, {y}")
+    return writer.made(f"select i1 {wrong}, {i} {writer.made(f'sub {i} {whole}, 1')}, {i} {whole}")

@@ -148,7 +148,7 @@ class Expressions(Writer):
             return Float(self.made(f"fneg {self.unit.t.name} {value.name}"))
         if self.unit.checked:
             return Int(within_64_bits(self, node, ast.Sub, "0", self.as_int(node, value)))
-        return Int(self.made(f"sub nsw i64 0, {self.as_int(node, value)}"))
+        return Int(self.made(f"sub nsw {self.unit.integer} 0, {self.as_int(node, value)}"))
 
     def value_Compare(self, node: ast.Compare) -> Value:
         """Integers compared."""
@@ -163,7 +163,8 @@ class Expressions(Writer):
             raise self.error(
                 node, "floats are not compared: all lanes take the same branch; use where(x, bound, then, otherwise)"
             )
-        return Bool(self.made(f"icmp {COMPARISONS[op]} i64 {self.as_int(node, a)}, {self.as_int(node, b)}"))
+        compared = f"{COMPARISONS[op]} {self.unit.integer} {self.as_int(node, a)}, {self.as_int(node, b)}"
+        return Bool(self.made(f"icmp {compared}"))
 
     def value_BoolOp(self, node: ast.BoolOp) -> Value:
         """``and`` and ``or``: what comes after is looked at only where it matters."""
@@ -275,7 +276,7 @@ class Expressions(Writer):
                 self.guard(self.made(f"icmp ult i64 {index}, {len(value)}"), node, words, index)
             chosen = self.parts(value[-1])
             for j in range(len(value) - 2, -1, -1):
-                here = self.made(f"icmp eq i64 {index}, {j}")
+                here = self.made(f"icmp eq {self.unit.integer} {index}, {j}")
                 each = zip(types, self.parts(value[j]), chosen, strict=True)
                 chosen = [self.made(f"select i1 {here}, {t} {x}, {t} {y}") for t, x, y in each]
             found = self.rebuilt(kind, iter(chosen))
@@ -297,7 +298,7 @@ class Expressions(Writer):
         if not isinstance(function, Hashable) or not callable(function):
             raise self.error(node, f"{word(type_of(function))} cannot be called")
         lower = SCALAR_FUNCTIONS.get(function)
-        if lower is None and self.unit.t.lanes == self.unit.spacing == 1 and not self.unit.checked:
+        if lower is None and self.unit.has_lines and not self.unit.checked:
             lower = LINE_FUNCTIONS.get(function)
         arguments = list[Value]()
         for argument in node.args:
@@ -371,7 +372,7 @@ class Expressions(Writer):
         displays = {name: isinstance(argument, ast.Tuple) for name, argument in zip(ordinary, plain, strict=False)}
         displays[source.gathered or ""] = True
         kinds = [self.argument_type(given[name], displays.get(name, False)) for name in names]
-        lowered = self.unit.function(function, kinds, self.source, node)
+        lowered = self.unit.function(function, kinds, self.source, node, self.in_one_lane)
         self.size_of_text += lowered.size
         if self.size_of_text > MOST_TEXT:
             raise self.error(node, f"the kernel with all that it calls is longer than {MOST_TEXT} nodes of syntax")

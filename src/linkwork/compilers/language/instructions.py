@@ -67,6 +67,8 @@ class Instructions:
         """Calls of `any_below` in the test of the branch that is being written."""
         self.skipped = 0
         """How many branches that some states skip there are around what is being written."""
+        self.in_one_lane = False
+        """Whether what is being written is for one lane of a warp alone, as the body of a `scalar.prange` is."""
         self._loops = 0
         """How many loops there are around what is being written."""
         self._open = True
@@ -105,10 +107,10 @@ class Instructions:
         self._lines.append(f"{name}:")
         self._block, self._open = name, True
 
-    def branch(self, name: str) -> None:
-        """End the block."""
+    def branch(self, name: str, notes: str = "") -> None:
+        """End the block; ``notes`` are metadata of the branch."""
         if self._open:
-            self.emit(f"br label %{name}")
+            self.emit(f"br label %{name}{notes}")
         self._open = False
 
     def fork(self, condition: Value, then: str, otherwise: str) -> None:
@@ -176,7 +178,7 @@ class Instructions:
             return b if a == 0 else a
         if operation == "mul nsw" and (a == 1 or b == 1):
             return b if a == 1 else a
-        return Int(self.made(f"{operation} i64 {self.parts(a)[0]}, {self.parts(b)[0]}"))
+        return Int(self.made(f"{operation} {self.unit.integer} {self.parts(a)[0]}, {self.parts(b)[0]}"))
 
     def truth(self, value: Value) -> str:
         """The operand of a truth value."""
@@ -199,7 +201,7 @@ class Instructions:
 
     def _is_line(self, kind: Any) -> bool:
         """Whether a variable is a line of four floats: a vector in code for one state, also where loops carry it."""
-        return self.unit.t.lanes == self.unit.spacing == 1 and kind == (Float,) * LINE
+        return self.unit.has_lines and kind == (Float,) * LINE
 
     def _slot_types(self, kind: Any) -> list[str]:
         """LLVM types of the memory of a variable."""

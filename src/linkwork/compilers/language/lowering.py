@@ -36,7 +36,10 @@ from linkwork.compilers.language.values import (
     type_of,
     word,
 )
-from linkwork.kernels.scalar import any_below
+from linkwork.kernels.scalar import any_below, prange
+
+WARP = 32
+"""Lanes of a warp."""
 
 SHORT = 1024
 """Loops between smaller constants end soon."""
@@ -57,9 +60,17 @@ STATEMENT_ADVICE = {
 class Unit(Module):
     """A module of LLVM IR: functions are made when they are first called."""
 
-    def function(self, function: Callable[..., Any], kinds: Sequence[Any], caller: Source, node: ast.AST) -> Lowered:
-        """The machine code of a kernel for arguments of these types."""
-        key = (function, tuple(kinds))
+    def function(
+        self,
+        function: Callable[..., Any],
+        kinds: Sequence[Any],
+        caller: Source,
+        node: ast.AST,
+        in_one_lane: bool = False,
+    ) -> Lowered:
+        """The machine code of a kernel for arguments of these types; of a warp, or for one lane of it."""
+        alone = in_one_lane and self.is_warp
+        key = (function, tuple(kinds), alone)
         if (known := self._functions.get(key)) is not None:
             return known
         if any(lowered is None and open[0] is function for open, lowered in self._functions.items()):
@@ -68,7 +79,7 @@ class Unit(Module):
         symbol = f"{self.prefix}{re.sub('[^A-Za-z0-9_]', '_', function.__name__)}.{len(self._functions)}"
         source = source_of(function)
         try:
-            lowered, text = Lowering(self, source, symbol).run(kinds)
+            lowered, text = Lowering(self, source, symbol, alone).run(kinds)
         except RecursionError:
             raise source.error(source.tree, "an expression is nested too deeply: use several lines") from None
         self._text.append(text)
@@ -97,6 +108,16 @@ class Unit(Module):
             self._text.append(sincos_function(self.t, self._sincos, lowered.name, self.context))
         return self._sincos
 
+    def inlining(self, source: Source, size: int) -> str:
+        """The attribute of LLVM that says whether a function is inlined.
+
+        Args:
+            source: Its text.
+            size: How much text it is, with all that it calls.
+        """
+        short = size < INLINE_ALL or is_own(source.function)
+        return "alwaysinline" if source.size < INLINE_SIZE and short and not self.checked else ""
+
     def lane_unit(self) -> LaneUnit:
         """Where functions are for the state in one lane; part of the same text."""
         if self._lane is None:
@@ -118,6 +139,16 @@ class LaneUnit(Unit):
         self._text, self._constants, self._tags = lanes._text, lanes._constants, lanes._tags
 
 
+class RowUnit(Unit):
+    """Functions for one state whose arrays are as callers have them, beside a unit in lanes: without work arrays."""
+
+    prefix = "row."
+
+    def __init__(self, lanes: Unit) -> None:
+        super().__init__(Type(lanes.t.dtype, 1), lanes.layout, lanes.words, bool(lanes.flags))
+        self._text, self._constants, self._tags = lanes._text, lanes._constants, lanes._tags
+
+
 def _is_of_floats(kind: Any) -> bool:
     """Whether values of a type are floats, or tuples of them."""
     parts = kind.fields if isinstance(kind, RecordType) else kind
@@ -127,8 +158,9 @@ def _is_of_floats(kind: Any) -> bool:
 class Lowering(Expressions):
     """The text of one kernel, for arguments of given types."""
 
-    def __init__(self, unit: Unit, source: Source, name: str) -> None:
+    def __init__(self, unit: Unit, source: Source, name: str, in_one_lane: bool = False) -> None:
         super().__init__(unit, source, name)
+        self.in_one_lane = in_one_lane
         self._returns = [node for node in ast.walk(source.tree) if isinstance(node, ast.Return)]
         self._result: Slot | None = None
         self._direct: Value = None
@@ -137,8 +169,8 @@ class Lowering(Expressions):
         """The function, and its text."""
         tree, unit = self.source.tree, self.unit
         known = f"align 8 dereferenceable({8 * unit.words}) " if unit.words else ""
-        attributes = f"{unit.pointer} noalias readonly {known}"
-        parameters = [unit.context.replace(f"{unit.pointer} ", attributes, 1)]
+        attributes = f"{unit.pointer} noalias readonly {known}%c"
+        parameters = [unit.context.replace(f"{unit.pointer} %c", attributes, 1)]
         names = self.source.names
         counter = iter(range(10**9))
         for name, kind in zip(names, kinds, strict=True):
@@ -153,8 +185,7 @@ class Lowering(Expressions):
                 self._names[name] = value
         self.block(tree.body)
         result = self.finish()
-        short = self.size_of_text < INLINE_ALL or is_own(self.source.function)
-        inline = "alwaysinline" if self.source.size < INLINE_SIZE and short and not unit.checked else ""
+        inline = unit.inlining(self.source, self.size_of_text)
         head = f"define internal {unit.result_type(result)} @{self.symbol}({', '.join(parameters)}) #0 {inline} {{"
         text = "\n  ".join(["entry:", *self._head, *self._lines])
         return Lowered(self.symbol, result, self.size_of_text), f"{head}\n{text}\n}}"
@@ -332,7 +363,7 @@ class Lowering(Expressions):
         self._loops += 1
         self.block(statement.body)
         self._loops -= 1
-        self.branch(latch)
+        self.branch(latch, self.unit.loop_notes if isinstance(statement, ast.While) else "")
         for name, value in before.items():
             if self._names.get(name) is not value and not isinstance(value, Unset):
                 raise self.error(statement, f"{name} has another type after the loop's body than before: use two names")
@@ -341,10 +372,13 @@ class Lowering(Expressions):
         self._names = {**before, **after}
 
     def lower_For(self, statement: ast.For) -> None:
-        """``for k in range(...)``."""
+        """``for k in range(...)``, or ``prange``, whose iterations the lanes of a warp share."""
         call = statement.iter
-        ranged = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"
-        if not ranged or not isinstance(call, ast.Call) or not isinstance(statement.target, ast.Name) or call.keywords:
+        named = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        function = self.expression(call.func) if named and isinstance(call, ast.Call) else None
+        if function not in (range, prange) or not isinstance(call, ast.Call) or call.keywords:
+            raise self.error(statement, "loops are for k in range(...), with one name")
+        if not isinstance(statement.target, ast.Name):
             raise self.error(statement, "loops are for k in range(...), with one name")
         if not 1 <= len(call.args) <= 3:
             raise self.error(statement, f"range takes one to three integers, not {len(call.args)}")
@@ -357,24 +391,73 @@ class Lowering(Expressions):
         bounds = [0, given[0]] if len(given) == 1 else given[:2]
         if all(isinstance(x, int) for x in bounds) and not range(bounds[0], bounds[1], step):
             return
+        if function is prange:
+            self._check_independent(statement)
+        shared, stride = function is prange and self.unit.is_warp and not self.in_one_lane, step
+        if shared:
+            first, stride, close = self._dealt(first, step)
         head, body, latch, end = (self.fresh_label(p) for p in ("head", "body", "latch", "end"))
         before, start = dict(self._names), self._block
         k, following = self.new("k"), self.new("k")
         self.branch(head)
         self.label(head)
-        self.emit(f"{k} = phi i64 [ {first}, %{start} ], [ {following}, %{latch} ]")
-        self.fork(Bool(self.made(f"icmp {'slt' if step > 0 else 'sgt'} i64 {k}, {last}")), body, end)
+        self.emit(f"{k} = phi {self.unit.integer} [ {first}, %{start} ], [ {following}, %{latch} ]")
+        order = "slt" if step > 0 else "sgt"
+        self.fork(Bool(self.made(f"icmp {order} {self.unit.integer} {k}, {last}")), body, end)
         self.label(body)
         self.count_iteration(statement, bounds, end)
         self.bind(statement.target, statement.target.id, Int(k))
         variable = statement.target.id
         if variable in before and self._names[variable] is not before[variable]:
             before.pop(variable)
+        self.in_one_lane = self.in_one_lane or shared
         self.loop_body(statement, before, latch)
         self.label(latch)
-        self.emit(f"{following} = add nsw i64 {k}, {step}")
-        self.branch(head)
+        self.emit(f"{following} = add nsw {self.unit.integer} {k}, {stride}")
+        self.branch(head, self.unit.loop_notes)
         self.label(end)
+        if shared:
+            self.in_one_lane = False
+            close()
+
+    def _check_independent(self, statement: ast.For) -> None:
+        """Refuse variables that iterations of a `prange` would hand to one another, and returns."""
+        for node in (inner for part in statement.body for inner in ast.walk(part)):
+            if isinstance(node, ast.Return):
+                raise self.error(node, "no return inside prange: lanes of a warp make its iterations at the same time")
+            stored = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""
+            if stored in self._names and not isinstance(self._names[stored], Unset):
+                raise self.error(
+                    node, f"{stored} has a value before prange, whose iterations are independent: use another name"
+                )
+
+    def _dealt(self, first: str, step: int) -> tuple[str, int, Callable[[], None]]:
+        """Of a `prange`: the first iteration of a lane, the step to its next, and what ends the loop.
+
+        The lanes of a GPU are at work at the same time; in emulation they are one after the other, the last lane first.
+        """
+        unit, integer = self.unit, self.unit.integer
+        if not unit.is_emulated:
+            start = self.made(f"add nsw {integer} {first}, {self.made(f'mul nsw {integer} %lane, {step}')}")
+            return start, step * WARP, lambda: self.emit("call void @llvm.nvvm.bar.warp.sync(i32 -1)")
+        head, body, end = (self.fresh_label(p) for p in ("lane", "body", "end"))
+        before, lane, following = self._block, self.new("lane"), self.new("lane")
+        last = self.fresh_label("last")
+        self.branch(head)
+        self.label(head)
+        self.emit(f"{lane} = phi {integer} [ {WARP - 1}, %{before} ], [ {following}, %{last} ]")
+        self.fork(Bool(self.made(f"icmp sge {integer} {lane}, 0")), body, end)
+        self.label(body)
+        start = self.made(f"add nsw {integer} {first}, {self.made(f'mul nsw {integer} {lane}, {step}')}")
+
+        def close() -> None:
+            self.branch(last)
+            self.label(last)
+            self.emit(f"{following} = sub {integer} {lane}, 1")
+            self.branch(head)
+            self.label(end)
+
+        return start, step * WARP, close
 
     def count_iteration(self, statement: ast.For | ast.While, bounds: Sequence[Value], end: str) -> None:
         """In guarded code, the end of a loop that has gone on for too long, or that a user interrupts.

@@ -35,12 +35,12 @@ class Writer(Instructions):
     def of_table(self, node: ast.AST, table: Table, name: str) -> Value:
         """An entry of a table, read from the context once in the function."""
         if name in table.sizes:
-            return Int(self.context_word(table.sizes[name], "i64"))
+            return Int(self.context_word(table.sizes[name], self.unit.integer))
         if name not in table.arrays:
             close = difflib.get_close_matches(name, [*table.sizes, *table.arrays], 1)
             raise self.error(node, f"{table.name} has no {name}" + (f"; did you mean {close[0]}?" if close else ""))
         place, kind = table.arrays[name]
-        if self.unit.spacing == 1 or kind.element != STATE:
+        if not (self.unit.has_scratch or self.unit.one_lane) or (kind.element != STATE and not kind.writable):
             return Array(self.context_word(place, self.unit.pointer), kind, self.extent(node, table.extents[name]))
         key = (place, "own")
         if key not in self._read:
@@ -58,8 +58,10 @@ class Writer(Instructions):
         key = (place, llvm_type)
         if key not in self._read:
             address, name = self.new("p"), self.new("w")
-            self._head.append(f"{address} = getelementptr i64, {self.unit.pointer} %c, i64 {place}")
-            self._head.append(f"{name} = load {llvm_type}, {self.unit.pointer} {address}, !invariant.load !0")
+            table = self.unit.table
+            pointer, _, _ = table.rpartition(" ")
+            self._head.append(f"{address} = getelementptr i64, {table}, i64 {place}")
+            self._head.append(f"{name} = load {llvm_type}, {pointer} {address}, !invariant.load !0")
             self._read[key] = name
         return self._read[key]
 
@@ -112,7 +114,7 @@ class Writer(Instructions):
             block = cell
             for size in reversed(kind.trailing):
                 block = f"[{size} x {block}]"
-            listed = ", ".join(f"i64 {operand}" for operand in operands)
+            listed = ", ".join(f"{self.unit.integer} {operand}" for operand in operands)
             return self.made(f"getelementptr inbounds {block}, {base}, {listed}", "p")
         offset: Value = 0
         for axis, k in enumerate(at):
@@ -121,7 +123,7 @@ class Writer(Instructions):
                 if isinstance(size, str):
                     stride = self.integer("mul nsw", stride, self.size(node, size))
             offset = self.integer("add nsw", offset, self.integer("mul nsw", k, stride))
-        return self.made(f"getelementptr inbounds {cell}, {base}, i64 {self.as_int(node, offset)}", "p")
+        return self.made(f"getelementptr inbounds {cell}, {base}, {self.unit.integer} {self.as_int(node, offset)}", "p")
 
     # Checks -----------------------------------------------------------------------------------------------------------
 

@@ -54,8 +54,20 @@ class Module:
     """The type of addresses of arrays and of the context."""
     context = "ptr %c"
     """What every function is given first."""
+    table = "ptr %c"
+    """Where the words of the context are."""
     spacing = 1
-    """How many numbers apart numbers of a state are. Where it is not 1, work arrays are offsets from ``%own``."""
+    """How many numbers apart numbers of a state are."""
+    integer = "i64"
+    """The type of integers."""
+    has_scratch = False
+    """Whether work arrays are offsets from ``%own``: on a GPU each robot has some of its own."""
+    is_warp = False
+    """Whether the lanes of a warp run it together, for one robot: `scalar.prange` deals iterations to them."""
+    loop_notes = ""
+    """Metadata of branches back to the heads of loops."""
+    is_emulated = False
+    """Whether the lanes of a warp are one after the other, on a CPU."""
     one_lane = False
     """Whether this is code for the state in one lane, ``%lane``, of arrays that have all lanes."""
     prefix = ""
@@ -89,8 +101,20 @@ class Module:
         self._tables: dict[Any, Table] = {}
         self._lane: Module | None = None
 
-    def function(self, function: Callable[..., Any], kinds: Sequence[Any], caller: Source, node: ast.AST) -> Lowered:
-        """The machine code of a kernel for arguments of these types."""
+    @property
+    def has_lines(self) -> bool:
+        """Whether lines of four floats are vectors (`line_functions`): in code for one state on a CPU."""
+        return self.t.lanes == self.spacing == 1 and not self.is_warp
+
+    def function(
+        self,
+        function: Callable[..., Any],
+        kinds: Sequence[Any],
+        caller: Source,
+        node: ast.AST,
+        in_one_lane: bool = False,
+    ) -> Lowered:
+        """The machine code of a kernel for arguments of these types; of a warp, or for one lane of it."""
         raise NotImplementedError
 
     def table_with(self, tree: Table, work: Table, fields: tuple[tuple[str, str], ...]) -> Table:
@@ -141,7 +165,7 @@ class Module:
             return [self.pointer, "i64"] if self.checked else [self.pointer]
         if isinstance(kind, Fixed):
             return []
-        return [{Int: "i64", Bool: "i1", Float: self.t.name}[kind]]
+        return [{Int: self.integer, Bool: "i1", Float: self.t.name}[kind]]
 
     def result_type(self, kind: Any) -> str:
         """How LLVM spells what a function returns."""
@@ -151,7 +175,7 @@ class Module:
     def element(self, kind: ArrayType) -> tuple[str, int]:
         """What one entry of an array is in memory, and its alignment."""
         if kind.element == INTEGER:
-            return "i64", 8
+            return self.integer, int(self.integer[1:]) // 8
         return (self.t.name, self.t.bytes * self.t.lanes) if kind.element == STATE else (self.t.scalar, self.t.bytes)
 
     def cell(self, kind: ArrayType) -> str:
@@ -182,7 +206,7 @@ class Module:
             if not integers and not all(isinstance(x, float) for x in numbers):
                 return None
             name = f"@constant.{len(self._constants)}"
-            scalar_type, one = ("i64", str) if integers else (self.t.scalar, Type(self.t.dtype, 1).number)
+            scalar_type, one = (self.integer, str) if integers else (self.t.scalar, Type(self.t.dtype, 1).number)
             listed = ", ".join(f"{scalar_type} {one(x)}" for x in numbers)
             space = self.pointer.removeprefix("ptr")
             kept = f"private unnamed_addr{space} constant"

@@ -84,7 +84,7 @@ def _each_lane(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     if len(given) != len(source_of(function).names):
         raise writer.error(node, f"{function.__name__} takes {source_of(function).takes}")
     inner = unit if unit.t.lanes == 1 else unit.lane_unit()
-    lowered = inner.function(function, kinds, writer.source, node)
+    lowered = inner.function(function, kinds, writer.source, node, writer.in_one_lane)
     if lowered.result is not None:
         raise writer.error(node, "a kernel for each lane returns nothing: it writes to work arrays")
     operands = []
@@ -127,8 +127,8 @@ def _view_records(writer: Writer, node: ast.Call, arguments: list[Value]) -> Val
         for k, size in terms:
             if size:
                 count = writer.as_int(node, writer.of_table(node, tree, size))
-                term = count if k == 1 else writer.made(f"mul nsw i64 {k}, {count}")
-                result = Int(term if result == 0 else writer.made(f"add nsw i64 {writer.as_int(node, result)}, {term}"))
+                term = count if k == 1 else writer.made(f"mul nsw {writer.unit.integer} {k}, {count}")
+                result = Int(term) if result == 0 else writer.integer("add nsw", result, Int(term))
         return result
 
     def value(field: Any) -> Value:
@@ -178,7 +178,8 @@ def _float(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     if isinstance(arguments[0], Float):
         raise writer.error(node, "float is for integers: this is a float already")
     t = writer.unit.t
-    return Float(writer.splat(writer.made(f"sitofp i64 {writer.as_int(node, arguments[0])} to {t.scalar}")))
+    integer = f"{writer.unit.integer} {writer.as_int(node, arguments[0])}"
+    return Float(writer.splat(writer.made(f"sitofp {integer} to {t.scalar}")))
 
 
 SCALAR_FUNCTIONS: dict[Any, Callable[[Writer, ast.Call, list[Value]], Value]] = {

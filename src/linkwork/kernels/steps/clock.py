@@ -7,10 +7,10 @@ integration. Semi-implicit Euler moves all joints along their velocities after t
 mean one, ``(p(t + h) - q) / h``, which takes it to where it is to be and leaves loops as closed as they are without
 drives.
 
-| symbol | meaning                                              |
-|--------|------------------------------------------------------|
-| clock  | time at the start of the step                        |
-| now    | time of a stage: `tree.time` for what it calls       |
+| symbol     | meaning                                          |
+|------------|--------------------------------------------------|
+| start_time | time at the start of the step                    |
+| now        | time of a stage: `tree.time` for what it calls   |
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIRST = 2
 NOW = (("time", "now"),)
 """The time of a stage in place of the tree's (`scalar.with_arrays`)."""
 
-CLOCK_WORK: dict[str, Shape] = {"clock": (1,), "now": (1,)}
+CLOCK_WORK: dict[str, Shape] = {"start_time": (1,), "now": (1,)}
 
 
 @kernel
@@ -38,14 +38,14 @@ def no_clock(*arguments: Array) -> None:
 
 @kernel
 def start_clock(w: Array, timing: Array, progress: Array, h: Scalar) -> None:
-    """``clock``: the time of the step that follows."""
-    w.clock[0] = (timing[FIRST] + (progress[1] - 1.0)) * h
+    """``start_time``: the time of the step that follows."""
+    w.start_time[0] = (timing[FIRST] + (progress[1] - 1.0)) * h
 
 
 @kernel
 def set_time(w: Array, offset: Scalar) -> None:
     """``now``: the time of a stage, so long after the start of the step."""
-    w.now[0] = w.clock[0] + offset
+    w.now[0] = w.start_time[0] + offset
 
 
 @kernel

@@ -23,14 +23,16 @@ from linkwork.kernels.contact.reduced.step import (
     ReducedProblem,
     ReducedStep,
     load_start,
+    order_by_contacts,
     reduced_step,
 )
 from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.records import view_of
-from linkwork.kernels.scalar import Array, kernel, with_arrays
+from linkwork.kernels.scalar import Array, kernel, where, with_arrays
 from linkwork.kernels.steps.contact_steps import applied_torques
 from linkwork.kernels.steps.integrators import Step, repeated
 from linkwork.kernels.steps.stage_dynamics import (
+    COMMANDED,
     DT,
     IMPLICIT,
     IMPLICIT_WORK,
@@ -55,11 +57,19 @@ def begin_reduced(tree: Array, inputs: StepInputs, flat: Array) -> None:
 
 
 @kernel
+def order_reduced(tree: Array, key: Array, v: Array, inputs: StepInputs) -> None:
+    """What states are put in order by: the contacts of the step before."""
+    order_by_contacts(tree, key, inputs.R[tree.nsettings : tree.nsettings + tree.nstart], v)
+
+
+@kernel
 def reduced_euler(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
     """A step of semi-implicit Euler with contacts, limits, dry friction and loops."""
     load_activations(tree, w, flat)
     applied_torques(tree, w, q, v, inputs)
     bounded_dampers(tree, w, q, inputs, inputs.timing[DT])
+    for k in range(tree.nadhesions):
+        w.adhesion_force[k] = where(0.5, inputs.timing[COMMANDED], w.actuator_force[tree.adhesion_actuator[k]], 0.0)
     damped = with_arrays(tree, w, IMPLICIT)
     first = tree.nsettings + tree.nstart
     for s in range(tree.ngiven):
@@ -86,6 +96,7 @@ REDUCED_STEPS: dict[tuple[str, str], Step] = {
             regularization=("nheld",),
             begin=begin_reduced,
             integers=REDUCED_INTEGERS,
+            order=order_reduced,
         ),
         reduced_euler,
         _WORK,

@@ -45,7 +45,7 @@ from linkwork.kernels.tree.kinematics import (
     init_world_velocity,
     joint_transforms,
 )
-from linkwork.kernels.tree.passive import ELEMENT_WORK, subtract_element_torques, subtract_joint_torques
+from linkwork.kernels.tree.passive import ELEMENT_WORK, subtract_force_elements, subtract_joint_torques
 from linkwork.model.joints import HELICAL
 
 FORCE: dict[str, Shape] = {"f": ("n", 6)}
@@ -165,9 +165,9 @@ def inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrench
 
 @kernel
 def tendon_inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
-    """The same less those of tendons and force elements, for robots that have such: others need no memory for them."""
+    """The same less those of tendons, media and the like, for robots that have such: others need no memory for them."""
     inverse_dynamics(tree, w, q, v, a, wrenches, tau)
-    subtract_element_torques(tree, w, q, v, tau)
+    subtract_force_elements(tree, w, q, v, tau)
 
 
 @kernel

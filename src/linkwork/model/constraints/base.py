@@ -13,6 +13,7 @@ from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats, frozen, numbers
 from linkwork.model.functions import Tape
 from linkwork.model.placement import Placement
+from linkwork.model.soft_contact import SoftConstraint
 
 WORLD = "world"
 
@@ -50,6 +51,7 @@ class ConstraintOptions(TypedDict, total=False):
     enabled: bool
     time_constant: float | None
     gains: tuple[float, float] | None
+    soft: SoftConstraint | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,6 +64,7 @@ class Constraint:
         enabled: Whether it acts. A disabled constraint keeps its rows.
         time_constant: Of Baumgarte stabilization, in seconds: errors decay with it, critically damped.
         gains: ``(kp, kd)`` of Baumgarte stabilization instead: rows accelerate by ``-kp error - kd rate``.
+        soft: How soft it is in steps with soft contacts; by default as MuJoCo's usual ones.
     """
 
     name: str = ""
@@ -69,6 +72,7 @@ class Constraint:
     enabled: bool = True
     time_constant: float | None = None
     gains: tuple[float, float] | None = None
+    soft: SoftConstraint | None = None
 
     @property
     def motion(self) -> Tape | None:

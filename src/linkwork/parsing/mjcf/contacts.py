@@ -109,7 +109,7 @@ class ContactReader:
             shapes = {shape.node: shape for shape in self.shapes[body] if shape.node is not None}
             for k, item in enumerate(body.all("geom")):
                 said, shape = GeomNumbers.of(item.node, self.settings), shapes.get(item.node)
-                if shape is not None and isinstance(shape.solid, Mesh) and shape.solid.file is None:
+                if shape is not None and isinstance(shape.solid, Mesh) and not shape.solid.is_found:
                     self._missing.add(shape.name)
                     if said.contype or said.conaffinity:
                         self.unused.add(item.node, MISSING, always=True)

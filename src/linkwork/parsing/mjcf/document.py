@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A model's XML as one tree: included files in their places, and what elements inherit from default classes.
 
-Included files lie in the folder of the model or below it, each is included once, and nothing else is read.
+Files are included by paths relative to the model, each once. One that is not in the model's folder or below it must be
+MJCF, and errors do not quote it; absolute paths and links that lead elsewhere are refused unless a folder is given.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from linkwork.errors import ModelError
 from linkwork.parsing.mjcf.vocabulary import ACTUATORS, IN_DEFAULT, not_understood
 from linkwork.parsing.options import read_file
 from linkwork.parsing.xml import Node, read_xml
 
+APART = "{linkwork}apart"
+"""Attribute of the outermost default class of an attached model, which inherits from none."""
+DEGREES, EULERSEQ = "{linkwork}degrees", "{linkwork}eulerseq"
+"""Attributes of elements of an attached model: what its own <compiler> says of angles."""
+TIMES = "{linkwork}times"
+"""Attribute of a frame: how often it moves and turns, as copies of <replicate> do."""
 MAIN = "main"
 """The default class of elements that name none."""
 
@@ -44,14 +54,29 @@ class MjcfDocument:
             elif not tags or child.tag in tags:
                 yield child
 
+    def has(self, *tags: str) -> bool:
+        """Whether an element called one of ``tags`` is anywhere in the model or a file that it includes."""
+        return any(next(root.descendants(*tags), None) for root in (self.root, *self._included.values()))
+
+    def node(self, element: Any) -> Node:
+        """A node of this document for an element as lxml has it."""
+        return Node(element, self.root.file, None)
+
     def inside(self, section: str, *tags: str) -> Iterator[Node]:
         """The elements inside all sections of a name."""
         for node in self.children(self.root, section):
             yield from self.children(node, *tags)
 
 
-def read_document(text: bytes | str, file: str, path: Path | None) -> MjcfDocument:
-    """A model with all that it includes; without a ``path`` of its own it can include nothing."""
+def read_document(text: bytes | str, file: str, path: Path | None, folders: tuple[Path, ...] = ()) -> MjcfDocument:
+    """A model with all that it includes; without a ``path`` of its own it can include nothing.
+
+    Args:
+        text: The model.
+        file: What messages call it.
+        path: Its file.
+        folders: Where included files may lie, besides the folder of the model.
+    """
     root = read_xml(text, file)
     if root.tag != "mujoco":
         hint = "; this is a URDF file, which is called .urdf" if root.tag == "robot" else ""
@@ -64,33 +89,57 @@ def read_document(text: bytes | str, file: str, path: Path | None) -> MjcfDocume
         for include in node.descendants("include"):
             if path is None:
                 raise include.error("the text of a model can include files only when it is loaded from one")
-            found = _included_path(include, path.parent)
+            found = included_path(include, path.parent, folders)
             if found in known:
                 raise include.error(f"'{include.text('file')}' is included a second time, or includes itself")
             if depth >= _DEEPEST or len(included) >= _MOST:
                 raise include.error(f"more than {_DEEPEST} includes within each other, or {_MOST} altogether")
             known.add(found)
-            content = read_xml(read_file(found), str(found))
+            content = _content(found, include, path.parent)
             included[include.text("file")] = content
             waiting.append((content, depth + 1))
     return MjcfDocument(root, included)
 
 
-def _included_path(include: Node, folder: Path) -> Path:
-    """The file that is meant: seen from the model's folder, else from that of the file that includes it."""
+def _content(file: Path, include: Node, folder: Path) -> Node:
+    """The root element of an included file; of one outside of the model's folder no error quotes anything."""
+    if file.is_relative_to(folder.resolve()):
+        return read_xml(read_file(file), str(file))
+    try:
+        content = read_xml(read_file(file), str(file))
+    except ModelError:
+        content = None
+    if content is None or content.tag not in ("mujoco", "mujocoinclude"):
+        raise include.error(f"'{include.text('file')}' is no MJCF file") from None
+    return content
+
+
+def included_path(include: Node, folder: Path, folders: tuple[Path, ...] = ()) -> Path:
+    """The file that is meant: seen from the model's folder, else from that of the file that includes it.
+
+    Args:
+        include: The element that names it.
+        folder: Of the model.
+        folders: Where it may lie, besides.
+    """
     name = include.text("file")
-    inside = folder.resolve()
+    allowed = [at.resolve() for at in (folder, *folders)]
     for start in (folder, Path(include.file).parent):
         try:
             found = (start / name).resolve()
-            there = found.is_relative_to(inside) and found.is_file()
+            followed = found != Path(os.path.normpath(start.resolve() / name)) or Path(name).is_absolute()
+            outside = followed and not any(found.is_relative_to(at) for at in allowed)
+            there = not outside and found.is_file()
         except (OSError, ValueError, RuntimeError) as e:
             raise include.error(f"'{name[:80]}' is no file name: {e}") from None
-        if not found.is_relative_to(inside):
-            raise include.error(f"'{name}' leads out of the model's folder, where no file is read")
+        if outside:
+            raise include.error(
+                f"'{name}' is an absolute path or a link that leads out of the model's folder, where no file is read "
+                "unless folders= has its folder or one around it"
+            )
         if there:
             return found
-    raise include.error(f"there is no file '{name}' in the model's folder")
+    raise include.error(f"there is no file '{name}', seen from the model's folder")
 
 
 def asset_folder(document: MjcfDocument, of: str) -> Path:
@@ -109,7 +158,18 @@ def asset_folder(document: MjcfDocument, of: str) -> Path:
 # Default classes -----------------------------------------------------------------------------------
 
 
-_COMPLETED = frozenset({"friction", "solref", "solimp", "solreffriction", "surfacevel"})
+_COMPLETED = frozenset(
+    {
+        "friction",
+        "solref",
+        "solimp",
+        "solreffriction",
+        "solimpfriction",
+        "solreflimit",
+        "solimplimit",
+        "surfacevel",
+    }
+)
 """Attributes with several numbers, of which a class may say the first and inherit the others."""
 
 
@@ -120,10 +180,13 @@ class Defaults:
         self._classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
         self._actuators: dict[str, list[Node]] = {MAIN: []}
         for top in document.children(document.root, "default"):
-            if top.get("class") not in (None, MAIN):
+            name = top.get("class") or MAIN
+            if top.get(APART) is not None:  # of an attached model
+                self._classes[name], self._actuators[name] = {}, []
+            elif name != MAIN:
                 raise top.error(f"the outermost default class is '{MAIN}'; nest '{top.get('class')}' inside of it")
-            self._read(document, top, MAIN)
-            waiting = [(node, MAIN) for node in document.children(top, "default")][::-1]
+            self._read(document, top, name)
+            waiting = [(node, name) for node in document.children(top, "default")][::-1]
             while waiting:
                 node, parent = waiting.pop()
                 name = node.text("class")

@@ -7,17 +7,17 @@ Formulas of shapes: solid, and as shells with the mass on the surface. Sizes are
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
-from linkwork.errors import UnsupportedFeature
+from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats
 from linkwork.model.inertia import Inertia
 from linkwork.model.placement import Placement
 from linkwork.model.thresholds import UNBOUNDED
+from linkwork.parsing.mjcf.meshes import MeshAssets
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, z_along
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
@@ -32,7 +32,7 @@ GEOMS = (*SIZES, "plane", "hfield", "mesh", "sdf")
 _WATER = 1000.0
 
 
-def read_inertias(tree: Tree, settings: Settings, meshes: Mapping[str, str]) -> dict[Body, Inertia]:
+def read_inertias(tree: Tree, settings: Settings, meshes: MeshAssets) -> dict[Body, Inertia]:
     """The inertia of each body; of those that cannot move, where it is written."""
     scaled = settings.total_mass > 0
     found: dict[Body, Inertia] = {}
@@ -47,17 +47,17 @@ def read_inertias(tree: Tree, settings: Settings, meshes: Mapping[str, str]) -> 
     return found
 
 
-def static_inertias(tree: Tree, settings: Settings, meshes: Mapping[str, str]) -> dict[Body, Inertia]:
+def static_inertias(tree: Tree, settings: Settings, meshes: MeshAssets) -> dict[Body, Inertia]:
     """The inertias of bodies that cannot move, for sensors; without those that would have to come from meshes."""
     found: dict[Body, Inertia] = {}
     for body, name in tree.without_world:
         if body.is_static:
-            with suppress(UnsupportedFeature):
+            with suppress(ModelError):
                 found[body] = _body_inertia(body, name, settings, meshes)
     return found
 
 
-def _body_inertia(body: Body, name: str, settings: Settings, meshes: Mapping[str, str]) -> Inertia:
+def _body_inertia(body: Body, name: str, settings: Settings, meshes: MeshAssets) -> Inertia:
     said = body.all("inertial")
     from_geoms = settings.inertia_from_geoms
     inertia = None
@@ -108,10 +108,47 @@ def _explicit(item: Item, settings: Settings) -> Inertia:
     return Inertia(mass, (0.0, 0.0, 0.0), moments).moved(place)
 
 
+def inertial_axes(body: Body, inertia: Inertia, settings: Settings, meshes: MeshAssets) -> Floats:
+    """Principal axes of a body as MuJoCo has them: where moments are equal, those that the file says.
+
+    Args:
+        body: The body.
+        inertia: Its inertia.
+        settings: <compiler>.
+        meshes: Meshes of geoms.
+    """
+    said, from_geoms = body.all("inertial"), settings.inertia_from_geoms
+    if said and from_geoms != "true":
+        item = said[0]
+        if item.node.get("fullinertia") is None:
+            return item.frame.rotation @ settings.rotation(item.node)
+    else:
+        weighing = [item for item in body.all("geom") if _weighs(item, settings)]
+        if len(weighing) == 1:
+            item, node = weighing[0], weighing[0].node
+            type = node.choice("type", GEOMS, "sphere")
+            if type in SIZES:
+                return (item.frame * size_and_place(node, type, settings, meshes)[1]).rotation
+            own = meshes.needed(node.text("mesh"), node, "principal axes").principal[1]
+            return (item.frame * settings.placement(node)).rotation @ own
+    _, axes = np.linalg.eigh(inertia.rotational)
+    axes[:, 2] *= np.sign(np.linalg.det(axes))
+    return axes
+
+
+def _weighs(item: Item, settings: Settings) -> bool:
+    """Whether a geom has mass that counts."""
+    node, (first, last) = item.node, settings.inertia_groups
+    mass = node.numbers("mass", 1)
+    heavy = (node.number("density", _WATER) if mass is None else mass[0]) > 0
+    flat = node.choice("type", GEOMS, "sphere") in ("plane", "hfield")
+    return heavy and not flat and first <= node.number("group", 0.0) <= last
+
+
 # From geoms ----------------------------------------------------------------------------------------
 
 
-def _of_geoms(body: Body, name: str, settings: Settings, meshes: Mapping[str, str]) -> Inertia | None:
+def _of_geoms(body: Body, name: str, settings: Settings, meshes: MeshAssets) -> Inertia | None:
     """The sum over the geoms that have mass, or None."""
     total = None
     first, last = settings.inertia_groups
@@ -124,7 +161,7 @@ def _of_geoms(body: Body, name: str, settings: Settings, meshes: Mapping[str, st
     return total
 
 
-def _geom(item: Item, body: str, settings: Settings, meshes: Mapping[str, str]) -> Inertia | None:
+def _geom(item: Item, body: str, settings: Settings, meshes: MeshAssets) -> Inertia | None:
     node = item.node
     refuse_unknown(node)
     type = node.choice("type", GEOMS, "sphere")
@@ -134,16 +171,15 @@ def _geom(item: Item, body: str, settings: Settings, meshes: Mapping[str, str]) 
         raise node.error(f"mass or density is {weighs}; it must be >= 0")
     if weighs == 0 or type in ("plane", "hfield"):
         return None
-    mesh = node.get("mesh")
-    if mesh is not None or type in ("mesh", "sdf"):
-        file = meshes.get(mesh or "", "")
-        what = f"mesh '{mesh}'" + (f" (file '{file}')" if file else "")
-        raise node.error(
-            f"the inertia of body '{body}' must come from {what} of geom '{node.get('name') or type}', and meshes are "
-            "not read: give the body an <inertial>, as MuJoCo's compiler saves it (saveinertial='true')",
-            UnsupportedFeature,
-        )
-    size, place = size_and_place(node, type, settings)
+    if node.get("mesh") is not None or type in ("mesh", "sdf"):
+        asset = meshes.needed(node.text("mesh"), node, f"the inertia of body '{body}'")
+        if type not in SIZES:
+            found = asset.properties
+            m = mass[0] if mass is not None else density * found.measure
+            with located(node):
+                own = Inertia(m, found.center, found.moments * (m / found.measure))
+            return own.moved(item.frame * settings.placement(node))
+    size, place = size_and_place(node, type, settings, meshes)
     shell = node.choice("shellinertia", YES_NO, "false") == "true"
     shape = (SHELLS if shell else SOLIDS)[type](size)
     m = mass[0] if mass is not None else density * shape.measure
@@ -153,8 +189,14 @@ def _geom(item: Item, body: str, settings: Settings, meshes: Mapping[str, str]) 
     return Inertia(m, (0.0, 0.0, 0.0), moments).moved(item.frame * place)
 
 
-def size_and_place(node: Node, type: str, settings: Settings) -> tuple[Floats, Placement]:
-    """The sizes of a shape, and where it stands."""
+def size_and_place(
+    node: Node, type: str, settings: Settings, meshes: MeshAssets | None = None
+) -> tuple[Floats, Placement]:
+    """The sizes of a shape, which may be fitted to a mesh, and where it stands."""
+    if meshes is not None and node.get("mesh") is not None:
+        asset = meshes.needed(node.text("mesh"), node, f"the size of a {type}")
+        fitted, inside = asset.fitted(type, settings.fit_bounds, node.number("fitscale", 1.0))
+        return fitted, settings.placement(node) * inside
     given = node.numbers("size", 1, 2, 3) or ()
     ends = node.numbers("fromto", 6)
     if ends is None:

@@ -14,6 +14,7 @@ import numpy as np
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Revolute
 from linkwork.model.rotations import quaternion_of, quaternion_product
+from linkwork.parsing.mjcf.document import TIMES
 from linkwork.parsing.mjcf.joints import MjcfJoint
 from linkwork.parsing.mjcf.settings import Settings
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
@@ -36,11 +37,12 @@ def as_written(settings: Settings, node: Node) -> Floats:
         meant = np.array([x, y, z, w])
     elif node.get("axisangle") is not None:
         *axis, angle = node.numbers("axisangle", 4) or (0.0, 0.0, 1.0, 0.0)
-        meant = turn(np.array(axis), settings.angle(angle))
+        meant = turn(np.array(axis), settings.angle(angle, node))
     elif node.get("euler") is not None:
         meant = IDENTITY
-        for letter, value in zip(settings.eulerseq, node.vector("euler", (0.0, 0.0, 0.0)), strict=True):
-            one = turn(np.eye(3)["xyz".index(letter.lower())], settings.angle(value))
+        angles = np.array(node.vector("euler", (0.0, 0.0, 0.0))) * int(node.get(TIMES) or 1)
+        for letter, value in zip(settings.euler_axes(node), angles, strict=True):
+            one = turn(np.eye(3)["xyz".index(letter.lower())], settings.angle(float(value), node))
             meant = quaternion_product(meant, one) if letter.islower() else quaternion_product(one, meant)
     elif node.get("xyaxes") is not None and found[3] < 0.5:  # its largest number is positive
         meant = found * np.sign(found[np.abs(found).argmax()])

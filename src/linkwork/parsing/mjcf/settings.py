@@ -10,10 +10,11 @@ import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.arrays import Floats
+from linkwork.model.medium import VACUUM, Medium
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation
-from linkwork.model.soft_contact import SoftContact
-from linkwork.parsing.mjcf.document import ORIENTATIONS, MjcfDocument
+from linkwork.model.soft_contact import USUAL_CONSTRAINT, SoftConstraint, SoftContact
+from linkwork.parsing.mjcf.document import DEGREES, EULERSEQ, ORIENTATIONS, MjcfDocument
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, located
 
@@ -44,6 +45,10 @@ class Settings:
     least_inertia: float
     total_mass: float
     balance: bool
+    exact_meshes: bool
+    """Whether inertias of meshes are exact unless they say otherwise."""
+    fit_bounds: bool
+    """Whether primitives are fitted to the bounding boxes of meshes."""
     gravity: tuple[float, float, float]
     constraints: bool
     """Whether equalities are switched on."""
@@ -75,10 +80,17 @@ class Settings:
     """How soft all contacts are, if it is given for them."""
     impedance_ratio: float
     """Impedance of friction relative to that of the normal direction."""
+    medium: Medium
+    """What the model moves in."""
 
-    def angle(self, value: float) -> float:
-        """An angle of the file in radians."""
-        return math.radians(value) if self.degrees else value
+    def angle(self, value: float, node: Node) -> float:
+        """An angle of an element in radians."""
+        own = node.get(DEGREES)  # of an attached model
+        return math.radians(value) if (self.degrees if own is None else own == "true") else value
+
+    def euler_axes(self, node: Node) -> str:
+        """About which axes Euler angles of an element turn."""
+        return node.get(EULERSEQ) or self.eulerseq
 
     def placement(self, node: Node) -> Placement:
         """The place that ``pos`` and one of the ways to write an orientation say."""
@@ -96,7 +108,7 @@ class Settings:
             return quaternion(node, "quat", _given(node, "quat", 4)).rotation
         values = np.array(_given(node, ways[0], {"axisangle": 4, "xyaxes": 6}.get(ways[0], 3)))
         if ways[0] == "axisangle":
-            return axis_rotation(_unit(node, "axisangle", values[:3]), self.angle(values[3]))
+            return axis_rotation(_unit(node, "axisangle", values[:3]), self.angle(values[3], node))
         if ways[0] == "xyaxes":
             x = _unit(node, "xyaxes", values[:3])
             y = _unit(node, "xyaxes", values[3:])
@@ -104,9 +116,13 @@ class Settings:
             return np.column_stack([x, y, np.cross(x, y)])
         if ways[0] == "zaxis":
             return z_along(_unit(node, "zaxis", values))
+        return self.euler_rotation(node, values)
+
+    def euler_rotation(self, node: Node, angles: Floats) -> Floats:
+        """The rotation by Euler angles of an element."""
         R = np.eye(3)
-        for letter, value in zip(self.eulerseq, values, strict=True):
-            turn = axis_rotation(_AXES[letter.lower()], self.angle(float(value)))
+        for letter, value in zip(self.euler_axes(node), angles, strict=True):
+            turn = axis_rotation(_AXES[letter.lower()], self.angle(float(value), node))
             R = R @ turn if letter.islower() else turn @ R
         return R
 
@@ -150,9 +166,6 @@ def read_settings(document: MjcfDocument) -> Settings:
     flag = _last(document, list(document.inside("option", "flag")))
     if compiler.choice("coordinate", ("local", "global"), "local") == "global":
         raise compiler.error("global coordinates are not supported, as in MuJoCo since 2.3.4", UnsupportedFeature)
-    for medium in ("density", "viscosity"):
-        if option.number(medium, 0.0) != 0:
-            raise option.error(f"{medium} of a medium makes forces that are not supported", UnsupportedFeature)
     eulerseq = compiler.get("eulerseq") or "xyz"
     if len(eulerseq) != 3 or not set(eulerseq) <= set("xyzXYZ"):
         raise compiler.error(f"attribute 'eulerseq' is three of the letters x y z X Y Z, not '{eulerseq[:80]}'")
@@ -177,6 +190,8 @@ def read_settings(document: MjcfDocument) -> Settings:
         least_inertia=compiler.number("boundinertia", 0.0),
         total_mass=total_mass,
         balance=compiler.choice("balanceinertia", YES_NO, "false") == "true",
+        exact_meshes=compiler.choice("exactmeshinertia", YES_NO, "false") == "true",
+        fit_bounds=compiler.choice("fitaabb", YES_NO, "false") == "true",
         gravity=option.vector("gravity", (0.0, 0.0, -9.81)) if enabled("gravity") else (0.0, 0.0, 0.0),
         constraints=enabled("constraint", "equality"),
         limits=enabled("constraint", "limit"),
@@ -193,7 +208,14 @@ def read_settings(document: MjcfDocument) -> Settings:
         override_margin=option.number("o_margin", 0.0) if override else None,
         override_soft=_override_soft(option) if override else None,
         impedance_ratio=_impedance_ratio(option),
+        medium=_medium(option) if enabled("passive") else VACUUM,
     )
+
+
+def _medium(option: Node) -> Medium:
+    with located(option):
+        wind = option.vector("wind", (0.0, 0.0, 0.0))
+        return Medium(option.number("density", 0.0), option.number("viscosity", 0.0), wind)
 
 
 def _impedance_ratio(option: Node) -> float:
@@ -219,6 +241,20 @@ def _last(document: MjcfDocument, nodes: list[Node]) -> Node:
         refuse_unknown(node)
         said |= {name: node.get(name) or "" for name in node.attributes}
     return nodes[-1].inheriting(said)
+
+
+def softness_of(node: Node, reference: str, impedance: str, **more: float) -> SoftConstraint | None:
+    """How soft a limit, dry friction or an equality is; None where that is MuJoCo's default.
+
+    Args:
+        node: The element.
+        reference: The attribute that says ``solref``.
+        impedance: The attribute that says ``solimp``.
+        more: Further numbers of `SoftConstraint`.
+    """
+    first, second = node.completed(reference, REFERENCE)
+    soft = SoftConstraint((first, second), node.completed(impedance, IMPEDANCE), **more)
+    return None if soft == USUAL_CONSTRAINT else soft
 
 
 def has_default_impedance(node: Node) -> bool:

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats
@@ -23,7 +20,6 @@ from linkwork.model.shapes import (
     Ellipsoid,
     Ground,
     HeightField,
-    Mesh,
     Role,
     Solid,
     Sphere,
@@ -33,12 +29,13 @@ from linkwork.model.shapes import (
 from linkwork.model.soft_contact import USUAL
 from linkwork.parsing.appearance import LinkShape, MeshFinder, readable_shapes
 from linkwork.parsing.mjcf.contact_numbers import GeomNumbers, surface_motion
-from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, asset_folder
+from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.height_fields import read_height_fields
 from linkwork.parsing.mjcf.inertia import GEOMS, SIZES, size_and_place
-from linkwork.parsing.mjcf.settings import Settings, quaternion
+from linkwork.parsing.mjcf.meshes import MeshAssets
+from linkwork.parsing.mjcf.settings import Settings
 from linkwork.parsing.mjcf.tree import Body
-from linkwork.parsing.xml import Node, located
+from linkwork.parsing.xml import Node
 
 _HERE = Placement()
 _HIDDEN = 3
@@ -50,8 +47,7 @@ class Looks:
     """What geoms are drawn with."""
 
     settings: Settings
-    meshes: Mapping[str, tuple[Mesh, Placement]]
-    """Mesh assets by name, and where they stand in the frames of their geoms."""
+    meshes: MeshAssets
     materials: Mapping[str, Color | None]
     fields: Mapping[str, HeightField]
     """Height fields by name."""
@@ -74,42 +70,16 @@ class Looks:
         )
 
 
-def read_looks(document: MjcfDocument, defaults: Defaults, settings: Settings) -> Looks:
+def read_looks(document: MjcfDocument, defaults: Defaults, settings: Settings, meshes: MeshAssets) -> Looks:
     """The assets of a model; those that are wrong are left out."""
-    finder = MeshFinder(document.root.file)
-    folder = asset_folder(document, "meshdir")
-    meshes: dict[str, tuple[Mesh, Placement]] = {}
     materials: dict[str, Color | None] = {}
-    for node in document.inside("asset", "mesh", "material"):
+    for node in document.inside("asset", "material"):
         try:
-            if node.tag == "material":
-                node = defaults.apply(node, "material")
-                materials[node.text("name")] = as_color(node.numbers("rgba", 4))
-            elif node.get("file"):
-                meshes[mesh_name(node)] = _mesh(defaults.apply(node, "mesh"), folder, finder)
+            node = defaults.apply(node, "material")
+            materials[node.text("name")] = as_color(node.numbers("rgba", 4))
         except ModelError:
             continue
-    return Looks(settings, meshes, materials, read_height_fields(document, finder))
-
-
-def mesh_name(mesh: Node) -> str:
-    """The name of a mesh asset; one without is called as its file."""
-    return mesh.get("name") or Path(mesh.get("file") or "").stem
-
-
-def _mesh(node: Node, folder: Path, finder: MeshFinder) -> tuple[Mesh, Placement]:
-    """Vertices are moved by ``refpos``, turned back by ``refquat``, and scaled then."""
-    name = node.text("file")
-    x, y, z = node.vector("scale", (1.0, 1.0, 1.0))
-    mesh = Mesh(name, finder.find(str(folder / name)), (x, y, z), convex=True)
-    turn, at = node.numbers("refquat", 4), node.vector("refpos", (0.0, 0.0, 0.0))
-    if turn is None and not any(at):
-        return mesh, _HERE
-    if turn is not None and not x == y == z:
-        raise node.error("a mesh that is turned and scaled by three numbers is not drawn")
-    R = np.eye(3) if turn is None else quaternion(node, "refquat", turn).rotation.T
-    with located(node):
-        return mesh, Placement(-np.array([x, y, z]) * (R @ np.array(at)), R)
+    return Looks(settings, meshes, materials, read_height_fields(document, MeshFinder(document.root.file)))
 
 
 def read_shapes(body: Body, looks: Looks) -> tuple[LinkShape, ...]:
@@ -134,8 +104,11 @@ def _solid(node: Node, looks: Looks) -> tuple[Solid, Placement] | None:
     if mesh is not None:
         if mesh not in looks.meshes:
             return None
-        solid, inside = looks.meshes[mesh]
-        return solid, looks.settings.placement(node) * inside
+        asset = looks.meshes[mesh]
+        if type in SIZES and asset.solid.is_found:
+            size, place = size_and_place(node, type, looks.settings, looks.meshes)
+            return _primitive(type, size), place
+        return asset.solid, looks.settings.placement(node) * asset.place
     if type == "hfield":
         field = looks.fields.get(node.get("hfield") or "")
         return None if field is None else (field, looks.settings.placement(node))
@@ -143,7 +116,7 @@ def _solid(node: Node, looks: Looks) -> tuple[Solid, Placement] | None:
         return Ground(), looks.settings.placement(node)
     if type not in SIZES:
         return None
-    size, place = size_and_place(node, type, looks.settings)
+    size, place = size_and_place(node, type, looks.settings, looks.meshes)
     return _primitive(type, size), place
 
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.constraints import WORLD
 from linkwork.model.placement import Placement
 from linkwork.parsing.located_builder import unused_name
-from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
+from linkwork.parsing.mjcf.document import TIMES, Defaults, MjcfDocument
 from linkwork.parsing.mjcf.settings import Settings
 from linkwork.parsing.mjcf.vocabulary import IN_BODY, not_understood, refuse_unknown
 from linkwork.parsing.xml import Node
 
 _MAKES_MORE = {
-    "replicate": "copies of bodies are",
-    "attach": "attached models are",
     "composite": "composite bodies are",
     "flexcomp": "deformable bodies are",
     "plugin": "forces of plugins are",
@@ -126,7 +126,15 @@ def _frame(node: Node, settings: Settings) -> Placement:
     scales = (*(node.numbers("scale", 1, 3) or ()), node.number("massscale", 0.0) or 1.0)
     if any(scale != 1 for scale in scales):
         raise node.error("a frame that scales what is inside is not supported", UnsupportedFeature)
-    return settings.placement(node)
+    times = node.get(TIMES)
+    return settings.placement(node) if times is None else _repeated(node, int(times), settings)
+
+
+def _repeated(node: Node, times: int, settings: Settings) -> Placement:
+    """A copy of <replicate>: its angles are those of one turn, times a number, and its position adds up."""
+    angles, offset = (np.array(node.vector(what, (0.0, 0.0, 0.0))) for what in ("euler", "pos"))
+    turns = [settings.euler_rotation(node, k * angles) for k in range(times + 1)]
+    return Placement(sum((R @ offset for R in turns[:-1]), np.zeros(3)), turns[-1])
 
 
 def _body(node: Node, parent: Body, frame: Placement, settings: Settings) -> Body:

@@ -23,7 +23,7 @@ Cost: 20 operations a cell, 60 for a triangle that is near, and a pair of convex
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.convex.choice import MOST_CHOSEN, consider, finish_choice, start_choice
+from linkwork.kernels.contact.convex.choice import MOST_CHOSEN, NEAREST, consider, finish_choice, start_choice
 from linkwork.kernels.contact.convex.faces import in_first, shared_corners
 from linkwork.kernels.contact.convex.normals import Normal
 from linkwork.kernels.contact.convex.pairs import core_normal, nearest_point, one_point
@@ -79,19 +79,20 @@ def field_convex(tree: Array, w: Array, field: int, s: int, c: int) -> None:
         # beyond the rectangle there is nothing
         w.best_x[6] = down if over_field(tree, field, lowest) == 1 else NO_CONTACT
     best = w.best_x
-    place = finish_choice(w, slots, (best[0], best[1]), best[6], 0.0, size)
-    for k in range(7):
-        w.slot_x[MOST_CHOSEN, k] = best[k]
-        if place >= 0:
-            w.slot_x[place, k] = best[k]
+    finish_choice(w, slots, (best[0], best[1]), best[6], 0.0, size)
+    for j in range(7):
+        w.slot_x[MOST_CHOSEN, j] = best[j]
     for k in range(MOST_CHOSEN):
+        if some_below(0.5 * NEAREST, w.chosen_k[k]):
+            for j in range(7):
+                w.slot_x[k, j] = best[j]
         w.slot_x[k, 6] = w.chosen_x[k, 2]
     way = -1.0 if tree.contact_reversed[c] == 1 else 1.0
     R = w.shape_R[field]
     for k in range(slots):
         row = MOST_CHOSEN
         if k < MOST_CHOSEN:
-            row = k if w.chosen_k[k] >= 0 else MOST_CHOSEN
+            row = MOST_CHOSEN if some_below(w.chosen_k[k], 0.0) else k
         x = w.slot_x[row]
         point = add(w.shape_p[field], rotate(R, (x[0], x[1], x[2])))
         n = scale(way, rotate(R, (x[3], x[4], x[5])))
@@ -347,7 +348,7 @@ def add_point(w: Array, x: Vector, gap: Scalar, n: Vector, slots: int, size: Sca
     if slots > 1:
         consider(w, w.found[0], slots, (1.0, 0.0, 0.0), (x[0], x[1]), gap, 0.0, size)
         for k in range(MOST_CHOSEN):
-            if w.chosen_k[k] == w.found[0]:
+            if some_below(float(w.found[0]) - 0.5, w.chosen_k[k]):
                 set_row(w.slot_x[k], x, gap, n)
 
 

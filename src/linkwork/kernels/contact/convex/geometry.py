@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.contact.convex.fields import FIELD_INTEGERS, FIELD_WORK, field_ball, field_convex
-from linkwork.kernels.contact.convex.pairs import CONVEX_INTEGERS, CONVEX_WORK, convex_convex, plane_hull
+from linkwork.kernels.contact.convex.pairs import CONVEX_INTEGERS, CONVEX_WORK, convex_convex
+from linkwork.kernels.contact.convex.plane_hull import plane_hull
 from linkwork.kernels.contact.shapes.geometry import (
     CONTACT_WORK,
     given_contacts,
@@ -19,9 +20,11 @@ from linkwork.kernels.contact.shapes.geometry import (
 )
 from linkwork.kernels.scalar import Array, each_lane, kernel
 from linkwork.kernels.tree.kinematics import POSE, WORLD_POSE, joint_transforms, world_transforms
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contacts import CONTACT_TREE, CONVEX_CONVEX, FIELD_CONVEX, FIELD_SPHERE, GIVEN, PLANE_HULL
 
 PAIR_WORK: dict[str, Shape] = CONTACT_WORK | CONVEX_WORK | FIELD_WORK
+"""``within``: convex shapes that are farther apart have no contact points, whose cost is then a few supports."""
 PAIR_INTEGERS: dict[str, Shape] = CONVEX_INTEGERS | FIELD_INTEGERS
 
 
@@ -29,23 +32,25 @@ PAIR_INTEGERS: dict[str, Shape] = CONVEX_INTEGERS | FIELD_INTEGERS
 def pair_geometry(tree: Array, w: Array, c: int) -> None:
     """Gap, point and frame of the slots of pair ``c``, unless its contact points are given; margins are left out."""
     kind = tree.contact_kind[c]
-    if kind == CONVEX_CONVEX or kind == PLANE_HULL or kind == FIELD_CONVEX or kind == FIELD_SPHERE:
+    if kind == CONVEX_CONVEX or kind == FIELD_CONVEX or kind == FIELD_SPHERE:
         each_lane(native_pair, tree, w, c)
+    elif kind == PLANE_HULL:
+        turned = tree.contact_reversed[c]
+        a = tree.contact_second[c] if turned == 1 else tree.contact_first[c]
+        plane_hull(tree, w, a, tree.contact_first[c] + tree.contact_second[c] - a, c)
     else:
         primitive_pair(tree, w, c)
 
 
 @kernel
 def native_pair(tree: Array, w: Array, c: int) -> None:
-    """The same of a kind that is native code alone, for one state."""
+    """The same of a kind that takes another way in each state, for one of them."""
     turned = tree.contact_reversed[c]
     a = tree.contact_second[c] if turned == 1 else tree.contact_first[c]
     b = tree.contact_first[c] if turned == 1 else tree.contact_second[c]
     kind = tree.contact_kind[c]
     if kind == CONVEX_CONVEX:
         convex_convex(tree, w, a, b, c)
-    elif kind == PLANE_HULL:
-        plane_hull(tree, w, a, b, c)
     elif kind == FIELD_CONVEX:
         field_convex(tree, w, a, b, c)
     elif kind == FIELD_SPHERE:
@@ -67,6 +72,7 @@ def native_contact_points(
     tree: Array, w: Array, q: Array, given: Array, gaps: Array, points: Array, frames: Array
 ) -> None:
     """Gap, point and frame of every slot."""
+    w.within[0] = UNBOUNDED
     joint_transforms(tree, w, q)
     world_transforms(tree, w)
     shape_poses(tree, w)

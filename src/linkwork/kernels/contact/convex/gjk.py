@@ -31,11 +31,12 @@ OVERLAP = 5
 def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar, limit: Scalar) -> int:
     """Points of the final simplex of two cores, and `OVERLAP` more where the origin is in it; ``near`` and weights.
 
-    ``d`` is a first direction from the first core to the second, ``size`` a length that rounding is measured by. Cores
-    that are farther apart than ``limit``, which is above zero, have 0 points. The distance of smooth cores is found to
-    `SMOOTH_DISTANCE` or `MIXED_DISTANCE`.
+    ``d`` is a first direction from the first core to the second, a unit vector, ``size`` a length that rounding is
+    measured by. Cores that are farther apart than ``limit``, which is above zero, have 0 points. The distance of smooth
+    cores is found to `SMOOTH_DISTANCE` or `MIXED_DISTANCE`.
     """
-    set_difference(tree, w, pair, d, 0)
+    if some_below(limit, set_difference(tree, w, pair, d, 0)):
+        return 0
     w.simplex_l[0] = 1.0
     set_vector(w.simplex_w[0], w.nearest)
     count = 1

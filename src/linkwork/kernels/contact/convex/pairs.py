@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Contact points of two convex shapes, and of a plane and a hull.
+"""Contact points of two convex shapes.
 
 First the distance of cores (`gjk`), where they overlap their depth (`epa`), the normal to rounding error (`normals`),
 then contact points of faces along it (`faces`, `choice`). Each decides by numbers of the state, so that this is native
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.convex.choice import (
-    CHOICE_INTEGERS,
     CHOICE_WORK,
     MOST_CHOSEN,
     consider,
@@ -32,22 +31,19 @@ from linkwork.kernels.contact.convex.support import (
     support,
     weighted,
 )
-from linkwork.kernels.contact.shapes.frames import set_contact, size_of_box, tangents, unit_or
+from linkwork.kernels.contact.shapes.frames import select, set_contact, size_of_box, tangents, unit_or
 from linkwork.kernels.elementary import magnitude, maximum
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt
-from linkwork.kernels.spatial import Triple, add, column, dot, rotate, rotate_inverse, scale, sub
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt, where
+from linkwork.kernels.spatial import Triple, add, dot, rotate, rotate_inverse, scale, sub
 from linkwork.kernels.thresholds import CLEARLY_APART, EDGE_ON, NO_CONTACT, SIDE_ON, ZERO_WEIGHT
 from linkwork.model.thresholds import UNBOUNDED
-from linkwork.plans.cores import CYLINDER_CORE, ELLIPSOID_CORE, HULL_CORE, POINT_CORE
+from linkwork.plans.cores import CYLINDER_CORE, ELLIPSOID_CORE, POINT_CORE
 
 SMALLER = 1.0001
 """How many times larger the square of a polygon's extent must be for the other to be the smaller one."""
 
-LOW_VERTICES = 0.02
-"""Vertices that are higher above the lowest than this part of the hull's size do not touch beside it."""
-
-CONVEX_WORK: dict[str, Shape] = SUPPORT_WORK | EPA_WORK | FACE_WORK | CHOICE_WORK
-CONVEX_INTEGERS: dict[str, Shape] = SUPPORT_INTEGERS | EPA_INTEGERS | FACE_INTEGERS | CHOICE_INTEGERS
+CONVEX_WORK: dict[str, Shape] = SUPPORT_WORK | EPA_WORK | FACE_WORK | CHOICE_WORK | {"within": (1,)}
+CONVEX_INTEGERS: dict[str, Shape] = SUPPORT_INTEGERS | EPA_INTEGERS | FACE_INTEGERS
 
 
 @kernel
@@ -63,13 +59,16 @@ def convex_convex(tree: Array, w: Array, first: int, second: int, c: int) -> Non
     size = size_of_box(tree.shape_size[first]) + size_of_box(tree.shape_size[second])
     w.grain[0] = grain(size)
     center = unit_or(w.pose_t, (0.0, 0.0, 1.0))[0]
-    normal, count = core_normal(tree, w, pair, center, size, UNBOUNDED)
-    n = normal.n
     a = core_radius(tree, first, pair.core)
     b = core_radius(tree, second, pair.other)
-    gap = normal.f - a - b
-    x = nearest_point(tree, w, pair, n, count, normal.f, a, b)
     start_choice(w)
+    normal, count = core_normal(tree, w, pair, center, size, w.within[0] + a + b)
+    n = normal.n
+    gap = normal.f - a - b
+    if some_below(w.within[0], gap):
+        write_slots(w, first, slot, slots, n, (0.0, 0.0, 0.0), way)
+        return
+    x = nearest_point(tree, w, pair, n, count, normal.f, a, b)
     if slots > 1 and one_point(pair) == 0:
         corners = shared_corners(tree, w, pair, n, EDGE_ON * w.grain[0] * size)
         if corners > 0:
@@ -187,47 +186,7 @@ def write_slots(w: Array, first: int, slot: int, slots: int, n: Vector, x: Vecto
         gap = NO_CONTACT
         at = (x[0], x[1], x[2])
         if k < MOST_CHOSEN:
-            if w.chosen_k[k] >= 0:
-                gap = w.chosen_x[k, 2]
-                at = in_first(w, n, w.chosen_x[k, 0], w.chosen_x[k, 1], w.chosen_x[k, 3])
+            gap = where(w.chosen_k[k], 0.0, NO_CONTACT, w.chosen_x[k, 2])
+            at = in_first(w, n, w.chosen_x[k, 0], w.chosen_x[k, 1], w.chosen_x[k, 3])
+            at = select(w.chosen_k[k], 0.0, x, at)
         set_contact(w, slot + k, gap, add(w.shape_p[first], rotate(R, at)), out)
-
-
-# A plane and a hull ---------------------------------------------------------------------------------------
-
-
-@kernel
-def plane_hull(tree: Array, w: Array, plane: int, s: int, c: int) -> None:
-    """Vertices of a hull: the lowest, and those that are farthest out and low; for one state."""
-    R = w.shape_R[s]
-    slots = tree.contact_slots[c]
-    out = column(w.shape_R[plane], 2)
-    n = rotate_inverse(R, out)
-    level = dot(out, sub(w.shape_p[s], w.shape_p[plane]))
-    p, q = tangents(n)
-    for k in range(3):
-        w.axes_p[k] = p[k]
-        w.axes_q[k] = q[k]
-    # directions are fixed to the hull: to its x axis, or to y where x is along the normal
-    e = (p[0], q[0], 0.0)
-    if some_below(e[0] * e[0] + e[1] * e[1], 0.1):
-        e = (p[1], q[1], 0.0)
-    e = unit_or(e, (1.0, 0.0, 0.0))[0]
-    size = size_of_box(tree.shape_size[s])
-    w.grain[0] = grain(size)
-    start_choice(w)
-    h = tree.shape_hull[s]
-    first = tree.hull_point[h]
-    lowest = support(tree, w, s, HULL_CORE, 0, (-n[0], -n[1], -n[2]))
-    x = (lowest.x, lowest.y, lowest.z)
-    depth = dot(n, x)
-    for k in range(tree.hull_points[h]):
-        v = tree.hull_vertex[first + k]
-        along = dot(n, v)
-        if some_below(along - depth, LOW_VERTICES * size):
-            gap = level + along
-            consider(w, k, slots, e, (dot(p, v), dot(q, v)), gap, along - 0.5 * gap, size)
-    gap = level + depth
-    finish_choice(w, slots, (dot(p, x), dot(q, x)), gap, depth - 0.5 * gap, size)
-    way = -1.0 if tree.contact_reversed[c] == 1 else 1.0
-    write_slots(w, s, tree.contact_slot[c], slots, n, x, way)

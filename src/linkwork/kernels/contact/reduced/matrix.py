@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.pattern import ancestor_block
-from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, SYMMETRIC
+from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES, EQUALITY, SYMMETRIC
+from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel, some_below
 from linkwork.kernels.spatial import Triple, add, cross, scale, symmetric_product
+from linkwork.kernels.thresholds import NO_STIFFNESS
 from linkwork.kernels.tree.crba import COMPOSITE, composite_inertias, kronecker
 from linkwork.model.joints import HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
 from linkwork.plans.contact_reduced import MAX_DIM
@@ -133,17 +135,23 @@ def mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
     for k in range(tree.nv):
         y[k] = 0.0
     for a in range(tree.nlimbs):
-        size = tree.limb_size[a]
-        at = tree.limb_v[a]
+        add_mass_times(tree, w, a, x, y)
+
+
+@kernel
+def add_mass_times(tree: Array, w: Array, a: int, x: Array, y: Array) -> None:
+    """``y = y + M x``, of the blocks of a limb with itself and with its ancestors."""
+    size = tree.limb_size[a]
+    at = tree.limb_v[a]
+    for r in range(size):
+        y[at + r] += product(w.M_diagonal, tree.limb_diagonal[a] + r * size, x, at, size)
+    b = tree.limb_parent[a]
+    while b >= 0:
         for r in range(size):
-            y[at + r] += product(w.M_diagonal, tree.limb_diagonal[a] + r * size, x, at, size)
-        b = tree.limb_parent[a]
-        while b >= 0:
-            for r in range(size):
-                row = ancestor_block(tree, a, b) + r * tree.limb_size[b]
-                y[at + r] += product(w.M_blocks, row, x, tree.limb_v[b], tree.limb_size[b])
-                add_multiple(x[at + r], w.M_blocks, row, y, tree.limb_v[b], tree.limb_size[b])
-            b = tree.limb_parent[b]
+            row = ancestor_block(tree, a, b) + r * tree.limb_size[b]
+            y[at + r] += product(w.M_blocks, row, x, tree.limb_v[b], tree.limb_size[b])
+            add_multiple(x[at + r], w.M_blocks, row, y, tree.limb_v[b], tree.limb_size[b])
+        b = tree.limb_parent[b]
 
 
 # Numbers next to each other -----------------------------------------------------------------------------------------
@@ -256,6 +264,19 @@ def scaled_rows(w: Array, e: int, transposed: int, width: int) -> None:
 
 
 @kernel
+def resists(w: Array, e: int) -> int:
+    """1 where the block of a set is more than rounding in some lane, else 0: where its contact is open, say."""
+    if w.cone_kind[e] == EQUALITY:
+        return 1
+    row = w.cone_row[e]
+    largest = 0.0
+    for i in range(row, row + w.cone_dim[e]):
+        for j in range(w.cone_dim[e]):
+            largest = maximum(largest, magnitude(w.cone_G[i, j]))
+    return 1 if some_below(NO_STIFFNESS, largest * w.cone_D[e]) else 0
+
+
+@kernel
 def add_set(tree: Array, w: Array, e: int) -> None:
     """``H = H + A' G A`` of one set; of symmetric matrices the upper half."""
     symmetric = w.counts[SYMMETRIC]
@@ -307,22 +328,45 @@ def add_coupling(tree: Array, w: Array, e: int, H: Array) -> None:
 
 @kernel
 def factorize_reduced(tree: Array, w: Array) -> None:
-    """The LU factor of ``M + A' G A``; L D L' where it is symmetric, which takes half as long."""
-    for k in range(tree.ndiagonal):
-        w.H_diagonal[k] = w.M_diagonal[k]
-    for k in range(tree.nstatic):
-        w.H_U[k] = w.M_blocks[k]
-    for k in range(tree.nstatic, w.counts[BLOCKS]):
-        w.H_U[k] = 0.0
-    if w.counts[SYMMETRIC] == 0:
-        for k in range(tree.nstatic):
-            w.H_L[k] = w.M_blocks[k]
-        for k in range(tree.nstatic, w.counts[BLOCKS]):
-            w.H_L[k] = 0.0
+    """The LU factor of ``M + A' G A`` of limbs that are active; L D L' where it is symmetric, in half the time."""
+    for k in range(w.counts[ACTIVE]):
+        begin_blocks(tree, w, w.active_limb[k])
     for e in range(w.counts[CONES]):
-        add_set(tree, w, e)
-    for place in range(tree.nlimbs):
-        eliminate_limb(tree, w, w.limb_order[place])
+        if resists(w, e) == 1:
+            add_set(tree, w, e)
+    for k in range(w.counts[ACTIVE]):
+        eliminate_limb(tree, w, w.active_limb[k])
+
+
+@kernel
+def begin_blocks(tree: Array, w: Array, a: int) -> None:
+    """Blocks of a limb as the mass matrix has them."""
+    n = tree.limb_size[a]
+    for k in range(tree.limb_diagonal[a], tree.limb_diagonal[a] + n * n):
+        w.H_diagonal[k] = w.M_diagonal[k]
+    for x in range(w.near_start[a], w.near_start[a] + w.near_count[a]):
+        at = w.near_at[x]
+        count = n * tree.limb_size[w.near_limb[x]]
+        if at < tree.nstatic:
+            begin_block(w.M_blocks, w.H_U, at, count)
+        else:
+            clear_block(w.H_U, at, count)
+        if w.counts[SYMMETRIC] == 0:
+            begin_block(w.H_U, w.H_L, at, count)
+
+
+@kernel
+def begin_block(M: Array, H: Array, at: int, count: int) -> None:
+    """``H[at:] = M[at:]`` of so many numbers."""
+    for k in range(at, at + count):
+        H[k] = M[k]
+
+
+@kernel
+def clear_block(H: Array, at: int, count: int) -> None:
+    """``H[at:] = 0`` of so many numbers."""
+    for k in range(at, at + count):
+        H[k] = 0.0
 
 
 @kernel
@@ -398,9 +442,9 @@ def scale_numbers(a: Scalar, x: Array, i: int, y: Array, count: int) -> None:
 
 @kernel
 def solve_reduced(tree: Array, w: Array, x: Array) -> None:
-    """``x = H⁻¹ x``, by the factor."""
-    for place in range(tree.nlimbs):
-        a = w.limb_order[place]
+    """``x = H⁻¹ x`` of limbs that are active, by the factor."""
+    for place in range(w.counts[ACTIVE]):
+        a = w.active_limb[place]
         n = tree.limb_size[a]
         at = tree.limb_v[a]
         D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
@@ -412,8 +456,8 @@ def solve_reduced(tree: Array, w: Array, x: Array) -> None:
                 add_multiple(
                     -x[at + i], w.H_L, w.near_at[s] + i * tree.limb_size[b], x, tree.limb_v[b], tree.limb_size[b]
                 )
-    for place in range(tree.nlimbs - 1, -1, -1):
-        a = w.limb_order[place]
+    for place in range(w.counts[ACTIVE] - 1, -1, -1):
+        a = w.active_limb[place]
         n = tree.limb_size[a]
         at = tree.limb_v[a]
         D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]

@@ -26,6 +26,7 @@ from ``side_column[k]`` on.
 | cone_sigma  | inertia of a set, weight of ``w`` against ``z``                                                |
 | cone_mu     | coefficient of sliding friction                                                               |
 | cone_unit   | what makes a velocity of a row: one, or a length of the robot for joints that turn             |
+| removal     | part of ``c`` that removes penetration, at most zero                                          |
 | cone_saxce  | factor of De Saxcé's term: one, or zero for contacts that are soft                             |
 | row_R, row_unit | of loops: regularization, and what makes a velocity of a row                              |
 | momentum    | ``p``                                                                                         |
@@ -40,12 +41,12 @@ from linkwork.plans.contact_reduced import MAX_DIM
 CONE, BOX, EQUALITY = range(3)
 """Kinds of sets of rows."""
 
-CONES, ROWS, SIDES, BLOCKS, EDGES, NEAR, POINTS, LOOPS, FULL, SYMMETRIC = range(10)
+CONES, ROWS, SIDES, BLOCKS, EDGES, NEAR, POINTS, LOOPS, FULL, SYMMETRIC, ACTIVE = range(11)
 """Entries of ``counts``: lengths of lists; the first set of loops; one where a list was too short; one where all blocks
-``G`` are symmetric."""
+``G`` are symmetric; limbs that take part in the factor."""
 
 PROBLEM_INTEGERS: dict[str, Shape] = {
-    "counts": (10,),
+    "counts": (11,),
     "cone_row": ("nsets",),
     "cone_dim": ("nsets",),
     "cone_kind": ("nsets",),
@@ -66,6 +67,7 @@ PROBLEM_ROWS: dict[str, Shape] = {
     "cone_mu": ("nsets",),
     "cone_unit": ("nsets",),
     "cone_saxce": ("nsets",),
+    "removal": ("nsets",),
     "row_R": ("nrows",),
     "row_unit": ("nrows",),
     "cone_G": ("nrows", MAX_DIM),

@@ -10,6 +10,16 @@ from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, STAGNATION
 from linkwork.model.thresholds import UNBOUNDED
 
+FIRST = 0.1
+"""Part of the tolerance at which iterations end; one more iteration may miss it: what steps of a simulation that start
+warm leave has one sign, and adds up."""
+
+
+@kernel
+def final_residual(tolerance: Scalar, before: Scalar) -> Scalar:
+    """The residual at which iterations end, after one with the residual ``before``."""
+    return where(tolerance, before, FIRST * tolerance, UNBOUNDED)
+
 
 @kernel
 def cone_residual(w: Array, e: int) -> Scalar:
@@ -51,7 +61,8 @@ def set_residual(w: Array, e: int, met: Scalar) -> Scalar:
     if w.cone_kind[e] == CONE:
         x = cone_residual(w, e)
     elif w.cone_kind[e] == BOX:
-        z = clamp(w.z[row] - w.row_y[row] / w.cone_D[e], w.lower[e], w.upper[e])
+        y = w.row_y[row] + w.compliance[row] * w.z[row]
+        z = clamp(w.z[row] - y / w.cone_D[e], w.lower[e], w.upper[e])
         x = w.cone_unit[e] * w.cone_D[e] * magnitude(w.z[row] - z)
     else:
         for r in range(row, row + w.cone_dim[e]):

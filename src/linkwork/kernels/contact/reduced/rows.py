@@ -23,10 +23,12 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.convex.geometry import pair_geometry
 from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
+from linkwork.kernels.contact.reduced.broad_phase import approach
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, NEAR, POINTS, ROWS, SIDES
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
-from linkwork.kernels.elementary import magnitude, maximum
+from linkwork.kernels.contact.shapes.geometry import given_pair
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.records import Entry
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, where
@@ -77,6 +79,8 @@ class ReducedSettings(NamedTuple):
     """Geometric mean of the inertias of contacts, ``2 / (D (1 + mu²))``."""
     loop_factor: Entry
     """Factor of the regularization of rows of loops: more than one in single precision."""
+    softness: Entry
+    """Compliance of all contacts along their normals, as a part of their inverse inertia: zero in double precision."""
 
 
 # Lists ---------------------------------------------------------------------------------------------------------------
@@ -146,16 +150,25 @@ def joint_axes(tree: Array, w: Array) -> None:
 
 
 @kernel
-def near_geometry(tree: Array, w: Array) -> None:
-    """Gaps, points and frames of near pairs."""
+def near_geometry(tree: Array, w: Array, given: Array, h: Scalar) -> None:
+    """Gaps, points and frames of near pairs; ``given``: of those without kernel text.
+
+    Convex shapes that cannot touch in the step ``h`` have no points.
+    """
     for n in range(w.counts[NEAR]):
         c = w.near[n]
         if tree.contact_kind[c] != GIVEN:
+            i = tree.contact_body_first[c]
+            j = tree.contact_body_second[c]
+            w.within[0] = tree.pair_margin[c] + approach(tree, w, i, j, h)
+            if tree.contact_adhesive[c] > 0:
+                w.within[0] += tree.pair_gap[c]
             pair_geometry(tree, w, c)
+        else:
+            given_pair(tree, w, c, given)
         for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
             w.missed_distance[s] = 0.0
-            if tree.contact_kind[c] != GIVEN:
-                w.gap[s] = w.gap[s] - tree.pair_margin[c]
+            w.gap[s] = where(w.gap[s], NO_CONTACT, w.gap[s] - tree.pair_margin[c], w.gap[s])
 
 
 @kernel
@@ -282,7 +295,7 @@ def contact_set(
     set_velocities(tree, w, e, v)
     w.offset[p] = normal_offset(tree, s, w.effective_gap[p], w.before[row], settings, acting)
     w.row_c[row] = w.offset[p]
-    w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt)
+    w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt) + settings.softness * tree.pair_D[c]
     for r in range(row + 1, row + w.cone_dim[e]):
         w.row_c[r] = 0.0
         w.compliance[r] = 0.0
@@ -290,6 +303,8 @@ def contact_set(
         surface_rows(tree, w, c, s, row, w.cone_dim[e])
     mu = tree.pair_friction[c, 0]
     scale_set(w, e, tree.pair_D[c], 2.0 / (tree.pair_D[c] * (1.0 + mu * mu)), mu, 1.0)
+    rigid = where(0.0, tree.contact_compliance[s], 0.0, 1.0)
+    w.removal[e] = rigid * minimum(normal_offset(tree, s, w.effective_gap[p], 0.0, settings, 0.0), 0.0)
     if tree.nsoft > 0:
         soften(tree, w, e, c, settings.dt)
 
@@ -303,6 +318,7 @@ def soften(tree: Array, w: Array, e: int, c: int, h: Scalar) -> None:
     w.row_c[row] = offset
     w.compliance[row] = R
     w.cone_saxce[e] = 0.0
+    w.removal[e] = 0.0
     for r in range(row + 1, row + w.cone_dim[e]):  # mu s in row_c
         w.row_c[r] = w.row_c[r] - kept * (w.before[r] + w.row_c[r])
         w.compliance[r] = friction
@@ -316,6 +332,7 @@ def scale_set(w: Array, e: int, D: Scalar, sigma: Scalar, mu: Scalar, unit: Scal
     w.cone_mu[e] = mu
     w.cone_unit[e] = unit
     w.cone_saxce[e] = 1.0
+    w.removal[e] = 0.0
 
 
 @kernel

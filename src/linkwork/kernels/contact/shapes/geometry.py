@@ -142,12 +142,18 @@ def given_contacts(tree: Array, w: Array, given: Array) -> None:
     """Gap, point and frame of the slots of pairs of kind `GIVEN`, from data."""
     for c in range(tree.ncontacts):
         if tree.contact_kind[c] == GIVEN:
-            for k in range(tree.contact_slots[c]):
-                x = given[tree.contact_given[c] + k]
-                set_contact(w, tree.contact_slot[c] + k, x[0], (x[1], x[2], x[3]), (x[4], x[5], x[6]))
+            given_pair(tree, w, c, given)
     for m in range(tree.nmargins):
         if tree.contact_kind[tree.margin_contact[m]] == GIVEN:
             subtract_margin(tree, w, m)
+
+
+@kernel
+def given_pair(tree: Array, w: Array, c: int, given: Array) -> None:
+    """Gap, point and frame of the slots of a pair of kind `GIVEN`."""
+    for k in range(tree.contact_slots[c]):
+        x = given[tree.contact_given[c] + k]
+        set_contact(w, tree.contact_slot[c] + k, x[0], (x[1], x[2], x[3]), (x[4], x[5], x[6]))
 
 
 @kernel

@@ -53,12 +53,18 @@ class Parts:
     """Numbers of the work array."""
 
 
-def cut(trace: Trace) -> Parts:
-    """Cut a trace into parts of `LENGTH`. Results that take the place of what is read are stored at the very end."""
+def cut(trace: Trace, length: int | None = None) -> Parts:
+    """Cut a trace into parts. Results that take the place of what is read are stored at the very end.
+
+    Args:
+        trace: The program.
+        length: Operations of a part; by default `LENGTH`.
+    """
+    length = LENGTH if length is None else length
     nodes = trace.graph.nodes
     needed = trace.needed()
     order = [i for i in needed if nodes[i][0] not in (INPUT, CONST)]
-    parts = [Part(order[k : k + LENGTH]) for k in range(0, len(order), LENGTH)] or [Part()]
+    parts = [Part(order[k : k + length]) for k in range(0, len(order), length)] or [Part()]
     at = {i: p for p, part in enumerate(parts) for i in part.nodes}
     read = {nodes[i][1:] for i in needed if nodes[i][0] is INPUT}
     first = len(trace.inputs)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`export_wasm`: programs of evaluators as a module of WebAssembly, with a script and types for JavaScript."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from linkwork.compilers.trace.tracing import MAX_OPERATIONS
+from linkwork.compilers.wasm.module import Stopping, WasmFunction, WasmModule, wasm_module
+from linkwork.conversions import converted_but
+from linkwork.errors import InputError
+from linkwork.export import wasm_text
+from linkwork.export.writing import exportable, exported_trace, held_values, identifier, stopping_of, write_text
+from linkwork.quantities.base import BaseEvaluator
+from linkwork.quantities.counts import OperationCount
+
+Evaluators = Mapping[str, BaseEvaluator]
+"""Evaluators by the names of their functions."""
+
+RESERVED = ("memory", "inputs")
+"""Names of an instance that are no functions."""
+
+
+@dataclass(frozen=True)
+class WasmProgram:
+    """A module of WebAssembly that was written, and what there is to know to call it."""
+
+    name: str
+    """The npm package, and the stem of its files."""
+    folder: Path
+    """Where all files are."""
+    module: Path
+    """The module, ``NAME.wasm``."""
+    script: Path
+    """The wrapper, ``NAME.js``; its types are beside it, in ``NAME.d.ts``."""
+    size: int
+    """Bytes of the module."""
+    inputs: Mapping[str, tuple[int, int]]
+    """Arrays that callers write: first place in the memory and length, in doubles."""
+    outputs: Mapping[str, Mapping[str, tuple[int, int]]]
+    """The same of the arrays that each function writes."""
+    operations: Mapping[str, OperationCount]
+    """Of each function."""
+
+
+@converted_but("evaluator")
+def export_wasm(
+    evaluator: BaseEvaluator | Evaluators,
+    folder: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    arguments: Sequence[str] = (),
+    max_operations: int = MAX_OPERATIONS,
+) -> WasmProgram:
+    """Write the straight-line programs of evaluators as WebAssembly, with a script for JavaScript: an npm package.
+
+    The module imports nothing: sine and cosine are those of native code. Its functions have no arguments; they read and
+    write arrays of doubles at fixed places of one memory, which the script shows as ``Float64Array``. Inputs of the
+    same name are one array for all functions. Inputs that a call of the evaluator does not need are constants, as in
+    `export_c`.
+
+    Args:
+        evaluator: What to export, or several by the names that their functions get.
+        folder: The folder to write; it may exist.
+        name: Name of the package; by default that of the folder. It names the function of a single evaluator.
+        arguments: Inputs that are to be arrays in memory instead of constants; they begin with the evaluator's values.
+        max_operations: The most operations that a program may have.
+    """
+    place = Path(folder)
+    called = identifier(place.resolve().name if name is None else name, exact=name is not None)
+    evaluators = {called: evaluator} if isinstance(evaluator, BaseEvaluator) else evaluator
+    module, functions = compiled_module(evaluators, arguments, max_operations)
+    files = {
+        "package.json": wasm_text.package(called),
+        f"{called}.js": wasm_text.script(called, module),
+        f"{called}.d.ts": wasm_text.types(called, module),
+        "README.md": wasm_text.readme(called, evaluators, module, functions),
+    }
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{called}.wasm").write_bytes(module.binary)
+    except OSError as error:
+        raise InputError(f"cannot write {place}: {error.strerror or error}") from None
+    for file, text in files.items():
+        write_text(place / file, text, "utf-8")
+    return WasmProgram(
+        called,
+        place,
+        place / f"{called}.wasm",
+        place / f"{called}.js",
+        len(module.binary),
+        module.inputs,
+        module.outputs,
+        {function.name: OperationCount.of_trace(function.trace) for function in functions},
+    )
+
+
+def compiled_module(
+    evaluators: Evaluators, arguments: Sequence[str] = (), max_operations: int = MAX_OPERATIONS
+) -> tuple[WasmModule, list[WasmFunction]]:
+    """The module of evaluators, and its functions.
+
+    Args:
+        evaluators: What to export, by the names of the functions.
+        arguments: Inputs that are arrays in memory instead of constants, in functions that have them.
+        max_operations: The most operations of a program.
+    """
+    if not isinstance(evaluators, Mapping) or not evaluators:
+        raise InputError(f"export_wasm takes an evaluator, or evaluators by name; found {type(evaluators).__name__}")
+    for name in evaluators:
+        if name in RESERVED:
+            raise InputError(f"a function cannot be called '{name}': the instance has that name already")
+    known = {name: _names(evaluator) for name, evaluator in evaluators.items()}
+    for argument in arguments:
+        if not any(argument in names for names in known.values()):
+            raise InputError(f"no function has an input '{argument}' to make an argument of")
+    functions: list[WasmFunction] = []
+    values: dict[str, list[float]] = {}
+    for name, evaluator in evaluators.items():
+        own = [argument for argument in arguments if argument in known[name]]
+        trace, constants, given = exported_trace(evaluator, own, max_operations)
+        stopping = stopping_of(trace, constants)
+        functions.append(WasmFunction(identifier(name, exact=True), trace, given, Stopping(*(stopping or ()))))
+        values |= {"q": evaluator.robot.neutral().tolist()} if dict(trace.inputs).get("q") == evaluator.robot.nq else {}
+        values |= {array: x.ravel().tolist() for array, x in evaluator.execution.held.items() if array in given}
+        values |= {array: x for array, x in held_values(evaluator, own).items() if array in given}
+    return wasm_module(functions, values), functions
+
+
+def _names(evaluator: BaseEvaluator) -> set[str]:
+    exportable(evaluator)
+    return set(held_values(evaluator, ()))
