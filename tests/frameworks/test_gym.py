@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from tests.support.robots import model_file
+from tests.support.robots import model_file, scene_file
 
 gymnasium = pytest.importorskip("gymnasium", minversion="1.1")
 
@@ -385,6 +385,45 @@ except lw.errors.UnsupportedFeature as error:
 """
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     assert "pip install 'linkwork[gym]'" in done.stdout, done.stderr
+
+
+class Kneeling(lg.VectorEnv):
+    """MuJoCo's humanoid at its keyframes, under random torques; environments count steps that are not solved."""
+
+    action_names = ("all",)
+    observation_names = ("height",)
+
+    def start(self, rows: Any, draws: Any) -> tuple[Any, Any]:
+        names = [name for name in self.robot.poses if name != "qpos0"]
+        q = np.array([self.robot.poses[names[k % len(names)]] for k in rows])
+        return q, np.zeros((len(rows), self.robot.nv))
+
+    def commands(self, actions: Any) -> Any:
+        return np.repeat(actions, len(self.robot.actuators), axis=1)
+
+    def observe(self) -> Any:
+        return self.robots.q[:, 2:3]
+
+    def reward(self, actions: Any) -> dict[str, Any]:
+        return {"alive": np.ones(self.num_envs)}
+
+    def failed(self) -> Any:
+        return np.zeros(self.num_envs, dtype=bool)
+
+
+def test_a_humanoid_at_its_keyframes_does_not_run_away_with_other_masses() -> None:
+    """Thirty iterations, masses and friction of each robot its own: the steps are those of all others."""
+    robot = lw.load(scene_file("humanoid/humanoid.xml"))
+    env = Kneeling(robot, 6, dt=5e-3, randomize={"mass": (0.8, 1.2), "contact_friction": (0.5, 1.5)})
+    assert env.robots.stepper.reduced
+    env.reset(seed=0)
+    for _ in range(40):
+        env.step(np.random.default_rng(0).uniform(-1, 1, (6, 1)))
+    assert env.robots.finite.all()
+    assert np.abs(env.robots.v).max() < 60
+    assert env.unsolved_steps.shape == (6,)
+    assert env.robots.contacts is not None
+    assert (env.unsolved_steps >= env.robots.contacts.fallback).all()
 
 
 # Draws and noise -----------------------------------------------------------------------------------

@@ -242,6 +242,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
             seen = np.where(ended[:, None], self._observed(), seen)
         return seen, rewards, terminated, truncated, infos
 
+    @property
+    def unsolved_steps(self) -> npt.NDArray[np.int64]:
+        """Steps of each episode so far whose contacts were not solved, ``(num_envs,)``; zero of robots that are not
+        finite. They take energy: see ``robots.contacts.fallback``."""
+        contacts = self.robots.contacts
+        if contacts is None:
+            return np.zeros(self.num_envs, dtype=np.int64)
+        return np.where(self.robots.finite, contacts.missed, 0)
+
     def render(self) -> tuple[Frame, ...] | None:
         """Pictures of all robots, ``(height, width, 3)`` each; None without a render mode."""
         if self.render_mode is None:

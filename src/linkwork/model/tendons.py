@@ -61,7 +61,11 @@ class Branch:
         return tuple(f for place in self.sites for f in (place.frames if isinstance(place, Wrap) else (place,)))
 
     def renamed(self, place: Callable[[str], str]) -> Branch:
-        """The same on other frames."""
+        """The same on other frames.
+
+        Args:
+            place: New name of a frame.
+        """
         sites = tuple(s.renamed(place) if isinstance(s, Wrap) else place(s) for s in self.sites)
         return Branch(sites, self.divisor)
 

@@ -60,6 +60,8 @@ def check_actuator(model: Model, actuator: Actuator) -> None:
             raise fail(f"has {what} {getattr(actuator, what)}, needs two numbers, the first not greater")
     if actuator.dynamics not in ("none", *ACTIVATIONS):
         raise fail(f"has dynamics {actuator.dynamics!r}, needs one of none, {', '.join(ACTIVATIONS)}")
+    if actuator.dynamics == "muscle" and actuator.muscle is None:
+        raise fail("has the dynamics 'muscle' and no Muscle, whose time constants it needs")
     if actuator.has_activation and not 0 < actuator.time_constant < np.inf:
         raise fail(f"has the time constant {actuator.time_constant}, needs a finite number > 0")
     if actuator.tendon:

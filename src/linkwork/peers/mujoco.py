@@ -20,7 +20,7 @@ from linkwork.model.arrays import Floats
 from linkwork.parsing import loads
 from linkwork.parsing.mjcf import MujocoMap, mujoco_map
 from linkwork.parsing.options import Contacts, Inertias
-from linkwork.peers.mujoco_assets import write_assets
+from linkwork.peers.mujoco_assets import write_assets, z_axis
 from linkwork.peers.mujoco_assets import written_numbers as _numbers
 from linkwork.peers.mujoco_sensors import SensorWriter
 
@@ -250,7 +250,7 @@ class _Writer:
         field, position = {}, m.geom_pos[k]
         if kind == "hfield":
             field["hfield"] = self._name("hfield", int(m.geom_dataid[k]))
-            position = position + self.elevations[int(m.geom_dataid[k])] * _z_axis(m.geom_quat[k])
+            position = position + self.elevations[int(m.geom_dataid[k])] * z_axis(m.geom_quat[k])
         elif kind == "mesh":
             field["mesh"] = self._name("mesh", int(m.geom_dataid[k]))
         self._add(
@@ -429,12 +429,6 @@ class _Writer:
         ends = {"joint": ("joint", first)} if second < 0 else {"site": ("site", first), "refsite": ("site", second)}
         given = {attribute: self._name(kind, number) for attribute, (kind, number) in ends.items()}
         self._add(section, "orientation", "actuator", k, group=str(int(self.model.actuator_group[k])), **given)
-
-
-def _z_axis(quat: Floats) -> Floats:
-    """The third column of the rotation of a quaternion (w, x, y, z)."""
-    w, x, y, z = quat
-    return np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
 
 
 def _listed(names: list[str]) -> str:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from linkwork.contact.points import (
     FORCE,
     GAP,
+    MOMENT,
     VELOCITY,
     ContactPoints,
     at_most_three,
@@ -271,6 +272,8 @@ class ContactSeries:
     """Before that step, ``(..., slots)``, in m; negative where shapes overlap, infinite where they are not near."""
     velocities: Array
     """After that step, of the second shape relative to the first, along t1, t2, n, in m/s."""
+    moments: Array
+    """About t1, t2, n, on the second shape, ``(..., slots, 3)``, in N m: of friction against rolling and spinning."""
     touching: Array
     """Whether points bear a force: more than a millionth of the robot's weight."""
     sliding: Array
@@ -321,7 +324,8 @@ class ContactHistory(Mapping[str, ContactSeries]):
         touching = forces[..., 2] > self._weak
         sliding = touching & (np.hypot(velocities[..., 0], velocities[..., 1]) > self._slow)
         gaps = self._points.by_slot(listed, GAP, np.inf, slots)[..., 0]
-        return ContactSeries(forces, self._dt * forces, gaps, velocities, touching, sliding)
+        moments = self._points.by_slot(listed, MOMENT, 0.0, slots)
+        return ContactSeries(forces, self._dt * forces, gaps, velocities, moments, touching, sliding)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._slots)
@@ -333,6 +337,12 @@ class ContactHistory(Mapping[str, ContactSeries]):
     def forces(self) -> Array:
         """Forces of the contact points of all pairs, ``(k, ..., nslots, 3)``, along t1, t2, n, on second shapes."""
         return self._points.by_slot(self._part("points"), FORCE)
+
+    @property
+    def moments(self) -> Array:
+        """Moments of the contact points of all pairs, ``(k, ..., nslots, 3)``: of friction against rolling about t1 and
+        t2, and against spinning about n, on second shapes."""
+        return self._points.by_slot(self._part("points"), MOMENT)
 
     @property
     def points(self) -> Array:

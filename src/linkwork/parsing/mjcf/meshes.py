@@ -158,7 +158,9 @@ def _read(node: Node, folder: Path, finder: MeshFinder, exact: bool) -> MeshAsse
     x, y, z = node.vector("scale", (1.0, 1.0, 1.0))
     name, triangles = node.get("file") or "", None
     if name:
-        mesh = Mesh(name, finder.find(str(folder / name)), (x, y, z), convex=True)
+        # seen from the model's folder, else from that of the included file that names it
+        file = finder.find(str(folder / name)) or MeshFinder(node.file).find(str(folder / name))
+        mesh = Mesh(name, file, (x, y, z), convex=True)
     else:
         triangles = _given(node)
         mesh = Mesh(node.get("name") or "mesh", None, (x, y, z), convex=True, triangles=triangles)

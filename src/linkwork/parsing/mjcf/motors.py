@@ -2,8 +2,8 @@
 """Actuators of a model: what they drive, with which gear, how they make force, and the inertia of their rotors.
 
 Those on joints and tendons have gears. Those on sites, by slider-cranks, and on ball and free joints in axes that are
-not the body's, pull a length of their own (`Transmission`). Those on bodies make their contacts adhesive; where the body
-does not move, they are left out, with a warning.
+not the body's, pull a length of their own (`Transmission`). Those on bodies make their contacts adhesive; where the
+body does not move, they are left out, with a warning.
 """
 
 from __future__ import annotations
