@@ -202,3 +202,17 @@ def test_wrenches_may_be_functions_of_time_and_state() -> None:
     push = lw.Force("mass", lambda t: (5 * np.sin(3 * t), 0, 0))
     same = lw.simulate(robot.with_forces(spring, push), [0.1], seconds=0.5, dt=1e-3, integrator="rk4")
     np.testing.assert_allclose(run.q, same.q, rtol=0, atol=1e-13)
+
+
+def test_files_refuse_laws_and_motions_or_leave_them_out_on_request() -> None:
+    sprung = arm().with_forces(lw.Spring("anchor", "tip", 3.0, name="spring"))
+    driven = arm().constrained(lw.Drive("yaw", lambda t: t))
+    for robot, kind, words in (
+        (sprung, "springs", "its law is a function"),
+        (driven, "constraints", "function of time"),
+    ):
+        for format in ("mjcf", "urdf", "sdf"):
+            with pytest.raises(lw.errors.CannotSave, match=words):
+                robot.to_text(format)
+        with pytest.warns(lw.errors.ModelWarning, match=words):
+            robot.to_text("mjcf", drop=[kind])
