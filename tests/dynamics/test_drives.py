@@ -165,3 +165,8 @@ def test_minimal_coordinates_and_other_methods_are_refused_in_words() -> None:
         lw.simulate(driven(), seconds=0.1, method="minimal")
     with pytest.raises(UnsupportedFeature, match="have no clock"):
         lw.simulate(driven(), seconds=0.1, method="kkt")
+
+
+def test_gpus_without_a_clock_are_refused_before_one_is_looked_for() -> None:
+    with pytest.raises(UnsupportedFeature, match="steps on a GPU have no clock"):
+        lw.Simulation(driven(), 2, device="cuda")

@@ -38,6 +38,7 @@ from linkwork.plans.aba_derivatives import path_tree
 from linkwork.plans.actuation import actuation_tree
 from linkwork.plans.constraint_derivatives import error_tree, row_tree
 from linkwork.plans.constraints import constrained_tree
+from linkwork.plans.force_elements import has_force_elements
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of
 from linkwork.quantities.arguments import Array, frame_names, thread_count
 from linkwork.quantities.base import BaseEvaluator
@@ -205,7 +206,8 @@ class Evaluator(BaseEvaluator):
 
         def program() -> Program:
             algorithm = QUANTITIES[quantity]
-            if quantity == "inverse_dynamics" and (robot.forces or any(tendon.is_passive for tendon in robot.tendons)):
+            passive = has_force_elements(robot) or any(tendon.is_passive for tendon in robot.tendons)
+            if quantity == "inverse_dynamics" and passive:
                 algorithm = rnea.TENDON_RNEA
             return Program.of_robot(robot, algorithm, _plan(robot, quantity, names, reference))
 

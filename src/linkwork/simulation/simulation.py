@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.conversions import converted
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Integrator, ParameterName, Precision, StepMethod, above_zero, float_array, named_options
 from linkwork.inputs import count as counted
 from linkwork.kernels.contact.reduced.step import MISSED, OVERFLOWED
@@ -171,6 +171,11 @@ class Simulation:
             return HostBatch(stepper, self.count, self.controller, every, parameters)
         if not re.fullmatch(r"cuda(:\d+)?", self.device):
             raise InputError(f"device is {self.device!r}, needs 'cpu' or 'cuda'")
+        if stepper.planned.timed:
+            raise UnsupportedFeature(
+                f"a constraint or force of '{self.robot.name}' depends on time, and steps on a GPU have no clock: use "
+                "device='cpu'"
+            )
         from linkwork.simulation.cuda_batch import CudaBatch
         from linkwork.simulation.warp_batch import WarpBatch
 
