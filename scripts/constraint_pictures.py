@@ -631,6 +631,33 @@ def tendon_coupling() -> Sketch:
     return formula(s, "length = polynomial of another's")
 
 
+def frame_drive() -> Sketch:
+    """The tip of two bars on a curve of the world."""
+    s = Sketch()
+    ground(s, 0.6, 0.7)
+    knee = link(s, 0.6, 0.7, 0.9, 55, FIRST)
+    tip = link(s, *knee, 0.95, -25, SECOND)
+    x = np.linspace(-0.55, 0.55, 60)
+    s.axes.plot(tip[0] + x, tip[1] + 0.25 * np.sin(4 * x), color=HELD, linewidth=2.0, linestyle="--", zorder=4)
+    s.axes.plot(*tip, "o", markersize=6, color=INK, zorder=6)
+    return formula(s, "x, y, z = p(t)")
+
+
+def length_drive() -> Sketch:
+    """A cylinder between the ground and a bar, whose stroke is given."""
+    s = Sketch()
+    ground(s, 0.7, 0.75)
+    tip = link(s, 0.7, 0.75, 1.5, 40, FIRST)
+    foot = (1.7, 0.6)
+    end = (0.7 + 0.65 * (tip[0] - 0.7), 0.75 + 0.65 * (tip[1] - 0.75))
+    middle = (0.5 * (foot[0] + end[0]), 0.5 * (foot[1] + end[1]))
+    s.axes.plot([foot[0], middle[0]], [foot[1], middle[1]], color=SECOND, linewidth=9, solid_capstyle="butt", zorder=5)
+    s.axes.plot([middle[0], end[0]], [middle[1], end[1]], color=HELD, linewidth=3.0, zorder=4)
+    for p in (foot, end):
+        s.axes.plot(*p, "o", markersize=5, color=INK, zorder=6)
+    return formula(s, "length = p(t)")
+
+
 PICTURES: dict[str, Callable[[], Sketch]] = {
     "Weld": weld,
     "Hinge": hinge,
@@ -654,6 +681,8 @@ PICTURES: dict[str, Callable[[], Sketch]] = {
     "CenterOfMass": center_of_mass,
     "LinearCombination": linear_combination,
     "TendonCoupling": tendon_coupling,
+    "FrameDrive": frame_drive,
+    "LengthDrive": length_drive,
 }
 """All pictures, by the names of constraints."""
 

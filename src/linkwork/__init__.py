@@ -13,6 +13,8 @@ What most programs use is at the top: models, evaluators, functions of a state, 
 |---------------------------|------------------------------------------------------------------------------------------|
 | `joints`, `constraints`   | types of joints; what closes loops, holds feet and couples joints                        |
 | `shapes`, `contact`       | shapes that touch; contact pairs, their geometry, steps with contacts                    |
+| `profiles`                | motion profiles, tables and splines: functions for drives, couplings and force elements  |
+| `forces`                  | force elements: bushings, gas springs, stops, cylinders; their lengths, forces, energies |
 | `actuators`, `tendons`    | motors and muscles, their torques and limits; tendons, their lengths and forces          |
 | `sensors`                 | sensors and their readings                                                               |
 | `tasks`, `loops`          | tasks of inverse kinematics; assembly, projection, clusters, minimal coordinates in time |
@@ -34,6 +36,8 @@ from typing import TYPE_CHECKING, Any
 
 from linkwork.kernels.scalar import kernel
 from linkwork.mechanism import Builder, Mechanism, attach, compose
+from linkwork.model.constraints.drives import Drive
+from linkwork.model.forces import Damper, Force, Spring, SpringDamper
 from linkwork.model.inertia import Inertia
 from linkwork.model.placement import Placement
 from linkwork.names import MOVED, lazy_names
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
         devices,
         errors,
         export,
+        forces,
         inertial_parameters,
         joints,
         kernels,
@@ -56,6 +61,7 @@ if TYPE_CHECKING:
         loops,
         methods,
         peers,
+        profiles,
         results,
         sensors,
         shapes,
@@ -74,6 +80,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.inverse import InverseDynamics
     from linkwork.dynamics.kkt import KKT
     from linkwork.dynamics.operational import OperationalInertia
+    from linkwork.dynamics.reactions import reactions
     from linkwork.quantities.evaluator import Evaluator, operation_count
     from linkwork.quantities.functions import (
         bias_forces,
@@ -116,6 +123,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
                 "devices",
                 "errors",
                 "export",
+                "forces",
                 "gym",
                 "inertial_parameters",
                 "jax",
@@ -125,6 +133,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
                 "loops",
                 "methods",
                 "peers",
+                "profiles",
                 "results",
                 "sensors",
                 "shapes",
@@ -141,6 +150,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
             "linkwork.dynamics.inverse": ("InverseDynamics",),
             "linkwork.dynamics.kkt": ("KKT",),
             "linkwork.dynamics.operational": ("OperationalInertia",),
+            "linkwork.dynamics.reactions": ("reactions",),
             "linkwork.quantities.evaluator": ("Evaluator", "operation_count"),
             "linkwork.quantities.functions": (
                 "bias_forces",
@@ -197,8 +207,11 @@ __all__ = [
     "KKT",
     "Builder",
     "Controller",
+    "Damper",
     "Delassus",
+    "Drive",
     "Evaluator",
+    "Force",
     "ForwardDynamics",
     "ImpactDynamics",
     "Inertia",
@@ -208,6 +221,8 @@ __all__ = [
     "OperationalInertia",
     "Placement",
     "Simulation",
+    "Spring",
+    "SpringDamper",
     "Stepper",
     "Trajectory",
     "actuators",
@@ -232,6 +247,7 @@ __all__ = [
     "energy",
     "errors",
     "export",
+    "forces",
     "frame_acceleration",
     "frame_jacobian",
     "frame_jacobian_rate",
@@ -255,6 +271,8 @@ __all__ = [
     "operation_count",
     "passive_forces",
     "peers",
+    "profiles",
+    "reactions",
     "results",
     "rollouts",
     "sensors",

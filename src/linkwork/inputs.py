@@ -109,6 +109,8 @@ Quantity = Literal[
     "tendon_velocity",
     "tendon_jacobian",
     "tendon_forces",
+    "element_forces",
+    "element_states",
 ]
 """What an `Evaluator` can compute: `quantities.evaluator.QUANTITIES`."""
 
@@ -160,6 +162,7 @@ ParameterName = Literal[
     "rest",
     "friction",
     "gravity",
+    "time",
     "joint_position",
     "anchor_position",
     "length",

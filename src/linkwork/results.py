@@ -9,6 +9,7 @@ from linkwork.dynamics.equilibrium import Equilibrium
 from linkwork.dynamics.impact import Impact
 from linkwork.dynamics.inverse_solution import InverseSolution
 from linkwork.dynamics.kkt import KKTFactor
+from linkwork.dynamics.reactions import Reactions
 from linkwork.dynamics.solution import Solution
 from linkwork.mechanism.optimized import Optimized
 from linkwork.quantities.counts import OperationCount
@@ -29,6 +30,7 @@ __all__ = [
     "KKTFactor",
     "OperationCount",
     "Optimized",
+    "Reactions",
     "Solution",
     "Sweep",
     "Terms",

@@ -120,6 +120,11 @@ CLAIMS: dict[str, tuple[str, ...]] = {
         rf"its acceleration is that which is wanted to {TINY} m/s²",
         r"a mass on springs: the tool is 3\d\.\d\d mm off at most",
     ),
+    "34_engine": (
+        r"Grübler counts -2 degrees of freedom, it has 1",
+        rf"where it is to be to {TINY} rad",
+        r"the drive takes ([\d.]+) N m, inverse dynamics says \1 N m",
+    ),
     "33_whole_body_control": (
         r"squatting: the center of mass is at most 0\.[34]\d mm from its path",
         r"pushed: the center of mass is at most 1\d\.\d\d mm from its path",
@@ -147,6 +152,7 @@ PICTURES = {
     "31_swing_up_in_jax": ("swing_up_in_jax.png",),
     "32_operational_space": ("operational_space.png",),
     "33_whole_body_control": ("whole_body_control.png",),
+    "34_engine": ("engine.svg",),
 }
 NEEDS = {
     "12_cassie_standing": "cassie/cassie.xml",

@@ -119,3 +119,13 @@ def test_simulation(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed[12] == "(100, 3) True" and 0.5 < float(printed[13]) < np.pi
     assert printed[14].startswith("sweep of 'four-bar closed by a hinge' to 2.62857 (value 22 of 50): D stops at 2.62")
     assert printed[15:] == ["21"]
+
+
+def test_machine_elements() -> None:
+    """A driven linkage follows its curve, and the power of its drive is known."""
+    names: dict[str, object] = {}
+    exec(code_of("machine-elements.md"), names)
+    run = names["run"]
+    assert isinstance(run, lw.Trajectory)
+    assert run.errors.max() < 1e-6
+    assert np.isfinite(run.power["drive"]).all()

@@ -224,7 +224,7 @@ def test_every_field_of_a_model_is_saved_or_refused() -> None:
     """Who adds a field says here, and in `linkwork.saving`, what becomes of it."""
     known = {
         Model: "name joints inertias frames gravity shapes constraints poses actuators gravity_compensation "
-        "elimination_order contacts base_inertia tendons activations commands sensors medium",
+        "elimination_order contacts base_inertia tendons activations commands sensors medium time forces",
         TreeJoint: "name type parent child placement limits armature damping friction stiffness rest "
         "actuated independent soft_limit soft_friction stiffness_terms damping_terms",
         Limits: "lower upper velocity effort actuation",

@@ -51,6 +51,8 @@ def captured(robot: Model, constraints: Sequence[Constraint], q: npt.ArrayLike) 
 
 
 def _captured(robot: Model, constraint: Constraint, q: Floats) -> Constraint:
+    if constraint.motion is not None:  # it holds where its motion says
+        return constraint
     kept: dict[str, Any] = {"gains": constraint.gains, "time_constant": None}
     if isinstance(constraint, Rod | Rolling):
         first, second = _places(robot, constraint, q)

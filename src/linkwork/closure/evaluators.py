@@ -30,6 +30,8 @@ from linkwork.plans.constraint_derivatives import derivative_tree
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.functions import constraint_jacobian
+from linkwork.quantities.motions import has_motions, row_motions
 from linkwork.quantities.product_attributes import differentiable
 from linkwork.quantities.scales import scales_of, typical_row_units
 
@@ -239,8 +241,16 @@ def project_velocity(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``.
     """
-    result: Floats = _projection_of(robot, tuple([c.enabled for c in robot.constraints]))(q, v)
-    return result
+    project = _projection_of(robot, tuple([c.enabled for c in robot.constraints]))
+    if not has_motions(robot):
+        result: Floats = project(q, v)
+        return result
+    # velocities with J v = p' are those with J v = 0 beyond any one of them
+    rates = np.where(which_enabled(robot), row_motions(robot, robot.time)[1], 0.0)
+    J = constraint_jacobian(robot, q) * which_enabled(robot)[:, None]
+    moving = (np.linalg.pinv(J) @ rates[:, None])[..., 0]
+    given: Floats = moving + project(q, np.asarray(v, dtype=np.float64) - moving)
+    return given
 
 
 @computed_once

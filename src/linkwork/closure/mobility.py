@@ -36,6 +36,7 @@ from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.notebook import table
 from linkwork.quantities.functions import constraint_error, constraint_jacobian, mass_matrix
+from linkwork.quantities.motions import row_motions
 from linkwork.quantities.scales import joint_units, quantity, row_units, scales_of, singular_mass_matrix
 
 TRIES = 3
@@ -94,7 +95,7 @@ def state_doubt(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -
             "rows, not of a closed mechanism. Close it with q = robot.assemble(q)"
         )
     scales = scales_of(robot)
-    opening = np.where(on, np.abs(J @ v), 0.0)
+    opening = np.where(on, np.abs(J @ v - row_motions(robot, robot.time)[1]), 0.0)
     fall = AT_REST * scales.mass * scales.length * float(np.linalg.norm(robot.gravity))
     part = opening / np.sqrt(scales.rows * max(float(scales.joints @ (v * v)), fall, np.finfo(float).tiny))
     if part.max(initial=0.0) > DOUBTFUL:
@@ -217,6 +218,11 @@ class Mobility:
         """Rows that could go: ``rows - rank``."""
         return self.rows - self.rank
 
+    @property
+    def grubler(self) -> int:
+        """Grübler's and Kutzbach's count, freedoms of the joints less rows, which is `dof` where none is redundant."""
+        return len(self.freedom) - self.rows
+
     def __str__(self) -> str:
         text = f"{_counted(self.dof, 'degree')} of freedom; {_counted(self.rows, 'row')} of rank {self.rank}"
         if self.redundant:
@@ -232,6 +238,7 @@ class Mobility:
     def _repr_html_(self) -> str:
         facts = {
             "degrees of freedom": self.dof,
+            "Grübler's count": self.grubler,
             "rows": self.rows,
             "rank": self.rank,
             "loops are closed": self.closed,

@@ -38,7 +38,7 @@ from linkwork.inputs import count
 from linkwork.model.arrays import Floats
 from linkwork.model.model import Model
 from linkwork.plans.tree import tree_of
-from linkwork.quantities.actuation import tendon_forces
+from linkwork.quantities.actuation import element_forces, tendon_forces
 from linkwork.quantities.functions import (
     constraint_error,
     constraint_jacobian,
@@ -83,6 +83,8 @@ class _Balance:
         result: Floats = gravity_forces(self.robot, q) - passive_forces(self.robot, q, self.still)
         if self.robot.tendons:
             result -= tendon_forces(self.robot, q, self.still)
+        if self.robot.forces:
+            result -= element_forces(self.robot, q, self.still)
         return result
 
     def jacobian(self, q: Floats) -> Floats:

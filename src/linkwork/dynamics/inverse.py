@@ -62,6 +62,7 @@ from linkwork.quantities.actuation import torque_limits
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import NOTHING, BaseEvaluator
 from linkwork.quantities.differentiable import Differentiated
+from linkwork.quantities.motions import without_motions
 from linkwork.quantities.parameters import ParameterNames
 from linkwork.quantities.product_attributes import differentiable
 from linkwork.quantities.scales import joint_units, scales_of
@@ -95,6 +96,9 @@ class InverseDynamics(BaseEvaluator):
     A ``method`` that is named takes of ``a`` the accelerations of the independent joints, and the others follow; `rnea`
     knows no constraints: its torques are those of the tree. `solve` gives the forces of constraints as well (none by
     `approximate`, which is not exact).
+
+    Constraints that follow time (`Drive`) are left out, and the joints that they drive are actuated: the torque of a
+    driven motion is that of its drive.
 
     With ``contacts``, motors push, and so does what the robot touches: of all contact forces within the cones of
     friction that make the accelerations, those with the least sum of squares, so that feet share the load evenly, and
@@ -140,6 +144,7 @@ class InverseDynamics(BaseEvaluator):
         threads: int | None = None,
     ) -> None:
         check_robot(robot)
+        robot = without_motions(robot)
         if method != "auto" and method not in METHODS:
             raise InputError(f"no method {method!r}; there are auto, {', '.join(METHODS)}")
         bound = any(c.enabled for c in robot.constraints)

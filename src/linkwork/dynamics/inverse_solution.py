@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.dynamics.contact_forces import BearingContacts
+from linkwork.dynamics.reactions import Reactions, reactions
+from linkwork.errors import UnsupportedFeature
 from linkwork.model.model import Model
 from linkwork.model.notebook import state_tables
 from linkwork.quantities.actuation import torque_limits
@@ -62,6 +64,14 @@ class InverseSolution:
     def forces(self) -> Mapping[str, Array]:
         """Forces of the constraints by name, as in `Solution.forces`."""
         return {c.name: self.multipliers[..., self.robot.row_slice(c.name)] for c in self.robot.constraints}
+
+    @property
+    def reactions(self) -> Reactions:
+        """Wrenches that joints and constraints transmit, by name, ``(..., 6)`` each, in the world's axes; without
+        contacts and external wrenches."""
+        if self.contacts is not None:
+            raise UnsupportedFeature("reactions do not know the forces of contacts: leave contacts out, or use sensors")
+        return reactions(self.robot, *self.state, self.acceleration, self.multipliers)
 
     @property
     def beyond_limits(self) -> Mapping[str, Array]:

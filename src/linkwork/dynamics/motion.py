@@ -5,19 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from linkwork.conversions import converted, text
+from linkwork.dynamics.motion_forces import MotionForces, refuse_contacts
+from linkwork.dynamics.reactions import Reactions
 from linkwork.dynamics.solution import NamedRows
 from linkwork.errors import InputError, NotFinite
 from linkwork.inputs import plural, real_number
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
-from linkwork.quantities.actuation import tendon_energy
+from linkwork.quantities.actuation import element_energy, tendon_energy
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, energy, frame_placement
+from linkwork.quantities.motions import has_motions, row_motions
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,9 @@ class Motion:
 
     @property
     def energy(self) -> dict[str, Array]:
-        """Kinetic, potential, elastic (springs of joints and tendons) and total energy, ``(k, ...)`` each, in joules.
+        """Kinetic, potential, elastic and total energy, ``(k, ...)`` each, in joules.
+
+        Elastic is that of springs of joints, of tendons and of force elements that have one.
 
         NaN where a run that blew up is beyond what floats hold; see `ended`.
         """
@@ -78,8 +84,38 @@ class Motion:
                 if any(tendon.stiffness for tendon in robot.tendons):
                     stretched = lambda q, v: tendon_energy(robot, q)[..., None]  # noqa: E731
                     elastic = elastic + _where_finite(stretched, 1, self.q, self.v)[..., 0]
+                if robot.forces:
+                    stored = lambda q, v: element_energy(robot, q)[..., None]  # noqa: E731
+                    elastic = elastic + _where_finite(stored, 1, self.q, self.v)[..., 0]
             total = kinetic + potential + elastic
         return {"kinetic": kinetic, "potential": potential, "elastic": elastic, "total": total}
+
+    @cached_property
+    def _acting(self) -> MotionForces:
+        """What acts at the recorded states; an error where contacts do."""
+        refuse_contacts(self.contact_state)
+        wrenches = {name: np.array(x) for name, x in self.settings.get("wrenches", {}).items()}
+        passive = bool(self.settings.get("passive", False))
+        return MotionForces(self._known(), self.times, self.q, self.v, self.tau, wrenches, passive)
+
+    @cached_property
+    def acceleration(self) -> Array:
+        """Joint accelerations at the recorded states, by forward dynamics there, ``(k, ..., nv)``."""
+        return self._acting.solution()[0]
+
+    @cached_property
+    def reactions(self) -> Reactions:
+        """Wrenches ``[moment, force]`` that joints and constraints transmit, by name, ``(k, ..., 6)`` each.
+
+        By forward dynamics at the recorded states, in the world's axes (``reactions.local()``: in those of children);
+        ``reactions.ground``: shaking moment and force.
+        """
+        return self._acting.reactions()
+
+    @cached_property
+    def power(self) -> dict[str, Array]:
+        """Powers of motors, springs and dampers, force elements and drives, ``(k, ...)`` each, in watts."""
+        return self._acting.powers()
 
     @property
     def errors(self) -> Array:
@@ -94,6 +130,9 @@ class Motion:
             return np.zeros((*self.q.shape[:-1], 0))
         rows = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints])
         error = _where_finite(lambda q: constraint_error(robot, q), robot.nc, self.q)
+        if has_motions(robot):
+            moved = row_motions(robot, self.times)[0] - row_motions(robot, robot.time)[0]
+            error = error - moved.reshape(len(self.times), *(1,) * (error.ndim - 2), robot.nc)
         result: Array = np.abs(error * rows)
         return result
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from linkwork.dynamics.reactions import Reactions, reactions
 from linkwork.errors import InputError
 from linkwork.model.model import Model
 from linkwork.model.notebook import shape_table, state_tables
@@ -100,6 +102,26 @@ class Solution:
     def forces(self) -> Mapping[str, Array]:
         """Forces of the constraints by name, ``(..., rows)`` each, as they act on the second place of a pair."""
         return NamedRows(None if self._by is None else self._by.robot, self.multipliers)
+
+    def reactions(
+        self,
+        robot: Model,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        *,
+        wrenches: Mapping[str, npt.ArrayLike] | None = None,
+        axes: Literal["world", "local"] = "world",
+    ) -> Reactions:
+        """Wrenches ``[moment, force]`` that joints and constraints transmit, by name, ``(..., 6)`` each.
+
+        Args:
+            robot: The mechanism that this is a solution of.
+            q: Its configuration, ``(..., nq)``.
+            v: Its joint velocities, ``(..., nv)``.
+            wrenches: External wrenches that acted, by frame, ``(..., 6)`` each, in the frame's axes.
+            axes: ``"world"``, or ``"local"``, those of children and second frames.
+        """
+        return reactions(robot, q, v, self.acceleration, self.multipliers, wrenches=wrenches, axes=axes)
 
     @property
     def residual(self) -> Any:

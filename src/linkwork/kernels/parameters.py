@@ -194,6 +194,12 @@ def set_gravity(tree: Array, w: Array, x: Array) -> None:
 
 
 @kernel
+def set_time(tree: Array, w: Array, x: Array) -> None:
+    """Seconds."""
+    w.tree_time[0] = x[0]
+
+
+@kernel
 def begin_joint_position(tree: Array, w: Array) -> None:
     """Joints where they are planned."""
     for i in range(tree.n):

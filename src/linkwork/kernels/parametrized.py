@@ -47,6 +47,7 @@ from linkwork.kernels.parameters import (
     set_passive,
     set_rest,
     set_stiffness,
+    set_time,
 )
 from linkwork.kernels.scalar import Array, kernel, with_arrays
 from linkwork.plans.parameters import INERTIAL, PASSIVE, parametrized_layout, row_shape
@@ -81,6 +82,7 @@ WRITERS: Mapping[str, Writer] = {
     "stiffness": Writer(ELEMENTS, set_stiffness, begin_elements, end_elements),
     "rest": Writer(ELEMENTS, set_rest, begin_elements, end_elements),
     "gravity": Writer(("gravity",), set_gravity),
+    "time": Writer(("time",), set_time),
     "joint_position": Writer(("p",), set_joint_position, begin_joint_position),
     "anchor_position": Writer(("frame_position", "pair_lever"), set_anchor_position, begin_anchor_position),
     "length": Writer(("pair_size",), set_length, begin_length),

@@ -14,6 +14,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import each_name, named_options
 from linkwork.model.arrays import Floats, VectorLike, finite_array
 from linkwork.model.checks import A_SENSOR, A_TENDON, check_all
+from linkwork.model.forces import ForceElement
 from linkwork.model.medium import Medium
 from linkwork.model.model import Model
 from linkwork.model.parts import Actuator, Limits, TreeJoint
@@ -63,6 +64,14 @@ class Changeable(Model):
         """
         check_all(tendons, Tendon, A_TENDON)
         return replace(self, tendons=(*self.tendons, *tendons))
+
+    def with_forces(self, *elements: ForceElement) -> Self:
+        """A new mechanism with more force elements, springs and others; this one is unchanged.
+
+        Args:
+            elements: Those to add: ``lw.Spring("frame", ("arm", (0.2, 0, 0)), 500, free_length=0.1)``.
+        """
+        return replace(self, forces=(*self.forces, *elements))
 
     def with_actuators(self, *actuators: Actuator | str) -> Self:
         """A new mechanism with more actuators, whose joints are marked as actuated; this one is unchanged.
@@ -336,6 +345,7 @@ _INSTEAD = {
     "frames": "robot.with_frame(name, body, placement)",
     "actuators": "robot.with_actuators(...)",
     "tendons": "robot.with_tendons(...)",
+    "forces": "robot.with_forces(...)",
     "constraints": "robot.constrained(...), unconstrained(...) or switched(...)",
     "contacts": "robot.with_contacts(...) or without_contacts(...)",
 }

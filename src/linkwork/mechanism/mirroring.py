@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.model.arrays import Floats
+from linkwork.model.checks import refuse_laws
 from linkwork.model.constraints import (
     Axial,
     Cardan,
@@ -45,6 +46,7 @@ PLANES = {"xy": 2, "xz": 1, "yz": 0}
 def mirrored(robot: M, plane: str) -> M:
     """The mirror image; see `Mechanism.mirrored`."""
     S = _reflection(plane)
+    refuse_laws(robot, "mirrored")
     return replace(
         robot,
         joints=tuple(_joint(j, S) for j in robot.joints),

@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.errors import ModelError
 from linkwork.mechanism.outboard import SensorOnGraph
 from linkwork.model.arrays import Floats
+from linkwork.model.checks import refuse_laws
 from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair, contact_shapes
 from linkwork.model.joints import Free
@@ -37,6 +38,7 @@ class Part:
     @staticmethod
     def of(other: Model, prefix: str, to: str, at: Placement, by: str) -> Part:
         """The part that a mechanism becomes if its frame ``by`` is put at ``at``."""
+        refuse_laws(other, "a part of another mechanism", motions=False)
         frame = other.frames[by] if by != WORLD else Frame(WORLD, WORLD, Placement())
         if frame.body == WORLD:
             return Part(other, prefix, to, at * frame.placement.inverse(), Frame(WORLD, WORLD, Placement()))

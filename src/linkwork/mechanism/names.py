@@ -16,6 +16,7 @@ from linkwork.mechanism.outboard import kept_sensors
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
 from linkwork.model.contacts import changed_shapes
+from linkwork.model.forces import ForceElement
 from linkwork.model.model import Model
 from linkwork.model.parts import Actuator
 from linkwork.quantities.leaves import check_leaves, lacks_mass
@@ -61,6 +62,7 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
         ),
         actuators=tuple(a.renamed(new) for a in robot.actuators),
         tendons=tuple(t.renamed(new(t.name), new, new) for t in robot.tendons),
+        forces=tuple(f.renamed(new(f.name), new, new) for f in robot.forces),
         gravity_compensation={new(body): mass for body, mass in robot.gravity_compensation.items()},
         elimination_order=tuple(new(body) for body in robot.elimination_order),
         contacts=tuple(
@@ -79,6 +81,7 @@ def _groups(robot: Model) -> dict[str, list[str]]:
         "constraints": [c.name for c in robot.constraints],
         "actuators": [a.name for a in robot.actuators],
         "tendons": [t.name for t in robot.tendons],
+        "force elements": [f.name for f in robot.forces],
         "contacts": [c.name for c in robot.contacts],
         "sensors": [s.name for s in robot.sensors],
     }
@@ -124,6 +127,7 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
         poses={name: q[in_q] for name, q in robot.poses.items()},
         actuators=actuators,
         tendons=tendons,
+        forces=tuple(f for f in robot.forces if _acts_on(f, frames, left)),
         activations=kept_activations(robot, actuators),
         commands=kept_commands(robot, actuators),
         gravity_compensation={b: mass for b, mass in robot.gravity_compensation.items() if b not in gone},
@@ -155,6 +159,12 @@ def kept_activations(robot: Model, actuators: Sequence[Actuator]) -> dict[str, F
     names = {actuator.name for actuator in actuators}
     rows = [k for k, a in enumerate(a for a in robot.actuators if a.has_activation) if a.name in names]
     return {pose: act[rows] for pose, act in robot.activations.items()}
+
+
+def _acts_on(element: ForceElement, frames: Mapping[str, object], joints: set[str]) -> bool:
+    """Whether all that a force element acts on and watches is there."""
+    places = {place for place, _ in element.places} - {WORLD}
+    return places <= frames.keys() and joints >= {*element.joints, *element.watched}
 
 
 def kept_commands(robot: Model, actuators: Sequence[Actuator]) -> dict[str, Floats]:

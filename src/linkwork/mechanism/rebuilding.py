@@ -112,6 +112,8 @@ class Rebuilder:
             constraints,
             actuators=self.robot.actuators,
             tendons=self.robot.tendons,
+            time=self.robot.time,
+            forces=self.robot.forces,
             activations=self.robot.activations,
             commands=self.robot.commands,
             gravity_compensation=tree.merged(

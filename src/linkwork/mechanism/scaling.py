@@ -27,6 +27,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import above_zero
 from linkwork.mechanism.scaled_tendons import scaled_tendon, scaled_terms, tendon_unit
 from linkwork.model.arrays import Floats
+from linkwork.model.checks import refuse_laws
 from linkwork.model.constraints import (
     TURN_ROWS,
     Belt,
@@ -160,6 +161,7 @@ def scaled(robot: M, length: float, mass: float, time: float | None) -> M:
         above_zero(factor, name)
     by = Scaling(robot, length, mass, length**0.5 if time is None else time)
     compensated = robot.gravity_compensation.items()
+    refuse_laws(robot, "scaled")
     return replace(
         robot,
         joints=tuple(_joint(j, by) for j in robot.joints),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from linkwork.errors import InputError, LinkworkError
+from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.model import Model
 
 A_TENDON = "a Tendon, such as Tendon('cable', path=('anchor', 'tip'))"
@@ -31,3 +31,20 @@ def check_all(items: Iterable[object], kind: type, words: str, error: type[Linkw
     for item in items:
         if not isinstance(item, kind):
             raise error(f"{item!r} is not {words}")
+
+
+def refuse_laws(robot: Model, what: str, *, motions: bool = True) -> None:
+    """Raise `UnsupportedFeature` where a robot has functions that cannot be changed with it.
+
+    Args:
+        robot: The mechanism.
+        what: What is made of it, for the error.
+        motions: Whether constraints that follow time are refused, too.
+    """
+    moving = [c for c in robot.constraints if c.motion is not None] if motions else []
+    found = [*robot.forces, *moving]
+    if found:
+        raise UnsupportedFeature(
+            f"{found[0]} of '{robot.name}' is a function of positions, rates or time: {what} does not know how it "
+            "changes. Leave it out, and add one to the result"
+        )

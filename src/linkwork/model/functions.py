@@ -12,10 +12,16 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from linkwork.errors import ModelError
+from linkwork.model import series
 from linkwork.model.expressions import CONST, INPUT, Graph, Node, Symbol, operands
 
-RECORDABLE = "+, -, *, /, whole powers, and NumPy's sin, cos, tan and sqrt"
+RECORDABLE = (
+    "+, -, *, /, powers, and NumPy's sin, cos, tan, arctan, arctan2, sqrt, exp, log, tanh, abs, sign, minimum, "
+    "maximum, clip and interp"
+)
 """What a function of joints may use."""
 
 
@@ -80,12 +86,22 @@ class TapeVariable:
     def __pow__(self, power: Any) -> TapeVariable:
         if power == 0.5:
             return self.sqrt()
+        if isinstance(power, float) and power.is_integer():
+            power = int(power)
+        if isinstance(power, float):
+            return (power * self.log()).exp()
         if not isinstance(power, int) or isinstance(power, bool):
             raise ModelError(f"a function of joints has the power {power!r}; it may use {RECORDABLE}")
         product = self._new(1.0)
         for _ in range(abs(power)):
             product = product * self
         return product if power >= 0 else 1.0 / product
+
+    def constant(self) -> float:
+        """Its value, where it depends on no input."""
+        if isinstance(self._value, Symbol):
+            raise ModelError(f"a function of joints has a power that varies; it may use {RECORDABLE}")
+        return float(self._value)
 
     def sin(self) -> TapeVariable:
         """For ``numpy.sin``."""
@@ -103,6 +119,60 @@ class TapeVariable:
         """For ``numpy.sqrt``."""
         return self._new(self._value.sqrt() if isinstance(self._value, Symbol) else math.sqrt(self._value))
 
+    def where_below(self, bound: Any, then: Any, otherwise: Any) -> TapeVariable:
+        """``then`` where this is less than ``bound``, else ``otherwise``."""
+        parts = [self._operand(x) for x in (self, bound, then, otherwise)]
+        symbol = next((x for x in parts if isinstance(x, Symbol)), None)
+        if symbol is None:
+            return self._new(parts[2] if parts[0] < parts[1] else parts[3])
+        return self._new(symbol.where(*parts))
+
+    def rint(self) -> TapeVariable:
+        """For ``numpy.rint``."""
+        return self._new(self._value.rint() if isinstance(self._value, Symbol) else float(np.rint(self._value)))
+
+    def __abs__(self) -> TapeVariable:
+        return self.where_below(0.0, -self, self)
+
+    def sign(self) -> TapeVariable:
+        """For ``numpy.sign``."""
+        return self.where_below(0.0, -1.0, (-self).where_below(0.0, 1.0, 0.0))
+
+    def exp(self) -> TapeVariable:
+        """For ``numpy.exp``."""
+        return series.exp(self)
+
+    def log(self) -> TapeVariable:
+        """For ``numpy.log``."""
+        return series.log(self)
+
+    def tanh(self) -> TapeVariable:
+        """For ``numpy.tanh``."""
+        return 1.0 - 2.0 / ((2.0 * self).exp() + 1.0)
+
+    def arctan(self) -> TapeVariable:
+        """For ``numpy.arctan``."""
+        return series.arctan(self)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's functions of numbers."""
+        if method != "__call__" or options or ufunc.__name__ not in _UFUNCS:
+            raise ModelError(f"a function of joints calls numpy.{ufunc.__name__}; it may use {RECORDABLE}")
+        if any(np.ndim(x) > 0 for x in inputs if not isinstance(x, TapeVariable)):
+            arrays = np.broadcast_arrays(*(np.asarray(x, dtype=object) for x in inputs))
+            return np.array([_UFUNCS[ufunc.__name__](*each) for each in zip(*(a.flat for a in arrays), strict=True)])
+        first, *rest = (x if isinstance(x, TapeVariable) else self._new(self._operand(x)) for x in inputs)
+        return _UFUNCS[ufunc.__name__](first, *rest)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, arguments: Any, options: Any) -> Any:
+        """NumPy's interp and clip."""
+        if function is np.interp and len(arguments) == 3 and not options:
+            return series.interpolated(*arguments)
+        if function is np.clip and len(arguments) == 3 and not options:
+            x, low, high = arguments
+            return np.minimum(np.maximum(x, low), high)
+        raise ModelError(f"a function of joints calls numpy.{function.__name__}; it may use {RECORDABLE}")
+
     def __bool__(self) -> bool:
         raise ModelError("a function of joints branches on a coordinate: it must do the same everywhere")
 
@@ -116,6 +186,36 @@ class TapeVariable:
         raise ModelError(f"a function of joints may use {RECORDABLE}, not those of math")
 
     __int__ = __index__ = __float__
+
+
+_UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "divide": lambda x, y: x / y,
+    "negative": lambda x: -x,
+    "positive": lambda x: x,
+    "power": lambda x, y: x ** y.constant(),
+    "float_power": lambda x, y: x ** y.constant(),
+    "square": lambda x: x * x,
+    "sin": TapeVariable.sin,
+    "cos": TapeVariable.cos,
+    "tan": TapeVariable.tan,
+    "sqrt": TapeVariable.sqrt,
+    "exp": TapeVariable.exp,
+    "log": TapeVariable.log,
+    "tanh": TapeVariable.tanh,
+    "arctan": TapeVariable.arctan,
+    "arctan2": lambda y, x: series.arctan2(y, x),
+    "absolute": TapeVariable.__abs__,
+    "fabs": TapeVariable.__abs__,
+    "sign": TapeVariable.sign,
+    "rint": TapeVariable.rint,
+    "maximum": lambda x, y: x.where_below(y, y, x),
+    "minimum": lambda x, y: x.where_below(y, x, y),
+    "clip": lambda x, low, high: np.minimum(np.maximum(x, low), high),
+}
+"""NumPy's functions by name, on tape variables."""
 
 
 def record(function: Callable[..., Any], inputs: int) -> Tape:

@@ -22,6 +22,7 @@ from linkwork.model.arrays import Floats, finite, finite_array
 from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import ContactPair
+from linkwork.model.forces import ForceElement
 from linkwork.model.inertia import Inertia
 from linkwork.model.medium import Medium
 from linkwork.model.named import Named
@@ -30,13 +31,14 @@ from linkwork.model.parts import Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.sensors import Sensor, check_sensors
 from linkwork.model.shapes import Mesh, Shape
-from linkwork.model.space import ConfigurationSpace
+from linkwork.model.space import ConfigurationSpace, single_index
 from linkwork.model.tendons import Tendon
 from linkwork.model.validation import (
     check_actuator,
     check_are_constraints,
     check_constraint,
     check_contacts,
+    check_forces,
     check_tendons,
 )
 
@@ -45,8 +47,8 @@ from linkwork.model.validation import (
 class Model:
     """Bodies connected by joints into a tree, and constraints that close its loops.
 
-    Joint ``k`` leads to body ``k``; bodies are ordered so that
-    parents come first. A body moves with the frame of its joint, in which its inertia is given.
+    Joint ``k`` leads to body ``k``; parents come first. A body moves with the frame of its joint, in which its inertia
+    is given.
     """
 
     name: str
@@ -87,6 +89,10 @@ class Model:
     """Sensors, in the order of their values; see `Sensors`."""
     medium: Medium = field(default_factory=Medium)
     """Air or water, which pushes at shapes with the role ``"fluid"``."""
+    time: float = 0.0
+    """Seconds: when constraints and forces that depend on time are evaluated. Simulations have a clock of their own."""
+    forces: tuple[ForceElement, ...] = ()
+    """Force elements: springs, dampers and other laws."""
 
     @cached_property
     def body_names(self) -> tuple[str, ...]:
@@ -140,6 +146,7 @@ class Model:
             gravity_compensation=MappingProxyType(dict(self.gravity_compensation)),
         )
         check_tendons(self, self.tendons)
+        check_forces(self, self.forces)
         for actuator in self.actuators:
             check_actuator(self, actuator)
         na = sum(a.has_activation for a in self.actuators)
@@ -202,7 +209,7 @@ class Model:
         Args:
             joint: Name of the joint.
         """
-        return _single(self.q_slice(joint), joint, "q_slice")
+        return single_index(self.q_slice(joint), joint, "q_slice")
 
     def v_index(self, joint: str) -> int:
         """Index in v of a joint with one degree of freedom.
@@ -210,7 +217,7 @@ class Model:
         Args:
             joint: Name of the joint.
         """
-        return _single(self.v_slice(joint), joint, "v_slice")
+        return single_index(self.v_slice(joint), joint, "v_slice")
 
     def constraint(self, name: str) -> Constraint:
         """The constraint of that name.
@@ -437,11 +444,4 @@ class Model:
         joints = plural(len(self.joints), "joint")
         return f"<{type(self).__name__} '{self.name}': {joints}, {sizes}, {self.mass:.4g} kg>"
 
-    def _repr_html_(self) -> str:
-        return mechanism_tables(self)
-
-
-def _single(at: slice, joint: str, other: str) -> int:
-    if at.stop - at.start != 1:
-        raise InputError(f"joint '{joint}' has {at.stop - at.start} coordinates, not one: use {other}")
-    return int(at.start)
+    _repr_html_ = mechanism_tables

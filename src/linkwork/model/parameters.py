@@ -14,6 +14,7 @@
 | rest                | (nv,)            | where these springs are at rest, rad or m                                   |
 | friction            | (nv,)            | dry friction of joints, N m or N; it acts in steps with contacts            |
 | gravity             | (3,)             | acceleration of free fall, m/s²                                             |
+| time                | (1,)             | when drives and forces that depend on time are evaluated, s                 |
 | joint_position      | (joints, 3)      | positions of joints in the frames of their parents, m: link lengths         |
 | anchor_position     | (pairs, 2, 3)    | the points of a constraint between two places, in the frames of both, m     |
 | length              | (sized, )        | lengths of rods and radii of rolling bodies, m                              |
@@ -296,6 +297,9 @@ PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
             lambda robot: robot.gravity,
             lambda robot, x: {"gravity": np.array(x)},
         ),
+        "time": Parameter(
+            "", (1,), lambda robot: ("",), lambda robot: robot.time, lambda robot, x: {"time": float(x[0])}
+        ),
         "joint_position": Parameter(
             "joints",
             (3,),
@@ -363,7 +367,7 @@ def own_values(robot: Model, name: str) -> Floats:
         name: Name of the parameter, see `PARAMETERS`.
     """
     kind = parameter(name)
-    shape = kind.shape if name == "gravity" else (len(kind.rows(robot)), *kind.shape)
+    shape = kind.shape if not kind.of else (len(kind.rows(robot)), *kind.shape)
     return np.array(kind.own(robot), dtype=np.float64).reshape(shape)
 
 

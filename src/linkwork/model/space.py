@@ -131,3 +131,16 @@ def _grouped(
             runs.pop()
         runs.append((group, q, v))
     return tuple(runs)
+
+
+def single_index(at: slice, joint: str, other: str) -> int:
+    """Where the one coordinate of a joint stands; an `InputError` where it has several.
+
+    Args:
+        at: Where its coordinates stand.
+        joint: Its name.
+        other: What to use for several.
+    """
+    if at.stop - at.start != 1:
+        raise InputError(f"joint '{joint}' has {at.stop - at.start} coordinates, not one: use {other}")
+    return int(at.start)

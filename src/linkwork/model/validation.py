@@ -18,11 +18,13 @@ from linkwork.model.constraints import (
     CenterOfMass,
     Constraint,
     Coupling,
+    Drive,
     JointLock,
     TendonCoupling,
     VelocityCoupling,
 )
 from linkwork.model.contacts import ContactPair, ContactPairs
+from linkwork.model.forces import ForceElement
 from linkwork.model.joints import Free, Spherical
 from linkwork.model.parts import Actuator
 from linkwork.model.shapes import Ground
@@ -111,6 +113,31 @@ def check_tendons(model: Model, tendons: Sequence[Tendon]) -> None:
         check_path(model, tendon, fail)
 
 
+def check_forces(model: Model, forces: Sequence[ForceElement]) -> None:
+    """Raise `ModelError` unless names are unique, and the model has the joints and frames of all force elements."""
+    taken: set[str] = set()
+    for element in forces:
+        if not isinstance(element, ForceElement):
+            raise InputError(f"{shown(element)} is no force element")
+        if element.name in taken:
+            raise ModelError(
+                f"two force elements are called '{element.name}'; give one another name", subject=element.name
+            )
+        taken.add(element.name)
+        for place, _ in element.places:
+            if place not in model.frames and place != WORLD:
+                near = suggest(place, model.frames)
+                raise ModelError(f"{element}: robot '{model.name}' has no body or frame '{place}'{near}", subject=place)
+        for name in (*element.joints, *element.watched):
+            if name not in model.space.indices:
+                near = suggest(name, model.space.indices)
+                raise ModelError(f"{element}: robot '{model.name}' has no joint '{name}'{near}", subject=name)
+            if model.joint(name).type.nq != 1:
+                raise ModelError(
+                    f"{element}: joint '{name}' has several coordinates; force elements take joints with one"
+                )
+
+
 def check_path(model: Model, tendon: Tendon, fail: Callable[[str], ModelError]) -> None:
     """Raise unless the model has the joints and frames of a tendon."""
     for site in tendon.sites:
@@ -188,7 +215,7 @@ def check_constraint(model: Model, constraint: Constraint) -> None:
                     f"joint '{term.joint}' ({joint.kind_name}) has a configuration space that is not a vector "
                     "space; constrain its bodies instead, e.g. with a Weld, or its velocities with a VelocityCoupling"
                 )
-            bound = constraint.rows if isinstance(constraint, JointLock) else 1
+            bound = constraint.rows if isinstance(constraint, (Drive, JointLock)) else 1
             if joint.nv != bound:
                 raise fail(f"joint '{term.joint}' has {plural(joint.nv, 'coordinate')}, the constraint {bound}")
     elif isinstance(constraint, TendonCoupling):

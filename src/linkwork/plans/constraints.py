@@ -25,7 +25,6 @@ from linkwork.model.constraints import (
     TendonCoupling,
     Term,
 )
-from linkwork.model.expressions import CODES, CONST, INPUT
 from linkwork.model.graphs import ancestors, connected
 from linkwork.model.joints import DOF, HELICAL
 from linkwork.model.model import Model
@@ -33,6 +32,8 @@ from linkwork.model.pairs import ANY_SHIFT, MEET
 from linkwork.model.placement import Placement
 from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.kernel_frames import rounded, rounded_rotation
+from linkwork.plans.motions import MOTION_INTEGERS, MOTION_SIZES, add_motions
+from linkwork.plans.tapes import tape_nodes
 from linkwork.plans.tendons import TENDON_ROW_FLOATS, TENDON_ROW_INTEGERS, TENDON_ROW_SIZES, tendon_segments
 from linkwork.plans.tree import (
     LOCAL,
@@ -55,6 +56,7 @@ CONSTRAINED_TREE = TREE.extended(
         "nterms",
         "ntape",  # nodes of the tapes of functions of joints
         "noutputs",  # outputs of such functions
+        *MOTION_SIZES,
         "ncom",  # bodies of centers of mass
         "ncombinations",  # rows of linear combinations, one for each frame
         "njoint_rows",  # rows on joints of several degrees of freedom that are rows of K, one for each joint
@@ -90,6 +92,7 @@ CONSTRAINED_TREE = TREE.extended(
         "output_node": ("noutputs",),
         "output_term": ("noutputs",),  # and its terms, one for each input
         "output_inputs": ("noutputs",),
+        **MOTION_INTEGERS,
         "com_row": ("ncom",),  # the first row of the center of mass that a body counts for,
         "com_nrows": ("ncom",),  # how many there are,
         "com_k": ("ncom",),  # and its first row of K
@@ -185,6 +188,7 @@ class _ConstraintTables:
                 self._combination(constraint, row)
             elif isinstance(constraint, TendonCoupling):
                 self._tendon_coupling(constraint, row)
+        motion_start = add_motions(mechanism, self.columns)
         self._poses()
         places, length = [at for _, at in self.frames], size_of(mechanism)
         for name in ("pair_axes", "pair_frame", "pair_closed"):
@@ -196,6 +200,7 @@ class _ConstraintTables:
             nresult=4 + 2 * mechanism.nc,
             nsettings=7 + mechanism.nv + mechanism.nc,
             nk_link=len(self.columns["k_body"]),
+            motion_start=motion_start,
             needs_velocities=int(self.needs_velocities),
             has_redundant_rows=0,
             has_gains=int(any(any(c.gains or ()) for c in mechanism.constraints)),
@@ -297,18 +302,12 @@ class _ConstraintTables:
         """The tape of a function; each of its outputs has terms for all inputs, which come next."""
         tape, joints = constraint.tape, constraint.joints
         start, terms = len(self.columns["tape_op"]), len(self.columns["term_row"])
-        for node in tape.nodes:
-            left, right, value = -1, -1, 0.0
-            if node[0] == INPUT:
-                name = joints[node[2]]
-                left, right = self.mechanism.q_slice(name).start, self.mechanism.v_slice(name).start
-            elif node[0] == CONST:
-                value = node[1]
-            else:
-                left, right = start + node[1], start + node[-1]
-            self._add(tape_op=CODES[node[0]], tape_left=left, tape_right=right, tape_value=value)
-        for k, output in enumerate(tape.outputs):
-            self._add(output_row=row + k, output_tape_start=start, output_node=start + output)
+        places = [(self.mechanism.q_slice(name).start, self.mechanism.v_slice(name).start) for name in joints]
+        nodes, outputs = tape_nodes(tape, places, start)
+        for op, left, right, value in nodes:
+            self._add(tape_op=op, tape_left=left, tape_right=right, tape_value=value)
+        for k, output in enumerate(outputs):
+            self._add(output_row=row + k, output_tape_start=start, output_node=output)
             self._add(output_term=terms + k * len(joints), output_inputs=len(joints))
 
     def _center(self, constraint: CenterOfMass, row: int) -> None:

@@ -71,15 +71,19 @@ def force_arrays(mechanism: Model, bodies: BodyTable) -> dict[str, Any]:
         "polynomial": [(j.rest[k], *j.stiffness_terms, *j.damping_terms) for j, k in terms],
     }
     pulled = any(tendon.is_passive for tendon in mechanism.tendons)
-    return found | {"nforce_elements": int(bool(fluid or springs or bent) or pulled)}
+    return found | {"nforce_elements": int(bool(fluid or springs or bent or mechanism.forces) or pulled)}
 
 
 def has_force_elements(mechanism: Model) -> bool:
-    """Whether a medium, a spring of a ball or free joint, or a polynomial acts on a mechanism."""
+    """Whether a medium, a spring of a ball or free joint, a polynomial or a law acts on a mechanism."""
     fluid = bool(mechanism.medium) and any(shape.role == "fluid" for shape in mechanism.shapes)
-    return fluid or any(
-        any((*j.stiffness_terms, *j.damping_terms)) or (j.type.group is not VECTOR and j.stiffness.any())
-        for j in mechanism.joints
+    return (
+        fluid
+        or bool(mechanism.forces)
+        or any(
+            any((*j.stiffness_terms, *j.damping_terms)) or (j.type.group is not VECTOR and j.stiffness.any())
+            for j in mechanism.joints
+        )
     )
 
 
@@ -89,7 +93,7 @@ def without_force_elements(mechanism: M) -> M:
         return mechanism
     none = (0.0, 0.0)
     joints = tuple(replace(j, stiffness_terms=none, damping_terms=none, stiffness=_plain(j)) for j in mechanism.joints)
-    return replace(mechanism, joints=joints, medium=VACUUM)
+    return replace(mechanism, joints=joints, medium=VACUUM, forces=())
 
 
 def _plain(joint: TreeJoint) -> Floats:

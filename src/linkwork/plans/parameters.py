@@ -85,6 +85,7 @@ LAYOUTS: Mapping[str, Numbers] = {
     "stiffness": Numbers(_place("stiffness"), {}),
     "rest": Numbers(_place("rest"), {}),
     "gravity": Numbers({}, {}),
+    "time": Numbers({}, {}),
     "joint_position": Numbers(
         _place("joint_position"),  # bodies behind the joints
         {
@@ -136,7 +137,7 @@ def parametrized_layout(layout: Layout, names: Sequence[str]) -> Layout:
     parts = [*shared, *(LAYOUTS[name] for name in names)]
     integers = {key: shape for part in parts for key, shape in part.integers.items()}
     floats = {key: shape for part in parts for key, shape in part.floats.items()}
-    counts = [f"{name}_count" for name in names if name != "gravity"]
+    counts = [f"{name}_count" for name in names if parameter(name).of]
     named = [shape[0] for shape in (*integers.values(), *floats.values()) if isinstance(shape[0], str)]
     sizes = tuple(size for size in dict.fromkeys([*counts, *named]) if size not in layout.sizes)
     return layout.extended(f"{layout.name}_of_{'_'.join(names)}", sizes, integers, floats)
@@ -144,9 +145,8 @@ def parametrized_layout(layout: Layout, names: Sequence[str]) -> Layout:
 
 def row_shape(name: str) -> Shape:
     """The shape of a parameter as an input: its size by name, then those of a row."""
-    if name == "gravity":
-        return (3,)
-    return (f"{name}_count", *parameter(name).shape)
+    kind = parameter(name)
+    return (f"{name}_count", *kind.shape) if kind.of else kind.shape
 
 
 def parametrized_tree(
@@ -160,7 +160,7 @@ def parametrized_tree(
     fields: dict[str, Any] = _rigid(robot, tree, chosen) | _elements(robot, tree, chosen, implicit_time)
     for one in chosen:
         fields |= _FIELDS[one.name](robot, tree, list(one.rows)) if one.name in _FIELDS else {}
-    fields |= {f"{one.name}_count": len(one.rows) for one in chosen if one.name != "gravity"}
+    fields |= {f"{one.name}_count": len(one.rows) for one in chosen if parameter(one.name).of}
     base = layout.type(*(getattr(tree, field) for field in layout.type._fields))  # of a plan that may have more
     return parametrized_layout(layout, [one.name for one in chosen]).build(base, **fields)
 

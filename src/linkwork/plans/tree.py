@@ -28,6 +28,7 @@ from linkwork.model.model import Model
 from linkwork.model.placement import Placement
 from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.force_elements import FORCE_FLOATS, FORCE_INTEGERS, FORCE_SIZES, NO_FORCES, force_arrays
+from linkwork.plans.force_laws import LAW_FLOATS, LAW_INTEGERS, LAW_SIZES, law_arrays
 from linkwork.plans.kernel_frames import TreeAtom, kernel_frames, rounded, rounded_rotation
 from linkwork.plans.layout import Integers, Layout
 from linkwork.plans.slots import slots_of
@@ -57,6 +58,7 @@ TREE = Layout(
         "ndampers",
         *TENDON_SIZES,
         *FORCE_SIZES,
+        *LAW_SIZES,
     ),
     integers={
         "parent": ("n",),
@@ -76,6 +78,7 @@ TREE = Layout(
         "damper_v": ("ndampers",),
         **TENDON_INTEGERS,
         **FORCE_INTEGERS,
+        **LAW_INTEGERS,
     },
     floats={
         "P": ("n", 3, 3),
@@ -87,6 +90,7 @@ TREE = Layout(
         "I": ("n", 6),  # rotational inertia about the body's origin: xx xy xz yy yz zz
         "armature": ("nv",),
         "gravity": (3,),
+        "time": (1,),  # seconds
         "frame_rotation": ("nframes", 3, 3),  # rotation of each frame in its body
         "frame_position": ("nframes", 3),  # position of each frame in its body
         "stiffness": ("nsprings",),
@@ -94,6 +98,7 @@ TREE = Layout(
         "damping": ("ndampers",),
         **TENDON_FLOATS,
         **FORCE_FLOATS,
+        **LAW_FLOATS,
     },
 )
 """A mechanism without constraints."""
@@ -165,6 +170,7 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
         I=merged([rounded(row[np.triu_indices(3)], m * length**2) for row, m in zip(I, carried, strict=True)]),
         armature=armature,
         gravity=mechanism.gravity,
+        time=[mechanism.time],
         frame_rotation=merged([rounded_rotation(placement.rotation) for placement in at], 1.0),
         frame_position=merged([rounded(placement.position, length) for placement in at], length, p),
         stiffness=[spring.stiffness for spring in springs],
@@ -172,6 +178,7 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
         damping=[damping for _, damping in dampers],
         **tendon_arrays(mechanism, parent.tolist(), bodies),
         **force_arrays(mechanism, bodies),
+        **law_arrays(mechanism, parent.tolist(), bodies),
     )
     return tree, bodies
 
@@ -213,9 +220,9 @@ def _dampers(mechanism: Model) -> list[tuple[int, float]]:
 
 
 def without_passive_elements(tree: Tree) -> Tree:
-    """The same arrays of a mechanism whose joints and tendons have neither springs nor dampers."""
-    elements = ("spring_v", "spring_q", "damper_v", "stiffness", "rest", "damping")
-    none = {"nsprings": 0, "ndampers": 0, "npassive_tendons": 0} | NO_FORCES
+    """The same arrays of a mechanism without springs and dampers of joints and tendons, and without force elements."""
+    elements = ("spring_v", "spring_q", "damper_v", "stiffness", "rest", "damping", "law_node", "coordinate_constant")
+    none = {"nsprings": 0, "ndampers": 0, "npassive_tendons": 0, "ncoordinates": 0} | NO_FORCES
     further = (name for name in (*FORCE_INTEGERS, *FORCE_FLOATS) if name != "medium")
     return tree._replace(**none, **{name: getattr(tree, name)[:0] for name in (*elements, *further)})
 

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import float_array, real_array
+from linkwork.inputs import Quantity, float_array, real_array
 from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
 from linkwork.model.model import Model
 from linkwork.model.notebook import shapes
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.arguments import Array
+from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.functions import evaluator_of
 from linkwork.quantities.thresholds import UNLIMITED_TORQUE
 
@@ -281,3 +282,85 @@ def tendon_energy(robot: Model, q: npt.ArrayLike) -> Array:
     off = length - np.clip(length, rest[:, 0], rest[:, 1])
     found: Array = 0.5 * (off * off) @ stiffness
     return found
+
+
+# Force elements -----------------------------------------------------------------------------------------------------
+
+
+class ElementStates(NamedTuple):
+    """Coordinates of force elements, their rates, and the forces along them, ``(..., coordinates)`` each."""
+
+    coordinate: Array
+    rate: Array
+    force: Array
+
+
+def element_forces(
+    robot: Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    *,
+    time: npt.ArrayLike | None = None,
+    out: Array | None = None,
+) -> Array:
+    """Torques of all force elements (``robot.forces``), ``(..., nv)``.
+
+    Simulations, inverse dynamics and equilibria apply them, as they do springs of joints (`passive_forces`).
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        time: Seconds, ``(...)``; by default the robot's.
+        out: Array to write the result to; by default a new one.
+    """
+    if time is None:
+        result: Array = evaluator_of(robot, "element_forces")(q, v, out=out)
+        return result
+    given = np.asarray(time, dtype=np.float64)[..., None]
+    torques: Array = _at_times(robot, "element_forces")(q, v, time=given, out=out)
+    return torques
+
+
+@computed_once
+def _at_times(robot: Model, quantity: Quantity) -> Evaluator:
+    """A quantity whose time is an input."""
+    return Evaluator(robot, quantity, parameters=["time"])
+
+
+def element_states(
+    robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, time: npt.ArrayLike | None = None
+) -> dict[str, ElementStates]:
+    """Lengths or poses of force elements, their rates and forces, by name; those of a wrench are six numbers.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+        v: Joint velocities, ``(..., nv)``.
+        time: Seconds, ``(...)``; by default the robot's.
+    """
+    if time is None:
+        arrays = evaluator_of(robot, "element_states")(q, v)
+    else:
+        arrays = _at_times(robot, "element_states")(q, v, time=np.asarray(time, dtype=np.float64)[..., None])
+    found, first = dict[str, ElementStates](), 0
+    for element in robot.forces:
+        own = slice(first, first + element.coordinates)
+        found[element.name] = ElementStates(*(x[..., own] for x in arrays))
+        first += element.coordinates + len(element.watched)
+    return found
+
+
+def element_energy(robot: Model, q: npt.ArrayLike) -> Array:
+    """Elastic energy of all force elements that have one, ``(...)``, in joules.
+
+    Args:
+        robot: The mechanism.
+        q: Configuration, ``(..., nq)``.
+    """
+    states = element_states(robot, q, np.zeros(robot.nv))
+    total: Array = np.zeros(np.shape(q)[:-1])
+    for element in robot.forces:
+        stored = element.energy(states[element.name].coordinate)
+        total = total if stored is None else total + stored
+    return total

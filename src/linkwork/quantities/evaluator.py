@@ -21,6 +21,7 @@ from linkwork.kernels.tree import (
     configurations,
     coriolis,
     crba,
+    force_laws,
     inverse_mass,
     kinematics,
     momentum_matrix,
@@ -37,6 +38,7 @@ from linkwork.plans.aba_derivatives import path_tree
 from linkwork.plans.actuation import actuation_tree
 from linkwork.plans.constraint_derivatives import error_tree, row_tree
 from linkwork.plans.constraints import constrained_tree
+from linkwork.plans.force_elements import has_force_elements
 from linkwork.plans.tree import ALIGNED, LOCAL, WORLD_ORIGIN, Tree, tree_of
 from linkwork.quantities.arguments import Array, frame_names, thread_count
 from linkwork.quantities.base import BaseEvaluator
@@ -102,6 +104,8 @@ QUANTITIES: Mapping[str, Algorithm] = MappingProxyType(
         "tendon_velocity": tendons.TENDON_VELOCITIES,
         "tendon_jacobian": tendons.TENDON_JACOBIAN,
         "tendon_forces": tendons.TENDON_FORCES,
+        "element_forces": force_laws.ELEMENT_TORQUES,
+        "element_states": force_laws.ELEMENT_STATES,
     }
 )
 """The algorithms of quantities, by name."""
@@ -116,7 +120,8 @@ OF_ROWS = MappingProxyType({"constraint_derivatives": row_tree, "constraint_erro
 
 
 OF_TENDONS = ("tendon_length", "tendon_velocity", "tendon_jacobian", "tendon_forces")
-OF_ACTUATORS = ("actuator_torques", "activations", "gravity_compensation", *OF_TENDONS)
+OF_FORCES = ("element_forces", "element_states")
+OF_ACTUATORS = ("actuator_torques", "activations", "gravity_compensation", *OF_TENDONS, *OF_FORCES)
 """Quantities that depend on what drives a robot, and on its tendons."""
 
 
@@ -201,7 +206,8 @@ class Evaluator(BaseEvaluator):
 
         def program() -> Program:
             algorithm = QUANTITIES[quantity]
-            if quantity == "inverse_dynamics" and any(tendon.is_passive for tendon in robot.tendons):
+            passive = has_force_elements(robot) or any(tendon.is_passive for tendon in robot.tendons)
+            if quantity == "inverse_dynamics" and passive:
                 algorithm = rnea.TENDON_RNEA
             return Program.of_robot(robot, algorithm, _plan(robot, quantity, names, reference))
 

@@ -144,7 +144,7 @@ def _chosen(robot: Model, name: str, items: Sequence[str] | str | None) -> Chose
     rows = list(kind.rows(robot))
     if not rows:
         raise InputError(f"robot '{robot.name}' has no {kind.of}: {name} cannot be an input")
-    if items is None or name == "gravity":
+    if items is None or not kind.of:
         return Chosen(name, tuple(range(len(rows))))
     wanted = [items] if isinstance(items, str) else list(items)
     for item in wanted:
@@ -156,6 +156,6 @@ def _chosen(robot: Model, name: str, items: Sequence[str] | str | None) -> Chose
 
 def _own(robot: Model, one: Chosen) -> Array:
     values = own_values(robot, one.name)
-    values = values if one.name == "gravity" else values[list(one.rows)]
+    values = values[list(one.rows)] if parameter(one.name).of else values
     values.flags.writeable = False
     return values

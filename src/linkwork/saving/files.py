@@ -107,6 +107,7 @@ def save_model(
 
 def _written(model: Model, report: Report, folder: Path | None, drawn: Floats | None) -> str:
     """The text; the modules of a format are imported when it is first written."""
+    model = _without_functions(model, report)
     names = {*model.joint_names, *model.frames, *(c.name for c in model.constraints), *model.poses, model.name}
     names |= {actuator.name for actuator in model.actuators} | {tendon.name for tendon in model.tendons}
     names |= {sensor.name for sensor in model.sensors} | {shape.name for shape in model.shapes if shape.name}
@@ -141,6 +142,20 @@ def _drawn(model: Model, pose: str | npt.ArrayLike | None) -> Floats | None:
     if isinstance(pose, str):
         return model.poses[pose]
     return model.normalize(finite_array(pose, (model.nq,), "pose", InputError))
+
+
+def _without_functions(model: Model, report: Report) -> Model:
+    """The model without laws of force elements and motions of constraints, which are functions: no format has these."""
+    for element in model.forces:
+        report.refuse("springs", f"force element '{element.name}'", "its law is a function, which files do not carry")
+    moving = [c for c in model.constraints if c.motion is not None]
+    for c in moving:
+        report.refuse(
+            "constraints", f"constraint '{c.name}'", "it follows a function of time, which files do not carry"
+        )
+    if not (model.forces or moving):
+        return model
+    return replace(model, forces=(), constraints=tuple(c for c in model.constraints if c.motion is None))
 
 
 def _refusal(model: Model, report: Report, folder: Path | None, drawn: Floats | None) -> CannotSave:

@@ -132,7 +132,7 @@ def torques_of_actuators(
 
 
 def frame_wrenches(
-    robot: Model, wrenches: Mapping[str, npt.ArrayLike] | None, robots: int | None = None
+    robot: Model, wrenches: Mapping[str, Any] | None, robots: int | None = None
 ) -> tuple[tuple[str, ...], Array]:
     """Frames and the external wrenches on them, ``(frames, 6)``; where robots differ, ``(robots, frames, 6)``."""
     given = {} if wrenches is None else wrenches
@@ -146,8 +146,7 @@ def frame_wrenches(
         robot.frame(name)
         if callable(values):
             raise InputError(
-                f"wrench on '{name}' is a function, needs numbers, which act all along; they change in parts of a run: "
-                "run.resume(seconds=..., wrenches=...)"
+                f"wrench on '{name}' is a function, needs numbers here; simulate and rollouts take functions"
             )
         wrench = fresh_floats(values, f"wrench on '{name}'")
         if wrench.shape not in ((6,), (robots, 6)) or not np.isfinite(wrench).all():

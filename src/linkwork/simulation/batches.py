@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
 from typing import Any, Unpack
@@ -30,6 +30,7 @@ from linkwork.simulation.settings import RENAMED, RolloutOptions, StepSettings
 from linkwork.simulation.stabilization import warn_of_stiff_servos
 from linkwork.simulation.state import State
 from linkwork.simulation.trajectory import Trajectory
+from linkwork.simulation.wrench_functions import with_wrench_functions
 
 RETRIES = 2
 """How often work whose worker was lost is given to another."""
@@ -51,7 +52,7 @@ def rollouts(
     method: StepMethod = "auto",
     tau: npt.ArrayLike | None = None,
     commands: npt.ArrayLike | None = None,
-    wrenches: Mapping[str, npt.ArrayLike] | None = None,
+    wrenches: Mapping[str, npt.ArrayLike | Callable[..., Any]] | None = None,
     parameters: Mapping[ParameterName, npt.ArrayLike] | None = None,
     controller: Controller | ControlFunction | None = None,
     record_every: int | None = None,
@@ -100,8 +101,8 @@ def rollouts(
             (``contact``, ``time_constant``, ``passive``, ``limits``, ``stops_at``, ``regularization``, ``tolerance``,
             ``max_iterations``): see `RolloutOptions`.
     """
-    robot = with_usable_contacts(robot, options.get("contact"))
-    at, rate = initial_states(robot, q, v)
+    robot, wrenches = with_wrench_functions(with_usable_contacts(robot, options.get("contact")), wrenches)
+    at, rate = initial_states(robot, q, v, float(options.get("start", 0.0)))
     n, h, span = len(at), above_zero(dt, "dt"), above_zero(seconds, "seconds")
     if integrator == "dopri5":
         raise InputError("integrator 'dopri5' has steps of adaptive length, rollouts step together: use euler or rk4")

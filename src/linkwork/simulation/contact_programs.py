@@ -22,8 +22,9 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Entry, Runner
 from linkwork.contact.solution import ITERATIONS, RESIDUAL
 from linkwork.kernels.contact.problem import ContactSettings
+from linkwork.kernels.steps.clock import FIRST
 from linkwork.kernels.steps.contact_steps import STANDING
-from linkwork.kernels.steps.control import END, EVERY, FIRST, WAIT
+from linkwork.kernels.steps.control import END, EVERY, WAIT
 from linkwork.kernels.steps.stage_dynamics import DT
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_lcaba import HEAD

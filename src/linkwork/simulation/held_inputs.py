@@ -12,6 +12,7 @@ import numpy.typing as npt
 from linkwork.compilers.program import Program
 from linkwork.dynamics.iterations import row_regularization
 from linkwork.errors import InputError
+from linkwork.kernels.steps.clock import FIRST
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.evaluator import check_actuators
 from linkwork.simulation.activations import with_activations
@@ -66,9 +67,10 @@ class HeldInputs:
             np.zeros((len(planned.settings.wrenches), 6), dtype),
             planned.passive.astype(dtype),
             solver,
-            np.array([dt, 0.0], dtype),
+            np.array([dt, 0.0] + [0.0] * planned.timed, dtype),
         )
-        tau, commanded, once = np.zeros(robot.nv, dtype), np.array([dt, 1.0], dtype), np.array([0.0, 2.0], dtype)
+        tau, once = np.zeros(robot.nv, dtype), np.array([0.0, 2.0], dtype)
+        commanded = np.array([dt, 1.0] + [0.0] * planned.timed, dtype)
         shapes = tuple(program.output_shapes())
         return cls(planned, tau, *idle, commanded, once, shapes, (*idle, once) if plain else None)
 
@@ -79,6 +81,7 @@ class HeldInputs:
         contacts: Array | None = None,
         q: npt.ArrayLike | None = None,
         act: Any = None,
+        time: float = 0.0,
     ) -> tuple[Any, ...]:
         """Inputs from commands to the timing.
 
@@ -88,6 +91,7 @@ class HeldInputs:
             contacts: Rows about contacts of the step before (`StepProgram.contacts_of`); by default none.
             q: Configuration before the step, where contact points are found between steps.
             act: Activations of actuators before the step; by default zero.
+            time: Seconds before the step.
         """
         planned, solver = self.planned, self.solver
         if wrenches is None:
@@ -98,14 +102,22 @@ class HeldInputs:
             u = self.commands
             if act is not None and planned.na:
                 u = with_activations(planned.source, u[: u.size - planned.na], act, u.dtype)
-            return u, wrenches, self.passive, solver, self.timing
+            return u, wrenches, self.passive, solver, self._at(self.timing, time)
         if not planned.takes_commands:
             check_actuators(planned.source)
         if planned.na:
             commands = with_activations(planned.source, commands, act, self.tau.dtype)
         elif act is not None and np.size(act):
             raise InputError(f"act is given, but no actuator of '{planned.source.name}' has an activation")
-        return commands, wrenches, self.passive, solver, self.timing_commanded
+        return commands, wrenches, self.passive, solver, self._at(self.timing_commanded, time)
+
+    def _at(self, timing: Array, time: float) -> Array:
+        """The timing on a clock that shows so many seconds."""
+        if not (self.planned.timed and time):
+            return timing
+        on = timing.copy()
+        on[FIRST] = time / self.planned.settings.dt
+        return on
 
     def repeats(self, steps: int) -> Array:
         """The settings for so many steps.

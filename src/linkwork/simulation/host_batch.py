@@ -16,7 +16,7 @@ import numpy.typing as npt
 from linkwork.compilers.backends import runner_for
 from linkwork.compilers.entry.entry_point import DONE, OVERFLOW
 from linkwork.contact.points import FORCE
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import ParameterName, real_array, truths
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import Actuation, not_finite
@@ -148,12 +148,24 @@ class HostBatch:
         compiled = self._compiled
         if wrenches is not None:
             compiled = CompiledSteps(self.stepper, None, wrenches, compiled.parameters)
-        after, made = compiled.advance(before, 0, steps)
+        after, made = compiled.advance(before, self._now(), steps)
         pairs = ((self.q, after.q), (self.v, after.v), (self.forces, after.multipliers))
         for x, y in (*pairs, (self.contacts, after.contacts), (self.act, after.act)):
             if x is not None and y is not None:
                 x[...] = y
         self.steps += made
+
+    def _now(self) -> int:
+        """The step of the clock, where something depends on time: one for all robots."""
+        if not self.stepper.planned.timed:
+            return 0
+        counts = np.unique(self.steps[finite_states(self.q, self.v)])
+        if len(counts) > 1:
+            raise UnsupportedFeature(
+                f"robots are {counts.tolist()} steps from their reset, and a constraint or force of "
+                f"'{self.stepper.source.name}' depends on time: reset all together"
+            )
+        return int(counts[0]) if len(counts) else 0
 
     # Resets ----------------------------------------------------------------------------------------------------------
 

@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.closure.assembly_problem import hold_hint
-from linkwork.closure.thresholds import CLOSED_AT_START
+from linkwork.closure.assembly import assemble
+from linkwork.closure.assembly_problem import hold_hint, which_enabled
+from linkwork.closure.evaluators import project_velocity
+from linkwork.closure.thresholds import CLOSED_AT_START, CLOSED_BY_PROJECTION
 from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import fresh_floats
 from linkwork.model.checks import check_robot
+from linkwork.model.constraints import Drive
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, constraint_jacobian
+from linkwork.quantities.motions import has_motions, row_motions
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 from linkwork.simulation.thresholds import RESTING_JOINTS, UNIT_QUATERNION
 
@@ -41,9 +47,9 @@ def start_of(
 
 
 def initial_state(
-    robot: Model, q: npt.ArrayLike | None, v: npt.ArrayLike | None, closed: bool = True
+    robot: Model, q: npt.ArrayLike | None, v: npt.ArrayLike | None, closed: bool = True, time: float = 0.0
 ) -> tuple[Array, Array]:
-    """One state; its loops must be closed where ``closed`` says so."""
+    """One state at a time; its loops must be closed where ``closed`` says so. Drives lead the rest with them."""
     check_robot(robot)
     if q is None:
         q = robot.poses.get("assembled", robot.neutral())
@@ -54,13 +60,15 @@ def initial_state(
     rate = np.zeros(robot.nv) if v is None else fresh_floats(v, "v")
     if rate.shape != (robot.nv,) or not np.isfinite(rate).all():
         raise InputError(f"v has shape {rate.shape}, needs {robot.nv} finite numbers")
+    if has_motions(robot):
+        at, rate = _driven(replace(robot, time=time), at, rate)
     if closed:
-        _check_loops(robot, at, rate)
+        _check_loops(replace(robot, time=time) if has_motions(robot) else robot, at, rate)
     return at, rate
 
 
-def initial_states(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tuple[Array, Array]:
-    """States of a batch."""
+def initial_states(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None, time: float = 0.0) -> tuple[Array, Array]:
+    """States of a batch at a time. Drives lead the rest with them."""
     check_robot(robot)
     at = robot.normalize(q).astype(np.float64)
     if at.ndim != 2:
@@ -68,7 +76,22 @@ def initial_states(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> t
     rate = np.zeros((len(at), robot.nv)) if v is None else fresh_floats(v, "v")
     if rate.shape != (len(at), robot.nv) or not np.isfinite(rate).all():
         raise InputError(f"v has shape {rate.shape}, needs ({len(at)}, {robot.nv}) finite numbers")
+    if has_motions(robot):
+        timed = replace(robot, time=time)
+        for k in range(len(at)):
+            at[k], rate[k] = _driven(timed, at[k], rate[k])
     return at, rate
+
+
+def _driven(robot: Model, q: Array, v: Array) -> tuple[Array, Array]:
+    """The state nearest to ``q, v`` with driven joints where they are at the robot's time, and loops that follow."""
+    drives = [c for c in robot.constraints if isinstance(c, Drive) and c.enabled]
+    for drive in drives:
+        q[robot.q_slice(drive.joint)] = drive.at(robot.time)[0]
+    units = typical_row_units(robot) / np.where(which_enabled(robot), 1.0, np.inf)
+    if (np.abs(constraint_error(robot, q)) / units).max(initial=0.0) > CLOSED_BY_PROJECTION:
+        q = assemble(robot, q, [drive.joint for drive in drives], limits=False).q
+    return q, project_velocity(robot, q, v)
 
 
 def _check_loops(robot: Model, q: Array, v: Array) -> None:
@@ -87,7 +110,7 @@ def _check_loops(robot: Model, q: Array, v: Array) -> None:
             f"'{worst}' is open by {error[row]:.3g} at the start: close loops with robot.assemble(q)"
             f"{hold_hint(robot, worst)}"
         )
-    opening = np.abs(constraint_jacobian(robot, q) @ v) * on
+    opening = np.abs(constraint_jacobian(robot, q) @ v - row_motions(robot, robot.time)[1]) * on
     swing = float(np.sqrt(np.linalg.norm(robot.gravity) / scales_of(robot).length))
     moving = max(float(np.abs(v / joint_units(robot)).max(initial=0.0)), RESTING_JOINTS * swing)
     if (opening / units).max() > CLOSED_AT_START * moving:

@@ -48,7 +48,7 @@ def run(
         if done < after.at - at:
             return early_end(recorder, dt, int(at) + done)
         if after.project and project is not None:
-            q, v = project(state.q, state.v)
+            q, v = project(state.q, state.v, after.at * dt)
             state = state._replace(q=q, v=v)
         if report is not None:
             report(after.at - schedule.start)

@@ -50,6 +50,9 @@ from linkwork.kernels.steps.stage_dynamics import (
     LOOPS_3,
     MINIMAL,
     STOP_DAMPING,
+    TIMED_LOOPS_1,
+    TIMED_LOOPS_3,
+    TIMED_TREES,
     TREES,
     Dynamics,
 )
@@ -64,6 +67,7 @@ from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
 from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.arguments import Array
+from linkwork.quantities.motions import is_timed
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.simulation.contact_inputs import ContactInputs
 from linkwork.simulation.contact_warnings import warn_of_joint_friction
@@ -93,6 +97,11 @@ DYNAMICS: Mapping[tuple[Form, int], tuple[Dynamics, Dynamics]] = MappingProxyTyp
     }
 )
 """Forward dynamics of steps without contacts, alone and driven, by form and proximal iterations."""
+
+TIMED: Mapping[str, Dynamics] = MappingProxyType(
+    {TREES.name: TIMED_TREES, LOOPS_1.name: TIMED_LOOPS_1, LOOPS_3.name: TIMED_LOOPS_3}
+)
+"""Those of robots with constraints or forces that depend on time."""
 
 _controlled, _rollout = lru_cache(maxsize=64)(controlled), lru_cache(maxsize=64)(rollout)
 """The same controller gives the same algorithm, and thereby the same code."""
@@ -125,6 +134,11 @@ class StepProgram:
     def takes_commands(self) -> bool:
         """Whether actuators take commands."""
         return bool(self.source.actuators) and not any(a.refused for a in self.source.actuators)
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether steps have a clock: something depends on time."""
+        return is_timed(self.robot)
 
     @cached_property
     def na(self) -> int:
@@ -279,6 +293,12 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
     """
     _check(settings)
     form = _form(robot, settings)
+    if form in ("contact", "minimal") and is_timed(robot):
+        how = "with contacts" if form == "contact" else "in minimal coordinates"
+        raise UnsupportedFeature(
+            f"steps of '{robot.name}' {how} have no clock, and a constraint or force of it depends on time: "
+            + ("use contact=False" if form == "contact" else "use method='auto', with project_every=1 for exact loops")
+        )
     solver = _solver(robot, settings, form)
     at = robot.neutral() if settings.stops_at is None else np.array(settings.stops_at)
     soft = soft_limits(robot, settings.limits, form == "contact")
@@ -319,7 +339,9 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         dynamics, driven = DYNAMICS[form, solver.max_iterations if form == "loops" else 0]
         pulled = any(tendon.is_passive for tendon in moved.tendons)
         commanded = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
-        if commanded or moved.gravity_compensation or pulled or has_force_elements(moved):
+        if is_timed(moved):
+            driven = TIMED[dynamics.name]
+        if commanded or moved.gravity_compensation or pulled or is_timed(moved) or has_force_elements(moved):
             dynamics, tree = driven, with_actuators(moved, tree, driven.layout, implicit)
         key = settings.integrator, dynamics.name
     return StepProgram(robot, moved, settings, form, key, tree, passive, solver, inputs, contact)

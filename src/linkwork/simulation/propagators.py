@@ -112,8 +112,9 @@ class CompiledSteps:
             repeats = self.stepper.held.repeats(steps)
             further = self._further[steps] = (*self._packed, *self.parameters, repeats)
         held = self._idle
-        if not (commands is contacts is act is None):
-            held = self.stepper.held(commands, self.wrenches, contacts, q, act)
+        if self.stepper.planned.timed or not (commands is contacts is act is None):
+            time = self.begin + now * self.stepper.dt
+            held = self.stepper.held(commands, self.wrenches, contacts, q, act, time)
         if self.controller is not None:
             held = (*held[:-1], control_timing(self.stepper, now, steps, final))
         inputs = (q, v, tau, *held, *further)
@@ -211,8 +212,8 @@ class Attempt(NamedTuple):
     """Negative where loops could not be closed (`StepProgram.check_loops`)."""
 
 
-OneStep = Callable[[State, float], Attempt]
-"""A step of some time from a state."""
+OneStep = Callable[[State, float, float], Attempt]
+"""A step of some time from a state, at a time."""
 
 
 def python_steps(make: Callable[[float], OneStep], dt: float) -> Propagate:
@@ -228,7 +229,7 @@ def python_steps(make: Callable[[float], OneStep], dt: float) -> Propagate:
         steps, h = (int(stop - start), dt) if stop - start >= 1 else (1, (stop - start) * dt)
         step = whole if h == dt else make(h)
         for k in range(steps):
-            after = step(state, h).state
+            after = step(state, h, start * dt + k * h).state
             if not (np.isfinite(after.q).all() and np.isfinite(after.v).all()):
                 return state, k
             state = after
@@ -251,7 +252,7 @@ def adaptive_steps(one: OneStep, dt: float, accuracy: float, robot: Model) -> Pr
         left, h, least = (stop - start) * dt, dt, ROUNDED_TIME * (stop - start) * dt
         while left > least:
             h = min(h, left)
-            after, error, fault = one(state, h)
+            after, error, fault = one(state, h, stop * dt - left)
             scale = accuracy * np.stack([np.ones_like(state.v), 1.0 + np.abs(state.v)])
             off = float((np.abs(error) / scale).max(initial=0.0))
             change = SAFETY * max(off, LEAST_STEP_ERROR) ** -0.2 if np.isfinite(off) else SHRINKING
@@ -277,11 +278,12 @@ def one_compiled_step(stepper: Stepper, wrenches: Array) -> OneStep:
     planned, runner = stepper.planned, stepper.runner
     entry, shapes = runner.own_entry(False), runner.outputs
 
-    def step(state: State, h: float) -> Attempt:
+    def step(state: State, h: float, time: float) -> Attempt:
         out = [np.empty(shape) for shape in shapes]
         tau, commands = state.actuation
         *held, timing = stepper.held(commands, wrenches, act=state.act)
-        inputs = (state.q, state.v, tau, *held, np.array([h, timing[1]]))
+        clock = [time / h] if planned.timed else []
+        inputs = (state.q, state.v, tau, *held, np.array([h, timing[1], *clock]))
         status = entry(*inputs, *out)
         if status not in (DONE, OVERFLOW):
             runner.explain(status, inputs, out)

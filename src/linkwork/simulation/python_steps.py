@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.dynamics.forward import ForwardDynamics
-from linkwork.errors import InputError, NotFinite
+from linkwork.errors import InputError, NotFinite, UnsupportedFeature
 from linkwork.inputs import among
 from linkwork.kernels.algorithm import Shape, resolve
 from linkwork.kernels.steps.integrators import Step, euler, runge_kutta
@@ -31,6 +31,7 @@ from linkwork.plans.actuation import ACTUATION_TREE, with_actuators
 from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.arguments import Array
+from linkwork.quantities.motions import is_timed
 from linkwork.simulation.contact_warnings import warn_of_joint_friction
 from linkwork.simulation.program import with_joint_forces
 from linkwork.simulation.propagators import Attempt
@@ -64,6 +65,11 @@ class PythonStepper:
     def __init__(self, robot: Model, settings: StepSettings, wrenches: Array | None = None) -> None:
         method, integrator, dt = settings.method, settings.integrator, settings.dt
         assert method != "minimal"
+        if is_timed(robot):
+            raise UnsupportedFeature(
+                f"a constraint or force of '{robot.name}' depends on time, and steps around '{method}' have no clock: "
+                "use method='auto'"
+            )
         if settings.solver():
             raise InputError(f"method '{method}' takes no {', '.join(settings.solver())}: these are for compiled steps")
         if integrator not in SCHEMES:
@@ -90,12 +96,13 @@ class PythonStepper:
         )
         self._step = SCHEMES[integrator](dynamics)
 
-    def __call__(self, state: State, h: float) -> Attempt:
+    def __call__(self, state: State, h: float, time: float = 0.0) -> Attempt:
         """One step of the time ``h``; NaN where numbers went beyond what floats hold.
 
         Args:
             state: Before it.
             h: Time, in seconds.
+            time: Seconds before it; nothing depends on it.
         """
         q, v, (tau, commands), _, _, act = state
         shapes = self._step.work | WORK

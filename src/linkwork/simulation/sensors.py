@@ -26,6 +26,7 @@ from linkwork.model.tendons import without_springs
 from linkwork.quantities.actuation import (
     acting_activations,
     commands_and_activations,
+    element_forces,
     gravity_compensation,
     tendon_forces,
 )
@@ -166,7 +167,8 @@ def _explicitly_passive(trajectory: Motion) -> bool:
 def _passive_torques(robot: Model, q: Array, v: Array) -> Array:
     """Torques of springs and dampers of joints and tendons, and of gravity compensation, ``(..., nv)``."""
     unstopped = replace(robot, tendons=tuple(replace(tendon, stop=(0.0, 0.0)) for tendon in robot.tendons))
-    return passive_forces(robot, q, v) + tendon_forces(unstopped, q, v) + gravity_compensation(robot, q)
+    elements = element_forces(robot, q, v) if robot.forces else 0.0
+    return passive_forces(robot, q, v) + tendon_forces(unstopped, q, v) + gravity_compensation(robot, q) + elements
 
 
 def _in_the_next_step(trajectory: Motion, step: Stepper, acting: Array | None) -> Forces:

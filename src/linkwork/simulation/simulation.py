@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.conversions import converted
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Integrator, ParameterName, Precision, StepMethod, above_zero, float_array, named_options
 from linkwork.inputs import count as counted
 from linkwork.kernels.contact.reduced.step import MISSED, OVERFLOWED
@@ -172,6 +172,11 @@ class Simulation:
             return HostBatch(stepper, self.count, self.controller, every, parameters)
         if not re.fullmatch(r"cuda(:\d+)?", self.device):
             raise InputError(f"device is {self.device!r}, needs 'cpu' or 'cuda'")
+        if stepper.planned.timed:
+            raise UnsupportedFeature(
+                f"a constraint or force of '{self.robot.name}' depends on time, and steps on a GPU have no clock: use "
+                "device='cpu'"
+            )
         from linkwork.simulation.cuda_batch import CudaBatch
         from linkwork.simulation.warp_batch import WarpBatch
 
@@ -199,7 +204,7 @@ class Simulation:
             if x.shape not in ((width,), (self.count, width)) and not (v is None and k == 1):
                 raise InputError(f"{name} has shape {x.shape}, needs ({width},) or ({self.count}, {width})")
             full[k] = np.broadcast_to(x, (self.count, width))
-        return initial_states(robot, *full)
+        return initial_states(robot, full[0], full[1])
 
     def _of_robots(self, given: Mapping[ParameterName, Array]) -> dict[ParameterName, Array]:
         shapes = {name: own_values(self.robot, name).shape for name in given}

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Unpack
+from collections.abc import Callable, Mapping
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from linkwork.simulation.settings import RENAMED, SimulationOptions, StepSetting
 from linkwork.simulation.stabilization import warn_of_stiff_servos
 from linkwork.simulation.state import State
 from linkwork.simulation.thresholds import STEP_ACCURACY
+from linkwork.simulation.wrench_functions import with_wrench_functions
 
 
 @named_options(SimulationOptions, renamed=RENAMED)
@@ -45,13 +46,13 @@ def simulate(
     controller: Controller | ControlFunction | None = None,
     tau: npt.ArrayLike | None = None,
     commands: npt.ArrayLike | None = None,
-    wrenches: Mapping[str, npt.ArrayLike] | None = None,
+    wrenches: Mapping[str, npt.ArrayLike | Callable[..., Any]] | None = None,
     record_every: int = 1,
     progress: bool | None = None,
     **options: Unpack[SimulationOptions],
 ) -> M:
     """The motion of a robot over time, as an object of some class; arguments are those of `linkwork.simulate`."""
-    robot = with_usable_contacts(robot, options.get("contact"))
+    robot, wrenches = with_wrench_functions(with_usable_contacts(robot, options.get("contact")), wrenches)
     h, project_every, start = above_zero(dt, "dt"), options.get("project_every", 0), float(options.get("start", 0.0))
     if not isinstance(project_every, int) or project_every < 0:
         raise InputError(f"project_every is {project_every!r}, needs a whole number, 0 for never")
@@ -71,7 +72,7 @@ def simulate(
     )
     given = any(one is not None for one in (tau, commands, controller))
     q, act, of_pose = start_of(robot, q, act, given)
-    at, rate = initial_state(robot, q, v, options.get("closed", True))
+    at, rate = initial_state(robot, q, v, options.get("closed", True), start)
     constant = constant_actuation(robot, tau, commands if of_pose is None else of_pose)
     frames, pushed = frame_wrenches(robot, wrenches)
     settings = StepSettings.of(h, integrator, method, frames, options, stops_at=at).started_at(robot, at)

@@ -16,6 +16,7 @@ from linkwork.contact.thresholds import LEAST_TIME_CONSTANT
 from linkwork.errors import InputError
 from linkwork.inputs import Auto, JointLimits, TimeConstant, above_zero, advised, outer_level
 from linkwork.kernels.steps.stage_dynamics import DAMPING, LOWER, REST, STIFFNESS, STOP_DAMPING, STOP_STIFFNESS, UPPER
+from linkwork.model.constraints import Drive
 from linkwork.model.model import Model
 from linkwork.model.tendons import Tendon
 from linkwork.model.thresholds import UNBOUNDED
@@ -103,7 +104,11 @@ def stabilized(robot: Model, time_constant: TimeConstant, dt: float) -> Model:
     time = time_constant_of(time_constant, dt)
     if time is None:
         return robot
-    pulled = tuple(c if any(c.gains or ()) else replace(c, gains=None, time_constant=time) for c in robot.constraints)
+    own = [isinstance(c, Drive) or any(c.gains or ()) for c in robot.constraints]  # drives have no error of integration
+    pulled = tuple(
+        c if kept else replace(c, gains=None, time_constant=time)
+        for c, kept in zip(robot.constraints, own, strict=True)
+    )
     return replace(robot, constraints=pulled)
 
 

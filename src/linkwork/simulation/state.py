@@ -32,5 +32,5 @@ it was finite: fewer than all end the simulation."""
 Feedback = Callable[[float, State], Actuation]
 """Torques or commands at a time and a state."""
 
-Project = Callable[[Array, Array], tuple[Array, Array]]
-"""``q`` and ``v`` with closed loops."""
+Project = Callable[[Array, Array, float], tuple[Array, Array]]
+"""``q`` and ``v`` with closed loops, at a time."""

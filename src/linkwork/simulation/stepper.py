@@ -280,6 +280,7 @@ class Stepper(BaseEvaluator):
         act: npt.ArrayLike | None = None,
         steps: int = 1,
         contact_state: Array | None = None,
+        time: float = 0.0,
         **parameters: npt.ArrayLike,
     ) -> StepResult:
         """The state after some steps under constant torques. Leading axes are batch axes and broadcast.
@@ -298,6 +299,7 @@ class Stepper(BaseEvaluator):
             act: Activations of actuators, ``(..., na)``; by default zero. The result has those after the steps.
             steps: How many steps.
             contact_state: `StepResult.contact_state` of the steps before, whose forces these start from (warm start).
+            time: Seconds before the steps, for constraints and forces that depend on time.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
         planned, held = self.planned, self.held
@@ -308,8 +310,8 @@ class Stepper(BaseEvaluator):
             tau = held.tau
         further: tuple[Any, ...] | None = held.idle
         once = type(steps) is int and steps == 1
-        if further is None or parameters or not (once and commands is act is wrenches is contact_state is None):
-            further = held(commands, wrenches, contact_state, q, act)
+        if further is None or parameters or time or not (once and commands is act is wrenches is contact_state is None):
+            further = held(commands, wrenches, contact_state, q, act, time)
             if parameters or self.parameter_inputs.names:
                 further += self._parameters(parameters)
             if planned.settings.integrator != "dopri5":
@@ -388,6 +390,10 @@ class Stepper(BaseEvaluator):
         Args:
             backend: How the program is run.
         """
+        if self.planned.timed and backend.name == "cuda":
+            raise UnsupportedFeature(
+                f"a constraint or force of '{self.source.name}' depends on time, and steps on a GPU have no clock"
+            )
         if self.contact and backend.name == "cuda":
             raise UnsupportedFeature(
                 f"steps of '{self.source.name}' with contacts run on a GPU as whole rollouts: "

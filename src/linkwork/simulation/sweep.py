@@ -10,19 +10,22 @@ corrector fails, or finds something far from what was predicted: that would be a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from linkwork.closure.assembly import assemble
 from linkwork.closure.continuation import Continuation, numbers_of
+from linkwork.closure.evaluators import project_velocity
 from linkwork.closure.thresholds import CLOSED_BY_SWEEP
 from linkwork.errors import AssemblyError, InputError
 from linkwork.inputs import above_zero, plural, real_array
+from linkwork.model.constraints import Drive
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
+from linkwork.quantities.motions import without_motions
 from linkwork.simulation.trajectory import Trajectory
 
 
@@ -77,15 +80,20 @@ def sweep(
     where branches cross. Where loops cannot follow, at a dead center of the swept joints, an `AssemblyError` says at
     which value; its ``trajectory`` has the configurations before.
 
+    Over ``"time"``, the joints that drives lead (`Drive`) are swept to where they are at each time, and velocities are
+    those of the motion.
+
     Args:
         robot: The mechanism.
-        joints: A joint with one coordinate, or several that move together.
-        values: Where they are to be, in radians or meters; their own limits do not count.
+        joints: A joint with one coordinate, or several that move together; or ``"time"``.
+        values: Where they are to be, in radians or meters; their own limits do not count. Or seconds, ``(k,)``.
         q: A configuration near the first one, ``(nq,)``: it chooses among the ways to close the loops.
         seconds: How long the sweep takes when it is played.
         tolerance: Loops with errors below this are closed.
         limits: Whether the other joints stay within their limits.
     """
+    if joints == "time" and "time" not in robot.joint_names:
+        return _over_time(robot, values, q, tolerance, limits)
     names = (joints,) if isinstance(joints, str) else tuple(joints)
     if not names or len(set(names)) < len(names):
         raise InputError(f"joints are names, each once; found {joints!r}")
@@ -122,6 +130,24 @@ def sweep(
         told.trajectory = made()
         raise told from None
     return made()
+
+
+def _over_time(robot: Model, values: npt.ArrayLike, q: npt.ArrayLike | None, tolerance: float, limits: bool) -> Sweep:
+    """A sweep of the joints that drives lead, over time."""
+    drives = [c for c in robot.constraints if isinstance(c, Drive) and c.enabled]
+    times = real_array(values, "values").astype(np.float64)
+    if not drives:
+        raise InputError(
+            f"no constraint of '{robot.name}' drives a joint: sweep joints, or add lw.Drive(joint, motion)"
+        )
+    if times.ndim != 1 or not len(times):
+        raise InputError(f"values have shape {times.shape}, need (k,): seconds")
+    led = np.concatenate([drive.at(times)[0] for drive in drives], axis=-1)
+    swept = sweep(without_motions(robot), [d.joint for d in drives], led, q, tolerance=tolerance, limits=limits)
+    rest = np.zeros(robot.nv)
+    v = [project_velocity(replace(robot, time=float(t)), at, rest) for t, at in zip(times, swept.q, strict=True)]
+    zero, settings = np.zeros((len(times), robot.nc)), {**swept.settings, "passive": True}
+    return replace(swept, robot=robot, times=times, v=np.array(v), multipliers=zero, settings=settings)
 
 
 def _unit(robot: Model, joint: str) -> str:

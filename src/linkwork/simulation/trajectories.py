@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Unpack
+from collections.abc import Callable, Mapping
+from typing import Any, Unpack
 
 import numpy.typing as npt
 
@@ -31,7 +31,7 @@ def simulate(
     controller: Controller | ControlFunction | None = None,
     tau: npt.ArrayLike | None = None,
     commands: npt.ArrayLike | None = None,
-    wrenches: Mapping[str, npt.ArrayLike] | None = None,
+    wrenches: Mapping[str, npt.ArrayLike | Callable[..., Any]] | None = None,
     record_every: int = 1,
     progress: bool | None = None,
     **options: Unpack[SimulationOptions],
@@ -70,7 +70,8 @@ def simulate(
         tau: Constant torques, ``(nv,)``.
         commands: Constant commands of the actuators, ``(actuators,)``; with a controller that returns commands, those
             before it is first called.
-        wrenches: Constant external wrenches by frame, ``{"hand": [*moment, *force]}`` in the frame's axes.
+        wrenches: External wrenches by frame, ``{"hand": [*moment, *force]}`` in the frame's axes: constant, or
+            functions ``f(t)`` or ``f(t, q, v)`` that return such numbers, which become force elements of the robot.
         record_every: Steps between two states that are kept.
         progress: Whether progress is shown; by default where it takes long and there is a terminal.
         options: About controllers and the clock (``control_every``, ``controller_output``, ``start``), steps

@@ -24,7 +24,6 @@ The context is in the constant memory of the module: sizes of the plan, addresse
 from __future__ import annotations
 
 import ast
-
 from dataclasses import dataclass
 
 from linkwork.compilers.cuda.device_functions import TRIPLE

@@ -47,9 +47,8 @@ from linkwork.kernels.tree.aba import (
     joint_acceleration,
 )
 from linkwork.kernels.tree.kinematics import accelerations, joint_transforms
-from linkwork.kernels.tree.passive import subtract_passive_torques
+from linkwork.kernels.tree.passive import ELEMENT_WORK, subtract_passive_torques
 from linkwork.kernels.tree.rnea import apply_wrenches, force_to_parent, newton_euler_forces
-from linkwork.kernels.tree.tendons import TENDON_WORK
 from linkwork.model.joints import HELICAL
 from linkwork.plans.cluster_efpa import CLUSTER_EFPA_TREE
 from linkwork.plans.clusters import CLUSTER_TREE
@@ -163,7 +162,7 @@ APPROXIMATE_ABA = Algorithm(
     "approximate_aba", approximate_aba, INPUTS, OUTPUTS, WORK | REFLECTED, CLUSTER_TREE, view=forward_view
 )
 APPROXIMATE_RNEA = Algorithm(
-    "approximate_rnea", approximate_rnea, MOTION, TORQUES, WORK | REFLECTED | TENDON_WORK, CLUSTER_TREE
+    "approximate_rnea", approximate_rnea, MOTION, TORQUES, WORK | REFLECTED | ELEMENT_WORK, CLUSTER_TREE
 )
 APPROXIMATE_EFPA = Algorithm(
     "approximate_efpa", approximate_efpa, {"q": ("nq",)}, EFFECTORS, WORK | CLUSTERED | PROPAGATORS, CLUSTER_EFPA_TREE

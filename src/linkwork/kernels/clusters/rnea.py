@@ -19,9 +19,8 @@ from linkwork.kernels.clusters.explicit import (
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.tree.kinematics import accelerations
-from linkwork.kernels.tree.passive import subtract_passive_torques
+from linkwork.kernels.tree.passive import ELEMENT_WORK, subtract_passive_torques
 from linkwork.kernels.tree.rnea import WRENCHES, apply_wrenches, joint_torques, newton_euler_forces
-from linkwork.kernels.tree.tendons import TENDON_WORK
 from linkwork.plans.clusters import CLUSTER_TREE
 
 MOTION: dict[str, Shape] = {"q": ("nq",), "v": ("nv",), "a": ("nv",), "wrenches": WRENCHES}
@@ -85,4 +84,4 @@ def cluster_rnea(
     pivot[0] = w.pivot[0]
 
 
-CLUSTER_RNEA = Algorithm("cluster_rnea", cluster_rnea, MOTION, TORQUES, WORK | EXPLICIT | TENDON_WORK, CLUSTER_TREE)
+CLUSTER_RNEA = Algorithm("cluster_rnea", cluster_rnea, MOTION, TORQUES, WORK | EXPLICIT | ELEMENT_WORK, CLUSTER_TREE)

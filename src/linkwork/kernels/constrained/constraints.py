@@ -30,7 +30,7 @@ from linkwork.kernels.constrained.rows import (
     term_value,
 )
 from linkwork.kernels.constrained.tendon_couplings import TENDON_CLOSURE, tendon_coupling_bias, tendon_coupling_rows
-from linkwork.kernels.functions import tape_forward, tape_reverse, tape_second_rates
+from linkwork.kernels.functions import motion_forward, tape_forward, tape_reverse, tape_second_rates
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.scalar import Array, kernel
 from linkwork.kernels.spatial import add, angular, cross, dot, linear, set_angular, set_linear, set_vector
@@ -58,8 +58,10 @@ CLOSURE: dict[str, Shape] = {
     "tape": ("ntape",),
     "tape_dtrig": ("ntape",),
     "tape_adjoint": ("ntape",),
+    "tape_dot": ("ntape",),
+    "tape_ddot": ("ntape",),
 } | TENDON_CLOSURE
-RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",), "tape_dot": ("ntape",), "tape_ddot": ("ntape",)}
+RATES: dict[str, Shape] = {"u": ("n", 3), "beta": ("nc",)}
 
 
 @kernel
@@ -104,6 +106,9 @@ def constraint_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
         joint_row(tree, w, t)
     for p in range(tree.npairs):
         pair_rows(tree, w, p, error)
+    motion_forward(tree, w)
+    for m in range(tree.nmotions):
+        error[tree.motion_row[m]] -= w.tape[tree.motion_node[m]]
 
 
 @kernel
@@ -127,6 +132,8 @@ def constraint_bias(tree: Array, w: Array, q: Array, v: Array) -> None:
         combination_bias(tree, w, t)
     for p in range(tree.npairs):
         pair_bias(tree, w, p)
+    for m in range(tree.nmotions):
+        w.beta[tree.motion_row[m]] -= w.tape_ddot[tree.motion_node[m]]
 
 
 @kernel
@@ -182,6 +189,19 @@ def row_jacobian(tree: Array, w: Array, m: int, root: int, jacobian: Array) -> N
 
 
 @kernel
+def constraint_wrenches(tree: Array, w: Array, q: Array, multipliers: Array, wrench: Array) -> None:
+    """``wrench``: forces of constraints on each body, the world first, in its own frame: ``sum K' lambda``."""
+    joint_transforms(tree, w, q)
+    constraint_rows(tree, w, q, w.e)
+    for i in range(tree.n):
+        for j in range(6):
+            wrench[i, j] = 0.0
+    for m in range(tree.nk):
+        for j in range(6):
+            wrench[tree.k_body[m], j] += multipliers[tree.k_row[m]] * w.K[m, j]
+
+
+@kernel
 def evaluate_constraint_bias(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
     """``bias = dJ/dt v``."""
     joint_transforms(tree, w, q)
@@ -214,9 +234,11 @@ def baumgarte_target(tree: Array, w: Array, q: Array, v: Array, out: Array) -> N
 
 @kernel
 def constraint_velocities(tree: Array, w: Array, q: Array, v: Array, out: Array) -> None:
-    """``J v``, the velocity errors, after `constraint_rows` and `velocities`."""
+    """``J v``, less the rates of targets that move: velocity errors, after `constraint_rows` and `velocities`."""
     for r in range(tree.nc):
         out[r] = 0.0
+    for m in range(tree.nmotions):
+        out[tree.motion_row[m]] -= w.tape_dot[tree.motion_node[m]]
     for t in range(tree.nterms):
         out[tree.term_row[t]] += w.dphi[t] * v[tree.term_v[t]]
     for m in range(tree.nk_link):
@@ -236,6 +258,14 @@ CONSTRAINT_JACOBIAN = Algorithm(
     {"q": ("nq",)},
     {"jacobian": ("nc", "nv")},
     POSE | CLOSURE | _SPARE,
+    CONSTRAINED_TREE,
+)
+CONSTRAINT_WRENCHES = Algorithm(
+    "constraint_wrenches",
+    constraint_wrenches,
+    {"q": ("nq",), "multipliers": ("nc",)},
+    {"wrench": ("n", 6)},
+    POSE | CLOSURE | {"e": ("nc",)},
     CONSTRAINED_TREE,
 )
 CONSTRAINT_BIAS = Algorithm(

@@ -236,6 +236,9 @@ def row_accelerations(tree: Array, w: Array, q: Array, v: Array, s: Array) -> No
     tape_second_rates(tree, w, v)
     for e in range(tree.noutputs):
         s[tree.output_row[e]] += w.tape_ddot[tree.output_node[e]]
+    for m in range(tree.nmotions):
+        r = tree.motion_row[m]
+        s[r] -= w.tape_ddot[tree.motion_node[m]] + tree.kd[r] * w.tape_dot[tree.motion_node[m]]
     add_joint_accelerations(tree, w, v, s)
     for m in range(tree.nk):
         r = tree.k_row[m]

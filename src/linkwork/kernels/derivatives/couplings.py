@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained.rows import term_derivative, term_second_derivative
-from linkwork.kernels.functions import ADD, COS, DIV, MUL, NEG, SIN, SQRT, SUB, tape_rates
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.functions import ADD, COS, DIV, MUL, NEG, SELECT, SIN, SQRT, SUB, tape_rates
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
 
 JETS: dict[str, Shape] = {"tape_adjoint_dot": ("ntape",), "tape_adjoint_ddot": ("ntape",), "tape_seed": ("nv",)}
 
@@ -145,6 +145,10 @@ def reverse_jets(tree: Array, w: Array, start: int, last: int) -> None:
             d = d - 4.0 * (w.tape_dot[s] * (y * inverse))
             x = x - 2.0 * (inverse * (w.tape_ddot[s] * y + w.tape_dot[s] * d))
             add_adjoint(w, a, x * inverse, d * inverse, y * inverse)
+        elif op == SELECT:
+            chosen = w.tape[s - 1]
+            add_adjoint(w, a, where(chosen, 0.0, x, 0.0), where(chosen, 0.0, d, 0.0), where(chosen, 0.0, y, 0.0))
+            add_adjoint(w, b, where(chosen, 0.0, 0.0, x), where(chosen, 0.0, 0.0, d), where(chosen, 0.0, 0.0, y))
         elif op == SIN or op == COS:
             slope = w.tape_dtrig[s]
             rate = w.tape_dot[a]

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.records import view_records
-from linkwork.kernels.scalar import Array, Scalar, any_below, fma, kernel, unpack, where
+from linkwork.kernels.scalar import Array, Scalar, any_below, fma, kernel, unpack, where, with_arrays
+from linkwork.kernels.steps.clock import FIRST
 from linkwork.kernels.steps.contact_steps import CONTACT_STEPS
 from linkwork.kernels.steps.integrators import (
     SINGLE_STEPS,
@@ -36,7 +37,7 @@ from linkwork.kernels.steps.reduced_steps import REDUCED_STEPS
 from linkwork.kernels.steps.stage_dynamics import DT
 from linkwork.plans.layout import Layout
 
-FIRST, EVERY, WAIT, END = range(2, 6)
+EVERY, WAIT, END = range(FIRST + 1, FIRST + 4)
 """Entries of the timing, after those of `steps`."""
 
 Slot = tuple[int, int, tuple[int, ...]]
@@ -105,6 +106,7 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
     one, torques = (SINGLE_STEPS | CONTACT_STEPS | REDUCED_STEPS)[integrator, dynamics], torque_kernel(control)
     step, check_closure = one.text, one.dynamics.coordinates.check_closure
     begin = begin_of(one.dynamics)
+    start_clock, timed = one.dynamics.clock.start, one.dynamics.clock.fields
 
     @kernel
     def view(tree: Array, *arrays: Array) -> tuple[Start, Parameters, End, Array]:
@@ -136,7 +138,8 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
 
     @kernel
     def iteration(tree: Array, w: Array, start: Start, parameters: Parameters, end: End, tau1: Array) -> None:
-        step(tree, w, end.q, end.v, start.inputs._replace(tau=tau1), end.flat)
+        start_clock(w, start.inputs.timing, end.progress, start.inputs.timing[DT])
+        step(with_arrays(tree, w, timed), w, end.q, end.v, start.inputs._replace(tau=tau1), end.flat)
         store_state(tree, w, end.q, end.v, end.progress)
         check_closure(w, end.progress)
         update_torques(tree, w, start.inputs.timing, parameters, end, tau1)

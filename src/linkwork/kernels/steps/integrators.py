@@ -46,6 +46,10 @@ from linkwork.kernels.steps.stage_dynamics import (
     LOOPS_3,
     MINIMAL,
     REFINED_LOOPS_1,
+    TIMED_LOOPS_1,
+    TIMED_LOOPS_3,
+    TIMED_REFINED_LOOPS_1,
+    TIMED_TREES,
     TREES,
     Dynamics,
     StepInputs,
@@ -108,10 +112,13 @@ def euler(dynamics: Dynamics) -> Step:
     begin_step, explicit_constraints = joints.begin_step, joints.explicit_constraints
     velocity_slip, integrate, close_loops = joints.velocity_slip, joints.integrate, joints.close_loops
     load, store = (load_activations, store_activations) if dynamics.takes_commands else _NO_ACTIVATIONS
+    set_time, mean_targets = dynamics.clock.set_time, dynamics.clock.mean_targets
+    drive_positions = dynamics.clock.drive_positions
 
     @kernel
     def step(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
         h = inputs.timing[DT]
+        set_time(w, h)
         begin_step(tree, w)
         explicit_constraints(tree, w, q)
         velocity_slip(tree, w, v, h)
@@ -120,12 +127,14 @@ def euler(dynamics: Dynamics) -> Step:
         actuation(tree, w, q, v, inputs.u, h, inputs.timing[COMMANDED], w.torque)
         dampers(tree, w, q, inputs, h)
         damped = with_arrays(tree, w, IMPLICIT)
+        mean_targets(tree, w, q, v, h)
         accelerations(damped, w, q, v, w.torque, inputs, w.acc, flat)
         damp_coupled(damped, w, h, w.acc)
         for k in range(tree.nv):
             w.vs[k] = v[k] + h * w.acc[k]
         integrate(tree, w, q, w.vs, h, w.qs)
         close_loops(tree, w, w.qs)
+        drive_positions(tree, w, w.qs)
         store(tree, w, h, flat, flat)
 
     work: dict[str, Shape] = {"torque": ("nv",), "acc": ("nv",), "vs": ("nv",), "qs": ("nq",)} | IMPLICIT_WORK
@@ -140,6 +149,8 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
     dependent_velocities, close_loops = joints.dependent_velocities, joints.close_loops
     closed_velocities = joints.closed_velocities
     a, b, e, n = scheme.a, scheme.b, scheme.e, len(scheme.b)
+    times = tuple(sum(row) for row in a)
+    set_time, drive, clear_targets = dynamics.clock.set_time, dynamics.clock.drive, dynamics.clock.clear_targets
     load, store = stage_activations(scheme) if dynamics.takes_commands else _NO_ACTIVATIONS
 
     @kernel
@@ -157,13 +168,16 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
                 w.xs[k] = h * x
                 w.vs[k] = v[k] + h * y
             retract(tree, q, w.xs, w.qs)
+            set_time(w, times[s] * h)
             if s > 0:
                 close_loops(tree, w, w.qs)
+                drive(tree, w, w.qs, w.vs)
             explicit_constraints(tree, w, w.qs)
             dependent_velocities(tree, w, w.vs)
             load(tree, w, s, h, flat)
             joint_forces(tree, w.qs, w.vs, inputs.tau, inputs.passive, 0.0, w.torque)
             actuation(tree, w, w.qs, w.vs, inputs.u, h, inputs.timing[COMMANDED], w.torque)
+            clear_targets(tree, w)
             accelerations(tree, w, w.qs, w.vs, w.torque, inputs, w.As[s], flat)
             chart_rate(tree, w.qs, w.xs, w.vs, w.Xs[s])
         # x = h Σ b_t X_t,  v_1 = v + h Σ b_t A_t,  errors h Σ e_t X_t and h Σ e_t A_t
@@ -184,6 +198,8 @@ def runge_kutta(scheme: Scheme, dynamics: Dynamics) -> Step:
         retract(tree, q, w.xs, w.qs)
         close_loops(tree, w, w.qs)
         closed_velocities(tree, w, w.vs)
+        set_time(w, h)
+        drive(tree, w, w.qs, w.vs)
         store(tree, w, h, flat)
 
     work: dict[str, Shape] = {
@@ -295,6 +311,7 @@ def repeated(one: Step) -> Algorithm:
     """
     dynamics, step, check_closure = one.dynamics, one.text, one.dynamics.coordinates.check_closure
     begin = begin_of(dynamics)
+    start_clock, timed = dynamics.clock.start, dynamics.clock.fields
 
     @kernel
     def first(tree: Array, w: Array, start: Start, end: End) -> None:
@@ -303,11 +320,12 @@ def repeated(one: Step) -> Algorithm:
 
     @kernel
     def iteration(tree: Array, w: Array, start: Start, end: End) -> None:
-        step(tree, w, end.q, end.v, start.inputs, end.flat)
+        start_clock(w, start.inputs.timing, end.progress, start.inputs.timing[DT])
+        step(with_arrays(tree, w, timed), w, end.q, end.v, start.inputs, end.flat)
         store_state(tree, w, end.q, end.v, end.progress)
         check_closure(w, end.progress)
 
-    inputs: dict[str, Shape] = one.inputs | {"timing": (2,), "settings": (2,)}
+    inputs: dict[str, Shape] = one.inputs | {"timing": (dynamics.clock.timing,), "settings": (2,)}
     outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",)}
     outputs |= {"result": dynamics.result, "progress": (2,)}
     name, work = f"{one.name}_{dynamics.name}", dynamics.work | one.work
@@ -388,7 +406,11 @@ def with_error_estimate(scheme: Scheme, dynamics: Dynamics) -> Algorithm:
 
 SINGLE_STEPS: dict[tuple[str, str], Step] = {
     (one.name, one.dynamics.name): one
-    for trees, loops_1, loops_3 in ((TREES, LOOPS_1, LOOPS_3), (DRIVEN_TREES, DRIVEN_LOOPS_1, DRIVEN_LOOPS_3))
+    for trees, loops_1, loops_3 in (
+        (TREES, LOOPS_1, LOOPS_3),
+        (DRIVEN_TREES, DRIVEN_LOOPS_1, DRIVEN_LOOPS_3),
+        (TIMED_TREES, TIMED_LOOPS_1, TIMED_LOOPS_3),
+    )
     for one in (euler(trees), runge_kutta(RK4, trees), euler(loops_1), euler(loops_3), runge_kutta(RK4, loops_3))
 } | {
     (one.name, one.dynamics.name): one
@@ -401,13 +423,17 @@ STEPS: dict[tuple[str, str], Algorithm] = {
     **{key: repeated(one) for key, one in SINGLE_STEPS.items()},
     **{
         ("dopri5", d.name): with_error_estimate(DOPRI5, d)
-        for d in (TREES, LOOPS_3, MINIMAL, DRIVEN_TREES, DRIVEN_LOOPS_3, DRIVEN_MINIMAL)
+        for d in (TREES, LOOPS_3, MINIMAL, DRIVEN_TREES, DRIVEN_LOOPS_3, DRIVEN_MINIMAL, TIMED_TREES, TIMED_LOOPS_3)
     },
 }
 """Algorithms of steps, by integrator and dynamics."""
 
 DIFFERENTIATED: dict[str, Algorithm] = {
     STEPS["euler", plain.name].name: repeated(euler(refined))
-    for plain, refined in ((LOOPS_1, REFINED_LOOPS_1), (DRIVEN_LOOPS_1, DRIVEN_REFINED_LOOPS_1))
+    for plain, refined in (
+        (LOOPS_1, REFINED_LOOPS_1),
+        (DRIVEN_LOOPS_1, DRIVEN_REFINED_LOOPS_1),
+        (TIMED_LOOPS_1, TIMED_REFINED_LOOPS_1),
+    )
 }
 """The same steps with more digits, by names of algorithms that have too few for derivatives to be taken of."""

@@ -29,6 +29,7 @@ from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.records import view_records
 from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.steps.clock import CLOCK_WORK, LOOP_CLOCK, TREE_CLOCK, Clock, clear_targets, no_clock
 from linkwork.kernels.tree.aba import ABA, aba
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints
 from linkwork.kernels.tree.implicit_damping import (
@@ -212,6 +213,7 @@ class Dynamics(NamedTuple):
     damp_coupled: Callable[..., None] = no_coupled_dampers
     """``damp_coupled(tree, w, h, a)``: accelerations under dampers that are not in the armature, from those without."""
     coordinates: Coordinates = Coordinates()
+    clock: Clock = Clock()
     regularization: Shape = ("nc",)
     """The shape of `StepInputs.R`, if the mechanism is constrained."""
     begin: Callable[..., None] | None = None
@@ -245,6 +247,17 @@ def _with_actuators(dynamics: Dynamics, layout: Layout) -> Dynamics:
     return dynamics._replace(name=name, work=work, layout=layout, actuation=drive_joints, dampers=bounded_dampers)
 
 
+def _with_clock(dynamics: Dynamics) -> Dynamics:
+    """The same for robots with constraints or forces that depend on time."""
+    clock = LOOP_CLOCK if dynamics.constrained else TREE_CLOCK
+    return dynamics._replace(name=f"{dynamics.name}_timed", work=dynamics.work | CLOCK_WORK, clock=clock)
+
+
+def _timed_loops(iterations: int, refined: bool = False) -> Dynamics:
+    """Loops with actuators in so many proximal iterations, rows of which may move."""
+    return _with_clock(_with_actuators(_loop_dynamics(iterations, refined, timed=True), ACTUATION_LCABA_TREE))
+
+
 def _tree_dynamics() -> Dynamics:
     @kernel
     def accelerations(
@@ -255,21 +268,22 @@ def _tree_dynamics() -> Dynamics:
     return Dynamics("aba", accelerations, dict(ABA.work), TREE, constrained=False, folded=ABA.folded)
 
 
-def _loop_dynamics(iterations: int, refined: bool = False) -> Dynamics:
+def _loop_dynamics(iterations: int, refined: bool = False, timed: bool = False) -> Dynamics:
     """Loops in so many proximal iterations.
 
     Of several, the last makes up for rounding errors, ``1e-16 / R`` of the dynamics in the factor. A single one has
     eight digits; ``refined``, it solves ``M a + c = tau + J' lambda``, ``J a + R lambda = k`` to rounding. Several have
-    one more where rows are redundant, and end with `start_without_internal_forces`.
+    one more where rows are redundant, and end with `start_without_internal_forces`. Where rows are ``timed``, their
+    targets ``none`` are those that the step has set.
     """
+    set_targets = no_clock if timed else clear_targets
 
     @kernel
     def accelerations(
         tree: Array, w: Array, q: Array, v: Array, torque: Array, inputs: StepInputs, a: Array, flat: Array
     ) -> None:
         R = inputs.R
-        for r in range(tree.nc):
-            w.none[r] = 0.0
+        set_targets(tree, w)
         (result,) = view_records(tree, (a, flat), (Result,))
         result.violation[0] = 0.0
         result.violation[1] = -1.0
@@ -332,3 +346,6 @@ DRIVEN_REFINED_LOOPS_1 = _with_actuators(REFINED_LOOPS_1, ACTUATION_LCABA_TREE)
 MINIMAL = _minimal_dynamics()
 """Forward dynamics of loops in minimal coordinates."""
 DRIVEN_MINIMAL = _with_actuators(MINIMAL, ACTUATION_CLUSTER_TREE)
+TIMED_TREES, TIMED_LOOPS_1, TIMED_LOOPS_3 = _with_clock(DRIVEN_TREES), _timed_loops(1), _timed_loops(3)
+TIMED_REFINED_LOOPS_1 = _timed_loops(1, refined=True)
+"""The same for robots with constraints or forces that depend on time."""

@@ -26,6 +26,7 @@ from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.spatial import cross, linear, scale, set_angular, set_linear
 from linkwork.kernels.thresholds import CANCELLED_FORCES
 from linkwork.kernels.tree.force_elements import add_force_elements
+from linkwork.kernels.tree.force_laws import FORCE_LAW_WORK
 from linkwork.kernels.tree.kinematics import ACCELERATION, POSE, joint_transforms
 from linkwork.kernels.tree.muscles import PULLS, STRETCHES, muscle_activation_rate, muscle_bias, muscle_gain
 from linkwork.kernels.tree.rnea import FORCE, joint_torques, set_root_acceleration
@@ -195,7 +196,7 @@ def gravity_compensation(tree: Array, w: Array, q: Array, tau: Array) -> None:
 
 @kernel
 def drive_joints(tree: Array, w: Array, q: Array, v: Array, u: Array, h: Scalar, switch: Scalar, torque: Array) -> None:
-    """Add to ``torque`` those of gravity compensation, of springs and dampers of tendons and, where ``switch`` is one
+    """Add to ``torque`` those of gravity compensation, tendons and force elements and, where ``switch`` is one
     and not zero, of actuators with the activations ``w.act``; ``w.act_rate``: their rates, over a step of ``h``."""
     if tree.ncompensated != 0:
         gravity_compensation(tree, w, q, w.actuator_tau)
@@ -248,7 +249,7 @@ ACTUATOR_WORK: dict[str, Shape] = TENDON_WORK | {
     "actuator_force": ("nu",),
     "ten_force": ("ntendons",),
 }
-DRIVE_WORK: dict[str, Shape] = ACTUATOR_WORK | {"actuator_tau": ("nv",), "act": ("na",)}
+DRIVE_WORK: dict[str, Shape] = ACTUATOR_WORK | FORCE_LAW_WORK | {"actuator_tau": ("nv",), "act": ("na",)}
 
 ACTUATOR_TORQUES = Algorithm(
     "actuator_torques",

@@ -7,6 +7,7 @@
 | spring of a free joint      | that, and ``-k R' (p - rest)`` of its position                            |
 | polynomial of a coordinate  | ``-(k1 x² + k2 x³)`` of ``x = q - rest``, and ``-(d1 |v| v + d2 v³)``      |
 | medium                      | see `fluid`                                                               |
+| laws                        | see `force_laws`                                                          |
 
 MuJoCo's ``qfrc_passive``. Cost: linear in the elements; of a medium, see there.
 """
@@ -17,6 +18,7 @@ from linkwork.kernels.elementary import magnitude
 from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.tree.configurations import relative_quaternion, rotate_inverse_by_quaternion, rotation_vector
 from linkwork.kernels.tree.fluid import add_fluid_forces
+from linkwork.kernels.tree.force_laws import add_force_laws
 from linkwork.model.joints import FREE
 
 
@@ -62,3 +64,5 @@ def add_force_elements(tree: Array, w: Array, q: Array, v: Array, sign: Scalar, 
         add_polynomials(tree, q, v, sign, tau)
     if tree.nfluid != 0:
         add_fluid_forces(tree, w, q, v, sign, tau)
+    if tree.ncoordinates != 0:
+        add_force_laws(tree, w, q, v, sign, tau)

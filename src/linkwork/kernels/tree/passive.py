@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Passive torques: springs and dampers, ``-k (q - rest) - d v`` of each degree of freedom, and those of tendons.
+"""Passive torques of joints, ``-k (q - rest) - d v`` of each degree of freedom, of tendons and of force elements.
 
 MuJoCo's ``qfrc_passive`` without gravity compensation. Time stepping (`steps`) and inverse dynamics (`rnea`,
 `clusters`) have these torques from here. Cost: linear in the number of springs and dampers; of spatial tendons, as in
@@ -11,7 +11,11 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.tree.force_elements import add_force_elements
-from linkwork.kernels.tree.tendons import add_tendon_force, passive_force, tendon_states
+from linkwork.kernels.tree.force_laws import FORCE_LAW_WORK
+from linkwork.kernels.tree.tendons import TENDON_WORK, add_tendon_force, passive_force, tendon_states
+
+ELEMENT_WORK = TENDON_WORK | FORCE_LAW_WORK
+"""Work arrays of tendons and force elements."""
 
 
 @kernel
@@ -28,7 +32,7 @@ def damper_torque(damping: Scalar, v: Scalar) -> Scalar:
 
 @kernel
 def subtract_passive_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
-    """``tau = tau - passive torques`` of joints and tendons: what actuators have to supply."""
+    """``tau = tau - passive torques`` of joints, tendons and force elements: what actuators have to supply."""
     subtract_joint_torques(tree, q, v, tau)
     if tree.nforce_elements != 0:
         subtract_force_elements(tree, w, q, v, tau)

@@ -45,8 +45,7 @@ from linkwork.kernels.tree.kinematics import (
     init_world_velocity,
     joint_transforms,
 )
-from linkwork.kernels.tree.passive import subtract_force_elements, subtract_joint_torques
-from linkwork.kernels.tree.tendons import TENDON_WORK
+from linkwork.kernels.tree.passive import ELEMENT_WORK, subtract_force_elements, subtract_joint_torques
 from linkwork.model.joints import HELICAL
 
 FORCE: dict[str, Shape] = {"f": ("n", 6)}
@@ -203,7 +202,7 @@ RNEA = Algorithm(
     _WORK,
     folded=FORWARD,
 )
-TENDON_RNEA = replace(RNEA, name="tendon_rnea", kernel=tendon_inverse_dynamics, work=_WORK | TENDON_WORK)
+TENDON_RNEA = replace(RNEA, name="tendon_rnea", kernel=tendon_inverse_dynamics, work=_WORK | ELEMENT_WORK)
 BIAS = Algorithm(
     "bias",
     bias_forces,

@@ -4,7 +4,8 @@
 Between two frames (`pairs`): `Weld`, `Hinge`, `Slider`, `Cylindrical`, `Cardan`, `Point`, `PlaneOnPlane`,
 `PointOnLine`, `PointOnPlane`, `Rod`, `Rolling`. On joint coordinates (`couplings`, `functions`): `JointCoupling`,
 `Gear`, `Belt`, `PolynomialCoupling`, `JointLock`, `VelocityCoupling`, `FunctionCoupling`, `Follows`. On many bodies
-(`combinations`): `CenterOfMass`, `LinearCombination`. On lengths of tendons (`tendons`): `TendonCoupling`.
+(`combinations`): `CenterOfMass`, `LinearCombination`. On lengths of tendons (`tendons`): `TendonCoupling`. On all of
+these, following time (`drives`): `Drive`, `FrameDrive`, `LengthDrive`.
 """
 
 from linkwork.model.constraints.base import WORLD, Constraint, ConstraintOptions, Renaming
@@ -22,6 +23,7 @@ from linkwork.model.constraints.couplings import (
     Term,
     VelocityCoupling,
 )
+from linkwork.model.constraints.drives import Drive, FrameDrive, LengthDrive
 from linkwork.model.constraints.functions import Follows, FunctionCoupling
 from linkwork.model.constraints.pairs import (
     SHIFT_ROWS,
@@ -54,14 +56,17 @@ __all__ = [
     "ConstraintOptions",
     "Coupling",
     "Cylindrical",
+    "Drive",
     "Equation",
     "FixedTendonCoupling",
     "Follows",
+    "FrameDrive",
     "FunctionCoupling",
     "Gear",
     "Hinge",
     "JointCoupling",
     "JointLock",
+    "LengthDrive",
     "LinearCombination",
     "Opened",
     "Pair",

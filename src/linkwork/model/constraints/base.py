@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats, frozen, numbers
+from linkwork.model.functions import Tape
 from linkwork.model.placement import Placement
 from linkwork.model.soft_contact import SoftConstraint
 
@@ -72,6 +73,19 @@ class Constraint:
     time_constant: float | None = None
     gains: tuple[float, float] | None = None
     soft: SoftConstraint | None = None
+
+    @property
+    def motion(self) -> Tape | None:
+        """Targets of its rows as functions of time; None where these do not depend on it."""
+        return None
+
+    def held(self, time: float) -> Constraint:
+        """The same constraint with its rows where they are at a time; itself, where these do not depend on it.
+
+        Args:
+            time: Seconds.
+        """
+        return self
 
     @property
     def rows(self) -> int:

@@ -57,15 +57,7 @@ from linkwork.kernels.contact.reduced.rows import (
     near_geometry,
 )
 from linkwork.kernels.contact.reduced.solve import CONVEX, JAMMED, SOLVER_WORK, solve_sets
-from linkwork.kernels.contact.reduced.warm_start import (
-    FORCE,
-    GAP,
-    MOMENT,
-    NUMBER,
-    VELOCITY,
-    ReducedResult,
-    warm_start,
-)
+from linkwork.kernels.contact.reduced.warm_start import ReducedResult, warm_start
 from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
 from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Accelerations, reactions and powers of a recorded motion, computed again at its states by forward dynamics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.dynamics.reactions import Reactions, reactions
+from linkwork.errors import UnsupportedFeature
+from linkwork.model.model import Model
+from linkwork.quantities.actuation import element_forces, gravity_compensation, tendon_forces
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.functions import passive_forces
+from linkwork.quantities.motions import has_motions, is_timed, row_motions
+
+
+@dataclass(frozen=True, eq=False)
+class MotionForces:
+    """What acts at the states of a motion.
+
+    Args:
+        robot: The mechanism.
+        times: Seconds, ``(k,)``.
+        q: Configurations, ``(k, ..., nq)``.
+        v: Joint velocities, ``(k, ..., nv)``.
+        tau: Torques that were given, and those of actuators, ``(k, ..., nv)``.
+        wrenches: Constant external wrenches by frame, in the frame's axes.
+        passive: Whether springs, dampers, tendons and force elements act.
+    """
+
+    robot: Model
+    times: Array
+    q: Array
+    v: Array
+    tau: Array
+    wrenches: dict[str, Array]
+    passive: bool
+
+    @property
+    def _time(self) -> Array:
+        """The time of each state, ``(k, ...)``."""
+        lead = self.q.shape[:-1]
+        return np.broadcast_to(self.times.reshape(-1, *(1,) * (len(lead) - 1)), lead)
+
+    def torques(self) -> dict[str, Array]:
+        """Joint torques by what makes them, ``(k, ..., nv)`` each."""
+        robot, q, v = self.robot, self.q, self.v
+        found = {"motors": self.tau}
+        if self.passive:
+            found["springs and dampers"] = passive_forces(robot, q, v)
+            if any(tendon.is_passive for tendon in robot.tendons):
+                found["tendons"] = tendon_forces(robot, q, v)
+            if robot.gravity_compensation:
+                found["gravity compensation"] = gravity_compensation(robot, q)
+            if robot.forces:
+                time = self._time if any(element.timed for element in robot.forces) else None
+                found["force elements"] = element_forces(robot, q, v, time=time)
+        return found
+
+    def solution(self) -> tuple[Array, Array]:
+        """Joint accelerations, ``(k, ..., nv)``, and forces of constraints, ``(k, ..., nc)``."""
+        robot = self.robot
+        frames = tuple(self.wrenches)
+        timed = is_timed(robot)
+        fd = ForwardDynamics(robot, wrenches=frames, parameters=["time"] if timed else [])
+        given: dict[str, Any] = {"time": self._time[..., None]} if timed else {}
+        pushed = np.stack([self.wrenches[name] for name in frames], axis=-2) if frames else None
+        found = fd(self.q, self.v, np.sum(list(self.torques().values()), axis=0), pushed, **given)
+        none = np.zeros((*self.q.shape[:-1], robot.nc))
+        return found.acceleration, none if found.multipliers is None else found.multipliers
+
+    def reactions(self) -> Reactions:
+        """Wrenches of joints and constraints."""
+        robot = self.robot
+        a, multipliers = self.solution()
+        return reactions(robot, self.q, self.v, a, multipliers, wrenches=self.wrenches, time=self._time)
+
+    def powers(self) -> dict[str, Array]:
+        """Powers by what does the work, ``(k, ...)`` each, in watts; of each drive under its own name."""
+        found = {name: (tau * self.v).sum(axis=-1) for name, tau in self.torques().items()}
+        if has_motions(self.robot):
+            _, multipliers = self.solution()
+            rates = row_motions(self.robot, self._time)[1]
+            for c in self.robot.constraints:
+                if c.motion is not None:
+                    rows = self.robot.row_slice(c.name)
+                    found[c.name] = (multipliers[..., rows] * rates[..., rows]).sum(axis=-1)
+        return found
+
+
+def refuse_contacts(contact_state: Array | None) -> None:
+    """Raise where contacts act: their forces on bodies are not among the reactions."""
+    if contact_state is not None:
+        raise UnsupportedFeature(
+            "accelerations and reactions of a run with contacts are not computed again: use contact=False, or force "
+            "sensors (lw.sensors)"
+        )

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all force elements have: coordinates, and a law that is recorded as a tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from linkwork.errors import ModelError
+from linkwork.model.arrays import Floats
+from linkwork.model.expressions import INPUT
+from linkwork.model.functions import Tape, record
+from linkwork.model.placement import Placement, PlacementLike, as_placement
+
+Place = str | tuple[str, PlacementLike]
+"""A body or frame, or a point of one: ``("arm", (0.1, 0, 0))``."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ForceElement:
+    """What all force elements have; see the subclasses.
+
+    Args:
+        name: Its name; by default made of the names of what it acts on.
+        watched: Joints with one coordinate each, whose positions and velocities are further inputs of the law.
+    """
+
+    name: str = ""
+    watched: tuple[str, ...] = ()
+    tape: Tape = field(init=False, repr=False)
+    """The law: of time, coordinates and rates, those of watched joints last."""
+
+    @property
+    def places(self) -> tuple[tuple[str, Placement], ...]:
+        """Two places with a distance or a pose between them; none of an element on joints."""
+        return ()
+
+    @property
+    def joints(self) -> Mapping[str, float]:
+        """Joints whose weighted sum is the coordinate."""
+        return {}
+
+    @property
+    def coordinates(self) -> int:
+        """Coordinates that forces act along."""
+        return 1
+
+    @property
+    def follows(self) -> bool:
+        """Whether forces are in the axes of the second place; else of the first."""
+        return False
+
+    @property
+    def timed(self) -> bool:
+        """Whether the law depends on time."""
+        return any(0 in node[1:] for node in self.tape.nodes if node[0] != INPUT) or 0 in self.tape.outputs
+
+    def law(self, x: Sequence[Any], rate: Sequence[Any], time: Any) -> Sequence[Any]:
+        """Forces along the coordinates.
+
+        Args:
+            x: Coordinates, then those of watched joints.
+            rate: Their rates.
+            time: Seconds.
+        """
+        raise NotImplementedError
+
+    def energy(self, x: Floats) -> Floats | None:
+        """Elastic energy, ``(...)``; None where the force has none.
+
+        Args:
+            x: Coordinates, ``(..., coordinates)``.
+        """
+        return None
+
+    def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
+        """The same element on other names.
+
+        Args:
+            name: Its new name.
+            place: New name of a body or frame.
+            joint: New name of a joint.
+        """
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            self._set(name=":".join((*(place for place, _ in self.places), *self.joints)))
+        n = self.coordinates + len(self.watched)
+        try:
+            tape = record(lambda time, *x: self.law(x[:n], x[n:], time), 1 + 2 * n)
+        except ModelError as error:
+            raise ModelError(f"{self}: {error}", subject=self.name) from None
+        if len(tape.outputs) != self.coordinates:
+            raise self._error(f"the law returns {len(tape.outputs)} numbers, needs {self.coordinates}")
+        self._set(tape=tape)
+
+    def _numbers(self, **values: Any) -> None:
+        """Check that numbers are finite."""
+        for name, value in values.items():
+            if not np.isfinite(float(value)):
+                raise self._error(f"{name} is {value}, needs a finite number")
+            self._set(**{name: float(value)})
+
+    def _error(self, message: str) -> ModelError:
+        return ModelError(f"{self}: {message}", subject=self.name)
+
+    def _set(self, **values: object) -> None:
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} '{self.name}'"
+
+
+def placed(place: Place) -> tuple[str, Placement]:
+    """A place as the name of a body or frame, and where in it."""
+    name, at = (place, (0.0, 0.0, 0.0)) if isinstance(place, str) else place
+    return str(name), as_placement(at)
+
+
+@dataclass(frozen=True, eq=False)
+class Between(ForceElement):
+    """A force along the line between two points.
+
+    Args:
+        a: A body or frame, or a point of one: ``("arm", (0.1, 0, 0))``.
+        b: The other.
+    """
+
+    a: Place
+    b: Place
+
+    def __post_init__(self) -> None:
+        self._set(a=placed(self.a), b=placed(self.b))
+        super().__post_init__()
+
+    @property
+    def places(self) -> tuple[tuple[str, Placement], ...]:
+        """Both points."""
+        return placed(self.a), placed(self.b)
+
+    def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
+        """The same element on other names.
+
+        Args:
+            name: Its new name.
+            place: New name of a body or frame.
+            joint: New name of a joint.
+        """
+        (a, at), (b, to) = self.places
+        watched = tuple(joint(other) for other in self.watched)
+        return replace(self, name=name, a=(place(a), at), b=(place(b), to), watched=watched)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Published benchmarks: IFToMM's library, the DAE test set of Bari, and Project Chrono's joints against MSC ADAMS."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import linkwork as lw
+from tests.support import adams
+from tests.support.benchmark_mechanisms import ANDREWS_ANGLES, andrews, bricard, n_four_bar, n_four_bar_state
+
+ANDREWS_START = (
+    -0.0617138900142764,
+    0.0,
+    0.4552798191630704,
+    0.2226683901658859,
+    0.4873649795438426,
+    -0.2226683901658859,
+    1.2305474445498212,
+)
+ANDREWS_END = (
+    15.81077119629904,
+    -15.75637105984298,
+    0.04082224013073101,
+    -0.5347301163226948,
+    0.5244099658805304,
+    0.5347301163226948,
+    1.048080741042263,
+)
+"""Angles at 0 and at 0.03 s, in the order of `ANDREWS_ANGLES`."""
+
+TOLERANCES = {
+    "Revolute_Case01": (1e-3, 1e-4, 2e-2, 2e-2),
+    "Revolute_Case02": (1e-3, 1e-4, 1e-2, 1e-2),
+    "Distance_Case01": (1e-3, 1e-4, 2e-2, 2e-2),
+    "Distance_Case02": (1e-3, 2e-3, 2.0, 1e-1),
+}
+"""Chrono's tolerances of root mean squares of positions, velocities, accelerations and forces."""
+OTHERS = (2e-3, 1e-3, 2e-2, 2e-2)
+"""Those of its spherical joints, for all others."""
+
+
+@pytest.mark.parametrize("method", ["auto", "minimal"])
+def test_andrews_squeezer_ends_at_the_published_angles(method: lw.simulation.SimulationMethod) -> None:
+    """All angles to 1e-9 of their size. Ours of several methods agree to 1e-12: the published ones have ten digits."""
+    robot, q = andrews(), np.zeros(7)
+    for name, angle in zip(ANDREWS_ANGLES, ANDREWS_START, strict=True):
+        q[robot.q_index(name)] = angle
+    tau = np.zeros(robot.nv)
+    tau[robot.v_index("beta")] = 0.033
+    run = lw.simulate(robot, q, tau=tau, seconds=0.03, dt=5e-6, integrator="rk4", method=method, record_every=6000)
+    found = np.array([run.joint_position(name)[-1] for name in ANDREWS_ANGLES])
+    np.testing.assert_allclose(found, ANDREWS_END, rtol=1e-9, atol=0)
+    assert run.errors.max() <= 1e-11
+
+
+@pytest.mark.parametrize(("n", "tip"), [(2, (0.3284581115, 0.9445185382)), (40, (0.1805122267, 0.9835727406))])
+def test_n_four_bar_passes_its_dead_centers(n: int, tip: tuple[float, float]) -> None:
+    """Ten seconds by steps of a millisecond of the default method of rk4: angles to 1e-5 rad."""
+    robot, (q, v) = n_four_bar(n), n_four_bar_state(n, np.pi / 2, -1.0)
+    run = lw.simulate(robot, q, v, seconds=10, dt=1e-3, integrator="rk4", record_every=10, limits=False)
+    pull = 9.81 * ((n + 1) / 2 + n) / ((n + 1) / 3 + n)
+    exact = solve_ivp(
+        lambda t, y: [y[1], -pull * np.cos(y[0])], (0, 10), [np.pi / 2, -1.0], t_eval=run.times, rtol=1e-12, atol=1e-12
+    )
+    assert np.abs(run.joint_position("pivot0") - exact.y[0]).max() <= 1e-5
+    angle = run.joint_position("pivot0")[-1]
+    np.testing.assert_allclose([np.cos(angle), np.sin(angle)], tip, rtol=0, atol=1e-5)
+
+
+def test_bricard_keeps_its_energy_and_its_one_freedom() -> None:
+    robot = bricard()
+    found = robot.mobility(robot.neutral())
+    assert (found.dof, found.grubler) == (1, 0)
+    run = lw.simulate(robot, robot.neutral(), seconds=10, dt=1e-3, integrator="rk4", method="minimal", record_every=10)
+    energy = run.energy["total"]
+    assert np.abs(energy - energy[0]).max() <= 1e-7
+    assert run.errors.max() <= 1e-12
+
+
+@pytest.mark.skipif(not adams.FOLDER.exists(), reason="needs LINKWORK_VALIDATION")
+@pytest.mark.parametrize("case", adams.CASES)
+def test_joints_move_and_react_as_in_adams(case: str) -> None:
+    robot, q = adams.model(case)
+    times, position = adams.printed(case, "Pos")
+    run = lw.simulate(robot, q, seconds=times[-1], dt=1e-3, integrator="rk4", record_every=10, limits=False)
+    np.testing.assert_allclose(run.times, times, rtol=0, atol=1e-9)
+    velocity = lw.frame_velocity(robot, run.q, run.v, "center", "aligned")[:, 3:]
+    acceleration = lw.frame_acceleration(robot, run.q, run.v, run.acceleration, "center", "aligned")[:, 3:]
+    on_ground = -run.reactions["rod" if case.startswith("Distance") else "joint"][:, 3:]
+    found = (run.frame_placement("center").position, velocity, acceleration, on_ground)
+    printed = (position, *(adams.printed(case, what)[1] for what in ("Vel", "Acc", "Rforce")))
+    for ours, theirs, tolerance in zip(found, printed, TOLERANCES.get(case, OTHERS), strict=True):
+        assert np.sqrt(((ours - theirs) ** 2).mean(axis=0)).max() <= tolerance

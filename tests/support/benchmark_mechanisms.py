@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mechanisms of published multibody benchmarks: IFToMM's library, and the DAE test set of the University of Bari."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import linkwork as lw
+from linkwork.mechanism import Mechanism
+
+THIN = 1e-6
+"""Radius of a rod that is thin, in m."""
+
+
+def andrews() -> Mechanism:
+    """Andrews' squeezing mechanism (IFToMM A03): seven bodies in a plane, a motor of 0.033 N m, a spring."""
+    build = lw.Builder("andrews", gravity=(0, 0, 0))
+    # mass, moment of inertia, center of mass
+    bodies = {
+        "K1": (0.04325, 2.194e-6, (0.00092, 0)),
+        "K2": (0.00365, 4.410e-7, (-0.0115, 0)),
+        "K3": (0.02373, 5.255e-6, (0.01043, -0.01874)),
+        "K4": (0.00706, 5.667e-7, (0, -(0.02 - 0.01421))),
+        "K5": (0.07050, 1.169e-5, (0.00916, -0.02308)),
+        "K6": (0.00706, 5.667e-7, (0.02 - 0.01421, 0)),
+        "K7": (0.05498, 1.912e-5, (-0.00449, -0.01228)),
+    }
+    for name, (mass, moment, (x, y)) in bodies.items():
+        build.body(name, lw.Inertia(mass, (x, y, 0), moment * np.diag([0.5, 0.5, 1.0])))
+    A, B = (-0.06934, -0.00227, 0), (-0.03635, 0.03273, 0)
+    turn = lw.joints.Revolute("z")
+    build.joint("beta", turn, "world", "K1")
+    build.joint("theta", turn, "K1", "K2", at=(0.007, 0, 0))
+    build.joint("gamma", turn, "world", "K3", at=B)
+    build.joint("delta", turn, "world", "K5", at=A)
+    build.joint("phi", turn, "K5", "K4", at=(0.04, 0, 0))
+    build.joint("epsilon", turn, "world", "K7", at=A)
+    build.joint("omega", turn, "K7", "K6", at=(0, -0.04, 0))
+    robot = build.build()
+    end = (-0.028, 0, 0)
+    robot = robot.constrained(
+        lw.constraints.Point("K2", "K3", first_at=end, second_at=(0, -0.035, 0)),
+        lw.constraints.Point("K2", "K4", first_at=end, second_at=(0, -0.02, 0)),
+        lw.constraints.Point("K2", "K6", first_at=end, second_at=(0.02, 0, 0)),
+    )
+    spring = lw.Spring(("world", (0.014, 0.072, 0)), ("K3", (0.02, -0.018, 0)), 4530.0, free_length=0.07785)
+    return robot.with_forces(spring)
+
+
+ANDREWS_ANGLES = ("beta", "theta", "gamma", "phi", "delta", "omega", "epsilon")
+"""Angles in the order of the test set."""
+
+
+def n_four_bar(n: int) -> Mechanism:
+    """N four-bars side by side (IFToMM A02): rods of 1 m and 1 kg, hinged on the ground a meter apart."""
+    build = lw.Builder(f"{n}-four-bar", gravity=(0, -9.81, 0))
+    turn, rod = lw.joints.Revolute("z"), lw.Inertia.rod(1.0, (0, 0, 0), (1, 0, 0), THIN)
+    for k in range(n + 1):
+        build.body(f"rocker{k}", rod)
+        build.joint(f"pivot{k}", turn, "world", f"rocker{k}", at=(k, 0, 0))
+    for k in range(n):
+        build.body(f"coupler{k}", rod)
+        build.joint(f"hinge{k}", turn, f"rocker{k}", f"coupler{k}", at=(1, 0, 0))
+        build.joint(f"loop{k}", turn, f"coupler{k}", f"rocker{k + 1}", at=(1, 0, 0), child_at=(1, 0, 0), cut=True)
+    return build.build()
+
+
+def n_four_bar_state(n: int, angle: float, speed: float) -> tuple[np.ndarray, np.ndarray]:
+    """The state of `n_four_bar` in which all rockers stand at one angle and couplers are level."""
+    robot = n_four_bar(n)
+    q, v = np.zeros(robot.nq), np.zeros(robot.nv)
+    for k in range(n + 1):
+        q[robot.q_index(f"pivot{k}")], v[robot.v_index(f"pivot{k}")] = angle, speed
+    for k in range(n):
+        q[robot.q_index(f"hinge{k}")], v[robot.v_index(f"hinge{k}")] = -angle, -speed
+    return q, v
+
+
+def bricard() -> Mechanism:
+    """Bricard's closed chain (IFToMM A04): five rods of 1 m and 1 kg between six hinges, edges of a cube."""
+    build = lw.Builder("bricard", gravity=(0, -9.81, 0))
+    points = np.array([(0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1)], dtype=float)
+    axes = ("z", "y", "x", "z", "y", "x")
+    names = ["world", *(f"rod{k}" for k in range(5))]
+    for k in range(5):
+        build.body(names[k + 1], lw.Inertia.rod(1.0, (0, 0, 0), points[k + 1] - points[k], THIN))
+    for k in range(6):
+        parent, child = names[k], names[(k + 1) % 6]
+        at = points[k] if parent == "world" else points[k] - points[k - 1]
+        child_at = points[5] if child == "world" else (0, 0, 0)
+        build.joint(f"hinge{k}", lw.joints.Revolute(axes[k]), parent, child, at=at, child_at=child_at, cut=k == 5)
+    return build.build()
