@@ -24,7 +24,7 @@ from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import ContactPair
 from linkwork.model.forces import ForceElement
 from linkwork.model.inertia import Inertia
-from linkwork.model.medium import VACUUM, Medium
+from linkwork.model.medium import Medium
 from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
 from linkwork.model.parts import Actuator, Frame, TreeJoint
@@ -87,7 +87,7 @@ class Model:
     """Commands of actuators by the name of a pose (keyframes of MJCF: ``ctrl``), ``(actuators,)`` each."""
     sensors: tuple[Sensor, ...] = ()
     """Sensors, in the order of their values; see `Sensors`."""
-    medium: Medium = VACUUM
+    medium: Medium = field(default_factory=Medium)
     """Air or water, which pushes at shapes with the role ``"fluid"``."""
     time: float = 0.0
     """Seconds: when constraints and forces that depend on time are evaluated. Simulations have a clock of their own."""

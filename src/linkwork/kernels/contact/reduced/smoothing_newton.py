@@ -27,13 +27,8 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.cones import smooth_parts, smooth_plus
-from linkwork.kernels.contact.reduced.matrix import (
-    add_mass_times,
-    add_rows_transposed,
-    factorize_reduced,
-    rows_times,
-    solve_reduced,
-)
+from linkwork.kernels.contact.reduced.factor import factorize_reduced, solve_reduced
+from linkwork.kernels.contact.reduced.matrix import add_mass_times, add_rows_transposed, rows_times
 from linkwork.kernels.contact.reduced.problem import ACTIVE, BOX, CONE, CONES, SYMMETRIC
 from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
