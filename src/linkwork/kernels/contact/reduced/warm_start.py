@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from linkwork.kernels.contact.reduced.problem import LOOPS, POINTS
+from linkwork.kernels.contact.reduced.problem import FORCE, LOOPS, MOMENT, POINTS
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
 from linkwork.plans.contact_reduced import LISTED, TOTALS
-
-NUMBER, FORCE, MOMENT, VELOCITY, GAP = 0, 1, 4, 7, 10
-"""Entries of a contact point in the result."""
 
 
 class ReducedResult(NamedTuple):
