@@ -298,7 +298,7 @@ class CudaBatch:
         zero = Rows(self._zero.pointer, (), 0)
         cleared = [x for x in (self._result, self._controls.get("tau")) if x is not None]
         copies += [(x, zero) for x in cleared]
-        if self.act is not None:
+        if self.act is not None and act is not None:
             copies.append((self.act, self.array(self._on_device(act, "act"), "act", self.act.shape[1:])[0]))
         stream = self._ordered(libraries)
         with self.device.current():

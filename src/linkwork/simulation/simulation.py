@@ -169,7 +169,6 @@ class Simulation:
         if not re.fullmatch(r"cuda(:\d+)?", self.device):
             raise InputError(f"device is {self.device!r}, needs 'cpu' or 'cuda'")
         from linkwork.simulation.cuda_batch import CudaBatch
-
         from linkwork.simulation.warp_batch import WarpBatch
 
         warps = stepper.reduced if compile is None else not compile

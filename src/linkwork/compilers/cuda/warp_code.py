@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from ctypes import byref, c_size_t, c_uint64, c_void_p
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -28,8 +27,24 @@ FURTHER = 7
 """Arguments of the kernel after its arrays."""
 WARP = 32
 """Threads of a block: a warp."""
-RESIDENT = 32
-"""The most blocks that share one multiprocessor."""
+GROUPS = (32, 16, 8)
+"""Lanes that a robot may have: those of a warp, or several robots share one."""
+WARPS = 16
+"""Warps that share one multiprocessor, by their registers."""
+
+
+def lanes_of_robot(count: int, multiprocessors: int) -> int:
+    """Lanes of each of so many robots: as many as leave all robots at work at the same time.
+
+    What takes time is the length of a step. More lanes make it shorter; but what they all do alike is done once for all
+    robots of a warp.
+
+    Args:
+        count: How many robots.
+        multiprocessors: Of the GPU.
+    """
+    fitting = [group for group in GROUPS if count * group <= WARP * WARPS * multiprocessors]
+    return fitting[0] if fitting else GROUPS[-1]
 
 
 class WarpPlan:
@@ -83,23 +98,23 @@ class WarpCode(IntegerCode):
 
 
 @cache
-def cache_name(algorithm: Algorithm, dtype: str, *target: str) -> str:
+def cache_name(algorithm: Algorithm, dtype: str, group: int, *target: str) -> str:
     """The name under which a kernel is kept: it does not depend on the mechanism."""
     parts = (algorithm.inputs, algorithm.outputs, algorithm.stored, algorithm.integers)
     layout = repr((algorithm.layout.sizes, dict(algorithm.layout.integers), dict(algorithm.layout.floats)))
     texts = map(fingerprint, algorithm.texts)
-    return disk.key(
-        "cuda warp", algorithm.name, *texts, repr([dict(x) for x in parts]), layout, dtype, *target, llvm.version()
-    )
+    shapes = repr([dict(part) for part in parts])
+    return disk.key("cuda warp", algorithm.name, *texts, shapes, layout, dtype, str(group), *target, llvm.version())
 
 
-def warp_code(program: Program, plan: WarpPlan, dtype: str, where: Device) -> Any:
+def warp_code(program: Program, plan: WarpPlan, dtype: str, group: int, where: Device) -> WarpCode:
     """The kernel of a rollout for one robot: from the cache, or made now.
 
     Args:
         program: The rollout and the plan.
         plan: The plan, on the same GPU.
         dtype: Type of the numbers.
+        group: Lanes of a robot.
         where: The GPU.
     """
     algorithm = program.algorithm
@@ -107,11 +122,11 @@ def warp_code(program: Program, plan: WarpPlan, dtype: str, where: Device) -> An
     def make() -> bytes:
         from linkwork.compilers.cuda.warp_text import warp_kernel  # where something is to be compiled alone
 
-        with disk.announced(f"{algorithm.name} ({dtype}, {where.name})"), uncollected():
-            with Assembler(where, 3, 2, side_by_side=True) as assembler:
-                return packed(assembler.complete(warp_kernel(algorithm, dtype).ir))
+        words = f"{algorithm.name} ({dtype}, {where.name})"
+        with disk.announced(words), uncollected(), Assembler(where, 3, 2, side_by_side=True) as assembler:
+            return packed(assembler.complete(warp_kernel(algorithm, dtype, group)))
 
-    name = cache_name(algorithm, dtype, where.architecture, str(version()))
+    name = cache_name(algorithm, dtype, group, where.architecture, str(version()))
     cubin, _ = unpacked(disk.fetch(name, make))
     arrays = len(algorithm.inputs) + len(algorithm.outputs)
     code = WarpCode(cubin, 2 * arrays + FURTHER, WARP, 0)

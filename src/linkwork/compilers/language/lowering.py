@@ -38,9 +38,6 @@ from linkwork.compilers.language.values import (
 )
 from linkwork.kernels.scalar import any_below, prange
 
-WARP = 32
-"""Lanes of a warp."""
-
 SHORT = 1024
 """Loops between smaller constants end soon."""
 
@@ -404,7 +401,10 @@ class Lowering(Expressions):
         self.loop_body(statement, before, latch)
         self.label(latch)
         self.emit(f"{following} = add nsw {self.unit.integer} {k}, {stride}")
-        self.branch(head, self.unit.loop_notes)
+        plain = not any(
+            isinstance(node, ast.Call | ast.For | ast.While) for x in statement.body for node in ast.walk(x)
+        )
+        self.branch(head, self.unit.short_loop_notes if plain and self.in_one_lane else self.unit.loop_notes)
         self.label(end)
         if shared:
             self.in_one_lane = False
@@ -428,14 +428,15 @@ class Lowering(Expressions):
         """
         unit, integer = self.unit, self.unit.integer
         if not unit.is_emulated:
+            self.emit("call void @llvm.nvvm.bar.warp.sync(i32 %mask)")
             start = self.made(f"add nsw {integer} {first}, {self.made(f'mul nsw {integer} %lane, {step}')}")
-            return start, step * WARP, lambda: self.emit("call void @llvm.nvvm.bar.warp.sync(i32 -1)")
+            return start, step * unit.group, lambda: self.emit("call void @llvm.nvvm.bar.warp.sync(i32 %mask)")
         head, body, end = (self.fresh_label(p) for p in ("lane", "body", "end"))
         before, lane, following = self._block, self.new("lane"), self.new("lane")
         last = self.fresh_label("last")
         self.branch(head)
         self.label(head)
-        self.emit(f"{lane} = phi {integer} [ {WARP - 1}, %{before} ], [ {following}, %{last} ]")
+        self.emit(f"{lane} = phi {integer} [ {unit.group - 1}, %{before} ], [ {following}, %{last} ]")
         self.fork(Bool(self.made(f"icmp sge {integer} {lane}, 0")), body, end)
         self.label(body)
         start = self.made(f"add nsw {integer} {first}, {self.made(f'mul nsw {integer} {lane}, {step}')}")
@@ -447,7 +448,7 @@ class Lowering(Expressions):
             self.branch(head)
             self.label(end)
 
-        return start, step * WARP, close
+        return start, step * unit.group, close
 
     def count_iteration(self, statement: ast.For | ast.While, bounds: Sequence[Value], end: str) -> None:
         """In guarded code, the end of a loop that has gone on for too long, or that a user interrupts.

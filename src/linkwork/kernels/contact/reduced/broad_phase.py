@@ -20,6 +20,7 @@ the body that has more shapes (`plans.contact_groups`).
 | speed                | the most that a point of a body's sphere moves in a second                     |
 | near, near_slot      | near pairs, and the numbers of their first slots in results                    |
 | counts[NEAR]         | how many there are                                                             |
+| group_near, group_found | near pairs of a group: how many, and their places in `group_contact`          |
 | cell_origin, cell_range | where cells begin along the axes, and the length of all of them                  |
 | cell_low, cell_high  | first and last cells of a body along the axes                                  |
 | cell_end             | bodies whose first cells are before this one or the same                       |
@@ -35,7 +36,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.problem import NEAR
 from linkwork.kernels.elementary import magnitude, maximum, minimum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt, where
 from linkwork.kernels.spatial import add, column, dot, rotate, set_vector, sub
 from linkwork.kernels.thresholds import LEAST_SPAN
 from linkwork.model.thresholds import UNBOUNDED
@@ -44,6 +45,8 @@ from linkwork.plans.contacts import GIVEN
 BROAD_INTEGERS: dict[str, Shape] = {
     "near": ("ncontacts",),
     "near_slot": ("ncontacts",),
+    "group_near": ("ngroups",),
+    "group_found": ("ncontacts",),
     "cell_low": ("n", 3),
     "cell_high": ("n", 3),
     "cell_end": ("ngrid",),
@@ -72,16 +75,16 @@ FEW_GROUPS = 300
 @kernel
 def bounding_spheres(tree: Array, w: Array, h: Scalar, gravity: Scalar) -> None:
     """Centers of spheres in the world, and how far bodies move; after poses and velocities of bodies and shapes."""
-    for i in range(tree.n):
+    for i in prange(tree.n):
         set_vector(add(w.body_o[i], rotate(w.body_E[i], tree.body_center[i])), w.body_c[i])
         w.speed[i] = 0.0
         if i > 0:
             w.speed[i] = sqrt(dot(w.u[i], w.u[i])) + gravity * h
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         c = tree.body_center[i]
         lever = sqrt(dot(c, c)) + where_bounded(tree.body_radius[i])
         w.speed[i] += lever * sqrt(dot(w.omega[i], w.omega[i]))
-    for s in range(tree.nshapes):
+    for s in prange(tree.nshapes):
         set_vector(add(w.shape_p[s], rotate(w.shape_R[s], tree.shape_center[s])), w.shape_c[s])
 
 
@@ -102,7 +105,9 @@ def gap_of_spheres(a: Array, r: Scalar, b: Array, s: Scalar) -> Scalar:
 def find_near_pairs(tree: Array, w: Array, h: Scalar) -> None:
     """``near``: pairs of shapes that can touch within the step ``h``, in the order of groups."""
     w.counts[NEAR] = 0
-    if tree.ngroups <= FEW_GROUPS:
+    if in_warp():
+        find_near_groups(tree, w, h)
+    elif tree.ngroups <= FEW_GROUPS:
         for g in range(tree.ngroups):
             if groups_are_near(tree, w, g, h) == 1:
                 find_near_shapes(tree, w, g, h)
@@ -113,6 +118,35 @@ def find_near_pairs(tree: Array, w: Array, h: Scalar) -> None:
             while g >= 0:
                 find_near_shapes(tree, w, g, h)
                 g = w.next_group[g]
+
+
+@kernel
+def find_near_groups(tree: Array, w: Array, h: Scalar) -> None:
+    """The same in a warp: its lanes look for near pairs of groups, then these are put in one list."""
+    for g in prange(tree.ngroups):
+        n = 0
+        if tree.group_nodes[g] == 0 and groups_are_near(tree, w, g, h) == 1:
+            reach = approach(tree, w, tree.group_first[g], tree.group_second[g], h)
+            for k in range(tree.group_start[g], tree.group_start[g] + tree.group_count[g]):
+                if some_below(pair_gap(tree, w, tree.group_contact[k], reach), 0.0):
+                    w.group_found[tree.group_start[g] + n] = k
+                    n += 1
+        w.group_near[g] = n
+    for g in range(tree.ngroups):
+        if tree.group_nodes[g] > 0:
+            if groups_are_near(tree, w, g, h) == 1:
+                find_near_shapes(tree, w, g, h)
+        else:
+            for x in range(tree.group_start[g], tree.group_start[g] + w.group_near[g]):
+                add_near(tree, w, w.group_found[x])
+
+
+@kernel
+def add_near(tree: Array, w: Array, k: int) -> None:
+    """Add a pair of a group, by its place in `group_contact`."""
+    w.near[w.counts[NEAR]] = tree.group_contact[k]
+    w.near_slot[w.counts[NEAR]] = tree.group_slot[k]
+    w.counts[NEAR] += 1
 
 
 @kernel
@@ -165,11 +199,8 @@ def find_near_shapes(tree: Array, w: Array, g: int, h: Scalar) -> None:
 @kernel
 def keep_pair(tree: Array, w: Array, k: int, reach: Scalar) -> None:
     """Add a pair of a group, by its place in `group_contact`, if it is near."""
-    c = tree.group_contact[k]
-    if some_below(pair_gap(tree, w, c, reach), 0.0):
-        w.near[w.counts[NEAR]] = c
-        w.near_slot[w.counts[NEAR]] = tree.group_slot[k]
-        w.counts[NEAR] += 1
+    if some_below(pair_gap(tree, w, tree.group_contact[k], reach), 0.0):
+        add_near(tree, w, k)
 
 
 @kernel

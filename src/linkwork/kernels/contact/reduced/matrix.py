@@ -19,11 +19,19 @@ Cost: cubic in the sizes of limbs that are coupled, linear in rows times the squ
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.contact.reduced.dense import (
+    add_dense_rows_transposed,
+    dense_mass_matrix,
+    dense_mass_times,
+    dense_rows_times,
+    factorize_dense,
+    solve_dense,
+)
 from linkwork.kernels.contact.reduced.pattern import ancestor_block
 from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, SYMMETRIC
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange
 from linkwork.kernels.spatial import Triple, add, cross, scale, symmetric_product
 from linkwork.kernels.tree.crba import COMPOSITE, composite_inertias, kronecker
 from linkwork.model.joints import HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
@@ -36,6 +44,9 @@ MATRIX_WORK: dict[str, Shape] = COMPOSITE | {
     "H_U": ("nblocks",),
     "H_L": ("nblocks",),
     "cone_B": (MAX_DIM, "nwidth"),
+    "M_dense": ("ndense",),
+    "H_dense": ("ndense",),
+    "B_dense": ("ndense_rows",),
 }
 
 
@@ -102,7 +113,7 @@ def add_to_diagonal(tree: Array, w: Array, k: int, x: Scalar) -> None:
 def reduced_mass_matrix(tree: Array, w: Array) -> None:
     """The mass matrix in blocks, from poses of bodies in their parents (`tree.crba`)."""
     composite_inertias(tree, w)
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         a = tree.body_limb[i]
         size = tree.limb_size[a]
         diagonal = tree.limb_diagonal[a]
@@ -123,13 +134,24 @@ def reduced_mass_matrix(tree: Array, w: Array) -> None:
                 f = rotate_to_parent(tree, w, j, f)
                 n = add(rotate_to_parent(tree, w, j, n), cross(w.r[j], f))
                 j = tree.parent[j]
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         add_to_diagonal(tree, w, k, tree.armature[k])
+    if in_warp() and tree.nstride > 0:
+        dense_mass_matrix(tree, w)
 
 
 @kernel
 def mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
     """``y = M x``."""
+    if in_warp() and tree.nstride > 0:
+        dense_mass_times(tree, w, x, y)
+    else:
+        mass_blocks_times(tree, w, x, y)
+
+
+@kernel
+def mass_blocks_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """The same by blocks of limbs."""
     for k in range(tree.nv):
         y[k] = 0.0
     for a in range(tree.nlimbs):
@@ -195,7 +217,16 @@ def subtract_product(
 @kernel
 def rows_times(tree: Array, w: Array, x: Array, y: Array) -> None:
     """``y = A x`` of all rows."""
-    for e in range(w.counts[CONES]):
+    if in_warp() and tree.nstride > 0:
+        dense_rows_times(tree, w, x, y)
+    else:
+        sides_times(tree, w, x, y)
+
+
+@kernel
+def sides_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """The same by the sides of sets."""
+    for e in prange(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             total = 0.0
             for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
@@ -207,6 +238,15 @@ def rows_times(tree: Array, w: Array, x: Array, y: Array) -> None:
 @kernel
 def add_rows_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
     """``x = x + A' z`` of all rows."""
+    if in_warp() and tree.nstride > 0:
+        add_dense_rows_transposed(tree, w, z, x)
+    else:
+        add_sides_transposed(tree, w, z, x)
+
+
+@kernel
+def add_sides_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
+    """The same by the sides of sets."""
     for e in range(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
@@ -307,7 +347,16 @@ def add_coupling(tree: Array, w: Array, e: int, H: Array) -> None:
 
 @kernel
 def factorize_reduced(tree: Array, w: Array) -> None:
-    """The LU factor of ``M + A' G A``; L D L' where it is symmetric, which takes half as long."""
+    """The LU factor of ``M + A' G A``."""
+    if in_warp() and tree.nstride > 0:
+        factorize_dense(tree, w)
+    else:
+        factorize_blocks(tree, w)
+
+
+@kernel
+def factorize_blocks(tree: Array, w: Array) -> None:
+    """The same in blocks of limbs; L D L' where it is symmetric, which takes half as long."""
     for k in range(tree.ndiagonal):
         w.H_diagonal[k] = w.M_diagonal[k]
     for k in range(tree.nstatic):
@@ -399,6 +448,15 @@ def scale_numbers(a: Scalar, x: Array, i: int, y: Array, count: int) -> None:
 @kernel
 def solve_reduced(tree: Array, w: Array, x: Array) -> None:
     """``x = H⁻¹ x``, by the factor."""
+    if in_warp() and tree.nstride > 0:
+        solve_dense(tree, w, x)
+    else:
+        solve_blocks(tree, w, x)
+
+
+@kernel
+def solve_blocks(tree: Array, w: Array, x: Array) -> None:
+    """The same in blocks of limbs."""
     for place in range(tree.nlimbs):
         a = w.limb_order[place]
         n = tree.limb_size[a]

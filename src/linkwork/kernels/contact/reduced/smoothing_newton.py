@@ -14,6 +14,7 @@ The equation of a set is ``z = P(z - sigma w)`` with ``P`` the projection on the
 | theta     | smoothing, a velocity                                                               |
 | sigma     | weight of ``w`` against ``z``: an inertia; ``cone_sigma`` is that of a penalty of one |
 | y         | ``A v + c`` of all rows, ``row_y``                                                            |
+| set_value | a number of each set, of which the sum or the largest is needed                     |
 | r, dz, dy, dv | as above; ``r`` is in ``dz`` before the step is known                             |
 
 Cost of an iteration: a factor of the reduced matrix, and products with all rows.
@@ -33,8 +34,8 @@ from linkwork.kernels.contact.reduced.matrix import (
     solve_reduced,
 )
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYMMETRIC
-from linkwork.kernels.elementary import maximum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
+from linkwork.kernels.elementary import maximum, total_of
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, ZERO_SQUARE
 
 NEWTON_WORK: dict[str, Shape] = {
@@ -43,6 +44,7 @@ NEWTON_WORK: dict[str, Shape] = {
     "dy": ("nrows",),
     "dv": ("nv",),
     "Mv": ("nv",),
+    "set_value": ("nsets",),
 }
 
 
@@ -280,7 +282,7 @@ def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
 def row_velocities(tree: Array, w: Array) -> None:
     """``y = A v + c``."""
     rows_times(tree, w, w.v_next, w.row_y)
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.row_y[r] += w.row_c[r]
 
 
@@ -289,14 +291,14 @@ def newton_direction(tree: Array, w: Array) -> None:
     """``dv, dy, dz`` of linearized sets, whose ``r`` is in ``dz``."""
     factorize_reduced(tree, w)
     mass_times(tree, w, w.v_next, w.Mv)
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.dv[k] = w.momentum[k] - w.Mv[k]
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.dz[r] = w.z[r] - w.dz[r]
     add_rows_transposed(tree, w, w.dz, w.dv)
     solve_reduced(tree, w, w.dv)
     rows_times(tree, w, w.dv, w.dy)
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         row = w.cone_row[e]
         for i in range(w.cone_dim[e]):
             x = w.dz[row + i] - w.z[row + i]
@@ -308,9 +310,9 @@ def newton_direction(tree: Array, w: Array) -> None:
 @kernel
 def take_step(tree: Array, w: Array, t: Scalar) -> None:
     """Velocities and impulses after the part ``t`` of a step."""
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.v_next[k] += t * w.dv[k]
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.z[r] += t * w.dz[r]
         w.row_y[r] += t * w.dy[r]
 
@@ -318,7 +320,6 @@ def take_step(tree: Array, w: Array, t: Scalar) -> None:
 @kernel
 def merit(w: Array, how: Smoothing, t: Scalar) -> Scalar:
     """The residual of all equations after the part ``t`` of a step, a velocity."""
-    x = 0.0
-    for e in range(w.counts[CONES]):
-        x = x + equation(w, e, how, t)
-    return sqrt(x)
+    for e in prange(w.counts[CONES]):
+        w.set_value[e] = equation(w, e, how, t)
+    return sqrt(total_of(w.set_value, w.counts[CONES]))

@@ -50,8 +50,8 @@ from linkwork.kernels.contact.smoothing import (
     STUCK,
     update_smoothing,
 )
-from linkwork.kernels.elementary import copy_numbers, magnitude, maximum, minimum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
+from linkwork.kernels.elementary import copy_numbers, largest_of, magnitude, maximum, minimum, total_of
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, sqrt, where
 from linkwork.model.thresholds import UNBOUNDED
 
 PENALTY = 3.0
@@ -88,7 +88,7 @@ STAGE_WORK: dict[str, Shape] = NEWTON_WORK | {
 @kernel
 def no_changes(w: Array) -> None:
     """A step of nothing."""
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.dz[r] = 0.0
         w.dy[r] = 0.0
 
@@ -103,7 +103,7 @@ def guess(w: Array, settings: ReducedSettings) -> None:
         if w.cone_kind[e] == CONE and w.cone_dim[e] > 1:
             bears = maximum(bears, w.z[w.cone_row[e]])
     cold = where(0.0, bears, 0.0, 1.0)
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         row = w.cone_row[e]
         for r in range(row, row + w.cone_dim[e]):
             w.guessed[r] = w.row_y[r]
@@ -126,19 +126,19 @@ def guess(w: Array, settings: ReducedSettings) -> None:
 @kernel
 def first_step(tree: Array, w: Array, how: Smoothing, going: Scalar) -> None:
     """A full step of equations that are linearized at ``guessed``, in lanes that are ``going``."""
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         y = w.row_y[r]
         w.row_y[r] = w.guessed[r]
         w.guessed[r] = y - w.guessed[r]
     w.counts[SYMMETRIC] = 1
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         linearize(w, e, how)
-    for e in range(w.counts[CONES]):  # r + G (y - guessed): what is linear about the guess
+    for e in prange(w.counts[CONES]):  # r + G (y - guessed): what is linear about the guess
         row = w.cone_row[e]
         for i in range(w.cone_dim[e]):
             for j in range(w.cone_dim[e]):
                 w.dz[row + i] += w.cone_G[row + i, j] * w.guessed[row + j]
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.row_y[r] += w.guessed[r]
     newton_direction(tree, w)
     take_step(tree, w, going)
@@ -160,7 +160,7 @@ def polish(
     k = 0
     while k < SEMISMOOTH and some_below(0.5 - going, 0.0):
         w.counts[SYMMETRIC] = 1
-        for e in range(w.counts[CONES]):
+        for e in prange(w.counts[CONES]):
             linearize(w, e, how)
         newton_direction(tree, w)
         take_step(tree, w, going)
@@ -249,11 +249,10 @@ def smoothed(
     row_velocities(tree, w)
     guess(w, settings)
     how = Smoothing(0.0, PENALTY, settings.slack, 1.0, 0.0, settings.mean, 0.0)
-    theta = 0.0
     no_changes(w)
-    for e in range(w.counts[CONES]):
-        theta = maximum(theta, equation(w, e, how, 0.0))
-    theta = maximum(sqrt(theta), settings.gravity * settings.dt)
+    for e in prange(w.counts[CONES]):
+        w.set_value[e] = equation(w, e, how, 0.0)
+    theta = maximum(sqrt(largest_of(w.set_value, w.counts[CONES])), settings.gravity * settings.dt)
     how = Smoothing(theta, PENALTY, settings.slack, 1.0, ROUNDINGS[0], settings.mean, 0.0)
     first_step(tree, w, how, failed)
     now = merit(w, how, 0.0)
@@ -267,12 +266,11 @@ def smoothed(
         how = smoothing_on(w, settings.mean)
         fresh = w.path[FRESH]
         row_velocities(tree, w)
-        before = 0.0
         w.counts[SYMMETRIC] = 1
-        for e in range(w.counts[CONES]):
-            before = before + linearize(w, e, how)
+        for e in prange(w.counts[CONES]):
+            w.set_value[e] = linearize(w, e, how)
             restart_set(w, e, fresh)
-        before = sqrt(before)
+        before = sqrt(total_of(w.set_value, w.counts[CONES]))
         newton_direction(tree, w)
         t, now = step_length(w, how, w.path[CLOSE], before)
         t = where(0.5, fresh, 1.0, t)
@@ -336,7 +334,7 @@ def unsolved(settings: ReducedSettings, best: Scalar, done: Scalar, most: Scalar
 @kernel
 def restart(tree: Array, w: Array, failed: Scalar, warm: Scalar) -> None:
     """Impulses to start from times ``warm``, in lanes that have ``failed``."""
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.z[r] = where(0.5, failed, warm * w.z_start[r], w.z[r])
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.v_next[k] = where(0.5, failed, w.v_start[k], w.v_next[k])
