@@ -50,7 +50,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("viewer",),
     ("simulation",),
     ("export", "saving"),
-    ("jax", "torch"),
+    ("jax", "pages", "torch"),
     ("mechanism",),
     ("parsing", "zoo"),
     ("gym", "peers"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Actuators of a robot: what they are, their torques, limits and activations."""
 
+from linkwork.model.muscles import Muscle
 from linkwork.model.parts import Actuator
 from linkwork.quantities.actuation import (
     Activations,
@@ -14,6 +15,7 @@ from linkwork.quantities.actuation import (
 __all__ = [
     "Activations",
     "Actuator",
+    "Muscle",
     "actuation_matrix",
     "actuator_torques",
     "gravity_compensation",

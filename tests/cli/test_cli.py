@@ -199,7 +199,8 @@ def test_info_of_a_model_that_does_not_move(write: Write) -> None:
     assert result.exit_code == 0 and "joints              0" in result.stdout
 
 
-def test_a_template_says_how_it_becomes_a_model(write: Write) -> None:
+def test_a_template_says_how_it_becomes_a_model(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xacro", None)
     result = run("info", write(four_bar(), "robot.urdf.xacro"))
     assert result.exit_code == 1 and "expand it first: xacro" in result.stderr
 

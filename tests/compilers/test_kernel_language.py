@@ -25,7 +25,7 @@ from linkwork.compilers.language.lowering import Unit
 from linkwork.compilers.language.values import Fixed, source_of
 from linkwork.compilers.trace.tracing import trace
 from linkwork.errors import KernelError, UnsupportedFeature
-from linkwork.kernels.algorithm import Algorithm
+from linkwork.kernels.algorithm import ORDER, Algorithm
 from linkwork.kernels.parametrized import parametrized
 from linkwork.kernels.records import Entry, view_of
 from linkwork.kernels.scalar import any_below, each_lane, fma, kernel, rint, sincos, some_below, sqrt, unpack, where
@@ -109,8 +109,8 @@ def test_every_algorithm_is_well_formed_and_every_kernel_of_the_package_is_part_
     machine = llvm.machine()
     for one in (*ALGORITHMS.values(), *PARAMETRIZED):
         llvm.parsed(native.module(one, SCALAR), machine)
-    for name in ("pv", "aba_derivatives"):
-        native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers are text in lanes alone
+    for name in ("pv", "aba_derivatives", "reduced_step", "euler_reduced_step"):
+        native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers and orders are text in lanes alone
     entry.module("float64")
     if importlib.util.find_spec("jax") is not None:
         importlib.import_module("linkwork.jax.cpu_code").module("float64")
@@ -1039,6 +1039,32 @@ def test_lists_of_integers_depend_on_the_state_and_are_common_to_the_lanes(t: Ty
         assert np.array_equal(found[start : start + t.lanes], expected.astype(t.dtype))
     (one,) = plain(LISTED, small())(q.astype(np.float64)[:1], r.astype(np.float64))
     assert np.allclose(one, compiled(LISTED, small(), SCALAR)(q.astype(np.float64)[:1], r.astype(np.float64))[0])
+
+
+@kernel
+def order_by_signs(tree: Any, key: Any, q: Any, r: Any, y: Any) -> None:
+    for k in range(ORDER):
+        key[k] = where(q[k], 0.0, -1.0, 1.0) if k < tree.n else 0.0
+
+
+ORDERED = Algorithm(
+    "ordered", negative_entries, INPUTS, OUTPUTS, WORK, SMALL, integers={"listed": ("n",)}, order=order_by_signs
+)
+
+
+@pytest.mark.parametrize("t", TYPES)
+def test_states_with_the_same_key_share_lanes_in_any_order_of_the_batch(t: Type) -> None:
+    """Eleven states of three kinds, whose lists differ: the last block of a kind has some of the next one."""
+    rng = np.random.default_rng(3)
+    signs = np.array([[-1, -1, 1, 1, 1, 1], [-1, 1, -1, 1, 1, -1], [1, 1, 1, 1, 1, 1]])[
+        rng.permutation(np.arange(11) % 3)
+    ]
+    q, r = (signs * rng.uniform(0.1, 1, size=(11, 6))).astype(t.dtype), np.zeros((6, 3), t.dtype)
+    (found,) = compiled(ORDERED, small(), t)(q, r)
+    places = sorted(range(11), key=lambda k: (*signs[k], k)) if t.lanes > 1 else range(11)
+    order = np.array(places)
+    (sorted_before,) = compiled(LISTED, small(), t)(q[order], r)
+    np.testing.assert_array_equal(found[order], sorted_before)
 
 
 def test_text_that_decides_by_the_state_is_not_traced() -> None:

@@ -41,11 +41,67 @@ def at_rest(robot: lw.Mechanism, x: float) -> Floats:
 
 def test_a_jammed_body_stays_and_is_said_to() -> None:
     robot = between_walls()
-    with pytest.warns(StateWarning, match="dissipative steps of the convex problem"):
+    with pytest.warns(StateWarning, match="could not be removed in 200 steps .*wall0:box, wall1:box, 0.01 m at most"):
         motion = lw.simulate(robot, at_rest(robot, 5.0), seconds=0.2, dt=1e-3)
-    assert motion.contacts.fallback[-1] == motion.contacts.missed[-1] == 200
-    assert np.abs(motion.v).max() < 1e-3
-    np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=1e-4)
+    assert motion.contacts.jammed[-1] == 200
+    assert motion.contacts.fallback[-1] == motion.contacts.missed[-1] == 0
+    assert np.abs(motion.v).max() < 1e-8
+    np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=1e-9)
+
+
+def test_a_jammed_step_costs_what_others_do() -> None:
+    """The first one finds out; those that follow remember, in one call or call by call, and try again at times."""
+    robot = between_walls()
+    stepper = lw.Stepper(robot, 1e-3)
+    q, v, state, iterations = at_rest(robot, 5.0), np.zeros(6), None, []
+    for _ in range(100):
+        result = stepper(q, v, contact_state=state)
+        q, v, state = result.q, result.v, result.contact_state
+        iterations.append(int(result.contacts.iterations))
+    assert np.median(iterations) == 1
+    assert np.mean(iterations[1:]) < 4
+
+
+def test_what_is_not_jammed_is_moved_apart_beside_what_is() -> None:
+    """A box between walls that are too close, and one that is 1 mm deep in the ground."""
+    solid = Box((EDGE, EDGE, EDGE))
+    free = ContactShape("other", "b1", solid)
+    bodies = free_bodies([solid, solid], [1.0, 1.0])
+    robot = touching(bodies, *between_walls().contacts, ContactPair(ground(), free, friction=0.5))
+    q = np.concatenate([at_rest(between_walls(), 5.0), at_rest(between_walls(), 0.0)])
+    q[9] -= 1e-3
+    with pytest.warns(StateWarning, match="could not be removed"):
+        motion = lw.simulate(robot, q, seconds=0.3, dt=1e-3)
+    assert motion.q[-1, 9] == pytest.approx(EDGE / 2, abs=1e-5)
+    np.testing.assert_allclose(motion.q[-1, :7], q[:7], atol=1e-9)
+
+
+def test_bodies_that_are_freed_are_moved_apart() -> None:
+    """Out of the walls, penetration of the ground is removed again."""
+    robot = between_walls()
+    q = at_rest(robot, 5.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StateWarning)
+        jammed = lw.Stepper(robot, 1e-3)(q, np.zeros(6), steps=40)
+    q = at_rest(robot, 0.0)
+    q[2] -= 1e-3
+    freed = lw.Stepper(robot, 1e-3)(q, np.zeros(6), steps=300, contact_state=jammed.contact_state)
+    assert freed.q[2] == pytest.approx(EDGE / 2, abs=1e-5)
+
+
+def test_bodies_that_overlap_in_contradicting_ways_come_apart() -> None:
+    """Two bodies of two spheres each, within each other: normals of the four pairs contradict each other."""
+    spheres = '<geom size=".1" pos="-.12 0 0" friction=".3"/><geom size=".1" pos=".12 0 0" friction=".3"/>'
+    robot = lw.loads(
+        f"""<mujoco><worldbody><body><freejoint/>{spheres}</body>
+        <body pos=".05 0 .02" euler="0 0 90"><freejoint/>{spheres}</body></worldbody></mujoco>"""
+    )
+    with pytest.warns(StateWarning, match="dissipative steps of the convex problem"):
+        motion = lw.simulate(robot, robot.poses["qpos0"], seconds=0.8, dt=2e-3)
+    gaps = np.stack([motion.contacts[name].gaps.min(axis=-1) for name in motion.contacts], axis=-1).min(axis=-1)
+    assert gaps[1] < -0.05
+    assert gaps[-1] > 0
+    assert 10 < motion.contacts.fallback[-1] < 200
 
 
 def test_a_jammed_robot_does_not_change_others_of_its_batch() -> None:
@@ -61,7 +117,8 @@ def test_a_jammed_robot_does_not_change_others_of_its_batch() -> None:
         found = lw.rollouts(robot, jammed, thrown, seconds=0.1, dt=2e-3)
     alone = lw.rollouts(robot, q, v, seconds=0.1, dt=2e-3)
     others = np.arange(16) != 3
-    np.testing.assert_array_equal(found.contacts.fallback[-1] > 0, ~others)
+    np.testing.assert_array_equal(found.contacts.jammed[-1] > 0, ~others)
+    assert not found.contacts.missed[-1].any()
     # lists of a batch have the walls for all: the order of sums differs, and iterations end at other residuals
     np.testing.assert_allclose(found.q[:, others], alone.q[:, others], atol=1e-8)
     np.testing.assert_allclose(found.v[:, others], alone.v[:, others], atol=1e-7)

@@ -8,6 +8,7 @@ import pytest
 
 import linkwork as lw
 from linkwork_benchmarks.contact.robots import STARTS, cassie_stance, states
+from linkwork_benchmarks.scene_files import systems
 from tests.support.robots import model_file
 
 
@@ -66,3 +67,21 @@ def test_a_four_bar_falls_over_in_single_precision() -> None:
     later = single(ends["float32"].q, ends["float32"].v, steps=950)
     assert not later.contacts.missed.any()
     assert np.abs(lw.constraint_error(robot, later.q.astype(float))).max() < 1e-3
+
+
+def test_rounding_does_not_choose_which_of_redundant_points_bear() -> None:
+    """A gripper that presses hard: gaps of twenty points are rounded to what light fingers move in a step."""
+    pytest.importorskip("mujoco")
+    scene = systems.system("robotiq and box")
+    double = lw.Stepper(scene.robot, scene.dt)
+    held = double(scene.q, np.zeros(scene.robot.nv), commands=scene.ctrl, steps=600)
+    single, ctrl, rows = double.native("float32"), scene.ctrl.astype("float32"), (16, 1)
+    q, v, kept = (np.tile(x, rows).astype("float32") for x in (held.q, held.v, held.contact_state))
+    iterations = []
+    for _ in range(20):
+        found = single(q, v, commands=ctrl, contact_state=kept)
+        q, v, kept = found.q, found.v, found.contact_state
+        assert not found.contacts.missed.any()
+        iterations.append(found.contacts.iterations)
+    assert np.mean(iterations) < 3.5
+    np.testing.assert_allclose(q, np.tile(held.q, rows), atol=1e-4)

@@ -85,6 +85,50 @@ def test_a_humanoid_moves_as_in_mujoco_while_its_feet_alone_touch() -> None:
     assert assert_same_steps(robot, m, np.zeros(m.nv), 65) > 60
 
 
+JOINTED = """<mujoco><option timestep=".002" cone="elliptic" jacobian="dense" tolerance="0" iterations="300"/>
+  <compiler angle="radian"/><worldbody>
+    <body name="a" pos="0 0 1"><joint name="j1" axis="0 1 0" range="-.3 .4" solreflimit=".03 .8"
+      solimplimit=".8 .97 .01 .4 3"/><inertial pos=".1 0 -.1" mass="1.3" diaginertia=".02 .03 .025"/>
+      <body name="b" pos="0 0 -.4"><joint name="j2" axis="0 .8 .6" frictionloss=".3" solreffriction=".05 1"
+        solimpfriction=".7 .9 .002 .5 2"/><inertial pos="0 .05 -.2" mass=".7" diaginertia=".01 .012 .008"/>
+        <body name="c" pos="0 0 -.3"><joint type="slide" axis="1 0 0" range="-.05 .05" margin=".01"/>
+          <joint axis="1 0 0" frictionloss=".1"/><inertial pos="0 0 -.1" mass=".4" diaginertia=".004 .003 .005"/>
+        </body></body></body>
+    <body name="d" pos=".5 0 .6"><freejoint/><inertial pos=".02 0 0" mass=".9" diaginertia=".01 .02 .015"/></body>
+    <body name="e" pos=".5 .3 .6"><freejoint/><inertial pos=".02 .01 0" mass=".5" diaginertia=".005 .004 .003"/></body>
+  </worldbody><equality>{}</equality></mujoco>"""
+EQUALITIES = {
+    "limits and dry friction": "",
+    "connect": '<connect body1="c" body2="d" anchor=".05 .02 -.1" solref=".04 .9" solimp=".85 .95 .02 .5 2"/>',
+    "weld": '<weld body1="d" body2="e" solref=".03 1.1" solimp=".7 .96 .05 .4 2" torquescale=".3"/>',
+    "weld to the world": '<weld body1="d" solref="-800 -40"/>',
+    "joints": '<joint joint1="j1" joint2="j2" polycoef=".1 .5 .3 0 0" solref=".03 1.1" solimp=".7 .96 .05 .4 2"/>',
+}
+
+
+@pytest.mark.parametrize("name", EQUALITIES)
+@pytest.mark.parametrize("saved", [False, True], ids=["file", "saved"])
+def test_soft_limits_friction_and_equalities_are_those_of_mujoco(name: str, saved: bool) -> None:
+    """Accelerations of steps from random states, with all joints off their limits and equalities open."""
+    text = JOINTED.format(EQUALITIES[name])
+    m, rng = mujoco.MjModel.from_xml_string(text), np.random.default_rng(0)
+    d = mujoco.MjData(m)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
+        robot = lw.loads(text)
+        robot = lw.loads(robot.to_text("mjcf")) if saved else robot
+    at, step = mujoco_map(robot), lw.Stepper(robot, 0.002, contact="soft", tolerance=1e-12)
+    for _ in range(10):
+        mujoco.mj_resetData(m, d)
+        mujoco.mj_integratePos(m, d.qpos, rng.normal(size=m.nv), 0.12)
+        d.qvel[:] = rng.normal(size=m.nv)
+        before, q = d.qvel.copy(), at.from_qpos(d.qpos.copy())
+        ours = step(q, at.from_qvel(q, before))
+        mujoco.mj_step(m, d)
+        largest = np.abs(d.qvel - before).max() / 0.002
+        np.testing.assert_allclose(at.to_qvel(ours.q, ours.v) / 0.002, d.qvel / 0.002, atol=1e-9 * largest)
+
+
 def test_a_soft_step_is_that_of_simulations() -> None:
     robot, q = box_on_plane()
     step = lw.contact.ContactStep(robot, 1e-3, contact="soft")

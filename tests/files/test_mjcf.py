@@ -84,20 +84,6 @@ def test_the_coordinate_of_a_hinge_is_qpos_with_its_ref_limits_and_spring() -> N
 
 
 @pytest.mark.parametrize(
-    ("joint", "words"),
-    [
-        ('<joint stiffness="3 1"/>', "stiffness is a polynomial"),
-        ('<joint damping="3 0 1"/>', "damping is a polynomial"),
-        ('<joint type="ball" stiffness="3"/>', "the spring of a ball joint is kept, but does not act"),
-        ('<joint type="free" stiffness="3"/>', "the spring of a free joint is kept, but does not act"),
-    ],
-)
-def test_a_spring_or_damper_that_does_not_act_as_in_mujoco_is_a_warning(joint: str, words: str) -> None:
-    with pytest.warns(lw.errors.ModelWarning, match=words):
-        lw.loads(model(body(joint)), "mjcf")
-
-
-@pytest.mark.parametrize(
     ("limited", "auto", "bounded"),
     [("auto", "true", True), ("auto", "false", False), ("true", "false", True), ("false", "true", False)],
 )
@@ -247,6 +233,9 @@ def test_actuators_on_joints_and_fixed_tendons_are_kept_with_their_gears() -> No
         "two_motor": ("x", (0.5,)),
         "ball": ("b", (1, 2, 3)),
         "turn": ("f", (0, 0, 0, 1, 2, 3)),
+        "s_motor": ("", (1,)),
+        "up": ("", (1,)),
+        "outer": ("", (1,)),
     }
     (over_tendon,) = [a for a in robot.actuators if a.name == "two_motor"]
     assert over_tendon.gears == (("x", (0.5,)), ("y", (2,)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MJCF: included files stand in their places, and none outside of the model's folder is read."""
+"""MJCF: included files stand in their places; outside of the model's folder nothing but MJCF is read."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ INCLUDES = {
     "twice": ({"robot": model('<include file="a.xml"/><include file="./a.xml"/>'), "a": "<x/>"}, "a second time"),
     "absent": ({"robot": model('<include file="a.xml"/>')}, "there is no file 'a.xml'"),
     "unnamed": ({"robot": model("<include/>")}, "attribute 'file' is missing"),
-    "outside": ({"in__robot": model('<include file="../out.xml"/>'), "out": "<x/>"}, "out of the model's folder"),
+    "outside": ({"in__robot": model('<include file="../out.xml"/>'), "out": "<x/>"}, "'../out.xml' is no MJCF file$"),
+    "broken outside": ({"in__robot": model('<include file="../out.xml"/>'), "out": "<secret>"}, "is no MJCF file$"),
     "absolute": ({"robot": model('<include file="/etc/hostname"/>')}, "out of the model's folder"),
     "broken": ({"robot": model('<include file="a.xml"/>'), "a": "<x>"}, "not well-formed"),
     "a folder": ({"robot": model('<include file="a"/>'), "a__b": "<x/>"}, "there is no file"),
@@ -79,6 +80,12 @@ def test_a_wrong_include_is_an_error(tmp_path: Path, case: str) -> None:
     files, message = INCLUDES[case]
     with pytest.raises(ModelError, match=message):
         lw.load(write(tmp_path, **files))
+
+
+def test_files_beside_the_folder_are_included_by_relative_paths(tmp_path: Path) -> None:
+    part = '<mujocoinclude><body name="b"><joint/><geom size=".1"/></body></mujocoinclude>'
+    path = write(tmp_path, robots__robot=model('<include file="../parts/part.xml"/>'), parts__part=part)
+    assert lw.load(path).nv == 1
 
 
 def test_no_link_leads_out_of_the_folder(tmp_path: Path) -> None:

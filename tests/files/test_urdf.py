@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -628,10 +630,14 @@ def test_a_name_too_long_for_a_file_is_an_input_error() -> None:
         load("x" * 100_000)
 
 
-def test_a_xacro_file_says_how_it_becomes_a_model(tmp_path: Path) -> None:
+def test_a_xacro_file_is_expanded_where_xacro_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "arm.urdf.xacro").write_text(ARM)
-    with pytest.raises(ModelError, match=r"a xacro file is a template: expand it first: xacro robot\.xacro"):
+    monkeypatch.setitem(sys.modules, "xacro", None)
+    with pytest.raises(ModelError, match=r"a xacro file is a template: pip install xacro, or expand it first"):
         load(tmp_path / "arm.urdf.xacro")
+    document = SimpleNamespace(toxml=lambda: ARM)
+    monkeypatch.setitem(sys.modules, "xacro", SimpleNamespace(process_file=lambda file: document))
+    assert load(tmp_path / "arm.urdf.xacro").joint_names == loads(ARM).joint_names
 
 
 def test_an_option_that_there_is_not_is_named() -> None:

@@ -235,7 +235,7 @@ def test_programs_of_steps_with_contacts_take_parameters() -> None:
         "mass": rng.uniform(1.0, 3.0, (3, 1)),
         "damping": np.full(robot.nv, 0.3),
     }
-    made, plain = stepper.compile()(q, v, steps=2, **values), stepper.plain()
+    made, plain = stepper.compile()(q, v, steps=2, **values), stepper.by_slots.plain()
     for k in range(3):
         own = {name: x[k] if x.ndim > 1 else x for name, x in values.items()}
         wanted = plain(q[k], v[k], steps=2, **own)

@@ -309,28 +309,13 @@ BODY = """<worldbody><site name="w0"/><geom name="g" size=".1"/><body name="a"><
 <site name="a0" pos="1 0 0"/></body></worldbody>"""
 
 
-def test_a_tendon_that_wraps_is_left_out_with_a_warning_unless_it_would_act() -> None:
-    pulled = '<actuator><motor tendon="t"/><motor name="own" joint="j"/></actuator>'
-    with (
-        pytest.warns(lw.errors.ModelWarning, match="tendon 't' wraps around a geom"),
-        pytest.warns(lw.errors.ModelWarning, match="an actuator on a tendon that wraps around a geom is not supported"),
-    ):
-        robot = lw.loads(f"<mujoco>{BODY}{WRAPPED.format('')}{pulled}</mujoco>", "mjcf")
-    assert not robot.tendons and [a.name for a in robot.actuators] == ["own"]
-    spring = WRAPPED.format(' stiffness="3"')
-    with pytest.raises(lw.errors.UnsupportedFeature, match=r"wraps around a geom.*spring"):
-        lw.loads(f"<mujoco>{BODY}{spring}</mujoco>", "mjcf")
-    held = '<equality><tendon tendon1="t"/></equality>'
-    with pytest.raises(lw.errors.UnsupportedFeature, match="wraps around a geom"), pytest.warns(lw.errors.ModelWarning):
-        lw.loads(f"<mujoco>{BODY}{WRAPPED.format('')}{held}</mujoco>", "mjcf")
-
-
-def test_springs_that_are_no_constants_are_refused() -> None:
-    path = '<site site="w0"/><site site="a0"/>'
-    for what in ('stiffness="1 2"', 'damping="1 0 3"'):
-        words = f'<mujoco>{BODY}<tendon><spatial name="t" {what}>{path}</spatial></tendon></mujoco>'
-        with pytest.raises(lw.errors.UnsupportedFeature, match="no constant"):
-            lw.loads(words, "mjcf")
+def test_an_equality_of_a_tendon_that_wraps_is_refused() -> None:
+    path = '<site site="w0"/><geom geom="g"/><site site="a0"/>'
+    around = BODY.replace("<worldbody>", '<worldbody><geom name="g" size=".01"/>')
+    words = f'<mujoco>{around}<tendon><spatial name="t">{path}</spatial></tendon></mujoco>'
+    assert lw.loads(words, "mjcf").tendon("t").has_wraps
+    with pytest.raises(lw.errors.UnsupportedFeature, match="wraps around a geom"):
+        lw.loads(words.replace("</mujoco>", '<equality><tendon tendon1="t"/></equality></mujoco>'), "mjcf")
 
 
 def test_models_of_mujoco_bring_their_tendons() -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import numpy as np
 
@@ -83,8 +84,11 @@ def endure(name: str, load: Callable[[], lw.Mechanism], seconds: float, dt: floa
 
 
 def _start(robot: lw.Mechanism) -> np.ndarray:
+    """The first pose of a robot, with closed loops."""
     poses = robot.poses
-    return np.array(next((poses[name] for name in ("assembled", "qpos0") if name in poses), robot.neutral()))
+    keyframes = [name for name in poses if name not in ("assembled", "qpos0")]
+    q = np.array(next((poses[name] for name in ("assembled", *keyframes, "qpos0") if name in poses), robot.neutral()))
+    return robot.assemble(q) if robot.nc else q
 
 
 def random_outcomes(first: int, count: int, seconds: float = SECONDS) -> Iterator[Outcome]:
@@ -115,10 +119,12 @@ def robot_outcomes(seconds: float = SECONDS, dt: float = 2e-3) -> Iterator[Outco
 
 
 def _on_ground(path: Path) -> lw.Mechanism:
-    """A robot with contacts, its base free unless the file says otherwise."""
-    if path.suffix == ".xml":
-        return lw.load(path, contacts=True)
-    return lw.load(path, base="floating" if path.suffix == ".urdf" else None, contacts=True)
+    """A robot with contacts where it has shapes, its base free unless the file says otherwise."""
+    base: Literal["floating"] | None = "floating" if path.suffix == ".urdf" else None
+    try:
+        return lw.load(path, base=base, contacts=True)
+    except lw.errors.InputError:  # no shapes for collision
+        return lw.load(path, base=base)
 
 
 def main() -> None:

@@ -30,13 +30,13 @@ def random_scene(number: int, folder: Path) -> Path:
     parts = [ground]
     equalities, actuators, excludes = list[str](), list[str](), list[str]()
     kind = int(rng.integers(4))
-    if kind in (0, 3):
-        parts += _bodies(rng, meshes)
     if kind in (1, 3):
         parts.append(_chain(rng, meshes, actuators, excludes))
     if kind == 2:
         parts.append(_loop(rng, equalities, excludes))
-        parts += _bodies(rng, meshes)[:5]
+    if kind != 1:
+        most = MOST_BODIES if kind in (0, 3) else 5
+        parts += _bodies(rng, meshes, int(rng.integers(1, most + 1)), 0.3 if kind == 0 else 2.5)
     assets = "".join(f'<mesh name="hull{k}" file="hull{k}.obj"/>' for k in range(2)) + field
     text = f"""<mujoco model="scene {number}">
   <option cone="elliptic"/>
@@ -59,7 +59,7 @@ def _numbers(values: Floats | list[float]) -> str:
 
 
 def _hull(rng: Random, path: Path) -> float:
-    """Write a mesh of random points on an ellipsoid; a length of it."""
+    """Write a mesh of random points on an ellipsoid; its radius about the origin."""
     points = rng.normal(size=(int(rng.integers(6, 40)), 3))
     radii = 10 ** rng.uniform(-1.3, -0.8, 3)
     points *= radii / np.linalg.norm(points, axis=1)[:, None]
@@ -68,7 +68,7 @@ def _hull(rng: Random, path: Path) -> float:
     lines = [f"v {_numbers(point)}" for point in points]
     lines += [f"f {' '.join(str(int(k) + 1) for k in triangle)}" for triangle in hull.simplices]
     path.write_text("\n".join(lines) + "\n")
-    return float(radii.mean())
+    return float(np.linalg.norm(points - points.mean(axis=0), axis=1).max())
 
 
 def _ground(rng: Random) -> tuple[str, str]:
@@ -124,18 +124,20 @@ def _quaternion(rng: Random) -> str:
     return _numbers(x / np.linalg.norm(x))
 
 
-def _bodies(rng: Random, meshes: list[float]) -> list[str]:
-    """Free bodies above each other, which fall into a pile."""
-    found, height = [], 0.3
-    for k in range(int(rng.integers(1, MOST_BODIES + 1))):
+def _bodies(rng: Random, meshes: list[float], count: int, height: float) -> list[str]:
+    """Free bodies above each other, which fall into a pile, and do not overlap at the start."""
+    found = []
+    for k in range(count):
         size = float(10 ** rng.uniform(-1.4, -0.9))
         x, y = rng.uniform(-0.3, 0.3, 2)
-        height += 1.2 * size
+        radius = max(2 * size, *meshes)
+        height += radius
         geoms = "".join(_geom(rng, meshes, size) for _ in range(int(rng.integers(1, 3))))
         found.append(
             f'<body name="body{k}" pos="{x:.4g} {y:.4g} {height:.4g}" quat="{_quaternion(rng)}"><freejoint/>'
             f"{_inertial(rng, size)}{geoms}</body>"
         )
+        height += radius
     return found
 
 
@@ -155,7 +157,7 @@ def _chain(rng: Random, meshes: list[float], actuators: list[str], excludes: lis
         excludes += [
             f'<exclude body1="link{j}" body2="link{k}"/>'
             for j in range(k)
-            if np.linalg.norm(places[j] - places[k]) < 2.5 * (sizes[j] + sizes[k]) and j != parent
+            if np.linalg.norm(places[j] - places[k]) < 2 * max(sizes[j] + sizes[k], *meshes) and j != parent
         ]
     free = bool(rng.random() < 0.6)
 
@@ -208,7 +210,7 @@ def _loop(rng: Random, equalities: list[str], excludes: list[str]) -> str:
     names = ("frame", "crank", "coupler", "rocker")
     excludes += [f'<exclude body1="{x}" body2="{y}"/>' for k, x in enumerate(names) for y in names[:k]]
     return (
-        f'<body name="frame" pos="0 1.2 .8" euler="90 0 0">{free}'
+        f'<body name="frame" pos="0 0 .8" euler="90 0 0">{free}'
         '<inertial pos="0 0 0" mass="2" diaginertia=".05 .05 .05"/>'
         '<geom type="box" pos=".2 -.05 .08" size=".25 .02 .02"/>'
         f'<body name="crank" euler="0 0 90"><joint name="crank" axis="0 0 1" damping=".01"/>{bar.format(a, a / 2)}'

@@ -26,7 +26,7 @@ FORMATS = ("urdf", "mjcf", "sdf")
 """`saving.FORMATS`, which is not imported for a list of names."""
 KINDS = (
     *("actuators", "armature", "compliance", "constraints", "contacts", "damping", "friction", "gains", "gravity"),
-    *("gravity_compensation", "limits", "springs", "tendons"),
+    *("gravity_compensation", "limits", "medium", "springs", "tendons"),
 )
 """`saving.DROPPABLE`."""
 

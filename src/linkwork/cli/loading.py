@@ -19,6 +19,7 @@ from linkwork.errors import AssemblyError, InputError, LinkworkError, ModelError
 from linkwork.inputs import plural, suggest
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
+from linkwork.simulation.initial import HOME
 
 
 class UsageError(InputError):
@@ -88,9 +89,10 @@ def load_moving(file: Path, request: ModelRequest) -> Mechanism:
 
 
 def start_configuration(robot: Mechanism, request: ModelRequest) -> Floats:
-    """The pose asked for, or the first of the file, or the neutral one, with loops closed near it."""
+    """The pose asked for, or ``home``, or the first of the file, or the neutral one, with loops closed near it."""
     request.check_pose(robot)
-    candidates = [request.pose] if request.pose is not None else [*robot.poses, NEUTRAL]
+    home = [HOME] if HOME in robot.poses else []
+    candidates = [request.pose] if request.pose is not None else [*home, *robot.poses, NEUTRAL]
     *others, last = candidates
     for name in others:
         try:
@@ -98,6 +100,11 @@ def start_configuration(robot: Mechanism, request: ModelRequest) -> Floats:
         except AssemblyError:
             continue
     return _closed_near(robot, last, request)
+
+
+def start_commands(robot: Mechanism, request: ModelRequest) -> Floats | None:
+    """Commands of the pose that a simulation starts in, where its file has some."""
+    return robot.commands.get(HOME if request.pose is None else request.pose)
 
 
 def _closed_near(robot: Mechanism, pose: str, request: ModelRequest) -> Floats:

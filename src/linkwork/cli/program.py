@@ -34,6 +34,7 @@ ORDER = (
     "optimize",
     "graph",
     "view",
+    "page",
     "simulate",
     "bench",
     "export",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that run models: simulate, view, bench, export."""
+"""Commands that run models: simulate, view, page, bench, export."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from linkwork.cli.conversion import ConvertOptions, NewFile, convert_file
+from linkwork.cli.live_page import PageOptions, page_of_file
 from linkwork.cli.loading import ModelRequest, UsageError, load_model, start_configuration
 from linkwork.cli.options import (
     AssemblyOptions,
@@ -115,6 +116,31 @@ def view(
             robot.view(start_configuration(robot, request), **viewer.arguments())
         else:
             robot.view(**viewer.arguments())
+
+
+@command(
+    "Write a page in which a model runs, as one file.",
+    "Write a page in which a model runs, in any browser, without a server or a network: bodies are pulled with the "
+    "mouse, motors, gravity and masses have sliders, numbers are plotted. Without contacts: a floating base is held.",
+    examples={
+        "linkwork page cassie.xml": "to cassie.html",
+        "linkwork page four_bar.urdf --drive crank=velocity:3 --out four_bar.html": "with a motor that turns",
+    },
+)
+def page(
+    file: File,
+    *,
+    options: PageOptions,
+    pose: StartPose = None,
+    ignore_limits: IgnoreLimits = False,
+    output: OutputOptions,
+    load: LoadOptions,
+) -> None:
+    """Write a live page."""
+    request = ModelRequest(load, pose, AssemblyOptions(ignore_limits=ignore_limits))
+    with silence_notices(output.quiet), report_errors(file):
+        written = page_of_file(file, request, options)
+    print_result(output.as_json, written.as_json(), written.draw)
 
 
 @command(

@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 
 import linkwork as lw
-from linkwork.cli.loading import ModelRequest, UsageError, check_method, load_model, start_configuration
+from linkwork.cli.loading import ModelRequest, UsageError, check_method, load_model, start_commands, start_configuration
 from linkwork.cli.options import RecordOptions, SimulationOptions
 from linkwork.cli.standing import height_of, on_own_ground, standing
 from linkwork.cli.terminal import printable, slow_notice
@@ -194,6 +194,7 @@ def simulate_file(
             record_every=options.every,
             limits=not request.assembly.ignore_limits,
             progress=progress,
+            commands=start_commands(robot, request),
             **chosen,
         )
     raised += [str(warning.message) for warning in caught]

@@ -12,9 +12,9 @@ import numpy as np
 
 from linkwork.compilers import cache as disk
 from linkwork.compilers import llvm, native
+from linkwork.compilers.entry import ordered, uneven
 from linkwork.compilers.entry.batch import SYMBOL
-from linkwork.compilers.entry.entry_point import CHUNK, entry_point
-from linkwork.compilers.entry.uneven import GROUP
+from linkwork.compilers.entry.entry_point import CHUNK, NEAR, entry_point
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Array, Entry, Runner, thread_pool
@@ -69,7 +69,9 @@ class NativeRunner(Runner):
         program, t = self.program, Type(self.dtype.name, lanes)
         code = native.code(program.algorithm, t)
         context = native.Context(program.algorithm, program.tree, t)
-        return entry_point(code, context, self.dtype, self.shapes, len(self.inputs), program.units)
+        arranged = lanes > 1 and program.algorithm.order is not None
+        chunk, near = (ordered.GROUP, ordered.SHARED) if arranged else (CHUNK, NEAR)
+        return entry_point(code, context, self.dtype, self.shapes, len(self.inputs), program.units, chunk, near)
 
     def own_entry(self, batched: bool) -> Entry:
         """An entry point whose work arrays no other caller touches."""
@@ -120,7 +122,7 @@ class SpecializedRunner(Runner):
         return self._single
 
     def _new_entry(self, code: llvm.Code) -> Entry:
-        chunk = GROUP if self.program.algorithm.uneven else CHUNK
+        chunk = uneven.GROUP if self.program.algorithm.uneven else CHUNK
         return entry_point(code, None, self.dtype, self.shapes, len(self.inputs), self.program.units, chunk)
 
     def own_entry(self, batched: bool) -> Entry:

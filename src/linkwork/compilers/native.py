@@ -18,11 +18,11 @@ import numpy as np
 
 from linkwork.compilers import llvm
 from linkwork.compilers.cache import announced, key
-from linkwork.compilers.entry import batch
+from linkwork.compilers.entry import batch, ordered
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.fingerprint import fingerprint
 from linkwork.compilers.language.guards import WORDS, Guards
-from linkwork.kernels.algorithm import Algorithm, Shape, resolve
+from linkwork.kernels.algorithm import ORDER, Algorithm, Shape, resolve
 from linkwork.plans.tree import Tree
 
 SCALAR_LEVEL, LANE_LEVEL, CHECKED_LEVEL = 2, 1, 0
@@ -78,7 +78,7 @@ def guarded_module(
 ) -> tuple[str, Guards | None]:
     """The same, and what it checks while it runs; None where all text is the package's own."""
     # Only where something is to be compiled: a process that finds all code in the cache does without.
-    from linkwork.compilers.language.lowering import Unit
+    from linkwork.compilers.language.lowering import RowUnit, Unit
     from linkwork.compilers.language.values import STATE, Fixed, array_type, source_of, tables
 
     tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded, algorithm.shared, algorithm.integers)
@@ -142,7 +142,16 @@ def guarded_module(
             return [line for call in calls for line in call(rows)]
 
         body = replace(body, call=each, iterate=None, refine=None)
-    return unit.text() + "\n" + batch.function(body, t), guards
+    elif t.lanes > 1 and algorithm.arrange is not None:
+        key = array_type(STATE, (ORDER,), writable=True, tag="key")
+        by_key = RowUnit(unit).root(algorithm.arrange, (Fixed(tree), key, *kinds))
+
+        def order(at: str, rows: Sequence[str]) -> list[str]:
+            return [f"call void @{by_key.name}(ptr %c, {', '.join(f'ptr {row}' for row in (at, *rows))})"]
+
+        body = replace(body, order=order)
+    loop = batch.function if body.order is None else ordered.function
+    return unit.text() + "\n" + loop(body, t), guards
 
 
 def _size(name: str, shape: Shape, tree: Mapping[str, int], known: set[str]) -> list[str]:

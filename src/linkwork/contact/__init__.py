@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from linkwork.contact.step import ContactStep
     from linkwork.dynamics.delassus import Contacts
     from linkwork.model.contacts import ContactPair, ContactShape
-    from linkwork.model.soft_contact import SoftContact
+    from linkwork.model.soft_contact import SoftConstraint, SoftContact
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -27,7 +27,7 @@ else:
             "linkwork.contact.step": ("ContactStep",),
             "linkwork.dynamics.delassus": ("Contacts",),
             "linkwork.model.contacts": ("ContactPair", "ContactShape"),
-            "linkwork.model.soft_contact": ("SoftContact",),
+            "linkwork.model.soft_contact": ("SoftConstraint", "SoftContact"),
         },
     )
 
@@ -45,6 +45,7 @@ __all__ = [
     "ContactStep",
     "Contacts",
     "RowSolution",
+    "SoftConstraint",
     "SoftContact",
     "solve_contacts",
 ]

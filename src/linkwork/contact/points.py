@@ -7,6 +7,7 @@ after the step, and gap before it. Numbers follow the order of pairs of bodies (
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,6 +130,15 @@ def result_by_slots(robot: Model, result: Array, nboxes: int, na: int = 0, total
     return np.concatenate(parts, axis=-1)
 
 
+def at_most_three(names: Sequence[str]) -> str:
+    """The first three of some names, and how many more there are.
+
+    Args:
+        names: The names.
+    """
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
 def words_of_overflow(robot: Model, listed: Array) -> str:
     """What a step with more contact points than lists have room for leaves out, in words.
 
@@ -141,12 +151,32 @@ def words_of_overflow(robot: Model, listed: Array) -> str:
     full = numbers[numbers < points.nslots]
     if not full.size:
         return f"lists have room for {points.nlisted} contact points, and those beyond did not act"
-    last = int(points.slots[int(full.min())])
-    pair = int(np.searchsorted(np.cumsum(planned_pairs(robot.contacts).slots), last, side="right"))
     return (
-        f"lists have room for {points.nlisted} contact points, and those after '{robot.contacts[pair].name}', in the "
-        "order of bodies, did not act"
+        f"lists have room for {points.nlisted} contact points, and those after '{_pair_name(robot, full.min())}', in "
+        "the order of bodies, did not act"
     )
+
+
+def words_of_jam(robot: Model, listed: Array) -> str:
+    """Pairs that overlap most, in words; nothing where no pair does.
+
+    Args:
+        robot: The mechanism.
+        listed: Lists of contact points, ``(..., width)``.
+    """
+    points = contact_points(robot)
+    entries = points.split(listed).reshape(-1, LISTED)
+    entries = entries[(entries[:, 0] < points.nslots) & (entries[:, GAP.start] < 0)]
+    deepest = entries[np.argsort(entries[:, GAP.start], kind="stable")]
+    deepest = deepest[deepest[:, GAP.start] < 0.1 * deepest[:1, GAP.start]]
+    names = dict.fromkeys(_pair_name(robot, number) for number in deepest[:, 0])
+    depth = f", {-deepest[0, GAP.start]:.2g} m at most" if len(deepest) else ""
+    return f" ({at_most_three(list(names))}{depth})" if names else ""
+
+
+def _pair_name(robot: Model, number: float) -> str:
+    slot = int(contact_points(robot).slots[int(number)])
+    return robot.contacts[int(np.searchsorted(np.cumsum(planned_pairs(robot.contacts).slots), slot, side="right"))].name
 
 
 @computed_once

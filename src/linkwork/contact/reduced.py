@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 
 from linkwork.contact.points import contact_points
 from linkwork.contact.scales import contact_scales, joint_inverse_inertias
-from linkwork.contact.softness import soft_weights
+from linkwork.contact.softness import soft_boxes, soft_rows, soft_weights
 from linkwork.contact.thresholds import (
     PENETRATION_VELOCITY,
     RESTING_STEPS,
     SINGLE_CONTACT_TOLERANCE,
-    SINGLE_SMOOTHING_SLACK,
+    SINGLE_REDUCED_SLACK,
+    SINGLE_SOFTNESS,
     SMOOTHING_SLACK,
 )
 from linkwork.dynamics.iterations import SolverSettings, relative_regularization, row_regularization
@@ -76,9 +78,16 @@ def reduced_plan(
         rows=scales_of(robot).rows if robot.nc else nothing,
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,
-        soft=soft_weights(robot) if soft else None,
+        soft=_soft_tables(robot, box_tables(moved, limited, True)) if soft else None,
     )
     return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit, meshes)
+
+
+def _soft_tables(robot: Model, boxes: dict[str, Any]) -> dict[str, Any]:
+    """Arrays of soft contacts, limits, dry friction and constraints."""
+    pairs = soft_weights(robot)
+    sizes = {"nsoft": len(pairs), "nsoft_boxes": len(boxes["box_v"]), "nsoft_rows": robot.nc}
+    return {**sizes, "soft_D": pairs, **soft_boxes(robot, boxes), **soft_rows(robot)}
 
 
 def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: float, dtype: str) -> Array:
@@ -93,12 +102,12 @@ def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: floa
     """
     scales, gravity = contact_scales(robot), float(np.linalg.norm(robot.gravity))
     velocity = scales.velocity(gravity, dt)
-    least, slack = solver.tolerance, SMOOTHING_SLACK
+    least, slack, softness = solver.tolerance, SMOOTHING_SLACK, 0.0
     if dtype == "float32":
-        least, slack = max(least, SINGLE_CONTACT_TOLERANCE), SINGLE_SMOOTHING_SLACK
+        least, slack, softness = max(least, SINGLE_CONTACT_TOLERANCE), SINGLE_REDUCED_SLACK, SINGLE_SOFTNESS
     push, threshold = PENETRATION_VELOCITY * velocity, RESTING_STEPS * gravity * dt
     inertias = 2 / (scales.pairs * (1 + ContactPairs.of(robot.contacts).column("friction").astype(float) ** 2))
     mean = float(np.exp(np.log(inertias).mean())) if inertias.size else 1.0
     factor = relative_regularization(solver.regularization, dtype) / solver.regularization
-    head = [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, slack, mean, factor]
-    return np.array(head, dtype=dtype)
+    head = [least * velocity, solver.max_iterations, dt, time, dt, push, threshold, gravity, slack, mean]
+    return np.array([*head, factor, softness], dtype=dtype)

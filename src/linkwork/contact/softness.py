@@ -1,31 +1,45 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Inverse inertias that MuJoCo makes contacts soft by: those of the two bodies at the neutral configuration.
+"""Inverse inertias that MuJoCo makes contacts, limits, dry friction and constraints soft by.
 
 MuJoCo scales the regularization of a contact by ``body_invweight0`` of its two bodies: a third of the trace of
-``J M⁻¹ J'`` of the translation of the center of mass at ``qpos0``. Bodies that a fixed joint makes one are one body
-here, with one center of mass; in MuJoCo a geom on a part of it has that of the part.
+``J M⁻¹ J'`` of the translation of the center of mass at ``qpos0``, that of a weld's rotation by that of the rotation,
+and that of joints by ``dof_invweight0``, the diagonal of ``M⁻¹``, a mean over the axes of a ball or free joint. Bodies
+that a fixed joint makes one are one body here, with one center of mass; in MuJoCo a geom on a part of it has that of
+the part.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
-from linkwork.model.constraints import WORLD
+from linkwork.model.constraints import WORLD, Point, PolynomialCoupling, Weld
 from linkwork.model.contacts import ContactPairs
+from linkwork.model.inertia import Inertia
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
+from linkwork.model.soft_contact import USUAL_CONSTRAINT
 from linkwork.quantities.evaluator import Evaluator
-from linkwork.quantities.scales import free_bodies
+from linkwork.quantities.scales import free_bodies, scales_of
+
+
+class InverseWeights(NamedTuple):
+    """Of a body: means of the diagonal of ``J M⁻¹ J'``."""
+
+    translation: float
+    rotation: float
 
 
 @computed_once
-def inverse_weights(robot: Model) -> dict[str, float]:
-    """Mean inverse inertia of the translation of each moving body's center of mass, in 1/kg, at the neutral
-    configuration."""
+def inverse_weights(robot: Model) -> dict[str, InverseWeights]:
+    """Mean inverse inertias of the translation of each moving body's center of mass, in 1/kg, and of its rotation, at
+    the neutral configuration."""
     alone = free_bodies(robot)
-    found = {body: 1 / robot.inertias[body].mass for body in robot.body_names if body in alone}
+    found = {body: _of_free_body(robot.inertias[body]) for body in robot.body_names if body in alone}
     carried = [body for body in robot.body_names if body not in alone]
     if carried:
         marked = robot
@@ -34,19 +48,95 @@ def inverse_weights(robot: Model) -> dict[str, float]:
             at = robot.frames[body].placement.inverse() * Placement(robot.inertias[body].com)
             marked = marked.with_frame(name, body, at)
         q = robot.neutral()
-        J = Evaluator(marked, "frame_jacobian", names, "aligned").plain()(q)[:, 3:]
+        J = Evaluator(marked, "frame_jacobian", names, "aligned").plain()(q)
         M = Evaluator(robot, "mass_matrix").plain()(q)
         moved = np.flatnonzero(np.diag(M) > 0)
         M, J = M[np.ix_(moved, moved)], J[:, :, moved]
         for body, rows in zip(carried, J, strict=True):
-            found[body] = float(np.trace(rows @ np.linalg.solve(M, rows.T))) / 3
+            diagonal = np.diag(rows @ np.linalg.solve(M, rows.T))
+            found[body] = InverseWeights(float(diagonal[3:].mean()), float(diagonal[:3].mean()))
     return found
+
+
+def _of_free_body(inertia: Inertia) -> InverseWeights:
+    return InverseWeights(1 / inertia.mass, float(np.trace(np.linalg.inv(inertia.rotational))) / 3)
 
 
 @computed_once
 def soft_weights(robot: Model) -> Floats:
     """(ncontacts,) inverse inertia of the normal of each pair, as MuJoCo has it: ``D`` of `reduced.soft`."""
-    weights = inverse_weights(robot) | {WORLD: 0.0}
+    weights = inverse_weights(robot) | {WORLD: InverseWeights(0.0, 0.0)}
     pairs = ContactPairs.of(robot.contacts)
-    each = np.array([weights[shape.body] for shape in pairs.shapes])
+    each = np.array([weights[shape.body].translation for shape in pairs.shapes])
     return np.asarray(each[pairs.first] + each[pairs.second]) if len(pairs) else np.zeros(0)
+
+
+@computed_once
+def joint_weights(robot: Model) -> Floats:
+    """(nv,) inverse inertia of each degree of freedom, as MuJoCo has it: `InverseWeights` of joints."""
+    M = Evaluator(robot, "mass_matrix").plain()(robot.neutral())
+    moved = np.flatnonzero(np.diag(M) > 0)
+    found = np.zeros(robot.nv)
+    found[moved] = np.diag(np.linalg.inv(M[np.ix_(moved, moved)]))
+    for joint in robot.joints:
+        at = robot.v_slice(joint.name)
+        for part in np.split(np.arange(at.start, at.stop), range(3, joint.type.nv, 3)) if joint.type.nv > 2 else ():
+            found[part] = found[part].mean()
+    return found
+
+
+def soft_boxes(robot: Model, boxes: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Arrays ``box_`` of soft limits and soft dry friction, for `plans.contact_reduced`.
+
+    Args:
+        robot: The mechanism.
+        boxes: Which limits and dry friction there are (`plans.contact_lcaba.box_tables`).
+    """
+    joints = {v: joint for joint in robot.joints for v in range(robot.nv)[robot.v_slice(joint.name)]}
+    soft = [
+        (joints[v].soft_limit if q >= 0 else joints[v].soft_friction) or USUAL_CONSTRAINT
+        for v, q in zip(boxes["box_v"], boxes["box_q"], strict=True)
+    ]
+    return {
+        "box_weight": joint_weights(robot)[boxes["box_v"]] if soft else [],
+        "box_reference": np.reshape([one.reference for one in soft], (-1, 2)),
+        "box_impedance": np.reshape([one.impedance for one in soft], (-1, 5)),
+        "box_margin": [one.margin for one in soft],
+    }
+
+
+def soft_rows(robot: Model) -> dict[str, Any]:
+    """Arrays ``soft_row_`` of soft constraints, for `plans.contact_reduced`.
+
+    Rotations of welds are half the vector of our rows in MuJoCo, times their ``torquescale``: ``soft_row_scale``.
+
+    Args:
+        robot: The mechanism.
+    """
+    weight, scale, bias = np.zeros(robot.nc), np.ones(robot.nc), np.zeros(robot.nc)
+    soft = [USUAL_CONSTRAINT] * robot.nc
+    bodies = inverse_weights(robot) | {WORLD: InverseWeights(0.0, 0.0)}
+    for constraint in robot.constraints:
+        rows = range(robot.nc)[robot.row_slice(constraint.name)]
+        own = constraint.soft or USUAL_CONSTRAINT
+        for row in rows:
+            soft[row] = own
+        if isinstance(constraint, Point | Weld):
+            ends = [bodies[robot.frames[place].body] for place in constraint.places]
+            weight[rows], bias[rows] = sum(end.translation for end in ends), 1.0
+            if isinstance(constraint, Weld):
+                turned = rows[:3]
+                weight[turned] = sum(end.rotation for end in ends)
+                scale[turned] = own.torque_scale / 2
+        elif isinstance(constraint, PolynomialCoupling):
+            dofs = [robot.v_slice(joint).start for joint in constraint.joints]
+            weight[rows] = joint_weights(robot)[dofs].sum()
+        else:
+            weight[rows] = scales_of(robot).rows[rows]
+    return {
+        "soft_row_weight": weight,
+        "soft_row_scale": scale,
+        "soft_row_bias": bias,
+        "soft_row_reference": np.reshape([one.reference for one in soft], (-1, 2)),
+        "soft_row_impedance": np.reshape([one.impedance for one in soft], (-1, 5)),
+    }

@@ -228,7 +228,15 @@ class ContactSolution:
         penetration, which takes energy: the solver came nowhere near a solution of the true one."""
         if not self._layout.reduced:
             return _plain(self.result[..., RESIDUAL] * 0 > 0)
-        return _plain(self.result[..., FALLBACK] > 0.5)
+        return _plain(self.result[..., FALLBACK] == step.CONVEX)
+
+    @property
+    def jammed(self) -> Any:
+        """Whether penetration could not be removed: shapes overlap that no velocity within the other constraints moves
+        apart. The step is the solution without the removal, in which they do not move further into each other."""
+        if not self._layout.reduced:
+            return _plain(self.result[..., RESIDUAL] * 0 > 0)
+        return _plain(self.result[..., FALLBACK] >= step.JAMMED)
 
     @property
     def overflowed(self) -> Any:
@@ -239,9 +247,10 @@ class ContactSolution:
 
     @property
     def warm_start(self) -> Array:
-        """Forces that the next step may start from, ``(..., nstart)``: of contacts, joints, and constraints.
+        """What the next step may start from, ``(..., nstart)``: forces of contacts, joints, and constraints, and in
+        native code the kind of the step.
 
-        Zeros where the step was not solved: from such forces, steps run away.
+        Forces are zero where the step was not solved: from such forces, steps run away.
         """
         if not isinstance(self.result, np.ndarray):
             raise UnsupportedFeature(
@@ -250,7 +259,10 @@ class ContactSolution:
             )
         points = "points" if self._layout.reduced else "forces"
         forces = np.concatenate([self._part(points), self._part("boxes"), self._part("multipliers")], axis=-1)
-        return np.where(np.asarray(self.converged)[..., None], forces, forces.dtype.type(0))
+        forces = np.where(np.asarray(self.converged)[..., None], forces, forces.dtype.type(0))
+        if not self._layout.reduced:
+            return forces
+        return np.concatenate([forces, self.result[..., FALLBACK, None]], axis=-1)
 
     @property
     def is_listed(self) -> bool:

@@ -162,8 +162,8 @@ class ContactStep(BaseEvaluator):
         penetration_time(time_constant, options.dt)
         if contact not in ("hard", "soft"):
             raise InputError(f"contact is {contact!r}; it may be 'hard' or 'soft'")
-        if contact == "soft" and not self.reduces(parameters):
-            raise InputError("soft contacts have the solver 'newton', and no parameters that are inputs")
+        if contact == "soft" and solver != "newton":
+            raise InputError(f"soft contacts have the solver 'newton', not '{solver}'")
         own = robot if passive else without_passive_forces(robot)
         inputs = ParameterInputs(own, parameters, options.dt if passive else 0.0)
         check_contact_parameters(inputs.names, passive)
@@ -175,7 +175,7 @@ class ContactStep(BaseEvaluator):
             moved = with_implicit_armature(robot, options.dt) if passive else without_passive_forces(robot)
             if self.reduced:
                 named = True if limits else ()
-                own = moved if joint_friction else without_joint_friction(moved)
+                own = with_friction_rows(moved if joint_friction else without_joint_friction(moved), inputs.chosen)
                 plan = robot, own, frames, named, options.end, None, meshes
                 return Program.of_robot(robot, REDUCED_STEP, reduced_plan(*plan, soft=contact == "soft"))
             method = SOLVERS[solver]
@@ -188,15 +188,7 @@ class ContactStep(BaseEvaluator):
     def reduced(self) -> bool:
         """Whether steps are made by the reduced matrix of what touches."""
         suits = self.options.contact == "soft" or takes_reduced_matrix(self.robot)
-        return suits and self.reduces(self.parameter_inputs.names)
-
-    def reduces(self, parameters: Sequence[str] | Mapping[Any, Any]) -> bool:
-        """Whether steps by the reduced matrix have all that is asked for.
-
-        Args:
-            parameters: Parameters that are inputs.
-        """
-        return self.options.solver == "newton" and not (self.options.by_slots or parameters)
+        return suits and self.options.solver == "newton" and not self.options.by_slots
 
     @property
     def by_slots(self) -> ContactStep:

@@ -25,6 +25,15 @@ SINGLE_SMOOTHING_SLACK = 1e-4
 """The same in single precision: larger penalties round inertias to zero beside them. Part of: the same. Test:
 tests/simulation/test_contact_programs.py"""
 
+SINGLE_REDUCED_SLACK = 1e-3
+"""The same of steps by the reduced matrix, whose full derivative converges as fast: what rounding makes of velocities
+changes impulses by as many times as this is less than one. Part of: the same. Test:
+tests/contact/test_contact_single_precision.py"""
+
+SINGLE_SOFTNESS = 1e-4
+"""Compliance of contacts along their normals in single precision: rounding of gaps would decide which of redundant
+points bear. Part of: the inverse inertia of a contact. Test: tests/contact/test_contact_single_precision.py"""
+
 PENETRATION_VELOCITY = 0.1
 """The largest velocity at which penetration is removed, so that deep penetration does not throw bodies off. Part of:
 the velocity at which bodies of the robot's size fall. Test: tests/contact/test_contact_step.py"""

@@ -31,7 +31,7 @@ def outlines(bones: Skeleton, R: Array, p: Array) -> Array:
     number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
     found = [np.zeros((*p.shape[:-2], 0, 2, 3))]
     for body in (WORLD, *alone):
-        shapes = [shape for shape in robot.shapes if shape.body == body]
+        shapes = [shape for shape in robot.shapes if shape.body == body and shape.role != "fluid"]
         for shape in [s for s in shapes if s.role == "visual"] or shapes:
             local = solid_edges(shape.solid) @ shape.placement.rotation.T + shape.placement.position
             k = number[body]

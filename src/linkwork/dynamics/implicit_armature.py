@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from linkwork.model.medium import VACUUM
 from linkwork.model.model import Model
 
 
@@ -18,11 +19,12 @@ def with_implicit_armature(robot: Model, h: float) -> Model:
 
 
 def without_passive_forces(robot: Model) -> Model:
-    """The robot without springs and dampers of joints."""
+    """The robot without springs and dampers of joints, and without a medium."""
+    none = {"stiffness_terms": (0.0, 0.0), "damping_terms": (0.0, 0.0)}
     joints = tuple(
-        replace(joint, damping=0.0 * joint.damping, stiffness=0.0 * joint.stiffness) for joint in robot.joints
+        replace(joint, damping=0.0 * joint.damping, stiffness=0.0 * joint.stiffness, **none) for joint in robot.joints
     )
-    return replace(robot, joints=joints)
+    return replace(robot, joints=joints, medium=VACUUM)
 
 
 def without_joint_friction(robot: Model) -> Model:

@@ -193,7 +193,7 @@ class InverseDynamics(BaseEvaluator):
     def _program(self) -> Program:
         algorithm = ALGORITHMS[self.method] if self.bearing is None else CONTACT_FORCES
         tree = self._plan() if self.passive else without_passive_elements(self._plan())
-        if self.method == "rnea" and tree.npassive_tendons:
+        if self.method == "rnea" and tree.nforce_elements:
             algorithm = rnea.TENDON_RNEA
         return Program.of_robot(self.robot, algorithm, tree)
 

@@ -13,7 +13,10 @@ from linkwork.kernels.scalar import Array, kernel
 from linkwork.plans.layout import Layout, Shape
 from linkwork.plans.tree import TREE
 
-__all__ = ["Algorithm", "Shape", "resolve", "viewed"]
+__all__ = ["ORDER", "Algorithm", "Shape", "resolve", "viewed"]
+
+ORDER = 8
+"""Numbers by which states of a batch are put in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,10 @@ class Algorithm:
     integers: Mapping[str, Shape] = field(default_factory=dict)
     """Work arrays of integers, common to all lanes: lists and counts that depend on the state (`scalar.some_below`).
     Algorithms that have any are native code; they are not traced."""
+    order: Callable[..., None] | None = None
+    """A kernel ``order(tree, key, *inputs, *outputs)``, or of what ``view`` returns, that reads inputs and writes
+    `ORDER` numbers to ``key``: native code in lanes puts states with similar keys, number by number, side by side, so
+    that the states of a block need similar work (`compilers.entry.ordered`)."""
     outside: Algorithm | None = None
     """All of its text that is from outside the package, called as it calls it: what is checked in its place."""
 
@@ -78,10 +85,23 @@ class Algorithm:
         """The kernel of an iteration with which iterations may end, on flat arrays."""
         return self.refinement if self.view is None or self.refinement is None else viewed(self.refinement, self.view)
 
+    @cached_property
+    def arrange(self) -> Callable[..., None] | None:
+        """The kernel that orders states, on flat arrays: ``arrange(tree, key, *inputs, *outputs)``."""
+        order, view = self.order, self.view
+        if order is None or view is None:
+            return order
+
+        @kernel
+        def on_arrays(tree: Array, key: Array, *arrays: Array) -> None:
+            order(tree, key, *view(tree, *arrays))
+
+        return on_arrays
+
     @property
     def texts(self) -> tuple[Callable[..., None], ...]:
         """All kernels on flat arrays."""
-        return tuple(text for text in (self.text, self.iterate, self.refine) if text is not None)
+        return tuple(text for text in (self.text, self.iterate, self.refine, self.arrange) if text is not None)
 
     @property
     def stored(self) -> Mapping[str, Shape]:

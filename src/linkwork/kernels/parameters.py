@@ -20,9 +20,11 @@ are parallel, plus what zeros of the plan saved.
 
 from __future__ import annotations
 
+from linkwork.kernels.elementary import maximum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
 from linkwork.kernels.spatial import add, dot, rotate, rotate_inverse, rotate_symmetric, scale, set_vector, sub
 from linkwork.kernels.steps.stage_dynamics import DAMPING, REST, STIFFNESS
+from linkwork.plans.contact_friction import LEAST_FRICTION
 
 # Inertias -------------------------------------------------------------------------------------------------------------
 
@@ -308,6 +310,24 @@ def set_contact_friction(tree: Array, w: Array, x: Array) -> None:
     """Coefficients of friction of all points of a pair."""
     for k in range(tree.contact_friction_slots):
         w.tree_friction[tree.contact_friction_slot[k]] = x[tree.contact_friction_place[k]]
+
+
+@kernel
+def begin_pair_friction(tree: Array, w: Array) -> None:
+    """Coefficients of friction of pairs in all directions, as planned."""
+    for c in range(tree.ncontacts):
+        for j in range(5):
+            w.tree_pair_friction[c, j] = tree.pair_friction[c, j]
+
+
+@kernel
+def set_pair_friction(tree: Array, w: Array, x: Array) -> None:
+    """Coefficients of friction of pairs against sliding; impulses are divided by them."""
+    for k in range(tree.contact_friction_slots):
+        c = tree.slot_contact[tree.contact_friction_slot[k]]
+        mu = maximum(x[tree.contact_friction_place[k]], LEAST_FRICTION)
+        w.tree_pair_friction[c, 0] = mu
+        w.tree_pair_friction[c, 1] = mu
 
 
 @kernel

@@ -26,6 +26,7 @@ from linkwork.kernels.parameters import (
     begin_inertias,
     begin_joint_position,
     begin_length,
+    begin_pair_friction,
     end_elements,
     set_actuator_bias,
     set_actuator_gain,
@@ -42,6 +43,7 @@ from linkwork.kernels.parameters import (
     set_joint_position,
     set_length,
     set_mass,
+    set_pair_friction,
     set_passive,
     set_rest,
     set_stiffness,
@@ -90,6 +92,15 @@ WRITERS: Mapping[str, Writer] = {
 }
 """How parameters become arrays of the tree."""
 
+PAIR_FRICTION = Writer(("pair_friction",), set_pair_friction, begin_pair_friction)
+"""The friction of contacts in layouts that have it by pairs, with other directions than sliding."""
+
+
+def writer_of(name: str, algorithm: Algorithm) -> Writer:
+    """How a parameter becomes arrays of the tree that an algorithm reads."""
+    by_pairs = name == "contact_friction" and "pair_friction" in algorithm.layout.shapes
+    return PAIR_FRICTION if by_pairs else WRITERS[name]
+
 
 def parameter_start(algorithm: Algorithm) -> int:
     """Where parameters stand among the inputs of an algorithm, or would: last, but before ``settings``."""
@@ -104,12 +115,13 @@ def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
     Its name says which, and so does that of its layout (`plans.parameters`).
     """
     layout = parametrized_layout(algorithm.layout, names)
-    fields = tuple(dict.fromkeys(field for name in names for field in WRITERS[name].fields))
+    writers = tuple(writer_of(name, algorithm) for name in names)
+    fields = tuple(dict.fromkeys(field for writer in writers for field in writer.fields))
     replaced = tuple((field, f"tree_{field}") for field in fields)
     steps = bool(set(names) & set(PASSIVE)) and "passive" in algorithm.inputs
     first, count = parameter_start(algorithm), len(names)
     last, passive = first + count, list(algorithm.inputs).index("passive") if steps else 0
-    write = _written(names)
+    write = _written(writers)
 
     def on_tree(text: Callable[..., None]) -> Callable[..., None]:
         """The text on the tree, and the passive elements, that were written."""
@@ -158,9 +170,8 @@ def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
     )
 
 
-def _written(names: tuple[str, ...]) -> Callable[..., None]:
+def _written(writers: tuple[Writer, ...]) -> Callable[..., None]:
     """The kernel ``write(tree, w, *parameters)``: all arrays that depend on them."""
-    writers = [WRITERS[name] for name in names]
     sequence: Callable[..., None] = nothing
     for end in dict.fromkeys(writer.end for writer in reversed(writers)):
         sequence = _then(end, sequence, 0)

@@ -280,6 +280,10 @@ LEAST_RADIUS = 1e-18
 """Lesser lengths of tangential impulses and velocities count as this, so that their directions are finite. Part of:
 N s, or m/s. Test: tests/contact/test_contact_step.py"""
 
+NO_STIFFNESS = 1e-15
+"""Lesser blocks of sets of rows are left out of Newton's matrix: those of open contacts, and of joints that slide.
+Part of: the inertia of a set. Test: tests/contact/test_reduced_solver.py"""
+
 LEAST_SPAN = 1e-12
 """What all bodies together take at least in the broad phase, so that the size of a cell is above zero. Part of: meters.
 Test: tests/contact/test_reduced_broad_phase.py"""
@@ -301,3 +305,11 @@ Test: tests/quantities/test_sensors_mujoco.py"""
 LEAST_DENOMINATOR = 1e-15
 """The least denominator, width and regularization of soft contacts, as in MuJoCo. Part of: a number without units.
 Test: tests/contact/test_soft_contact.py"""
+
+LEAST_DIVISOR = 1e-15
+"""The least speed, length, area or slope that forces of a medium, muscles and transmissions divide by, as in MuJoCo.
+Part of: SI units. Test: tests/dynamics/test_force_elements.py"""
+
+WRAP_TOLERANCE = 1e-12
+"""Angle at which Newton's method has found where a tendon touches an obstacle from inside. Part of: a radian.
+Test: tests/dynamics/test_transmissions.py"""

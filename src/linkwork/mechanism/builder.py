@@ -21,7 +21,7 @@ from linkwork.mechanism.actuators import checked_actuator
 from linkwork.mechanism.contacts import Chosen, ContactOptions, chosen_contacts, part_contacts
 from linkwork.mechanism.joint_options import JointOptions, check_options, dynamics_of, limits_of
 from linkwork.mechanism.mechanism import Mechanism
-from linkwork.mechanism.mounting import Part, activations_of, pose_of
+from linkwork.mechanism.mounting import Part, activations_of, commands_of, pose_of
 from linkwork.mechanism.outboard import OutboardParts, SensorOnGraph
 from linkwork.mechanism.topology import Graph, GraphJoint, Tree
 from linkwork.model.activations import ActuatorDynamics
@@ -31,7 +31,9 @@ from linkwork.model.constraints import WORLD, CenterOfMass, Constraint, Renaming
 from linkwork.model.contacts import ContactPair, ContactPairs
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Joint
+from linkwork.model.medium import Drag
 from linkwork.model.model import Model
+from linkwork.model.muscles import Muscle
 from linkwork.model.parts import GRAVITY, Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
 from linkwork.model.sensors import Sensor
@@ -72,7 +74,7 @@ class Builder:
         self._actuators: list[Actuator] = []
         self._tendons: list[Tendon] = []
         self._poses: dict[str, dict[str, Floats]] = {}
-        self._activations: dict[str, dict[str, float]] = {}
+        self._activations, self._commands = dict[str, dict[str, float]](), dict[str, dict[str, float]]()
         self._contacts: list[ContactPair] | ContactPairs = []
         self._touching: list[tuple[tuple[Chosen, ...], ContactOptions]] = []
         self._sensors: list[SensorOnGraph] = []
@@ -143,8 +145,7 @@ class Builder:
             actuated: Whether a motor drives it; None: not specified.
             independent: Whether it is one of the minimal coordinates of its loops; None: not specified.
             cut: Whether it becomes a constraint where it closes a loop; None: the library chooses.
-            options: Limits (``lower``, ``upper``, ``velocity``, ``effort``, ``actuation``) and the constants of its
-                dynamics (``armature``, ``damping``, ``friction``, ``stiffness``, ``rest``): see `JointOptions`.
+            options: Limits (``lower``, ``upper``, ...) and constants of its dynamics: see `JointOptions`.
         """
         if not name:
             raise ModelError("a joint needs a name")
@@ -197,6 +198,7 @@ class Builder:
         activation_limits: tuple[float, float] = (-np.inf, np.inf),
         early: bool = False,
         refused: str = "",
+        muscle: Muscle | None = None,
     ) -> Builder:
         """Add a motor or a servo on a joint or a tendon; by default its torque is ``gear`` times the command.
 
@@ -210,17 +212,17 @@ class Builder:
             force_limits: Its force is clamped to these, before the gear.
             also: Further joints that it drives, with gears of their own.
             tendon: The tendon that it pulls, in place of joints.
-            dynamics: How an activation follows the command, from which its force comes then: ``"integrator"``,
-                ``"filter"``, or ``"filterexact"``, a filter that is integrated exactly.
+            dynamics: How an activation follows the command, from which its force comes then (`ACTIVATIONS`).
             time_constant: Of the filters, in seconds.
             activation_limits: Activations are clamped to these.
             early: Whether its force comes from the activation after a step, not before it.
             refused: What it is, if its force is not modeled: it takes no commands.
+            muscle: What takes the place of gain and bias, of a muscle.
         """
         ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
         follows = {"dynamics": dynamics, "time_constant": float(time_constant), "early": bool(early)}
-        law = {"gain": gain, "bias": bias}
-        made = checked_actuator(name, joint, gear, ranges, law, also, tendon=tendon, refused=refused, **follows)
+        law, other = {"gain": gain, "bias": bias}, {"tendon": tendon, "refused": refused, "muscle": muscle}
+        made = checked_actuator(name, joint, gear, ranges, law, also, **other, **follows)
         self._actuators.append(made)
         return self
 
@@ -255,9 +257,8 @@ class Builder:
         """
         if not isinstance(positions, Mapping):
             raise ModelError(f"pose '{name}' needs coordinates by joint, such as {{'knee': 0.5}}", subject=name)
-        self._poses[name] = {
-            joint: finite(q, f"pose '{name}': joint '{joint}'").reshape(-1) for joint, q in positions.items()
-        }
+        known = ((joint, finite(q, f"pose '{name}': joint '{joint}'")) for joint, q in positions.items())
+        self._poses[name] = {joint: q.reshape(-1) for joint, q in known}
         return self
 
     @converted
@@ -285,20 +286,23 @@ class Builder:
         *,
         name: str = "",
         surface: Surface | None = None,
+        drag: Drag | None = None,
     ) -> Builder:
-        """Add a shape to a body, for viewers and for contacts; see `contact`.
+        """Add a shape to a body, for viewers, for contacts (see `contact`) and for a medium (see `Medium`).
 
         Args:
             body: The body, or ``"world"``.
             solid: A solid of `shapes`.
             at: Its placement in the body's frame (three numbers, or a `Placement`).
             color: Red, green, blue and perhaps opacity, from 0 to 1.
-            role: Shapes that are ``"visual"`` are drawn; those for ``"collision"`` on demand, or where a body has no
-                others.
+            role: ``"visual"`` shapes are drawn, those for ``"collision"`` on demand, or where a body has no others;
+                at those for ``"fluid"`` a medium pushes, at boxes and ellipsoids.
             name: By which contacts of the shape are known; by default the name of the body.
             surface: Friction and restitution of its contacts, by default; a shape that has one may touch others.
+            drag: How a medium pushes at an ellipsoid; None: as is usual.
         """
-        self._shapes.append(Shape(body, solid, as_placement(at), as_color(color), role, name=name, surface=surface))
+        options = {"name": name, "surface": surface, "drag": drag}
+        self._shapes.append(Shape(body, solid, as_placement(at), as_color(color), role, **options))
         return self
 
     @named_options(ContactOptions)
@@ -314,10 +318,10 @@ class Builder:
         return self
 
     def add_contacts(self, pairs: Iterable[ContactPair]) -> Builder:
-        """Add pairs; those whose bodies fixed joints make one are left out, as they cannot touch.
+        """Add pairs; those that fixed joints make one body are left out.
 
         Args:
-            pairs: Placements of their shapes are in the frames of bodies.
+            pairs: The pairs.
         """
         if isinstance(pairs, ContactPairs) and not self._contacts:
             self._contacts = pairs
@@ -377,12 +381,11 @@ class Builder:
         for actuator in other.actuators:
             self._actuators.append(actuator.renamed(part.named))
         self._tendons += (t.renamed(part.named(t.name), part.place, part.named) for t in other.tendons)
-        for sensor in other.sensors:
-            self._sensors.append(part.sensor(sensor))
+        self._sensors += (part.sensor(sensor) for sensor in other.sensors)
         for pose, q in other.poses.items():
             known = self._poses.setdefault(pose, {})
             known.update({part.named(joint.name): q[other.q_slice(joint.name)] for joint in other.joints})
-        part.add_activations(self._activations)
+        part.add_activations(self._activations, self._commands)
         return self
 
     def _copy_joint(self, part: Part, joint: TreeJoint) -> None:
@@ -429,20 +432,19 @@ class Builder:
             actuators=tuple(self._actuators),
             tendons=tuple(self._tendons),
             activations=activations_of(self._actuators, self._activations),
+            commands=commands_of(self._actuators, self._commands),
             gravity_compensation=tree.merged(self._compensation),
             contacts=contacts,
-            base_inertia=tree.base_inertia + self._carried_by(WORLD),
+            base_inertia=sum((y for to, y in self._carried if to == WORLD), tree.base_inertia),
         )
         if self._sensors:
             parts = OutboardParts(graph, spanning, tree)
             made = replace(made, sensors=tuple(parts.of(sensor, made) for sensor in self._sensors))
         return replace(made, contacts=chosen_contacts(made, self._touching)) if self._touching else made
 
-    def _carried_by(self, body: str) -> Inertia:
-        """The inertia of what mechanisms on a body had fixed to their worlds."""
-        return sum((inertia for to, inertia in self._carried if to == body), Inertia.zero())
-
     def _loaded_inertias(self) -> dict[str, Inertia]:
-        """Inertias of bodies, with what they carry."""
-        carriers = {to for to, _ in self._carried if to in self._inertias}
-        return self._inertias | {to: self._inertias[to] + self._carried_by(to) for to in carriers}
+        """Inertias of bodies, with what mechanisms on them had fixed to their own worlds."""
+        found = {**self._inertias}
+        for to, inertia in self._carried:
+            found |= {to: found[to] + inertia} if to in found else {}
+        return found

@@ -14,6 +14,7 @@ from linkwork.errors import InputError
 from linkwork.inputs import each_name, named_options
 from linkwork.model.arrays import Floats, VectorLike, finite_array
 from linkwork.model.checks import A_SENSOR, A_TENDON, check_all
+from linkwork.model.medium import Medium
 from linkwork.model.model import Model
 from linkwork.model.parts import Actuator, Limits, TreeJoint
 from linkwork.model.sensors import Sensor
@@ -80,7 +81,10 @@ class Changeable(Model):
             taken.add(actuator.name)
         driven = {joint for actuator in new for joint, _ in actuator.gears}
         joints = tuple(replace(j, actuated=True) if j.name in driven else j for j in self.joints)
-        return replace(self, joints=joints, actuators=(*self.actuators, *new))
+        from linkwork.mechanism.names import kept_commands
+
+        every = (*self.actuators, *new)
+        return replace(self, joints=joints, actuators=every, commands=kept_commands(self, every))
 
     @converted
     def with_gravity(self, gravity: VectorLike) -> Self:
@@ -90,6 +94,18 @@ class Changeable(Model):
             gravity: Acceleration of free fall, in m/s², in the world's axes.
         """
         return replace(self, gravity=finite_array(gravity, (3,), "gravity", InputError))
+
+    @converted
+    def with_medium(self, density: float = 0.0, viscosity: float = 0.0, wind: VectorLike = (0.0, 0.0, 0.0)) -> Self:
+        """The same mechanism in air or water, which pushes at its shapes for ``"fluid"``; by default in none.
+
+        Args:
+            density: In kg/m³: 1.2 of air, 1000 of water.
+            viscosity: Dynamic viscosity, in Pa s: 0.00002 of air, 0.0009 of water.
+            wind: Velocity of the medium, in m/s, in the world's axes.
+        """
+        x, y, z = finite_array(wind, (3,), "wind", InputError).tolist()
+        return replace(self, medium=Medium(density, viscosity, (x, y, z)))
 
     @converted
     def scaled(self, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Self:
@@ -316,6 +332,7 @@ class Changeable(Model):
 
 _INSTEAD = {
     "gravity": "robot.with_gravity(...)",
+    "medium": "robot.with_medium(...)",
     "frames": "robot.with_frame(name, body, placement)",
     "actuators": "robot.with_actuators(...)",
     "tendons": "robot.with_tendons(...)",

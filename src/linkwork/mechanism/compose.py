@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from linkwork.conversions import converted_but
 from linkwork.errors import InputError
@@ -11,6 +12,7 @@ from linkwork.mechanism.builder import Builder
 from linkwork.mechanism.mechanism import Mechanism
 from linkwork.model.checks import check_robot
 from linkwork.model.constraints import WORLD
+from linkwork.model.medium import Medium
 from linkwork.model.model import Model
 from linkwork.model.placement import PlacementLike, as_placement
 
@@ -42,7 +44,18 @@ def compose(
     build = Builder(name, gravity=next(iter(parts.values())).gravity)
     for key, part in parts.items():
         build.add_mechanism(part, prefix=key, at=places.get(key, (0.0, 0.0, 0.0)))
-    return build.build()
+    return replace(build.build(), medium=_common_medium(parts.values()))
+
+
+def _common_medium(parts: Iterable[Model]) -> Medium:
+    """The medium that all parts are in."""
+    first, *others = parts
+    for other in others:
+        if other.medium != first.medium:
+            raise InputError(
+                f"'{first.name}' is in {first.medium}, '{other.name}' in {other.medium}; with_medium() makes them equal"
+            )
+    return first.medium
 
 
 @converted_but("base", "other")
@@ -77,4 +90,4 @@ def attach(
     build = Builder(base.name, gravity=base.gravity)
     build.add_mechanism(base)
     build.add_mechanism(other, prefix=other.name if prefix is None else prefix, to=frame.body, at=here, by=by)
-    return build.build()
+    return replace(build.build(), medium=_common_medium((base, other)))

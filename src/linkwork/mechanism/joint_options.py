@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from linkwork.errors import ModelError, UnknownOption
 from linkwork.inputs import suggest
 from linkwork.model.arrays import Floats, frozen, numbers
 from linkwork.model.joints import Joint
+from linkwork.model.lie import VECTOR
 from linkwork.model.parts import Limits
+from linkwork.model.soft_contact import SoftConstraint
 
 PerCoordinate = float | Sequence[float] | Floats
 """One number for all coordinates of a joint, or one for each."""
@@ -43,9 +45,18 @@ class JointOptions(TypedDict, total=False):
     friction: PerCoordinate
     """Dry friction, which steps with contacts apply."""
     stiffness: PerCoordinate
-    """Stiffness of a spring; that of a spherical, planar or free joint is kept and does not act."""
+    """Stiffness of a spring; of a spherical or free joint one for all, against its rotation and position; that of a
+    planar joint is kept and does not act."""
     rest: PerCoordinate | None
     """Rest position of the spring; by default the neutral position of the joint."""
+    soft_limit: SoftConstraint | None
+    """How soft its limits are in steps with soft contacts."""
+    soft_friction: SoftConstraint | None
+    """How soft its dry friction is there."""
+    stiffness_terms: tuple[float, float]
+    """Factors of the square and the cube of the spring's deflection, of joints whose coordinates are numbers."""
+    damping_terms: tuple[float, float]
+    """Factors of the square and the cube of velocity of the damper."""
 
 
 def check_options(name: str, options: JointOptions) -> None:
@@ -79,7 +90,7 @@ def limits_of(name: str, type: Joint, options: JointOptions) -> Limits:
     return limits
 
 
-def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Floats]:
+def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Any]:
     """Armature, damping, friction, stiffness and rest position of a joint; zero or neutral where none is given."""
     given = {
         "armature": options.get("armature"),
@@ -87,7 +98,7 @@ def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Floa
         "friction": options.get("friction"),
         "stiffness": options.get("stiffness"),
     }
-    found: dict[str, Floats] = {}
+    found: dict[str, Any] = {name: options.get(name) for name in ("soft_limit", "soft_friction")}
     for what, value in given.items():
         found[what] = _per_coordinate(value, type.nv, 0.0, f"joint '{name}': {what}")
         if (found[what] < 0).any() or not np.isfinite(found[what]).all():
@@ -95,6 +106,11 @@ def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Floa
     rest = options.get("rest")
     at_rest = np.array(type.neutral) if rest is None else numbers(rest, f"joint '{name}': rest position").reshape(-1)
     found["rest"] = _per_coordinate(at_rest, type.nq, 0.0, f"joint '{name}': rest position of the spring")
+    for what in ("stiffness_terms", "damping_terms"):
+        terms = _per_coordinate(options.get(what), 2, 0.0, f"joint '{name}': {what}")
+        if terms.any() and type.group is not VECTOR:
+            raise ModelError(f"joint '{name}': {what} of a {type.kind_name} joint are not modeled", subject=name)
+        found[what] = tuple(terms.tolist())
     return found
 
 

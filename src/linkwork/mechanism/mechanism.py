@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from linkwork.conversions import converted
 from linkwork.inputs import named_options
-from linkwork.mechanism.changeable import Changeable
+from linkwork.mechanism.showing import Shown
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
 from linkwork.model.model import Model
@@ -35,18 +35,17 @@ if TYPE_CHECKING:
     from linkwork.quantities.terms import Terms
     from linkwork.saving import Droppable, Format
     from linkwork.simulation import Sweep
-    from linkwork.viewer import Viewer
 
 
-class Mechanism(Changeable):
+class Mechanism(Shown):
     """A robot: bodies connected by joints into a tree, and constraints that close its loops. Immutable.
 
     Made by `load`, `Builder`, `compose`, `attach` and the functions of `zoo`. Joint ``k`` leads to body ``k``; bodies
     are ordered so that parents come first. A body moves with the frame of its joint, in which its inertia is given.
 
     Its fields and the methods that use them alone (configurations, names, limits) are those of `model.model.Model`,
-    those that give a changed copy of `Changeable`; the methods here assemble loops, sweep joints, find equilibria, draw
-    and show.
+    those that give a changed copy of `Changeable`, those for a browser of `Shown`; the methods here assemble loops,
+    sweep joints, find equilibria and draw.
     """
 
     @classmethod
@@ -405,27 +404,3 @@ class Mechanism(Changeable):
         from linkwork.drawing.graphs import draw_graph
 
         return draw_graph(self, path)
-
-    @converted
-    def view(
-        self,
-        q: npt.ArrayLike | None = None,
-        *,
-        port: int = 8080,
-        open_browser: bool | None = None,
-        wait: bool = False,
-    ) -> Viewer:
-        """Show the robot in the browser, with sliders that move its joints. See `viewer.Viewer`.
-
-        Args:
-            q: Configuration to show, ``(nq,)``; by default a named pose, or one near `neutral`, with loops closed.
-            port: Port to listen to; where it is taken, the next free one.
-            open_browser: Whether to open a browser; by default where there is a display.
-            wait: Whether to wait until Ctrl-C.
-        """
-        from linkwork.viewer import Viewer
-
-        viewer = Viewer(self, q, port=port, open_browser=open_browser)
-        if wait:
-            viewer.wait()
-        return viewer

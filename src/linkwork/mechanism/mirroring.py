@@ -34,6 +34,7 @@ from linkwork.model.placement import Placement, as_placement
 from linkwork.model.rotations import aligning_rotation
 from linkwork.model.sensors import Sensor
 from linkwork.model.shapes import Ground, HeightField, Mesh, Shape
+from linkwork.model.tendons import Tendon
 
 M = TypeVar("M", bound=Model)
 
@@ -50,12 +51,14 @@ def mirrored(robot: M, plane: str) -> M:
         inertias={name: _inertia(i, S) for name, i in robot.inertias.items()},
         frames={name: replace(f, placement=_placement(f.placement, S)) for name, f in robot.frames.items()},
         gravity=S * robot.gravity,
+        medium=replace(robot.medium, wind=tuple((S * np.array(robot.medium.wind)).tolist())),
         shapes=tuple(replace(s, **_shape(s, S)) for s in robot.shapes),
         constraints=tuple(_constraint(robot, c, S) for c in robot.constraints),
         poses={name: mirrored_q(robot, q, plane) for name, q in robot.poses.items()},
         gravity_compensation={name: _inertia(i, S) for name, i in robot.gravity_compensation.items()},
         actuators=tuple(_actuator(robot, a, S) for a in robot.actuators),
         base_inertia=_inertia(robot.base_inertia, S),
+        tendons=tuple(_tendon(t, S) for t in robot.tendons),
         contacts=changed_shapes(robot.contacts, lambda s: replace(s, **_shape(s, S), **_surface_motion(s, S))),
         sensors=tuple(_sensor(sensor, S) for sensor in robot.sensors),
     )
@@ -206,6 +209,11 @@ def _actuator(robot: Model, actuator: Actuator, S: Floats) -> Actuator:
         return actuator
     signs = _coordinate_signs(robot.joint(actuator.joint).type, S, rates=True)
     return replace(actuator, gear=tuple((np.array(actuator.gear) * signs).tolist()))
+
+
+def _tendon(tendon: Tendon, S: Floats) -> Tendon:
+    other = tendon.transmission
+    return tendon if other is None else replace(tendon, transmission=other.mirrored(S))
 
 
 def _sensor(sensor: Sensor, S: Floats) -> Sensor:

@@ -91,8 +91,11 @@ class Part:
             raise ModelError(f"a tendon of '{self.other.name}' passes the origin of its world: name a frame there")
         return WORLD if frame == WORLD else self.named(frame)
 
-    def add_activations(self, known: dict[str, dict[str, float]]) -> None:
-        """Add activations in its poses, by the names that actuators have in the whole."""
+    def add_activations(self, known: dict[str, dict[str, float]], commands: dict[str, dict[str, float]]) -> None:
+        """Add activations and commands in its poses, by the names that actuators have in the whole."""
+        every = [self.named(actuator.name) for actuator in self.other.actuators]
+        for pose, ctrl in self.other.commands.items():
+            commands.setdefault(pose, {}).update(zip(every, ctrl.tolist(), strict=True))
         names = [self.named(actuator.name) for actuator in self.other.actuators if actuator.has_activation]
         for pose, act in self.other.activations.items():
             known.setdefault(pose, {}).update(zip(names, act.tolist(), strict=True))
@@ -117,6 +120,11 @@ def activations_of(actuators: Sequence[Actuator], known: Mapping[str, Mapping[st
     """Activations of all actuators in poses, from those known by pose and actuator; zero where one is not known."""
     names = [actuator.name for actuator in actuators if actuator.has_activation]
     return {pose: np.array([act.get(name, 0.0) for name in names]) for pose, act in known.items()}
+
+
+def commands_of(actuators: Sequence[Actuator], known: Mapping[str, Mapping[str, float]]) -> dict[str, Floats]:
+    """Commands of all actuators in poses, from those known by pose and actuator; zero where one is not known."""
+    return {pose: np.array([u.get(actuator.name, 0.0) for actuator in actuators]) for pose, u in known.items()}
 
 
 def pose_of(tree: Model, joints: Container[str], name: str, positions: Mapping[str, Floats]) -> Floats:

@@ -109,7 +109,7 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
     frames = {name: frame for name, frame in robot.frames.items() if frame.body not in gone}
     kept = [np.arange(robot.nq)[robot.q_slice(j.name)] for j in joints]
     in_q = np.concatenate(kept) if kept else np.zeros(0, dtype=int)
-    tendons = tuple(t for t in robot.tendons if set(t.sites) <= frames.keys() and left >= t.joints.keys())
+    tendons = tuple(t for t in robot.tendons if set(t.sites) <= frames.keys() and left >= set(t.driven))
     pulled = {"", *(t.name for t in tendons)}
     actuators = tuple(a for a in robot.actuators if left >= {j for j, _ in a.gears} and a.tendon in pulled)
     made = replace(
@@ -123,6 +123,7 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
         actuators=actuators,
         tendons=tendons,
         activations=kept_activations(robot, actuators),
+        commands=kept_commands(robot, actuators),
         gravity_compensation={b: mass for b, mass in robot.gravity_compensation.items() if b not in gone},
         elimination_order=tuple(b for b in robot.elimination_order if b not in gone),
         contacts=tuple(c for c in robot.contacts if not gone & set(c.bodies)),
@@ -154,6 +155,15 @@ def kept_activations(robot: Model, actuators: Sequence[Actuator]) -> dict[str, F
     return {pose: act[rows] for pose, act in robot.activations.items()}
 
 
+def kept_commands(robot: Model, actuators: Sequence[Actuator]) -> dict[str, Floats]:
+    """Commands of poses, of these actuators; zero of new ones."""
+    row = {actuator.name: k for k, actuator in enumerate(robot.actuators)}
+    return {
+        pose: np.array([u[row[a.name]] if a.name in row else 0.0 for a in actuators])
+        for pose, u in robot.commands.items()
+    }
+
+
 def _stays(constraint: Constraint, frames: Mapping[str, object], joints: set[str], changed: bool) -> bool:
     """Whether all that a constraint is on is still there; the center of mass of all bodies is another one then."""
     if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
@@ -183,7 +193,8 @@ def without_actuators(robot: M, names: Iterable[str]) -> M:
         if name not in known:
             raise InputError(f"robot '{robot.name}' has no actuator '{name}'{suggest(name, known)}")
     kept = tuple(a for a in robot.actuators if gone and a.name not in gone)
-    made = replace(robot, actuators=kept, activations=kept_activations(robot, kept), sensors=())
+    poses = {"activations": kept_activations(robot, kept), "commands": kept_commands(robot, kept)}
+    made = replace(robot, actuators=kept, sensors=(), **poses)
     return replace(made, sensors=kept_sensors(robot, made))
 
 

@@ -113,12 +113,14 @@ class Rebuilder:
             actuators=self.robot.actuators,
             tendons=self.robot.tendons,
             activations=self.robot.activations,
+            commands=self.robot.commands,
             gravity_compensation=tree.merged(
                 {name: mass.moved(self._seen[name]) for name, mass in self.robot.gravity_compensation.items()}
             ),
             # what a weld in the tree makes one body does not touch itself
             contacts=tuple(c for c in tree.moved_contacts(self._contacts) if c.first.body != c.second.body),
             base_inertia=self.robot.base_inertia + tree.base_inertia,
+            medium=self.robot.medium,
         )
 
     def _body_poses(self, q: Floats) -> dict[str, Placement]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.inputs import items
-from linkwork.mechanism.names import kept_activations
+from linkwork.mechanism.names import kept_activations, kept_commands
 from linkwork.mechanism.outboard import locked_sensors
 from linkwork.mechanism.topology import Tree
 from linkwork.model.arrays import Floats, numbers
@@ -110,6 +110,7 @@ class _Reduction:
             "actuators": actuators,
             "tendons": tendons,
             "activations": kept_activations(robot, actuators),
+            "commands": kept_commands(robot, actuators),
             "gravity_compensation": tree.merged(robot.gravity_compensation),
             "elimination_order": bodies,
             # what locked joints make one body does not touch itself
@@ -284,7 +285,7 @@ class _Reduction:
     def _tendons(self) -> tuple[Tendon, ...]:
         """Tendons with the coordinates of locked joints as constants; fixed ones that nothing moves are left out."""
         found = [self._partly_locked(tendon) for tendon in self.robot.tendons]
-        return tuple(tendon for tendon in found if isinstance(tendon, Tendon))
+        return tuple(t for t in found if isinstance(t, Tendon) and not set(t.driven) & set(self.locked))
 
     def _actuators(self, tendons: set[str]) -> tuple[Actuator, ...]:
         found = []

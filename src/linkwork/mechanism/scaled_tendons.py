@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from linkwork.model.model import Model
-from linkwork.model.tendons import Tendon
+from linkwork.model.tendons import Branch, Tendon
+from linkwork.model.transmissions import Wrap
 
 
 class Units(Protocol):
@@ -39,6 +40,10 @@ def scaled_tendon(robot: Model, tendon: Tendon, by: Units) -> Tendon:
     unit = tendon_unit(robot, tendon, by)
     return replace(
         tendon,
+        path=tuple(_branch(branch, by.length) for branch in tendon.branches),
+        transmission=None if tendon.transmission is None else tendon.transmission.scaled(by.length),
+        stiffness_terms=scaled_terms(tendon.stiffness_terms, by.energy / unit**2, unit),
+        damping_terms=scaled_terms(tendon.damping_terms, by.energy * by.time / unit**2, unit / by.time),
         joints={name: c * unit / by.coordinate(robot, name) for name, c in tendon.joints.items()},
         stiffness=tendon.stiffness * by.energy / unit**2,
         damping=tendon.damping * by.energy * by.time / unit**2,
@@ -49,3 +54,13 @@ def scaled_tendon(robot: Model, tendon: Tendon, by: Units) -> Tendon:
         stop=(tendon.stop[0] * by.energy / unit**2, tendon.stop[1] * by.energy * by.time / unit**2),
         force_limits=(tendon.force_limits[0] * by.energy / unit, tendon.force_limits[1] * by.energy / unit),
     )
+
+
+def _branch(branch: Branch, length: float) -> Branch:
+    sites = tuple(replace(s, radius=s.radius * length) if isinstance(s, Wrap) else s for s in branch.sites)
+    return Branch(sites, branch.divisor)
+
+
+def scaled_terms(terms: tuple[float, float], linear: float, unit: float) -> tuple[float, float]:
+    """Factors of the square and the cube of something with a unit, by that of the linear part."""
+    return terms[0] * linear / unit, terms[1] * linear / unit**2

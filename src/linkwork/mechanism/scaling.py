@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError
 from linkwork.inputs import above_zero
-from linkwork.mechanism.scaled_tendons import scaled_tendon, tendon_unit
+from linkwork.mechanism.scaled_tendons import scaled_tendon, scaled_terms, tendon_unit
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
     TURN_ROWS,
@@ -50,6 +50,7 @@ from linkwork.model.constraints import (
 from linkwork.model.contacts import ContactPair, ContactShape, SoftContact, changed_shapes
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic
+from linkwork.model.medium import Medium
 from linkwork.model.model import Model
 from linkwork.model.parts import Actuator, Limits, TreeJoint
 from linkwork.model.placement import Placement, as_placement
@@ -175,7 +176,14 @@ def scaled(robot: M, length: float, mass: float, time: float | None) -> M:
         tendons=tuple(scaled_tendon(robot, tendon, by) for tendon in robot.tendons),
         activations={name: act * _activation_units(robot, by) for name, act in robot.activations.items()},
         sensors=tuple(_sensor(robot, sensor, by) for sensor in robot.sensors),
+        medium=_medium(robot.medium, by),
     )
+
+
+def _medium(medium: Medium, by: Scaling) -> Medium:
+    x, y, z = (np.array(medium.wind) * (by.length / by.time)).tolist()
+    density, viscosity = by.mass / by.length**3, by.mass / (by.length * by.time)
+    return Medium(medium.density * density, medium.viscosity * viscosity, (x, y, z))
 
 
 def _sensor(robot: Model, sensor: Sensor, by: Scaling) -> Sensor:
@@ -289,6 +297,8 @@ def _joint(joint: TreeJoint, by: Scaling) -> TreeJoint:
         damping=joint.damping * stiffness * by.time,
         friction=joint.friction * by.energy / v,
         stiffness=joint.stiffness * stiffness,
+        stiffness_terms=scaled_terms(joint.stiffness_terms, by.energy / v[0] ** 2, v[0]),
+        damping_terms=scaled_terms(joint.damping_terms, by.energy / v[0] ** 2 * by.time, v[0] / by.time),
         rest=joint.rest * q if len(joint.rest) == len(q) else joint.rest * v,
     )
 

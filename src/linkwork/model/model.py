@@ -7,7 +7,7 @@ Users hold a `mechanism.Mechanism`, which adds what needs kernels: assembly, sim
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Self
@@ -23,6 +23,7 @@ from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import ContactPair
 from linkwork.model.inertia import Inertia
+from linkwork.model.medium import VACUUM, Medium
 from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
 from linkwork.model.parts import Actuator, Frame, TreeJoint
@@ -80,10 +81,12 @@ class Model:
     """Fixed and spatial tendons, in the order of their lengths."""
     activations: Mapping[str, Floats] = field(default_factory=dict)
     """Activations of actuators by the name of a pose (keyframes of MJCF: ``act``), ``(na,)`` each."""
+    commands: Mapping[str, Floats] = field(default_factory=dict)
+    """Commands of actuators by the name of a pose (keyframes of MJCF: ``ctrl``), ``(actuators,)`` each."""
     sensors: tuple[Sensor, ...] = ()
     """Sensors, in the order of their values; see `Sensors`."""
-
-    # Sizes and names ---------------------------------------------------------------------------
+    medium: Medium = VACUUM
+    """Air or water, which pushes at shapes with the role ``"fluid"``."""
 
     @cached_property
     def body_names(self) -> tuple[str, ...]:
@@ -142,6 +145,9 @@ class Model:
         na = sum(a.has_activation for a in self.actuators)
         act = {name: finite_array(x, (na,), f"activations of pose '{name}'") for name, x in self.activations.items()}
         self._set(na=na, activations=MappingProxyType(Named(self.name, "pose with activations", act)))
+        count = (len(self.actuators),)
+        ctrl = {name: finite_array(x, count, f"commands of pose '{name}'") for name, x in self.commands.items()}
+        self._set(commands=MappingProxyType(Named(self.name, "pose with commands", ctrl)))
         self._set(elimination_order=tuple(self.elimination_order))
         for body in self.elimination_order:
             self.inertias[body]  # raises where there is no such body
@@ -247,8 +253,6 @@ class Model:
         """
         return self.frames[name]
 
-    # Constants of all joints, in one array each -----------------------------------------------------
-
     def _gather(self, pick: str, of_limits: bool = False) -> Floats:
         parts = [getattr(j.limits if of_limits else j, pick) for j in self.joints]
         return np.concatenate(parts) if parts else np.zeros(0)
@@ -310,8 +314,6 @@ class Model:
     def mass(self) -> float:
         """Total mass of the moving bodies."""
         return float(sum(self.inertias[name].mass for name in self.body_names))
-
-    # Configurations ------------------------------------------------------------------------------
 
     def neutral(self) -> Floats:
         """The neutral configuration of all joints, ``(nq,)``."""
@@ -377,8 +379,6 @@ class Model:
         """Coordinates in q that have unit length together: quaternions, and cos and sin of planar joints."""
         return self.space.unit_slices
 
-    # New mechanisms from old ones ------------------------------------------------------------------
-
     def constrained(self, *constraints: Constraint) -> Self:
         """A new mechanism with these constraints added; this one is unchanged.
 
@@ -429,16 +429,13 @@ class Model:
         return replace(self, frames={**self.frames, name: Frame(name, on.body, on.placement * as_placement(placement))})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        plain = (dict(self.inertias), dict(self.frames), self.gravity, self.shapes)
-        driven = (self.actuators, dict(self.gravity_compensation), self.elimination_order, self.contacts)
-        rest = (self.base_inertia, self.tendons, dict(self.activations), self.sensors)
-        return type(self), (self.name, self.joints, *plain, self.constraints, dict(self.poses), *driven, *rest)
+        given = (getattr(self, one.name) for one in fields(self) if one.init)
+        return type(self), tuple(dict(x) if isinstance(x, MappingProxyType) else x for x in given)
 
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")
-        return (
-            f"<{type(self).__name__} '{self.name}': {plural(len(self.joints), 'joint')}, {sizes}, {self.mass:.4g} kg>"
-        )
+        joints = plural(len(self.joints), "joint")
+        return f"<{type(self).__name__} '{self.name}': {joints}, {sizes}, {self.mass:.4g} kg>"
 
     def _repr_html_(self) -> str:
         return mechanism_tables(self)

@@ -12,7 +12,9 @@ from linkwork.conversions import converted_but
 from linkwork.model.activations import ActuatorDynamics
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Joint
+from linkwork.model.muscles import Muscle
 from linkwork.model.placement import Placement
+from linkwork.model.soft_contact import SoftConstraint
 
 GRAVITY = (0.0, 0.0, -9.81)
 """Acceleration of free fall by default, in m/s²."""
@@ -50,9 +52,17 @@ class TreeJoint:
     """Whether a motor drives it; None where not specified."""
     independent: bool | None = None
     """Whether it is one of the minimal coordinates of its loops; None where not specified."""
+    soft_limit: SoftConstraint | None = None
+    """How soft its limits are where contacts are soft; None: as MuJoCo's usual ones."""
+    soft_friction: SoftConstraint | None = None
+    """How soft its dry friction is there."""
+    stiffness_terms: tuple[float, float] = (0.0, 0.0)
+    """``k1, k2`` of a spring ``-(k x + k1 x² + k2 x³)`` of each coordinate, ``x`` from its rest."""
+    damping_terms: tuple[float, float] = (0.0, 0.0)
+    """``d1, d2`` of a damper ``-(d v + d1 |v| v + d2 v³)`` of each coordinate."""
 
 
-@converted_but("gear", "gain", "bias", "limits", "force_limits", "activation_limits")
+@converted_but("gear", "gain", "bias", "limits", "force_limits", "activation_limits", "muscle")
 @dataclass(frozen=True, eq=False)
 class Actuator:
     """A motor or a servo. With ``l`` its length and ``r`` its rate, its force for a command ``u`` is::
@@ -97,6 +107,8 @@ class Actuator:
     """Activations are clamped to these."""
     early: bool = False
     """Whether its force comes from the activation after the step and not before it (MJCF: ``actearly``)."""
+    muscle: Muscle | None = None
+    """What takes the place of gain and bias, and of the time constant, if it is a muscle."""
 
     @property
     def has_activation(self) -> bool:
@@ -134,7 +146,7 @@ class Actuator:
     def largest_force(self) -> float:
         """The largest magnitude of its force in any state, before the gear; infinite where nothing limits it."""
         low, high = self.force_limits
-        servo = any(self.gain[1:]) or any(self.bias[1:])  # its force depends on the state
+        servo = any(self.gain[1:]) or any(self.bias[1:]) or self.muscle is not None  # its force depends on the state
         if not servo and self.gain[0]:
             ends = sorted(self.gain[0] * u + self.bias[0] for u in self.control_limits)
             low, high = np.clip(ends, low, high).tolist()

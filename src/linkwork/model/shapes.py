@@ -14,14 +14,15 @@ import numpy as np
 from linkwork.conversions import converted, converted_but
 from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats, finite, numbers
+from linkwork.model.medium import Drag
 from linkwork.model.mesh_files import Triangles, mesh_triangles, mesh_vertices
 from linkwork.model.placement import Placement
 from linkwork.model.soft_contact import SoftContact
 
 Color = tuple[float, float, float, float]
 """Red, green, blue and opacity, from 0 to 1."""
-Role = Literal["visual", "collision"]
-"""What a shape is for."""
+Role = Literal["visual", "collision", "fluid"]
+"""What a shape is for: to be drawn, to touch others, or to be pushed by the medium."""
 Combination = Literal["lesser", "greater", "harmonic"]
 """Which friction two surfaces have together."""
 
@@ -298,6 +299,8 @@ class Shape:
     """The body that it was given to, which is part of ``body`` where a fixed joint joins them; empty: ``body``."""
     surface: Surface | None = None
     """What is known of its contacts; a shape that has one may touch others, also if it is visual."""
+    drag: Drag | None = None
+    """How the medium pushes at an ellipsoid that is there for it."""
 
     @property
     def collides(self) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How soft a contact is, in the terms of MuJoCo: its ``solref``, ``solimp`` and ``impratio``."""
+"""How soft contacts, limits, dry friction and constraints are, in the terms of MuJoCo: ``solref``, ``solimp``, ...."""
 
 from __future__ import annotations
 
@@ -60,4 +60,34 @@ class SoftContact:
 
 
 USUAL = SoftContact()
+"""MuJoCo's defaults."""
+
+
+@converted
+@dataclass(frozen=True)
+class SoftConstraint:
+    """How soft a limit or the dry friction of a joint, or a constraint, is in MuJoCo's model; it acts where a
+    simulation is asked for soft contacts.
+
+    Args:
+        reference: MuJoCo's ``solref``, as for `SoftContact`.
+        impedance: MuJoCo's ``solimp``, as for `SoftContact`; its depth is in the unit of what is constrained.
+        margin: Of limits: the distance at which they begin to act.
+        torque_scale: Of welds: MuJoCo's ``torquescale``, how many units of length a unit of rotation is.
+    """
+
+    reference: tuple[float, float] = USUAL.reference
+    impedance: tuple[float, ...] = USUAL.impedance
+    margin: float = 0.0
+    torque_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if len(self.impedance) != 5:
+            raise ModelError(f"impedance of a soft constraint has {len(self.impedance)} numbers, needs 5")
+        numbers = (*self.reference, *self.impedance, self.margin, self.torque_scale)
+        if not all(isfinite(x) for x in numbers):
+            raise ModelError(f"numbers of a soft constraint are {numbers}, must be finite")
+
+
+USUAL_CONSTRAINT = SoftConstraint()
 """MuJoCo's defaults."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tendons: lengths that are sums of joint coordinates (fixed), or of distances between sites (spatial)."""
+"""Tendons: lengths that are sums of joint coordinates (fixed), or of distances between sites (spatial), around
+obstacles, too."""
 
 from __future__ import annotations
 
@@ -10,41 +11,62 @@ from typing import Any, Self
 
 import numpy as np
 
-from linkwork.conversions import converted, converted_but
+from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
 from linkwork.inputs import items
 from linkwork.model.arrays import numbers
+from linkwork.model.transmissions import Transmission, Wrap
 
 
-@converted
+@converted_but("sites")
 @dataclass(frozen=True, eq=False)
 class Branch:
     """A part of a spatial tendon's path between two pulleys.
 
     Args:
-        sites: Frames that it passes, in order; two or more.
+        sites: Frames that it passes, in order; two or more, with obstacles (`Wrap`) between two of them.
         divisor: Its length counts divided by this, as does its force (MJCF: ``<pulley divisor>``).
     """
 
-    sites: tuple[str, ...]
+    sites: tuple[str | Wrap, ...]
     divisor: float = 1.0
 
     def __post_init__(self) -> None:
-        sites = (self.sites,) if isinstance(self.sites, str) else tuple(str(name) for name in self.sites)
+        given = (self.sites,) if isinstance(self.sites, str) else self.sites
+        sites = tuple(place if isinstance(place, Wrap) else str(place) for place in given)
         object.__setattr__(self, "sites", sites)
         object.__setattr__(self, "divisor", float(self.divisor))
         if len(sites) < 2:
             raise ModelError(f"a branch of a tendon passes {list(sites)}, needs two sites or more")
+        wraps = [isinstance(place, Wrap) for place in sites]
+        if wraps[0] or wraps[-1] or any(a and b for a, b in pairwise(wraps)):
+            raise ModelError("an obstacle of a tendon needs a site before it and one after it")
         if not 0 < self.divisor < np.inf:
             raise ModelError(f"divisor of a pulley is {self.divisor}, needs a finite number > 0")
 
     @property
     def segments(self) -> tuple[tuple[str, str], ...]:
         """Pairs of sites with a straight line between them."""
-        return tuple(pairwise(self.sites))
+        return tuple((a, b) for a, b in pairwise(self.sites) if isinstance(a, str) and isinstance(b, str))
+
+    @property
+    def wraps(self) -> tuple[tuple[str, Wrap, str], ...]:
+        """Obstacles, each with the sites before and after it."""
+        triples = zip(self.sites, self.sites[1:], self.sites[2:], strict=False)
+        return tuple((str(a), wrap, str(b)) for a, wrap, b in triples if isinstance(wrap, Wrap))
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Frames of sites and obstacles."""
+        return tuple(f for place in self.sites for f in (place.frames if isinstance(place, Wrap) else (place,)))
+
+    def renamed(self, place: Callable[[str], str]) -> Branch:
+        """The same on other frames."""
+        sites = tuple(s.renamed(place) if isinstance(s, Wrap) else place(s) for s in self.sites)
+        return Branch(sites, self.divisor)
 
 
-@converted_but("joints", "rest", "limits", "force_limits", "stop")
+@converted_but("joints", "path", "rest", "limits", "force_limits", "stop", "transmission")
 @dataclass(frozen=True, eq=False)
 class Tendon:
     """A tendon, fixed or spatial (MuJoCo's words).
@@ -67,6 +89,10 @@ class Tendon:
         offset: Added to its length.
         force_limits: Of the sum of forces of all actuators that pull it: these are scaled down together.
         stop: Stiffness and damping that act beyond the limits; zero: simulations choose them, as for limits of joints.
+        transmission: What it is the length of, in place of joints and path: how an actuator acts on a site, a ball or
+            free joint, or a slider-crank.
+        stiffness_terms: Factors of the square and the cube of the spring's deflection.
+        damping_terms: Factors of the square and the cube of the rate, in the damper.
     """
 
     name: str
@@ -80,6 +106,9 @@ class Tendon:
     offset: float = 0.0
     force_limits: tuple[float, float] = (-np.inf, np.inf)
     stop: tuple[float, float] = (0.0, 0.0)
+    transmission: Transmission | None = None
+    stiffness_terms: tuple[float, float] = (0.0, 0.0)
+    damping_terms: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         given = (
@@ -90,12 +119,12 @@ class Tendon:
         plain = [place for place in given if not isinstance(place, Branch)]
         if plain and len(plain) < len(given):
             raise self._error("path has frames and branches; give all frames of a branch in the branch")
-        branches = (Branch(tuple(str(place) for place in plain)),) if plain else given
+        branches = (Branch(tuple(plain)),) if plain else given
         if not isinstance(self.joints, Mapping):
             raise self._error(f"joints is {self.joints!r}, needs coefficients by joint, such as {{'knee': 0.5}}")
         self._set(joints={str(name): self._numbers(c, "coefficient", ()) for name, c in self.joints.items()})
         self._set(path=branches)
-        if bool(self.joints) == bool(branches):
+        if sum(map(bool, (self.joints, branches, self.transmission is not None))) != 1:
             raise self._error("it needs either joints with coefficients, or a path")
         self._set(offset=self._numbers(self.offset, "offset", ()))
         if not np.isfinite([*self.joints.values(), self.offset]).all():
@@ -124,13 +153,13 @@ class Tendon:
 
     @property
     def is_spatial(self) -> bool:
-        """Whether it passes sites."""
-        return bool(self.path)
+        """Whether it is no fixed tendon, so that its moment arms change."""
+        return bool(self.path) or self.transmission is not None
 
     @property
     def is_passive(self) -> bool:
         """Whether it has a spring or a damper, or a stop."""
-        return bool(self.stiffness or self.damping or any(self.stop))
+        return bool(self.stiffness or self.damping or any((*self.stop, *self.stiffness_terms, *self.damping_terms)))
 
     @property
     def is_limited(self) -> bool:
@@ -139,8 +168,19 @@ class Tendon:
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """Frames of the path, each once."""
-        return tuple(dict.fromkeys(site for branch in self.branches for site in branch.sites))
+        """Frames of the path, or of the transmission, each once."""
+        of_transmission = () if self.transmission is None else self.transmission.frames
+        return tuple(dict.fromkeys([*(f for branch in self.branches for f in branch.frames), *of_transmission]))
+
+    @property
+    def driven(self) -> tuple[str, ...]:
+        """Joints that it acts on by name."""
+        return (*self.joints, *(() if self.transmission is None else self.transmission.joints))
+
+    @property
+    def has_wraps(self) -> bool:
+        """Whether it wraps around obstacles."""
+        return any(branch.wraps for branch in self.branches)
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
         """The same tendon on other names.
@@ -150,8 +190,10 @@ class Tendon:
             place: New name of a frame.
             joint: New name of a joint.
         """
-        path = tuple(Branch(tuple(place(site) for site in b.sites), b.divisor) for b in self.branches)
-        return replace(self, name=name, path=path, joints={joint(n): c for n, c in self.joints.items()})
+        path = tuple(branch.renamed(place) for branch in self.branches)
+        other = None if self.transmission is None else self.transmission.renamed(place, joint)
+        joints = {joint(n): c for n, c in self.joints.items()}
+        return replace(self, name=name, path=path, joints=joints, transmission=other)
 
     def _numbers(self, values: object, what: str, shape: tuple[int, ...]) -> Any:
         """A number, or as many as are needed."""
@@ -173,4 +215,5 @@ class Tendon:
 
 def without_springs(tendons: Sequence[Tendon]) -> tuple[Tendon, ...]:
     """The same tendons without springs and dampers."""
-    return tuple(replace(tendon, stiffness=0.0, damping=0.0) for tendon in tendons)
+    none = {"stiffness_terms": (0.0, 0.0), "damping_terms": (0.0, 0.0)}
+    return tuple(replace(tendon, stiffness=0.0, damping=0.0, **none) for tendon in tendons)

@@ -23,6 +23,7 @@ from linkwork.model.constraints import (
     VelocityCoupling,
 )
 from linkwork.model.contacts import ContactPair, ContactPairs
+from linkwork.model.joints import Free, Spherical
 from linkwork.model.parts import Actuator
 from linkwork.model.shapes import Ground
 from linkwork.model.tendons import Tendon
@@ -106,11 +107,15 @@ def check_path(model: Model, tendon: Tendon, fail: Callable[[str], ModelError]) 
     for site in tendon.sites:
         if site not in model.frames:
             raise fail(f"robot '{model.name}' has no body or frame '{site}'{suggest(site, model.frames)}")
-    for name in tendon.joints:
+    transmission = tendon.transmission
+    for name in tendon.driven:
         if name not in model.space.indices:
             raise fail(f"robot '{model.name}' has no joint '{name}'{suggest(name, model.space.indices)}")
         type = model.joint(name).type
-        if type.nq != 1 or type.nv != 1:
+        if transmission is not None:
+            if not isinstance(type, Spherical | Free):
+                raise fail(f"joint '{name}' is no spherical or free joint; others have gears")
+        elif type.nq != 1 or type.nv != 1:
             raise fail(f"joint '{name}' has {type.nv} degrees of freedom; tendons take joints with one")
 
 

@@ -10,7 +10,6 @@ from linkwork.errors import InputError, ModelError
 from linkwork.inputs import named_options
 from linkwork.mechanism import Mechanism
 from linkwork.parsing.options import (
-    EXPAND_XACRO,
     Base,
     Contacts,
     Dependent,
@@ -20,8 +19,10 @@ from linkwork.parsing.options import (
     Inertias,
     LoadSettings,
     Loops,
+    MediumOption,
     Mimic,
     check_option,
+    expanded_template,
     is_file_name,
     model_path,
     read_file,
@@ -43,9 +44,9 @@ _BY_EXTENSION: dict[str, Format | None] = {
 _BY_ROOT: dict[str, Format] = {"robot": "urdf", "sdf": "sdf", "mujoco": "mjcf"}
 
 _OPTIONS: dict[Format, tuple[str, ...]] = {
-    "urdf": ("base", "mimic", "inertias", "loops", "dependent", "contacts", "folders"),
+    "urdf": ("base", "mimic", "inertias", "loops", "dependent", "contacts", "srdf", "folders"),
     "sdf": ("base", "mimic", "inertias", "contacts", "folders"),
-    "mjcf": ("inertias", "contacts", "folders"),
+    "mjcf": ("inertias", "contacts", "medium", "folders"),
     "usd": ("base", "mimic", "inertias", "contacts"),
 }
 """Options that have a meaning for each format."""
@@ -64,9 +65,14 @@ def load(
     loops: Loops = None,
     dependent: Dependent = "error",
     contacts: Contacts = None,
+    medium: MediumOption = None,
+    srdf: str | PathLike[str] | None = None,
     folders: Folders = (),
 ) -> Mechanism:
     """A mechanism from a model file: URDF, SDF, MJCF or USD, by its extension; ``.xml`` by its root element.
+
+    A ``.xacro`` file is a template of URDF: it is expanded by the package ``xacro``, which evaluates expressions of
+    the file as Python does, so that it must be trusted.
 
     In all formats angles of ``q`` are in radians, and quaternions in ``q`` are (x, y, z, w), however the file writes
     them; see docs/files.md.
@@ -88,17 +94,21 @@ def load(
             and the others do not. True or ``"ground"``: all that are for collision touch the ground, too, a plane
             z = 0 where the file has none, and each other where the file says so (``self_collide``). ``"all"``: and
             each other, but for neighbors. False: none.
+        medium: ``"ignore"``: forces of air or water that an MJCF file has (``density``, ``viscosity``) do not act.
+        srdf: An SRDF file of a URDF model: its states are poses, and links that it excludes from collision do not
+            touch each other.
         folders: Where files that the model names are read from, besides its own folder: included files and attached
             models of MJCF, <include> of SDF, and packages (``package://name``), whose folder or the folder around it
             is given here. Variables such as ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH`` count for packages, too.
     """
-    settings = LoadSettings(base, mimic, inertias, loops, dependent, contacts, folders)
+    settings = LoadSettings(base, mimic, inertias, loops, dependent, contacts, medium, srdf, folders)
     file = model_path(path)
     extension = file.suffix.lower()
+    if extension == ".xacro":
+        return _read(Document(expanded_template(file), str(file), file), "urdf", settings)
     if extension not in _BY_EXTENSION:
-        hint = f"; a xacro file is a template: {EXPAND_XACRO}" if extension == ".xacro" else ""
         ending = f"ends in '{file.suffix}'" if file.suffix else "has no ending"
-        raise ModelError(f"the file {ending}; models are {', '.join(_BY_EXTENSION)}{hint}", file=file)
+        raise ModelError(f"the file {ending}; models are {', '.join(_BY_EXTENSION)}, .xacro", file=file)
     return _read(Document(read_file(file), str(file), file), _BY_EXTENSION[extension], settings)
 
 
@@ -113,6 +123,7 @@ def loads(
     loops: Loops = None,
     dependent: Dependent = "error",
     contacts: Contacts = None,
+    medium: MediumOption = None,
     name: str = TEXT,
 ) -> Mechanism:
     """A mechanism from the text of a model file, as `load` makes it from the file.
@@ -129,6 +140,7 @@ def loads(
         loops: As for `load`.
         dependent: As for `load`.
         contacts: As for `load`.
+        medium: As for `load`.
         name: What messages call the text.
     """
     if not isinstance(text, bytes | str):
@@ -136,7 +148,7 @@ def loads(
     if is_file_name(text):
         raise InputError(f"text is {text[:80]!r}, which is no XML; to read a file, use load(path)")
     check_option("format", format)
-    return _read(Document(text, name), format, LoadSettings(base, mimic, inertias, loops, dependent, contacts))
+    return _read(Document(text, name), format, LoadSettings(base, mimic, inertias, loops, dependent, contacts, medium))
 
 
 def _read(document: Document, format: Format | None, settings: LoadSettings) -> Mechanism:

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from linkwork.errors import ModelError
+from linkwork.model.medium import Drag
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Color, Role, Solid, Sphere, Surface
 from linkwork.parsing.xml import Node
@@ -49,6 +50,7 @@ class LinkShape:
     surface: Surface | None = None
     node: Node | None = None
     """Its element, where contacts need it."""
+    drag: Drag | None = None
 
 
 def readable_shapes(nodes: Iterator[Node], read: Callable[[Node], LinkShape | None]) -> tuple[LinkShape, ...]:
@@ -70,6 +72,8 @@ class MeshFinder:
 
     model: str
     """The model's file; anything else that names no file, such as ``<text>``, has no folder to look in."""
+    folders: tuple[Path, ...] = ()
+    """Folders of packages, or with packages in them, that are looked in first."""
     _packages: dict[str, Path | None] = field(default_factory=dict)
 
     def find(self, uri: str) -> Path | None:
@@ -102,6 +106,10 @@ class MeshFinder:
     def _candidates(self, package: str) -> Iterator[Path]:
         """Folders that could be a package: around the model, and where variables say."""
         folder = self._folder
+        for at in self.folders:
+            if at.name == package:
+                yield at
+            yield from (at / package, at / "share" / package)
         for around in () if folder is None else (folder, *folder.parents):
             if around.name == package:
                 yield around

@@ -49,9 +49,8 @@ class LocatedBuilder:
     def shapes(self, body: str, shapes: Iterable[LinkShape]) -> None:
         """Add the visual and collision shapes of a body."""
         for shape in shapes:
-            self._builder.shape(
-                body, shape.solid, shape.place, shape.color, shape.role, name=shape.name, surface=shape.surface
-            )
+            options: dict[str, Any] = {"name": shape.name, "surface": shape.surface, "drag": shape.drag}
+            self._builder.shape(body, shape.solid, shape.place, shape.color, shape.role, **options)
 
     def contacts(self, pairs: Iterable[ContactPair]) -> None:
         """Add pairs that may touch; those whose bodies fixed joints make one are left out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
+from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -27,6 +28,8 @@ Contacts = Literal["ground", "all"] | bool | None
 """Which pairs may touch: those that the file states (None), the ground too (True or ``"ground"``), all bodies but
 neighbors too (``"all"``), none (False)."""
 
+MediumOption = Literal["ignore"] | None
+"""Whether density and viscosity of a medium act as the file says (None), or not."""
 Folders = str | PathLike[str] | Sequence[str | PathLike[str]]
 """Folders that files may be read from."""
 
@@ -38,6 +41,7 @@ _ALLOWED: dict[str, tuple[object, ...]] = {
     "mimic": get_args(Mimic),
     "inertias": get_args(Inertias),
     "dependent": get_args(Dependent),
+    "medium": (None, "ignore"),
     "format": (None, *get_args(Format)),
 }
 
@@ -59,6 +63,8 @@ class LoadSettings:
     loops: Loops = None
     dependent: Dependent = "error"
     contacts: Contacts = None
+    medium: MediumOption = None
+    srdf: str | PathLike[str] | None = None
     folders: Any = ()
     """As `load` takes it; then a tuple of paths."""
 
@@ -72,7 +78,7 @@ class LoadSettings:
             if not folder.is_dir():
                 raise InputError(f"folders has {str(folder)!r}, which is no folder")
         object.__setattr__(self, "folders", folders)
-        for name in ("base", "mimic", "inertias", "dependent"):
+        for name in ("base", "mimic", "inertias", "dependent", "medium"):
             check_option(name, getattr(self, name))
         if not (self.loops is None or self.loops is False or isinstance(self.loops, str | PathLike)):
             raise InputError(f"loops is {self.loops!r}; it is the path of a file, None, or False")
@@ -130,6 +136,18 @@ def model_path(path: str | PathLike[str]) -> Path:
         what = "this is a folder, not a file" if file.is_dir() else "there is no such file"
         raise ModelError(what, file=file)
     return file
+
+
+def expanded_template(file: Path) -> str:
+    """The URDF that a xacro file, a template, expands to; `ModelError` where ``xacro`` is not installed or fails."""
+    try:
+        xacro = import_module("xacro")
+    except ImportError:
+        raise ModelError(f"a xacro file is a template: pip install xacro, or {EXPAND_XACRO}", file=file) from None
+    try:
+        return str(xacro.process_file(str(file)).toxml())
+    except Exception as error:  # expressions of the file raise what they like
+        raise ModelError(f"xacro cannot expand the file: {type(error).__name__}: {error}", file=file) from None
 
 
 def read_file(file: Path, most: int = -1) -> bytes:

@@ -28,8 +28,7 @@ __all__ = ["MujocoMap", "from_mujoco", "mjcf_of", "mujoco_map"]
 
 _JOINTS = ("free", "ball", "slide", "hinge")
 _GEOMS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-_NO_SOLIDS = ("sdf", "other")
-"""Those that a compiled model does not say the shape of in numbers."""
+_NO_SOLIDS = ("sdf", "other")  # a compiled model does not say their shape in numbers
 _GAINS = ("fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user")
 _BIASES = ("none", "affine", "muscle", "dcmotor", "so3", "user")
 _TRANSMISSIONS = (
@@ -47,6 +46,7 @@ _OPTIONS = (
     "gravity",
     "density",
     "viscosity",
+    "wind",
     "timestep",
     "magnetic",
     "impratio",
@@ -126,8 +126,9 @@ class _Writer:
         SensorWriter(self.model, self._name, elements).write(root)
         keys = etree.SubElement(root, "keyframe")
         for k in range(self.model.nkey):
-            act = {"act": _numbers(self.model.key_act[k])} if self.model.na else {}
-            self._add(keys, "key", "key", k, qpos=_numbers(self.model.key_qpos[k]), **act)
+            given = [name for name, count in (("act", self.model.na), ("ctrl", self.model.nu)) if count]
+            state = {name: _numbers(getattr(self.model, f"key_{name}")[k]) for name in ("qpos", *given)}
+            self._add(keys, "key", "key", k, **state)
         self._warn()
         return str(etree.tostring(root, pretty_print=True, encoding="unicode"))
 
@@ -217,6 +218,8 @@ class _Writer:
         joint.set("armature", repr(float(m.dof_armature[dof])))
         joint.set("damping", self._polynomial("dof_damping", dof))
         joint.set("frictionloss", repr(float(m.dof_frictionloss[dof])))
+        joint.set("solreffriction", _numbers(m.dof_solref[dof]))
+        joint.set("solimpfriction", _numbers(m.dof_solimp[dof]))
         joint.set("stiffness", self._polynomial("jnt_stiffness", j))
         if np.any(getattr(m, "jnt_springyield", np.zeros(m.njnt))[j]):
             joint.set("springyield", _numbers(m.jnt_springyield[j]))
@@ -224,6 +227,8 @@ class _Writer:
         if m.jnt_limited[j]:
             joint.set("range", _numbers(m.jnt_range[j]))
             joint.set("margin", repr(float(m.jnt_margin[j])))
+            joint.set("solreflimit", _numbers(m.jnt_solref[j]))
+            joint.set("solimplimit", _numbers(m.jnt_solimp[j]))
         if kind in ("slide", "hinge"):
             joint.set("axis", _numbers(m.jnt_axis[j]))
             joint.set("ref", repr(float(m.qpos0[at])))
@@ -277,7 +282,13 @@ class _Writer:
             group=str(int(m.geom_group[k])),
             rgba=_numbers(m.geom_rgba[k]),
             **self._place(position, m.geom_quat[k]),
+            **self._fluid(k),
         )
+
+    def _fluid(self, k: int) -> dict[str, str]:
+        """How a medium pushes at a geom by itself."""
+        given = self.model.geom_fluid[k]
+        return {"fluidshape": "ellipsoid", "fluidcoef": _numbers(given[1:6])} if given[0] else {}
 
     def _numbers_of(self, kind: str, k: int, *names: str) -> dict[str, str]:
         """Attributes of numbers, but for those that the version of MuJoCo does not have."""
@@ -341,7 +352,8 @@ class _Writer:
         elif kind == 3:
             etree.SubElement(tendon, "site", site=self._name("site", target))
         else:
-            etree.SubElement(tendon, "geom", geom=self._name("geom", target))
+            side = {"sidesite": self._name("site", round(number))} if number >= 0 else {}
+            etree.SubElement(tendon, "geom", geom=self._name("geom", target), **side)
 
     def _equalities(self, root: Any) -> None:
         m = self.model
@@ -403,6 +415,13 @@ class _Writer:
                 "dyntype": _DYNAMICS[int(m.actuator_dyntype[k])],
                 "group": str(int(m.actuator_group[k])),
             }
+            if m.actuator_trnid[k, 1] >= 0 and target in ("site", "cranksite"):
+                other = "refsite" if target == "site" else "slidersite"
+                given[other] = self._name("site", int(m.actuator_trnid[k, 1]))
+            if target == "cranksite":
+                given["cranklength"] = repr(float(m.actuator_cranklength[k]))
+            if m.actuator_lengthrange[k].any():
+                given["lengthrange"] = _numbers(m.actuator_lengthrange[k])
             given |= self._numbers_of("actuator", k, "gainprm", "biasprm", "dynprm", "armature", "damping", "delay")
             if "damping" in given:
                 given["damping"] = self._polynomial("actuator_damping", k)

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwork.model.activations import ACTIVATIONS
 from linkwork.model.model import Model
+from linkwork.model.muscles import Muscle
 from linkwork.model.parts import Actuator
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.clusters import CLUSTER_TREE
@@ -23,6 +24,7 @@ _SIZES = (
     "na",  # activations
     "ncommands",  # commands of all actuators and, after them, activations at the start
     "act_start",  # where the activations begin in the result of steps: they are at its end
+    "nmuscles",
     "npulling",  # actuators on tendons
     "ntransmissions",  # pairs of an actuator and a degree of freedom that it drives
     "ncompensated",  # bodies with gravity compensation
@@ -35,6 +37,7 @@ _INTEGERS: dict[str, Shape] = {
     "transmission_v": ("ntransmissions",),
     "actuator_tendon": ("nu",),  # the tendon that an actuator pulls, or -1
     "actuator_act": ("nu",),  # its activation, or -1
+    "actuator_muscle": ("nu",),  # its numbers as a muscle, or -1
     "coupled_tendon": ("ncoupled",),  # the tendon of a damper that couples degrees of freedom, or -1,
     "coupled_actuator": ("ncoupled",),  # and the actuator, or -1
     "act_actuator": ("na",),  # the actuator of an activation,
@@ -46,6 +49,8 @@ _FLOATS: dict[str, Shape] = {
     "transmission_gear": ("ntransmissions",),
     "tendon_gear": ("nu",),  # of actuators on tendons
     "act_time_constant": ("na",),
+    "act_muscle": ("na", 3),  # time constants of rise and fall, smoothing between them
+    "muscle": ("nmuscles", 11),  # see `kernels.tree.muscles`
     "act_range": ("na", 2),
     "actuator_gain": ("nu", 3),
     "actuator_bias": ("nu", 3),
@@ -150,8 +155,29 @@ def _activation_arrays(actuators: Sequence[Actuator]) -> dict[str, Any]:
         "act_dynamics": [ACTIVATIONS[actuators[k].dynamics] for k in own],
         "act_early": [int(actuators[k].early) for k in own],
         "act_time_constant": [actuators[k].time_constant for k in own],
+        "act_muscle": [_times(actuators[k].muscle) for k in own],
+        **_muscle_arrays(actuators),
         "act_range": [_finite(actuators[k].activation_limits) for k in own],
     }
+
+
+def _times(muscle: Muscle | None) -> tuple[float, float, float]:
+    return (1.0, 1.0, 0.0) if muscle is None else (muscle.rise, muscle.fall, muscle.smoothing)
+
+
+def _muscle_arrays(actuators: Sequence[Actuator]) -> dict[str, Any]:
+    """Numbers of the actuators that pull as muscles."""
+    own = [k for k, a in enumerate(actuators) if a.muscle is not None and (a.muscle.pulls or a.muscle.stretches)]
+    return {
+        "actuator_muscle": [own.index(k) if k in own else -1 for k in range(len(actuators))],
+        "muscle": [_muscle_numbers(m) for k in own if (m := actuators[k].muscle) is not None],
+    }
+
+
+def _muscle_numbers(m: Muscle) -> list[float]:
+    optimal = (m.lengths[1] - m.lengths[0]) / (m.range[1] - m.range[0])
+    curves = [m.shortest, m.longest, m.velocity, m.passive, m.lengthening, float(m.pulls), float(m.stretches)]
+    return [m.lengths[0], optimal, m.peak, m.range[0], *curves]
 
 
 def _pulling_arrays(mechanism: Model) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwork.model.arrays import Floats
+from linkwork.model.constraints import WORLD
+from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import size_of
@@ -29,12 +31,12 @@ from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tab
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
 
-SETTINGS, HEAD, LISTED, TOTALS = 11, 4, 11, 7
+SETTINGS, HEAD, LISTED, TOTALS = 12, 4, 11, 8
 """Numbers of the settings, at the head of the result, of a contact point in it, and at its end: see
 `kernels.contact.reduced.step`."""
 
-POINTS_PER_BODY, LEAST_POINTS = 8, 64
-"""Contact points of a state that lists have room for: so many for each body, and at least."""
+POINTS_PER_BODY, POINTS_PER_SHAPE, LEAST_POINTS = 8, 4, 64
+"""Contact points of a state that lists have room for: so many for each body, or each shape on one, and at least."""
 
 MAX_DIM = 6
 """Rows of a set at most."""
@@ -62,7 +64,9 @@ REDUCED_TREE = actuated_layout(
             "nboxes",
             "nfurther",  # the most iterations of a step by smoothed equations
             "nbouncing",  # pairs with restitution
-            "nsoft",  # pairs, where contacts are soft; else none
+            "nsoft",  # pairs, limits and dry friction, and rows of constraints, where these are soft; else none
+            "nsoft_boxes",
+            "nsoft_rows",
             "nlisted",  # the most contact points of a state
             "nloops",  # sets of rows of loops
             "nloop_sides",
@@ -96,6 +100,15 @@ REDUCED_TREE = actuated_layout(
             **FRICTION_FLOATS,
             "pair_D": ("ncontacts",),  # mean of the diagonal of J M⁻¹ J' of a contact
             "soft_D": ("nsoft",),  # inverse inertia of the normal that makes contacts soft
+            "box_weight": ("nsoft_boxes",),  # the same of limits and dry friction, and how soft they are
+            "box_reference": ("nsoft_boxes", 2),
+            "box_impedance": ("nsoft_boxes", 5),
+            "box_margin": ("nsoft_boxes",),
+            "soft_row_weight": ("nsoft_rows",),  # and of rows of constraints,
+            "soft_row_reference": ("nsoft_rows", 2),
+            "soft_row_impedance": ("nsoft_rows", 5),
+            "soft_row_scale": ("nsoft_rows",),  # with what MuJoCo's rows are of these,
+            "soft_row_bias": ("nsoft_rows",),  # and one where its reference is less the bias acceleration
             "box_sign": ("nboxes",),
             "box_value": ("nboxes",),
             "box_lower": ("nboxes",),
@@ -123,13 +136,15 @@ class RowScales(NamedTuple):
     rows: Floats
     row_units: Floats
     length: float
-    soft: Floats | None = None
-    """Inverse inertias of soft contacts; None: contacts are hard."""
+    soft: Mapping[str, Any] | None = None
+    """Arrays of soft contacts, limits, dry friction and constraints; None: all are hard."""
 
 
 def listed_points(model: Model, nslots: int) -> int:
     """Contact points that the lists of a robot have room for."""
-    return min(nslots, max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints)))
+    shapes = sum(shape.body != WORLD for shape in ContactPairs.of(model.contacts).shapes)
+    room = max(LEAST_POINTS, POINTS_PER_BODY * len(model.joints), POINTS_PER_SHAPE * shapes)
+    return min(nslots, room)
 
 
 def reduced_tree(
@@ -172,7 +187,7 @@ def reduced_tree(
     widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
     nside_pairs = nlisted * (most * (most - 1) // 2) + sum(n * (n - 1) // 2 for n in sides)
     largest = int(np.max(friction["contact_dim"], initial=1))
-    nstart = LISTED * nlisted + len(boxes["box_v"]) + model.nc
+    forces = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
     spans = ragged(loops["sides"])
     stride = model.nv + 1 - model.nv % 2 if model.nv <= DENSE else 0
@@ -196,8 +211,8 @@ def reduced_tree(
         row_R=scales.row_compliance,
         row_D=scales.rows,
         row_unit=scales.row_units,
-        soft_D=np.zeros(0) if scales.soft is None else scales.soft,
-        nsoft=0 if scales.soft is None else len(scales.soft),
+        **(scales.soft or {}),
+        **({} if scales.soft is not None else NOT_SOFT),
         least_lever=[LEAST_LEVER * size_of(model)],
         reach=[REACH * scales.length],
         loop_row=loops["rows"],
@@ -219,12 +234,18 @@ def reduced_tree(
         nside_pairs=nside_pairs,
         nlinks=2 * (nside_pairs + sum(depths) - nlimbs),
         nsettings=SETTINGS,
-        nstart=nstart,
-        nheld=SETTINGS + nstart + 7 * contacts["ngiven"],
-        nresult=HEAD + nstart + model.nv + TOTALS,
+        nstart=forces + 1,
+        nheld=SETTINGS + forces + 1 + 7 * contacts["ngiven"],
+        nresult=HEAD + forces + model.nv + TOTALS,
     )
 
 
+NOT_SOFT: Mapping[str, Any] = {"nsoft": 0, "nsoft_boxes": 0, "nsoft_rows": 0} | {
+    name: np.zeros((0, *(int(n) for n in shape[1:])))
+    for name, shape in REDUCED_TREE.floats.items()
+    if str(shape[0]).startswith("nsoft")
+}
+"""Sizes and arrays of steps in which all is hard."""
 MAX_CELLS = 128
 """The root of the number of cells that bodies are sorted by, at most: there are about as many cells as bodies."""
 REACH = 1e-3

@@ -77,6 +77,11 @@ class ImplicitDamping:
         fixed = {mechanism.v_index(name) for t in tendons for name in mechanism.tendons[t].joints}
         segments, _ = tendon_segments(mechanism, mechanism.tendons, tree.parent.tolist(), bodies)
         ends = [(body, s.root) for s in segments if s.tendon in tendons for body in s.bodies]
+        for tendon in (mechanism.tendons[t] for t in tendons):
+            if tendon.has_wraps or tendon.transmission is not None:
+                moved = [mechanism.frames[site].body for site in tendon.sites]
+                moved += [mechanism.joint(name).child for name in tendon.driven]
+                ends += [(bodies.number[body], 0) for body in moved]
         moving = {i for body, root in ends for i in ancestors(tree.parent.tolist(), body) if i > root}
         return fixed | {k for k, body in body_of_dof(tree).items() if body in moving}
 

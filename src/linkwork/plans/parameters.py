@@ -304,13 +304,14 @@ def _dry_friction(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
 
 
 def with_friction_rows(robot: Model, chosen: Sequence[Chosen]) -> Model:
-    """The robot with some dry friction wherever it is an input, so that its plans have a place for it."""
-    rows = [k for one in chosen if one.name == "friction" for k in one.rows]
-    if not rows:
-        return robot
-    own = own_values(robot, "friction")
-    own[rows] = np.where(own[rows] > 0, own[rows], 1.0)
-    return replace(robot, **changed_fields(robot, "friction", own))
+    """The robot with some friction of joints and contacts wherever it is an input, so that its plans have a place for
+    it."""
+    for one in chosen:
+        if one.name in ("friction", "contact_friction"):
+            own, rows = own_values(robot, one.name), list(one.rows)
+            own[rows] = np.where(own[rows] > 0, own[rows], 1.0)
+            robot = replace(robot, **changed_fields(robot, one.name, own))
+    return robot
 
 
 _FIELDS: Mapping[str, Callable[[Model, Tree, list[int]], dict[str, Any]]] = {

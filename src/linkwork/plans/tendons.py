@@ -20,8 +20,15 @@ from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.kernel_frames import rounded
 from linkwork.plans.layout import Shape
+from linkwork.plans.transmissions import (
+    TRANSMISSION_FLOATS,
+    TRANSMISSION_INTEGERS,
+    TRANSMISSION_SIZES,
+    transmission_arrays,
+)
 
 TENDON_SIZES = (
+    *TRANSMISSION_SIZES,
     "ntendons",
     "npassive_tendons",  # 1 if a tendon has a spring, a damper or a stop; else zero
     "nbounded_tendons",  # 1 if a tendon bounds the force of its actuators; else zero
@@ -29,6 +36,7 @@ TENDON_SIZES = (
     "nsegments",  # segments of spatial tendons whose ends are on two bodies
 )
 TENDON_INTEGERS: dict[str, Shape] = {
+    **TRANSMISSION_INTEGERS,
     "tendon_term_tendon": ("ntendon_terms",),
     "tendon_term_q": ("ntendon_terms",),  # where its joint stands in q, and in v
     "tendon_term_v": ("ntendon_terms",),
@@ -38,9 +46,11 @@ TENDON_INTEGERS: dict[str, Shape] = {
     "segment_root": ("nsegments",),  # the body that carries both
 }
 TENDON_FLOATS: dict[str, Shape] = {
+    **TRANSMISSION_FLOATS,
     "tendon_constant": ("ntendons",),  # length that no joint changes
-    # stiffness, damping, range of lengths in which the spring is slack, limits, stiffness and damping beyond them
-    "tendon_passive": ("ntendons", 8),
+    # stiffness, damping, range of lengths in which the spring is slack, limits, stiffness and damping beyond them, and
+    # factors of squares and cubes of springs and dampers
+    "tendon_passive": ("ntendons", 12),
     "tendon_force_range": ("ntendons", 2),
     "tendon_term_coefficient": ("ntendon_terms",),
     "segment_first": ("nsegments", 3),  # where its ends are on their bodies
@@ -131,8 +141,13 @@ def tendon_arrays(mechanism: Model, parent: Sequence[int], bodies: BodyTable) ->
         "tendon_term_coefficient": [c for _, _, c in terms],
         "tendon_constant": constants,
         "tendon_passive": [
-            (t.stiffness, t.damping, *np.clip((*t.rest, *t.limits), -UNBOUNDED, UNBOUNDED), *t.stop) for t in tendons
+            [
+                *(t.stiffness, t.damping, *np.clip((*t.rest, *t.limits), -UNBOUNDED, UNBOUNDED), *t.stop),
+                *(*t.stiffness_terms, *t.damping_terms),
+            ]
+            for t in tendons
         ],
+        **transmission_arrays(mechanism, parent, bodies),
         "segment_tendon": [s.tendon for s in segments],
         "segment_first_body": [s.bodies[0] for s in segments],
         "segment_second_body": [s.bodies[1] for s in segments],

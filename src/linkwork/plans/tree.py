@@ -27,6 +27,7 @@ from linkwork.model.lie import VECTOR
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
 from linkwork.plans.bodies import BodyTable, size_of
+from linkwork.plans.force_elements import FORCE_FLOATS, FORCE_INTEGERS, FORCE_SIZES, NO_FORCES, force_arrays
 from linkwork.plans.kernel_frames import TreeAtom, kernel_frames, rounded, rounded_rotation
 from linkwork.plans.layout import Integers, Layout
 from linkwork.plans.slots import slots_of
@@ -55,6 +56,7 @@ TREE = Layout(
         "nsprings",  # degrees of freedom with a spring, and with a damper
         "ndampers",
         *TENDON_SIZES,
+        *FORCE_SIZES,
     ),
     integers={
         "parent": ("n",),
@@ -73,6 +75,7 @@ TREE = Layout(
         "spring_q": ("nsprings",),
         "damper_v": ("ndampers",),
         **TENDON_INTEGERS,
+        **FORCE_INTEGERS,
     },
     floats={
         "P": ("n", 3, 3),
@@ -90,6 +93,7 @@ TREE = Layout(
         "rest": ("nsprings",),  # where a spring is at rest
         "damping": ("ndampers",),
         **TENDON_FLOATS,
+        **FORCE_FLOATS,
     },
 )
 """A mechanism without constraints."""
@@ -167,6 +171,7 @@ def build_tree(mechanism: Model, frames: Sequence[str] = (), reference: int = LO
         rest=[spring.rest for spring in springs],
         damping=[damping for _, damping in dampers],
         **tendon_arrays(mechanism, parent.tolist(), bodies),
+        **force_arrays(mechanism, bodies),
     )
     return tree, bodies
 
@@ -210,7 +215,8 @@ def _dampers(mechanism: Model) -> list[tuple[int, float]]:
 def without_passive_elements(tree: Tree) -> Tree:
     """The same arrays of a mechanism whose joints and tendons have neither springs nor dampers."""
     elements = ("spring_v", "spring_q", "damper_v", "stiffness", "rest", "damping")
-    none = {"nsprings": 0, "ndampers": 0, "npassive_tendons": 0}
+    none = {"nsprings": 0, "ndampers": 0, "npassive_tendons": 0} | NO_FORCES
+    elements += tuple(name for name in (*FORCE_INTEGERS, *FORCE_FLOATS) if name != "medium")
     return tree._replace(**none, **{name: getattr(tree, name)[:0] for name in elements})
 
 

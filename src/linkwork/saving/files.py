@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy.typing as npt
@@ -113,6 +114,14 @@ def _written(model: Model, report: Report, folder: Path | None, drawn: Floats | 
     if unsaid:
         report.refuse("names", ", ".join(map(repr, unsaid)), "names that XML cannot hold, or would change")
         return ""
+    if model.medium:
+        report.refuse("medium", f"robot '{model.name}'", "air or water around a model is not written")
+    model = replace(model, shapes=tuple(shape for shape in model.shapes if shape.role != "fluid"))
+    for joint in () if report.format == "mjcf" else model.joints:
+        for kind, terms in (("springs", joint.stiffness_terms), ("damping", joint.damping_terms)):
+            if any(terms):
+                what = f"{SHOWN[report.format]} has no springs and dampers that are polynomials"
+                report.refuse(kind, f"joint '{joint.name}'", what)
     if report.format == "urdf":
         from linkwork.saving.urdf import urdf_text
 

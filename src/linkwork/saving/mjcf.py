@@ -38,7 +38,7 @@ from linkwork.saving.joint_numbers import one_number, refuse_limits, refuse_numb
 from linkwork.saving.layout import Layout
 from linkwork.saving.mjcf_actuators import write_actuators
 from linkwork.saving.mjcf_equalities import write_equalities
-from linkwork.saving.mjcf_geoms import GeomWriter
+from linkwork.saving.mjcf_geoms import GeomWriter, set_softness
 from linkwork.saving.mjcf_names import MjcfNames
 from linkwork.saving.mjcf_sensors import write_sensors
 from linkwork.saving.mjcf_tendons import MjcfTendons
@@ -222,6 +222,7 @@ class _Writer:
         for name, value in given.items():
             if value != 0:
                 made.set(name, number(value))
+        set_softness(made, joint.soft_friction, "friction")
 
     def _scalar(self, made: Any, joint: TreeJoint, k: int, at: Floats, axis: Floats, ref: float) -> None:
         """Degree of freedom ``k`` of a joint as a hinge or slide."""
@@ -248,6 +249,13 @@ class _Writer:
         ):
             if values[k] != 0:
                 made.set(name, number(values[k]))
+        set_softness(made, joint.soft_limit, "limit")
+        set_softness(made, joint.soft_friction, "friction")
+        if joint.soft_limit is not None and joint.soft_limit.margin != 0:
+            made.set("margin", number(joint.soft_limit.margin))
+        for name, terms in (("damping", joint.damping_terms), ("stiffness", joint.stiffness_terms)):
+            if any(terms):
+                made.set(name, numbers((getattr(joint, name)[k], *terms)))
 
     def _effort(self, made: Any, joint: TreeJoint, k: int) -> None:
         """The range of the torque of all actuators of a joint; in MJCF its bounds are also the limits of effort."""
@@ -276,6 +284,8 @@ class _Writer:
             section = add(root, "keyframe")
             for name, q in poses.items():
                 key = add(section, "key", name=name, qpos=numbers(self._qpos(root, q)))
+                if name in self.model.commands and len(self.model.commands[name]):
+                    key.set("ctrl", numbers(self.model.commands[name]))
                 if name in self.model.activations:
                     key.set("act", numbers(self.model.activations[name]))
 

@@ -28,9 +28,10 @@ from linkwork.model.tendons import Tendon
 from linkwork.saving.equations import JointEquation, equations_of, shifted_polynomial
 from linkwork.saving.joint_numbers import refuse_softness
 from linkwork.saving.layout import Layout, body_places, is_same
+from linkwork.saving.mjcf_geoms import set_softness
 from linkwork.saving.mjcf_tendons import MjcfTendons
 from linkwork.saving.report import Report
-from linkwork.saving.xml import add, fresh, is_identity, numbers
+from linkwork.saving.xml import add, fresh, is_identity, number, numbers
 
 
 def write_equalities(root: Any, layout: Layout, tendons: MjcfTendons, drawn: Floats, report: Report) -> None:
@@ -81,6 +82,9 @@ class _Equalities:
         element = add(self.section, kind, name=name, **given)
         if not constraint.enabled:
             element.set("active", "false")
+        set_softness(element, constraint.soft)
+        if kind == "weld" and constraint.soft is not None and constraint.soft.torque_scale != 1:
+            element.set("torquescale", number(constraint.soft.torque_scale))
 
     # Frames --------------------------------------------------------------------------------------------
 

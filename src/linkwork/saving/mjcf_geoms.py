@@ -17,7 +17,7 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPair, ContactShape, contact_shapes
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Shape, Solid, Sphere, Surface
-from linkwork.model.soft_contact import USUAL, SoftContact
+from linkwork.model.soft_contact import USUAL, SoftConstraint, SoftContact
 from linkwork.plans.contacts import planned_pair
 from linkwork.saving.layout import Layout
 from linkwork.saving.meshes import mesh_path
@@ -164,7 +164,7 @@ class GeomWriter:
             _set_friction(geom, *coefficients, sides=1)
         if surface.adhesion:
             geom.set("adhesion", number(surface.adhesion))
-        _set_softness(geom, surface.soft)
+        set_softness(geom, surface.soft)
         plain = surface.restitution is None and surface.compliance is None and surface.mask == -1
         if not plain or surface.combination != "greater":
             what = "surfaces in MJCF have friction alone, of two the greater"
@@ -204,7 +204,7 @@ class GeomWriter:
             for name in ("margin", "gap", "adhesion"):
                 if getattr(pair, name) != 0:
                     element.set(name, number(getattr(pair, name)))
-            _set_softness(element, pair.soft)
+            set_softness(element, pair.soft)
 
     def _refuse(self, pair: ContactPair) -> None:
         where = f"contact '{pair.name}'"
@@ -233,15 +233,21 @@ def _set_friction(element: Any, sliding: float, spinning: float, rolling: float,
         element.set("friction", numbers((*(sliding,) * sides, spinning, *(rolling,) * sides)))
 
 
-def _set_softness(element: Any, soft: SoftContact | None) -> None:
-    """Write what is not usual of how soft a contact is."""
+def set_softness(element: Any, soft: SoftContact | SoftConstraint | None, of: str = "") -> None:
+    """Write what is not usual of how soft a contact, a limit, dry friction or an equality is.
+
+    Args:
+        element: Of the file.
+        soft: How soft.
+        of: The end of the names of attributes: ``limit`` or ``friction`` of joints.
+    """
     if soft is None:
         return
     if soft.reference != USUAL.reference:
-        element.set("solref", numbers(soft.reference))
+        element.set(f"solref{of}", numbers(soft.reference))
     if soft.impedance != USUAL.impedance:
-        element.set("solimp", numbers(soft.impedance))
-    if soft.friction_reference != USUAL.friction_reference:
+        element.set(f"solimp{of}", numbers(soft.impedance))
+    if isinstance(soft, SoftContact) and soft.friction_reference != USUAL.friction_reference:
         element.set("solreffriction", numbers(soft.friction_reference))
 
 

@@ -31,6 +31,7 @@ Droppable = Literal[
     "gravity",
     "gravity_compensation",
     "limits",
+    "medium",
     "springs",
     "tendons",
 ]

@@ -18,17 +18,35 @@ Of each state a row of numbers, with all that is needed to go on from it exactly
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points, words_of_overflow
+from linkwork.contact.points import (
+    FORCE,
+    GAP,
+    VELOCITY,
+    ContactPoints,
+    at_most_three,
+    contact_points,
+    words_of_jam,
+    words_of_overflow,
+)
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, ModelWarning, StateWarning
 from linkwork.inputs import ContactLaw, Integrator, outer_level, suggest
-from linkwork.kernels.contact.reduced.step import FALLBACKS, FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, RESIDUAL
+from linkwork.kernels.contact.reduced.step import (
+    FALLBACKS,
+    FRICTION,
+    IMPACTS,
+    JAMS,
+    JOINTS,
+    MISSED,
+    OVERFLOWED,
+    RESIDUAL,
+)
 from linkwork.model.joints import Prismatic
 from linkwork.model.model import Model
 from linkwork.plans import contact_reduced
@@ -40,8 +58,8 @@ from linkwork.plans.loops import loops_of
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.thresholds import BEYOND_LIMITS, SLIGHT_CONTACT
 
-SOLVER = 2
-"""Numbers about the solver."""
+SOLVER, SLOT_SOLVER = 3, 2
+"""Numbers about the solver: residual, iterations, and the kind of the step, which steps by slots do not have."""
 
 
 def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, method: str) -> bool:
@@ -49,9 +67,9 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, meth
 
     Args:
         robot: The mechanism.
-        contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same, with soft contacts;
-            False: none of them; or None: if the robot has contact pairs, or dry friction that the integrator and the
-            method know.
+        contact: True: contact pairs, dry friction and exact limits of joints; ``"soft"``: the same and constraints,
+            all of them soft; False: none of them; or None: if the robot has contact pairs, or dry friction that the
+            integrator and the method know.
         integrator: How steps are made.
         method: Of forward dynamics.
     """
@@ -63,7 +81,8 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, meth
     if contact is None and not robot.contacts:
         return bool(np.any(robot.friction)) and all(given in known for _, given, known in asked)
     limited = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
-    if not robot.contacts and not np.any(robot.friction) and not limited:
+    bound = contact == "soft" and any(c.enabled for c in robot.constraints)
+    if not robot.contacts and not np.any(robot.friction) and not limited and not bound:
         raise InputError(
             f"contact={contact!r}, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor "
             "limits: add pairs with robot.with_contacts(...)"
@@ -94,15 +113,6 @@ def warn_of_joint_friction(robot: Model) -> None:
             ModelWarning,
             stacklevel=outer_level(),
         )
-
-
-def at_most_three(names: Sequence[str]) -> str:
-    """The first three of some names, and how many more there are.
-
-    Args:
-        names: The names.
-    """
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def limits_at_start(robot: Model, q: Array) -> bool | tuple[str, ...]:
@@ -187,7 +197,8 @@ class ContactRow:
             return np.concatenate([*parts, found[..., rows : rows + self.nc], found[..., boxes:rows]], axis=-1)
         first = HEAD + nv
         contacts = found[..., first : first + 7 * self.points.nslots + self.nc + self.nboxes]
-        return self.of_slots(np.concatenate([found[..., end - SLOT_TOTALS : end], found[..., :SOLVER], contacts], -1))
+        totals, solver = found[..., end - SLOT_TOTALS : end], found[..., :SLOT_SOLVER]
+        return self.of_slots(np.concatenate([totals, solver, contacts], -1))
 
     def of_slots(self, rows: Array) -> Array:
         """Rows from those by slots: totals without overflow, solver, forces, velocities and gaps of all contact points,
@@ -196,7 +207,7 @@ class ContactRow:
         Args:
             rows: Rows by slots, ``(..., 7 + 7 nslots + nc + nboxes)``.
         """
-        n, lead, head = self.points.nslots, rows.shape[:-1], SLOT_TOTALS + SOLVER
+        n, lead, head = self.points.nslots, rows.shape[:-1], SLOT_TOTALS + SLOT_SOLVER
         if rows.shape[-1] != head + 7 * n + self.nc + self.nboxes:
             needed = head + 7 * n + self.nc + self.nboxes
             raise InputError(f"rows of contacts by slots have {rows.shape[-1]} numbers, need {needed}")
@@ -204,10 +215,12 @@ class ContactRow:
         totals, solver, forces, velocities, gaps, last = np.split(rows, ends, axis=-1)
         points = self.points.listed(forces.reshape(*lead, n, 3), velocities.reshape(*lead, n, 3), gaps)
         none = np.zeros((*lead, TOTALS - SLOT_TOTALS), rows.dtype)
-        return np.concatenate([totals, none, solver, points, last], axis=-1)
+        kind = np.zeros((*lead, SOLVER - SLOT_SOLVER), rows.dtype)
+        return np.concatenate([totals, none, solver, kind, points, last], axis=-1)
 
     def start(self, row: Array, tolerance: float) -> Array:
-        """Forces that the next step starts from, ``(..., nstart)``: none, where the step before was not solved.
+        """What the next step starts from, ``(..., nstart)``: forces, none where the step before was not solved, and the
+        kind of that step.
 
         Args:
             row: The row of the step before.
@@ -219,8 +232,9 @@ class ContactRow:
             points = self.points.by_slot(points, FORCE)
             points = points.reshape(*points.shape[:-2], -1)
         forces = np.concatenate([points, boxes, multipliers], axis=-1)
-        residual = row[..., at["solver"]][..., :1]
-        return np.where(residual > tolerance, 0.0, forces)
+        residual, kind = row[..., at["solver"]][..., :1], row[..., at["solver"]][..., 2:]
+        forces = np.where(residual > tolerance, 0.0, forces)
+        return np.concatenate([forces, kind], axis=-1) if self.reduced else forces
 
     def added(self, before: Array, row: Array) -> Array:
         """The row of further steps with the totals of those before them.
@@ -229,7 +243,7 @@ class ContactRow:
             before: The row before these steps.
             row: That of these steps alone; changed.
         """
-        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, FALLBACKS):
+        for k in (FRICTION, IMPACTS, JOINTS, MISSED, OVERFLOWED, FALLBACKS, JAMS):
             row[..., k] += before[..., k]
         row[..., RESIDUAL] = np.maximum(row[..., RESIDUAL], before[..., RESIDUAL])
         return row
@@ -340,6 +354,11 @@ class ContactHistory(Mapping[str, ContactSeries]):
         return self._part("totals")[..., FALLBACKS].astype(np.int64)
 
     @property
+    def jammed(self) -> Array:
+        """Steps so far in which penetration could not be removed, ``(k, ...)`` (`ContactSolution.jammed`)."""
+        return self._part("totals")[..., JAMS].astype(np.int64)
+
+    @property
     def overflowed(self) -> Array:
         """Steps so far with more contact points than lists have room for, ``(k, ...)``."""
         return self._part("totals")[..., OVERFLOWED].astype(np.int64)
@@ -369,6 +388,15 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
             StateWarning,
             stacklevel=outer_level(),
         )
+    if history.jammed.any():
+        warnings.warn(
+            f"penetration of '{robot.name}' could not be removed in {int(history.jammed.sum())} steps "
+            "(Trajectory.contacts.jammed): shapes overlap that no joint moves apart"
+            f"{words_of_jam(robot, history.points)}, and stay as they are; leave these pairs out, or start where they "
+            "are apart",
+            StateWarning,
+            stacklevel=outer_level(),
+        )
     missed = history.missed
     if not missed.any():
         return
@@ -392,7 +420,7 @@ def rows_of_slots(robot: Model, rows: Array) -> Array:
         rows: Rows by slots.
     """
     points = contact_points(robot)
-    boxes = rows.shape[-1] - SLOT_TOTALS - SOLVER - 7 * points.nslots - robot.nc
+    boxes = rows.shape[-1] - SLOT_TOTALS - SLOT_SOLVER - 7 * points.nslots - robot.nc
     return ContactRow(points, robot.nc, max(boxes, 0)).of_slots(rows)
 
 

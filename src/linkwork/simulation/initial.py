@@ -17,6 +17,28 @@ from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 from linkwork.simulation.thresholds import RESTING_JOINTS, UNIT_QUATERNION
 
+HOME = "home"
+"""The pose that simulations start from where a file has one."""
+
+
+def start_of(
+    robot: Model, q: npt.ArrayLike | str | None, act: npt.ArrayLike | None, commanded: bool
+) -> tuple[npt.ArrayLike | None, npt.ArrayLike | None, Array | None]:
+    """Configuration, activations and commands at the start, of those that are given and those of a pose.
+
+    Args:
+        robot: The mechanism.
+        q: A configuration, the name of a pose, or None: the pose ``home``, if there is one.
+        act: Activations; None: those of the pose.
+        commanded: Whether torques, commands or a controller are given.
+    """
+    check_robot(robot)
+    pose = HOME if q is None and HOME in robot.poses else q
+    if not isinstance(pose, str):
+        return q, act, None
+    commands = None if commanded else robot.commands.get(pose)
+    return robot.poses[pose], robot.activations.get(pose) if act is None else act, commands
+
 
 def initial_state(
     robot: Model, q: npt.ArrayLike | None, v: npt.ArrayLike | None, closed: bool = True

@@ -58,6 +58,7 @@ from linkwork.model.tendons import without_springs
 from linkwork.plans.actuation import with_actuators
 from linkwork.plans.clusters import cluster_tree
 from linkwork.plans.contact_steps import contact_program_tree, contact_steps_tree
+from linkwork.plans.force_elements import has_force_elements, without_force_elements
 from linkwork.plans.implicit_damping import ImplicitDamping, with_armature
 from linkwork.plans.lcaba import lcaba_tree_of_compliances
 from linkwork.plans.parameters import with_friction_rows
@@ -292,11 +293,11 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         exact = [joint.name for joint in robot.joints if settings.limits is not False and joint.name not in soft]
         rows = with_friction_rows(moved if settings.passive else without_passive_forces(moved), inputs.chosen)
         implicit = _implicit_damping(settings, form, inputs)
-        reduced, compliant = not (settings.by_slots or inputs.names), settings.contact == "soft"
+        reduced, compliant = not settings.by_slots, settings.contact == "soft"
         if compliant and not reduced:
             raise UnsupportedFeature(
-                f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA, derivatives and "
-                "parameters, or contact='soft'"
+                f"soft contacts of '{robot.name}' are steps of native code: leave out compile(), CUDA and derivatives, "
+                "or contact='soft'"
             )
         reduced = reduced and (compliant or takes_reduced_matrix(robot))
         warn_unmodeled(robot, reduced)
@@ -315,7 +316,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
         dynamics, driven = DYNAMICS[form, solver.max_iterations if form == "loops" else 0]
         pulled = any(tendon.is_passive for tendon in moved.tendons)
         commanded = bool(robot.actuators) and not any(a.refused for a in robot.actuators)
-        if commanded or moved.gravity_compensation or pulled:
+        if commanded or moved.gravity_compensation or pulled or has_force_elements(moved):
             dynamics, tree = driven, with_actuators(moved, tree, driven.layout, implicit)
         key = settings.integrator, dynamics.name
     return StepProgram(robot, moved, settings, form, key, tree, passive, solver, inputs, contact)
@@ -391,6 +392,7 @@ def with_joint_forces(robot: Model, moved: Model, settings: StepSettings, at: Ar
         moved = with_implicit_armature(moved, settings.dt)
     if not settings.passive:
         moved = replace(moved, gravity_compensation={}, tendons=without_springs(moved.tendons))
+        moved = without_force_elements(moved)
     tendons = stopped_tendons(robot, moved.tendons, settings.limits is not False, at, settings.dt)
     return replace(moved, tendons=tendons)
 

@@ -36,7 +36,7 @@ from linkwork.simulation.actuation import frame_wrenches
 from linkwork.simulation.step_result import StepResult
 from linkwork.simulation.stepper import Stepper
 
-Known = Solution | InverseSolution | ContactSolution | npt.ArrayLike | None
+Known = Solution | InverseSolution | ContactSolution | StepResult | npt.ArrayLike | None
 """What is known of accelerations and forces."""
 
 
@@ -60,8 +60,8 @@ def sensor_data(
         robot: The mechanism.
         q: Configuration, ``(..., nq)``.
         v: Joint velocities, ``(..., nv)``; all sensors but those of positions need them.
-        solution: What `ForwardDynamics`, `InverseDynamics.solve` or `ContactStep` returned for this state, or joint
-            accelerations ``(..., nv)`` alone, of a robot without constraints.
+        solution: What `ForwardDynamics`, `InverseDynamics.solve` or `ContactStep` returned for this state, or a
+            `Stepper` for one step from it; or joint accelerations ``(..., nv)`` alone, of a robot without constraints.
         names: Names of sensors; by default all that are computed.
         commands: Commands of the actuators, ``(..., actuators)``, for sensors of their forces.
         act: Activations that these come from, ``(..., na)``, as for `actuator_torques`; by default zero.
@@ -234,11 +234,27 @@ def _of_solution(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None, soluti
     if isinstance(solution, Solution | InverseSolution):
         return Forces(solution.acceleration, solution.multipliers)
     if isinstance(solution, StepResult):
-        raise InputError(
-            "solution is a StepResult, the state after a step, and sensors measure what acts in it: give what "
-            "ForwardDynamics or ContactStep returned for the state before, or use run.sensors() of a simulation"
-        )
+        return _of_step(v, solution)
     return Forces(float_array(solution, "solution"))
+
+
+def _of_step(v: npt.ArrayLike | None, made: StepResult) -> Forces:
+    """What acted in one step from a state with the velocity ``v``."""
+    planned = made._planned
+    if v is None:
+        raise InputError("sensors of a step need the state at its start: give its velocity v")
+    if planned.settings.integrator != "euler" or (made.steps > 1).any():
+        raise InputError(
+            "sensors measure what acts in one step of semi-implicit Euler from q, v: this result is of "
+            f"{int(made.steps.max(initial=0))} steps by {planned.settings.integrator}; make single steps, or use "
+            "run.sensors() of a simulation"
+        )
+    before = float_array(v, "v")
+    if made.contact_state is None:
+        return Forces((made.v - before) / planned.settings.dt, made.multipliers)
+    a = planned.accelerations_of(made.result) + axes_accelerations(planned.source, before)
+    limits = box_forces(planned.tree, made.contacts._part("boxes"), limits=True)
+    return Forces(a, made.multipliers, made.contacts.forces, limits)
 
 
 def _evaluated(sensors: Sensors, given: Mapping[str, Any]) -> SensorValues:

@@ -153,8 +153,8 @@ class StepSettings:
         return has_contacts(robot, self.contact, self.integrator, self.method)
 
     def started_at(self, robot: Model, q: Array) -> StepSettings:
-        """The same for a start at ``q``: with contacts, limits of joints in loops are springs where it is beyond."""
-        if self.limits is not True or not self.touching(robot):
+        """The same for a start at ``q``: with hard contacts, limits of joints in loops are springs if it is beyond."""
+        if self.limits is not True or self.contact == "soft" or not self.touching(robot):
             return self
         return replace(self, limits=limits_at_start(robot, q))
 

@@ -18,7 +18,7 @@ from linkwork.simulation.contacts import warn_of_missed_steps
 from linkwork.simulation.control import Controller
 from linkwork.simulation.early_end import advice, warn_of_early_end
 from linkwork.simulation.given_pairs import with_usable_contacts
-from linkwork.simulation.initial import initial_state
+from linkwork.simulation.initial import initial_state, start_of
 from linkwork.simulation.loop import progress_bar
 from linkwork.simulation.recorder import M
 from linkwork.simulation.run import Run, checked_controller
@@ -34,7 +34,7 @@ def simulate(
     kind: type[M],
     /,
     robot: Model,
-    q: npt.ArrayLike | None = None,
+    q: npt.ArrayLike | str | None = None,
     v: npt.ArrayLike | None = None,
     *,
     act: npt.ArrayLike | None = None,
@@ -69,8 +69,10 @@ def simulate(
         control=0 if controller is None else control_every,
         project=project_every,
     )
+    given = any(one is not None for one in (tau, commands, controller))
+    q, act, of_pose = start_of(robot, q, act, given)
     at, rate = initial_state(robot, q, v, options.get("closed", True))
-    constant = constant_actuation(robot, tau, commands)
+    constant = constant_actuation(robot, tau, commands if of_pose is None else of_pose)
     frames, pushed = frame_wrenches(robot, wrenches)
     settings = StepSettings.of(h, integrator, method, frames, options, stops_at=at).started_at(robot, at)
     if constant.commands is not None or output == "commands":

@@ -158,7 +158,7 @@ def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None
         case Cylinder():
             return scene.add_cylinder(path, solid.radius, solid.length, paint, **at)
         case HeightField():
-            vertices, faces = _field(solid)
+            vertices, faces = field_triangles(solid)
             how = {"color": paint, "flat_shading": True, "side": "double"}
             return scene.add_mesh_simple(path, vertices, faces, **how, **at)
         case Mesh():
@@ -170,7 +170,7 @@ def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None
     return None
 
 
-def _field(solid: HeightField) -> tuple[Array, npt.NDArray[np.int64]]:
+def field_triangles(solid: HeightField) -> tuple[Array, npt.NDArray[np.int64]]:
     """Two triangles between each four heights that are next to each other."""
     heights = np.array(solid.heights)
     x, y = (np.linspace(-0.5, 0.5, count) * size for count, size in zip(heights.shape, solid.size, strict=True))

@@ -69,6 +69,9 @@ class Body:
     given, states that go on are gathered anew for each iteration (`uneven`)."""
     stage: Stage | None = None
     """With lanes, the rest of a program whose matrices are packed (`packing`)."""
+    order: Callable[[str, Sequence[str]], list[str]] | None = None
+    """With lanes, instructions that write the key of one state (`ordered`), given its address and those of the state's
+    arrays, where callers have them."""
     ending: Sequence[str] = ("%ended = add i64 0, 0",)
     """Instructions after the loop: they define ``%ended``, 1 where a kernel was told to end."""
 
@@ -82,13 +85,13 @@ def function(body: Body, t: Type) -> str:
     """The loop, and with lanes the functions that it calls."""
     if t.lanes == 1:
         return _over_states(body, t)
-    return "\n".join([gather(t), spread(t), scatter(t), keep(t), _over_blocks(body, t)])
+    return "\n".join([gather(t), spread(t), scatter(t), keep(t), over_blocks(body, t)])
 
 
-def header(body: Body, t: Type) -> list[str]:
+def header(body: Body, t: Type, name: str = SYMBOL, further: str = "") -> list[str]:
     """The opening: base addresses and row distances of all arrays."""
-    arguments = "ptr %arrays, ptr %strides, i64 %count, ptr noalias %c, ptr %watch"
-    lines = [f"define i64 @{SYMBOL}({arguments}) {{", "entry:"]
+    arguments = f"ptr %arrays, ptr %strides, i64 %count, ptr noalias %c, ptr %watch{further}"
+    lines = [f"define {'' if name == SYMBOL else 'internal '}i64 @{name}({arguments}) {{", "entry:"]
     if body.iterate is not None:
         lines += ["  %ticks = alloca i64", "  store i64 0, ptr %ticks"]
     for k in range(len(body.sizes)):
@@ -133,17 +136,18 @@ def _over_states(body: Body, t: Type) -> str:
     return "\n".join([*lines, "done:", *_next_or_end("state", 1, body)])
 
 
-def _over_blocks(body: Body, t: Type) -> str:
-    """As many states at a time as there are lanes."""
+def over_blocks(body: Body, t: Type, name: str = SYMBOL) -> str:
+    """As many states at a time as there are lanes: in the order of ``%list``, where there is one."""
     rows = list(body.buffers)
-    lines = [*header(body, t), "  br i1 %any, label %shared, label %end", "shared:"]
+    further = "" if body.order is None else ", ptr %list"
+    lines = [*header(body, t, name, further), "  br i1 %any, label %shared, label %end", "shared:"]
     for k in range(body.inputs):
         lines += [f"  call void @spread(ptr %base{k}, i64 %stride{k}, i64 {body.sizes[k]}, ptr {rows[k]})"]
     lines += [
         "  br label %block",
         "block:",
         "  %i = phi i64 [ 0, %shared ], [ %next, %done ]",
-        *block_index(t, "%count"),
+        *(block_index(t, "%count") if body.order is None else listed_index(t)),
     ]
     for k in range(body.inputs):
         lines += [f"  call void @gather(ptr %base{k}, i64 %stride{k}, ptr %index, i64 {body.sizes[k]}, ptr {rows[k]})"]
@@ -226,6 +230,16 @@ def block_index(t: Type, count: str) -> list[str]:
         f"  %i.rows = select <{lanes} x i1> %i.in, {vector} %i.lanes, {vector} %e.all",
         f"  store {vector} %i.rows, ptr %index",
         f"  %states = sub i64 {count}, %i",
+    ]
+
+
+def listed_index(t: Type) -> list[str]:
+    """The same of a list of all states that ends with the last one as often as there are lanes."""
+    return [
+        "  %i.listed = getelementptr i64, ptr %list, i64 %i",
+        f"  %i.rows = load <{t.lanes} x i64>, ptr %i.listed, align 8",
+        f"  store <{t.lanes} x i64> %i.rows, ptr %index",
+        "  %states = sub i64 %count, %i",
     ]
 
 

@@ -160,15 +160,9 @@ def have_directions(e: Any, x: Any, states: int) -> int:
 @kernel
 def compute(e: Any, states: int, bases: Any, steps: Any, rows: Any, watch: int) -> int:
     """Chunks of states: inputs are looked at, the kernel is called, results are looked at, and so is the watch."""
-    results = 0
-    for k in range(e.inputs, e.arrays):
-        results = results + e.width[k] * e.bytes
-    chunk = e.chunk
-    while chunk * e.bytes > WIDEST and chunk * results > NEAR:
-        chunk = chunk // 2
     done = 0
     while done < states:
-        n = chunk if states - done > chunk else states - done
+        n = e.chunk if states - done > e.chunk else states - done
         for k in range(e.arrays):
             rows[k] = bases[k] + done * steps[k] * e.bytes
             if k < e.inputs:
@@ -261,10 +255,11 @@ def entry_point(
     inputs: int,
     units: Sequence[tuple[int, int]],
     chunk: int = CHUNK,
+    near: int = NEAR,
 ) -> Callable[..., int]:
     """A function of arrays, inputs then outputs, that runs a kernel and answers with a status.
 
-    The kernel is called for at most ``chunk`` states at a time.
+    The kernel is called for at most ``chunk`` states at a time, and ``near`` bytes of results.
 
     It owns the kernel's ``code`` and ``context`` (whose ``address`` the kernel is given; None for none): they live as
     long as it does.
@@ -272,6 +267,9 @@ def entry_point(
     checks = _checks(dtype.name)
     address = 0 if context is None else context.address
     numpy_type = (id(np.ndarray), dtype.num, ord(dtype.byteorder))
+    results = sum(math.prod(shape) for shape in shapes[inputs:]) * dtype.itemsize
+    while chunk * dtype.itemsize > WIDEST and chunk * results > near:
+        chunk //= 2
     record, arrays = entry_record((code.address, address), numpy_type, dtype.itemsize, shapes, inputs, units, chunk)
     definition = _MethodDefinition(b"entry", checks.address, _FASTCALL, None)
     # The second argument is the function's self, the third its module, to CPython any object: they keep memory alive.

@@ -47,7 +47,7 @@ def _over_groups(body: Body, t: Type) -> str:
         "  %refused = icmp eq ptr %kept, null",
         "  br i1 %refused, label %lost, label %begin",
         "lost:",  # no memory: results that are no numbers, which callers report
-        *(line for k in outputs for line in _no_numbers(t, k, body.sizes[k])),
+        *(line for k in outputs for line in no_numbers(t, k, body.sizes[k])),
         "  ret i64 0",
         "begin:",
         "  br i1 %any, label %shared, label %end",
@@ -128,7 +128,7 @@ def _over_groups(body: Body, t: Type) -> str:
     return "\n".join(lines)
 
 
-def _no_numbers(t: Type, k: int, size: str) -> list[str]:
+def no_numbers(t: Type, k: int, size: str) -> list[str]:
     """Output ``k`` of all states is set to NaN, whose bits are all ones."""
     return [
         f"  %lost.n{k} = mul i64 {size}, %count",

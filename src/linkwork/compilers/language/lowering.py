@@ -136,6 +136,16 @@ class LaneUnit(Unit):
         self._text, self._constants, self._tags = lanes._text, lanes._constants, lanes._tags
 
 
+class RowUnit(Unit):
+    """Functions for one state whose arrays are as callers have them, beside a unit in lanes: without work arrays."""
+
+    prefix = "row."
+
+    def __init__(self, lanes: Unit) -> None:
+        super().__init__(Type(lanes.t.dtype, 1), lanes.layout, lanes.words, bool(lanes.flags))
+        self._text, self._constants, self._tags = lanes._text, lanes._constants, lanes._tags
+
+
 def _is_of_floats(kind: Any) -> bool:
     """Whether values of a type are floats, or tuples of them."""
     parts = kind.fields if isinstance(kind, RecordType) else kind

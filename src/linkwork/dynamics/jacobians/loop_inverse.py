@@ -128,7 +128,7 @@ def inverse_derivatives(inverse: Any) -> InverseDerivatives | LoopInverseDerivat
     Args:
         inverse: Inverse dynamics by any method.
     """
-    if inverse.method != "rnea" or inverse.program.tree.npassive_tendons:
+    if inverse.method != "rnea" or inverse.program.tree.nforce_elements:
         return LoopInverseDerivatives(inverse)
     return InverseDerivatives(
         inverse.robot, passive=inverse.passive, wrenches=inverse.frames, parameters=inverse.parameter_inputs

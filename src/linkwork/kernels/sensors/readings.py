@@ -288,7 +288,7 @@ def sensors(tree: Array, w: Array, s: SensorInputs, values: Array) -> None:
     if tree.senses_tendons != 0:
         tendon_lengths(tree, w, s.q, w.ten_length)
     if tree.senses_tendon_rates != 0:
-        tendon_rows(tree, w, w.ten_J)
+        tendon_rows(tree, w, s.q, w.ten_J)
         tendon_rates(tree, w.ten_J, s.v, w.ten_rate)
     if tree.senses_actuators != 0:
         evaluate_actuator_torques(tree, w, s.q, s.v, s.commands, w.actuator_tau)

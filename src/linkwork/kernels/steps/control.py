@@ -29,6 +29,7 @@ from linkwork.kernels.steps.integrators import (
     Start,
     begin_of,
     copy_state,
+    order_of,
     store_state,
 )
 from linkwork.kernels.steps.reduced_steps import REDUCED_STEPS
@@ -159,4 +160,5 @@ def controlled(integrator: str, dynamics: str, control: Control) -> Algorithm:
         view,
         integers=one.dynamics.integers or {},
         outside=outside,
+        order=order_of(one.dynamics),
     )

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.elementary import copy_numbers
@@ -322,7 +322,21 @@ def repeated(one: Step) -> Algorithm:
         dynamics.folded,
         view_of(Start, None, End),
         integers=dynamics.integers or {},
+        order=order_of(dynamics),
     )
+
+
+def order_of(dynamics: Dynamics) -> Callable[..., None] | None:
+    """What states of steps are put in order by, if anything."""
+    order_by = dynamics.order
+    if order_by is None:
+        return None
+
+    @kernel
+    def order(tree: Array, key: Array, start: Start, *rest: Any) -> None:
+        order_by(tree, key, start.v, start.inputs)
+
+    return order
 
 
 def single(repeating: Algorithm) -> Algorithm:

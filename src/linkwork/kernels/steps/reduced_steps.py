@@ -23,6 +23,7 @@ from linkwork.kernels.contact.reduced.step import (
     ReducedProblem,
     ReducedStep,
     load_start,
+    order_by_contacts,
     reduced_step,
 )
 from linkwork.kernels.elementary import copy_numbers
@@ -52,6 +53,12 @@ def begin_reduced(tree: Array, inputs: StepInputs, flat: Array) -> None:
     settings = inputs.R[0 : tree.nsettings]
     _, end = reduced_view(tree, flat, flat, flat, flat, flat, start, settings, flat, flat, flat)
     load_start(tree, start, end.result)
+
+
+@kernel
+def order_reduced(tree: Array, key: Array, v: Array, inputs: StepInputs) -> None:
+    """What states are put in order by: the contacts of the step before."""
+    order_by_contacts(tree, key, inputs.R[tree.nsettings : tree.nsettings + tree.nstart], v)
 
 
 @kernel
@@ -86,6 +93,7 @@ REDUCED_STEPS: dict[tuple[str, str], Step] = {
             regularization=("nheld",),
             begin=begin_reduced,
             integers=REDUCED_INTEGERS,
+            order=order_reduced,
         ),
         reduced_euler,
         _WORK,

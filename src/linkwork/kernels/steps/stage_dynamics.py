@@ -218,6 +218,8 @@ class Dynamics(NamedTuple):
     """``begin(tree, inputs, flat)``: the result before the first step; by default zero."""
     integers: Mapping[str, Shape] | None = None
     """Work arrays of integers."""
+    order: Callable[..., None] | None = None
+    """``order(tree, key, v, inputs)``: what states are put in order by (`Algorithm.order`)."""
 
     @property
     def takes_commands(self) -> bool:

@@ -25,10 +25,12 @@ from linkwork.kernels.joints import rotate_to_child
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, prange, where
 from linkwork.kernels.spatial import cross, linear, scale, set_angular, set_linear
 from linkwork.kernels.thresholds import CANCELLED_FORCES
+from linkwork.kernels.tree.force_elements import add_force_elements
 from linkwork.kernels.tree.kinematics import ACCELERATION, POSE, joint_transforms
+from linkwork.kernels.tree.muscles import PULLS, STRETCHES, muscle_activation_rate, muscle_bias, muscle_gain
 from linkwork.kernels.tree.rnea import FORCE, joint_torques, set_root_acceleration
 from linkwork.kernels.tree.tendons import TENDON_WORK, add_passive_tendons, add_tendon_force, tendon_states
-from linkwork.model.activations import FILTER_EXACT, INTEGRATOR
+from linkwork.model.activations import FILTER_EXACT, INTEGRATOR, MUSCLE
 from linkwork.plans.actuation import ACTUATION_TREE
 
 MOST_DECAY = 64.0
@@ -69,7 +71,9 @@ def activation_rates(tree: Array, u: Array, act: Array, rate: Array) -> None:
     for k in range(tree.na):
         a = tree.act_actuator[k]
         x = within(u[a], tree.command_range[a])
-        if tree.act_dynamics[k] != INTEGRATOR:
+        if tree.act_dynamics[k] == MUSCLE:
+            x = muscle_activation_rate(tree.act_muscle[k], x, act[k])
+        elif tree.act_dynamics[k] != INTEGRATOR:
             x = (x - act[k]) * (1.0 / tree.act_time_constant[k])
         rate[k] = x
 
@@ -116,6 +120,10 @@ def actuator_forces(tree: Array, w: Array, u: Array, act: Array, h: Scalar) -> N
         r = w.actuator_rate[a]
         gain = tree.actuator_gain[a, 0] + tree.actuator_gain[a, 1] * l + tree.actuator_gain[a, 2] * r
         bias = tree.actuator_bias[a, 0] + tree.actuator_bias[a, 1] * l + tree.actuator_bias[a, 2] * r
+        if tree.actuator_muscle[a] >= 0:
+            m = tree.muscle[tree.actuator_muscle[a]]
+            gain = where(0.5, m[PULLS], muscle_gain(m, l, r), gain)
+            bias = where(0.5, m[STRETCHES], muscle_bias(m, l), bias)
         w.actuator_force[a] = gain * control_of(tree, w, a, u, act, h) + bias
     if tree.nbounded_tendons != 0:
         bound_tendon_forces(tree, w)
@@ -197,6 +205,8 @@ def drive_joints(tree: Array, w: Array, q: Array, v: Array, u: Array, h: Scalar,
         tendon_states(tree, w, q, v)
     if tree.npassive_tendons != 0:
         add_passive_tendons(tree, w, torque)
+    if tree.nforce_elements != 0:
+        add_force_elements(tree, w, q, v, 1.0, torque)
     if tree.nu != 0:
         for k in range(tree.na):
             w.act_rate[k] = 0.0

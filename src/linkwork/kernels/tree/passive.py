@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.tree.force_elements import add_force_elements
 from linkwork.kernels.tree.tendons import add_tendon_force, passive_force, tendon_states
 
 
@@ -29,16 +30,18 @@ def damper_torque(damping: Scalar, v: Scalar) -> Scalar:
 def subtract_passive_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
     """``tau = tau - passive torques`` of joints and tendons: what actuators have to supply."""
     subtract_joint_torques(tree, q, v, tau)
-    if tree.npassive_tendons != 0:
-        subtract_tendon_torques(tree, w, q, v, tau)
+    if tree.nforce_elements != 0:
+        subtract_force_elements(tree, w, q, v, tau)
 
 
 @kernel
-def subtract_tendon_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
-    """The same of springs and dampers of tendons alone."""
-    tendon_states(tree, w, q, v)
-    for t in range(tree.ntendons):
-        add_tendon_force(tree, w, t, -passive_force(tree, w, t), tau)
+def subtract_force_elements(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
+    """The same of all that are no linear springs and dampers of joints: of tendons, too."""
+    if tree.npassive_tendons != 0:
+        tendon_states(tree, w, q, v)
+        for t in range(tree.ntendons):
+            add_tendon_force(tree, w, t, -passive_force(tree, w, t), tau)
+    add_force_elements(tree, w, q, v, -1.0, tau)
 
 
 @kernel

@@ -45,7 +45,7 @@ from linkwork.kernels.tree.kinematics import (
     init_world_velocity,
     joint_transforms,
 )
-from linkwork.kernels.tree.passive import subtract_joint_torques, subtract_tendon_torques
+from linkwork.kernels.tree.passive import subtract_force_elements, subtract_joint_torques
 from linkwork.kernels.tree.tendons import TENDON_WORK
 from linkwork.model.joints import HELICAL
 
@@ -182,9 +182,9 @@ def inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrench
 
 @kernel
 def tendon_inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
-    """The same less those of tendons, for robots that have such: others need no memory for them."""
+    """The same less those of tendons, media and the like, for robots that have such: others need no memory for them."""
     inverse_dynamics(tree, w, q, v, a, wrenches, tau)
-    subtract_tendon_torques(tree, w, q, v, tau)
+    subtract_force_elements(tree, w, q, v, tau)
 
 
 @kernel

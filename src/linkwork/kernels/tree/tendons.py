@@ -19,15 +19,25 @@ Cost: O(n) for poses, and for each segment the depth of its ends below the body 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.joints import axis_of, dof_of
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
-from linkwork.kernels.spatial import add, column, cross, dot, rotate, scale, set_vector, sub
-from linkwork.kernels.tree.kinematics import POSE, joint_transforms, pose_from_parent
+from linkwork.kernels.elementary import magnitude
+from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.spatial import scale, sub
+from linkwork.kernels.tree.kinematics import POSE, joint_transforms
 from linkwork.kernels.tree.tendon_geometry import distance_of
-from linkwork.model.joints import HELICAL
+from linkwork.kernels.tree.transmissions import (
+    crank_lengths,
+    crank_rows,
+    turn_lengths,
+    turn_rows,
+    wrench_lengths,
+    wrench_rows,
+)
+from linkwork.kernels.tree.world_points import add_point_jacobian, world_point, world_poses
+from linkwork.kernels.tree.wrapping import add_wrap_lengths, add_wrap_rows
 from linkwork.plans.actuation import ACTUATION_TREE
 
-STIFFNESS, DAMPING, LOWER, UPPER, SHORTEST, LONGEST, STOP_STIFFNESS, STOP_DAMPING = range(8)
+STIFFNESS, DAMPING, LOWER, UPPER, SHORTEST, LONGEST, STOP_STIFFNESS, STOP_DAMPING, STIFFNESS_TERMS = range(9)
+DAMPING_TERMS = STIFFNESS_TERMS + 2
 """Columns of the passive parameters of tendons."""
 
 TENDON_WORK: dict[str, Shape] = {
@@ -36,41 +46,8 @@ TENDON_WORK: dict[str, Shape] = {
     "ten_length": ("ntendons",),
     "ten_rate": ("ntendons",),
     "ten_J": ("ntendons", "nv"),
+    "site_R": (2, 3, 3),
 }
-
-
-@kernel
-def tendon_poses(tree: Array, w: Array) -> None:
-    """Root to leaves: pose of every body in the world, after `joint_transforms`."""
-    set_vector((0.0, 0.0, 0.0), w.ten_o[0])
-    for j in range(3):
-        for k in range(3):
-            w.ten_E[0, j, k] = 1.0 if j == k else 0.0
-    for i in range(1, tree.n):
-        h = tree.parent[i]
-        pose_from_parent(tree, w, i, w.ten_E[h], w.ten_o[h], w.ten_E[i], w.ten_o[i])
-
-
-@kernel
-def world_point(w: Array, i: int, at: Vector) -> tuple[Scalar, Scalar, Scalar]:
-    """A point of body ``i`` in the world."""
-    return add(w.ten_o[i], rotate(w.ten_E[i], at))
-
-
-@kernel
-def add_point_jacobian(tree: Array, w: Array, i: int, root: int, p: Vector, u: Vector, row: Array) -> None:
-    """``row += u' dp/dv`` of a point ``p`` of body ``i``, without joints up to ``root``, which carries it."""
-    b = i
-    while b > root:
-        moment = cross(sub(p, w.ten_o[b]), u)
-        for k in range(dof_of(tree.kind[b])):
-            axis = axis_of(tree.kind[b], k)
-            z = column(w.ten_E[b], axis % 3)
-            x = dot(moment, z) if axis < 3 else dot(u, z)
-            if tree.kind[b] == HELICAL:
-                x = x + tree.pitch[b] * dot(u, z)
-            row[tree.iv[b] + k] += x
-        b = tree.parent[b]
 
 
 @kernel
@@ -80,9 +57,17 @@ def tendon_lengths(tree: Array, w: Array, q: Array, length: Array) -> None:
         length[t] = tree.tendon_constant[t]
     for m in range(tree.ntendon_terms):
         length[tree.tendon_term_tendon[m]] += tree.tendon_term_coefficient[m] * q[tree.tendon_term_q[m]]
-    if tree.nsegments != 0:
+    if tree.nsegments + tree.nwraps + tree.nwrenches + tree.ncranks != 0:
         joint_transforms(tree, w, q)
-        tendon_poses(tree, w)
+        world_poses(tree, w)
+    if tree.nwraps != 0:
+        add_wrap_lengths(tree, w, length)
+    if tree.nwrenches != 0:
+        wrench_lengths(tree, w, length)
+    if tree.nturns != 0:
+        turn_lengths(tree, q, length)
+    if tree.ncranks != 0:
+        crank_lengths(tree, w, length)
     for s in range(tree.nsegments):
         first = world_point(w, tree.segment_first_body[s], tree.segment_first[s])
         second = world_point(w, tree.segment_second_body[s], tree.segment_second[s])
@@ -90,7 +75,7 @@ def tendon_lengths(tree: Array, w: Array, q: Array, length: Array) -> None:
 
 
 @kernel
-def tendon_rows(tree: Array, w: Array, J: Array) -> None:
+def tendon_rows(tree: Array, w: Array, q: Array, J: Array) -> None:
     """``J``, after `tendon_lengths`."""
     for t in range(tree.ntendons):
         for k in range(tree.nv):
@@ -107,6 +92,14 @@ def tendon_rows(tree: Array, w: Array, J: Array) -> None:
         row = J[tree.segment_tendon[s]]
         add_point_jacobian(tree, w, j, tree.segment_root[s], second, u, row)
         add_point_jacobian(tree, w, i, tree.segment_root[s], first, scale(-1.0, u), row)
+    if tree.nwraps != 0:
+        add_wrap_rows(tree, w, J)
+    if tree.nwrenches != 0:
+        wrench_rows(tree, w, J)
+    if tree.nturns != 0:
+        turn_rows(tree, q, J)
+    if tree.ncranks != 0:
+        crank_rows(tree, w, J)
 
 
 @kernel
@@ -123,7 +116,7 @@ def tendon_rates(tree: Array, J: Array, v: Array, rate: Array) -> None:
 def tendon_states(tree: Array, w: Array, q: Array, v: Array) -> None:
     """``ten_length``, ``ten_J``, ``ten_rate``."""
     tendon_lengths(tree, w, q, w.ten_length)
-    tendon_rows(tree, w, w.ten_J)
+    tendon_rows(tree, w, q, w.ten_J)
     tendon_rates(tree, w.ten_J, v, w.ten_rate)
 
 
@@ -147,7 +140,10 @@ def passive_force(tree: Array, w: Array, t: int) -> Scalar:
     """Force of the spring, the damper and the stops of a tendon along it, after `tendon_states`."""
     c = tree.tendon_passive[t]
     l = w.ten_length[t]
-    force = c[STIFFNESS] * tendon_slack(tree, w, t) - c[DAMPING] * w.ten_rate[t]
+    x = tendon_slack(tree, w, t)
+    r = w.ten_rate[t]
+    force = x * (c[STIFFNESS] - x * (c[STIFFNESS_TERMS] - x * c[STIFFNESS_TERMS + 1]))
+    force = force - r * (c[DAMPING] + magnitude(r) * c[DAMPING_TERMS] + r * r * c[DAMPING_TERMS + 1])
     short = c[STOP_STIFFNESS] * (c[SHORTEST] - l) - c[STOP_DAMPING] * w.ten_rate[t]
     long = c[STOP_STIFFNESS] * (c[LONGEST] - l) - c[STOP_DAMPING] * w.ten_rate[t]
     return force + where(l, c[SHORTEST], short, 0.0) + where(c[LONGEST], l, long, 0.0)
@@ -170,14 +166,14 @@ def evaluate_lengths(tree: Array, w: Array, q: Array, length: Array) -> None:
 def evaluate_jacobian(tree: Array, w: Array, q: Array, jacobian: Array) -> None:
     """Derivatives of the lengths."""
     tendon_lengths(tree, w, q, w.ten_length)
-    tendon_rows(tree, w, jacobian)
+    tendon_rows(tree, w, q, jacobian)
 
 
 @kernel
 def evaluate_velocities(tree: Array, w: Array, q: Array, v: Array, velocity: Array) -> None:
     """Rates of the lengths."""
     tendon_lengths(tree, w, q, w.ten_length)
-    tendon_rows(tree, w, w.ten_J)
+    tendon_rows(tree, w, q, w.ten_J)
     tendon_rates(tree, w.ten_J, v, velocity)
 
 

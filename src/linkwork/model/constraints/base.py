@@ -12,6 +12,7 @@ import numpy as np
 from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats, frozen, numbers
 from linkwork.model.placement import Placement
+from linkwork.model.soft_contact import SoftConstraint
 
 WORLD = "world"
 
@@ -49,6 +50,7 @@ class ConstraintOptions(TypedDict, total=False):
     enabled: bool
     time_constant: float | None
     gains: tuple[float, float] | None
+    soft: SoftConstraint | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,6 +63,7 @@ class Constraint:
         enabled: Whether it acts. A disabled constraint keeps its rows.
         time_constant: Of Baumgarte stabilization, in seconds: errors decay with it, critically damped.
         gains: ``(kp, kd)`` of Baumgarte stabilization instead: rows accelerate by ``-kp error - kd rate``.
+        soft: How soft it is in steps with soft contacts; by default as MuJoCo's usual ones.
     """
 
     name: str = ""
@@ -68,6 +71,7 @@ class Constraint:
     enabled: bool = True
     time_constant: float | None = None
     gains: tuple[float, float] | None = None
+    soft: SoftConstraint | None = None
 
     @property
     def rows(self) -> int:

@@ -17,6 +17,7 @@ sensors, how geoms look, and which of them may touch. What changes the dynamics 
 | joints         | joints, ``ref``, limits                                          |
 | inertia        | <inertial>, shapes of geoms                                      |
 | meshes         | mesh assets, their inertia, primitives fitted to them            |
+| fluid          | shapes that the medium pushes at                                 |
 | tendons        | tendons, fixed and through sites                                 |
 | equalities     | equalities                                                       |
 | motors         | actuators: what they drive                                       |
@@ -32,6 +33,7 @@ sensors, how geoms look, and which of them may touch. What changes the dynamics 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,17 +50,18 @@ from linkwork.parsing.mjcf.convention import MujocoMap, mujoco_map
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument, included_path, read_document
 from linkwork.parsing.mjcf.equalities import References, read_equalities
 from linkwork.parsing.mjcf.expansion import expanded
+from linkwork.parsing.mjcf.fluid import fluid_shapes
 from linkwork.parsing.mjcf.inertia import read_inertias, size_and_place, static_inertias
-from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints
-from linkwork.parsing.mjcf.keyframes import read_activations, read_poses
+from linkwork.parsing.mjcf.joints import MjcfJoint, read_joints, with_spring_dampers
+from linkwork.parsing.mjcf.keyframes import read_activations, read_commands, read_poses
 from linkwork.parsing.mjcf.meshes import MeshAssets
-from linkwork.parsing.mjcf.motors import Motors, read_motors, with_resolved_damping_ratios
+from linkwork.parsing.mjcf.motors import Motors, read_motors, with_muscle_forces, with_resolved_damping_ratios
 from linkwork.parsing.mjcf.quaternions import NeutralOrientations
 from linkwork.parsing.mjcf.sensors import SensorReader
 from linkwork.parsing.mjcf.servos import UNLIMITED
 from linkwork.parsing.mjcf.settings import YES_NO, Settings, read_settings
 from linkwork.parsing.mjcf.shapes import read_looks, read_shapes
-from linkwork.parsing.mjcf.tendons import on_frames, read_tendons, with_springs_at_rest
+from linkwork.parsing.mjcf.tendons import OF_GEOM, MjcfTendon, Places, on_frames, read_tendons, with_springs_at_rest
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh, read_tree
 from linkwork.parsing.mjcf.vocabulary import SECTIONS, not_understood, refuse_unknown
 from linkwork.parsing.options import Document, LoadSettings, read_file
@@ -96,7 +99,8 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     meshes = MeshAssets(document, defaults, settings.exact_meshes)
     looks = read_looks(document, defaults, settings, meshes)
     joints = read_joints(tree, settings)
-    tendons = read_tendons(document, defaults, joints, settings)
+    places = Places(tree, settings, meshes)
+    tendons = read_tendons(document, defaults, joints, places)
     motors = read_motors(document, defaults, joints, tendons, settings)
     name = document.root.get("model") or Path(document.root.file).stem
     builder = LocatedBuilder(document.root, name, given.inertias, settings.gravity)
@@ -110,9 +114,12 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     shapes = {body: read_shapes(body, looks) for body in tree.bodies}
     for body, body_name in tree.names.items():
         builder.shapes(body_name, shapes[body])
+        if settings.medium and given.medium != "ignore" and not body.is_static:
+            builder.shapes(body_name, fluid_shapes(body, inertias[body], settings, meshes))
     if given.contacts is not False:
         builder.contacts(ContactReader(document, defaults, settings, tree, shapes, unused).pairs())
     sites, frames = _add_sites(builder, tree, settings, body_names)
+    _add_obstacles(builder, places, tendons, body_names, frames)
     for node, tendon in on_frames(tendons, frames):
         builder.tendon(node, tendon if settings.limits else replace(tendon, limits=UNLIMITED))
     bodies = {name: body for body, name in tree.names.items()}
@@ -120,6 +127,8 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     for node, constraint in read_equalities(document, defaults, model):
         builder.constrain(node, constraint)
     for motor in motors.kept:
+        if motor.transmission is not None:
+            builder.tendon(motor.node, motor.length(frames))
         builder.actuator(motor.node, motor.name, motor.joint, motor.gear, **motor.options)
     poses = read_poses(document, tree, joints)
     for name, pose in poses.items():
@@ -130,11 +139,16 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     reader = SensorReader(document, tree, settings, builder, frames, centers, weighed, body_names, neutral)
     for sensor in reader.sensors():
         builder.sensor(sensor)
-    robot = with_resolved_damping_ratios(with_springs_at_rest(builder.finish(), tendons), motors)
+    robot = builder.finish()
+    if given.medium != "ignore":
+        robot = replace(robot, medium=settings.medium)
+    robot = with_spring_dampers(robot, joints)
+    robot = with_muscle_forces(with_resolved_damping_ratios(with_springs_at_rest(robot, tendons), motors))
     left_out = len(motors.kept) < len(list(document.inside("actuator")))
-    if not robot.na or left_out or any(actuator.refused for actuator in robot.actuators):
-        return robot  # activations of a keyframe are those of all actuators of the file
-    return replace(robot, activations=read_activations(document, poses, robot.na))
+    if left_out or any(actuator.refused for actuator in robot.actuators):
+        return robot  # commands and activations of a keyframe are those of all actuators of the file
+    commands = read_commands(document, poses, len(robot.actuators))
+    return replace(robot, activations=read_activations(document, poses, robot.na), commands=commands)
 
 
 def _refuse_sections(document: MjcfDocument) -> None:
@@ -216,3 +230,20 @@ def _add_sites(
         builder.frame(item.node, frames[name], tree.names[body], item.frame * place)
     body_names.update(frames.values())
     return sites, frames
+
+
+def _add_obstacles(
+    builder: LocatedBuilder,
+    places: Places,
+    tendons: Mapping[str, MjcfTendon],
+    taken: set[str | None],
+    frames: dict[str, str],
+) -> None:
+    """Frames of geoms that tendons wrap around, ``<geom>_center``, among those of sites."""
+    for read in tendons.values():
+        for name in read.tendon.sites:
+            if name.startswith(OF_GEOM) and name not in frames:
+                geom = name.removeprefix(OF_GEOM)
+                body, item = places.world("geom", geom, read.node)
+                frames[name] = fresh(f"{geom}_center", taken)
+                builder.frame(item.node, frames[name], places.tree.names[body], places.geom(item, read.node)[2])

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A model's XML as one tree: included files in their places, and what elements inherit from default classes.
 
-Included files lie in the folder of the model or below it, each is included once, and nothing else is read.
+Files are included by paths relative to the model, each once. One that is not in the model's folder or below it must be
+MJCF, and errors do not quote it; absolute paths and links that lead elsewhere are refused unless a folder is given.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from linkwork.errors import ModelError
 from linkwork.parsing.mjcf.vocabulary import ACTUATORS, IN_DEFAULT, not_understood
 from linkwork.parsing.options import read_file
 from linkwork.parsing.xml import Node, read_xml
@@ -92,10 +95,23 @@ def read_document(text: bytes | str, file: str, path: Path | None, folders: tupl
             if depth >= _DEEPEST or len(included) >= _MOST:
                 raise include.error(f"more than {_DEEPEST} includes within each other, or {_MOST} altogether")
             known.add(found)
-            content = read_xml(read_file(found), str(found))
+            content = _content(found, include, path.parent)
             included[include.text("file")] = content
             waiting.append((content, depth + 1))
     return MjcfDocument(root, included)
+
+
+def _content(file: Path, include: Node, folder: Path) -> Node:
+    """The root element of an included file; of one outside of the model's folder no error quotes anything."""
+    if file.is_relative_to(folder.resolve()):
+        return read_xml(read_file(file), str(file))
+    try:
+        content = read_xml(read_file(file), str(file))
+    except ModelError:
+        content = None
+    if content is None or content.tag not in ("mujoco", "mujocoinclude"):
+        raise include.error(f"'{include.text('file')}' is no MJCF file") from None
+    return content
 
 
 def included_path(include: Node, folder: Path, folders: tuple[Path, ...] = ()) -> Path:
@@ -111,18 +127,19 @@ def included_path(include: Node, folder: Path, folders: tuple[Path, ...] = ()) -
     for start in (folder, Path(include.file).parent):
         try:
             found = (start / name).resolve()
-            outside = not any(found.is_relative_to(at) for at in allowed)
+            followed = found != Path(os.path.normpath(start.resolve() / name)) or Path(name).is_absolute()
+            outside = followed and not any(found.is_relative_to(at) for at in allowed)
             there = not outside and found.is_file()
         except (OSError, ValueError, RuntimeError) as e:
             raise include.error(f"'{name[:80]}' is no file name: {e}") from None
         if outside:
             raise include.error(
-                f"'{name}' leads out of the model's folder, where no file is read unless folders= has the folder "
-                f"'{found.parent}' or one around it"
+                f"'{name}' is an absolute path or a link that leads out of the model's folder, where no file is read "
+                "unless folders= has its folder or one around it"
             )
         if there:
             return found
-    raise include.error(f"there is no file '{name}' in the model's folder")
+    raise include.error(f"there is no file '{name}', seen from the model's folder")
 
 
 def asset_folder(document: MjcfDocument, of: str) -> Path:
@@ -141,7 +158,18 @@ def asset_folder(document: MjcfDocument, of: str) -> Path:
 # Default classes -----------------------------------------------------------------------------------
 
 
-_COMPLETED = frozenset({"friction", "solref", "solimp", "solreffriction", "surfacevel"})
+_COMPLETED = frozenset(
+    {
+        "friction",
+        "solref",
+        "solimp",
+        "solreffriction",
+        "solimpfriction",
+        "solreflimit",
+        "solimplimit",
+        "surfacevel",
+    }
+)
 """Attributes with several numbers, of which a class may say the first and inherit the others."""
 
 

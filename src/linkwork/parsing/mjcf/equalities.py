@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Equality constraints of a model.
 
-Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how soft they are, are skipped, the latter
-with a warning where it is not the default.
+Constraints here are exact: MuJoCo's ``solref`` and ``solimp``, which say how soft they are, act with soft contacts
+alone, the latter with a warning where it is not the default.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from linkwork.model.placement import Placement
 from linkwork.model.tendons import Tendon
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint, scalar_joint
-from linkwork.parsing.mjcf.settings import YES_NO, Settings, has_default_impedance, quaternion
+from linkwork.parsing.mjcf.settings import YES_NO, Settings, has_default_impedance, quaternion, softness_of
 from linkwork.parsing.mjcf.tendons import MjcfTendon
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood, refuse_unknown
@@ -80,15 +80,21 @@ def read_equalities(document: MjcfDocument, defaults: Defaults, model: Reference
         refuse_unknown(node, f"{node.tag} equality" if node.tag in ("joint", "tendon") else None)
         enabled = model.settings.constraints and node.choice("active", YES_NO, "true") == "true"
         with located(node):
-            constraint = _READERS[node.tag](node, model, {"name": node.get("name") or "", "enabled": enabled})
+            turned = {"torque_scale": node.number("torquescale", 1.0)} if node.tag == "weld" else {}
+            soft = softness_of(node, "solref", "solimp", **turned)
+            options = {"name": node.get("name") or "", "enabled": enabled, "soft": soft}
+            constraint = _READERS[node.tag](node, model, options)
             if constraint is not None and not node.get("name"):
                 constraint = replace(constraint, name=fresh(constraint.name, taken))
         if constraint is not None:
             found.append((node, constraint))
-    soft = [(node, constraint.name) for node, constraint in found if not has_default_impedance(node)]
-    if soft:
-        names = ", ".join(f"'{name}'" for _, name in soft[:5]) + (", ..." if len(soft) > 5 else "")
-        warn(soft[0][0], f"'solimp' is not used: equalities are exact here unless they have a compliance ({names})")
+    soft_ones = [(node, constraint.name) for node, constraint in found if not has_default_impedance(node)]
+    if soft_ones:
+        names = ", ".join(f"'{name}'" for _, name in soft_ones[:5]) + (", ..." if len(soft_ones) > 5 else "")
+        warn(
+            soft_ones[0][0],
+            f"'solimp' acts with contact='soft' alone: equalities are exact unless they have a compliance ({names})",
+        )
     return found
 
 

@@ -108,6 +108,43 @@ def _explicit(item: Item, settings: Settings) -> Inertia:
     return Inertia(mass, (0.0, 0.0, 0.0), moments).moved(place)
 
 
+def inertial_axes(body: Body, inertia: Inertia, settings: Settings, meshes: MeshAssets) -> Floats:
+    """Principal axes of a body as MuJoCo has them: where moments are equal, those that the file says.
+
+    Args:
+        body: The body.
+        inertia: Its inertia.
+        settings: <compiler>.
+        meshes: Meshes of geoms.
+    """
+    said, from_geoms = body.all("inertial"), settings.inertia_from_geoms
+    if said and from_geoms != "true":
+        item = said[0]
+        if item.node.get("fullinertia") is None:
+            return item.frame.rotation @ settings.rotation(item.node)
+    else:
+        weighing = [item for item in body.all("geom") if _weighs(item, settings)]
+        if len(weighing) == 1:
+            item, node = weighing[0], weighing[0].node
+            type = node.choice("type", GEOMS, "sphere")
+            if type in SIZES:
+                return (item.frame * size_and_place(node, type, settings, meshes)[1]).rotation
+            own = meshes.needed(node.text("mesh"), node, "principal axes").principal[1]
+            return (item.frame * settings.placement(node)).rotation @ own
+    _, axes = np.linalg.eigh(inertia.rotational)
+    axes[:, 2] *= np.sign(np.linalg.det(axes))
+    return axes
+
+
+def _weighs(item: Item, settings: Settings) -> bool:
+    """Whether a geom has mass that counts."""
+    node, (first, last) = item.node, settings.inertia_groups
+    mass = node.numbers("mass", 1)
+    heavy = (node.number("density", _WATER) if mass is None else mass[0]) > 0
+    flat = node.choice("type", GEOMS, "sphere") in ("plane", "hfield")
+    return heavy and not flat and first <= node.number("group", 0.0) <= last
+
+
 # From geoms ----------------------------------------------------------------------------------------
 
 

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
+from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation, quaternion_of
 from linkwork.model.thresholds import UNBOUNDED
-from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
+from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings, softness_of
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
-from linkwork.parsing.xml import Node, located, warn
+from linkwork.parsing.xml import Node, located
+from linkwork.quantities.evaluator import Evaluator
 
 _KINDS = ("free", "ball", "slide", "hinge")
 
@@ -41,6 +43,12 @@ class MjcfJoint:
     ref: float
     """Its coordinate in the model as it is drawn, if it has a single one."""
     options: dict[str, Any]
+
+    @property
+    def spring_damper(self) -> tuple[float, ...] | None:
+        """Time constant and damping ratio, in place of stiffness and damping, if both are above zero."""
+        given = self.node.numbers("springdamper", 2)
+        return given if given is not None and min(given) > 0 else None
 
     @property
     def is_scalar(self) -> bool:
@@ -69,6 +77,27 @@ def read_joints(tree: Tree, settings: Settings) -> dict[str, MjcfJoint]:
         if len(names) > 1:
             _check_together(body, [joints[name] for name in names])
     return joints
+
+
+def with_spring_dampers(robot: Mechanism, joints: Mapping[str, MjcfJoint]) -> Mechanism:
+    """The mechanism with springs and dampers of joints that have time constants, as MuJoCo's compiler sets them.
+
+    With the inertia ``m``, one over the mean diagonal of ``M^-1`` of the joint in the model as it is drawn, the time
+    constant ``T`` and the damping ratio ``z``, the stiffness is ``m / (T z)²`` and the damping ``2 m / T``.
+    """
+    timed = {name: times for name, joint in joints.items() if (times := joint.spring_damper) is not None}
+    if not timed:
+        return robot
+    inverse = np.linalg.pinv(Evaluator(robot, "mass_matrix").plain()(robot.poses["qpos0"]))
+    made = []
+    for joint in robot.joints:
+        if joint.name in timed:
+            T, z = timed[joint.name]
+            m = 1.0 / float(np.diagonal(inverse)[robot.v_slice(joint.name)].mean())
+            count = joint.type.nv
+            joint = replace(joint, stiffness=np.full(count, m / (T * z) ** 2), damping=np.full(count, 2 * m / T))
+        made.append(joint)
+    return replace(robot, joints=tuple(made))
 
 
 def _check_together(body: Body, joints: list[MjcfJoint]) -> None:
@@ -105,6 +134,8 @@ def _read_joint(name: str, item: Item, body: Body, settings: Settings) -> MjcfJo
         child_at = Placement(position if kind == "hinge" else position + ref * type.axis, moved)
     options = _damping_and_friction(node, settings) | _effort(node, settings)
     options["rest"] = measure(node.number("springref", 0.0))
+    margin = measure(node.number("margin", 0.0))
+    options["soft_limit"] = softness_of(node, "solreflimit", "solimplimit", margin=margin)
     limited = node.choice("limited", YES_NO_AUTO, "auto")
     bounds = node.numbers("range", 2)
     if bounds is not None and (limited == "true" or (limited == "auto" and settings.autolimits)):
@@ -122,35 +153,35 @@ def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoi
             "a free body whose frame is moved to its principal axes of inertia ('align', 'alignfree') is not supported",
             UnsupportedFeature,
         )
-    options = {} if node.tag == "freejoint" else _damping_and_friction(node, settings)
+    options: dict[str, Any] = {} if node.tag == "freejoint" else _damping_and_friction(node, settings)
     if options.get("armature", 0.0) != 0:
         raise node.error(
             "armature of a free joint, which is mass without weight, is not supported; use <freejoint/>, which "
             "inherits none",
             UnsupportedFeature,
         )
+    if options.get("stiffness"):
+        options["rest"] = np.concatenate([body.world.position, quaternion_of(body.world.rotation)])
     return MjcfJoint(name, node, Free(), Placement(), Placement(), 0.0, options)
 
 
 def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
-    """What resists motion and is switched on; of the polynomials of MuJoCo 4 the linear part."""
-    damper = node.numbers("springdamper", 2)
-    if damper is not None and min(damper) > 0:
-        raise node.error("'springdamper' needs the compiled model; write stiffness and damping", UnsupportedFeature)
-    found = {
+    """What resists motion and is switched on."""
+    found: dict[str, Any] = {
         "armature": node.number("armature", 0.0),
         "friction": node.number("frictionloss", 0.0) if settings.friction else 0.0,
     }
+    kind = node.choice("type", _KINDS, "hinge")
     for what, acts in (("damping", settings.dampers), ("stiffness", settings.springs)):
         linear, *further = (node.numbers(what, 1, 2, 3) if acts else None) or (0.0,)
-        if any(further):
-            warn(node, f"{what} is a polynomial, of which the linear part alone is used")
+        if any(further) and kind in ("ball", "free"):
+            raise node.error(f"{what} of a {kind} joint that is a polynomial is not supported", UnsupportedFeature)
         found[what] = linear
+        if any(further):
+            found[f"{what}_terms"] = tuple((*further, 0.0)[:2])
     if found["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
         raise node.error("a spring of a joint that yields ('springyield') is not supported", UnsupportedFeature)
-    kind = node.choice("type", _KINDS, "hinge")
-    if found["stiffness"] and kind in ("ball", "free"):
-        warn(node, f"the spring of a {kind} joint is kept, but does not act: springs act on hinges and slides")
+    found["soft_friction"] = softness_of(node, "solreffriction", "solimpfriction")
     return found
 
 

@@ -53,6 +53,17 @@ def read_activations(document: MjcfDocument, poses: Mapping[str, Pose], na: int)
     return found
 
 
+def read_commands(document: MjcfDocument, poses: Mapping[str, Pose], count: int) -> dict[str, Floats]:
+    """Commands of actuators by keyframe, where some are written; those beyond its end are zero."""
+    found: dict[str, Floats] = {}
+    names = [name for name in poses if name != QPOS0]
+    for name, key in zip(names, document.inside("keyframe"), strict=True):
+        given = key.numbers("ctrl", *range(count + 1))
+        if given:
+            found[name] = np.array([*given, *[0.0] * (count - len(given))])
+    return found
+
+
 def _read_key(key: Node, joints: Mapping[str, MjcfJoint], drawn: Pose) -> Pose:
     """The numbers of a keyframe; a joint beyond its end stays as it is drawn, as in MuJoCo."""
     total = sum(q.size for q in drawn.values())

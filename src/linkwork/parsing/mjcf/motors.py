@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Actuators of a model: what they drive, with which gear, how they make force, and the inertia of their rotors.
 
-Kept are those on joints and on tendons. Those that act on a site, a body or a slider-crank, on a tendon that wraps
-around a geom, or on axes of ball and free joints that do not turn with the body, are not: without them nothing of the
-dynamics changes.
+Those on joints and tendons have gears. Those on sites, by slider-cranks, and on ball and free joints in axes that are
+not the body's, pull a length of their own (`Transmission`). Those on bodies (adhesion) are left out, with a warning.
 """
 
 from __future__ import annotations
@@ -20,6 +19,9 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
 from linkwork.model.joints import Free
+from linkwork.model.muscles import Muscle
+from linkwork.model.tendons import Tendon
+from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank, Transmission
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint, open_end
 from linkwork.parsing.mjcf.servos import UNLIMITED, Law, Range, read_law
@@ -27,22 +29,14 @@ from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
 from linkwork.parsing.mjcf.tendons import MjcfTendon
 from linkwork.parsing.mjcf.tree import fresh
 from linkwork.parsing.mjcf.vocabulary import ACTUATORS, not_understood
-from linkwork.parsing.xml import Node, warn
+from linkwork.parsing.xml import Node, located, warn
+from linkwork.quantities.actuation import actuation_matrix
 from linkwork.quantities.evaluator import Evaluator
 
 LEAST_TIME = 1e-15
 """What MuJoCo takes a time constant of zero for."""
 
 _TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site", "body", "cranksite")
-_LEFT_OUT = {
-    "joint": "on a ball or free joint in axes that are not the body's",
-    "jointinparent": "on a ball or free joint in axes that are not the body's",
-    "tendon": "on a tendon that wraps around a geom",
-    "site": "on a site",
-    "body": "on a body",
-    "cranksite": "by a slider-crank",
-}
-"""What actuators are left out, by their transmissions."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +60,26 @@ class Motor:
     activation_limits: Range
     tendon: str = ""
     """The tendon that it pulls, in place of joints: a spatial one, or one that bounds the force of its actuators."""
+    transmission: Transmission | None = None
+    """How it acts, where that is a length of its own, which is the tendon then; with sites in place of frames."""
+
+    def length(self, frames: Mapping[str, str]) -> Tendon:
+        """The length of its own that it pulls."""
+
+        def frame(site: str) -> str:
+            if site not in frames:
+                raise self.node.error(f"there is no site '{site}'{suggest(site, frames)}")
+            return frames[site]
+
+        made = None if self.transmission is None else self.transmission.renamed(frame, str)
+        return Tendon(self.tendon, transmission=made)
 
     @property
     def options(self) -> dict[str, Any]:
         """Arguments of `Builder.actuator`."""
         law: dict[str, Any] = {"gain": self.law.affine_gain, "bias": self.law.affine_bias, "refused": self.law.refused}
+        if not self.law.refused and self.law.is_muscle:
+            law["muscle"] = _muscle(self.law)
         if not self.law.refused and self.law.dynamics != "none":
             law |= {"dynamics": self.law.dynamics, "time_constant": max(self.law.time_constant, LEAST_TIME)}
             law |= {"activation_limits": self.activation_limits, "early": self.law.early}
@@ -114,6 +123,7 @@ def read_motors(
     elements = list(document.inside("actuator"))
     taken = {node.get("name") for node in elements}
     kept, driven = [], set()
+    lengths: set[str | None] = set(tendons)
     for bare in elements:
         if bare.tag not in ACTUATORS:
             raise not_understood(bare, "actuator")
@@ -128,20 +138,21 @@ def read_motors(
             if name not in joints:
                 raise node.error(f"there is no joint '{name}'")
             driven.add(name)
-            motor = _on_joint(node, joints[name], law, target == "jointinparent", taken, settings)
+            motor = _on_joint(node, joints[name], law, target == "jointinparent", taken, lengths, settings)
         else:
             _refuse_rotor(node)
             if target == "tendon":
                 name = node.text(target)
                 if name not in tendons:
                     raise node.error(f"there is no tendon '{name}'{suggest(name, tendons)}")
-                tendon = tendons[name].tendon
-                driven.update(() if tendon is None else tendon.joints)
+                driven.update(tendons[name].tendon.joints)
                 motor = _on_tendon(node, tendons[name], law, taken, settings)
+            elif target in ("site", "cranksite"):
+                motor = _on_site(node, target, law, taken, lengths, settings)
         if motor is not None:
             kept.append(motor)
         else:
-            warn(bare, f"an actuator {_LEFT_OUT[target]} is not supported: it is left out, commands have none for it")
+            warn(bare, "an actuator on a body is not supported: it is left out, commands have none for it")
     return Motors(tuple(kept), frozenset(driven), bool(elements))
 
 
@@ -153,18 +164,23 @@ def _law(node: Node, elements: list[Node], settings: Settings) -> Law:
 
 
 def _on_joint(
-    node: Node, joint: MjcfJoint, law: Law, in_parent: bool, taken: set[str | None], settings: Settings
-) -> Motor | None:
+    node: Node,
+    joint: MjcfJoint,
+    law: Law,
+    in_parent: bool,
+    taken: set[str | None],
+    lengths: set[str | None],
+    settings: Settings,
+) -> Motor:
     given = node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,)
     gear = (given + (0.0,) * 6)[: joint.type.nv]
     name = node.get("name") or fresh(f"{joint.name}_motor", taken)
     if not joint.is_scalar:
         _refuse_rotor(node)
-        if in_parent or (isinstance(joint.type, Free) and any(gear[:3])):
-            return None
-        if law.affine_gain[1] != 0 or law.affine_bias[1] != 0:
-            law.refused = law.refused or "a servo of the position of a ball or free joint"
-            law.gain, law.bias = [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+        free = isinstance(joint.type, Free)
+        if in_parent or (free and any(gear[:3])) or law.affine_gain[1] or law.affine_bias[1] or law.is_muscle:
+            wrench = JointWrench(joint.name, gear if free else (0.0, 0.0, 0.0, *gear), in_parent)
+            return _on_length(node, name, wrench, law, lengths, settings)
     armature, damping = 0.0, 0.0
     if joint.is_scalar:
         armature = node.number("armature", 0.0) * gear[0] ** 2
@@ -183,10 +199,81 @@ def _damping(node: Node, settings: Settings) -> float:
     return linear
 
 
-def _on_tendon(node: Node, read: MjcfTendon, law: Law, taken: set[str | None], settings: Settings) -> Motor | None:
+def _on_site(
+    node: Node, target: str, law: Law, taken: set[str | None], lengths: set[str | None], settings: Settings
+) -> Motor:
+    """An actuator on a site, or by a slider-crank."""
+    site = node.text(target)
+    gear = ((node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,)) + (0.0,) * 6)[:6]
+    name = node.get("name") or fresh(f"{site}_motor", taken)
+    if target == "site":
+        return _on_length(node, name, SiteWrench(site, gear, node.get("refsite") or ""), law, lengths, settings)
+    with located(node):
+        crank = SliderCrank(site, node.text("slidersite"), node.number("cranklength"))
+    return _on_length(node, name, crank, law, lengths, settings, gear[0])
+
+
+def _on_length(
+    node: Node,
+    name: str,
+    transmission: Transmission,
+    law: Law,
+    lengths: set[str | None],
+    settings: Settings,
+    gear: float = 1.0,
+) -> Motor:
+    """An actuator that pulls a length of its own."""
+    if _damping(node, settings) != 0:
+        law.refused = law.refused or "an actuator with damping on a site, or on a ball or free joint"
+    limits, forces = _control_range(node, law, UNLIMITED, settings), _range(node, "force", settings)
+    active = _activation_range(node, law, UNLIMITED, settings)
+    own = fresh(name, lengths) if name in lengths else name
+    lengths.add(own)
+    return Motor(name, node, "", (gear,), (), 0.0, 0.0, law, limits, forces, active, own, transmission)
+
+
+def _muscle(law: Law) -> Muscle:
+    """A muscle; its force, where that is not written, is set when the model is there."""
+    rise, fall, smoothing = law.muscle_times
+    numbers = law.muscle_gain if law.gain_type == "muscle" else law.muscle_bias
+    low, high, force, scale, shortest, longest, velocity, passive, lengthening = numbers
+    return Muscle(
+        lengths=law.length_range or (0.0, 1.0),
+        peak=force if force >= 0 else -scale,
+        range=(low, high),
+        shortest=shortest,
+        longest=longest,
+        velocity=velocity,
+        passive=passive,
+        lengthening=lengthening,
+        pulls=law.gain_type == "muscle",
+        stretches=law.bias_type == "muscle",
+        rise=rise,
+        fall=fall,
+        smoothing=smoothing,
+    )
+
+
+def with_muscle_forces(robot: Mechanism) -> Mechanism:
+    """The mechanism with forces of muscles that are written as accelerations, as MuJoCo's compiler sets them.
+
+    A muscle with the scale ``s`` has the force ``s / |M^-1 J'|``: what accelerates the model, as it is drawn, by ``s``.
+    """
+    if not any(a.muscle is not None and a.muscle.peak < 0 for a in robot.actuators):
+        return robot
+    q = robot.poses["qpos0"]
+    M, B = Evaluator(robot, "mass_matrix").plain()(q), actuation_matrix(robot, q)
+    made = []
+    for k, actuator in enumerate(robot.actuators):
+        if actuator.muscle is not None and actuator.muscle.peak < 0:
+            acceleration = max(float(np.linalg.norm(np.linalg.lstsq(M, B[:, k], rcond=None)[0])), LEAST_TIME)
+            actuator = replace(actuator, muscle=replace(actuator.muscle, peak=-actuator.muscle.peak / acceleration))
+        made.append(actuator)
+    return replace(robot, actuators=tuple(made))
+
+
+def _on_tendon(node: Node, read: MjcfTendon, law: Law, taken: set[str | None], settings: Settings) -> Motor:
     tendon = read.tendon
-    if tendon is None:  # it wraps around a geom
-        return None
     gear = (node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,))[0]
     if _damping(node, settings) != 0:
         law.refused = law.refused or "an actuator with damping on a tendon"

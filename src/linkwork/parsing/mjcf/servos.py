@@ -19,6 +19,8 @@ from linkwork.parsing.xml import Node
 _PARAMETERS = range(1, 21)
 """How many numbers ``gainprm``, ``biasprm`` and ``dynprm`` have."""
 UNLIMITED = (-math.inf, math.inf)
+MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)
+"""Range in optimal lengths, force, scale, lmin, lmax, vmax, fpmax, fvmax of a <muscle>."""
 
 Range = tuple[float, float]
 
@@ -44,6 +46,17 @@ class Law:
     kind: str = "general"
     """The element that has set it last."""
     refused: str = ""
+    muscle_gain: tuple[float, ...] = MUSCLE
+    """Numbers of a muscle's gain, and of its bias."""
+    muscle_bias: tuple[float, ...] = MUSCLE
+    muscle_times: tuple[float, ...] = (1.0, 0.0, 0.0)
+    """Numbers of a muscle's activation."""
+    length_range: Range | None = None
+
+    @property
+    def is_muscle(self) -> bool:
+        """Whether any part of it is a muscle's."""
+        return "muscle" in (self.gain_type, self.bias_type, self.dynamics)
 
     @property
     def affine_gain(self) -> tuple[float, float, float]:
@@ -74,6 +87,9 @@ def read_law(elements: Sequence[Node]) -> Law:
         active = node.numbers("actrange", 2)
         if active is not None:
             law.activation_range = active[0], active[1]
+        lengths = node.numbers("lengthrange", 2)
+        if lengths is not None:
+            law.length_range = lengths[0], lengths[1]
         if node.tag in _SHORTCUTS:
             if len({node.tag, law.kind, "general"}) == 3:  # one shortcut after another begins anew
                 _set(law, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="none")
@@ -90,10 +106,15 @@ def _not_modeled(elements: Sequence[Node], law: Law) -> str:
     """What a law has that is not modeled here."""
     if law.dynamics not in ("none", *ACTIVATIONS):
         return f"an actuator with dyntype '{law.dynamics}'"
-    if law.gain_type not in ("fixed", "affine"):
+    if law.gain_type not in ("fixed", "affine", "muscle"):
         return f"an actuator with gaintype '{law.gain_type}'"
-    if law.bias_type not in ("none", "affine"):
+    if law.bias_type not in ("none", "affine", "muscle"):
         return f"an actuator with biastype '{law.bias_type}'"
+    pulls = "muscle" in (law.gain_type, law.bias_type)
+    if law.gain_type == law.bias_type == "muscle" and law.muscle_gain != law.muscle_bias:
+        return "a muscle whose gain and bias have different numbers"
+    if pulls and (law.length_range is None or not law.length_range[0] < law.length_range[1]):
+        return "a muscle without 'lengthrange', which MuJoCo's compiler finds by a simulation: write it"
     if any(node.number("delay", 0.0) != 0 for node in elements):
         return "an actuator with a delay"
     return ""
@@ -108,6 +129,30 @@ def _general(node: Node, law: Law) -> None:
     for attribute, numbers in (("gainprm", law.gain), ("biasprm", law.bias)):
         given = (node.numbers(attribute, *_PARAMETERS) or ())[:3]
         numbers[: len(given)] = given
+    law.muscle_gain = _longer(node.numbers("gainprm", *_PARAMETERS), law.muscle_gain)
+    law.muscle_bias = _longer(node.numbers("biasprm", *_PARAMETERS), law.muscle_bias)
+    law.muscle_times = _longer(node.numbers("dynprm", *_PARAMETERS), law.muscle_times)
+
+
+def _longer(given: tuple[float, ...] | None, before: tuple[float, ...]) -> tuple[float, ...]:
+    """Numbers that an element says, and those after them that it does not."""
+    found = (given or ())[: len(before)]
+    return found + before[len(found) :]
+
+
+def _muscle(node: Node, law: Law) -> None:
+    """A muscle: numbers that are not said, or less than zero but for the force, are the usual ones."""
+    before = law if law.is_muscle else Law()
+    numbers = list(MUSCLE if not law.is_muscle else before.muscle_gain)
+    numbers[:2] = node.numbers("range", 2) or numbers[:2]
+    for k, name in enumerate(("force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax"), start=2):
+        numbers[k] = node.number(name, numbers[k])
+    times = list(before.muscle_times if law.is_muscle else (0.01, 0.04, 0.0))
+    times[:2] = node.numbers("timeconst", 2) or times[:2]
+    times[2] = node.number("tausmooth", times[2])
+    _set(law, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="muscle")
+    law.gain_type = law.dynamics = "muscle"
+    law.muscle_gain, law.muscle_bias, law.muscle_times = tuple(numbers), tuple(numbers), tuple(times)
 
 
 def _motor(node: Node, law: Law) -> None:
@@ -180,4 +225,5 @@ _SHORTCUTS: dict[str, Callable[[Node, Law], None]] = {
     "damper": _damper,
     "intvelocity": _integrated_velocity,
     "cylinder": _cylinder,
+    "muscle": _muscle,
 }

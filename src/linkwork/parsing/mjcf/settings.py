@@ -10,9 +10,10 @@ import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.arrays import Floats
+from linkwork.model.medium import VACUUM, Medium
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import axis_rotation
-from linkwork.model.soft_contact import SoftContact
+from linkwork.model.soft_contact import USUAL_CONSTRAINT, SoftConstraint, SoftContact
 from linkwork.parsing.mjcf.document import DEGREES, EULERSEQ, ORIENTATIONS, MjcfDocument
 from linkwork.parsing.mjcf.vocabulary import refuse_unknown
 from linkwork.parsing.xml import Node, located
@@ -79,6 +80,8 @@ class Settings:
     """How soft all contacts are, if it is given for them."""
     impedance_ratio: float
     """Impedance of friction relative to that of the normal direction."""
+    medium: Medium
+    """What the model moves in."""
 
     def angle(self, value: float, node: Node) -> float:
         """An angle of an element in radians."""
@@ -163,9 +166,6 @@ def read_settings(document: MjcfDocument) -> Settings:
     flag = _last(document, list(document.inside("option", "flag")))
     if compiler.choice("coordinate", ("local", "global"), "local") == "global":
         raise compiler.error("global coordinates are not supported, as in MuJoCo since 2.3.4", UnsupportedFeature)
-    for medium in ("density", "viscosity"):
-        if option.number(medium, 0.0) != 0:
-            raise option.error(f"{medium} of a medium makes forces that are not supported", UnsupportedFeature)
     eulerseq = compiler.get("eulerseq") or "xyz"
     if len(eulerseq) != 3 or not set(eulerseq) <= set("xyzXYZ"):
         raise compiler.error(f"attribute 'eulerseq' is three of the letters x y z X Y Z, not '{eulerseq[:80]}'")
@@ -208,7 +208,14 @@ def read_settings(document: MjcfDocument) -> Settings:
         override_margin=option.number("o_margin", 0.0) if override else None,
         override_soft=_override_soft(option) if override else None,
         impedance_ratio=_impedance_ratio(option),
+        medium=_medium(option) if enabled("passive") else VACUUM,
     )
+
+
+def _medium(option: Node) -> Medium:
+    with located(option):
+        wind = option.vector("wind", (0.0, 0.0, 0.0))
+        return Medium(option.number("density", 0.0), option.number("viscosity", 0.0), wind)
 
 
 def _impedance_ratio(option: Node) -> float:
@@ -234,6 +241,20 @@ def _last(document: MjcfDocument, nodes: list[Node]) -> Node:
         refuse_unknown(node)
         said |= {name: node.get(name) or "" for name in node.attributes}
     return nodes[-1].inheriting(said)
+
+
+def softness_of(node: Node, reference: str, impedance: str, **more: float) -> SoftConstraint | None:
+    """How soft a limit, dry friction or an equality is; None where that is MuJoCo's default.
+
+    Args:
+        node: The element.
+        reference: The attribute that says ``solref``.
+        impedance: The attribute that says ``solimp``.
+        more: Further numbers of `SoftConstraint`.
+    """
+    first, second = node.completed(reference, REFERENCE)
+    soft = SoftConstraint((first, second), node.completed(impedance, IMPEDANCE), **more)
+    return None if soft == USUAL_CONSTRAINT else soft
 
 
 def has_default_impedance(node: Node) -> bool:

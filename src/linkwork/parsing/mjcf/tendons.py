@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tendons of a model: fixed ones, and spatial ones through sites and over pulleys.
+"""Tendons of a model: fixed ones, and spatial ones through sites, over pulleys and around spheres and cylinders.
 
-A spatial tendon that wraps around a geom is not modeled: it is left out, with what pulls it and a warning, unless it
-has a spring or a damper, or an equality holds it; then it is an `UnsupportedFeature`.
+An equality that holds a tendon which wraps around a geom is an `UnsupportedFeature`.
 """
 
 from __future__ import annotations
@@ -16,17 +15,23 @@ import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.mechanism import Mechanism
+from linkwork.model.placement import Placement
 from linkwork.model.tendons import Branch, Tendon
+from linkwork.model.transmissions import Wrap
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
+from linkwork.parsing.mjcf.inertia import GEOMS, size_and_place
 from linkwork.parsing.mjcf.joints import MjcfJoint, open_end, scalar_joint
+from linkwork.parsing.mjcf.meshes import MeshAssets
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
-from linkwork.parsing.mjcf.tree import Body, Item, fresh
+from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood, refuse_unknown
-from linkwork.parsing.xml import Node, located, warn
+from linkwork.parsing.xml import Node, located
 from linkwork.quantities.evaluator import Evaluator
 
 Sites = Mapping[str, tuple[Body, Item]]
 """Bodies and elements of sites, by name."""
+OF_GEOM = "geom:"
+"""What names of geoms begin with among names of sites."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,8 @@ class MjcfTendon:
     """A tendon of a file."""
 
     node: Node
-    tendon: Tendon | None
-    """Names of sites in its path; None where it wraps around a geom."""
+    tendon: Tendon
+    """Names of sites in its path, and of geoms after `OF_GEOM`."""
     springs: bool
     """Whether its spring is at rest in the model as its springs are drawn, and not at lengths that are written."""
 
@@ -45,10 +50,10 @@ class MjcfTendon:
         return self.node.get("name") or ""
 
     def known(self, where: Node) -> Tendon:
-        """The tendon; an `UnsupportedFeature` where it wraps around a geom."""
-        if self.tendon is None:
+        """The tendon, for an equality; an `UnsupportedFeature` where it wraps around a geom."""
+        if self.tendon.has_wraps:
             raise where.error(
-                f"tendon '{self.name}' wraps around a geom, which is not supported; let it pass sites",
+                f"tendon '{self.name}' wraps around a geom; equalities of such are not supported: let it pass sites",
                 UnsupportedFeature,
             )
         return self.tendon
@@ -64,8 +69,45 @@ class MjcfTendon:
         return path + sum(c * joints[name].ref for name, c in tendon.joints.items())
 
 
+@dataclass(frozen=True)
+class Places:
+    """Sites and geoms of a model as it is drawn."""
+
+    tree: Tree
+    settings: Settings
+    meshes: MeshAssets
+
+    def world(self, kind: str, name: str, where: Node) -> tuple[Body, Item]:
+        """The body and the element of a site or geom."""
+        for body in self.tree.bodies:
+            for item in body.all(kind):
+                if item.node.get("name") == name:
+                    return body, item
+        raise where.error(f"there is no {kind} '{name}'")
+
+    def geom(self, item: Item, where: Node) -> tuple[str, float, Placement]:
+        """Type, radius and place, in its body, of a geom that a tendon wraps around."""
+        type = item.node.choice("type", GEOMS, "sphere")
+        if type not in ("sphere", "cylinder"):
+            raise where.error(f"a tendon wraps around spheres and cylinders, and '{item.node.get('name')}' is a {type}")
+        size, place = size_and_place(item.node, type, self.settings, self.meshes)
+        return type, float(size[0]), item.frame * place
+
+    def wrap(self, part: Node) -> Wrap:
+        """What a tendon wraps around."""
+        body, item = self.world("geom", part.text("geom"), part)
+        type, radius, place = self.geom(item, part)
+        side = part.get("sidesite") or ""
+        inside = False
+        if side:
+            carrier, site = self.world("site", side, part)
+            at = (carrier.world * site.frame * self.settings.placement(site.node)).position
+            inside = bool(np.linalg.norm(at - (body.world * place).position) < radius)
+        return Wrap(OF_GEOM + part.text("geom"), radius, type == "cylinder", side, inside)
+
+
 def read_tendons(
-    document: MjcfDocument, defaults: Defaults, joints: Mapping[str, MjcfJoint], settings: Settings
+    document: MjcfDocument, defaults: Defaults, joints: Mapping[str, MjcfJoint], places: Places
 ) -> dict[str, MjcfTendon]:
     """All tendons by name; those with inertia are an `UnsupportedFeature`."""
     tendons: dict[str, MjcfTendon] = {}
@@ -81,13 +123,12 @@ def read_tendons(
         name = node.get("name") or fresh(f"tendon_{k}", taken)
         if name in tendons:
             raise node.error(f"two tendons are called '{name}'")
-        tendons[name] = _read(document, node, name, joints, settings)
+        tendons[name] = _read(document, node, name, joints, places)
     return tendons
 
 
-def _read(
-    document: MjcfDocument, node: Node, name: str, joints: Mapping[str, MjcfJoint], settings: Settings
-) -> MjcfTendon:
+def _read(document: MjcfDocument, node: Node, name: str, joints: Mapping[str, MjcfJoint], places: Places) -> MjcfTendon:
+    settings = places.settings
     options = _passive(node, settings)
     lengths = node.numbers("springlength", 1, 2) or (-1.0,)
     rest = (lengths[0], lengths[-1])
@@ -95,31 +136,23 @@ def _read(
     forces = bounds(node, "actuatorfrclimited", "actuatorfrcrange", settings)
     options["force_limits"] = forces or (-math.inf, math.inf)
     springs = rest == (-1.0, -1.0)
-    made: Tendon | None
     with located(node):
         if node.tag == "fixed":
             made = Tendon(name, joints=_coefficients(document, node, joints), **options)
         else:
-            made = _spatial(document, node, name, options)
-            if made is None and (options["stiffness"] or options["damping"]):
-                raise node.error(
-                    f"tendon '{name}' wraps around a geom, which is not supported, and has a spring or a damper, which "
-                    "would act; let it pass sites",
-                    UnsupportedFeature,
-                )
-        if made is not None and not springs:
+            made = _spatial(document, node, name, places, options)
+        if not springs:
             made = replace(made, rest=rest)
     return MjcfTendon(node.inheriting({"name": name}), made, springs)
 
 
 def _passive(node: Node, settings: Settings) -> dict[str, Any]:
     """Springs, dampers and friction, where they are switched on."""
-    found = {"friction": node.number("frictionloss", 0.0) if settings.friction else 0.0}
+    found: dict[str, Any] = {"friction": node.number("frictionloss", 0.0) if settings.friction else 0.0}
     for what, acts in (("stiffness", settings.springs), ("damping", settings.dampers)):
         linear, *further = (node.numbers(what, 1, 2, 3) if acts else None) or (0.0,)
-        if any(further):
-            raise node.error(f"{what} of a tendon that is no constant is not supported", UnsupportedFeature)
         found[what] = linear
+        found[f"{what}_terms"] = tuple((*further, 0.0, 0.0)[:2])
     if found["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
         raise node.error("a spring of a tendon that yields ('springyield') is not supported", UnsupportedFeature)
     return found
@@ -143,16 +176,16 @@ def _coefficients(document: MjcfDocument, node: Node, joints: Mapping[str, MjcfJ
     return found
 
 
-def _spatial(document: MjcfDocument, node: Node, name: str, options: dict[str, Any]) -> Tendon | None:
-    """A tendon through sites; None where it wraps around a geom."""
-    branches: list[tuple[float, list[str]]] = [(1.0, [])]
+def _spatial(document: MjcfDocument, node: Node, name: str, places: Places, options: dict[str, Any]) -> Tendon:
+    """A tendon through sites and around geoms."""
+    branches: list[tuple[float, list[str | Wrap]]] = [(1.0, [])]
     for part in document.children(node):
         if part.tag == "site":
             branches[-1][1].append(part.text("site"))
         elif part.tag == "pulley":
             branches.append((part.number("divisor"), []))
         elif part.tag == "geom":
-            return None
+            branches[-1][1].append(places.wrap(part))
         else:
             raise not_understood(part, "spatial")
     if not branches[0][1]:
@@ -164,9 +197,6 @@ def on_frames(tendons: Mapping[str, MjcfTendon], frames: Mapping[str, str]) -> l
     """The tendons that can be kept, with frames in place of sites, each with its element."""
     found = []
     for read in tendons.values():
-        if read.tendon is None:
-            warn(read.node, f"tendon '{read.name}' wraps around a geom, which is not supported: it is left out")
-            continue
         for site in read.tendon.sites:
             if site not in frames:
                 raise read.node.error(f"tendon '{read.name}' passes site '{site}', which does not exist")
@@ -179,7 +209,8 @@ def with_springs_at_rest(robot: Mechanism, tendons: Mapping[str, MjcfTendon]) ->
 
     That is the model as it is drawn, with hinges and slides at their ``springref``.
     """
-    loose = {t.name for t in robot.tendons if t.stiffness and tendons[t.name].springs}
+    own = (t for t in robot.tendons if t.name in tendons)
+    loose = {t.name for t in own if (t.stiffness or any(t.stiffness_terms)) and tendons[t.name].springs}
     if not loose:
         return robot
     q = robot.poses["qpos0"].copy()

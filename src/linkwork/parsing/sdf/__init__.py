@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """SDF files (SDFormat 1.4 to 1.12) to mechanisms.
 
-Read: one ``<model>``, alone or in a ``<world>`` (whose gravity is taken), with nested models (their names become
+Read: one ``<model>``, or all of a ``<world>`` (whose gravity is taken; of several models names become ``model/link``),
+those of included files in their places (`includes`), with nested models (their names become
 ``model::link``), links, joints of all types, frames, mimics, gearboxes, and of Drake's additions the inertia of rotors,
 ``drake:mimic`` and ``drake:ball_constraint``; and shapes, for viewers. What senses or controls is skipped. Anything
 else could change the dynamics and is an `UnsupportedFeature`.
@@ -21,12 +22,14 @@ Where files and the standard leave room:
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.mechanism import Mechanism
+from linkwork.mechanism.compose import compose
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD, JointCoupling, Point
 from linkwork.model.joints import Fixed, Free, Joint, Revolute
@@ -39,6 +42,7 @@ from linkwork.parsing.contact_rules import SelfCollision, Unused, with_loaded_co
 from linkwork.parsing.located_builder import ROOT_JOINT, LocatedBuilder, mimic_constraint, unused_name
 from linkwork.parsing.options import Document, LoadSettings
 from linkwork.parsing.sdf.frames import Scope, read_scope
+from linkwork.parsing.sdf.includes import with_includes
 from linkwork.parsing.sdf.joints import IN_JOINT, Axes, Mimic, Version, axis_direction, read_joint
 from linkwork.parsing.sdf.links import read_link
 from linkwork.parsing.sdf.shapes import Frames, read_shapes
@@ -66,7 +70,26 @@ def read_sdf(document: Document, settings: LoadSettings) -> Mechanism:
     if sdf.tag != "sdf":
         raise sdf.error("the root element of an SDF file is <sdf>")
     version = _version(sdf)
-    model, gravity = _only_model(sdf)
+    sdf = with_includes(sdf, settings.folders)
+    models, gravity = _models(sdf)
+    if len(models) == 1:
+        return _read_model(models[0], gravity, version, settings)
+    if settings.contacts and any(_flag(node, "self_collide") for node in models):
+        raise sdf.error("self_collide in a world of several models is not supported", UnsupportedFeature)
+    alone = replace(settings, contacts=None)
+    parts = {node.text("name"): _read_model(node, gravity, version, alone) for node in models}
+    if len(parts) < len(models):
+        raise sdf.error("two models of the world have the same name")
+    scene = compose(parts, name=sdf.need("world").get("name") or "world")
+    if settings.contacts:
+        unused = Unused(all_of_it=True)
+        scene = with_loaded_contacts(scene, settings.contacts, SelfCollision(), unused, sdf)
+        unused.warn()
+    return scene
+
+
+def _read_model(model: Node, gravity: Floats, version: Version, settings: LoadSettings) -> Mechanism:
+    """A mechanism of one model."""
     for node in (model, *model.descendants("model")):
         _refuse_unknown(node)
     for node in model.descendants("use_parent_model_frame"):
@@ -91,8 +114,8 @@ def _version(sdf: Node) -> Version:
     return version
 
 
-def _only_model(sdf: Node) -> tuple[Node, Floats]:
-    """The one model of the file, and the gravity it stands in."""
+def _models(sdf: Node) -> tuple[list[Node], Floats]:
+    """The models of the file: one, or those of its world; and the gravity that they stand in."""
     _refuse_unknown(sdf)
     worlds, models, gravity = list(sdf.children("world")), list(sdf.children("model")), np.array(GRAVITY)
     for world in worlds:
@@ -103,21 +126,19 @@ def _only_model(sdf: Node) -> tuple[Node, Floats]:
             given = node.child("gravity")
             if given is not None:
                 gravity = np.array(given.values(3))
-    if len(worlds) > 1 or len(models) != 1:
+    if len(worlds) > 1 or not models or (len(models) > 1 and not worlds):
         raise sdf.error(
-            f"the file has {len(models)} models in {len(worlds)} worlds; one model is read: split the file, "
-            "and put the mechanisms together with compose",
+            f"the file has {len(models)} models in {len(worlds)} worlds; one model is read, or those of one world",
             UnsupportedFeature,
         )
-    pose = models[0].child("pose")
-    if pose is not None and (pose.get("relative_to") or WORLD) != WORLD:
-        raise pose.error("the model stands in the world, whose frames are not read", UnsupportedFeature)
-    return models[0], gravity
+    for model in models:
+        pose = model.child("pose")
+        if pose is not None and (pose.get("relative_to") or WORLD) != WORLD:
+            raise pose.error("a model stands in the world, whose frames are not read", UnsupportedFeature)
+    return models, gravity
 
 
 def _refuse_unknown(node: Node) -> None:
-    for child in node.children("include"):
-        raise child.error("other files are not opened: put the model that it includes in its place", UnsupportedFeature)
     node.refuse_other_elements(_UNDERSTOOD[node.tag])
 
 
@@ -145,7 +166,7 @@ class _Reader:
         self.links: dict[str, Placement] = {}
         self.joints: dict[str, _Joint] = {}
         self.mimics: list[Mimic] = []
-        self.meshes = MeshFinder(top.node.file)
+        self.finders: dict[str, MeshFinder] = {}
         self.surfaces = SurfaceReader(Unused(all_of_it=bool(settings.contacts)))
 
     def read(self) -> Mechanism:
@@ -187,9 +208,11 @@ class _Reader:
             name = scope.prefix + node.text("name")
             self.links[name] = self.top.place(node, name)
             quiet = self.settings.inertias == "trust"
-            self.builder.link(node, name, read_link(node, name, scope.version, quiet=quiet))
             frames = self._frames_from(scope, name)
-            self.builder.shapes(name, read_shapes(node, scope.version, frames, self.meshes, self.surfaces))
+            meshes = self.finders.setdefault(node.file, MeshFinder(node.file, self.settings.folders))
+            shapes = read_shapes(node, scope.version, frames, meshes, self.surfaces)
+            self.builder.link(node, name, read_link(node, name, scope.version, shapes, quiet=quiet))
+            self.builder.shapes(name, shapes)
 
     def self_collision(self) -> SelfCollision:
         """Which links touch each other."""

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
 from linkwork.model.inertia import Inertia
+from linkwork.model.solid_inertia import WATER, solid_inertia
+from linkwork.parsing.appearance import LinkShape
 from linkwork.parsing.sdf.frames import read_pose
 from linkwork.parsing.sdf.joints import Version
-from linkwork.parsing.xml import Node, warn
+from linkwork.parsing.xml import Node, located, warn
 
 _IN_LINK = (
     {"pose", "inertial", "gravity", "kinematic", "velocity_decay", "visual", "collision"}
@@ -19,21 +23,21 @@ _IN_LINK = (
 """What is read, and (last) what does not change the dynamics."""
 
 
-def read_link(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
+def read_link(link: Node, name: str, version: Version, shapes: Sequence[LinkShape], quiet: bool) -> Inertia:
     """The inertia of a link; ``quiet`` says nothing of an inertia that is left out."""
     link.refuse_other_elements(_IN_LINK)
     _refuse_dynamics_flags(link)
-    return _inertia(link, name, version, quiet)
+    return _inertia(link, name, version, shapes, quiet)
 
 
-def _inertia(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
+def _inertia(link: Node, name: str, version: Version, shapes: Sequence[LinkShape], quiet: bool) -> Inertia:
     inertial = link.child("inertial")
     if inertial is None:
         if not quiet:
             warn(link, f"link '{name}' has no <inertial>: by the standard it has 1 kg and 1 kg m² about each axis")
         return Inertia(1.0, rotational=np.eye(3))
     if inertial.is_set("auto"):
-        raise inertial.error("the inertia is to be computed from shapes (auto); write it out", UnsupportedFeature)
+        return _automatic(link, inertial, name, shapes)
     inertial.refuse_other_elements({"pose", "mass", "inertia", "density"})
     mass = inertial.value_of("mass", 1.0)
     if mass < 0:
@@ -50,6 +54,28 @@ def _inertia(link: Node, name: str, version: Version, quiet: bool) -> Inertia:
     place = read_pose(inertial, version)
     turned = place.rotation @ I @ place.rotation.T
     return Inertia(mass, place.position, (turned + turned.T) / 2)
+
+
+def _automatic(link: Node, inertial: Node, name: str, shapes: Sequence[LinkShape]) -> Inertia:
+    """The inertia of the shapes for collision, of the density that they or the link say (``auto="true"``)."""
+    inertial.refuse_other_elements({"pose", "mass", "inertia", "density", "auto_inertia_params"})
+    usual = inertial.value_of("density", WATER)
+    nodes = list(link.children("collision"))
+    solids = [shape for shape in shapes if shape.role == "collision"]
+    if not nodes or len(solids) < len(nodes):
+        raise inertial.error(
+            f"the inertia of link '{name}' must come from its shapes for collision (auto), of which {len(solids)} of "
+            f"{len(nodes)} can be read"
+        )
+    total = Inertia.zero()
+    for node, shape in zip(nodes, solids, strict=True):
+        with located(node):
+            total = total + solid_inertia(shape.solid, node.value_of("density", usual)).moved(shape.place)
+    given = inertial.child("mass")
+    if given is None or total.mass == 0:
+        return total
+    factor = given.values(1)[0] / total.mass
+    return Inertia(total.mass * factor, total.com, total.rotational * factor)
 
 
 def _refuse_dynamics_flags(link: Node) -> None:

@@ -35,6 +35,7 @@ from linkwork.parsing.located_builder import (
     unused_name,
 )
 from linkwork.parsing.options import Base, Document, LoadSettings
+from linkwork.parsing.srdf import with_srdf
 from linkwork.parsing.urdf.elements import UrdfGraph, UrdfJoint, UrdfLink, placement
 from linkwork.parsing.urdf.joints import read_joints
 from linkwork.parsing.urdf.links import read_links
@@ -64,7 +65,7 @@ def read_urdf(document: Document, settings: LoadSettings) -> Mechanism:
     warn_of_skipped(robot)
     unused = Unused(all_of_it=bool(settings.contacts))
     surfaces = LinkSurfaces(robot, unused)
-    links = read_links(robot, surfaces)
+    links = read_links(robot, surfaces, settings.folders)
     joints = read_joints(robot, links)
     if found is not None and found.frames & {*links, *joints}:
         loop_file = found
@@ -74,12 +75,11 @@ def read_urdf(document: Document, settings: LoadSettings) -> Mechanism:
     mechanism, builder = _mechanism(robot, graph, loop_file, settings)
     if settings.dependent == "error":
         refuse_unconstrained_dependents(builder, mechanism)
-    if not settings.contacts:
-        return mechanism
-    rules = surfaces.self_collision(frozenset(links))
-    made = with_loaded_contacts(mechanism, settings.contacts, rules, unused, robot)
-    unused.warn()
-    return made
+    if settings.contacts:
+        rules = surfaces.self_collision(frozenset(links))
+        mechanism = with_loaded_contacts(mechanism, settings.contacts, rules, unused, robot)
+        unused.warn()
+    return mechanism if settings.srdf is None else with_srdf(mechanism, settings.srdf)
 
 
 def _roots(links: dict[str, UrdfLink], joints: dict[str, UrdfJoint]) -> list[str]:

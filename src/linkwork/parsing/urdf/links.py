@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from linkwork.errors import UnsupportedFeature
@@ -20,10 +22,10 @@ _BALL_ENDS = ("drake:ball_constraint_body_A", "drake:ball_constraint_body_B")
 """Elements that may name the world."""
 
 
-def read_links(robot: Node, surfaces: LinkSurfaces) -> dict[str, UrdfLink]:
+def read_links(robot: Node, surfaces: LinkSurfaces, folders: tuple[Path, ...] = ()) -> dict[str, UrdfLink]:
     """The links of a file by their names; the world is one of them where something is attached to it."""
     links: dict[str, UrdfLink] = {}
-    colors, meshes = named_colors(robot), MeshFinder(robot.file)
+    colors, meshes = named_colors(robot), MeshFinder(robot.file, folders)
     for node in not_ignored(robot, "link"):
         name = node.text("name")
         if name in links:

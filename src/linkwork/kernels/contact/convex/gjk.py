@@ -32,8 +32,8 @@ def gjk(tree: Array, w: Array, pair: Pair, d: Vector, size: Scalar, limit: Scala
     """Points of the final simplex of two cores, and `OVERLAP` more where the origin is in it; ``near`` and weights.
 
     ``d`` is a first direction from the first core to the second, a unit vector, ``size`` a length that rounding is
-    measured by. Cores that are farther apart than ``limit``, which is above zero, have 0 points. The distance of smooth cores is found to
-    `SMOOTH_DISTANCE` or `MIXED_DISTANCE`.
+    measured by. Cores that are farther apart than ``limit``, which is above zero, have 0 points. The distance of smooth
+    cores is found to `SMOOTH_DISTANCE` or `MIXED_DISTANCE`.
     """
     if some_below(limit, set_difference(tree, w, pair, d, 0)):
         return 0

@@ -88,6 +88,7 @@ def solve_array_problem(
         w.cone_mu[e] = bounds[e, FRICTION]
         w.cone_saxce[e] = bounds[e, SAXCE]
         w.cone_unit[e] = 1.0
+        w.removal[e] = 0.0
         mu = bounds[e, FRICTION]
         w.cone_sigma[e] = 1.0 / bounds[e, INVERSE_INERTIA]
         if tree.set_dim[e] > 1 and tree.set_kind[e] != EQUALITY:
@@ -102,7 +103,9 @@ def solve_array_problem(
         for k in range(tree.nv):
             w.A[r, k] = A[r, k]
     fill_pattern(tree, w)
-    known = ReducedSettings(tolerance, settings[1], 1.0, 1.0, 1.0, 1.0, 1.0, tolerance, settings[2], settings[3], 1.0)
+    known = ReducedSettings(
+        tolerance, settings[1], 1.0, 1.0, 1.0, 1.0, 1.0, tolerance, settings[2], settings[3], 1.0, 0.0
+    )
     consistent_velocity(tree, w)
     residual, iterations, fallback = solve_sets(tree, w, known, 0.0)
     rows_times(tree, w, w.v_next, velocities)

@@ -82,6 +82,7 @@ def swap_sets(w: Array, i: int, j: int) -> None:
         swap_numbers(w.cone_mu, i, j)
         swap_numbers(w.cone_unit, i, j)
         swap_numbers(w.cone_saxce, i, j)
+        swap_numbers(w.removal, i, j)
 
 
 @kernel

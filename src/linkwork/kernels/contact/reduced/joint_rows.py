@@ -14,8 +14,9 @@ from linkwork.kernels.constrained.constraints import jacobian_from_rows
 from linkwork.kernels.contact.reduced.matrix import add_multiple
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, LOOPS
 from linkwork.kernels.contact.reduced.rows import ReducedSettings, add_side, begin_set, scale_set
-from linkwork.kernels.elementary import magnitude, maximum
-from linkwork.kernels.scalar import Array, kernel, some_below, where
+from linkwork.kernels.contact.reduced.soft import soft_row
+from linkwork.kernels.elementary import magnitude, maximum, minimum
+from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
 from linkwork.kernels.thresholds import DISABLED, NO_CONTACT
 
 JOINT_INTEGERS: dict[str, Shape] = {"box_set": ("nboxes",)}
@@ -34,16 +35,24 @@ def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSetti
             rate = tree.box_sign[b] * v[k]
             closing = maximum(-rate, 0.0) + 0.5 * magnitude(rate)
             reach = (tree.reach[0] + 2.0 * h * h * settings.gravity) / tree.box_unit[b] + 2.0 * h * closing
+            if tree.nsoft_boxes > 0:
+                reach = tree.box_margin[b]
             if some_below(gap - reach, 0.0):
                 e = begin_set(w, CONE, 1)
                 joint_row(tree, w, e, b, v)
                 most = settings.push / tree.box_unit[b]
                 c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
+                w.removal[e] = minimum(c, 0.0)
+                if tree.nsoft_boxes > 0:
+                    c = soften_box(tree, w, e, b, gap - reach, rate, h)
+                    w.removal[e] = 0.0
                 w.row_c[w.cone_row[e]] = where(gap, reach, c, NO_CONTACT)
         else:
             e = begin_set(w, BOX, 1)
             joint_row(tree, w, e, b, v)
             w.row_c[w.cone_row[e]] = 0.0
+            if tree.nsoft_boxes > 0:
+                w.row_c[w.cone_row[e]] = soften_box(tree, w, e, b, 0.0, v[k], h)
             w.lower[e] = h * tree.box_lower[b]
             w.upper[e] = h * tree.box_upper[b]
 
@@ -59,6 +68,33 @@ def joint_row(tree: Array, w: Array, e: int, b: int, v: Array) -> None:
     w.compliance[row] = 0.0
     scale_set(w, e, tree.box_D[b], 1.0 / tree.box_D[b], 0.0, tree.box_unit[b])
     w.box_set[b] = e
+
+
+@kernel
+def soften_box(tree: Array, w: Array, e: int, b: int, r: Scalar, rate: Scalar, h: Scalar) -> Scalar:
+    """Make a limit or dry friction soft, as MuJoCo's (`soft`); its ``c``."""
+    c, C = soft_row(tree.box_reference[b], tree.box_impedance[b], r, r, rate, h, tree.box_weight[b])
+    w.compliance[w.cone_row[e]] = C
+    return c
+
+
+@kernel
+def soften_loop(tree: Array, w: Array, e: int, l: int, settings: ReducedSettings) -> None:
+    """Make the rows of a constraint soft: rows are divided by the scale of MuJoCo's, compliances by its square."""
+    square = 0.0
+    for i in range(tree.loop_row[l], tree.loop_row[l] + tree.loop_dim[l]):
+        x = tree.soft_row_scale[i] * w.error[i]
+        square = square + x * x
+    for k in range(tree.loop_dim[l]):
+        i = tree.loop_row[l] + k
+        r = w.cone_row[e] + k
+        enabled = where(tree.row_R[i], DISABLED, 1.0, 0.0)
+        D = tree.soft_row_weight[i] / (tree.soft_row_scale[i] * tree.soft_row_scale[i])
+        c, C = soft_row(
+            tree.soft_row_reference[i], tree.soft_row_impedance[i], sqrt(square), w.error[i], w.Jv[i], settings.dt, D
+        )
+        w.row_c[r] = enabled * (c + settings.dt * tree.soft_row_bias[i] * w.beta[i])
+        w.compliance[r] = enabled * C
 
 
 @kernel
@@ -87,3 +123,5 @@ def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> No
             w.row_unit[r] = enabled * tree.row_unit[i]
             largest = maximum(largest, tree.row_D[i])
         scale_set(w, e, largest, 1.0 / largest, 0.0, 1.0)
+        if tree.nsoft_rows > 0:
+            soften_loop(tree, w, e, l, settings)

@@ -28,11 +28,13 @@ from linkwork.kernels.contact.reduced.dense import (
     solve_dense,
 )
 from linkwork.kernels.contact.reduced.pattern import ancestor_block
-from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, SYMMETRIC
+from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, EQUALITY, SYMMETRIC
+from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
-from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below
 from linkwork.kernels.spatial import Triple, add, cross, scale, symmetric_product
+from linkwork.kernels.thresholds import NO_STIFFNESS
 from linkwork.kernels.tree.crba import COMPOSITE, composite_inertias, kronecker
 from linkwork.model.joints import HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
 from linkwork.plans.contact_reduced import MAX_DIM
@@ -296,6 +298,19 @@ def scaled_rows(w: Array, e: int, transposed: int, width: int) -> None:
 
 
 @kernel
+def resists(w: Array, e: int) -> int:
+    """1 where the block of a set is more than rounding in some lane, else 0: where its contact is open, say."""
+    if w.cone_kind[e] == EQUALITY:
+        return 1
+    row = w.cone_row[e]
+    largest = 0.0
+    for i in range(row, row + w.cone_dim[e]):
+        for j in range(w.cone_dim[e]):
+            largest = maximum(largest, magnitude(w.cone_G[i, j]))
+    return 1 if some_below(NO_STIFFNESS, largest * w.cone_D[e]) else 0
+
+
+@kernel
 def add_set(tree: Array, w: Array, e: int) -> None:
     """``H = H + A' G A`` of one set; of symmetric matrices the upper half."""
     symmetric = w.counts[SYMMETRIC]
@@ -369,7 +384,8 @@ def factorize_blocks(tree: Array, w: Array) -> None:
         for k in range(tree.nstatic, w.counts[BLOCKS]):
             w.H_L[k] = 0.0
     for e in range(w.counts[CONES]):
-        add_set(tree, w, e)
+        if resists(w, e) == 1:
+            add_set(tree, w, e)
     for place in range(tree.nlimbs):
         eliminate_limb(tree, w, w.limb_order[place])
 

@@ -26,6 +26,7 @@ from ``side_column[k]`` on.
 | cone_sigma  | inertia of a set, weight of ``w`` against ``z``                                                |
 | cone_mu     | coefficient of sliding friction                                                               |
 | cone_unit   | what makes a velocity of a row: one, or a length of the robot for joints that turn             |
+| removal     | part of ``c`` that removes penetration, at most zero                                          |
 | cone_saxce  | factor of De Saxcé's term: one, or zero for contacts that are soft                             |
 | row_R, row_unit | of loops: regularization, and what makes a velocity of a row                              |
 | momentum    | ``p``                                                                                         |
@@ -66,6 +67,7 @@ PROBLEM_ROWS: dict[str, Shape] = {
     "cone_mu": ("nsets",),
     "cone_unit": ("nsets",),
     "cone_saxce": ("nsets",),
+    "removal": ("nsets",),
     "row_R": ("nrows",),
     "row_unit": ("nrows",),
     "cone_G": ("nrows", MAX_DIM),

@@ -51,7 +51,8 @@ def set_residual(w: Array, e: int, met: Scalar) -> Scalar:
     if w.cone_kind[e] == CONE:
         x = cone_residual(w, e)
     elif w.cone_kind[e] == BOX:
-        z = clamp(w.z[row] - w.row_y[row] / w.cone_D[e], w.lower[e], w.upper[e])
+        y = w.row_y[row] + w.compliance[row] * w.z[row]
+        z = clamp(w.z[row] - y / w.cone_D[e], w.lower[e], w.upper[e])
         x = w.cone_unit[e] * w.cone_D[e] * magnitude(w.z[row] - z)
     else:
         for r in range(row, row + w.cone_dim[e]):

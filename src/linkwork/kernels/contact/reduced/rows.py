@@ -28,7 +28,7 @@ from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, NEAR, PO
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
 from linkwork.kernels.contact.shapes.geometry import given_pair, primitive_pair
-from linkwork.kernels.elementary import largest_of, magnitude, maximum
+from linkwork.kernels.elementary import largest_of, magnitude, maximum, minimum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.records import Entry
 from linkwork.kernels.scalar import Array, Scalar, Vector, in_warp, kernel, prange, some_below, where
@@ -80,6 +80,8 @@ class ReducedSettings(NamedTuple):
     """Geometric mean of the inertias of contacts, ``2 / (D (1 + mu²))``."""
     loop_factor: Entry
     """Factor of the regularization of rows of loops: more than one in single precision."""
+    softness: Entry
+    """Compliance of all contacts along their normals, as a part of their inverse inertia: zero in double precision."""
 
 
 # Lists ---------------------------------------------------------------------------------------------------------------
@@ -328,7 +330,7 @@ def contact_rows(tree: Array, w: Array, p: int, v: Array, settings: ReducedSetti
     set_velocities(tree, w, e, v)
     w.offset[p] = normal_offset(tree, s, w.effective_gap[p], w.before[row], settings, acting)
     w.row_c[row] = w.offset[p]
-    w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt)
+    w.compliance[row] = tree.contact_compliance[s] / (settings.dt * settings.dt) + settings.softness * tree.pair_D[c]
     for r in range(row + 1, row + w.cone_dim[e]):
         w.row_c[r] = 0.0
         w.compliance[r] = 0.0
@@ -336,6 +338,8 @@ def contact_rows(tree: Array, w: Array, p: int, v: Array, settings: ReducedSetti
         surface_rows(tree, w, c, s, row, w.cone_dim[e])
     mu = tree.pair_friction[c, 0]
     scale_set(w, e, tree.pair_D[c], 2.0 / (tree.pair_D[c] * (1.0 + mu * mu)), mu, 1.0)
+    rigid = where(0.0, tree.contact_compliance[s], 0.0, 1.0)
+    w.removal[e] = rigid * minimum(normal_offset(tree, s, w.effective_gap[p], 0.0, settings, 0.0), 0.0)
     if tree.nsoft > 0:
         soften(tree, w, e, c, settings.dt)
     # in lanes that do not reach it, it is as if it were not there
@@ -354,6 +358,7 @@ def soften(tree: Array, w: Array, e: int, c: int, h: Scalar) -> None:
     w.row_c[row] = offset
     w.compliance[row] = R
     w.cone_saxce[e] = 0.0
+    w.removal[e] = 0.0
     for r in range(row + 1, row + w.cone_dim[e]):  # mu s in row_c
         w.row_c[r] = w.row_c[r] - kept * (w.before[r] + w.row_c[r])
         w.compliance[r] = friction
@@ -367,6 +372,7 @@ def scale_set(w: Array, e: int, D: Scalar, sigma: Scalar, mu: Scalar, unit: Scal
     w.cone_mu[e] = mu
     w.cone_unit[e] = unit
     w.cone_saxce[e] = 1.0
+    w.removal[e] = 0.0
 
 
 @kernel

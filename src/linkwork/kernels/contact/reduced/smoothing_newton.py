@@ -127,7 +127,7 @@ def equation(w: Array, e: int, how: Smoothing, t: Scalar) -> Scalar:
             x = x + d * d
     elif w.cone_kind[e] == BOX:
         tau = smoothing_of(w, e, sigma, how)
-        d = z0 - interval(w, e, z0 - sigma * y0, tau)[0]
+        d = z0 - interval(w, e, z0 - sigma * (y0 + w.compliance[row] * z0), tau)[0]
         x = d * d
     return x * (w.cone_unit[e] * w.cone_unit[e]) / (sigma * sigma)
 
@@ -154,8 +154,9 @@ def linearize(w: Array, e: int, how: Smoothing) -> Scalar:
         square = linearize_cone(w, e, sigma, how)
     elif w.cone_kind[e] == BOX:
         tau = smoothing_of(w, e, sigma, how)
-        P, slope, rest = interval(w, e, w.z[row] - sigma * w.row_y[row], tau)
-        inverse = 1.0 / maximum(rest, how.slack)
+        C = w.compliance[row]
+        P, slope, rest = interval(w, e, w.z[row] - sigma * (w.row_y[row] + C * w.z[row]), tau)
+        inverse = 1.0 / maximum(rest + slope * sigma * C, how.slack)
         d = w.z[row] - P
         w.dz[row] = inverse * d
         w.cone_G[row, 0] = sigma * inverse * slope

@@ -123,6 +123,26 @@ def soft_normal(tree: Array, c: int, r: Scalar, u: Scalar, h: Scalar, D: Scalar)
 
 
 @kernel
+def soft_row(
+    solref: Array, solimp: Array, depth: Scalar, r: Scalar, u: Scalar, h: Scalar, D: Scalar
+) -> tuple[Scalar, Scalar]:
+    """``c`` and ``C`` of a row of a limit, of dry friction or of a constraint.
+
+    Args:
+        solref: As in MuJoCo.
+        solimp: As in MuJoCo.
+        depth: What the impedance depends on; of a constraint, the length of all its errors.
+        r: Error of the row, from the margin; zero of dry friction, which has no stiffness.
+        u: Its rate before the step.
+        h: Length of the step.
+        D: Inverse inertia of the row.
+    """
+    d = impedance(depth, solimp)
+    k, b = reference_gains(solref, clamp(solimp[1], LEAST_IMPEDANCE, MOST_IMPEDANCE), h)
+    return h * k * d * r - (1.0 - h * b) * u, maximum((1.0 - d) / d * D, LEAST_DENOMINATOR)
+
+
+@kernel
 def soft_friction_compliance(tree: Array, c: int, mu: Scalar, R: Scalar) -> Scalar:
     """``C_t`` of all directions of friction of pair ``c``, with the coefficient ``mu`` against sliding."""
     return mu * mu * R / tree.soft_ratio[c]

@@ -23,10 +23,11 @@ from linkwork.kernels.contact.reduced.islands import (
     set_aside_solved,
 )
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS
+from linkwork.kernels.contact.reduced.removal import hold_all, hold_remembered, hold_strong
 from linkwork.kernels.contact.reduced.residual import problem_residual, set_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import row_velocities
-from linkwork.kernels.contact.reduced.stages import STAGE_WORK, semismooth, smoothed_and_polished, unsolved
+from linkwork.kernels.contact.reduced.stages import STAGE_WORK, restart, semismooth, smoothed_and_polished, unsolved
 from linkwork.kernels.elementary import copy_numbers, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, where
 from linkwork.kernels.thresholds import LEAST_RADIUS
@@ -41,6 +42,11 @@ ROUNDED = 10.0
 RETRIED = 30.0
 """The most iterations after a step of the convex problem: what is jammed stays so for many steps, and most problems
 that have a solution need fewer."""
+
+ROUNDS = 3
+"""Times that removal is given up where impulses are beyond all measure: those that are left may follow."""
+CONVEX, JAMMED = 1.0, 2.0
+"""Kinds of steps that are not those of the true problem: of the convex one, and without removal of penetration."""
 
 SOLVER_WORK: dict[str, Shape] = STAGE_WORK | FALLBACK_WORK | ISLAND_WORK
 
@@ -87,30 +93,52 @@ def open_islands(tree: Array, w: Array, settings: ReducedSettings, stepped: Scal
 
 @kernel
 def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations on the true problem, and whether the step is that of the convex one; ``v_next`` and ``z``
-    are the step.
+    """Residual, iterations on the true problem, and the kind of the step; ``v_next`` and ``z`` are the step.
 
     Args:
         tree: Of the robot.
         w: Work arrays.
         settings: Parameters of the step.
-        before: One where the step before was that of the convex problem, else zero.
+        before: The kind of the step before: 0, `CONVEX`, or `JAMMED` and how many steps ago all removal was tried.
     """
     most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
+    waited = where(JAMMED - 0.5, before, before - JAMMED + 1.0, 0.0)
+    waited = where(waited, RETRIED, waited, 0.0)
+    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
+    copy_numbers(w.z, w.z_best, w.counts[ROWS])
+    copy_numbers(w.v_next, w.v_best, tree.nv)
     row_velocities(tree, w)
+    held = hold_remembered(w, settings, minimum(waited, 1.0))
     warm = is_warm(w, settings.gravity * settings.dt)
-    best, iterations = semismooth(tree, w, settings, warm)
+    going = warm
+    best = UNBOUNDED
+    iterations = 0.0
     sets = -1
-    if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
-        open_islands(tree, w, settings, warm)
-        sets = set_aside_solved(tree, w)
-        best, iterations = smoothed_and_polished(tree, w, settings, 1.0, best, iterations, most)
-    if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
-        best, iterations = smoothed_and_polished(tree, w, settings, 0.0, best, iterations, most)
-    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
-    far = where(best, nearly, 0.0, 1.0)
+    far = 0.0
+    for attempt in range(2):
+        for _ in range(ROUNDS):
+            if some_below(0.5 - going, 0.0):
+                restart(tree, w, going, 1.0)
+                row_velocities(tree, w)
+                best, more = semismooth(tree, w, settings, going, best)
+                iterations = iterations + more
+                going = hold_strong(w, settings, w.z)
+                held = maximum(held, going)
+        if attempt == 0 and some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
+            open_islands(tree, w, settings, warm)
+            sets = set_aside_solved(tree, w)
+        for again in range(2):
+            if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
+                start = 1.0 - float(again)
+                best, iterations = smoothed_and_polished(tree, w, settings, start, best, iterations, most)
+        far = where(best, nearly, 0.0, 1.0)
+        jammed = maximum(hold_strong(w, settings, w.z_best), hold_all(w, settings, far))
+        held = maximum(held, jammed)
+        best = where(0.5, jammed, UNBOUNDED, best)
+        most = where(0.5, jammed, iterations + settings.most, 0.0)
+        going = jammed * warm
     if some_below(0.5 - far, 0.0):
         dissipative_step(tree, w, settings, far)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
@@ -122,4 +150,4 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
         row_velocities(tree, w)
         missed = problem_residual(w)
         best = where(0.5, far, where(missed, UNBOUNDED, maximum(missed, best), UNBOUNDED), best)
-    return best, iterations, far
+    return best, iterations, where(0.5, far, CONVEX, where(0.5, held, JAMMED + waited, 0.0))

@@ -50,7 +50,7 @@ from linkwork.kernels.contact.smoothing import (
     STUCK,
     update_smoothing,
 )
-from linkwork.kernels.elementary import copy_numbers, largest_of, magnitude, maximum, minimum, total_of
+from linkwork.kernels.elementary import largest_of, magnitude, maximum, minimum, total_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, sqrt, where
 from linkwork.model.thresholds import UNBOUNDED
 
@@ -177,18 +177,17 @@ def polish(
 
 
 @kernel
-def semismooth(tree: Array, w: Array, settings: ReducedSettings, active: Scalar) -> tuple[Scalar, Scalar]:
+def semismooth(tree: Array, w: Array, settings: ReducedSettings, active: Scalar, best: Scalar) -> tuple[Scalar, Scalar]:
     """The least residual of semismooth steps from what `guess` says where ``active`` is one, and iterations; after
-    `row_velocities`."""
+    `row_velocities`. ``best`` is the least residual of the other lanes."""
     how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean, 1.0)
     no_changes(w)
     guess(w, settings)
     first_step(tree, w, how, active)
-    residual = where(0.5, active, problem_residual(w), UNBOUNDED)
-    copy_numbers(w.z, w.z_best, w.counts[ROWS])
-    copy_numbers(w.v_next, w.v_best, tree.nv)
+    residual = where(0.5, active, problem_residual(w), best)
+    best = keep_best(tree, w, residual, where(0.5, active, UNBOUNDED, best))
     going = active * where(FIRST * settings.tolerance, residual, where(1.0, settings.most, 1.0, 0.0), 0.0)
-    best, iterations = polish(tree, w, settings, residual, residual, going)
+    best, iterations = polish(tree, w, settings, residual, best, going)
     return best, active + iterations
 
 

@@ -9,7 +9,8 @@
 | boxes, multipliers   | forces of limits and dry friction of joints, and of loops                                   |
 | a                    | joint accelerations                                                                         |
 | totals               | energy lost by friction, by impacts, in joints; largest residual; steps that were not solved; |
-|                      | steps with more contact points than there is room for; steps of the convex problem          |
+|                      | steps with more contact points than there is room for; steps of the convex problem; steps    |
+|                      | that are jammed                                                                             |
 
 Cost: that of kinematics and the mass matrix, linear in near pairs, and that of the solver.
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.algorithm import ORDER, Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
@@ -45,7 +46,7 @@ from linkwork.kernels.contact.reduced.rows import (
     list_contacts,
     near_geometry,
 )
-from linkwork.kernels.contact.reduced.solve import SOLVER_WORK, solve_sets
+from linkwork.kernels.contact.reduced.solve import CONVEX, JAMMED, SOLVER_WORK, solve_sets
 from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
 from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
@@ -62,7 +63,7 @@ RELISTED = 2
 """Times that contact points are listed which velocities after the step would close, and those before it do not."""
 REDUCTIONS = 8
 """Restitution is reduced at most so often in a step: the fifth time it is none, but for what solvers leave."""
-FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS = range(TOTALS)
+FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS, JAMS = range(TOTALS)
 """Entries of the totals."""
 
 REDUCED_INTEGERS: dict[str, Shape] = (
@@ -101,7 +102,7 @@ class ReducedResult(NamedTuple):
     residual: Annotated[Array, (1,)]
     iterations: Annotated[Array, (1,)]
     fallback: Annotated[Array, (1,)]
-    """One where the solver found no solution, and the step is the dissipative one that is always there."""
+    """The kind of the step: 0, `CONVEX`, or `JAMMED` and more (`solve`)."""
     reduction: Annotated[Array, (1,)]
     points: Annotated[Array, ("nlisted", LISTED)]
     boxes: Annotated[Array, ("nboxes",)]
@@ -120,7 +121,7 @@ class ReducedProblem(NamedTuple):
     given: Array
     """Contact points of pairs without kernel text."""
     start: Array
-    """(nstart,) points, boxes and multipliers of the step before."""
+    """(nstart,) points, boxes, multipliers and kind of the step before."""
     settings: ReducedSettings
 
 
@@ -288,7 +289,9 @@ def add_totals(tree: Array, w: Array, result: ReducedResult, settings: ReducedSe
     result.totals[JOINTS] -= 0.5 * joints
     result.totals[RESIDUAL] = maximum(result.totals[RESIDUAL], result.residual[0])
     result.totals[MISSED] += where(settings.tolerance, result.residual[0], 1.0, 0.0)
-    result.totals[FALLBACKS] += result.fallback[0]
+    jammed = where(0.5 * (CONVEX + JAMMED), result.fallback[0], 1.0, 0.0)
+    result.totals[FALLBACKS] += where(0.5, result.fallback[0], 1.0 - jammed, 0.0)
+    result.totals[JAMS] += jammed
     if w.counts[FULL] != 0:
         result.totals[OVERFLOWED] += 1.0
 
@@ -335,24 +338,24 @@ def largest_impulse(w: Array) -> Scalar:
 def solve_listed(
     tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings, result: ReducedResult
 ) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations and fallback of the step with the contact points that are listed."""
+    """Residual, iterations and kind of the step with the contact points that are listed."""
     list_sets(tree, w, q, v, settings)
     warm_start(tree, w, result, settings)
     for k in range(tree.nv):
         w.v_next[k] = v[k]
     reduction = 0.0
-    residual, iterations, fallback = solve_sets(tree, w, settings, result.fallback[0])
+    residual, iterations, kind = solve_sets(tree, w, settings, result.fallback[0])
     rows_times(tree, w, w.v_next, w.after)
     if tree.nbouncing > 0:
         for _ in range(REDUCTIONS):
             solved = where(settings.tolerance, residual, 0.0, 1.0)
             bounces, reduction = reduce_restitution(tree, w, settings, reduction, solved)
             if some_below(0.5 - bounces, 0.0):
-                residual, more, fallback = solve_sets(tree, w, settings, result.fallback[0])
+                residual, more, kind = solve_sets(tree, w, settings, result.fallback[0])
                 iterations = iterations + more
                 rows_times(tree, w, w.v_next, w.after)
     result.reduction[0] = reduction
-    return residual, iterations, fallback
+    return residual, iterations, kind
 
 
 @kernel
@@ -388,15 +391,16 @@ def reduced_step(
 
 @kernel
 def load_start(tree: Array, start: Array, result: ReducedResult) -> None:
-    """A result with the forces of the step before, and nothing else."""
+    """A result with the forces and the kind of the step before, and nothing else."""
     points = LISTED * tree.nlisted
+    boxes = points + tree.nboxes
     result.residual[0] = 0.0
     result.iterations[0] = 0.0
-    result.fallback[0] = 0.0
+    result.fallback[0] = start[tree.nstart - 1]
     result.reduction[0] = 0.0
     copy_numbers(start, result.points, points)
-    copy_numbers(start[points : points + tree.nboxes], result.boxes, tree.nboxes)
-    copy_numbers(start[points + tree.nboxes : tree.nstart], result.multipliers, tree.nc)
+    copy_numbers(start[points:boxes], result.boxes, tree.nboxes)
+    copy_numbers(start[boxes : boxes + tree.nc], result.multipliers, tree.nc)
     for k in prange(tree.nv):
         result.a[k] = 0.0
     for k in prange(TOTALS):
@@ -409,6 +413,33 @@ def one_reduced_step(tree: Array, w: Array, problem: ReducedProblem, end: Reduce
     q, v, tau, wrenches, given, start, settings = problem
     load_start(tree, start, end.result)
     reduced_step(tree, w, q, v, tau, wrenches, given, settings, end.result, end.q, end.v)
+
+
+@kernel
+def order_by_contacts(tree: Array, key: Array, start: Array, v: Array) -> None:
+    """``key``: numbers of the first contact points that bear in ``start``, and the largest velocity.
+
+    States with the same contacts have the same lists; of these, fast ones need the more iterations.
+    """
+    n = 0
+    p = 0
+    while p < tree.nlisted and n < ORDER - 1 and some_below(start[LISTED * p], UNBOUNDED):
+        if some_below(0.0, start[LISTED * p + FORCE + 2]):
+            key[n] = start[LISTED * p]
+            n += 1
+        p += 1
+    for k in range(n, ORDER):
+        key[k] = UNBOUNDED
+    fastest = 0.0
+    for k in range(tree.nv):
+        fastest = maximum(fastest, magnitude(v[k]))
+    key[ORDER - 1] = fastest
+
+
+@kernel
+def order_one_step(tree: Array, key: Array, problem: ReducedProblem, end: ReducedStep) -> None:
+    """The same of one step."""
+    order_by_contacts(tree, key, problem.start, problem.v)
 
 
 REDUCED_STEP = Algorithm(
@@ -428,5 +459,6 @@ REDUCED_STEP = Algorithm(
     REDUCED_TREE,
     view=view_of(ReducedProblem, ReducedStep),
     integers=REDUCED_INTEGERS,
+    order=order_one_step,
 )
 """A step with contacts by the reduced matrix."""

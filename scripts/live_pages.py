@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Live pages of the site, a hook of mkdocs (see mkdocs.yml): mechanisms that run, made anew with the site.
+
+A link to ``live/NAME.html`` with the class ``live`` becomes a frame with that page, and the link below it. Cassie and
+Digit are there where their files are (``LINKWORK_MODELS``); elsewhere their frames are left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+import linkwork as lw
+from linkwork import zoo
+
+FRAME = re.compile(r'<p><a class="live" href="((?:\.\./)*live/[\w-]+\.html)">(.*?)</a></p>')
+ABSENT = re.compile(r"^\[[^\]]*\]\((?:\.\./)*live/([\w-]+)\.html\)\{: \.live \}$", re.M)
+MODELS = Path(os.environ.get("LINKWORK_MODELS", Path(__file__).resolve().parents[2] / "shared" / "models"))
+
+
+def first_steps() -> lw.Mechanism:
+    """The four-bar of the first page."""
+    build = lw.Builder("four-bar")
+    for name, length in {"crank": 0.5, "coupler": 1.2, "rocker": 0.9}.items():
+        build.body(name, lw.Inertia.rod(1.0, (0, 0, 0), (length, 0, 0)))
+    build.joint("motor", lw.joints.Revolute("y"), "world", "crank", actuated=True)
+    build.joint("knee", lw.joints.Revolute("y"), "crank", "coupler", at=(0.5, 0, 0))
+    build.joint("hip", lw.joints.Revolute("y"), "world", "rocker", at=(1, 0, 0))
+    build.joint("ankle", lw.joints.Revolute("y"), "coupler", "rocker", at=(1.2, 0, 0), child_at=(0.9, 0, 0))
+    return build.build()
+
+
+def _saved(robot: lw.Mechanism, path: Path, **how: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of dry friction, which the page says
+        robot.save_html(path, live=True, **how)
+
+
+def _holding(robot: lw.Mechanism, q: Any, name: str, count: int) -> dict[str, tuple[str, float]]:
+    """Position servos that hold joints where they are."""
+    return {f"{name}{k}": ("position", float(q[robot.q_index(f"{name}{k}")])) for k in range(count)}
+
+
+def _delta(path: Path) -> None:
+    robot = zoo.delta()
+    q = robot.poses.get("assembled", robot.neutral())
+    _saved(robot, path, q=q, drive=_holding(robot, q, "arm", 3))
+
+
+def _stewart(path: Path) -> None:
+    robot = zoo.stewart()
+    q = robot.poses["assembled"]
+    _saved(robot, path, q=q, drive=_holding(robot, q, "leg", 6))
+
+
+PAGES: dict[str, Callable[[Path], None]] = {
+    "first_steps": lambda path: _saved(first_steps(), path, q=None, drive={"motor": ("velocity", 2.0)}),
+    "pendulum": lambda path: _saved(zoo.pendulum(2), path, q=[2.0, 0.5]),
+    "four_bar": lambda path: _saved(zoo.four_bar(), path, drive={"A": ("velocity", 3.0)}),
+    "slider_crank": lambda path: _saved(zoo.slider_crank(), path, drive={"A": ("velocity", 4.0)}),
+    "five_bar": lambda path: _saved(zoo.five_bar(), path),
+    "four_bar_cart_pole": lambda path: _saved(zoo.four_bar_cart_pole(), path),
+    "watt": lambda path: _saved(zoo.watt(), path),
+    "jansen": lambda path: _saved(zoo.jansen(), path, drive={"O": ("velocity", 4.0)}),
+    "stewart": _stewart,
+    "delta": _delta,
+    "belt_chain": lambda path: _saved(zoo.belt_chain(6), path),
+    "single_loop": lambda path: _saved(zoo.single_loop(12, floating=False), path),
+    "small_humanoid": lambda path: _saved(zoo.small_humanoid(), path),
+}
+FILES = {"cassie": "cassie/cassie_nomesh.xml", "digit": "digit/digit-v3_nomesh.xml"}
+
+
+def available() -> dict[str, Callable[[Path], None]]:
+    """All pages that can be made here, by name."""
+    found = dict(PAGES)
+    for name, file in FILES.items():
+        if (MODELS / file).is_file():
+            found[name] = lambda path, file=file: _saved(lw.load(MODELS / file, contacts=False), path)
+    return found
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Called by mkdocs with the files of the site: adds the live pages."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, save in available().items():
+            path = Path(folder) / f"{name}.html"
+            save(path)
+            files.append(File.generated(config, f"live/{name}.html", content=path.read_text(encoding="utf-8")))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by mkdocs with the text of each page: links to live pages that are not made here are left out."""
+    known = available()
+    return ABSENT.sub(lambda link: link[0] if link[1] in known else "", markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Called by mkdocs with each page: links to live pages become frames."""
+    return FRAME.sub(_frame, html)
+
+
+def _frame(link: re.Match[str]) -> str:
+    page, words = link[1], link[2]
+    title = re.sub("<[^>]*>", "", words)
+    frame = f'<iframe src="{page}" title="{title}" loading="lazy"></iframe>'
+    return f'<figure class="live">{frame}<figcaption><a href="{page}">{words}</a></figcaption></figure>'

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`save_live_page`: a robot, its program and the page's own text as one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linkwork.errors import InputError, LinkworkError
+from linkwork.inputs import ParameterName, above_zero, plural
+from linkwork.model.model import Model
+from linkwork.pages import controls
+from linkwork.pages.program import LENGTHS, PageProgram, body_masses, joint_inertias, page_program
+from linkwork.pages.scene import scene, size_at
+from linkwork.quantities.arguments import Array
+from linkwork.simulation import Stepper
+
+SCRIPTS = ("solids.js", "renderer.js", "plots.js", "page.js", "controls.js")
+"""Files of the page's script, in order."""
+
+
+@dataclass(frozen=True)
+class LivePage:
+    """A page that was written."""
+
+    path: Path
+    size: int
+    """Bytes of the file."""
+    module: int
+    """Bytes of the WebAssembly in it."""
+    dt: float
+    """Time of one step, in seconds."""
+
+
+def save_live_page(
+    robot: Model,
+    path: str | os.PathLike[str],
+    q: npt.ArrayLike,
+    v: npt.ArrayLike | None = None,
+    *,
+    dt: float = 1e-3,
+    parameters: Sequence[ParameterName] | None = None,
+    drive: controls.Drive | None = None,
+    speed: float = 1.0,
+    playing: bool = True,
+    notes: Sequence[str] = (),
+) -> LivePage:
+    """Write a page in which a robot runs.
+
+    Args:
+        robot: The mechanism.
+        path: The ``.html`` file to write.
+        q: Configuration that the page begins with, ``(nq,)``, with closed loops.
+        v: Joint velocities, ``(nv,)``; by default none.
+        dt: Time of one step, in seconds.
+        parameters: Parameters that sliders change beside gravity: ``"mass"``, ``"joint_position"``,
+            ``"anchor_position"``; None: masses, and lengths of robots with few degrees of freedom.
+        drive: How motors begin: joint to ``("velocity", 2.0)``, ``("torque", ...)`` or ``("position", ...)``.
+        speed: Seconds of the mechanism that pass in one second at first.
+        playing: Whether the page begins to run by itself.
+        notes: Sentences about the model for the page's help.
+    """
+    place = Path(path)
+    if place.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{place} ends in '{place.suffix}'; a page is .html")
+    text, module = live_page(
+        robot, q, v, dt=dt, parameters=parameters, drive=drive, speed=speed, playing=playing, notes=notes
+    )
+    try:
+        place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LinkworkError(f"cannot write the page to {place}: {error.strerror or error}") from None
+    return LivePage(place, len(text.encode()), module, dt)
+
+
+def live_page(
+    robot: Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike | None,
+    *,
+    dt: float,
+    parameters: Sequence[ParameterName] | None,
+    drive: controls.Drive | None,
+    speed: float,
+    playing: bool,
+    notes: Sequence[str],
+) -> tuple[str, int]:
+    """The text of a page, and the bytes of its module; arguments as for `save_live_page`."""
+    above_zero(dt, "dt")
+    at, rates = _state(robot, q, v)
+    program = page_program(robot, dt, parameters)
+    held = program.stepper.execution.held
+    mobile: dict[str, Array] = {name: np.asarray(held[name]) for name in LENGTHS if name in program.parameters}
+    motors = controls.motors(robot, joint_inertias(robot, at), size_at(robot, at), drive or {})
+    drawn = scene(robot, _seen(program, at, rates, motors), mobile)
+    springs = controls.hands(robot, body_masses(robot, at), dt)
+    for body, hand in zip(drawn["bodies"][1:], springs, strict=True):
+        body["hand"] = hand
+    content: dict[str, Any] = {
+        "name": robot.name,
+        "about": _about(robot, dt),
+        "notes": [*notes, *_left_out(robot), *_not_drawn(drawn.pop("skipped"))],
+        "q": at.tolist(),
+        "v": rates.tolist(),
+        "dt": dt,
+        "speed": speed,
+        "playing": bool(playing),
+        "nc": robot.nc,
+        "layout": {"inputs": program.module.inputs, "outputs": program.module.outputs},
+        "wasm": base64.b64encode(program.module.binary).decode(),
+        "parameters": {name: np.ravel(held[name]).tolist() for name in program.parameters},
+        "motors": motors,
+        "masses": controls.masses(robot) if "mass" in program.parameters else [],
+        "lengths": controls.lengths(robot, mobile),
+        "plots": controls.plots(robot, motors),
+        **drawn,
+    }
+    return _assembled(robot.name, content), len(program.module.binary)
+
+
+def _state(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tuple[Array, Array]:
+    at = robot.normalize(q)
+    rates = np.zeros(robot.nv) if v is None else np.asarray(v, dtype=np.float64)
+    if at.ndim != 1 or rates.shape != (robot.nv,):
+        raise InputError(
+            f"a page begins with one state, q of {robot.nq} and v of {robot.nv} numbers; found {at.shape} and "
+            f"{rates.shape}"
+        )
+    return at, rates
+
+
+def _seen(program: PageProgram, q: Array, v: Array, driven: list[dict[str, Any]]) -> Array:
+    """Configurations of the first two seconds, for the size of the picture; at least the first."""
+    states = [q]
+    stepper = Stepper(program.robot, program.stepper.dt, contact=False)
+    for k in range(1, round(2.0 / stepper.dt)):
+        try:
+            after = stepper(q, v, controls.servo_torques(driven, q, v))
+        except LinkworkError:  # it does not stay finite: what was seen until then counts
+            break
+        q, v = after.q, after.v
+        if not k % max(round(0.05 / stepper.dt), 1):
+            states.append(q)
+    return np.array(states)
+
+
+def _about(robot: Model, dt: float) -> str:
+    loops = sum(c.enabled for c in robot.constraints)
+    words = [plural(len(robot.body_names), "body", "bodies"), f"{robot.nv} velocities"]
+    words += [f"{plural(loops, 'constraint', 'constraints')} of {robot.nc} rows"] if loops else []
+    words += ["contacts left out"] if len(robot.contacts) else []
+    return ", ".join([*words, f"steps of {1e3 * dt:g} ms"])
+
+
+def _left_out(robot: Model) -> list[str]:
+    """What the page does not compute of a model."""
+    words = []
+    if len(robot.contacts):
+        pairs = plural(len(robot.contacts), "pair", "pairs")
+        words.append(f"Contacts ({pairs}) are left out: bodies pass through each other and the ground.")
+    if any(joint.friction.any() for joint in robot.joints):
+        words.append("Dry friction of joints is left out.")
+    if robot.actuators:
+        words.append("Actuators of the model take no commands here: motors act on joints directly.")
+    return words
+
+
+def _not_drawn(skipped: dict[str, str]) -> list[str]:
+    if not skipped:
+        return []
+    name, reason = next(iter(skipped.items()))
+    return [f"{plural(len(skipped), 'mesh is', 'meshes are')} not drawn, such as {name}: {reason}"]
+
+
+# Text ---------------------------------------------------------------------------------------------------------------
+
+
+def _assembled(title: str, content: dict[str, Any]) -> str:
+    """The page: nothing of the model is text that a browser would run or take for a tag."""
+    script = "\n".join(['"use strict";', "(() => {", *map(_text, SCRIPTS), "})();"])
+    style = _text("page.css")
+    parts = {
+        "script-hash": f"'sha256-{_digest(script)}'",
+        "style-hash": f"'sha256-{_digest(style)}'",
+        "style": style,
+        "title": html.escape(title),
+        "worker": _text("worker.js"),
+        "script": script,
+        "robot": json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
+    }
+    return re.sub("@([a-z-]+)@", lambda mark: parts[mark[1]], _text("page.html"))  # in one pass: names may have marks
+
+
+def _text(name: str) -> str:
+    return files("linkwork.pages").joinpath("web", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

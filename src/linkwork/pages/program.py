@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a page computes: steps under torques and pulls, placements and velocities of bodies, energy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwork.compilers.trace.tracing import GPU_OPERATIONS
+from linkwork.compilers.wasm.module import WasmModule
+from linkwork.dynamics.forward import ForwardDynamics
+from linkwork.export.wasm import compiled_module
+from linkwork.inputs import ParameterName
+from linkwork.model.constraints import Pair
+from linkwork.model.model import Model
+from linkwork.quantities.arguments import Array
+from linkwork.quantities.evaluator import Evaluator
+from linkwork.quantities.functions import frame_jacobian
+from linkwork.simulation import Stepper
+
+FEW = 12
+"""Degrees of freedom of a robot whose link lengths are inputs, too."""
+LENGTHS: tuple[ParameterName, ...] = ("joint_position", "anchor_position")
+
+
+@dataclass(frozen=True, eq=False)
+class PageProgram:
+    """The module of a page, and the robot that it steps."""
+
+    robot: Model
+    stepper: Stepper
+    module: WasmModule
+    parameters: tuple[ParameterName, ...]
+
+
+def page_program(robot: Model, dt: float, parameters: Sequence[ParameterName] | None) -> PageProgram:
+    """Compile what a page computes of a robot.
+
+    Args:
+        robot: The mechanism.
+        dt: Time of one step, in seconds.
+        parameters: Parameters that sliders change; None: gravity, masses, and link lengths of small robots.
+    """
+    chosen = _usual(robot) if parameters is None else tuple(dict.fromkeys(("gravity", *parameters)))
+    bodies = robot.body_names
+    stepper = Stepper(robot, dt, contact=False, wrenches=bodies, parameters=chosen)
+    moving = [name for name in chosen if name == "joint_position"]
+    evaluators = {
+        "step": stepper,
+        "placements": Evaluator(robot, "frame_placement", bodies, parameters=moving),
+        "velocities": Evaluator(robot, "frame_velocity", bodies, "local", parameters=moving),
+        "energy": Evaluator(robot, "energy", parameters=[name for name in chosen if name != "anchor_position"]),
+    }
+    module, _ = compiled_module(evaluators, ["settings"], GPU_OPERATIONS)
+    return PageProgram(robot, stepper, module, chosen)
+
+
+def _usual(robot: Model) -> tuple[ParameterName, ...]:
+    if robot.nv > FEW:
+        return "gravity", "mass"
+    loops = any(isinstance(constraint, Pair) for constraint in robot.constraints)
+    return "gravity", "mass", *(LENGTHS if loops else LENGTHS[:1])
+
+
+# What motors and the hand feel -------------------------------------------------------------------------------------
+
+
+def joint_inertias(robot: Model, q: Array) -> Array:
+    """What a torque at each degree of freedom accelerates, loops included: 1 over its own acceleration, ``(nv,)``.
+
+    Args:
+        robot: The mechanism.
+        q: A configuration with closed loops.
+    """
+    fd = ForwardDynamics(robot)
+    rest = np.zeros(robot.nv)
+    still = fd(q, rest, rest).acceleration
+    own = np.array([abs(fd(q, rest, unit).acceleration[k] - still[k]) for k, unit in enumerate(np.eye(robot.nv))])
+    inertias: Array = 1.0 / np.maximum(own, np.finfo(np.float64).tiny ** 0.5)
+    return inertias
+
+
+def body_masses(robot: Model, q: Array) -> Array:
+    """The least mass that a force at the origin of each body feels, loops included, ``(bodies,)``.
+
+    Args:
+        robot: The mechanism.
+        q: A configuration with closed loops.
+    """
+    bodies = robot.body_names
+    fd = ForwardDynamics(robot, wrenches=bodies)
+    rest = np.zeros(robot.nv)
+    J = frame_jacobian(robot, q, bodies, reference="local")[:, 3:]
+    still = fd(q, rest, rest, np.zeros((len(bodies), 6))).acceleration
+    largest = np.zeros(len(bodies))
+    for k in range(len(bodies)):
+        wrenches = np.zeros((3, len(bodies), 6))
+        wrenches[:, k, 3:] = np.eye(3)
+        moved = [fd(q, rest, rest, wrench).acceleration - still for wrench in wrenches]
+        largest[k] = np.abs(np.linalg.eigvals(J[k] @ np.transpose(moved))).max()  # of J M⁻¹ Jᵀ
+    return np.where(largest > 0, 1.0 / np.maximum(largest, np.finfo(np.float64).tiny), np.inf)
