@@ -7,6 +7,7 @@ States have a row for each robot.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from linkwork.compilers.cuda.layout import Rows
 from linkwork.compilers.cuda.native import SHARE
 from linkwork.compilers.cuda.warp_code import WARP, WARPS, WarpPlan, lanes_of_robot, warp_code
 from linkwork.contact.points import FORCE
+from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.cuda_batch import CudaBatch
 
@@ -39,8 +41,10 @@ class WarpBatch(CudaBatch):
         held |= {"regularization": R, "timing": timing, "timing_commanded": stepper.held.timing_commanded}
         self._held = {name: self._uploaded(np.asarray(x).ravel()) for name, x in held.items()}
         self._given: dict[str, DeviceArray] = {}
-        if stepper.na:
-            assert self._result is not None
+        width = math.prod(resolve(program.algorithm.outputs["result"], program.tree))
+        if self._result is None and width:
+            self._result = self._zeros(width)
+        if stepper.na and self._result is not None:
             self.act = self._result[:, self._result.shape[1] - stepper.na :]
 
     def _zeros(self, width: int) -> DeviceArray:
