@@ -15,7 +15,7 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.compilers import llvm
-from linkwork.compilers.cuda import ptx, rollout_code, warp_code
+from linkwork.compilers.cuda import ptx, rollout_code, warp_plan
 from linkwork.compilers.cuda.warp_text import EmulatedUnit, warp_kernel
 from linkwork.compilers.entry.batch import SYMBOL
 from linkwork.compilers.lanes import Type
@@ -177,13 +177,13 @@ def test_robots_with_many_pairs_have_warps() -> None:
 
 
 def test_few_robots_have_more_lanes() -> None:
-    assert [warp_code.lanes_of_robot(n, 132) for n in (1, 2112, 4096, 8192, 10**6)] == [32, 32, 16, 8, 8]
+    assert [warp_plan.lanes_of_robot(n, 132) for n in (1, 2112, 4096, 8192, 10**6)] == [32, 32, 16, 8, 8]
 
 
 def test_the_kernel_becomes_ptx() -> None:
     """Lanes wait for each other, and the context is in constant memory."""
     text = ptx.assembly(warp_kernel(rollout("euler", "aba"), "float32", 16), "sm_90", 2)
-    for words in ("bar.warp.sync", "shfl.sync.idx", f".const .align 16 .b8 {warp_code.CONTEXT}", ".entry"):
+    for words in ("bar.warp.sync", "shfl.sync.idx", f".const .align 16 .b8 {warp_plan.CONTEXT}", ".entry"):
         assert words in text
 
 

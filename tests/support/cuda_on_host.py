@@ -14,7 +14,7 @@ import llvmlite.binding as llvm_binding
 import numpy as np
 
 from linkwork.compilers import llvm
-from linkwork.compilers.cuda import arrays, driver, runner, warp_code
+from linkwork.compilers.cuda import arrays, driver, runner, warp_plan
 from linkwork.compilers.cuda.device_functions import MULTIPLY_ADD, POOL, THREADS
 from linkwork.compilers.cuda.ptx import Kernel
 from linkwork.compilers.cuda.warp_text import warp_kernel
@@ -136,16 +136,16 @@ class HostCode:
 class HostWarps:
     """In place of `warp_code.WarpCode`: a rollout whose lanes are one after the other, here."""
 
-    def __init__(self, program: Program, plan: warp_code.WarpPlan, dtype: str, group: int, where: Any) -> None:
+    def __init__(self, program: Program, plan: warp_plan.WarpPlan, dtype: str, group: int, where: Any) -> None:
         algorithm = program.algorithm
         self._code = emulated(algorithm, dtype, group)
         arrays = len(algorithm.inputs) + len(algorithm.outputs)
-        kinds = [ctypes.c_int64] * (2 * arrays + warp_code.FURTHER)
+        kinds = [ctypes.c_int64] * (2 * arrays + warp_plan.FURTHER)
         self._run = ctypes.CFUNCTYPE(None, *kinds)(self._code.address)
         self._context = plan.context
 
     def launch_blocks(self, values: Sequence[int], blocks: int, stream: int, where: Any) -> None:
-        ctypes.memmove(self._code.symbol(warp_code.CONTEXT), self._context, len(self._context))
+        ctypes.memmove(self._code.symbol(warp_plan.CONTEXT), self._context, len(self._context))
         self._run(*values)
 
 
@@ -153,7 +153,7 @@ class HostWarps:
 def emulated(algorithm: Algorithm, dtype: str, group: int) -> llvm.Code:
     """A rollout in this process: it is the same for many mechanisms."""
     text = warp_kernel(algorithm, dtype, group, host=True)
-    return llvm.Code(llvm.object_code(text, 1), SYMBOL, others=[warp_code.CONTEXT])
+    return llvm.Code(llvm.object_code(text, 1), SYMBOL, others=[warp_plan.CONTEXT])
 
 
 class HostMemory:

@@ -189,7 +189,7 @@ class Simulation:
         return batch(stepper.native(kind), self.count, self.controller, every, parameters, where)
 
     def _takes_warps(self, settings: StepSettings, parameters: Mapping[ParameterName, Array]) -> bool:
-        """Whether steps on a GPU are code for any robot: where a program would be too large, or has not what it takes."""
+        """Whether steps on a GPU are code for any robot: where a program would be too large, or cannot have them."""
         stepper, row = self.stepper, self.stepper.contact_row
         if not stepper.reduced or parameters or row is None:
             return False

@@ -74,4 +74,4 @@ the velocity at which bodies of its size fall. Test: tests/simulation/test_conta
 
 PROGRAM_SLOTS = 32
 """Slots of contact points of a robot whose steps on a GPU are a program by default: with more, programs take minutes to
-compile. Test: tests/compilers/test_cuda_warps.py"""
+compile. Part of: one. Test: tests/compilers/test_cuda_warps.py"""

@@ -17,7 +17,8 @@ from linkwork.compilers.cuda.arrays import DeviceArray
 from linkwork.compilers.cuda.driver import Memory, zeroed
 from linkwork.compilers.cuda.layout import Rows
 from linkwork.compilers.cuda.native import SHARE
-from linkwork.compilers.cuda.warp_code import WARP, WARPS, WarpPlan, lanes_of_robot, warp_code
+from linkwork.compilers.cuda.warp_code import warp_code
+from linkwork.compilers.cuda.warp_plan import WARP, WARPS, WarpPlan, lanes_of_robot
 from linkwork.contact.points import FORCE
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array

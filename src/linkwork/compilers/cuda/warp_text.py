@@ -30,7 +30,7 @@ from dataclasses import replace
 from typing import Any
 
 from linkwork.compilers.cuda.device_functions import GLOBAL, TRIPLE
-from linkwork.compilers.cuda.warp_code import CONTEXT, WARP
+from linkwork.compilers.cuda.warp_plan import CONTEXT, WARP
 from linkwork.compilers.entry.batch import SYMBOL
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.lowering import Unit

@@ -27,12 +27,9 @@ from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhe
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
 from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
-from linkwork.kernels.contact.reduced.matrix import (
-    MATRIX_WORK,
-    mass_times,
-    reduced_mass_matrix,
-    rows_times,
-)
+from linkwork.kernels.contact.reduced.mass_matrix import reduced_mass_matrix
+from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, mass_times, rows_times
+from linkwork.kernels.contact.reduced.near_geometry import near_geometry
 from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, fill_pattern
 from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS, ROWS
 from linkwork.kernels.contact.reduced.restitution import reduce_restitution
@@ -44,7 +41,6 @@ from linkwork.kernels.contact.reduced.rows import (
     find_missed,
     joint_axes,
     list_contacts,
-    near_geometry,
 )
 from linkwork.kernels.contact.reduced.solve import CONVEX, JAMMED, SOLVER_WORK, solve_sets
 from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
