@@ -2,6 +2,7 @@
 """Records and operators that evaluators return: for annotations and `isinstance`, not to be constructed."""
 
 from linkwork.closure.actuation import Actuation
+from linkwork.closure.completion import Completed
 from linkwork.closure.inverse_kinematics import InverseKinematicsSolution
 from linkwork.dynamics.delassus import DampedInverse, DelassusOperator
 from linkwork.dynamics.equilibrium import Equilibrium
@@ -17,6 +18,7 @@ from linkwork.simulation import Sweep
 
 __all__ = [
     "Actuation",
+    "Completed",
     "DampedInverse",
     "DelassusOperator",
     "Energy",

@@ -1108,6 +1108,26 @@ def test_each_lane_takes_its_own_way(t: Type) -> None:
         assert len(np.unique(counts)) > 3
 
 
+@kernel
+def count_lane(tree: Any, w: Any, k: int) -> None:
+    w.counted[k] += 1
+
+
+@kernel
+def count_lanes(tree: Any, w: Any, q: Any, r: Any, y: Any) -> None:
+    for k in range(tree.n):
+        w.counted[k] = k
+        each_lane(count_lane, tree, w, k)
+        y[k] = float(w.counted[k])
+
+
+@pytest.mark.parametrize("t", TYPES)
+def test_lanes_one_after_the_other_have_integers_in_common(t: Type) -> None:
+    counted = Algorithm("counted", count_lanes, INPUTS, OUTPUTS, {}, SMALL, integers={"counted": ("n",)})
+    (found,) = compiled(counted, small(), t)(np.zeros((8, 6), t.dtype), np.zeros((6, 3), t.dtype))
+    np.testing.assert_array_equal(found, np.tile(np.arange(6.0) + t.lanes, (8, 1)))
+
+
 def test_each_lane_passes_tables_and_integers_alone() -> None:
     @kernel
     def passes_a_number(tree: Any, w: Any, q: Any, r: Any, y: Any) -> None:

@@ -156,6 +156,24 @@ def test_some_of_these_steps_are_those_of_the_convex_problem() -> None:
     assert sum(taken) >= 10
 
 
+@pytest.mark.parametrize("most", [1, 5])
+@pytest.mark.parametrize("compiled", [False, True], ids=["native", "compiled"])
+def test_steps_by_slots_stand_still_where_they_are_far_from_solved(most: int, compiled: bool) -> None:
+    """A stack that is dropped while it turns, with too few iterations: nothing runs away, and it is said."""
+    robot = lw.zoo.boxes(2)
+    q = np.tile(robot.poses["assembled"], (4, 1))
+    q[:, 2::7] += 0.02 * np.arange(1, 3)
+    v = np.random.default_rng(0).normal(size=(4, robot.nv))
+    stepper = lw.Stepper(robot, 5e-3, max_iterations=most).by_slots
+    stepper = stepper.compile() if compiled else stepper
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        after = stepper(q, v, steps=100)
+    assert np.isfinite(after.q).all()
+    assert np.abs(after.v).max() < 20
+    assert after.contacts.missed.min() > 0
+
+
 @pytest.mark.parametrize("most", [1, 5, 30, 200])
 def test_a_humanoid_does_not_run_away_whatever_the_iterations(most: int) -> None:
     """From keyframes, legs apart or limbs in each other: no velocity beyond those of a fall in two seconds."""

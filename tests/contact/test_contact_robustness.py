@@ -144,3 +144,19 @@ def test_a_contact_that_no_joint_moves_along_its_normal_has_no_equation(shoulder
     assert a.gaps.min() < -0.04
     assert a.impulses["ground:upper"][0, 2] > 0
     assert np.abs(a.impulses["ground:shoulder"]).max() < 1e-15
+
+
+@pytest.mark.parametrize("dt", [1e-3, 5e-3])
+def test_free_bodies_that_spin_fast_keep_their_angular_momentum(dt: float) -> None:
+    """Taken by its rate, the momentum grows until there is no number; turned, it keeps its length."""
+    robot = lw.loads(
+        """<mujoco><option gravity="0 0 0"/><worldbody><geom type="plane" size="1 1 1" pos="0 0 -50"/><body><freejoint/>
+        <inertial pos=".01 0 0" mass="1" diaginertia=".003 .004 .005"/><geom size=".1"/></body></worldbody></mujoco>"""
+    )
+    spin = 0.5 / dt * np.array([0.6, 0.7, 0.4])
+    after = lw.Stepper(robot, dt)(robot.poses["qpos0"], np.r_[0, 0, 0, spin], steps=2000)
+    inertia = np.array([0.003, 0.004, 0.005])
+    np.testing.assert_allclose(np.linalg.norm(inertia * after.v[3:]), np.linalg.norm(inertia * spin), rtol=1e-9)
+    slow = np.r_[0, 0, 0, 0.02 * spin]
+    expected = lw.Stepper(robot, dt).by_slots(robot.poses["qpos0"], slow, steps=10)
+    np.testing.assert_allclose(lw.Stepper(robot, dt)(robot.poses["qpos0"], slow, steps=10).v, expected.v, atol=1e-12)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Islands of bodies that touch: sets are set aside and brought back, and piles far apart move as each alone."""
+"""Islands of bodies that touch: each is selected and left again, and piles far apart move as each alone."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 import linkwork as lw
 from linkwork.kernels.contact.reduced.islands import (
     ISLAND_INTEGERS,
-    bring_back_solved,
     island_of,
+    keep_island,
     label_islands,
-    set_aside_solved,
+    select_island,
 )
 from linkwork.kernels.contact.reduced.pattern import fill_pattern
-from linkwork.kernels.contact.reduced.problem import CONES, ROWS
+from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES, ROWS
 from tests.contact.test_reduced_pattern import problem
 
 SETS = ("cone_row", "cone_dim", "cone_kind", "lower", "upper")
@@ -25,7 +25,7 @@ SCALES = ("cone_D", "cone_sigma", "cone_mu", "cone_unit", "cone_saxce", "removal
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_solved_islands_come_back_as_they_were(seed: int) -> None:
+def test_other_islands_stay_as_they_were(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 20
     sets = [sorted(rng.choice(n, size=2, replace=False).tolist(), reverse=True) for _ in range(14)]
@@ -37,29 +37,29 @@ def test_solved_islands_come_back_as_they_were(seed: int) -> None:
         setattr(w, name, np.arange(14) if name.startswith("cone_r") else rng.integers(1, 2, size=14))
     w.cone_D = rng.random(14)
     w.cone_dim = np.ones(14, dtype=np.int64)
-    w.z, w.v_next, w.kept_z, w.kept_v = rng.random(14), rng.random(n), np.zeros(14), np.zeros(n)
+    w.z_best, w.v_best, w.kept_z, w.kept_v = np.full(14, 7.0), np.full(n, 7.0), rng.random(14), rng.random(n)
     w.counts[ROWS] = 14
     fill_pattern(tree, w)
     label_islands(tree, w)
     islands = [island_of(w, e) for e in range(14)]
     assert all(w.limb_island[a] == w.limb_island[b] for a, b in sets)
-    w.island_open[islands[0]] = 1
     before = SimpleNamespace(**{name: np.copy(x) for name, x in vars(w).items()})
-    assert set_aside_solved(tree, w) == 14
+    assert select_island(tree, w, islands[0]) == 14
     assert int(w.counts[CONES]) == islands.count(islands[0])
-    opened = w.cone_row[: w.counts[CONES]].copy()
-    assert all(islands[e] == islands[0] for e in opened)
-    w.z[:], w.v_next[:] = 7.0, 7.0
-    bring_back_solved(tree, w, 14)
-    for name in (*SETS, *SCALES, "cone_side", "cone_sides", "limb_order", "pair_block"):
-        np.testing.assert_array_equal(getattr(w, name), getattr(before, name), err_msg=name)
-    closed = np.setdiff1d(np.arange(14), opened)
-    assert (w.z[opened] == 7.0).all()
-    np.testing.assert_array_equal(w.z[closed], before.z[closed])
+    selected = w.cone_row[: w.counts[CONES]].copy()
+    assert all(islands[e] == islands[0] for e in selected)
     limbs = w.limb_island == islands[0]
-    assert (w.v_next[limbs] == 7.0).all()
-    if len(closed):  # else nothing was set aside
-        np.testing.assert_array_equal(w.v_next[~limbs], before.v_next[~limbs])
+    active = w.active_limb[: w.counts[ACTIVE]]
+    assert sorted(active.tolist()) == np.flatnonzero(limbs).tolist()
+    assert (np.diff(w.limb_place[active]) > 0).all()
+    keep_island(tree, w, 14)
+    for name in (*SETS, *SCALES, "cone_side", "cone_sides", "cone_pair", "active_limb", "counts"):
+        np.testing.assert_array_equal(getattr(w, name), getattr(before, name), err_msg=name)
+    others = np.setdiff1d(np.arange(14), selected)
+    assert (w.kept_z[selected] == 7.0).all()
+    np.testing.assert_array_equal(w.kept_z[others], before.kept_z[others])
+    assert (w.kept_v[limbs] == 7.0).all()
+    np.testing.assert_array_equal(w.kept_v[~limbs], before.kept_v[~limbs])
 
 
 def spheres(places: np.ndarray) -> lw.Mechanism:

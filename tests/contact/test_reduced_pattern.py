@@ -45,7 +45,7 @@ def problem(parent: list[int], sizes: list[int], sets: list[list[int]], room: in
     )
     tree.limb_parent, tree.limb_size, tree.limb_reach, tree.limb_block = map(np.array, (parent, sizes, reach, block))
     w = SimpleNamespace(
-        counts=np.zeros(10, dtype=np.int64),
+        counts=np.zeros(11, dtype=np.int64),
         cone_sides=np.array([len(s) for s in sets], dtype=np.int64),
         cone_side=np.cumsum([0, *(len(s) for s in sets)])[:-1],
         side_limb=np.array([limb for s in sets for limb in s], dtype=np.int64),

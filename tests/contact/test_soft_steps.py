@@ -129,6 +129,40 @@ def test_soft_limits_friction_and_equalities_are_those_of_mujoco(name: str, save
         np.testing.assert_allclose(at.to_qvel(ours.q, ours.v) / 0.002, d.qvel / 0.002, atol=1e-9 * largest)
 
 
+CUP = """<mujoco><option timestep=".002" cone="elliptic" jacobian="dense" tolerance="0" iterations="300"/><worldbody>
+  <geom type="plane" size="1 1 1" pos="0 0 1" euler="180 0 0"/><body name="cup" pos="0 0 .9502"><freejoint/>
+  <geom type="box" size=".1 .1 .05" mass=".5"/></body></worldbody>
+  <actuator><adhesion name="suck" body="cup" ctrlrange="0 1" gain="12"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("command", [0.3, 0.6, 3.0])
+@pytest.mark.parametrize("saved", [False, True], ids=["file", "saved"])
+def test_an_adhesive_actuator_holds_as_in_mujoco(command: float, saved: bool) -> None:
+    """A suction cup below a ceiling: with soft contacts its motion, with hard ones whether it falls."""
+    m, robot = mujoco.MjModel.from_xml_string(CUP), lw.loads(CUP)
+    robot = lw.loads(robot.to_text("mjcf")) if saved else robot
+    d = mujoco.MjData(m)
+    d.ctrl[:] = command
+    mujoco.mj_step(m, d, 100)
+    q, v = robot.poses["qpos0"], np.zeros(6)
+    soft = lw.Stepper(robot, 0.002, contact="soft")(q, v, commands=[command], steps=100)
+    np.testing.assert_allclose(soft.q[:3], d.qpos[:3], atol=1e-9)
+    touching = np.array([0, 0, 0.95, 0, 0, 0, 1])
+    hard = lw.Stepper(robot, 0.002)(touching, v, commands=[command], steps=100)
+    assert (hard.q[2] > 0.94) == (min(command, 1.0) * 12 > 0.5 * 9.81)
+    if command > 0.5:
+        np.testing.assert_allclose(hard.contacts.forces[:, 2].sum(), -0.5 * 9.81, rtol=1e-6)
+
+
+def test_an_adhesive_actuator_is_on_a_body_that_moves() -> None:
+    with pytest.raises(lw.errors.ModelError, match="body 'cop'"):
+        lw.loads(CUP.replace('body="cup"', 'body="cop"'))
+    robot = lw.loads(CUP)
+    assert robot.actuators[0].body == "cup"
+    with pytest.warns(lw.errors.ModelWarning, match="adhesion by actuator 'suck'"):
+        lw.Stepper(robot).by_slots  # noqa: B018
+
+
 def test_a_soft_step_is_that_of_simulations() -> None:
     robot, q = box_on_plane()
     step = lw.contact.ContactStep(robot, 1e-3, contact="soft")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.errors import ModelError, UnsupportedFeature
+from linkwork.errors import CannotSave, ModelError, UnsupportedFeature
 from linkwork.peers import from_mujoco, mujoco_map
 
 mujoco = pytest.importorskip("mujoco")
@@ -159,3 +159,23 @@ def test_obstacles_need_a_site_on_both_sides() -> None:
     for path in ((wrap, "a"), ("a", wrap), ("a", wrap, wrap, "b")):
         with pytest.raises(ModelError, match="needs a site before it"):
             lw.tendons.Branch(path)
+
+
+@pytest.mark.parametrize("case", ["a propeller", "pose of a site", "a free joint in the world", "a slider-crank"])
+def test_transmissions_are_saved(case: str) -> None:
+    robot = lw.loads(f"<mujoco><worldbody>{BODIES}</worldbody><actuator>{ACTUATORS[case]}</actuator></mujoco>")
+    saved = lw.loads(robot.to_text("mjcf"))
+    q, v = robot.random(3), np.linspace(-1, 1, robot.nv)
+    tau = [lw.actuators.actuator_torques(one, q, v, [0.4]) for one in (robot, saved)]
+    np.testing.assert_allclose(tau[1], tau[0], atol=1e-12)
+
+
+def test_muscles_are_saved_and_obstacles_refused() -> None:
+    text = arm(SPHERE, "any", MUSCLES["a smooth muscle"])
+    with pytest.raises(CannotSave, match="which is not in the file"):
+        lw.loads(text).to_text("mjcf")
+    robot = lw.loads(text.replace('<geom geom="g"/>', ""))
+    saved = lw.loads(robot.to_text("mjcf"))
+    q, v = np.array([0.1, 0.2, 0.3]), np.ones(3)
+    tau = [lw.actuators.actuator_torques(one, q, v, [0.4], [0.3]) for one in (robot, saved)]
+    np.testing.assert_allclose(tau[1], tau[0], atol=1e-12)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.contact.unmodeled import warn_unmodeled
+from linkwork.dynamics.unmodeled_contacts import warn_unmodeled
 from linkwork.errors import ModelWarning
 from linkwork.model.contacts import NUMBERS, ContactPairs, contact_shapes
 from tests.files.test_contact_files import FOUR, mjcf, names, sdf, urdf

@@ -134,6 +134,17 @@ def test_a_mesh_that_is_absent_does_no_harm_where_the_inertia_is_written(tmp_pat
         assert lw.load(file).mass == 1
 
 
+def test_a_mesh_of_an_included_file_is_found_beside_that_file(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    name = write_mesh(tmp_path / "parts", "stl")
+    file = model(tmp_path, f'file="{name}"')
+    text = file.read_text()
+    start, end = text.index("<asset>"), text.index("</asset>") + len("</asset>")
+    (tmp_path / "parts" / "assets.xml").write_text(f"<mujocoinclude>{text[start:end]}</mujocoinclude>")
+    file.write_text(text[:start] + '<include file="parts/assets.xml"/>' + text[end:])
+    assert lw.load(file).mass > 0
+
+
 def test_only_the_first_object_of_an_obj_file_has_faces(tmp_path: Path) -> None:
     (tmp_path / "two.obj").write_text(
         "o one\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\no two\nv 2 0 0\nf -1 1 2\n"

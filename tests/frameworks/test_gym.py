@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from tests.support.robots import model_file
+from tests.support.robots import model_file, scene_file
 
 gymnasium = pytest.importorskip("gymnasium", minversion="1.1")
 
@@ -385,3 +385,93 @@ except lw.errors.UnsupportedFeature as error:
 """
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     assert "pip install 'linkwork[gym]'" in done.stdout, done.stderr
+
+
+class Kneeling(lg.VectorEnv):
+    """MuJoCo's humanoid at its keyframes, under random torques; environments count steps that are not solved."""
+
+    action_names = ("all",)
+    observation_names = ("height",)
+
+    def start(self, rows: Any, draws: Any) -> tuple[Any, Any]:
+        names = [name for name in self.robot.poses if name != "qpos0"]
+        q = np.array([self.robot.poses[names[k % len(names)]] for k in rows])
+        return q, np.zeros((len(rows), self.robot.nv))
+
+    def commands(self, actions: Any) -> Any:
+        return np.repeat(actions, len(self.robot.actuators), axis=1)
+
+    def observe(self) -> Any:
+        return self.robots.q[:, 2:3]
+
+    def reward(self, actions: Any) -> dict[str, Any]:
+        return {"alive": np.ones(self.num_envs)}
+
+    def failed(self) -> Any:
+        return np.zeros(self.num_envs, dtype=bool)
+
+
+def test_a_humanoid_at_its_keyframes_does_not_run_away_with_other_masses() -> None:
+    """Thirty iterations, masses and friction of each robot its own: the steps are those of all others."""
+    robot = lw.load(scene_file("humanoid/humanoid.xml"))
+    env = Kneeling(robot, 6, dt=5e-3, randomize={"mass": (0.8, 1.2), "contact_friction": (0.5, 1.5)})
+    assert env.robots.stepper.reduced
+    env.reset(seed=0)
+    for _ in range(40):
+        env.step(np.random.default_rng(0).uniform(-1, 1, (6, 1)))
+    assert env.robots.finite.all()
+    assert np.abs(env.robots.v).max() < 60
+    assert env.unsolved_steps.shape == (6,)
+    assert env.robots.contacts is not None
+    assert (env.unsolved_steps >= env.robots.contacts.fallback).all()
+
+
+# Draws and noise -----------------------------------------------------------------------------------
+
+
+def test_draws_have_the_distribution_that_they_say() -> None:
+    u = (np.arange(20_000) + 0.5) / 20_000
+    assert lg.Draw(1.0, 3.0)(u).mean() == pytest.approx(2.0)
+    logarithms = np.log(lg.Draw(0.1, 10.0, "loguniform")(u))
+    assert logarithms.mean() == pytest.approx(0.0, abs=1e-6)
+    assert logarithms.std() == pytest.approx(np.log(100) / np.sqrt(12), rel=1e-4)
+    normal = lg.Draw(-2.0, 2.0, "normal", add=True)(u)
+    assert normal.std() == pytest.approx(0.8796, rel=1e-3)  # of a normal distribution cut off at two deviations
+    assert lg.Draw(0.0, 5.0, lambda p: p**2)(u).mean() == pytest.approx(1 / 3, rel=1e-4)
+
+
+def test_centers_of_mass_move_by_meters() -> None:
+    robot = pendulum()
+    made = lg.Randomization(robot, {"com": lg.Draw(-0.01, 0.01, add=True), "mass": (2.0, 2.0)})
+    u = np.random.default_rng(0).random((5, made.draws))
+    found = made(u)
+    bodies = len(robot.inertias)
+    assert made.draws == 3 * bodies + bodies
+    np.testing.assert_allclose(found["com"] - made.values["com"], (0.02 * u[:, : 3 * bodies] - 0.01).reshape(5, -1, 3))
+    np.testing.assert_allclose(found["mass"], 2 * np.broadcast_to(made.values["mass"], (5, bodies)))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: lg.Draw(2.0, 1.0), "the first not greater"),
+        (lambda: lg.Draw(-1.0, 1.0), "add=True"),
+        (lambda: lg.Draw(0.0, 1.0, "loguniform"), "> 0"),
+        (lambda: lg.Draw(0.0, 1.0, "cauchy"), "no distribution 'cauchy'"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_draw_that_makes_no_sense_is_an_error(make: Any, said: str) -> None:
+    with pytest.raises(lw.errors.InputError, match=said):
+        make()
+
+
+def test_observations_have_the_noise_that_is_declared() -> None:
+    plain, noisy = PendulumVectorEnv(64), PendulumVectorEnv(64, observation_noise=0.1)
+    first = [envs.reset(seed=3)[0] for envs in (plain, noisy)]
+    noise = first[1] - first[0]
+    assert noise.std() == pytest.approx(0.1, rel=0.3) and abs(noise.mean()) < 0.05
+    name = plain.observation_names[0]
+    one = PendulumVectorEnv(64, observation_noise={name: 0.1}).reset(seed=3)[0] - first[0]
+    assert np.abs(one[:, 0]).max() > 0 and not one[:, 1:].any()
+    with pytest.raises(lw.errors.InputError, match="no observation 'nothing'"):
+        PendulumVectorEnv(2, observation_noise={"nothing": 1.0})

@@ -14,6 +14,7 @@ import linkwork as lw
 from linkwork.kernels.sensors.forces import is_inside, ray_meets
 from linkwork.mechanism import Mechanism
 from linkwork.model.sensors import SENSOR_TYPES
+from linkwork.parsing.mjcf import mujoco_map
 from linkwork.plans.sensors import BOX, CAPSULE, CYLINDER, ELLIPSOID
 from tests.support.robots import model_file
 from tests.support.sensor_texts import INERTIAL, SUBTREES, every_type, inputs_of, on_the_floor, values_of
@@ -127,11 +128,11 @@ def test_loops_and_contacts_count_in_force_sensors() -> None:
         pulled = data.efc_force[data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY]  # on the first, in the world
         axes = lw.frame_placement(robot, given["q"], robot.constraints[0].places[0]).rotation
         given["constraint_forces"] = -axes.T @ pulled
-        given["contacts"] = contacts = np.zeros((4, 9))
+        given["contacts"] = contacts = np.zeros((4, 12))
         for k in range(data.ncon):
             force, frame = np.zeros(6), data.contact[k].frame.reshape(3, 3)
             mujoco.mj_contactForce(model, data, k, force)
-            contacts[k] = [*data.contact[k].pos, *frame[0], *(frame.T @ force[:3])]
+            contacts[k, :9] = [*data.contact[k].pos, *frame[0], *(frame.T @ force[:3])]
         values = sensors(*(given[name] for name in sensors.inputs))
         compare(sensors, values, model, data)
         seen = max(seen, float(sensors.by_name(values)["sphere"][0]))
@@ -210,3 +211,25 @@ def test_robots_have_the_values_of_mujoco(path: str) -> None:
     if own:
         same = lw.sensors.Sensors(read, own).plain()
         compare(same, same(*(given[name] for name in same.inputs)), model, data)
+
+
+def test_torque_sensors_feel_moments_of_contacts() -> None:
+    """A ball that spins and rolls on a plate above a torque sensor, with friction against both, in soft steps."""
+    text = """<mujoco><option timestep=".002" cone="elliptic" jacobian="dense" tolerance="0" iterations="300"/>
+      <worldbody>
+      <body name="plate"><joint type="slide" axis="0 0 1" stiffness="1e4"/><site name="below" pos=".02 .01 -.05"/>
+      <geom type="box" size=".3 .3 .02" pos=".01 0 0"/></body>
+      <body pos="0 0 .1195"><freejoint/><geom size=".1" condim="6" friction=".7 .03 .02"/></body></worldbody>
+      <sensor><torque name="torque" site="below"/><force name="force" site="below"/></sensor></mujoco>"""
+    m = mujoco.MjModel.from_xml_string(text)
+    d, robot = mujoco.MjData(m), lw.loads(text)
+    at, step = mujoco_map(robot), lw.contact.ContactStep(robot, 0.002, contact="soft", tolerance=1e-12, passive=False)
+    m.jnt_stiffness[0] = 0.0
+    d.qvel[:] = [0, 0.3, 0.1, -0.2, 2.0, 3.0, 9.0]
+    q = at.from_qpos(d.qpos.copy())
+    v = at.from_qvel(q, d.qvel)
+    solution = step(q, v)
+    assert np.abs(solution.moments).max() > 1e-2
+    mujoco.mj_step(m, d)
+    values = lw.sensors.sensor_data(robot, q, v, solution)
+    np.testing.assert_allclose(values.vector, d.sensordata, atol=1e-8)

@@ -87,8 +87,10 @@ def test_a_wheel_has_the_library_alone_and_its_description_links_to_no_missing_f
         names = set(wheel.namelist())
         (metadata,) = (name for name in names if name.endswith("/METADATA"))
         said = email.message_from_bytes(wheel.read(metadata))
-    packaged = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
-    assert packaged | {"linkwork/py.typed"} == {name for name in names if ".dist-info/" not in name}
+    web = (ROOT / "src/linkwork/pages/web").iterdir()
+    files = [*(ROOT / "src").rglob("*.py"), *web, ROOT / "src/linkwork/py.typed"]
+    packaged = {path.relative_to(ROOT / "src").as_posix() for path in files}
+    assert packaged == {name for name in names if ".dist-info/" not in name}
     assert said["Version"] == linkwork.__version__
     assert said["Description-Content-Type"] == "text/markdown"
     shown = said.get_payload()

@@ -241,7 +241,7 @@ def test_wrong_activations_are_refused() -> None:
     build.joint("j", lw.joints.Revolute("y"), "world", "link")
     with pytest.raises(lw.errors.ModelError, match="time constant"):
         build.actuator("a", "j", dynamics="filter", time_constant=0.0).build()
-    with pytest.raises(lw.errors.ModelError, match="dynamics 'muscle'"):
-        lw.zoo.pendulum(1).with_actuators(lw.actuators.Actuator("m", "joint0", (1.0,), dynamics="muscle"))  # type: ignore[arg-type]
+    with pytest.raises(lw.errors.ModelError, match="dynamics 'muscle' and no Muscle"):
+        lw.zoo.pendulum(1).with_actuators(lw.actuators.Actuator("m", "joint0", (1.0,), dynamics="muscle"))
     with pytest.raises(lw.errors.ModelError, match="activation limits"):
         build.actuator("a", "j", activation_limits=(1, 0))

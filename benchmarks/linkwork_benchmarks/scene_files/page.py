@@ -126,8 +126,9 @@ def _batches(results: Results) -> str:
         ""
         if not rows
         else "## Batches\n\nA step of one state of a batch on one core, in SIMD lanes. States are those of the motion "
-        "at random times, so that the lanes of a block differ; ten steps a call, from the forces of the step before. "
-        "Nothing disturbs them: states that are pushed off the motion start less warm, and take longer. "
+        "at random times, in random order, and some occur more than once; native code puts states with the same "
+        "contacts side by side. Ten steps a call, from the forces of the step before. Nothing disturbs them: states "
+        "that are pushed off the motion start less warm and have less in common, and take longer. "
         "*faster*: `mj_step` to it, more is faster.\n\n" + tables.table(titles, rows)
     )
 

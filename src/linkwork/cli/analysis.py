@@ -109,7 +109,7 @@ def analyze(
         methods=_methods(robot),
         joint_list=tuple(_joint(robot, joint) for joint in robot.joints),
         actuators=tuple(
-            ActuatorReport(a.name, a.joint or a.tendon, a.gear, a.gain, a.bias, dict(a.also), a.refused)
+            ActuatorReport(a.name, a.joint or a.tendon or a.body, a.gear, a.gain, a.bias, dict(a.also), a.refused)
             for a in robot.actuators
         ),
         tendons=tuple(tendon.name for tendon in robot.tendons),

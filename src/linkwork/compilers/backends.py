@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Sequence
 from functools import cached_property
@@ -70,7 +71,7 @@ class NativeRunner(Runner):
         code = native.code(program.algorithm, t)
         context = native.Context(program.algorithm, program.tree, t)
         arranged = lanes > 1 and program.algorithm.order is not None
-        chunk, near = (ordered.GROUP, ordered.SHARED) if arranged else (CHUNK, NEAR)
+        chunk, near = (ordered.GROUP, sys.maxsize) if arranged else (CHUNK, NEAR)
         return entry_point(code, context, self.dtype, self.shapes, len(self.inputs), program.units, chunk, near)
 
     def own_entry(self, batched: bool) -> Entry:

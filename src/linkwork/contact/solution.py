@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.contact.points import FORCE, GAP, VELOCITY, ContactPoints, contact_points, result_by_slots
+from linkwork.contact.points import FORCE, GAP, MOMENT, VELOCITY, ContactPoints, contact_points, result_by_slots
 from linkwork.errors import UnsupportedFeature
 from linkwork.kernels.contact.reduced import step
+from linkwork.kernels.contact.reduced.solve import CONVEX, JAMMED
 from linkwork.model.model import Model
 from linkwork.model.notebook import shape_table
 from linkwork.plans import contact_reduced
@@ -153,6 +154,14 @@ class ContactSolution:
         return self._layout.vectors(self.result, FORCE)
 
     @property
+    def moments(self) -> Array:
+        """Moments of contact points, ``(..., nslots, 3)``: of friction against rolling about t1 and t2, and against
+        spinning about n, on the second shape of each pair, in N m. Steps by slots have none."""
+        if not self._layout.reduced:
+            return np.zeros_like(self.forces)
+        return self._layout.vectors(self.result, MOMENT)
+
+    @property
     def impulse(self) -> Array:
         """Impulses of contact points, ``(..., nslots, 3)``: `forces` times the step, in N s."""
         return self._layout.dt * self.forces
@@ -228,7 +237,7 @@ class ContactSolution:
         penetration, which takes energy: the solver came nowhere near a solution of the true one."""
         if not self._layout.reduced:
             return _plain(self.result[..., RESIDUAL] * 0 > 0)
-        return _plain(self.result[..., FALLBACK] == step.CONVEX)
+        return _plain(self.result[..., FALLBACK] == CONVEX)
 
     @property
     def jammed(self) -> Any:
@@ -236,7 +245,7 @@ class ContactSolution:
         apart. The step is the solution without the removal, in which they do not move further into each other."""
         if not self._layout.reduced:
             return _plain(self.result[..., RESIDUAL] * 0 > 0)
-        return _plain(self.result[..., FALLBACK] >= step.JAMMED)
+        return _plain(self.result[..., FALLBACK] >= JAMMED)
 
     @property
     def overflowed(self) -> Any:

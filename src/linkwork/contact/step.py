@@ -23,10 +23,10 @@ from linkwork.contact.step_options import ContactOptions, penetration_time
 from linkwork.contact.step_products import ContactStepJacobian, ContactStepJvp, ContactStepVjp
 from linkwork.contact.step_settings import step_settings
 from linkwork.contact.thresholds import CONTACT_TOLERANCE
-from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.conversions import converted
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_joint_friction, without_passive_forces
 from linkwork.dynamics.iterations import REGULARIZATION, SolverSettings
+from linkwork.dynamics.unmodeled_contacts import warn_unmodeled
 from linkwork.errors import InputError, NotConverged, StateWarning, UnsupportedFeature
 from linkwork.inputs import (
     ContactSolver,

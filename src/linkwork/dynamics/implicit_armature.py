@@ -20,10 +20,9 @@ def with_implicit_armature(robot: Model, h: float) -> Model:
 
 def without_passive_forces(robot: Model) -> Model:
     """The robot without springs and dampers of joints, and without a medium."""
-    none = {"stiffness_terms": (0.0, 0.0), "damping_terms": (0.0, 0.0)}
-    joints = tuple(
-        replace(joint, damping=0.0 * joint.damping, stiffness=0.0 * joint.stiffness, **none) for joint in robot.joints
-    )
+    none = (0.0, 0.0)
+    linear = (replace(j, damping=0.0 * j.damping, stiffness=0.0 * j.stiffness) for j in robot.joints)
+    joints = tuple(replace(j, stiffness_terms=none, damping_terms=none) for j in linear)
     return replace(robot, joints=joints, medium=VACUUM)
 
 

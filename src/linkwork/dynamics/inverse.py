@@ -44,6 +44,7 @@ from linkwork.dynamics.thresholds import (
     UNREACHABLE,
     UNREACHABLE_SINGLE,
 )
+from linkwork.dynamics.unmodeled_contacts import warn_unmodeled
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Auto, InverseMethod, not_negative
 from linkwork.kernels.algorithm import Algorithm
@@ -147,6 +148,7 @@ class InverseDynamics(BaseEvaluator):
         self.bearing: BearingOptions | None = None
         """Contacts that bear load; None where there are none."""
         if bearing.contacts:
+            warn_unmodeled(bearing, False, "forces of contacts in inverse dynamics")
             if method not in ("auto", "actuated"):
                 raise InputError(f"with contacts, motors push: the method is 'actuated', not {method!r}")
             self.method = "actuated"

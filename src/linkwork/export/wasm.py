@@ -8,16 +8,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from linkwork.closure.minimal import Minimal
 from linkwork.compilers.trace.tracing import MAX_OPERATIONS
 from linkwork.compilers.wasm.module import Stopping, WasmFunction, WasmModule, wasm_module
 from linkwork.conversions import converted_but
 from linkwork.errors import InputError
 from linkwork.export import wasm_text
-from linkwork.export.writing import exportable, exported_trace, held_values, identifier, stopping_of, write_text
+from linkwork.export.writing import (
+    exportable,
+    exported_trace,
+    held_values,
+    identifier,
+    program_source,
+    stopping_of,
+    write_text,
+)
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
 
-Evaluators = Mapping[str, BaseEvaluator]
+Evaluators = Mapping[str, BaseEvaluator | Minimal]
 """Evaluators by the names of their functions."""
 
 RESERVED = ("memory", "inputs")
@@ -31,6 +40,7 @@ class WasmProgram:
     name: str
     """The npm package, and the stem of its files."""
     folder: Path
+    """Where all files are."""
     module: Path
     """The module, ``NAME.wasm``."""
     script: Path
@@ -47,7 +57,7 @@ class WasmProgram:
 
 @converted_but("evaluator")
 def export_wasm(
-    evaluator: BaseEvaluator | Evaluators,
+    evaluator: BaseEvaluator | Minimal | Evaluators,
     folder: str | os.PathLike[str],
     *,
     name: str | None = None,
@@ -70,13 +80,15 @@ def export_wasm(
     """
     place = Path(folder)
     called = identifier(place.resolve().name if name is None else name, exact=name is not None)
-    evaluators = {called: evaluator} if isinstance(evaluator, BaseEvaluator) else evaluator
-    module, functions = compiled_module(evaluators, arguments, max_operations)
+    given = {called: evaluator} if isinstance(evaluator, BaseEvaluator | Minimal) else evaluator
+    module, functions = compiled_module(given, arguments, max_operations)
     files = {
         "package.json": wasm_text.package(called),
         f"{called}.js": wasm_text.script(called, module),
         f"{called}.d.ts": wasm_text.types(called, module),
-        "README.md": wasm_text.readme(called, evaluators, module, functions),
+        "README.md": wasm_text.readme(
+            called, {name: program_source(x) for name, x in given.items()}, module, functions
+        ),
     }
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -109,16 +121,17 @@ def compiled_module(
     """
     if not isinstance(evaluators, Mapping) or not evaluators:
         raise InputError(f"export_wasm takes an evaluator, or evaluators by name; found {type(evaluators).__name__}")
+    sources: dict[str, BaseEvaluator] = {name: program_source(given) for name, given in evaluators.items()}
     for name in evaluators:
         if name in RESERVED:
             raise InputError(f"a function cannot be called '{name}': the instance has that name already")
-    known = {name: _names(evaluator) for name, evaluator in evaluators.items()}
+    known = {name: _names(evaluator) for name, evaluator in sources.items()}
     for argument in arguments:
         if not any(argument in names for names in known.values()):
             raise InputError(f"no function has an input '{argument}' to make an argument of")
     functions: list[WasmFunction] = []
     values: dict[str, list[float]] = {}
-    for name, evaluator in evaluators.items():
+    for name, evaluator in sources.items():
         own = [argument for argument in arguments if argument in known[name]]
         trace, constants, given = exported_trace(evaluator, own, max_operations)
         stopping = stopping_of(trace, constants)

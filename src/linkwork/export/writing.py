@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwork.closure.completion import Completion
+from linkwork.closure.minimal import Minimal
 from linkwork.compilers.program import Program
 from linkwork.compilers.trace.fixed import fixed
 from linkwork.compilers.trace.tracing import MAX_OPERATIONS, Trace
-from linkwork.conversions import converted
+from linkwork.conversions import converted_but
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.dynamics.iterations import row_regularization
 from linkwork.dynamics.jacobians.loop_inverse import LoopInverseDerivatives
@@ -57,9 +59,9 @@ class CProgram:
     """Bytes of its arrays on the stack."""
 
 
-@converted
+@converted_but("evaluator")
 def export_c(
-    evaluator: BaseEvaluator,
+    evaluator: BaseEvaluator | Minimal,
     path: str | os.PathLike[str],
     *,
     name: str | None = None,
@@ -74,7 +76,7 @@ def export_c(
     settings of iterations, are constants in it, with the values that the evaluator has.
 
     Args:
-        evaluator: What to export.
+        evaluator: What to export; `Minimal` is exported as its `Completion`, loop closure and ``G``.
         path: The ``.c`` file to write.
         name: Name of the function; by default that of the file.
         dtype: Numbers of the function: doubles or floats.
@@ -83,18 +85,28 @@ def export_c(
     """
     if not isinstance(dtype, str) or dtype not in NUMBERS:
         raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
-    exportable(evaluator, dtype)
+    chosen: BaseEvaluator = program_source(evaluator)
+    exportable(chosen, dtype)
     source = Path(path)
     if source.suffix != ".c":
         raise InputError(f"{source} does not end in .c")
     called = identifier(source.stem if name is None else name, exact=name is not None)
     number = NUMBERS[dtype]
-    text, counted = _text(evaluator, called, number, arguments, max_operations)
+    text, counted = _text(chosen, called, number, arguments, max_operations)
     header = source.with_suffix(".h")
-    facts = _facts(evaluator, text, counted)
-    write_text(header, _header(evaluator, text, facts))
+    facts = _facts(chosen, text, counted)
+    write_text(header, _header(chosen, text, facts))
     write_text(source, _source(header.name, text))
     return CProgram(called, source, header, dtype, text.inputs, text.outputs, counted, text.stack)
+
+
+def program_source(given: Any) -> Any:
+    """The evaluator that is exported: of minimal coordinates, their completion.
+
+    Args:
+        given: What the caller wants exported.
+    """
+    return Completion(given.robot) if isinstance(given, Minimal) else given
 
 
 def exportable(evaluator: Any, dtype: Precision = "float64") -> None:

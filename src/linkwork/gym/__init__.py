@@ -20,7 +20,7 @@ except ImportError:
 from linkwork.gym.ball_balance import BallBalanceEnv, BallBalanceVectorEnv
 from linkwork.gym.cassie_stand import CassieStandEnv, CassieStandVectorEnv
 from linkwork.gym.hopper import HopperEnv, HopperVectorEnv
-from linkwork.gym.randomization import Randomization
+from linkwork.gym.randomization import Draw, Randomization
 from linkwork.gym.rendering import Camera
 from linkwork.gym.robots import RobotBatch
 from linkwork.gym.single import Env
@@ -50,6 +50,7 @@ __all__ = [
     "Camera",
     "CassieStandEnv",
     "CassieStandVectorEnv",
+    "Draw",
     "Env",
     "HopperEnv",
     "HopperVectorEnv",

@@ -1,36 +1,93 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parameters that differ from robot to robot: masses, friction and others, as factors of the model's own values."""
+"""Parameters that differ from robot to robot: masses, friction and others, as factors of the model's own values, or as
+numbers that are added to these."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from linkwork.errors import InputError
-from linkwork.inputs import ParameterName
+from linkwork.inputs import ParameterName, among
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 
-Range = tuple[float, float]
-"""The least and the greatest factor."""
+Quantile = Callable[[Array], Array]
+"""Values of a distribution by probabilities from 0 to 1: the inverse of its cumulative distribution function."""
+Distribution = Literal["uniform", "loguniform", "normal"]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Random numbers between two bounds, as factors of a parameter or added to it.
+
+    Args:
+        low: The least number.
+        high: The greatest.
+        distribution: ``"uniform"``; ``"loguniform"``, whose logarithm is uniform; ``"normal"``, about the middle with a
+            standard deviation of a quarter of the width, cut off at the bounds; or any other as its quantile function,
+            whose values are clipped to the bounds.
+        add: Whether numbers are added to the values of the parameter, in its units (of ``com``: meters), one for each
+            number of it; and not factors, one for each row.
+    """
+
+    low: float
+    high: float
+    distribution: Distribution | Quantile = "uniform"
+    add: bool = False
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite([self.low, self.high]).all() and self.low <= self.high):
+            raise InputError(f"a draw from {self.low} to {self.high}: needs finite numbers, the first not greater")
+        if not self.add and self.low < 0:
+            raise InputError(f"a draw from {self.low} to {self.high}: factors must be >= 0; add=True adds numbers")
+        known = ("uniform", "loguniform", "normal")
+        if not callable(self.distribution) and self.distribution not in known:
+            raise InputError(f"no distribution {self.distribution!r}{among(str(self.distribution), known)}")
+        if self.distribution == "loguniform" and not self.low > 0:
+            raise InputError(f"a loguniform draw from {self.low}: needs a number > 0")
+
+    def __call__(self, u: Array) -> Array:
+        """Numbers by uniform ones from 0 to 1.
+
+        Args:
+            u: The uniform numbers.
+        """
+        low, high = self.low, self.high
+        if callable(self.distribution):
+            return np.clip(np.asarray(self.distribution(u), dtype=np.float64), low, high)
+        if self.distribution == "loguniform":
+            return np.clip(low * (high / low) ** u, low, high)
+        if self.distribution == "normal":
+            tail = ndtr(-2.0)  # bounds are two standard deviations away
+            return np.clip((low + high) / 2 + (high - low) / 4 * ndtri(tail + (1 - 2 * tail) * u), low, high)
+        found: Array = low + (high - low) * u
+        return found
+
+
+Range = tuple[float, float] | Draw
+"""The least and the greatest factor of a uniform distribution, or any other draw."""
 
 Ranges = Mapping[ParameterName, Range | Mapping[str, Range]]
-"""Factors by parameter, for all of its rows; or for those of some bodies, joints or contact pairs by their names."""
+"""Draws by parameter, for all of its rows; or for those of some bodies, joints or contact pairs by their names."""
 
 
 class Randomization:
-    """Factors of parameters of a robot, drawn anew in every episode, uniformly, one for each row of a parameter.
+    """Factors of parameters of a robot, or numbers added to them, drawn anew in every episode.
 
-    A row belongs to a body, a joint, a contact pair and so on (`docs/parameters.md`). All ten
+    A row belongs to a body, a joint, a contact pair and so on (`docs/parameters.md`), and gets one factor. All ten
     ``inertial_parameters`` of a body get one factor: such a body has another density. The three components of gravity
     get one, too. A factor of ``actuator_gain`` is one of all that an actuator makes of its command and its state, bias
     included: of a servo it scales stiffness and damping, and leaves the target what it is.
 
     Args:
         robot: The mechanism.
-        ranges: ``{"mass": (0.8, 1.2), "contact_friction": {"ground:foot": (0.5, 1.5)}}``.
+        ranges: ``{"mass": (0.8, 1.2), "com": Draw(-0.01, 0.01, add=True)}``.
     """
 
     def __init__(self, robot: Model, ranges: Ranges) -> None:
@@ -53,19 +110,28 @@ class Randomization:
         values = {**inputs.values, **some.values}
         self.values: dict[ParameterName, Array] = {name: values[name] for name in (*every, *chosen)}
         """The robot's own values."""
-        self._bounds: dict[ParameterName, tuple[Array, Array]] = {}
+        self._drawn: dict[ParameterName, list[Draw]] = {}
         for name, given in ranges.items():
             rows = 1 if name == "gravity" else len(self.values[name])
             if isinstance(given, Mapping):
                 if rows != len(given):
                     raise InputError(f"{name}: name each of {list(given)} once, and only what has one row")
-                pairs = [_range(f"{name} of '{item}'", pair) for item, pair in given.items()]
+                self._drawn[name] = [_draw(f"{name} of '{item}'", pair) for item, pair in given.items()]
             else:
-                pairs = [_range(name, given)] * rows
-            low, high = np.array(pairs).T
-            self._bounds[name] = (low, high)
-        self.draws = sum(len(low) for low, _ in self._bounds.values())
+                self._drawn[name] = [_draw(name, given)] * rows
+            if name == "actuator_gain" and any(draw.add for draw in self._drawn[name]):
+                raise InputError("randomize: actuator_gain takes factors; numbers are added to actuator_bias")
+        self.draws = sum(self._width(name) for name in self._drawn)
         """Numbers that `__call__` takes for a robot."""
+
+    def _width(self, name: ParameterName) -> int:
+        """Uniform numbers that the draws of a parameter need."""
+        each = self._each(name)
+        return sum(each if draw.add else 1 for draw in self._drawn[name])
+
+    def _each(self, name: ParameterName) -> int:
+        """Numbers of a row."""
+        return self.values[name].size // len(self._drawn[name])
 
     def __call__(self, draws: Array) -> dict[ParameterName, Array]:
         """Parameters of robots, by name, ``(rows, ...)``.
@@ -75,19 +141,28 @@ class Randomization:
         """
         found: dict[ParameterName, Array] = {}
         at = 0
-        for name, (low, high) in self._bounds.items():
-            factor = low + (high - low) * draws[:, at : at + len(low)]
-            at += len(low)
+        for name, rows in self._drawn.items():
+            each = self._each(name)
+            factor, added = np.ones((len(draws), len(rows), each)), np.zeros((len(draws), len(rows), each))
+            for k, draw in enumerate(rows):
+                if draw.add:
+                    added[:, k] = draw(draws[:, at : at + each])
+                    at += each
+                else:
+                    factor[:, k] = draw(draws[:, at : at + 1])
+                    at += 1
             scaled: tuple[ParameterName, ...] = (name, "actuator_bias") if name == "actuator_gain" else (name,)
             for own in (one for one in scaled if one in self.values):
                 value = self.values[own]
-                found[own] = value * factor.reshape(*factor.shape, *[1] * (value.ndim - 1))
+                found[own] = (value.reshape(len(rows), each) * factor + added).reshape(len(draws), *value.shape)
         return found
 
 
-def _range(what: str, given: object) -> Range:
-    """Two factors, the first not greater than the second, none negative."""
+def _draw(what: str, given: object) -> Draw:
+    """A draw; of two numbers, that of uniform factors."""
+    if isinstance(given, Draw):
+        return given
     pair = np.asarray(given, dtype=np.float64)
     if pair.shape != (2,) or not np.isfinite(pair).all() or not 0 <= pair[0] <= pair[1]:
-        raise InputError(f"randomize: {what} is {given!r}, needs (low, high), factors with 0 <= low <= high")
-    return float(pair[0]), float(pair[1])
+        raise InputError(f"randomize: {what} is {given!r}, needs (low, high), factors with 0 <= low <= high, or a Draw")
+    return Draw(float(pair[0]), float(pair[1]))

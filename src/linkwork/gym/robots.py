@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from linkwork.inputs import ParameterName
 from linkwork.quantities.arguments import Array
+from linkwork.simulation.contacts import ContactHistory
 from linkwork.simulation.finite_states import finite_states
 from linkwork.simulation.host_batch import HostBatch
 from linkwork.simulation.stepper import Stepper
@@ -57,6 +58,13 @@ class RobotBatch:
     def contact_state(self) -> Array | None:
         """What the next step starts from besides the state, ``(count, width)``; None without contacts."""
         return None if self._robots.contacts is None else self._robots.contacts[: self.count]
+
+    @property
+    def contacts(self) -> ContactHistory | None:
+        """Contacts in the last step by the names of pairs, and counts of each episode: ``contacts.missed`` steps that
+        were not solved; None without contacts."""
+        rows = self.contact_state
+        return None if rows is None else ContactHistory(self.stepper.source, rows, self.stepper.dt)
 
     @property
     def parameters(self) -> dict[str, Array]:

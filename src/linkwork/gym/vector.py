@@ -58,7 +58,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         steps_per_action: Steps for which an action is held.
         max_episode_steps: Actions after which an episode is truncated; None: it is not.
         autoreset_mode: What happens after the end of an episode, see above.
-        randomize: Factors of parameters by name, see `Randomization`; by default all robots are the model.
+        randomize: Draws of parameters by name, see `Randomization`; by default all robots are the model.
+        observation_noise: Standard deviation of normal noise that is added to observations, drawn anew for each: of
+            all, one for each, or by their names; by default there is none.
         compile: Whether steps are a program for this robot: two to three times as fast in large batches, after seconds
             to minutes of compiling, once for a machine.
         threads: Threads that share a large batch; by default as many as there are cores.
@@ -88,6 +90,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         randomize: Ranges | None = None,
+        observation_noise: float | Sequence[float] | Mapping[str, float] | None = None,
         compile: bool = False,
         threads: int | None = None,
         render_mode: str | None = None,
@@ -101,6 +104,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         self.max_episode_steps = None if max_episode_steps is None else count(max_episode_steps, "max_episode_steps")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.randomization = Randomization(robot, randomize or {})
+        self.observation_noise = self._noise(observation_noise)
+        """Standard deviations of the noise of observations."""
         stepper = Stepper(
             robot,
             dt=above_zero(dt, "dt"),
@@ -237,6 +242,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
             seen = np.where(ended[:, None], self._observed(), seen)
         return seen, rewards, terminated, truncated, infos
 
+    @property
+    def unsolved_steps(self) -> npt.NDArray[np.int64]:
+        """Steps of each episode so far whose contacts were not solved, ``(num_envs,)``; zero of robots that are not
+        finite. They take energy: see ``robots.contacts.fallback``."""
+        contacts = self.robots.contacts
+        if contacts is None:
+            return np.zeros(self.num_envs, dtype=np.int64)
+        return np.where(self.robots.finite, contacts.missed, 0)
+
     def render(self) -> tuple[Frame, ...] | None:
         """Pictures of all robots, ``(height, width, 3)`` each; None without a render mode."""
         if self.render_mode is None:
@@ -301,8 +315,27 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
 
     # Arrays ----------------------------------------------------------------------------------------------
 
+    def _noise(self, given: float | Sequence[float] | Mapping[str, float] | None) -> Array:
+        names = self.observation_names
+        if isinstance(given, Mapping):
+            for name in given:
+                if name not in names:
+                    raise InputError(f"observation_noise: no observation '{name}'{among(name, names)}")
+            given = [given.get(name, 0.0) for name in names]
+        try:
+            found = np.broadcast_to(np.asarray(0.0 if given is None else given, dtype=np.float64), (len(names),))
+        except (TypeError, ValueError):
+            raise InputError(f"observation_noise is {given!r}, needs a number, or {len(names)}") from None
+        if not (np.isfinite(found).all() and (found >= 0).all()):
+            raise InputError("observation_noise has standard deviations, which must be finite and >= 0")
+        return found
+
     def _observed(self) -> Array:
-        found = np.clip(self.observe(), -WIDEST, WIDEST).astype(np.float32)
+        seen = self.observe()
+        if self.observation_noise.any():
+            drawn = [generator.standard_normal(seen.shape[1]) for generator in self._generators]
+            seen = seen + self.observation_noise * np.array(drawn)
+        found = np.clip(seen, -WIDEST, WIDEST).astype(np.float32)
         found[np.isnan(found)] = 0.0  # of robots that are not finite
         return found
 

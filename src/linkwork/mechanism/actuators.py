@@ -35,8 +35,8 @@ def checked_actuator(
         if len(numbers) != 3 or not np.isfinite(numbers).all():
             raise ModelError(f"actuator '{name}': {what} is {numbers}, needs 3 finite numbers", subject=name)
         affine[what] = (numbers[0], numbers[1], numbers[2])
-    if not joint and not options.get("tendon"):
-        raise ModelError(f"actuator '{name}' drives nothing; give a joint or a tendon", subject=name)
+    if not joint and not options.get("tendon") and not options.get("body"):
+        raise ModelError(f"actuator '{name}' drives nothing; give a joint, a tendon or a body", subject=name)
     return Actuator(
         name,
         joint,

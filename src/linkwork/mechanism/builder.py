@@ -193,6 +193,7 @@ class Builder:
         force_limits: tuple[float, float] = (-np.inf, np.inf),
         also: Mapping[str, float] | Sequence[tuple[str, float]] = (),
         tendon: str = "",
+        body: str = "",
         dynamics: ActuatorDynamics = "none",
         time_constant: float = 1.0,
         activation_limits: tuple[float, float] = (-np.inf, np.inf),
@@ -212,6 +213,7 @@ class Builder:
             force_limits: Its force is clamped to these, before the gear.
             also: Further joints that it drives, with gears of their own.
             tendon: The tendon that it pulls, in place of joints.
+            body: The body whose contact points its force pulls at together (adhesion), in place of joints.
             dynamics: How an activation follows the command, from which its force comes then (`ACTIVATIONS`).
             time_constant: Of the filters, in seconds.
             activation_limits: Activations are clamped to these.
@@ -221,8 +223,9 @@ class Builder:
         """
         ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
         follows = {"dynamics": dynamics, "time_constant": float(time_constant), "early": bool(early)}
-        law, other = {"gain": gain, "bias": bias}, {"tendon": tendon, "refused": refused, "muscle": muscle}
-        made = checked_actuator(name, joint, gear, ranges, law, also, **other, **follows)
+        law, on = {"gain": gain, "bias": bias}, {"tendon": tendon, "body": body}
+        other = {"refused": refused, "muscle": muscle}
+        made = checked_actuator(name, joint, gear, ranges, law, also, **on, **other, **follows)
         self._actuators.append(made)
         return self
 
@@ -301,8 +304,8 @@ class Builder:
             surface: Friction and restitution of its contacts, by default; a shape that has one may touch others.
             drag: How a medium pushes at an ellipsoid; None: as is usual.
         """
-        options = {"name": name, "surface": surface, "drag": drag}
-        self._shapes.append(Shape(body, solid, as_placement(at), as_color(color), role, **options))
+        made = Shape(body, solid, as_placement(at), as_color(color), role, name=name, surface=surface, drag=drag)
+        self._shapes.append(made)
         return self
 
     @named_options(ContactOptions)

@@ -106,8 +106,9 @@ def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Any]
     rest = options.get("rest")
     at_rest = np.array(type.neutral) if rest is None else numbers(rest, f"joint '{name}': rest position").reshape(-1)
     found["rest"] = _per_coordinate(at_rest, type.nq, 0.0, f"joint '{name}': rest position of the spring")
-    for what in ("stiffness_terms", "damping_terms"):
-        terms = _per_coordinate(options.get(what), 2, 0.0, f"joint '{name}': {what}")
+    higher = {"stiffness_terms": options.get("stiffness_terms"), "damping_terms": options.get("damping_terms")}
+    for what, pair in higher.items():
+        terms = _per_coordinate(pair, 2, 0.0, f"joint '{name}': {what}")
         if terms.any() and type.group is not VECTOR:
             raise ModelError(f"joint '{name}': {what} of a {type.kind_name} joint are not modeled", subject=name)
         found[what] = tuple(terms.tolist())

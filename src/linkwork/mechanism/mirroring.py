@@ -205,7 +205,7 @@ def _constraint(robot: Model, constraint: Constraint, S: Floats) -> Constraint:
 
 
 def _actuator(robot: Model, actuator: Actuator, S: Floats) -> Actuator:
-    if actuator.tendon:
+    if actuator.tendon or actuator.body:
         return actuator
     signs = _coordinate_signs(robot.joint(actuator.joint).type, S, rates=True)
     return replace(actuator, gear=tuple((np.array(actuator.gear) * signs).tolist()))

@@ -111,7 +111,9 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
     in_q = np.concatenate(kept) if kept else np.zeros(0, dtype=int)
     tendons = tuple(t for t in robot.tendons if set(t.sites) <= frames.keys() and left >= set(t.driven))
     pulled = {"", *(t.name for t in tendons)}
-    actuators = tuple(a for a in robot.actuators if left >= {j for j, _ in a.gears} and a.tendon in pulled)
+    actuators = tuple(
+        a for a in robot.actuators if left >= {j for j, _ in a.gears} and a.tendon in pulled and a.body not in gone
+    )
     made = replace(
         robot,
         joints=joints,
@@ -193,8 +195,13 @@ def without_actuators(robot: M, names: Iterable[str]) -> M:
         if name not in known:
             raise InputError(f"robot '{robot.name}' has no actuator '{name}'{suggest(name, known)}")
     kept = tuple(a for a in robot.actuators if gone and a.name not in gone)
-    poses = {"activations": kept_activations(robot, kept), "commands": kept_commands(robot, kept)}
-    made = replace(robot, actuators=kept, sensors=(), **poses)
+    made = replace(
+        robot,
+        actuators=kept,
+        activations=kept_activations(robot, kept),
+        commands=kept_commands(robot, kept),
+        sensors=(),
+    )
     return replace(made, sensors=kept_sensors(robot, made))
 
 

@@ -290,8 +290,8 @@ class _Reduction:
     def _actuators(self, tendons: set[str]) -> tuple[Actuator, ...]:
         found = []
         for actuator in self.robot.actuators:
-            if actuator.tendon:
-                if actuator.tendon in tendons:
+            if actuator.tendon or actuator.body:
+                if actuator.body or actuator.tendon in tendons:
                     found.append(actuator)
                 continue
             left = [(name, gear) for name, gear in actuator.gears if name not in self.locked]

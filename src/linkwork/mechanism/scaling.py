@@ -308,6 +308,8 @@ def _actuator(robot: Model, actuator: Actuator, by: Scaling) -> Actuator:
     gear = np.array(actuator.gear)
     if actuator.tendon:
         length = tendon_unit(robot, robot.tendon(actuator.tendon), by)
+    elif actuator.body:
+        length = by.length
     else:
         units = lengths_of_v(robot.joint(actuator.joint).type, by.length)
         length = float(units[0])

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Triangles of mesh files: STL, OBJ and MuJoCo's MSH by NumPy alone; other formats by coal, where it is installed.
-
-Coordinates are numbers of 32 bits, which STL and MSH files have and which readers of OBJ make of their decimals.
-"""
+"""Triangles of mesh files: STL, OBJ and MuJoCo's MSH by NumPy alone; other formats by coal, where it is installed."""
 
 from __future__ import annotations
 
@@ -90,7 +87,7 @@ def _stl(file: Path) -> tuple[Any, Any]:
         corners = np.frombuffer(content, STL_TRIANGLE, count, STL_HEADER)["vertices"].reshape(-1, 3)
     else:
         words = [line.split()[1:4] for line in content.decode(errors="replace").splitlines() if "vertex" in line]
-        corners = np.array(words, dtype=np.float32).reshape(-1, 3)
+        return np.array(words, dtype=np.float64), np.arange(len(words) // 3 * 3)
     return corners, np.arange(len(corners) // 3 * 3)
 
 
@@ -110,11 +107,11 @@ def _obj(file: Path) -> tuple[Any, Any]:
         elif words[0] == "f" and not ended:
             numbers = [int(word.split("/")[0]) for word in words[1:]]
             polygons.append([k - 1 if k > 0 else len(points) + k for k in numbers])  # negative ones count backwards
-    vertices = np.array(points, dtype=np.float32).reshape(-1, 3)
+    vertices = np.array(points, dtype=np.float64).reshape(-1, 3)
     return vertices, [triangle for polygon in polygons for triangle in _split(polygon, vertices)]
 
 
-def _split(polygon: list[int], vertices: npt.NDArray[np.float32]) -> list[list[int]]:
+def _split(polygon: list[int], vertices: Floats) -> list[list[int]]:
     """A polygon as triangles: of four corners by the shorter diagonal, of more by those from the first corner."""
     if len(polygon) == 4 and max(polygon) < len(vertices):
         a, b, c, d = polygon

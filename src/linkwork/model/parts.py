@@ -109,6 +109,9 @@ class Actuator:
     """Whether its force comes from the activation after the step and not before it (MJCF: ``actearly``)."""
     muscle: Muscle | None = None
     """What takes the place of gain and bias, and of the time constant, if it is a muscle."""
+    body: str = ""
+    """The body whose contacts it makes adhesive (MJCF: ``<adhesion>``), in place of joints: its force is shared by the
+    contact points of that body."""
 
     @property
     def has_activation(self) -> bool:
@@ -118,7 +121,7 @@ class Actuator:
     @property
     def gears(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
         """All joints that it drives by itself, with the gears of their degrees of freedom; none through a tendon."""
-        if self.tendon:
+        if self.tendon or self.body:
             return ()
         return ((self.joint, self.gear), *((joint, (gear,)) for joint, gear in self.also))
 
@@ -129,8 +132,8 @@ class Actuator:
             new: New name of a joint, tendon or actuator.
         """
         also = tuple((new(joint), gear) for joint, gear in self.also)
-        joint, tendon = (new(name) if name else "" for name in (self.joint, self.tendon))
-        return replace(self, name=new(self.name), joint=joint, also=also, tendon=tendon)
+        joint, tendon, body = (new(name) if name else "" for name in (self.joint, self.tendon, self.body))
+        return replace(self, name=new(self.name), joint=joint, also=also, tendon=tendon, body=body)
 
     @property
     def control_limits(self) -> tuple[float, float]:

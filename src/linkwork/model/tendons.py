@@ -15,7 +15,7 @@ from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
 from linkwork.inputs import items
 from linkwork.model.arrays import numbers
-from linkwork.model.transmissions import Transmission, Wrap
+from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank, Wrap
 
 
 @converted_but("sites")
@@ -61,7 +61,11 @@ class Branch:
         return tuple(f for place in self.sites for f in (place.frames if isinstance(place, Wrap) else (place,)))
 
     def renamed(self, place: Callable[[str], str]) -> Branch:
-        """The same on other frames."""
+        """The same on other frames.
+
+        Args:
+            place: New name of a frame.
+        """
         sites = tuple(s.renamed(place) if isinstance(s, Wrap) else place(s) for s in self.sites)
         return Branch(sites, self.divisor)
 
@@ -106,7 +110,7 @@ class Tendon:
     offset: float = 0.0
     force_limits: tuple[float, float] = (-np.inf, np.inf)
     stop: tuple[float, float] = (0.0, 0.0)
-    transmission: Transmission | None = None
+    transmission: SiteWrench | JointWrench | SliderCrank | None = None
     stiffness_terms: tuple[float, float] = (0.0, 0.0)
     damping_terms: tuple[float, float] = (0.0, 0.0)
 
@@ -215,5 +219,7 @@ class Tendon:
 
 def without_springs(tendons: Sequence[Tendon]) -> tuple[Tendon, ...]:
     """The same tendons without springs and dampers."""
-    none = {"stiffness_terms": (0.0, 0.0), "damping_terms": (0.0, 0.0)}
-    return tuple(replace(tendon, stiffness=0.0, damping=0.0, **none) for tendon in tendons)
+    none = (0.0, 0.0)
+    return tuple(
+        replace(tendon, stiffness=0.0, damping=0.0, stiffness_terms=none, damping_terms=none) for tendon in tendons
+    )

@@ -53,7 +53,11 @@ class Wrap:
         return (self.frame, self.side) if self.side else (self.frame,)
 
     def renamed(self, place: Names) -> Wrap:
-        """The same on other frames."""
+        """The same on other frames.
+
+        Args:
+            place: New name of a frame.
+        """
         return replace(self, frame=place(self.frame), side=place(self.side) if self.side else "")
 
 
@@ -97,11 +101,19 @@ class _Wrench(Transmission):
         object.__setattr__(self, "gear", found)
 
     def scaled(self, length: float) -> Self:
-        """Moments have a unit of length more than forces."""
+        """The same with gears of a mechanism of another size: moments have a unit of length more than forces.
+
+        Args:
+            length: Factor of all lengths.
+        """
         return self._multiplied(np.array([1.0] * 3 + [length] * 3))
 
     def mirrored(self, S: Floats) -> Self:
-        """Moments turn the other way."""
+        """That of the mirror image: moments turn the other way.
+
+        Args:
+            S: Signs of x, y and z.
+        """
         return self._multiplied(np.concatenate([S, -S]))
 
     def _multiplied(self, factors: Floats) -> Self:
@@ -127,7 +139,12 @@ class SiteWrench(_Wrench):
         return (self.on, self.reference) if self.reference else (self.on,)
 
     def renamed(self, place: Names, joint: Names) -> Self:
-        """The same on other frames."""
+        """The same on other frames.
+
+        Args:
+            place: New name of a frame.
+            joint: New name of a joint.
+        """
         return replace(self, on=place(self.on), reference=place(self.reference) if self.reference else "")
 
 
@@ -154,7 +171,12 @@ class JointWrench(_Wrench):
         return (self.on,)
 
     def renamed(self, place: Names, joint: Names) -> Self:
-        """The same on another joint."""
+        """The same on another joint.
+
+        Args:
+            place: New name of a frame.
+            joint: New name of a joint.
+        """
         return replace(self, on=joint(self.on))
 
 
@@ -182,15 +204,28 @@ class SliderCrank(Transmission):
         return self.crank, self.slider
 
     def renamed(self, place: Names, joint: Names) -> Self:
-        """The same on other frames."""
+        """The same on other frames.
+
+        Args:
+            place: New name of a frame.
+            joint: New name of a joint.
+        """
         return replace(self, crank=place(self.crank), slider=place(self.slider))
 
     def scaled(self, length: float) -> Self:
-        """With a rod of another length."""
+        """The same with a rod of another length.
+
+        Args:
+            length: Factor of all lengths.
+        """
         return replace(self, rod=self.rod * length)
 
     def mirrored(self, S: Floats) -> Self:
-        """The same; its axis is that of its frame."""
+        """The same; its axis is that of its frame.
+
+        Args:
+            S: Signs of x, y and z.
+        """
         if S[2] < 0:
             raise ModelError(f"a slider-crank on '{self.slider}', whose axis is z, has no mirror image across xy")
         return self

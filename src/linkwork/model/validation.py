@@ -58,6 +58,8 @@ def check_actuator(model: Model, actuator: Actuator) -> None:
             raise fail(f"has {what} {getattr(actuator, what)}, needs two numbers, the first not greater")
     if actuator.dynamics not in ("none", *ACTIVATIONS):
         raise fail(f"has dynamics {actuator.dynamics!r}, needs one of none, {', '.join(ACTIVATIONS)}")
+    if actuator.dynamics == "muscle" and actuator.muscle is None:
+        raise fail("has the dynamics 'muscle' and no Muscle, whose time constants it needs")
     if actuator.has_activation and not 0 < actuator.time_constant < np.inf:
         raise fail(f"has the time constant {actuator.time_constant}, needs a finite number > 0")
     if actuator.tendon:
@@ -66,6 +68,13 @@ def check_actuator(model: Model, actuator: Actuator) -> None:
             raise fail(f"pulls tendon '{actuator.tendon}', which does not exist{suggest(actuator.tendon, names)}")
         if actuator.joint or actuator.also or len(actuator.gear) != 1:
             raise fail(f"pulls tendon '{actuator.tendon}': it takes no joint, and one gear")
+    if actuator.body:
+        if actuator.body not in model.inertias:
+            raise fail(
+                f"is on body '{actuator.body}', which does not move or exist{suggest(actuator.body, model.inertias)}"
+            )
+        if actuator.joint or actuator.also or actuator.tendon or any((*actuator.gain[1:], *actuator.bias[1:])):
+            raise fail(f"is on body '{actuator.body}': it takes neither joint nor tendon, and has no length")
     for joint, gear in actuator.gears:
         if joint not in model.space.indices:
             near = suggest(joint, model.space.indices)

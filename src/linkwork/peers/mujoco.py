@@ -20,7 +20,7 @@ from linkwork.model.arrays import Floats
 from linkwork.parsing import loads
 from linkwork.parsing.mjcf import MujocoMap, mujoco_map
 from linkwork.parsing.options import Contacts, Inertias
-from linkwork.peers.mujoco_assets import write_assets
+from linkwork.peers.mujoco_assets import write_assets, z_axis
 from linkwork.peers.mujoco_assets import written_numbers as _numbers
 from linkwork.peers.mujoco_sensors import SensorWriter
 
@@ -42,19 +42,8 @@ _TRANSMISSIONS = (
 """What an actuator acts on: attribute and kind of element, in MuJoCo's order;"""
 _SO3 = 6
 """and an orientation."""
-_OPTIONS = (
-    "gravity",
-    "density",
-    "viscosity",
-    "wind",
-    "timestep",
-    "magnetic",
-    "impratio",
-    "o_margin",
-    "o_friction",
-    "o_solref",
-    "o_solimp",
-)
+_OVERRIDES = ("o_margin", "o_friction", "o_solref", "o_solimp")
+_OPTIONS = ("gravity", "density", "viscosity", "wind", "timestep", "magnetic", "impratio", *_OVERRIDES)
 _DYNAMICS = ("none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user")
 
 
@@ -177,9 +166,8 @@ class _Writer:
         element = self.elements[kind, k]
         if "name" not in element.attrib:
             taken = {other.get("name") for (same, _), other in self.elements.items() if same == kind}
-            element.set(
-                "name", next(n for n in (f"{kind}{k}" + "_" * i for i in range(len(taken) + 1)) if n not in taken)
-            )
+            free = next(n for n in (f"{kind}{k}" + "_" * i for i in range(len(taken) + 1)) if n not in taken)
+            element.set("name", free)
         return str(element.get("name"))
 
     @staticmethod
@@ -218,8 +206,8 @@ class _Writer:
         joint.set("armature", repr(float(m.dof_armature[dof])))
         joint.set("damping", self._polynomial("dof_damping", dof))
         joint.set("frictionloss", repr(float(m.dof_frictionloss[dof])))
-        joint.set("solreffriction", _numbers(m.dof_solref[dof]))
-        joint.set("solimpfriction", _numbers(m.dof_solimp[dof]))
+        for name in ("solref", "solimp"):
+            joint.set(f"{name}friction", _numbers(getattr(m, f"dof_{name}")[dof]))
         joint.set("stiffness", self._polynomial("jnt_stiffness", j))
         if np.any(getattr(m, "jnt_springyield", np.zeros(m.njnt))[j]):
             joint.set("springyield", _numbers(m.jnt_springyield[j]))
@@ -227,8 +215,8 @@ class _Writer:
         if m.jnt_limited[j]:
             joint.set("range", _numbers(m.jnt_range[j]))
             joint.set("margin", repr(float(m.jnt_margin[j])))
-            joint.set("solreflimit", _numbers(m.jnt_solref[j]))
-            joint.set("solimplimit", _numbers(m.jnt_solimp[j]))
+            for name in ("solref", "solimp"):
+                joint.set(f"{name}limit", _numbers(getattr(m, f"jnt_{name}")[j]))
         if kind in ("slide", "hinge"):
             joint.set("axis", _numbers(m.jnt_axis[j]))
             joint.set("ref", repr(float(m.qpos0[at])))
@@ -262,7 +250,7 @@ class _Writer:
         field, position = {}, m.geom_pos[k]
         if kind == "hfield":
             field["hfield"] = self._name("hfield", int(m.geom_dataid[k]))
-            position = position + self.elevations[int(m.geom_dataid[k])] * _z_axis(m.geom_quat[k])
+            position = position + self.elevations[int(m.geom_dataid[k])] * z_axis(m.geom_quat[k])
         elif kind == "mesh":
             field["mesh"] = self._name("mesh", int(m.geom_dataid[k]))
         self._add(
@@ -441,12 +429,6 @@ class _Writer:
         ends = {"joint": ("joint", first)} if second < 0 else {"site": ("site", first), "refsite": ("site", second)}
         given = {attribute: self._name(kind, number) for attribute, (kind, number) in ends.items()}
         self._add(section, "orientation", "actuator", k, group=str(int(self.model.actuator_group[k])), **given)
-
-
-def _z_axis(quat: Floats) -> Floats:
-    """The third column of the rotation of a quaternion (w, x, y, z)."""
-    w, x, y, z = quat
-    return np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
 
 
 def _listed(names: list[str]) -> str:

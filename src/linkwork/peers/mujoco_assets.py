@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from linkwork.model.arrays import Floats
+
 
 def written_numbers(values: Any) -> str:
     """Numbers as text, to the last digit."""
@@ -52,3 +54,9 @@ def _mesh(m: Any, assets: Any, add: Callable[..., Any], k: int) -> None:
     triangles = m.mesh_face[faces : faces + int(m.mesh_facenum[k])]
     corners = " ".join(str(int(corner)) for corner in np.ravel(triangles))
     add(assets, "mesh", "mesh", k, vertex=written_numbers(vertices), face=corners, inertia="shell")
+
+
+def z_axis(quat: Floats) -> Floats:
+    """The third column of the rotation of a quaternion (w, x, y, z)."""
+    w, x, y, z = quat
+    return np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])

@@ -47,7 +47,7 @@ LEAST_FRICTION = 1e-5
 
 def shape_inflation(pairs: ContactPairs) -> Floats:
     """(nshapes,) distance from its surface within which a shape may have forces: of margins, and of adhesion."""
-    distance = pairs.column("margin") + np.where(pairs.column("adhesion") > 0, pairs.column("gap"), 0.0)
+    distance = pairs.column("margin") + pairs.column("gap")
     found = np.zeros(len(pairs.shapes))
     np.maximum.at(found, pairs.first, distance)
     np.maximum.at(found, pairs.second, distance)

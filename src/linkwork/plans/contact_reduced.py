@@ -17,16 +17,17 @@ import numpy as np
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import ContactPairs
+from linkwork.model.joints import FREE
 from linkwork.model.model import Model
 from linkwork.plans.actuation import actuated_layout, with_actuators
-from linkwork.plans.bodies import size_of
+from linkwork.plans.bodies import BodyTable, size_of
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
 from linkwork.plans.contact_groups import GROUP_FLOATS, GROUP_INTEGERS, GROUP_SIZES, group_tables
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
-from linkwork.plans.layout import ragged
+from linkwork.plans.layout import Integers, ragged
 from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tables
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
@@ -71,6 +72,8 @@ REDUCED_TREE = actuated_layout(
             "nloops",  # sets of rows of loops
             "nloop_sides",
             *GROUP_SIZES,
+            "nfree",  # free bodies that carry no other
+            "nadhesions",  # actuators that make contacts adhesive
             "nintervals",  # cells along the second of two axes that bodies are sorted by at most, and all of them
             "ngrid",
             "nheld",  # settings of the solver, impulses to start from, contact points that are given
@@ -86,6 +89,9 @@ REDUCED_TREE = actuated_layout(
             "contact_body_first": ("ncontacts",),
             "contact_body_second": ("ncontacts",),
             **FRICTION_INTEGERS,
+            "free_body": ("nfree",),
+            "adhesion_actuator": ("nadhesions",),
+            "adhesion_body": ("nadhesions",),
             "box_v": ("nboxes",),  # as in `contact_lcaba`
             "box_q": ("nboxes",),
             "loop_row": ("nloops",),  # rows of a set, and the limbs that they depend on
@@ -202,9 +208,10 @@ def reduced_tree(
         **group_tables(model, contacts, first, second, int(tree.n)),
         nintervals=cells,
         ngrid=cells * cells,
+        free_body=np.flatnonzero((np.asarray(tree.kind) == FREE) & ~np.isin(np.arange(int(tree.n)), tree.parent)),
         contact_body_first=first,
         contact_body_second=second,
-        **friction,
+        **_adhesions(model, bodies, first, second, friction),
         pair_D=scales.pairs,
         box_D=scales.boxes,
         box_unit=scales.box_units,
@@ -250,6 +257,16 @@ MAX_CELLS = 128
 """The root of the number of cells that bodies are sorted by, at most: there are about as many cells as bodies."""
 REACH = 1e-3
 """Contact points whose gap is a smaller part of the largest body's size are in the list, whatever their velocity."""
+
+
+def _adhesions(
+    model: Model, bodies: BodyTable, first: Integers, second: Integers, friction: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Actuators that make contacts of a body adhesive, and ``friction`` with their pairs marked."""
+    own = [k for k, actuator in enumerate(model.actuators) if actuator.body]
+    of = [bodies.number[model.actuators[k].body] for k in own]
+    adhesive = friction["contact_adhesive"] | np.isin(first, of) | np.isin(second, of)
+    return {**friction, "contact_adhesive": adhesive, "adhesion_actuator": own, "adhesion_body": of}
 
 
 def _depths(limbs: Mapping[str, Any]) -> list[int]:

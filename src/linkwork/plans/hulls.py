@@ -7,6 +7,7 @@ Flat meshes have two faces, those of one line none. Vertices of a hull are numbe
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ HULL_SIZES = (
 HULL_INTEGERS: dict[str, Shape] = {
     "hull_point": ("nhulls",),  # first vertex, and their count
     "hull_points": ("nhulls",),
+    "hull_start": ("nhulls", 27),  # the vertex that is farthest along a direction, by the signs of its large components
     "point_neighbor": ("nhullpoints",),  # first of the vertices at the other ends of its edges, and their count
     "point_neighbors": ("nhullpoints",),
     "neighbor": ("nhulledges",),
@@ -160,6 +162,11 @@ def _counterclockwise(at: Floats, corners: npt.NDArray[Any], normal: Floats) -> 
     return tuple(corners[np.argsort(angle)].tolist())
 
 
+_DIRECTIONS = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)))
+"""Directions by the signs of their components, the last one first."""
+_DIRECTIONS /= np.maximum(np.linalg.norm(_DIRECTIONS, axis=1, keepdims=True), 1.0)
+
+
 def hull_tables(hulls: list[Hull]) -> dict[str, Any]:
     """The arrays of `HULL_INTEGERS` and `HULL_FLOATS`, for `Layout.build`.
 
@@ -170,6 +177,7 @@ def hull_tables(hulls: list[Hull]) -> dict[str, Any]:
     for hull in hulls:
         tables["hull_point"].append(len(tables["hull_vertex"]))
         tables["hull_points"].append(len(hull.points))
+        tables["hull_start"].append(np.argmax(hull.points @ _DIRECTIONS.T, axis=0))
         around: list[list[int]] = [[] for _ in hull.points]
         for face, normal in zip(hull.faces, hull.normals, strict=True):
             for corner in face:
@@ -182,6 +190,7 @@ def hull_tables(hulls: list[Hull]) -> dict[str, Any]:
         tables["hull_vertex"] += list(hull.points)
     return {
         **{name: np.array(tables[name], dtype=np.int64) for name in HULL_INTEGERS},
+        "hull_start": np.array(tables["hull_start"], dtype=np.int64).reshape(-1, len(_DIRECTIONS)),
         **{name: np.array(tables[name], dtype=np.float64).reshape(-1, 3) for name in HULL_FLOATS},
     }
 

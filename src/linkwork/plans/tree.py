@@ -216,8 +216,8 @@ def without_passive_elements(tree: Tree) -> Tree:
     """The same arrays of a mechanism whose joints and tendons have neither springs nor dampers."""
     elements = ("spring_v", "spring_q", "damper_v", "stiffness", "rest", "damping")
     none = {"nsprings": 0, "ndampers": 0, "npassive_tendons": 0} | NO_FORCES
-    elements += tuple(name for name in (*FORCE_INTEGERS, *FORCE_FLOATS) if name != "medium")
-    return tree._replace(**none, **{name: getattr(tree, name)[:0] for name in elements})
+    further = (name for name in (*FORCE_INTEGERS, *FORCE_FLOATS) if name != "medium")
+    return tree._replace(**none, **{name: getattr(tree, name)[:0] for name in (*elements, *further)})
 
 
 def _tree_joints(mechanism: Model) -> tuple[list[TreeAtom], dict[str, int]]:

@@ -63,7 +63,7 @@ class Sensors(BaseEvaluator):
     | `a`                 | `(..., nv)`         | joint accelerations, such as ``solution.acceleration``              |
     | `constraint_forces` | `(..., nc)`         | forces of constraints, ``solution.multipliers``                     |
     | `commands`          | `(..., nu + na)`    | commands of the actuators, and after them their activations         |
-    | `contacts`          | `(..., nslots, 9)`  | point, normal and force of contacts, in the world                   |
+    | `contacts`          | `(..., nslots, 12)` | point, normal, force and moment of contacts, in the world           |
     | `limit_forces`      | `(..., nv)`         | torques of joint limits                                             |
     | `time`              | `(..., 1)`          | seconds                                                             |
     | `wrenches`          | `(..., frames, 6)`  | external wrenches at ``frames``, each in its axes; may be left out  |

@@ -9,8 +9,10 @@ import numpy as np
 
 from linkwork.model.joints import Free, Universal
 from linkwork.model.model import Model
+from linkwork.model.muscles import Muscle
 from linkwork.model.parts import Actuator
 from linkwork.model.thresholds import UNBOUNDED
+from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank
 from linkwork.saving.mjcf_tendons import MjcfTendons
 from linkwork.saving.report import Report
 from linkwork.saving.xml import add, number, numbers
@@ -47,7 +49,12 @@ def _driven(model: Model, actuator: Actuator, tendons: MjcfTendons, report: Repo
         if low == high:
             report.refuse("actuators", where, f"in MJCF a range of {what} is not empty, as {low:g} to {high:g} is")
             return None
+    if actuator.body:
+        return {"body": actuator.body}
     if actuator.tendon:
+        transmission = model.tendon(actuator.tendon).transmission
+        if transmission is not None:
+            return _transmitted(model, transmission, actuator.gear[0], tendons)
         if not tendons.has(actuator.tendon):
             report.refuse("actuators", where, f"it pulls tendon '{actuator.tendon}', which is not in the file")
             return None
@@ -66,6 +73,34 @@ def _driven(model: Model, actuator: Actuator, tendons: MjcfTendons, report: Repo
     return {"tendon": name, "gear": number(ratio)}
 
 
+def _transmitted(
+    model: Model, how: SiteWrench | JointWrench | SliderCrank, gear: float, tendons: MjcfTendons
+) -> dict[str, str]:
+    """Attributes of an actuator on a site, by a slider-crank, or on a ball or free joint."""
+
+    def site(frame: str) -> str:
+        return tendons.names.site_of(tendons.elements, frame)
+
+    if isinstance(how, SliderCrank):
+        ends = {"cranksite": site(how.crank), "slidersite": site(how.slider)}
+        return {**ends, "cranklength": number(how.rod), "gear": number(gear)}
+    if not isinstance(how, JointWrench):
+        ends = {"site": site(how.on)} | ({"refsite": site(how.reference)} if how.reference else {})
+        return {**ends, "gear": numbers(gear * np.array(how.gear))}
+    own = how.gear if isinstance(model.joint(how.on).type, Free) else how.gear[3:]
+    return {"jointinparent" if how.in_parent else "joint": how.on, "gear": numbers(gear * np.array(own))}
+
+
+def _muscle(element: Any, muscle: Muscle) -> None:
+    curves = (muscle.shortest, muscle.longest, muscle.velocity, muscle.passive, muscle.lengthening)
+    for what, own in (("gain", muscle.pulls), ("bias", muscle.stretches)):
+        if own:
+            element.set(f"{what}type", "muscle")
+            element.set(f"{what}prm", numbers((*muscle.range, muscle.peak, 1.0, *curves)))
+    if muscle.pulls or muscle.stretches:
+        element.set("lengthrange", numbers(muscle.lengths))
+
+
 def _write(section: Any, actuator: Actuator, driven: dict[str, str]) -> None:
     affine = any(actuator.gain[1:])
     biased = any(actuator.bias)
@@ -75,9 +110,14 @@ def _write(section: Any, actuator: Actuator, driven: dict[str, str]) -> None:
     if biased:
         element.set("biastype", "affine")
         element.set("biasprm", numbers(actuator.bias))
+    if actuator.muscle is not None:
+        _muscle(element, actuator.muscle)
     if actuator.has_activation:
         element.set("dyntype", actuator.dynamics)
         element.set("dynprm", number(actuator.time_constant))
+        if actuator.muscle is not None and actuator.dynamics == "muscle":
+            m = actuator.muscle
+            element.set("dynprm", numbers((m.rise, m.fall, m.smoothing)))
         element.set("actearly", "true" if actuator.early else "false")
     for what, limits in (
         ("ctrl", actuator.limits),

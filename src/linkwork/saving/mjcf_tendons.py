@@ -38,6 +38,8 @@ class MjcfTendons:
         self._taken = set(self._known)
         self._section: Any = None
         for tendon in layout.model.tendons:
+            if tendon.transmission is not None:
+                continue  # its actuator says it
             self._write(tendon.name, tendon, needed=tendon.is_passive or tendon.is_limited)
 
     def fixed(self, name: str, factors: Mapping[tuple[str, int], float], *, geared: bool = False) -> tuple[str, float]:
@@ -111,6 +113,8 @@ class MjcfTendons:
         """Why a tendon cannot be said."""
         if tendon.offset != 0:
             return "MJCF adds no constant to the length of a tendon"
+        if tendon.has_wraps:
+            return "obstacles of tendons are geoms in MJCF, and are not written"
         if tendon.stiffness and tendon.rest == _SPRINGS_AS_DRAWN:
             return "in MJCF a spring of the length -1 rests as the model is drawn"
         if any(tendon.stop):
@@ -133,16 +137,16 @@ class MjcfTendons:
         for k, branch in enumerate(tendon.branches):
             if k or branch.divisor != 1:
                 add(element, "pulley", divisor=number(branch.divisor))
-            for site in branch.sites:
+            for site in branch.frames:
                 add(element, "site", site=self.names.site_of(self.elements, site))
-        for what, value in (
-            ("stiffness", tendon.stiffness),
-            ("damping", tendon.damping),
+        for what, value, *terms in (
+            ("stiffness", tendon.stiffness, *tendon.stiffness_terms),
+            ("damping", tendon.damping, *tendon.damping_terms),
             ("frictionloss", tendon.friction),
         ):
-            if value != 0:
-                element.set(what, number(value))
-        if tendon.stiffness or tendon.rest != (0.0, 0.0):
+            if value != 0 or any(terms):
+                element.set(what, numbers((value, *terms)) if any(terms) else number(value))
+        if tendon.stiffness or any(tendon.stiffness_terms) or tendon.rest != (0.0, 0.0):
             element.set("springlength", numbers(np.clip(tendon.rest, -UNBOUNDED, UNBOUNDED)))
         for limited, given, limits in (
             ("limited", "range", tendon.limits),

@@ -69,10 +69,13 @@ class ContactInputs:
             if row.shape[-1:] != (self.row.width,):
                 raise InputError(f"contact_state has shape {row.shape}, needs (..., {self.row.width})")
         lead = np.shape(q)[:-1] if row is None else np.broadcast_shapes(np.shape(q)[:-1], row.shape[:-1])
-        found = np.array(np.broadcast_to(settings, (*lead, settings.size)), order="C")
+        found = np.empty((*lead, settings.size), settings.dtype)
         points = tree.nsettings + tree.nstart
-        if row is not None:
-            found[..., tree.nsettings : points] = self.row.start(row, float(settings[0]))
+        if row is None:
+            found[...] = settings
+        else:
+            found[..., : tree.nsettings] = settings[: tree.nsettings]
+            self.row.write_start(row, float(settings[0]), found[..., tree.nsettings : points])
         if self.given is not None:
             given = self.given(q)
             found[..., points:] = given.reshape(*given.shape[:-2], -1)

@@ -21,6 +21,8 @@ from linkwork.compilers.entry.entry_point import DONE, OVERFLOW, SHAPES
 from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Entry, Runner
 from linkwork.contact.solution import ITERATIONS, RESIDUAL
+from linkwork.kernels.contact.problem import ContactSettings
+from linkwork.kernels.steps.contact_steps import STANDING
 from linkwork.kernels.steps.control import END, EVERY, FIRST, WAIT
 from linkwork.kernels.steps.stage_dynamics import DT
 from linkwork.model.thresholds import UNBOUNDED
@@ -131,6 +133,7 @@ class _Robots:
         self.own["given"] = np.ascontiguousarray(points.reshape(*points.shape[:-1], tree.ngiven, 7))
         self.own["timing"] = np.ascontiguousarray(names["timing"].reshape(-1, names["timing"].shape[-1])[0, :2])
         self.own["settings"] = np.ascontiguousarray(held.reshape(-1, held.shape[-1])[0, :2])
+        self.threshold = held.reshape(-1, held.shape[-1])[0, ContactSettings._fields.index("threshold")]
         self.controls = {name: names[name] for name in ("shared", "own") if name in names}
         self.inputs = tuple(runner._step.program.algorithm.inputs)
         parameters = [name for name in self.inputs if name not in (*STATE, *self.own)]
@@ -175,6 +178,7 @@ class _Robots:
                 rows = [x[k : k + 1] if x.ndim > len(s) else x for x, s in zip(inputs, runner.inputs, strict=True)]
                 runner.run(rows, [y[k : k + 1] for y in found], 1)
         self._solve_again(inputs, found)
+        self._stand_still(found)
         self.q, self.v, self.before = found
         if status == OVERFLOW:
             self._drop()
@@ -196,6 +200,16 @@ class _Robots:
         better = again[2][:, RESIDUAL] < found[2][missed, RESIDUAL]
         for x, y in zip(found, again, strict=True):
             x[missed[better]] = y[better]
+
+    def _stand_still(self, found: list[Array]) -> None:
+        """Robots whose steps are far from solved stay at rest (`kernels.steps.contact_steps.stand_still`)."""
+        tree = self.runner.program.tree
+        most = max(float(self.threshold), STANDING * float(self.own["settings"][0]))
+        far = np.isfinite(found[1]).all(axis=1) & ~(found[2][:, RESIDUAL] <= most)
+        found[0][far], found[1][far] = self.q[far], 0.0
+        first, last = HEAD + tree.nv, HEAD + tree.nv + 3 * tree.nslots
+        found[2][far, first:last] = 0.0
+        found[2][far, last + 4 * tree.nslots : last + 4 * tree.nslots + tree.nc + tree.nboxes] = 0.0
 
     def _drop(self) -> None:
         """Robots that are not finite any more are left where they are."""

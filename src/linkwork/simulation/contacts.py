@@ -27,6 +27,7 @@ import numpy.typing as npt
 from linkwork.contact.points import (
     FORCE,
     GAP,
+    MOMENT,
     VELOCITY,
     ContactPoints,
     at_most_three,
@@ -168,6 +169,11 @@ class ContactRow:
         return TOTALS + SOLVER + self.points.width + self.nc + self.nboxes
 
     @property
+    def start_width(self) -> int:
+        """Numbers of the forces that a step starts from."""
+        return (self.points.width if self.reduced else 3 * self.points.nslots) + self.nc + self.nboxes
+
+    @property
     def accelerations(self) -> int:
         """Where joint accelerations begin in the result of steps."""
         return contact_reduced.HEAD + self.points.width + self.nboxes + self.nc if self.reduced else HEAD
@@ -218,23 +224,28 @@ class ContactRow:
         kind = np.zeros((*lead, SOLVER - SLOT_SOLVER), rows.dtype)
         return np.concatenate([totals, none, solver, kind, points, last], axis=-1)
 
-    def start(self, row: Array, tolerance: float) -> Array:
-        """What the next step starts from, ``(..., nstart)``: forces, none where the step before was not solved, and the
-        kind of that step.
+    def write_start(self, row: Array, tolerance: float, start: Array) -> None:
+        """Write what the next step starts from: forces, none where the step before was not solved, and the kind of that
+        step.
 
         Args:
             row: The row of the step before.
             tolerance: The residual at which a step is solved.
+            start: Where they are written, ``(..., nstart)``.
         """
         at = self.places
         points, boxes, multipliers = (row[..., at[name]] for name in ("points", "boxes", "multipliers"))
         if not self.reduced:
             points = self.points.by_slot(points, FORCE)
             points = points.reshape(*points.shape[:-2], -1)
-        forces = np.concatenate([points, boxes, multipliers], axis=-1)
-        residual, kind = row[..., at["solver"]][..., :1], row[..., at["solver"]][..., 2:]
-        forces = np.where(residual > tolerance, 0.0, forces)
-        return np.concatenate([forces, kind], axis=-1) if self.reduced else forces
+        first = points.shape[-1]
+        ends = first + self.nboxes, first + self.nboxes + self.nc
+        start[..., :first], start[..., first : ends[0]], start[..., ends[0] : ends[1]] = points, boxes, multipliers
+        missed = row[..., at["solver"].start] > tolerance
+        if missed.any():
+            start[np.broadcast_to(missed, start.shape[:-1])] = 0.0
+        if self.reduced:
+            start[..., -1] = row[..., at["solver"].stop - 1]
 
     def added(self, before: Array, row: Array) -> Array:
         """The row of further steps with the totals of those before them.
@@ -261,6 +272,8 @@ class ContactSeries:
     """Before that step, ``(..., slots)``, in m; negative where shapes overlap, infinite where they are not near."""
     velocities: Array
     """After that step, of the second shape relative to the first, along t1, t2, n, in m/s."""
+    moments: Array
+    """About t1, t2, n, on the second shape, ``(..., slots, 3)``, in N m: of friction against rolling and spinning."""
     touching: Array
     """Whether points bear a force: more than a millionth of the robot's weight."""
     sliding: Array
@@ -311,7 +324,8 @@ class ContactHistory(Mapping[str, ContactSeries]):
         touching = forces[..., 2] > self._weak
         sliding = touching & (np.hypot(velocities[..., 0], velocities[..., 1]) > self._slow)
         gaps = self._points.by_slot(listed, GAP, np.inf, slots)[..., 0]
-        return ContactSeries(forces, self._dt * forces, gaps, velocities, touching, sliding)
+        moments = self._points.by_slot(listed, MOMENT, 0.0, slots)
+        return ContactSeries(forces, self._dt * forces, gaps, velocities, moments, touching, sliding)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._slots)
@@ -323,6 +337,12 @@ class ContactHistory(Mapping[str, ContactSeries]):
     def forces(self) -> Array:
         """Forces of the contact points of all pairs, ``(k, ..., nslots, 3)``, along t1, t2, n, on second shapes."""
         return self._points.by_slot(self._part("points"), FORCE)
+
+    @property
+    def moments(self) -> Array:
+        """Moments of the contact points of all pairs, ``(k, ..., nslots, 3)``: of friction against rolling about t1 and
+        t2, and against spinning about n, on second shapes."""
+        return self._points.by_slot(self._part("points"), MOMENT)
 
     @property
     def points(self) -> Array:

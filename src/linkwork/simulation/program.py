@@ -28,9 +28,9 @@ from linkwork.compilers.program import Program
 from linkwork.contact.reduced import reduced_plan, takes_reduced_matrix
 from linkwork.contact.step import MAX_ITERATIONS
 from linkwork.contact.thresholds import CONTACT_TOLERANCE
-from linkwork.contact.unmodeled import warn_unmodeled
 from linkwork.dynamics.implicit_armature import with_implicit_armature, without_passive_forces
 from linkwork.dynamics.iterations import REDUNDANT_REGULARIZATION, REGULARIZATION, SolverSettings
+from linkwork.dynamics.unmodeled_contacts import warn_unmodeled
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
@@ -148,7 +148,9 @@ class StepProgram:
         if self.contact is None or not self.contact.reduced:
             return self
         settings, names = replace(self.settings, by_slots=True), cast(ParameterNames, self.parameters.recipe)
-        return _restored(self.source, settings, names, self.control, self.control_every)
+        made = _restored(self.source, settings, names, self.control, self.control_every)
+        warn_unmodeled(self.source, False)
+        return made
 
     @cached_property
     def repeated(self) -> Program:

@@ -90,6 +90,10 @@ class Forces:
     contact_forces: Any = None
     """Along t1, t2, n of contact points, on second shapes; None without contacts."""
     limit_forces: Any = None
+    contact_moments: Any = None
+    """About these axes; None: none."""
+    native: bool = False
+    """Whether contact points are those of native kernels, as in steps by the reduced matrix."""
 
     @property
     def touches(self) -> bool:
@@ -100,7 +104,7 @@ class Forces:
         """Inputs of `Sensors`."""
         contacts = None
         if "contacts" in names and self.touches:
-            contacts = contacts_in_world(robot, q, self.contact_forces)
+            contacts = contacts_in_world(robot, q, self.contact_forces, self.contact_moments, self.native)
         return {
             "a": self.acceleration,
             "constraint_forces": self.constraint_forces,
@@ -181,22 +185,33 @@ def _in_the_next_step(trajectory: Motion, step: Stepper, acting: Array | None) -
         return Forces((made.v - trajectory.v) / step.dt, made.multipliers)
     a = step.planned.accelerations_of(made.result) + axes_accelerations(step.source, trajectory.v)
     boxes = made.contacts._part("boxes")
-    return Forces(a, made.multipliers, made.contacts.forces, box_forces(step.program.tree, boxes, limits=True))
+    limits = box_forces(step.program.tree, boxes, limits=True)
+    return Forces(a, made.multipliers, made.contacts.forces, limits, made.contacts.moments, step.reduced)
 
 
-def contacts_in_world(robot: Model, q: npt.ArrayLike, forces: npt.ArrayLike) -> Array:
-    """Contacts as `Sensors` take them, ``(..., nslots, 9)``: point, normal and force in the world.
+def contacts_in_world(
+    robot: Model,
+    q: npt.ArrayLike,
+    forces: npt.ArrayLike,
+    moments: npt.ArrayLike | None = None,
+    native: bool = False,
+) -> Array:
+    """Contacts as `Sensors` take them, ``(..., nslots, 12)``: point, normal, force and moment in the world.
 
     Args:
         robot: The mechanism, with contact pairs.
         q: Configuration, ``(..., nq)``.
         forces: Of contact points along t1, t2, n, on the second shape of each pair, ``(..., nslots, 3)``.
+        moments: About these axes, of the same shape; by default none.
+        native: Whether contact points are those of native kernels.
     """
-    found = _geometry(robot)(q)
+    found = _geometry(robot, native)(q)
     along = np.asarray(forces)
-    acting = (found.frames @ along[..., None])[..., 0]
+    about = np.zeros_like(along) if moments is None else np.asarray(moments)
+    acting, turning = ((found.frames @ x[..., None])[..., 0] for x in (along, about))
     there = found.exists[..., None]  # a slot without a point has no place
-    return np.concatenate(np.broadcast_arrays(found.points * there, found.normals, acting * there), axis=-1)
+    parts = found.points * there, found.normals, acting * there, turning * there
+    return np.concatenate(np.broadcast_arrays(*parts), axis=-1)
 
 
 def axes_accelerations(robot: Model, v: npt.ArrayLike) -> Array:
@@ -228,7 +243,7 @@ def _of_solution(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None, soluti
             raise InputError("sensors of a step with contacts need the velocity at its start, v")
         limits = solution.limit_impulses / solution._layout.dt
         a = solution.acceleration + axes_accelerations(robot, v)
-        return Forces(a, solution.multipliers, solution.forces, limits)
+        return Forces(a, solution.multipliers, solution.forces, limits, solution.moments, solution.is_listed)
     if isinstance(solution, InverseSolution) and solution.contacts:
         raise InputError("forces of contacts that inverse dynamics chose are not measured: give those of ContactStep")
     if isinstance(solution, Solution | InverseSolution):
@@ -287,5 +302,5 @@ def _made_once(robot: Model, names: tuple[str, ...] | None, frames: tuple[str, .
 
 
 @computed_once
-def _geometry(robot: Model) -> ContactGeometry:
-    return ContactGeometry(robot)
+def _geometry(robot: Model, native: bool) -> ContactGeometry:
+    return ContactGeometry(robot, native=native)

@@ -15,12 +15,13 @@ from linkwork.conversions import converted
 from linkwork.errors import InputError
 from linkwork.inputs import Integrator, ParameterName, Precision, StepMethod, above_zero, float_array, named_options
 from linkwork.inputs import count as counted
+from linkwork.kernels.contact.reduced.step import MISSED, OVERFLOWED
 from linkwork.model.model import Model
 from linkwork.model.parameters import own_values
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.simulation.activations import initial_activations
 from linkwork.simulation.actuation import robot_parameters
-from linkwork.simulation.contacts import ContactHistory
+from linkwork.simulation.contacts import ContactHistory, warn_of_missed_steps
 from linkwork.simulation.control import Controller, as_controller
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.host_batch import HostBatch
@@ -80,7 +81,8 @@ class Simulation:
     text makes the steps on both, so that a simulation agrees with the other to rounding, and with itself to the last
     bit.
 
-    A robot that stops being finite holds NaN until it is reset.
+    A robot that stops being finite holds NaN until it is reset. Steps with contacts that are not solved are counted
+    (``contacts.missed``, ``contacts.fallback``), on the CPU with one `StateWarning` a simulation.
 
     Args:
         robot: The mechanism.
@@ -136,6 +138,7 @@ class Simulation:
         self.device = device
         if integrator == "dopri5":
             raise InputError("integrator 'dopri5' has steps of adaptive length, robots step together: use euler or rk4")
+        self._said = False
         self._start = self._states(q, v)
         self._start_act = initial_activations(robot, act, self.count)
         self.controller = as_controller(controller)
@@ -339,7 +342,19 @@ class Simulation:
             if not self.frames:
                 raise InputError("wrenches on no frames: Simulation(robot, count, wrenches=['hand'])")
             wrenches = robots.array(wrenches, "wrenches", (len(self.frames), 6))
-        return robots.advance(total, tau, commands, wrenches, record_every)
+        found = robots.advance(total, tau, commands, wrenches, record_every)
+        self._say_unsolved()
+        return found
+
+    def _say_unsolved(self) -> None:
+        """Warn once of steps that were not solved, or had too many contact points; `contacts` has their counts."""
+        rows = self._robots.contacts if self.device == "cpu" else None
+        if self._said or rows is None:
+            return
+        finite = rows[np.isfinite(rows).all(axis=1)]
+        self._said = bool(finite[:, [MISSED, OVERFLOWED]].any())
+        if self._said:
+            warn_of_missed_steps(self.robot, finite, self.dt)
 
     def __repr__(self) -> str:
         return f"<Simulation of {self.count} times '{self.robot.name}' on {self.device}>"

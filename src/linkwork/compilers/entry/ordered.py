@@ -23,9 +23,7 @@ from linkwork.compilers.lanes import Type
 from linkwork.kernels.algorithm import ORDER
 
 GROUP = 4096
-"""States that are put in order together, at most."""
-SHARED = 1 << 24
-"""Bytes of results of these: still in the cache that cores share when they are looked at."""
+"""States that are put in order together, at most: the more, the more alike neighbors are."""
 
 _BLOCKS = "linkwork_blocks"
 

@@ -40,7 +40,8 @@ class Writer(Instructions):
             close = difflib.get_close_matches(name, [*table.sizes, *table.arrays], 1)
             raise self.error(node, f"{table.name} has no {name}" + (f"; did you mean {close[0]}?" if close else ""))
         place, kind = table.arrays[name]
-        if not (self.unit.has_scratch or self.unit.one_lane) or (kind.element != STATE and not kind.writable):
+        shared = kind.element != STATE and (self.unit.one_lane or not kind.writable)  # lanes have integers in common
+        if shared or not (self.unit.has_scratch or self.unit.one_lane):
             return Array(self.context_word(place, self.unit.pointer), kind, self.extent(node, table.extents[name]))
         key = (place, "own")
         if key not in self._read:

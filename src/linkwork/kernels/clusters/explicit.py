@@ -240,8 +240,15 @@ def cluster_residuals(tree: Array, w: Array, c: int, qdd: Array, residual: Array
 def explicit_form(tree: Array, w: Array, q: Array, v: Array, G: Array, g: Array, pivot: Array) -> None:
     """``q'' = G y'' + g`` of the whole tree (Eq. 3), independent coordinates in their order."""
     update_constraints(tree, w, q, v)
+    gather_jacobian(tree, w, G)
+    gather_bias(tree, w, g)
+    pivot[0] = w.pivot[0]
+
+
+@kernel
+def gather_jacobian(tree: Array, w: Array, G: Array) -> None:
+    """``G`` of the whole tree, of those of its clusters; independent coordinates in their order."""
     for k in range(tree.nv):
-        g[k] = 0.0
         for f in range(tree.nind):
             G[k, f] = 0.0
     for c in range(tree.nclusters):
@@ -250,9 +257,15 @@ def explicit_form(tree: Array, w: Array, q: Array, v: Array, G: Array, g: Array,
             G[k, tree.ind_column[f]] = 1.0
             for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
                 G[tree.dep_dof[d], tree.ind_column[f]] = w.Gc[tree.dep_dof[d], k]
-        for d in range(tree.dep_start[c], tree.dep_start[c] + tree.dep_count[c]):
-            g[tree.dep_dof[d]] = w.gc[tree.dep_dof[d]]
-    pivot[0] = w.pivot[0]
+
+
+@kernel
+def gather_bias(tree: Array, w: Array, g: Array) -> None:
+    """``g`` of the whole tree: that of its dependent coordinates, zero elsewhere."""
+    for k in range(tree.nv):
+        g[k] = 0.0
+    for d in range(tree.ndep):
+        g[tree.dep_dof[d]] = w.gc[tree.dep_dof[d]]
 
 
 @kernel
@@ -263,10 +276,7 @@ def closing_step(tree: Array, w: Array, q: Array, step: Array, error: Array, piv
     for r in range(tree.nc):
         w.k[r] = -error[r]
     explicit_constraints(tree, w)
-    for k in range(tree.nv):
-        step[k] = 0.0
-    for d in range(tree.ndep):
-        step[tree.dep_dof[d]] = w.gc[tree.dep_dof[d]]
+    gather_bias(tree, w, step)
     pivot[0] = w.pivot[0]
 
 

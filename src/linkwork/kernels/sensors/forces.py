@@ -10,7 +10,7 @@ needs: MuJoCo's ``mj_rnePostConstraint``, ``cfrc_int``.
 | f              | force across the joint of body i: ``[moment; force]`` at its origin, in its own axes     |
 | n, y           | moment and force of a wrench                                                             |
 | K              | rows of constraints on bodies (see `constraints`), ``K lambda`` the force on one         |
-| contacts       | point, normal (from the first shape to the second) and force on the second, in the world |
+| contacts       | point, normal (from the first shape to the second), force and moment on the second, in the world |
 | tension        | force along a tendon, positive where it lengthens it                                     |
 | near, far      | where a ray enters and leaves a volume, as distances along it                            |
 
@@ -59,7 +59,8 @@ def wrench_at(w: Array, b: int, x: Vector, force: Vector) -> tuple[Triple, Tripl
 @kernel
 def contact_wrench(w: Array, b: int, contact: Array) -> tuple[Triple, Triple]:
     """Moment and force of a contact, were it on body ``b`` as the second."""
-    return wrench_at(w, b, (contact[0], contact[1], contact[2]), (contact[6], contact[7], contact[8]))
+    n, y = wrench_at(w, b, (contact[0], contact[1], contact[2]), (contact[6], contact[7], contact[8]))
+    return add(n, rotate_inverse(w.E[b], (contact[9], contact[10], contact[11]))), y
 
 
 @kernel

@@ -66,7 +66,7 @@ INPUTS: Mapping[str, Shape] = {
     "a": ("nv",),
     "constraint_forces": ("nc",),
     "commands": ("ncommands",),
-    "contacts": ("nslots", 9),
+    "contacts": ("nslots", 12),
     "limit_forces": ("nv",),
     "time": (1,),
     "wrenches": ("nf", 6),

@@ -53,6 +53,11 @@ FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED = range(TOTALS)
 APPLIED: dict[str, Shape] = {"applied": ("nv",), "start": ("nstart",)} | IMPLICIT_WORK
 
 
+STANDING = 100.0
+"""Steps are far from solved whose residual is so many tolerances, and more than the velocity from which on restitution
+acts, what gravity adds in two steps."""
+
+
 @kernel
 def begin_contacts(tree: Array, inputs: StepInputs, flat: Array) -> None:
     """Forces to start from in the places of the result, nothing else."""
@@ -124,6 +129,23 @@ def choose_result(tree: Array, new: Scalar, flat: Array, q: Array, v: Array, kep
 
 
 @kernel
+def stand_still(tree: Array, problem: ContactProblem, result: ContactResult) -> None:
+    """Stay at rest for a step that is far from solved, or no number: it takes all kinetic energy, and no forces."""
+    most = maximum(problem.settings.threshold, STANDING * problem.settings.tolerance)
+    solved = where(result.residual[0], most, 1.0, 0.0)
+    for k in range(tree.nq):
+        result.q[k] = where(0.5, solved, result.q[k], problem.q[k])
+    for k in range(tree.nv):
+        result.v[k] = where(0.5, solved, result.v[k], 0.0)
+    for k in range(3 * tree.nslots):
+        result.forces[k] = where(0.5, solved, result.forces[k], 0.0)
+    for b in range(tree.nboxes):
+        result.boxes[b] = where(0.5, solved, result.boxes[b], 0.0)
+    for r in range(tree.nc):
+        result.multipliers[r] = where(0.5, solved, result.multipliers[r], 0.0)
+
+
+@kernel
 def add_totals(tree: Array, w: Array, problem: ContactProblem, result: ContactResult, totals: Array) -> None:
     """Energy that contacts and joints took, and how iterations ended."""
     h = problem.settings.dt
@@ -192,6 +214,7 @@ def contact_step(solver: Algorithm) -> Step:
                     result.iterations[0] += w.missed[1]
                     better = needed * where(result.residual[0], w.missed[0], 1.0, 0.0)
                     choose_result(tree, better, flat, w.qs, w.vs, w.missed, size)
+        stand_still(tree, problem, result)
         add_totals(tree, w, problem, result, flat[size : size + TOTALS])
         store_activations(tree, w, inputs.timing[DT], flat, flat)
 

@@ -28,10 +28,11 @@ from linkwork.kernels.contact.reduced.step import (
 )
 from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.records import view_of
-from linkwork.kernels.scalar import Array, kernel, with_arrays
+from linkwork.kernels.scalar import Array, kernel, where, with_arrays
 from linkwork.kernels.steps.contact_steps import applied_torques
 from linkwork.kernels.steps.integrators import Step, repeated
 from linkwork.kernels.steps.stage_dynamics import (
+    COMMANDED,
     DT,
     IMPLICIT,
     IMPLICIT_WORK,
@@ -67,6 +68,8 @@ def reduced_euler(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs,
     load_activations(tree, w, flat)
     applied_torques(tree, w, q, v, inputs)
     bounded_dampers(tree, w, q, inputs, inputs.timing[DT])
+    for k in range(tree.nadhesions):
+        w.adhesion_force[k] = where(0.5, inputs.timing[COMMANDED], w.actuator_force[tree.adhesion_actuator[k]], 0.0)
     damped = with_arrays(tree, w, IMPLICIT)
     first = tree.nsettings + tree.nstart
     for s in range(tree.ngiven):

@@ -101,7 +101,8 @@ def _mechanism(document: MjcfDocument, given: LoadSettings, unused: Unused) -> M
     joints = read_joints(tree, settings)
     places = Places(tree, settings, meshes)
     tendons = read_tendons(document, defaults, joints, places)
-    motors = read_motors(document, defaults, joints, tendons, settings)
+    carriers = {tree.names[body]: "" if body.is_static else tree.names[body.carrier] for body in tree.bodies}
+    motors = read_motors(document, defaults, joints, tendons, carriers, settings)
     name = document.root.get("model") or Path(document.root.file).stem
     builder = LocatedBuilder(document.root, name, given.inertias, settings.gravity)
     inertias = read_inertias(tree, settings, meshes)

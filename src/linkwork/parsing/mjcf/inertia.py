@@ -195,8 +195,8 @@ def size_and_place(
     """The sizes of a shape, which may be fitted to a mesh, and where it stands."""
     if meshes is not None and node.get("mesh") is not None:
         asset = meshes.needed(node.text("mesh"), node, f"the size of a {type}")
-        size, inside = asset.fitted(type, settings.fit_bounds, node.number("fitscale", 1.0))
-        return size, settings.placement(node) * inside
+        fitted, inside = asset.fitted(type, settings.fit_bounds, node.number("fitscale", 1.0))
+        return fitted, settings.placement(node) * inside
     given = node.numbers("size", 1, 2, 3) or ()
     ends = node.numbers("fromto", 6)
     if ends is None:

@@ -45,7 +45,8 @@ class MeshAsset:
     def triangles(self) -> Triangles:
         """The triangles in the frame of a geom; `ModelError` where the file was not found or cannot be read."""
         found, scale = self.solid.surface(), np.array(self.solid.scale)
-        vertices = (found.vertices * scale) @ self.place.rotation.T + self.place.position
+        points = found.vertices if self.solid.triangles is not None else _single(found)
+        vertices = (points * scale) @ self.place.rotation.T + self.place.position
         return Triangles(vertices, found.faces if scale.prod() > 0 else found.faces[:, ::-1])
 
     @cached_property
@@ -157,7 +158,9 @@ def _read(node: Node, folder: Path, finder: MeshFinder, exact: bool) -> MeshAsse
     x, y, z = node.vector("scale", (1.0, 1.0, 1.0))
     name, triangles = node.get("file") or "", None
     if name:
-        mesh = Mesh(name, finder.find(str(folder / name)), (x, y, z), convex=True)
+        # seen from the model's folder, else from that of the included file that names it
+        file = finder.find(str(folder / name)) or MeshFinder(node.file).find(str(folder / name))
+        mesh = Mesh(name, file, (x, y, z), convex=True)
     else:
         triangles = _given(node)
         mesh = Mesh(node.get("name") or "mesh", None, (x, y, z), convex=True, triangles=triangles)
@@ -168,7 +171,7 @@ def _read(node: Node, folder: Path, finder: MeshFinder, exact: bool) -> MeshAsse
         if turn is not None and not x == y == z:  # scaled in axes that are not those of the file
             with located(node):
                 found = mesh.surface()
-            turned = Triangles(frozen((found.vertices - at) @ R.T), found.faces)
+            turned = Triangles(frozen((_single(found) - at) @ R.T), found.faces)
             mesh = Mesh(name or mesh.name, mesh.file, (x, y, z), convex=True, triangles=turned)
         else:
             with located(node):
@@ -176,6 +179,12 @@ def _read(node: Node, folder: Path, finder: MeshFinder, exact: bool) -> MeshAsse
     usual = "exact" if exact else "legacy"
     kind: MeshInertia = node.choice("inertia", get_args(MeshInertia), usual)  # type: ignore[assignment]
     return MeshAsset(node, mesh, place, kind, int(node.number("maxhullvert", -1.0)))
+
+
+def _single(found: Triangles) -> Floats:
+    """Vertices as numbers of 32 bits, as MuJoCo's readers have them."""
+    rounded: Floats = found.vertices.astype(np.float32).astype(np.float64)
+    return rounded
 
 
 def _given(node: Node) -> Triangles:

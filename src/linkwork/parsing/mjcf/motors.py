@@ -2,7 +2,8 @@
 """Actuators of a model: what they drive, with which gear, how they make force, and the inertia of their rotors.
 
 Those on joints and tendons have gears. Those on sites, by slider-cranks, and on ball and free joints in axes that are
-not the body's, pull a length of their own (`Transmission`). Those on bodies (adhesion) are left out, with a warning.
+not the body's, pull a length of their own (`Transmission`). Those on bodies make their contacts adhesive; where the
+body does not move, they are left out, with a warning.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from linkwork.mechanism import Mechanism
 from linkwork.model.joints import Free
 from linkwork.model.muscles import Muscle
 from linkwork.model.tendons import Tendon
-from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank, Transmission
+from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank
 from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint, open_end
 from linkwork.parsing.mjcf.servos import UNLIMITED, Law, Range, read_law
@@ -60,8 +61,10 @@ class Motor:
     activation_limits: Range
     tendon: str = ""
     """The tendon that it pulls, in place of joints: a spatial one, or one that bounds the force of its actuators."""
-    transmission: Transmission | None = None
+    transmission: SiteWrench | JointWrench | SliderCrank | None = None
     """How it acts, where that is a length of its own, which is the tendon then; with sites in place of frames."""
+    body: str = ""
+    """The body whose contacts it makes adhesive, in place of joints."""
 
     def length(self, frames: Mapping[str, str]) -> Tendon:
         """The length of its own that it pulls."""
@@ -84,7 +87,7 @@ class Motor:
             law |= {"dynamics": self.law.dynamics, "time_constant": max(self.law.time_constant, LEAST_TIME)}
             law |= {"activation_limits": self.activation_limits, "early": self.law.early}
         limits = {"limits": self.limits, "force_limits": self.force_limits}
-        return {**limits, "also": self.also, "tendon": self.tendon, **law}
+        return {**limits, "also": self.also, "tendon": self.tendon, "body": self.body, **law}
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ def read_motors(
     defaults: Defaults,
     joints: Mapping[str, MjcfJoint],
     tendons: Mapping[str, MjcfTendon],
+    bodies: Mapping[str, str],
     settings: Settings,
 ) -> Motors:
     """All actuators of a model."""
@@ -149,10 +153,15 @@ def read_motors(
                 motor = _on_tendon(node, tendons[name], law, taken, settings)
             elif target in ("site", "cranksite"):
                 motor = _on_site(node, target, law, taken, lengths, settings)
+            else:
+                motor = _on_body(node, bodies, law, taken, settings)
         if motor is not None:
             kept.append(motor)
         else:
-            warn(bare, "an actuator on a body is not supported: it is left out, commands have none for it")
+            warn(
+                bare,
+                "an actuator on a body that does not move is not supported: it is left out, commands have none for it",
+            )
     return Motors(tuple(kept), frozenset(driven), bool(elements))
 
 
@@ -216,7 +225,7 @@ def _on_site(
 def _on_length(
     node: Node,
     name: str,
-    transmission: Transmission,
+    transmission: SiteWrench | JointWrench | SliderCrank,
     law: Law,
     lengths: set[str | None],
     settings: Settings,
@@ -284,6 +293,24 @@ def _on_tendon(node: Node, read: MjcfTendon, law: Law, taken: set[str | None], s
         return Motor(name, node, "", (gear,), (), 0.0, 0.0, law, limits, forces, active, tendon.name)
     (first, own), *others = ((joint, gear * coefficient) for joint, coefficient in tendon.joints.items())
     return Motor(name, node, first, (own,), tuple(others), 0.0, 0.0, law, limits, forces, active)
+
+
+def _on_body(
+    node: Node, bodies: Mapping[str, str], law: Law, taken: set[str | None], settings: Settings
+) -> Motor | None:
+    """An actuator that makes contacts of a body adhesive; None for one on what does not move."""
+    name = node.text("body")
+    if name not in bodies:
+        raise node.error(f"there is no body '{name}'{suggest(name, bodies)}")
+    if not bodies[name]:
+        return None
+    if any((*law.affine_gain[1:], *law.affine_bias[1:])):
+        law.refused = law.refused or "an actuator on a body with a servo law"
+        law.gain, law.bias = [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+    own = node.get("name") or fresh(f"{name}_adhesion", taken)
+    limits, forces = _control_range(node, law, UNLIMITED, settings), _range(node, "force", settings)
+    active = _activation_range(node, law, UNLIMITED, settings)
+    return Motor(own, node, "", (1.0,), (), 0.0, 0.0, law, limits, forces, active, body=bodies[name])
 
 
 def with_resolved_damping_ratios(robot: Mechanism, motors: Motors) -> Mechanism:

@@ -217,6 +217,12 @@ def _set(law: Law, gain: list[float], bias: list[float], bias_type: str) -> None
     law.inherited_range, law.refused, law.time_constant, law.early = 0.0, "", 1.0, False
 
 
+def _adhesion(node: Node, law: Law) -> None:
+    gain = node.number("gain", _fixed_gain(law))
+    _set(law, [gain, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="none")
+    law.control_limited = "true"
+
+
 _SHORTCUTS: dict[str, Callable[[Node, Law], None]] = {
     "general": _general,
     "motor": _motor,
@@ -226,4 +232,5 @@ _SHORTCUTS: dict[str, Callable[[Node, Law], None]] = {
     "intvelocity": _integrated_velocity,
     "cylinder": _cylinder,
     "muscle": _muscle,
+    "adhesion": _adhesion,
 }

@@ -12,7 +12,7 @@ takes the place of a missing one, or of the one next to it, where no contact poi
 | chosen_s | how far out that is, less `GAPS_DIFFER` times the gap                                                |
 | chosen_k | the number of the candidate of each slot; -1 where it has none, `NEAREST` of the nearest point       |
 
-Nothing is decided by branches: it serves all lanes at once.
+Branches only save work: it serves all lanes at once.
 
 Cost: 12 operations a candidate and slot.
 """
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.elementary import magnitude, minimum
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, where
 from linkwork.kernels.thresholds import EQUAL_CANDIDATES
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.cores import FAN
@@ -75,9 +75,11 @@ def consider(
     across = e[0] * x[1] - e[1] * x[0]
     for k in range(fan):
         score = FAN[fan - 1 + k][0] * along + FAN[fan - 1 + k][1] * across - GAPS_DIFFER * gap
-        farther = where(w.chosen_s[k] + EQUAL_CANDIDATES * size, score, 1.0, 0.0)
-        w.chosen_s[k] = where(0.5, farther, score, w.chosen_s[k])
-        choose(w, k, farther, float(number), x, gap, mid)
+        bound = w.chosen_s[k] + EQUAL_CANDIDATES * size
+        if some_below(bound, score):
+            farther = where(bound, score, 1.0, 0.0)
+            w.chosen_s[k] = where(0.5, farther, score, w.chosen_s[k])
+            choose(w, k, farther, float(number), x, gap, mid)
 
 
 @kernel

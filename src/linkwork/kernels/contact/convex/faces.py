@@ -24,7 +24,7 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.convex.support import Pair, support
 from linkwork.kernels.contact.shapes.frames import tangents, unit_or
-from linkwork.kernels.elementary import magnitude, maximum
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below
 from linkwork.kernels.spatial import Triple, add, dot, rotate, rotate_inverse, scale, sub
 from linkwork.kernels.thresholds import ZERO_SQUARE
@@ -245,31 +245,41 @@ def clipped_polygon(w: Array, margin: Scalar) -> int:
     corners = w.outlines[0]
     for edge in range(corners):
         x = w.outline[0, edge]
-        y = w.outline[0, (edge + 1) % corners]
+        y = w.outline[0, edge + 1 if edge + 1 < corners else 0]
         # inward normal of the edge: polygons of the first shape go counterclockwise around n
         u = unit_or((-(y[1] - x[1]), y[0] - x[0], 0.0), (0.0, 0.0, 0.0))[0]
-        total = 0
+        least = 0.0
         for k in range(count):
             at = w.outline[2, k]
-            after = w.outline[2, (k + 1) % count]
-            here = u[0] * (at[0] - x[0]) + u[1] * (at[1] - x[1]) + margin
-            there = u[0] * (after[0] - x[0]) + u[1] * (after[1] - x[1]) + margin
-            if not some_below(here, 0.0):
-                total = add_candidate(w, total, at[0], at[1], 0.0, 0.0)
-            if (some_below(here, 0.0) and some_below(0.0, there)) or (some_below(there, 0.0) and some_below(0.0, here)):
-                t = here / (here - there)
-                total = add_candidate(
-                    w, total, at[0] + t * (after[0] - at[0]), at[1] + t * (after[1] - at[1]), 0.0, 0.0
-                )
-        count = total
-        for k in range(count):
-            for j in range(2):
-                w.outline[2, k, j] = w.candidate[k, j]
+            least = minimum(least, u[0] * (at[0] - x[0]) + u[1] * (at[1] - x[1]) + margin)
+        if some_below(least, 0.0):
+            count = clipped_by_edge(w, count, x, u, margin)
     for k in range(count):
         at = w.outline[2, k]
-        w.candidate[k, 2] = height(w, 0, at[0], at[1])
-        w.candidate[k, 3] = height(w, 1, at[0], at[1])
+        add_candidate(w, k, at[0], at[1], height(w, 0, at[0], at[1]), height(w, 1, at[0], at[1]))
     return count
+
+
+@kernel
+def clipped_by_edge(w: Array, count: int, x: Vector, u: Vector, margin: Scalar) -> int:
+    """Leave the part of the shared polygon that is beyond the line through ``x`` along ``u``; how many corners."""
+    total = 0
+    at = w.outline[2, 0]
+    here = u[0] * (at[0] - x[0]) + u[1] * (at[1] - x[1]) + margin
+    for k in range(count):
+        at = w.outline[2, k]
+        after = w.outline[2, k + 1 if k + 1 < count else 0]
+        there = u[0] * (after[0] - x[0]) + u[1] * (after[1] - x[1]) + margin
+        if not some_below(here, 0.0):
+            total = add_candidate(w, total, at[0], at[1], 0.0, 0.0)
+        if (some_below(here, 0.0) and some_below(0.0, there)) or (some_below(there, 0.0) and some_below(0.0, here)):
+            t = here / (here - there)
+            total = add_candidate(w, total, at[0] + t * (after[0] - at[0]), at[1] + t * (after[1] - at[1]), 0.0, 0.0)
+        here = there
+    for k in range(total):
+        for j in range(2):
+            w.outline[2, k, j] = w.candidate[k, j]
+    return total
 
 
 @kernel

@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.elementary import sign_or_one
+from linkwork.kernels.elementary import magnitude, maximum, sign_or_one
 from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, sqrt, where
 from linkwork.kernels.spatial import Triple, add, column, dot, rotate, rotate_inverse, scale, set_vector, sub
 from linkwork.kernels.thresholds import ZERO_SQUARE
@@ -40,7 +40,9 @@ from linkwork.plans.cores import (
 )
 
 EXHAUSTIVE = 24
-"""Hulls with more vertices are searched along edges."""
+"""Hulls with more vertices are searched along edges, from the best of some that are known."""
+LARGE_COMPONENT = 0.4
+"""Components of a direction that are less than this part of its largest count as zero: the cells have equal sizes."""
 
 DOUBLE_PRECISION = 1.0 + 1e-8
 """A number that is 1 in single precision."""
@@ -167,6 +169,20 @@ def triangle_support(w: Array, d: Vector) -> Corner:
 
 
 @kernel
+def direction_cell(d: Vector) -> int:
+    """Which of 27 a direction is near to, by the signs of its large components."""
+    large = LARGE_COMPONENT * maximum(maximum(magnitude(d[0]), magnitude(d[1])), magnitude(d[2]))
+    cell = 0
+    for k in range(3):
+        cell = 3 * cell + 1
+        if some_below(d[k], -large):
+            cell -= 1
+        if some_below(large, d[k]):
+            cell += 1
+    return cell
+
+
+@kernel
 def hull_support(tree: Array, s: int, hint: int, d: Vector) -> Corner:
     """A vertex of a hull: of all, or the end of a path of edges that goes up."""
     h = tree.shape_hull[s]
@@ -181,12 +197,16 @@ def hull_support(tree: Array, s: int, hint: int, d: Vector) -> Corner:
                 best = along
                 number = k
     else:
+        start = tree.hull_start[h, direction_cell(d)]
+        along = dot(tree.hull_vertex[first + start], d)
+        if some_below(best, along):
+            best = along
+            number = start
         left = count
         while left > 0:
-            start = tree.point_neighbor[first + number]
-            end = start + tree.point_neighbors[first + number]
+            nearby = tree.point_neighbor[first + number]
             left = 0
-            for k in range(start, end):
+            for k in range(nearby, nearby + tree.point_neighbors[first + number]):
                 at = tree.neighbor[k]
                 along = dot(tree.hull_vertex[first + at], d)
                 if some_below(best, along):

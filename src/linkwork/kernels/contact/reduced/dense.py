@@ -16,7 +16,7 @@ Cost: cubic in velocities, over the lanes of a warp.
 from __future__ import annotations
 
 from linkwork.kernels.contact.reduced.pattern import ancestor_block
-from linkwork.kernels.contact.reduced.problem import CONES, ROWS
+from linkwork.kernels.contact.reduced.problem import CONES
 from linkwork.kernels.scalar import Array, kernel, prange
 from linkwork.plans.contact_reduced import DENSE
 
@@ -58,21 +58,23 @@ def dense_mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
 
 @kernel
 def dense_rows_times(tree: Array, w: Array, x: Array, y: Array) -> None:
-    """``y = A x`` of all rows."""
-    for r in prange(w.counts[ROWS]):
-        total = 0.0
-        for k in range(tree.nv):
-            total = total + w.A[r, k] * x[k]
-        y[r] = total
+    """``y = A x`` of the rows of all sets."""
+    for e in prange(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            total = 0.0
+            for k in range(tree.nv):
+                total = total + w.A[r, k] * x[k]
+            y[r] = total
 
 
 @kernel
 def add_dense_rows_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
-    """``x = x + A' z`` of all rows."""
+    """``x = x + A' z`` of the rows of all sets."""
     for k in prange(tree.nv):
         total = x[k] + 0.0
-        for r in range(w.counts[ROWS]):
-            total = total + z[r] * w.A[r, k]
+        for e in range(w.counts[CONES]):
+            for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+                total = total + z[r] * w.A[r, k]
         x[k] = total
 
 
@@ -90,8 +92,9 @@ def factorize_dense(tree: Array, w: Array) -> None:
             add_column(tree, w, i, j)
         for i in range(whole, n):
             x = w.M_dense[i * stride + j]
-            for r in range(w.counts[ROWS]):
-                x = x + w.A[r, i] * w.B_dense[r * stride + j]
+            for e in range(w.counts[CONES]):
+                for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+                    x = x + w.A[r, i] * w.B_dense[r * stride + j]
             w.H_dense[i * stride + j] = x
     for p in range(n):
         inverse = 1.0 / w.H_dense[p * stride + p]
@@ -125,12 +128,13 @@ def add_column(tree: Array, w: Array, i: int, j: int) -> None:
     b = w.M_dense[(i + 1) * stride + j]
     c = w.M_dense[(i + 2) * stride + j]
     d = w.M_dense[(i + 3) * stride + j]
-    for r in range(w.counts[ROWS]):
-        x = w.B_dense[r * stride + j]
-        a = a + w.A[r, i] * x
-        b = b + w.A[r, i + 1] * x
-        c = c + w.A[r, i + 2] * x
-        d = d + w.A[r, i + 3] * x
+    for e in range(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            x = w.B_dense[r * stride + j]
+            a = a + w.A[r, i] * x
+            b = b + w.A[r, i + 1] * x
+            c = c + w.A[r, i + 2] * x
+            d = d + w.A[r, i + 3] * x
     w.H_dense[i * stride + j] = a
     w.H_dense[(i + 1) * stride + j] = b
     w.H_dense[(i + 2) * stride + j] = c

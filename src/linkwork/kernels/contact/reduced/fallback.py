@@ -29,7 +29,7 @@ from linkwork.kernels.contact.reduced.matrix import (
 )
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYMMETRIC
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
-from linkwork.kernels.contact.reduced.stages import smoothed_and_polished
+from linkwork.kernels.contact.reduced.stages import follow_and_polish
 from linkwork.kernels.elementary import clamp, magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, prange, sqrt, where
 from linkwork.kernels.thresholds import LEAST_DENOMINATOR, LEAST_RADIUS
@@ -112,9 +112,10 @@ def velocities_of_impulses(tree: Array, w: Array, far: Scalar) -> None:
     rows_times(tree, w, w.dv, w.dy)
     linear = 0.0
     square = 0.0
-    for r in range(w.counts[ROWS]):
-        linear = linear + w.z[r] * (w.row_y[r] + w.row_c[r])
-        square = square + w.z[r] * w.dy[r]
+    for e in range(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            linear = linear + w.z[r] * (w.row_y[r] + w.row_c[r])
+            square = square + w.z[r] * w.dy[r]
     t = clamp(-linear / maximum(square, LEAST_DENOMINATOR), 0.0, 1.0)
     t = where(-1.0, t, t, 0.0)
     for k in prange(tree.nv):
@@ -128,7 +129,7 @@ def dissipative_step(tree: Array, w: Array, settings: ReducedSettings, far: Scal
     """The step of the convex problem where ``far`` is one, in ``z_best`` and ``v_best``."""
     make_convex(w, far)
     start = where(0.5, far, UNBOUNDED, 0.0)
-    smoothed_and_polished(tree, w, settings, 0.0, start, 0.0, MOST)
+    follow_and_polish(tree, w, settings, 1, start, 0.0, MOST)
     for r in prange(w.counts[ROWS]):
         w.z[r] = w.z_best[r]
     project_impulses(w)

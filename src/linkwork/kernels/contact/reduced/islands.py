@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Islands: limbs that contacts and loops couple, directly or through others, and sets of rows of which none is solved.
+"""Islands: limbs that contacts and loops couple, directly or through others, and sets of rows of these alone.
 
 Sets of different islands have nothing to do with each other. Where Newton's method solves some islands and fails in
-others, the solved ones are set aside, and what follows costs as much as the others alone.
+others, each of the others is solved by itself: steps are as long as its own equations allow, and cost as much as its own
+limbs and sets. The order of elimination and the blocks of the factor stay.
 
 | symbol        | meaning                                                                                           |
 |---------------|---------------------------------------------------------------------------------------------------|
 | limb_island   | a limb of the island of each limb, the same for all: the one that is eliminated last               |
 | island_open   | 1 of islands with a set that is not solved, in any lane                                           |
-| swapped       | which set each of the sets that are not solved has changed places with                            |
+| swapped       | which set each set of the island has changed places with                                          |
 | kept_z, kept_v | impulses and velocities of all islands                                                           |
 
 Cost: linear in sets and limbs.
@@ -17,9 +18,8 @@ Cost: linear in sets and limbs.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.pattern import fill_pattern
-from linkwork.kernels.contact.reduced.problem import CONES, ROWS
-from linkwork.kernels.elementary import copy_numbers
+from linkwork.kernels.contact.reduced.pattern import activate_all, fill_pattern
+from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES
 from linkwork.kernels.scalar import Array, in_warp, kernel
 
 ISLAND_INTEGERS: dict[str, Shape] = {
@@ -75,6 +75,7 @@ def swap_sets(w: Array, i: int, j: int) -> None:
         swap_integers(w.cone_kind, i, j)
         swap_integers(w.cone_side, i, j)
         swap_integers(w.cone_sides, i, j)
+        swap_integers(w.cone_pair, i, j)
         swap_numbers(w.lower, i, j)
         swap_numbers(w.upper, i, j)
         swap_numbers(w.cone_D, i, j)
@@ -86,37 +87,36 @@ def swap_sets(w: Array, i: int, j: int) -> None:
 
 
 @kernel
-def set_aside_solved(tree: Array, w: Array) -> int:
-    """Leave the sets of open islands alone in the problem; how many sets there were."""
+def select_island(tree: Array, w: Array, island: int) -> int:
+    """Leave the sets and limbs of an island alone in the problem; how many sets there were."""
     sets: int = w.counts[CONES]
-    copy_numbers(w.z, w.kept_z, w.counts[ROWS])
-    copy_numbers(w.v_next, w.kept_v, tree.nv)
     n = 0
     for e in range(sets):
-        if w.island_open[island_of(w, e)] == 1:
+        if island_of(w, e) == island:
             w.swapped[n] = e
             swap_sets(w, n, e)
             n += 1
-    if n < sets:
-        w.counts[CONES] = n
-        fill_pattern(tree, w)
+    w.counts[CONES] = n
+    n = 0
+    for place in range(tree.nlimbs):
+        if w.limb_island[w.limb_order[place]] == island:
+            w.active_limb[n] = w.limb_order[place]
+            n += 1
+    w.counts[ACTIVE] = n
     return sets
 
 
 @kernel
-def bring_back_solved(tree: Array, w: Array, sets: int) -> None:
-    """All sets in their places, with the impulses and velocities that solved islands had."""
-    n = w.counts[CONES]
-    if n < sets:
-        for e in range(n, sets):
-            for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
-                w.z[r] = w.kept_z[r]
-        for a in range(tree.nlimbs):
-            if w.island_open[w.limb_island[a]] == 0:
-                for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
-                    w.v_next[k] = w.kept_v[k]
-        w.counts[CONES] = sets
-    for k in range(n - 1, -1, -1):
+def keep_island(tree: Array, w: Array, sets: int) -> None:
+    """Keep the best iterate of the island; all sets in their places."""
+    for e in range(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            w.kept_z[r] = w.z_best[r]
+    for place in range(w.counts[ACTIVE]):
+        a = w.active_limb[place]
+        for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
+            w.kept_v[k] = w.v_best[k]
+    for k in range(w.counts[CONES] - 1, -1, -1):
         swap_sets(w, k, w.swapped[k])
-    if n < sets:
-        fill_pattern(tree, w)
+    w.counts[CONES] = sets
+    activate_all(tree, w)

@@ -27,7 +27,7 @@ from linkwork.kernels.contact.reduced.dense import (
     solve_dense,
 )
 from linkwork.kernels.contact.reduced.pattern import ancestor_block
-from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, EQUALITY, SYMMETRIC
+from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES, EQUALITY, SYMMETRIC
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
 from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below
@@ -109,17 +109,37 @@ def mass_blocks_times(tree: Array, w: Array, x: Array, y: Array) -> None:
     for k in range(tree.nv):
         y[k] = 0.0
     for a in range(tree.nlimbs):
-        size = tree.limb_size[a]
-        at = tree.limb_v[a]
+        add_mass_times(tree, w, a, x, y)
+
+
+@kernel
+def add_mass_times(tree: Array, w: Array, a: int, x: Array, y: Array) -> None:
+    """``y = y + M x``, of the blocks of a limb with itself and with its ancestors."""
+    size = tree.limb_size[a]
+    at = tree.limb_v[a]
+    for r in range(size):
+        y[at + r] += product(w.M_diagonal, tree.limb_diagonal[a] + r * size, x, at, size)
+    b = tree.limb_parent[a]
+    while b >= 0:
         for r in range(size):
-            y[at + r] += product(w.M_diagonal, tree.limb_diagonal[a] + r * size, x, at, size)
-        b = tree.limb_parent[a]
-        while b >= 0:
-            for r in range(size):
-                row = ancestor_block(tree, a, b) + r * tree.limb_size[b]
-                y[at + r] += product(w.M_blocks, row, x, tree.limb_v[b], tree.limb_size[b])
-                add_multiple(x[at + r], w.M_blocks, row, y, tree.limb_v[b], tree.limb_size[b])
-            b = tree.limb_parent[b]
+            row = ancestor_block(tree, a, b) + r * tree.limb_size[b]
+            y[at + r] += product(w.M_blocks, row, x, tree.limb_v[b], tree.limb_size[b])
+            add_multiple(x[at + r], w.M_blocks, row, y, tree.limb_v[b], tree.limb_size[b])
+        b = tree.limb_parent[b]
+
+
+@kernel
+def active_mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """``y = M x`` of limbs that are active."""
+    if in_warp() and tree.nstride > 0:
+        dense_mass_times(tree, w, x, y)
+    else:
+        for place in range(w.counts[ACTIVE]):
+            a = w.active_limb[place]
+            for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
+                y[k] = 0.0
+        for place in range(w.counts[ACTIVE]):
+            add_mass_times(tree, w, w.active_limb[place], x, y)
 
 
 # Sets of rows -------------------------------------------------------------------------------------------------------
@@ -271,7 +291,7 @@ def add_coupling(tree: Array, w: Array, e: int, H: Array) -> None:
 
 @kernel
 def factorize_reduced(tree: Array, w: Array) -> None:
-    """The LU factor of ``M + A' G A``."""
+    """The LU factor of ``M + A' G A`` of limbs that are active."""
     if in_warp() and tree.nstride > 0:
         factorize_dense(tree, w)
     else:
@@ -280,23 +300,45 @@ def factorize_reduced(tree: Array, w: Array) -> None:
 
 @kernel
 def factorize_blocks(tree: Array, w: Array) -> None:
-    """The same in blocks of limbs; L D L' where it is symmetric, which takes half as long."""
-    for k in range(tree.ndiagonal):
-        w.H_diagonal[k] = w.M_diagonal[k]
-    for k in range(tree.nstatic):
-        w.H_U[k] = w.M_blocks[k]
-    for k in range(tree.nstatic, w.counts[BLOCKS]):
-        w.H_U[k] = 0.0
-    if w.counts[SYMMETRIC] == 0:
-        for k in range(tree.nstatic):
-            w.H_L[k] = w.M_blocks[k]
-        for k in range(tree.nstatic, w.counts[BLOCKS]):
-            w.H_L[k] = 0.0
+    """The same in blocks of limbs; L D L' where it is symmetric, in half the time."""
+    for k in range(w.counts[ACTIVE]):
+        begin_blocks(tree, w, w.active_limb[k])
     for e in range(w.counts[CONES]):
         if resists(w, e) == 1:
             add_set(tree, w, e)
-    for place in range(tree.nlimbs):
-        eliminate_limb(tree, w, w.limb_order[place])
+    for k in range(w.counts[ACTIVE]):
+        eliminate_limb(tree, w, w.active_limb[k])
+
+
+@kernel
+def begin_blocks(tree: Array, w: Array, a: int) -> None:
+    """Blocks of a limb as the mass matrix has them."""
+    n = tree.limb_size[a]
+    for k in range(tree.limb_diagonal[a], tree.limb_diagonal[a] + n * n):
+        w.H_diagonal[k] = w.M_diagonal[k]
+    for x in range(w.near_start[a], w.near_start[a] + w.near_count[a]):
+        at = w.near_at[x]
+        count = n * tree.limb_size[w.near_limb[x]]
+        if at < tree.nstatic:
+            begin_block(w.M_blocks, w.H_U, at, count)
+        else:
+            clear_block(w.H_U, at, count)
+        if w.counts[SYMMETRIC] == 0:
+            begin_block(w.H_U, w.H_L, at, count)
+
+
+@kernel
+def begin_block(M: Array, H: Array, at: int, count: int) -> None:
+    """``H[at:] = M[at:]`` of so many numbers."""
+    for k in range(at, at + count):
+        H[k] = M[k]
+
+
+@kernel
+def clear_block(H: Array, at: int, count: int) -> None:
+    """``H[at:] = 0`` of so many numbers."""
+    for k in range(at, at + count):
+        H[k] = 0.0
 
 
 @kernel
@@ -372,7 +414,7 @@ def scale_numbers(a: Scalar, x: Array, i: int, y: Array, count: int) -> None:
 
 @kernel
 def solve_reduced(tree: Array, w: Array, x: Array) -> None:
-    """``x = H⁻¹ x``, by the factor."""
+    """``x = H⁻¹ x`` of limbs that are active, by the factor."""
     if in_warp() and tree.nstride > 0:
         solve_dense(tree, w, x)
     else:
@@ -382,8 +424,8 @@ def solve_reduced(tree: Array, w: Array, x: Array) -> None:
 @kernel
 def solve_blocks(tree: Array, w: Array, x: Array) -> None:
     """The same in blocks of limbs."""
-    for place in range(tree.nlimbs):
-        a = w.limb_order[place]
+    for place in range(w.counts[ACTIVE]):
+        a = w.active_limb[place]
         n = tree.limb_size[a]
         at = tree.limb_v[a]
         D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
@@ -395,8 +437,8 @@ def solve_blocks(tree: Array, w: Array, x: Array) -> None:
                 add_multiple(
                     -x[at + i], w.H_L, w.near_at[s] + i * tree.limb_size[b], x, tree.limb_v[b], tree.limb_size[b]
                 )
-    for place in range(tree.nlimbs - 1, -1, -1):
-        a = w.limb_order[place]
+    for place in range(w.counts[ACTIVE] - 1, -1, -1):
+        a = w.active_limb[place]
         n = tree.limb_size[a]
         at = tree.limb_v[a]
         D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]

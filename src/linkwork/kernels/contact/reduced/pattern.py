@@ -11,6 +11,7 @@ order depends on what touches alone.
 | symbol                | meaning                                                                                   |
 |-----------------------|-------------------------------------------------------------------------------------------|
 | limb_order, limb_place | limbs in the order of elimination, and the place of each in it; -1: not eliminated yet    |
+| active_limb           | limbs that take part in the factor, in the same order: all of them, or those of an island      |
 | near_*                | neighbors of a limb that are eliminated after it, in this order: first, count, limb, block |
 | cone_pair, pair_block | blocks of all pairs of sides of a set, in the order (0, 1), (0, 2), ..., (1, 2), ... |
 | graph_*               | neighbors of a limb that remains: first, how many limbs, then how many elements            |
@@ -25,12 +26,13 @@ Cost: linear in blocks of the factor, times the elements that a limb has; no mor
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.problem import BLOCKS, CONES, EDGES, FULL
+from linkwork.kernels.contact.reduced.problem import ACTIVE, BLOCKS, CONES, EDGES, FULL
 from linkwork.kernels.scalar import Array, kernel
 
 PATTERN_INTEGERS: dict[str, Shape] = {
     "limb_order": ("nlimbs",),
     "limb_place": ("nlimbs",),
+    "active_limb": ("nlimbs",),
     "near_start": ("nlimbs",),
     "near_count": ("nlimbs",),
     "near_limb": ("nedges",),
@@ -88,6 +90,15 @@ def fill_pattern(tree: Array, w: Array) -> None:
     for place in range(tree.nlimbs):
         place_blocks(tree, w, w.limb_order[place])
     blocks_of_sets(w)
+    activate_all(tree, w)
+
+
+@kernel
+def activate_all(tree: Array, w: Array) -> None:
+    """All limbs take part in the factor."""
+    for place in range(tree.nlimbs):
+        w.active_limb[place] = w.limb_order[place]
+    w.counts[ACTIVE] = tree.nlimbs
 
 
 # The graph ----------------------------------------------------------------------------------------------------------

@@ -41,12 +41,12 @@ from linkwork.plans.contact_reduced import MAX_DIM
 CONE, BOX, EQUALITY = range(3)
 """Kinds of sets of rows."""
 
-CONES, ROWS, SIDES, BLOCKS, EDGES, NEAR, POINTS, LOOPS, FULL, SYMMETRIC = range(10)
+CONES, ROWS, SIDES, BLOCKS, EDGES, NEAR, POINTS, LOOPS, FULL, SYMMETRIC, ACTIVE = range(11)
 """Entries of ``counts``: lengths of lists; the first set of loops; one where a list was too short; one where all blocks
-``G`` are symmetric."""
+``G`` are symmetric; limbs that take part in the factor."""
 
 PROBLEM_INTEGERS: dict[str, Shape] = {
-    "counts": (10,),
+    "counts": (11,),
     "cone_row": ("nsets",),
     "cone_dim": ("nsets",),
     "cone_kind": ("nsets",),

@@ -10,6 +10,16 @@ from linkwork.kernels.scalar import Array, Scalar, kernel, prange, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, STAGNATION
 from linkwork.model.thresholds import UNBOUNDED
 
+FIRST = 0.1
+"""Part of the tolerance at which iterations end; one more iteration may miss it: what steps of a simulation that start
+warm leave has one sign, and adds up."""
+
+
+@kernel
+def final_residual(tolerance: Scalar, before: Scalar) -> Scalar:
+    """The residual at which iterations end, after one with the residual ``before``."""
+    return where(tolerance, before, FIRST * tolerance, UNBOUNDED)
+
 
 @kernel
 def cone_residual(w: Array, e: int) -> Scalar:

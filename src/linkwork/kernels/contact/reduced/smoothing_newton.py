@@ -2,12 +2,14 @@
 """Newton's method on smoothed projections, with the reduced matrix: what solves steps that `semismooth` does not.
 
 The equation of a set is ``z = P(z - sigma w)`` with ``P`` the projection on the unit cone, its eigenvalues smoothed
-(Fukushima, Luo and Tseng 2002), or on an interval (Chen and Harker). Smoothing goes to zero along a path
-(`contact.smoothing`), and steps are as long as they reduce the residual of the equations. With ``D`` the derivative of
-``P``, ``E`` that of ``w`` by ``y = A v + c``, which De Saxcé's term makes unsymmetric, and ``S = sigma (1 - D)^-1 D``::
+(Fukushima, Luo and Tseng 2002), or on an interval (Chen and Harker). Solutions for all smoothings are the central path
+of interior-point methods. With ``D`` the derivative of ``P``, ``E`` that of ``w`` by ``y = A v + c``, which De Saxcé's
+term makes unsymmetric, and ``S = sigma (1 - D)^-1 D``, a step to the smoothing ``theta + dtheta`` is::
 
-    (1 - D) dz = -(z - P) - sigma D (E dy + C dz)        =>        dz = -G dy - r
-    (M + A' G A) dv = p - M v + A' (z - r)
+    (1 - D) dz = -(z - P) + P_theta dtheta - sigma D (E dy + C dz)        =>        dz = -G dy - r - r1 dtheta / theta
+    (M + A' G A) dv = p - M v + A' (z - r - r1 dtheta / theta)
+
+Newton's step is that with ``dtheta = 0``; others are in `central_path`.
 
 | symbol    | meaning                                                                             |
 |-----------|-------------------------------------------------------------------------------------|
@@ -27,15 +29,15 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.cones import smooth_parts, smooth_plus
 from linkwork.kernels.contact.reduced.matrix import (
+    active_mass_times,
     add_rows_transposed,
     factorize_reduced,
-    mass_times,
     rows_times,
     solve_reduced,
 )
-from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYMMETRIC
+from linkwork.kernels.contact.reduced.problem import ACTIVE, BOX, CONE, CONES, SYMMETRIC
 from linkwork.kernels.elementary import maximum, total_of
-from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, sqrt, where
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, ZERO_SQUARE
 
 NEWTON_WORK: dict[str, Shape] = {
@@ -46,6 +48,8 @@ NEWTON_WORK: dict[str, Shape] = {
     "Mv": ("nv",),
     "set_value": ("nsets",),
 }
+ROUNDING = 0.01
+"""Part of the smoothing by which the length of a velocity is rounded at zero: small, as it shifts the equations."""
 
 
 class Smoothing(NamedTuple):
@@ -58,8 +62,6 @@ class Smoothing(NamedTuple):
     """The least that one less an eigenvalue of ``D`` may be: it bounds ``G``."""
     saxce: Scalar
     """Factor of De Saxcé's term."""
-    rounding: Scalar
-    """By how much of the smoothing the length of a velocity is rounded at zero."""
     mean: Scalar
     """Geometric mean of the inertias of contacts."""
     semismooth: Scalar
@@ -109,7 +111,7 @@ def equation(w: Array, e: int, how: Smoothing, t: Scalar) -> Scalar:
     if w.cone_kind[e] == CONE:
         normal = y0 + w.compliance[row] * z0
         if w.cone_dim[e] > 1:
-            normal = normal + how.saxce * w.cone_saxce[e] * sliding_length(w, e, t, how.rounding * how.theta)
+            normal = normal + how.saxce * w.cone_saxce[e] * sliding_length(w, e, t, ROUNDING * how.theta)
         tau = smoothing_of(w, e, sigma, how)
         n = z0 - sigma * normal
         radius = 0.0
@@ -189,28 +191,51 @@ def linearize_equality(w: Array, e: int) -> None:
 #     across it: 1 / (1 + Sa C_t), Sa / (1 + Sa C_t)
 
 
+class ConeSpectrum(NamedTuple):
+    """The smoothed projection of a cone by its eigenvectors: (1, t) first, (1, -t) second, ``t`` the direction."""
+
+    inverse: Scalar
+    """One over the length of the tangential part."""
+    b: Scalar
+    """The lesser eigenvalue of what is projected."""
+    length: Scalar
+    """``s`` of De Saxcé's term."""
+    tau: Scalar
+    pa: Scalar
+    """Eigenvalues of ``P``, and one over their roots ``sqrt(a² + 4 tau)``."""
+    pb: Scalar
+    ia: Scalar
+    ib: Scalar
+    plus: Scalar
+    """Eigenvalues of ``(1 - D)^-1``, and that across ``t``."""
+    minus: Scalar
+    across: Scalar
+    Sp: Scalar
+    """Eigenvalues of ``S``, and that across ``t``."""
+    Sm: Scalar
+    Sa: Scalar
+    Ct: Scalar
+    """Compliance along the tangents."""
+
+
 @kernel
-def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
-    """The same of a cone; returns the square of ``z - P``."""
+def cone_spectrum(w: Array, e: int, sigma: Scalar, how: Smoothing) -> ConeSpectrum:
+    """The smoothed projection of a cone at the iterate."""
     row = w.cone_row[e]
-    dim = w.cone_dim[e]
-    saxce = how.saxce * w.cone_saxce[e]
     length = 1.0
-    Cn = w.compliance[row]
     Ct = 0.0
-    normal = w.row_y[row] + Cn * w.z[row]
-    if dim > 1:
-        length = sliding_length(w, e, 0.0, how.rounding * how.theta)
-        normal = normal + saxce * length
+    normal = w.row_y[row] + w.compliance[row] * w.z[row]
+    if w.cone_dim[e] > 1:
+        length = sliding_length(w, e, 0.0, ROUNDING * how.theta)
+        normal = normal + how.saxce * w.cone_saxce[e] * length
         Ct = w.compliance[row + 1]
     tau = smoothing_of(w, e, sigma, how)
     n = w.z[row] - sigma * normal
     radius = 0.0
-    for r in range(row + 1, row + dim):
+    for r in range(row + 1, row + w.cone_dim[e]):
         u = unprojected(w, r, sigma, 0.0)
         radius = radius + u * u
     radius = sqrt(radius)
-    inverse = 1.0 / maximum(radius, LEAST_RADIUS)
     a = n + radius
     b = n - radius
     qa = sqrt(a * a + 4.0 * tau)
@@ -220,10 +245,25 @@ def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
     both = 1.0 / (qa + qb)
     ia = 1.0 / qa
     ib = 1.0 / qb
-    # eigenvalues of (1 - D)^-1: of (1, t), (1, -t) and across t
     plus = 1.0 / maximum(na * ia, how.slack)
     minus = 1.0 / maximum(nb * ib, how.slack)
     across = 1.0 / maximum((na + nb) * both, how.slack)
+    Sp = sigma * plus * pa * ia
+    Sm = sigma * minus * pb * ib
+    Sa = sigma * across * (pa + pb) * both
+    inverse = 1.0 / maximum(radius, LEAST_RADIUS)
+    return ConeSpectrum(inverse, b, length, tau, pa, pb, ia, ib, plus, minus, across, Sp, Sm, Sa, Ct)
+
+
+@kernel
+def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
+    """``G, r`` of a cone; returns the square of ``z - P``."""
+    row = w.cone_row[e]
+    dim = w.cone_dim[e]
+    saxce = how.saxce * w.cone_saxce[e]
+    Cn = w.compliance[row]
+    x = cone_spectrum(w, e, sigma, how)
+    inverse, b, length, _, pa, pb, _, _, plus, minus, across, Sp, Sm, Sa, Ct = x
     side = 0.5 * (pa - pb) * inverse
     d0 = w.z[row] - 0.5 * (pa + pb)
     along = 0.0
@@ -237,9 +277,6 @@ def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
         d = w.z[r] - side * u
         along = along + d * u * inverse
         square = square + d * d
-    Sp = sigma * plus * pa * ia
-    Sm = sigma * minus * pb * ib
-    Sa = sigma * across * (pa + pb) * both
     mean = 0.5 * (Sp + Sm)
     mixed = 0.5 * (Sp - Sm)
     share = 1.0 / (1.0 + mean * (Cn + Ct) + Cn * Ct * Sp * Sm)
@@ -283,19 +320,26 @@ def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
 def row_velocities(tree: Array, w: Array) -> None:
     """``y = A v + c``."""
     rows_times(tree, w, w.v_next, w.row_y)
-    for r in prange(w.counts[ROWS]):
-        w.row_y[r] += w.row_c[r]
+    for e in prange(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            w.row_y[r] += w.row_c[r]
 
 
 @kernel
 def newton_direction(tree: Array, w: Array) -> None:
     """``dv, dy, dz`` of linearized sets, whose ``r`` is in ``dz``."""
     factorize_reduced(tree, w)
-    mass_times(tree, w, w.v_next, w.Mv)
-    for k in prange(tree.nv):
-        w.dv[k] = w.momentum[k] - w.Mv[k]
-    for r in prange(w.counts[ROWS]):
-        w.dz[r] = w.z[r] - w.dz[r]
+    active_mass_times(tree, w, w.v_next, w.Mv)
+    if in_warp():
+        for k in prange(tree.nv):
+            w.dv[k] = 0.0
+    for place in prange(w.counts[ACTIVE]):
+        a = w.active_limb[place]
+        for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
+            w.dv[k] = w.momentum[k] - w.Mv[k]
+    for e in prange(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            w.dz[r] = w.z[r] - w.dz[r]
     add_rows_transposed(tree, w, w.dz, w.dv)
     solve_reduced(tree, w, w.dv)
     rows_times(tree, w, w.dv, w.dy)
@@ -311,11 +355,14 @@ def newton_direction(tree: Array, w: Array) -> None:
 @kernel
 def take_step(tree: Array, w: Array, t: Scalar) -> None:
     """Velocities and impulses after the part ``t`` of a step."""
-    for k in prange(tree.nv):
-        w.v_next[k] += t * w.dv[k]
-    for r in prange(w.counts[ROWS]):
-        w.z[r] += t * w.dz[r]
-        w.row_y[r] += t * w.dy[r]
+    for place in prange(w.counts[ACTIVE]):
+        a = w.active_limb[place]
+        for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
+            w.v_next[k] += t * w.dv[k]
+    for e in prange(w.counts[CONES]):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+            w.z[r] += t * w.dz[r]
+            w.row_y[r] += t * w.dy[r]
 
 
 @kernel

@@ -1,33 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The solver of a step by the reduced matrix: semismooth Newton, smoothed Newton where it fails, the convex problem.
+"""The solver of a step by the reduced matrix: semismooth Newton, central paths where it fails, the convex problem.
 
-1. Semismooth Newton, from the impulses of the step before, and smoothed Newton, from these and then from none
-   (`stages`). Where no contact bears at the start, smoothed Newton comes first: of the many impulses of redundant
-   contacts it finds those that bear alike.
-2. Where neither finds a solution, the best iterate is the step if it nearly solves the problem: if it misses less than
+1. Semismooth Newton on the whole problem, from the impulses of the step before (`stages`). Where no contact bears at the
+   start, it is left out: of the many impulses of redundant contacts a path finds those that bear alike.
+2. Newton along central paths, from these impulses and then from none, in every island that is not solved (`islands`).
+3. Where neither finds a solution, the best iterate is the step if it nearly solves the problem: if it misses less than
    `NEARLY` of what bodies fall in a step. Errors of that size change the work of contacts by that part of the work of
    gravity, and penetration by that part of what one step of free fall would make.
-3. Else the step is that of the convex problem (`fallback`), which always has one and takes energy; the residual is that
+4. Else the step is that of the convex problem (`fallback`), which always has one and takes energy; the residual is that
    of the true problem.
 """
 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.contact.reduced.central_path import PATHS
 from linkwork.kernels.contact.reduced.fallback import FALLBACK_WORK, dissipative_step
 from linkwork.kernels.contact.reduced.islands import (
     ISLAND_WORK,
-    bring_back_solved,
     island_of,
+    keep_island,
     label_islands,
-    set_aside_solved,
+    select_island,
 )
-from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS
+from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS, SYMMETRIC
 from linkwork.kernels.contact.reduced.removal import hold_all, hold_remembered, hold_strong
 from linkwork.kernels.contact.reduced.residual import problem_residual, set_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
-from linkwork.kernels.contact.reduced.smoothing_newton import row_velocities
-from linkwork.kernels.contact.reduced.stages import STAGE_WORK, restart, semismooth, smoothed_and_polished, unsolved
+from linkwork.kernels.contact.reduced.smoothing_newton import newton_direction, row_velocities, take_step
+from linkwork.kernels.contact.reduced.stages import STAGE_WORK, follow_and_polish, restart, semismooth, unsolved
 from linkwork.kernels.elementary import copy_numbers, maximum, minimum
 from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, where
 from linkwork.kernels.thresholds import LEAST_RADIUS
@@ -75,25 +76,85 @@ def clear_open_contacts(w: Array) -> None:
 
 
 @kernel
-def open_islands(tree: Array, w: Array, settings: ReducedSettings, stepped: Scalar) -> None:
+def free_velocities(tree: Array, w: Array, free: Scalar) -> None:
+    """``v_next = M⁻¹ p``, where ``free`` is one: what limbs without sets have after the step."""
+    sets = w.counts[CONES]
+    w.counts[CONES] = 0
+    w.counts[SYMMETRIC] = 1
+    newton_direction(tree, w)
+    take_step(tree, w, free)
+    w.counts[CONES] = sets
+
+
+@kernel
+def open_islands(tree: Array, w: Array, settings: ReducedSettings, stepped: Scalar) -> Scalar:
     """Take the best iterate, and mark the islands that it does not solve: all of them where no step was taken in a
-    lane (``stepped`` is zero), as momentum is not balanced there."""
+    lane (``stepped`` is zero), as momentum is not balanced there. The largest residual of the others."""
     label_islands(tree, w)
-    if some_below(stepped, 0.5):
-        for a in range(tree.nlimbs):
-            w.island_open[a] = 1
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
     copy_numbers(w.v_best, w.v_next, tree.nv)
+    if some_below(stepped, 0.5):
+        free_velocities(tree, w, 1.0 - stepped)
     row_velocities(tree, w)
     for e in range(w.counts[CONES]):
-        solved = where(set_residual(w, e, 1.0), settings.tolerance, 1.0, 0.0)
+        solved = where(set_residual(w, e, 1.0), settings.tolerance, stepped, 0.0)
         if some_below(solved, 0.5):
             w.island_open[island_of(w, e)] = 1
+    largest = 0.0
+    for e in range(w.counts[CONES]):
+        if w.island_open[island_of(w, e)] == 0:
+            largest = maximum(largest, set_residual(w, e, 1.0))
+    return largest
+
+
+@kernel
+def solve_island(
+    tree: Array, w: Array, settings: ReducedSettings, stepped: Scalar, done: Scalar, most: Scalar
+) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """Residual, iterations, whether the step is that of the convex problem, and whether removal is given up; ``v_best``
+    and ``z_best`` are the step of the sets and limbs that are left in the problem.
+
+    Args:
+        tree: Of the robot.
+        w: Work arrays; ``kept_z, kept_v`` may solve the island in some lanes.
+        settings: Parameters of the step.
+        stepped: One where momentum is balanced.
+        done: Iterations so far.
+        most: The most iterations.
+    """
+    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
+    copy_numbers(w.kept_z, w.z_best, w.counts[ROWS])
+    copy_numbers(w.kept_v, w.v_best, tree.nv)
+    copy_numbers(w.kept_z, w.z, w.counts[ROWS])
+    copy_numbers(w.kept_v, w.v_next, tree.nv)
+    row_velocities(tree, w)
+    best = where(0.5, stepped, problem_residual(w), UNBOUNDED)
+    far = 0.0
+    held = 0.0
+    for _ in range(2):
+        number = 0
+        while number < PATHS and some_below(0.5 - unsolved(settings, best, done, most), 0.0):
+            best, done = follow_and_polish(tree, w, settings, number, best, done, most)
+            number += 1
+        far = where(best, nearly, 0.0, 1.0)
+        jammed = maximum(hold_strong(w, settings, w.z_best), hold_all(w, settings, far))
+        held = maximum(held, jammed)
+        best = where(0.5, jammed, UNBOUNDED, best)
+        most = where(0.5, jammed, done + settings.most, 0.0)
+    if some_below(0.5 - far, 0.0):
+        dissipative_step(tree, w, settings, far)
+        copy_numbers(w.z_best, w.z, w.counts[ROWS])
+        copy_numbers(w.v_best, w.v_next, tree.nv)
+        row_velocities(tree, w)
+        missed = problem_residual(w)
+        best = where(0.5, far, where(missed, UNBOUNDED, maximum(missed, best), UNBOUNDED), best)
+    return best, done, far, held
 
 
 @kernel
 def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """Residual, iterations on the true problem, and the kind of the step; ``v_next`` and ``z`` are the step.
+    """Residual, iterations on the true problem in the island that takes most, and the kind of the step; ``v_next`` and
+    ``z`` are the step.
 
     Args:
         tree: Of the robot.
@@ -104,7 +165,6 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
     most = where(0.5, before, minimum(settings.most, RETRIED), settings.most)
     waited = where(JAMMED - 0.5, before, before - JAMMED + 1.0, 0.0)
     waited = where(waited, RETRIED, waited, 0.0)
-    nearly = maximum(NEARLY * settings.gravity * settings.dt, ROUNDED * settings.tolerance)
     copy_numbers(w.z, w.z_start, w.counts[ROWS])
     copy_numbers(w.v_next, w.v_start, tree.nv)
     copy_numbers(w.z, w.z_best, w.counts[ROWS])
@@ -114,40 +174,34 @@ def solve_sets(tree: Array, w: Array, settings: ReducedSettings, before: Scalar)
     warm = is_warm(w, settings.gravity * settings.dt)
     going = warm
     best = UNBOUNDED
-    iterations = 0.0
-    sets = -1
-    far = 0.0
-    for attempt in range(2):
-        for _ in range(ROUNDS):
-            if some_below(0.5 - going, 0.0):
-                restart(tree, w, going, 1.0)
-                row_velocities(tree, w)
-                best, more = semismooth(tree, w, settings, going, best)
-                iterations = iterations + more
-                going = hold_strong(w, settings, w.z)
-                held = maximum(held, going)
-        if attempt == 0 and some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
-            open_islands(tree, w, settings, warm)
-            sets = set_aside_solved(tree, w)
-        for again in range(2):
-            if some_below(0.5 - unsolved(settings, best, iterations, most), 0.0):
-                start = 1.0 - float(again)
-                best, iterations = smoothed_and_polished(tree, w, settings, start, best, iterations, most)
-        far = where(best, nearly, 0.0, 1.0)
-        jammed = maximum(hold_strong(w, settings, w.z_best), hold_all(w, settings, far))
-        held = maximum(held, jammed)
-        best = where(0.5, jammed, UNBOUNDED, best)
-        most = where(0.5, jammed, iterations + settings.most, 0.0)
-        going = jammed * warm
-    if some_below(0.5 - far, 0.0):
-        dissipative_step(tree, w, settings, far)
+    done = 0.0
+    for _ in range(ROUNDS):
+        if some_below(0.5 - going, 0.0):
+            restart(tree, w, going, 1.0)
+            row_velocities(tree, w)
+            best, more = semismooth(tree, w, settings, going, best)
+            done = done + more
+            going = hold_strong(w, settings, w.z)
+            held = maximum(held, going)
+            best = where(0.5, going, UNBOUNDED, best)
+    iterations = done
+    convex = 0.0
+    if some_below(0.5 - unsolved(settings, best, done, most), 0.0):
+        best = open_islands(tree, w, settings, warm)
+        copy_numbers(w.z, w.kept_z, w.counts[ROWS])
+        copy_numbers(w.v_next, w.kept_v, tree.nv)
+        for a in range(tree.nlimbs):
+            if w.limb_island[a] == a and w.island_open[a] == 1:
+                sets = select_island(tree, w, a)
+                residual, its, far, jammed = solve_island(tree, w, settings, warm, done, most)
+                best = maximum(best, residual)
+                iterations = maximum(iterations, its)
+                convex = maximum(convex, far)
+                held = maximum(held, jammed)
+                keep_island(tree, w, sets)
+        copy_numbers(w.kept_z, w.z_best, w.counts[ROWS])
+        copy_numbers(w.kept_v, w.v_best, tree.nv)
     copy_numbers(w.z_best, w.z, w.counts[ROWS])
     copy_numbers(w.v_best, w.v_next, tree.nv)
-    if sets >= 0:
-        bring_back_solved(tree, w, sets)
     clear_open_contacts(w)
-    if some_below(0.5 - far, 0.0):
-        row_velocities(tree, w)
-        missed = problem_residual(w)
-        best = where(0.5, far, where(missed, UNBOUNDED, maximum(missed, best), UNBOUNDED), best)
-    return best, iterations, where(0.5, far, CONVEX, where(0.5, held, JAMMED + waited, 0.0))
+    return best, iterations, where(0.5, convex, CONVEX, where(0.5, held, JAMMED + waited, 0.0))

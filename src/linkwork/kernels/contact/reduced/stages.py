@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Stages of the solver of a step by the reduced matrix: semismooth Newton, and smoothed Newton where it fails.
+"""Stages of the solver of a step by the reduced matrix: semismooth Newton, and central paths where it fails.
 
 1. *Semismooth Newton*: equations without smoothing, full steps, from the impulses of the step before, whose contacts
    are taken to go on. It ends where the residual has not halved for `PATIENCE` iterations.
-2. *Smoothed Newton* (`smoothing_newton`), whose last iterates semismooth Newton polishes.
+2. *Newton along central paths* (`central_path`), whose best iterate semismooth Newton polishes where they end early.
 
 Of all iterates the one with the least residual is kept. A lane that is done keeps what it has.
 
@@ -11,75 +11,48 @@ Of all iterates the one with the least residual is kept. A lane that is done kee
 |------------------|--------------------------------------------------------------------------------|
 | z_start, v_start | impulses and velocities to start from                                          |
 | z_best, v_best   | the iterate with the least residual so far                                     |
-| path             | state of the smoothing (`contact.smoothing`)                                   |
 | guessed          | ``y`` that the first step is linearized at                                     |
 """
 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.equation import ROUNDINGS, WEIGHTS, of_path
+from linkwork.kernels.contact.reduced.central_path import PATH_WORK, follow_path
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, ROWS, SYMMETRIC
-from linkwork.kernels.contact.reduced.residual import keep_best, problem_residual
+from linkwork.kernels.contact.reduced.residual import FIRST, final_residual, keep_best, problem_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import (
     NEWTON_WORK,
     Smoothing,
-    equation,
     linearize,
-    merit,
     newton_direction,
     row_velocities,
     take_step,
 )
-from linkwork.kernels.contact.smoothing import (
-    APART,
-    CLOSE,
-    FACTOR,
-    FRESH,
-    LARGEST,
-    LEAST,
-    LEAST_SHRINK,
-    NEAR,
-    PATH,
-    PREVIOUS,
-    ROUND,
-    SHRINK,
-    SLACK,
-    SMOOTHING,
-    STUCK,
-    update_smoothing,
-)
-from linkwork.kernels.elementary import largest_of, magnitude, maximum, minimum, total_of
+from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, sqrt, where
 from linkwork.model.thresholds import UNBOUNDED
 
-PENALTY = 3.0
-"""Weight of ``w`` against ``z`` of smoothed equations, in units of the inertia of a row."""
 PATIENCE = 4.5
 """Semismooth iterations without a residual of half the least before: a cycle is shorter than this."""
 SEMISMOOTH = 20
 """The most semismooth iterations of a step."""
-TRIALS = 9
-"""Lengths of a step that are tried, each half of that before."""
-REDUCTION = 0.1
-"""Part of the step by which a length has to reduce the residual."""
 WARM = 0.3
 """A contact of a warm start goes on where less than this part of what its impulse can do would end it."""
 SLIDES = 0.9
 """A contact of a warm start slides with more than this part of the impulse that friction can have."""
-FIRST = 0.1
-"""Part of the tolerance at which iterations end; one more iteration may miss it: what steps of a simulation that start
-warm leave has one sign, and adds up."""
 
-STAGE_WORK: dict[str, Shape] = NEWTON_WORK | {
-    "z_start": ("nrows",),
-    "v_start": ("nv",),
-    "z_best": ("nrows",),
-    "v_best": ("nv",),
-    "guessed": ("nrows",),
-    "path": (12,),
-}
+STAGE_WORK: dict[str, Shape] = (
+    NEWTON_WORK
+    | PATH_WORK
+    | {
+        "z_start": ("nrows",),
+        "v_start": ("nv",),
+        "z_best": ("nrows",),
+        "v_best": ("nv",),
+        "guessed": ("nrows",),
+    }
+)
 
 
 # Where to begin -----------------------------------------------------------------------------------------------------
@@ -152,7 +125,7 @@ def polish(
     tree: Array, w: Array, settings: ReducedSettings, residual: Scalar, best: Scalar, going: Scalar
 ) -> tuple[Scalar, Scalar]:
     """Semismooth steps from an iterate in lanes that are ``going``: the least residual, and iterations."""
-    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean, 1.0)
+    how = Smoothing(0.0, 1.0, settings.slack, 1.0, settings.mean, 1.0)
     tolerance = settings.tolerance
     mark = residual
     waited = 0.0
@@ -164,14 +137,13 @@ def polish(
             linearize(w, e, how)
         newton_direction(tree, w)
         take_step(tree, w, going)
-        close = where(tolerance, residual, 0.0, 1.0)
+        before = residual
         residual = where(0.5, going, problem_residual(w), residual)
         best = keep_best(tree, w, residual, best)
         iterations = iterations + going
         waited = where(residual, 0.5 * mark, 0.0, waited + 1.0)
         mark = where(residual, 0.5 * mark, residual, mark)
-        end = where(tolerance, best, tolerance, where(0.5, close, UNBOUNDED, FIRST * tolerance))
-        going = going * where(end, residual, where(waited, PATIENCE, 1.0, 0.0), 0.0)
+        going = going * where(final_residual(tolerance, before), residual, where(waited, PATIENCE, 1.0, 0.0), 0.0)
         k += 1
     return best, iterations
 
@@ -180,7 +152,7 @@ def polish(
 def semismooth(tree: Array, w: Array, settings: ReducedSettings, active: Scalar, best: Scalar) -> tuple[Scalar, Scalar]:
     """The least residual of semismooth steps from what `guess` says where ``active`` is one, and iterations; after
     `row_velocities`. ``best`` is the least residual of the other lanes."""
-    how = Smoothing(0.0, 1.0, settings.slack, 1.0, 0.0, settings.mean, 1.0)
+    how = Smoothing(0.0, 1.0, settings.slack, 1.0, settings.mean, 1.0)
     no_changes(w)
     guess(w, settings)
     first_step(tree, w, how, active)
@@ -191,126 +163,31 @@ def semismooth(tree: Array, w: Array, settings: ReducedSettings, active: Scalar,
     return best, active + iterations
 
 
-# Smoothed Newton ----------------------------------------------------------------------------------------------------
+# Newton along central paths -----------------------------------------------------------------------------------------
 
 
 @kernel
-def step_length(w: Array, how: Smoothing, close: Scalar, before: Scalar) -> tuple[Scalar, Scalar]:
-    """The first length of a halving that reduces the residual enough, or, close to a solution, leaves it near to the
-    smoothing; or the best of all; and the residual there. Zero where none reduces it."""
-    t = 0.0
-    best = before
-    going = 1.0
-    trial = 2.0
-    k = 0
-    while k < TRIALS and some_below(-going, 0.0):
-        trial = 0.5 * trial
-        x = merit(w, how, trial)
-        enough = where(x, maximum((1.0 - REDUCTION * trial) * before, close * (NEAR * how.theta)), going, 0.0)
-        better = where(x, best, going, enough)
-        t = where(0.5, better, trial, t)
-        best = where(0.5, better, x, best)
-        going = going - enough
-        k += 1
-    return t, best
-
-
-@kernel
-def begin_path(w: Array, theta: Scalar, now: Scalar, slack: Scalar) -> None:
-    """The state of a path that begins with this smoothing, and with this residual."""
-    w.path[LARGEST] = maximum(theta, now)
-    w.path[SMOOTHING] = maximum(theta, APART * now / NEAR)
-    w.path[PREVIOUS] = minimum(w.path[SMOOTHING] / SHRINK, w.path[LARGEST])
-    w.path[FACTOR] = SHRINK
-    w.path[LEAST] = LEAST_SHRINK
-    w.path[STUCK] = 0.0
-    w.path[FRESH] = 0.0
-    w.path[SLACK] = slack
-    w.path[PATH] = 0.0
-    w.path[CLOSE] = 0.0
-
-
-@kernel
-def smoothing_on(w: Array, mean: Scalar) -> Smoothing:
-    """How equations are smoothed on the path."""
-    theta = w.path[SMOOTHING]
-    path = w.path[PATH] - where(ROUND - 0.5, w.path[PATH], ROUND, 0.0)
-    fading = 1.0 - minimum(theta / w.path[LARGEST], 1.0)
-    saxce = where(0.5, path, where(1.5, path, 1.0, fading), 1.0)
-    return Smoothing(theta, PENALTY * of_path(path, WEIGHTS), w.path[SLACK], saxce, of_path(path, ROUNDINGS), mean, 0.0)
-
-
-@kernel
-def smoothed(
-    tree: Array, w: Array, settings: ReducedSettings, failed: Scalar, best: Scalar, left: Scalar
+def follow_and_polish(
+    tree: Array, w: Array, settings: ReducedSettings, number: int, best: Scalar, done: Scalar, most: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """The least residual after smoothed iterations in lanes that have ``failed``, and their number below ``left``."""
-    row_velocities(tree, w)
-    guess(w, settings)
-    how = Smoothing(0.0, PENALTY, settings.slack, 1.0, 0.0, settings.mean, 0.0)
-    no_changes(w)
-    for e in prange(w.counts[CONES]):
-        w.set_value[e] = equation(w, e, how, 0.0)
-    theta = maximum(sqrt(largest_of(w.set_value, w.counts[CONES])), settings.gravity * settings.dt)
-    how = Smoothing(theta, PENALTY, settings.slack, 1.0, ROUNDINGS[0], settings.mean, 0.0)
-    first_step(tree, w, how, failed)
-    now = merit(w, how, 0.0)
-    begin_path(w, theta, now, settings.slack)
-    missed = problem_residual(w)
-    best = where(0.5, failed, keep_best(tree, w, where(0.5, failed, missed, best), best), best)
-    update_smoothing(w.path, 0.9, UNBOUNDED, now, missed, settings.slack)
-    iterations = failed
-    going = failed * where(settings.tolerance, missed, where(iterations, left, 1.0, 0.0), 0.0)
-    while some_below(0.5 - going, 0.0):
-        how = smoothing_on(w, settings.mean)
-        fresh = w.path[FRESH]
-        row_velocities(tree, w)
-        w.counts[SYMMETRIC] = 1
-        for e in prange(w.counts[CONES]):
-            w.set_value[e] = linearize(w, e, how)
-            restart_set(w, e, fresh)
-        before = sqrt(total_of(w.set_value, w.counts[CONES]))
-        newton_direction(tree, w)
-        t, now = step_length(w, how, w.path[CLOSE], before)
-        t = where(0.5, fresh, 1.0, t)
-        now = where(0.5, fresh, merit(w, how, 1.0), now)
-        take_step(tree, w, going * t)
-        missed = problem_residual(w)
-        update_smoothing(w.path, t, before, now, missed, settings.slack)
-        best = where(0.5, going, keep_best(tree, w, where(0.5, going, missed, best), best), best)
-        iterations = iterations + going
-        going = going * where(settings.tolerance, missed, where(iterations, left, 1.0, 0.0), 0.0)
-    return best, iterations
-
-
-@kernel
-def restart_set(w: Array, e: int, fresh: Scalar) -> None:
-    """No impulses and no resistance of a set, where a path begins: the step leads to free motion."""
-    row = w.cone_row[e]
-    for i in range(w.cone_dim[e]):
-        w.dz[row + i] = where(0.5, fresh, w.z[row + i], w.dz[row + i])
-        for j in range(w.cone_dim[e]):
-            w.cone_G[row + i, j] = where(0.5, fresh, 0.0, w.cone_G[row + i, j])
-
-
-@kernel
-def smoothed_and_polished(
-    tree: Array, w: Array, settings: ReducedSettings, warm: Scalar, best: Scalar, done: Scalar, most: Scalar
-) -> tuple[Scalar, Scalar]:
-    """The least residual after smoothed and semismooth iterations in lanes that are not solved, and all iterations.
+    """The least residual after iterations along a path and semismooth ones in lanes that are not solved, and all
+    iterations.
 
     Args:
         tree: Of the robot.
         w: Work arrays.
         settings: Parameters of the step.
-        warm: Part of the impulses at the start that it begins with.
+        number: Of the path; the first begins with the impulses of the step before, others with none.
         best: The least residual so far.
         done: Iterations so far.
         most: The most iterations.
     """
     failed = unsolved(settings, best, done, most)
-    restart(tree, w, failed, warm)
-    best, more = smoothed(tree, w, settings, failed, best, most - done)
+    restart(tree, w, failed, 1.0 if number == 0 else 0.0)
+    if number == 0:
+        row_velocities(tree, w)
+        guess(w, settings)
+    best, more = follow_path(tree, w, settings, number, failed, best, most - done)
     done = done + more
     failed = unsolved(settings, best, done, most)
     if some_below(0.5 - failed, 0.0):

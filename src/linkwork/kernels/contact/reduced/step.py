@@ -23,14 +23,15 @@ from linkwork.kernels.algorithm import ORDER, Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
-from linkwork.kernels.contact.reduced.adhesion import adhesive_force, apply_adhesion
+from linkwork.kernels.contact.reduced.adhesion import ADHESION_WORK, apply_adhesion
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
+from linkwork.kernels.contact.reduced.gyroscopic import turn_momenta
 from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
 from linkwork.kernels.contact.reduced.mass_matrix import reduced_mass_matrix
 from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, mass_times, rows_times
 from linkwork.kernels.contact.reduced.near_geometry import near_geometry
-from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, fill_pattern
+from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, activate_all, fill_pattern
 from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS, ROWS
 from linkwork.kernels.contact.reduced.restitution import reduce_restitution
 from linkwork.kernels.contact.reduced.rows import (
@@ -79,6 +80,7 @@ REDUCED_WORK: dict[str, Shape] = (
     | BROAD_WORK
     | ROW_WORK
     | JOINT_WORK
+    | ADHESION_WORK
     | SOLVER_WORK
     | {
         "body_E": ("n", 3, 3),
@@ -160,6 +162,7 @@ def setup_reduced(
     for k in range(tree.nv):
         w.momentum[k] += h * (w.torque[k] - w.bias[k])
         w.pulled[k] = 0.0
+    turn_momenta(tree, w, h)
 
 
 @kernel
@@ -170,7 +173,11 @@ def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettin
     list_boxes(tree, w, q, v, settings)
     if tree.nc > 0:
         list_loops(tree, w, q, settings)
-    if not in_warp() or tree.nstride == 0:
+    if in_warp() and tree.nstride > 0:
+        for a in prange(tree.nlimbs):
+            w.limb_order[a] = a
+        activate_all(tree, w)
+    else:
         fill_pattern(tree, w)
     apply_adhesion(tree, w, settings.dt)
 
@@ -212,7 +219,7 @@ def restore_impulse(tree: Array, w: Array, p: int, point: Array, h: Scalar) -> N
     mu = tree.pair_friction[w.point_contact[p]]
     w.z[row] += h * point[FORCE + 2]
     if tree.contact_adhesive[w.point_contact[p]] > 0:
-        w.z[row] = maximum(w.z[row] + h * adhesive_force(tree, w, p), 0.0)
+        w.z[row] = maximum(w.z[row] + h * w.adhesive[p], 0.0)
     if w.cone_dim[p] > 1:
         w.z[row + 1] += h * point[FORCE] / mu[0]
         w.z[row + 2] += h * point[FORCE + 1] / mu[1]
@@ -251,7 +258,7 @@ def write_points(tree: Array, w: Array, result: ReducedResult, settings: Reduced
         x[NUMBER] = float(w.listed[p])
         x[FORCE + 2] = w.z[row] / h
         if tree.contact_adhesive[c] > 0:
-            x[FORCE + 2] = w.z[row] / h - adhesive_force(tree, w, p)
+            x[FORCE + 2] = w.z[row] / h - w.adhesive[p]
         x[VELOCITY + 2] = w.after[row]
         x[GAP] = w.gap[w.point_slot[p]]
         if w.cone_dim[p] > 1:
@@ -408,6 +415,8 @@ def one_reduced_step(tree: Array, w: Array, problem: ReducedProblem, end: Reduce
     """One step from the forces of ``start``."""
     q, v, tau, wrenches, given, start, settings = problem
     load_start(tree, start, end.result)
+    for k in range(tree.nadhesions):
+        w.adhesion_force[k] = 0.0
     reduced_step(tree, w, q, v, tau, wrenches, given, settings, end.result, end.q, end.v)
 
 

@@ -13,12 +13,13 @@ from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 
 
-def warn_unmodeled(robot: Model, reduced: bool) -> None:
+def warn_unmodeled(robot: Model, reduced: bool, what: str = "steps") -> None:
     """Warn of numbers of pairs that a step leaves out.
 
     Args:
         robot: The mechanism.
         reduced: Whether steps are made by the reduced matrix, which leaves out nothing.
+        what: What leaves them out.
     """
     if reduced:
         return
@@ -31,11 +32,12 @@ def warn_unmodeled(robot: Model, reduced: bool) -> None:
         "the surface velocity": moving[pairs.first] | moving[pairs.second],
     }
     said = []
-    for what, values in found.items():
+    for missing, values in found.items():
         where = np.flatnonzero(values)
         if len(where):
             more = f" and {len(where) - 1} more" if len(where) > 1 else ""
-            said.append(f"{what} of contact '{pairs[int(where[0])].name}'{more}")
+            said.append(f"{missing} of contact '{pairs[int(where[0])].name}'{more}")
+    said += [f"adhesion by actuator '{actuator.name}'" for actuator in robot.actuators if actuator.body][:1]
     if said:
-        message = f"steps of robot '{robot.name}' leave out {'; '.join(said)}"
+        message = f"{what} of robot '{robot.name}' leave out {'; '.join(said)}"
         warnings.warn(message, ModelWarning, stacklevel=outer_level())
