@@ -21,12 +21,10 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.dense import (
     add_dense_rows_transposed,
-    dense_mass_times,
     dense_rows_times,
     factorize_dense,
     solve_dense,
 )
-from linkwork.kernels.contact.reduced.pattern import ancestor_block
 from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES, EQUALITY, SYMMETRIC
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
@@ -89,57 +87,6 @@ def subtract_product(
         for k in range(terms):
             y = y - L[i + k * step] * U[j + k * stride + c]
         H[h + c] = y
-
-
-# Mass matrix -------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
-    """``y = M x``."""
-    if in_warp() and tree.nstride > 0:
-        dense_mass_times(tree, w, x, y)
-    else:
-        mass_blocks_times(tree, w, x, y)
-
-
-@kernel
-def mass_blocks_times(tree: Array, w: Array, x: Array, y: Array) -> None:
-    """The same by blocks of limbs."""
-    for k in range(tree.nv):
-        y[k] = 0.0
-    for a in range(tree.nlimbs):
-        add_mass_times(tree, w, a, x, y)
-
-
-@kernel
-def add_mass_times(tree: Array, w: Array, a: int, x: Array, y: Array) -> None:
-    """``y = y + M x``, of the blocks of a limb with itself and with its ancestors."""
-    size = tree.limb_size[a]
-    at = tree.limb_v[a]
-    for r in range(size):
-        y[at + r] += product(w.M_diagonal, tree.limb_diagonal[a] + r * size, x, at, size)
-    b = tree.limb_parent[a]
-    while b >= 0:
-        for r in range(size):
-            row = ancestor_block(tree, a, b) + r * tree.limb_size[b]
-            y[at + r] += product(w.M_blocks, row, x, tree.limb_v[b], tree.limb_size[b])
-            add_multiple(x[at + r], w.M_blocks, row, y, tree.limb_v[b], tree.limb_size[b])
-        b = tree.limb_parent[b]
-
-
-@kernel
-def active_mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
-    """``y = M x`` of limbs that are active."""
-    if in_warp() and tree.nstride > 0:
-        dense_mass_times(tree, w, x, y)
-    else:
-        for place in range(w.counts[ACTIVE]):
-            a = w.active_limb[place]
-            for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
-                y[k] = 0.0
-        for place in range(w.counts[ACTIVE]):
-            add_mass_times(tree, w, w.active_limb[place], x, y)
 
 
 # Sets of rows -------------------------------------------------------------------------------------------------------

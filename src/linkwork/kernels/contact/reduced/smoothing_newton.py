@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.cones import smooth_parts, smooth_plus
+from linkwork.kernels.contact.reduced.mass_matrix import active_mass_times
 from linkwork.kernels.contact.reduced.matrix import (
-    active_mass_times,
     add_rows_transposed,
     factorize_reduced,
     rows_times,

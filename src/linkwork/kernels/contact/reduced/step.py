@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Annotated, NamedTuple
 
-from linkwork.kernels.algorithm import ORDER, Algorithm, Shape
+from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
 from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
@@ -28,8 +28,9 @@ from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_W
 from linkwork.kernels.contact.reduced.gyroscopic import turn_momenta
 from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
-from linkwork.kernels.contact.reduced.mass_matrix import reduced_mass_matrix
-from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, mass_times, rows_times
+from linkwork.kernels.contact.reduced.lane_order import order_by_contacts
+from linkwork.kernels.contact.reduced.mass_matrix import mass_times, reduced_mass_matrix
+from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, rows_times
 from linkwork.kernels.contact.reduced.near_geometry import near_geometry
 from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, activate_all, fill_pattern
 from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS, ROWS
@@ -418,27 +419,6 @@ def one_reduced_step(tree: Array, w: Array, problem: ReducedProblem, end: Reduce
     for k in range(tree.nadhesions):
         w.adhesion_force[k] = 0.0
     reduced_step(tree, w, q, v, tau, wrenches, given, settings, end.result, end.q, end.v)
-
-
-@kernel
-def order_by_contacts(tree: Array, key: Array, start: Array, v: Array) -> None:
-    """``key``: numbers of the first contact points that bear in ``start``, and the largest velocity.
-
-    States with the same contacts have the same lists; of these, fast ones need the more iterations.
-    """
-    n = 0
-    p = 0
-    while p < tree.nlisted and n < ORDER - 1 and some_below(start[LISTED * p], UNBOUNDED):
-        if some_below(0.0, start[LISTED * p + FORCE + 2]):
-            key[n] = start[LISTED * p]
-            n += 1
-        p += 1
-    for k in range(n, ORDER):
-        key[k] = UNBOUNDED
-    fastest = 0.0
-    for k in range(tree.nv):
-        fastest = maximum(fastest, magnitude(v[k]))
-    key[ORDER - 1] = fastest
 
 
 @kernel
