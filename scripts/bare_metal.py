@@ -240,6 +240,12 @@ def cases(models: Path) -> dict[str, tuple[Any, list[Any]]]:
         robot = lw.load(ankle, contacts=False)
         q = robot.assemble(robot.neutral())
         found["Booster T1, closure of both ankles"] = lw.Minimal(robot), [q]
+        (cluster, *_) = [cluster for cluster in lw.loops.clusters(robot) if cluster.dependent]
+        single = robot.reduced([joint.name for joint in robot.joints if joint.name not in cluster.joints], q=q)
+        minimal = lw.Minimal(single)
+        step = np.zeros(single.nv)
+        step[minimal.index] = 0.05
+        found["its left ankle alone"] = minimal, [single.integrate(single.assemble(single.neutral()), step)]
     return found
 
 

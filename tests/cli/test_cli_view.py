@@ -141,3 +141,15 @@ def test_the_tab_key(tmp_path: Path) -> None:
     assert completed("count", str(file), "--method", "") == {"auto", "aba"}
     assert "bar" in completed("export", str(file), "--frame", "b")
     assert completed("info", "--base", "f") == {"fixed", "floating"}
+
+
+def test_a_page_is_written_for_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("four_bar.urdf").write_text(four_bar())
+    shown = run("page", "four_bar.urdf", "--drive", "crank_joint=velocity:3", "--quiet")
+    assert shown.exit_code == 0, shown.output
+    text = Path("four_bar.html").read_text()
+    assert '"mode":"velocity","value":3.0' in text and "four_bar.html" in shown.stdout
+    for wrong in ("crank=fast:3", "crank=velocity", "velocity:3", "crank=velocity:x"):
+        assert run("page", "four_bar.urdf", "--drive", wrong).exit_code == 2
+    assert run("page", "four_bar.urdf", "--drive", "nothing=velocity:3").exit_code == 2

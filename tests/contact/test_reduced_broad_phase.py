@@ -16,6 +16,7 @@ from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.contact.reduced import broad_phase
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, find_near_pairs
 from linkwork.kernels.contact.reduced.problem import NEAR
+from linkwork.plans import contact_reduced
 from linkwork.quantities.scales import _free_inertias, _mass_matrices
 
 SHAPES = ('type="sphere" size=".05"', 'type="box" size=".05 .03 .08"', 'type="capsule" size=".03 .06"')
@@ -185,7 +186,8 @@ def test_inertias_of_free_bodies_are_the_diagonal_of_the_mass_matrix() -> None:
     np.testing.assert_allclose(_free_inertias(robot), np.median(diagonals, axis=0), rtol=1e-14)
 
 
-def test_a_list_without_room_says_after_which_pair() -> None:
+def test_a_list_without_room_says_after_which_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contact_reduced, "POINTS_PER_SHAPE", 0)
     feet = "".join(f'<geom name="f{k}" type="sphere" size=".01" pos="{0.05 * k} 0 0"/>' for k in range(70))
     robot = lw.loads(
         f'<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1"/><body pos="0 0 .00999"><freejoint/>{feet}'

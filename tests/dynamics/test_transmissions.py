@@ -179,3 +179,12 @@ def test_muscles_are_saved_and_obstacles_refused() -> None:
     q, v = np.array([0.1, 0.2, 0.3]), np.ones(3)
     tau = [lw.actuators.actuator_torques(one, q, v, [0.4], [0.3]) for one in (robot, saved)]
     np.testing.assert_allclose(tau[1], tau[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("side", ["left", "inside"])
+def test_compiled_steps_have_muscles_and_obstacles(side: str) -> None:
+    robot = lw.loads(arm(CYLINDER, side, MUSCLES["a smooth muscle"]), contacts=False)
+    step, q = lw.Stepper(robot, dt=0.001), np.stack([robot.random(k) for k in range(3)])
+    v = np.ones((3, 3))
+    native, compiled = step(q, v, commands=[0.4]), step.compile()(q, v, commands=[0.4])
+    np.testing.assert_allclose(compiled.v, native.v, atol=1e-13)

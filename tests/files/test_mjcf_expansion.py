@@ -94,6 +94,7 @@ def test_attached_models_are_mujocos(tmp_path: Path) -> None:
         (ROBOT, ARM.replace("<compiler ", '<compiler inertiafromgeom="true" '), "inertiafromgeom"),
         (ROBOT.replace("parts/", "../"), ARM, "there is no file"),
         (COPIES.replace('count="3"', 'count="0"'), ARM, "count is 0"),
+        (COPIES.replace('count="3"', 'count="90000"').replace('count="2"', 'count="9"'), ARM, "more than 1000000"),
     ],
 )
 def test_what_cannot_be_copied_is_an_error(tmp_path: Path, robot: str, arm: str, said: str) -> None:

@@ -113,7 +113,7 @@ def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
     """Raise an error where an evaluator is no program that stands by itself."""
     if not isinstance(evaluator, BaseEvaluator):
         raise InputError(
-            f"an export takes an evaluator, such as ForwardDynamics or Evaluator; found {type(evaluator).__name__}"
+            f"an export needs an evaluator, such as ForwardDynamics or Evaluator; found {type(evaluator).__name__}"
         )
     method = getattr(evaluator, "method", "")
     if isinstance(evaluator, ForwardDynamics) and method == "kkt":

@@ -98,9 +98,8 @@ class Builder:
         if name in self._inertias:
             raise ModelError(f"two bodies are called '{name}'", subject=name)
         if not isinstance(inertia, Inertia | None):
-            raise ModelError(
-                f"body '{name}': {inertia!r} is no Inertia, such as Inertia.sphere(1.0, 0.1)", subject=name
-            )
+            what = f"{inertia!r} is no Inertia, such as Inertia.sphere(1.0, 0.1)"
+            raise ModelError(f"body '{name}': {what}", subject=name)
         self._inertias[name] = Inertia.zero() if inertia is None else inertia
         if not check:
             self._trusted.add(name)
@@ -152,9 +151,8 @@ class Builder:
         if name in self._joints:
             raise ModelError(f"two joints are called '{name}'", subject=name)
         if not isinstance(type, Joint):
-            raise ModelError(
-                f"joint '{name}': {type!r} is no joint type, such as Revolute('z') or Free()", subject=name
-            )
+            what = f"{type!r} is no joint type, such as Revolute('z') or Free()"
+            raise ModelError(f"joint '{name}': {what}", subject=name)
         check_options(name, options)
         joint = TreeJoint(
             name,
@@ -223,17 +221,16 @@ class Builder:
         """
         ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
         follows = {"dynamics": dynamics, "time_constant": float(time_constant), "early": bool(early)}
-        law, on = {"gain": gain, "bias": bias}, {"tendon": tendon, "body": body}
-        other = {"refused": refused, "muscle": muscle}
-        made = checked_actuator(name, joint, gear, ranges, law, also, **on, **other, **follows)
-        self._actuators.append(made)
+        law = {"gain": gain, "bias": bias}
+        other = {"tendon": tendon, "body": body, "refused": refused, "muscle": muscle, **follows}
+        self._actuators.append(checked_actuator(name, joint, gear, ranges, law, also, **other))
         return self
 
     def tendon(self, *tendons: Tendon) -> Builder:
-        """Add tendons; they may pass frames and joints that come later.
+        """Add tendons.
 
         Args:
-            tendons: Those to add.
+            tendons: Those to add; they may pass frames and joints that come later.
         """
         check_all(tendons, Tendon, A_TENDON, ModelError)
         self._tendons += tendons
@@ -381,8 +378,7 @@ class Builder:
             if isinstance(constraint, CenterOfMass) and constraint.bodies is None:
                 constraint = replace(constraint, bodies=other.body_names)
             self._constraints.append(constraint.renamed(names))
-        for actuator in other.actuators:
-            self._actuators.append(actuator.renamed(part.named))
+        self._actuators += (actuator.renamed(part.named) for actuator in other.actuators)
         self._tendons += (t.renamed(part.named(t.name), part.place, part.named) for t in other.tendons)
         self._sensors += (part.sensor(sensor) for sensor in other.sensors)
         for pose, q in other.poses.items():
@@ -411,8 +407,7 @@ class Builder:
         """Check everything and make the mechanism.
 
         Args:
-            massless: Whether bodies at the end of chains may have no mass. Such a mechanism has kinematics, and no
-                dynamics.
+            massless: Whether bodies at the end of chains may have no mass: there are kinematics, and no dynamics.
         """
         graph = Graph(self._loaded_inertias(), self._joints, self._frames)
         graph.check_names(self._shapes, self._contacts)

@@ -23,7 +23,7 @@ from linkwork.model.computed import Computed
 from linkwork.model.constraints import Constraint
 from linkwork.model.contacts import ContactPair
 from linkwork.model.inertia import Inertia
-from linkwork.model.medium import VACUUM, Medium
+from linkwork.model.medium import Medium
 from linkwork.model.named import Named
 from linkwork.model.notebook import mechanism_tables
 from linkwork.model.parts import Actuator, Frame, TreeJoint
@@ -85,7 +85,7 @@ class Model:
     """Commands of actuators by the name of a pose (keyframes of MJCF: ``ctrl``), ``(actuators,)`` each."""
     sensors: tuple[Sensor, ...] = ()
     """Sensors, in the order of their values; see `Sensors`."""
-    medium: Medium = VACUUM
+    medium: Medium = field(default_factory=Medium)
     """Air or water, which pushes at shapes with the role ``"fluid"``."""
 
     @cached_property

@@ -35,7 +35,7 @@ Drive = Mapping[str, tuple[str, float]]
 
 
 def motors(robot: Model, inertias: Array, size: float, drive: Drive) -> list[dict[str, Any]]:
-    """Joints that motors turn: those that are actuated, or where none is, those on the ground.
+    """Joints that motors turn: those that are actuated; where none is, all of a tree, or those on the ground.
 
     Args:
         robot: The mechanism.
@@ -51,7 +51,8 @@ def motors(robot: Model, inertias: Array, size: float, drive: Drive) -> list[dic
             raise InputError(f"drive: '{name}' is ({mode!r}, {value!r}), needs one of {', '.join(MODES)} and a number")
     driven = {actuator.joint for actuator in robot.actuators if getattr(actuator, "joint", None)}
     actuated = [joint for joint in known.values() if joint.actuated or joint.name in driven or joint.name in drive]
-    chosen = actuated or [joint for joint in known.values() if joint.parent == WORLD] or list(known.values())
+    grounded = [joint for joint in known.values() if joint.parent == WORLD] if robot.nc else []
+    chosen = actuated or grounded or list(known.values())
     weight = float(np.linalg.norm(robot.gravity)) * sum(robot.inertias[name].mass for name in robot.body_names)
     found = []
     for joint in chosen:

@@ -27,7 +27,7 @@ FARTHER = 1.3
 """How much farther away than in the viewer one looks from: there are plots in front."""
 PLAIN = (0.7, 0.72, 0.75)
 JOINT = rgb_of("#565c66")
-TRIANGLES = 60_000
+TRIANGLES = 100_000
 """Triangles of all meshes, at most: what is beyond is drawn as bones."""
 
 
@@ -181,12 +181,14 @@ class _Meshes:
         low, high = vertices.min(axis=0), vertices.max(axis=0)
         scale = np.maximum(high - low, 1e-9) / 65535
         packed = np.rint((vertices - low) / scale).astype("<u2")
+        narrow = len(vertices) < 1 << 16
         self.data.append(
             {
                 "vertices": base64.b64encode(packed.tobytes()).decode(),
                 "low": low.tolist(),
                 "scale": scale.tolist(),
-                "indices": base64.b64encode(np.ascontiguousarray(faces, dtype="<u4").tobytes()).decode(),
+                "indices": base64.b64encode(faces.astype("<u2" if narrow else "<u4").tobytes()).decode(),
+                "narrow": narrow,
             }
         )
         return len(self.data) - 1

@@ -17,7 +17,7 @@ from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.activations import initial_activations
 from linkwork.simulation.actuation import ControlFunction, constant_actuation, frame_wrenches, robot_parameters
-from linkwork.simulation.contacts import warn_of_missed_steps
+from linkwork.simulation.contact_warnings import warn_of_missed_steps
 from linkwork.simulation.control import Controller
 from linkwork.simulation.early_end import advice, warn_of_early_end
 from linkwork.simulation.given_pairs import with_usable_contacts

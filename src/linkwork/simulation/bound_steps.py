@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwork.errors import InputError
 from linkwork.quantities.arguments import Array, bound_call
+from linkwork.simulation.contact_inputs import start_width, write_start
 
 if TYPE_CHECKING:
     from linkwork.simulation.stepper import Stepper
@@ -82,10 +83,10 @@ def _warm_started(stepper: Stepper, call: Callable[[], None], solver: Array, res
     """Calls that start from the forces of the one before."""
     row, tolerance = stepper.contact_row, float(solver.flat[0])
     assert row is not None
-    start = solver[..., solver.shape[-1] - row.start_width :]  # nothing is given after it
+    start = solver[..., solver.shape[-1] - start_width(row) :]  # nothing is given after it
 
     def started() -> None:
         call()
-        row.write_start(row.of_result(result, stepper.source.nv), tolerance, start)
+        write_start(row, row.of_result(result, stepper.source.nv), tolerance, start)
 
     return started

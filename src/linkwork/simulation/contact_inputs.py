@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.contact.coal import GivenContacts
-from linkwork.contact.points import contact_points
+from linkwork.contact.points import FORCE, contact_points
 from linkwork.contact.reduced import reduced_settings
 from linkwork.contact.scales import contact_scales
 from linkwork.contact.step_options import penetration_time
@@ -75,11 +75,41 @@ class ContactInputs:
             found[...] = settings
         else:
             found[..., : tree.nsettings] = settings[: tree.nsettings]
-            self.row.write_start(row, float(settings[0]), found[..., tree.nsettings : points])
+            write_start(self.row, row, float(settings[0]), found[..., tree.nsettings : points])
         if self.given is not None:
             given = self.given(q)
             found[..., points:] = given.reshape(*given.shape[:-2], -1)
         return found
+
+
+def start_width(layout: ContactRow) -> int:
+    """Numbers that a step starts from, ``nstart``."""
+    points = layout.points.width + 1 if layout.reduced else 3 * layout.points.nslots
+    return points + layout.nc + layout.nboxes
+
+
+def write_start(layout: ContactRow, row: Array, tolerance: float, start: Array) -> None:
+    """Write what the next step starts from: forces, none where the step before was not solved, and its kind.
+
+    Args:
+        layout: What a row has.
+        row: The row of the step before.
+        tolerance: The residual at which a step is solved.
+        start: Where they are written, ``(..., nstart)``.
+    """
+    at = layout.places
+    points, boxes, multipliers = (row[..., at[name]] for name in ("points", "boxes", "multipliers"))
+    if not layout.reduced:
+        points = layout.points.by_slot(points, FORCE)
+        points = points.reshape(*points.shape[:-2], -1)
+    first = points.shape[-1]
+    ends = first + layout.nboxes, first + layout.nboxes + layout.nc
+    start[..., :first], start[..., first : ends[0]], start[..., ends[0] : ends[1]] = points, boxes, multipliers
+    missed = row[..., at["solver"].start] > tolerance
+    if missed.any():
+        start[np.broadcast_to(missed, start.shape[:-1])] = 0.0
+    if layout.reduced:
+        start[..., -1] = row[..., at["solver"].stop - 1]
 
 
 def _near(robot: Model, dt: float) -> float:

@@ -32,11 +32,9 @@ from linkwork.contact.points import (
     ContactPoints,
     at_most_three,
     contact_points,
-    words_of_jam,
-    words_of_overflow,
 )
 from linkwork.contact.scales import contact_scales
-from linkwork.errors import InputError, ModelWarning, StateWarning
+from linkwork.errors import InputError, StateWarning
 from linkwork.inputs import ContactLaw, Integrator, outer_level, suggest
 from linkwork.kernels.contact.reduced.step import (
     FALLBACKS,
@@ -99,23 +97,6 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, meth
     return True
 
 
-def warn_of_joint_friction(robot: Model) -> None:
-    """A `ModelWarning` where joints have dry friction, in steps without contacts, which leave it out.
-
-    Args:
-        robot: The mechanism.
-    """
-    names = [f"'{joint.name}'" for joint in robot.joints if np.any(robot.friction[robot.v_slice(joint.name)])]
-    if names:
-        warnings.warn(
-            f"dry friction of {at_most_three(names)} of '{robot.name}' does not act in these steps; "
-            "integrator 'euler', with method 'auto' and without contact=False, makes steps with it, "
-            "robot.with_parameters(friction=np.zeros(robot.nv)) leaves it out without this warning",
-            ModelWarning,
-            stacklevel=outer_level(),
-        )
-
-
 def limits_at_start(robot: Model, q: Array) -> bool | tuple[str, ...]:
     """Limits of a simulation with contacts: exact; springs where it starts beyond them in joints of loops.
 
@@ -169,11 +150,6 @@ class ContactRow:
         return TOTALS + SOLVER + self.points.width + self.nc + self.nboxes
 
     @property
-    def start_width(self) -> int:
-        """Numbers of the forces that a step starts from."""
-        return (self.points.width if self.reduced else 3 * self.points.nslots) + self.nc + self.nboxes
-
-    @property
     def accelerations(self) -> int:
         """Where joint accelerations begin in the result of steps."""
         return contact_reduced.HEAD + self.points.width + self.nboxes + self.nc if self.reduced else HEAD
@@ -223,29 +199,6 @@ class ContactRow:
         none = np.zeros((*lead, TOTALS - SLOT_TOTALS), rows.dtype)
         kind = np.zeros((*lead, SOLVER - SLOT_SOLVER), rows.dtype)
         return np.concatenate([totals, none, solver, kind, points, last], axis=-1)
-
-    def write_start(self, row: Array, tolerance: float, start: Array) -> None:
-        """Write what the next step starts from: forces, none where the step before was not solved, and the kind of that
-        step.
-
-        Args:
-            row: The row of the step before.
-            tolerance: The residual at which a step is solved.
-            start: Where they are written, ``(..., nstart)``.
-        """
-        at = self.places
-        points, boxes, multipliers = (row[..., at[name]] for name in ("points", "boxes", "multipliers"))
-        if not self.reduced:
-            points = self.points.by_slot(points, FORCE)
-            points = points.reshape(*points.shape[:-2], -1)
-        first = points.shape[-1]
-        ends = first + self.nboxes, first + self.nboxes + self.nc
-        start[..., :first], start[..., first : ends[0]], start[..., ends[0] : ends[1]] = points, boxes, multipliers
-        missed = row[..., at["solver"].start] > tolerance
-        if missed.any():
-            start[np.broadcast_to(missed, start.shape[:-1])] = 0.0
-        if self.reduced:
-            start[..., -1] = row[..., at["solver"].stop - 1]
 
     def added(self, before: Array, row: Array) -> Array:
         """The row of further steps with the totals of those before them.
@@ -390,46 +343,6 @@ class ContactHistory(Mapping[str, ContactSeries]):
 
     def __repr__(self) -> str:
         return f"<ContactHistory of '{self._robot.name}': {', '.join(self._slots)}>"
-
-
-def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
-    """A `StateWarning` where iterations of some steps did not reach the tolerance.
-
-    Args:
-        robot: The mechanism.
-        rows: The last row of each robot, ``(..., width)``.
-        dt: Time of a step.
-    """
-    history = ContactHistory(robot, rows, dt)
-    if history.overflowed.any():
-        warnings.warn(
-            f"'{robot.name}' had too many contact points in {int(history.overflowed.sum())} steps "
-            f"(Trajectory.contacts.overflowed): {words_of_overflow(robot, history.points)}",
-            StateWarning,
-            stacklevel=outer_level(),
-        )
-    if history.jammed.any():
-        warnings.warn(
-            f"penetration of '{robot.name}' could not be removed in {int(history.jammed.sum())} steps "
-            "(Trajectory.contacts.jammed): shapes overlap that no joint moves apart"
-            f"{words_of_jam(robot, history.points)}, and stay as they are; leave these pairs out, or start where they "
-            "are apart",
-            StateWarning,
-            stacklevel=outer_level(),
-        )
-    missed = history.missed
-    if not missed.any():
-        return
-    robots = f" of {np.count_nonzero(missed)} of {missed.size} robots" if missed.ndim else ""
-    convex = int(history.fallback.sum())
-    steps = f"; {convex} of them are dissipative steps of the convex problem (Trajectory.contacts.fallback)"
-    warnings.warn(
-        f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
-        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed){steps if convex else ''}; try a "
-        "shorter dt",
-        StateWarning,
-        stacklevel=outer_level(),
-    )
 
 
 def rows_of_slots(robot: Model, rows: Array) -> Array:

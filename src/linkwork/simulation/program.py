@@ -66,7 +66,8 @@ from linkwork.plans.tree import Tree, tree_of
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.parameters import ParameterInputs, ParameterNames
 from linkwork.simulation.contact_inputs import ContactInputs
-from linkwork.simulation.contacts import ContactRow, warn_of_joint_friction
+from linkwork.simulation.contact_warnings import warn_of_joint_friction
+from linkwork.simulation.contacts import ContactRow
 from linkwork.simulation.open_loops import open_loops
 from linkwork.simulation.settings import StepSettings
 from linkwork.simulation.stabilization import (

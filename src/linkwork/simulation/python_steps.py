@@ -31,7 +31,7 @@ from linkwork.plans.actuation import ACTUATION_TREE, with_actuators
 from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.tree import tree_of
 from linkwork.quantities.arguments import Array
-from linkwork.simulation.contacts import warn_of_joint_friction
+from linkwork.simulation.contact_warnings import warn_of_joint_friction
 from linkwork.simulation.program import with_joint_forces
 from linkwork.simulation.propagators import Attempt
 from linkwork.simulation.settings import StepSettings

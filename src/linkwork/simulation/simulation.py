@@ -21,7 +21,8 @@ from linkwork.model.parameters import own_values
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.simulation.activations import initial_activations
 from linkwork.simulation.actuation import robot_parameters
-from linkwork.simulation.contacts import ContactHistory, warn_of_missed_steps
+from linkwork.simulation.contact_warnings import warn_of_missed_steps
+from linkwork.simulation.contacts import ContactHistory
 from linkwork.simulation.control import Controller, as_controller
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.host_batch import HostBatch

@@ -16,7 +16,7 @@ Cost: that of the solver.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
-from linkwork.kernels.contact.reduced.lane_order import order_by_contacts
+from linkwork.kernels.contact.reduced.order import order_by_contacts
 from linkwork.kernels.contact.reduced.step import (
     REDUCED_INTEGERS,
     REDUCED_STEP,

@@ -28,10 +28,10 @@ const parameters = Object.fromEntries(Object.entries(data.parameters).map(([name
 
 const renderer = new Renderer(byId("view"), data.framing);
 const camera = renderer.camera;
-const meshes = data.meshes.map(({ vertices, low, scale, indices }) => {
+const meshes = data.meshes.map(({ vertices, low, scale, indices, narrow }) => {
   const packed = new Uint16Array(bytesOf(vertices).buffer);
   const corners = Float32Array.from(packed, (x, k) => low[k % 3] + scale[k % 3] * x);
-  return [corners, new Uint32Array(bytesOf(indices).buffer)];
+  return [corners, new (narrow ? Uint16Array : Uint32Array)(bytesOf(indices).buffer)];
 });
 let bodies = [];
 
@@ -199,7 +199,8 @@ function refresh() {
   if (performance.now() - page.told < 200) return; // text costs more than pictures
   page.told = performance.now();
   if (!byId("plot").hidden) plot.tell();
-  byId("clock").textContent = `${page.state.time.toFixed(2)} s · ${page.frames.length} fps`;
+  byId("clock").textContent = `${page.state.time.toFixed(2)} s`;
+  byId("clock").title = `${page.frames.length} frames a second`;
 }
 
 // State in the address -----------------------------------------------------------------------------------------

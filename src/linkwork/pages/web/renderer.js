@@ -22,7 +22,7 @@ void main() {
   float shine = pow(max(dot(n, normalize(light + toEye)), 0.0), 42.0);
   float rim = pow(1.0 - max(dot(n, toEye), 0.0), 3.0);
   vec3 base = pow(vColor, vec3(2.2));
-  vec3 lit = base * (sky * mix(0.55, 1.0, dome) + 0.85 * sun) + vec3(0.16) * shine + rim * 0.10 * sky + glow * base;
+  vec3 lit = base * (sky * mix(0.55, 1.0, dome) + 0.58 * sun) + vec3(0.16) * shine + rim * 0.10 * sky + glow * base;
   result = vec4(pow(lit, vec3(1.0 / 2.2)), 1.0) * alpha;
 }`;
 const SHADOW_FRAGMENT = `#version 300 es

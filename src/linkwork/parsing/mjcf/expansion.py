@@ -40,7 +40,7 @@ _OF_COMPILER = (
     *("balanceinertia", "fitaabb", "alignfree", "exactmeshinertia"),
 )
 """What two models that are attached must have in common."""
-_MOST_COPIES = 100_000
+_MOST_COPIES, _MOST_ELEMENTS = 100_000, 1_000_000
 _DEEPEST = 10
 
 Rename = Callable[[str], str]
@@ -117,6 +117,8 @@ def _replicate(node: Node, element: Any, root: Any) -> None:
     count, separator = int(node.number("count")), node.get("sep") or ""
     if not 0 < count <= _MOST_COPIES:
         raise node.error(f"count is {count}; it must be from 1 to {_MOST_COPIES}")
+    if count * sum(1 for _ in element.iter()) > _MOST_ELEMENTS:
+        raise node.error(f"{count} copies have more than {_MOST_ELEMENTS} elements")
     offset, turn = node.vector("offset", (0.0, 0.0, 0.0)), node.get("euler") or "0 0 0"
     inside = _named(element)
     digits = len(str(count - 1))

@@ -13,13 +13,16 @@ from linkwork.parsing.mjcf.document import MjcfDocument
 from linkwork.parsing.mjcf.joints import MjcfJoint
 from linkwork.parsing.mjcf.tree import Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood
-from linkwork.parsing.xml import Node
+from linkwork.parsing.xml import Node, warn
 
 QPOS0 = "qpos0"
 
 SHORTEST = 1e-15
 IDENTITY = (0.0, 0.0, 0.0, 1.0)
 """What MuJoCo takes a quaternion below this length for, as in keyframes of zeros that an editor wrote."""
+
+SAME_PLACE = 1e-9
+"""Places of mocap bodies that differ by less, in meters, are the same."""
 
 Pose = dict[str, Floats]
 
@@ -39,7 +42,20 @@ def read_poses(document: MjcfDocument, tree: Tree, joints: Mapping[str, MjcfJoin
         elif name in poses:
             raise key.error(f"two keyframes are called '{name}'")
         poses[name] = _read_key(key, joints, drawn)
+        _warn_of_the_rest(key, tree, sum(joint.type.nv for joint in joints.values()))
     return poses
+
+
+def _warn_of_the_rest(key: Node, tree: Tree, nv: int) -> None:
+    """Say what a keyframe has besides positions, activations and commands: velocities, and moved mocap bodies."""
+    mocap = [body for body in tree.bodies[1:] if body.node.get("mocap") == "true"]
+    moved = np.array(key.numbers("mpos", *range(3 * len(mocap) + 1)) or ())
+    places = np.concatenate([body.world.position for body in mocap] or [np.zeros(0)])[: moved.size]
+    found = ["velocities (qvel)"] if any(key.numbers("qvel", *range(nv + 1)) or ()) else []
+    if not np.allclose(moved, places, atol=SAME_PLACE):
+        found.append("places of mocap bodies (mpos), which stand where they are drawn")
+    if found:
+        warn(key, f"a keyframe is a pose with activations and commands here; not used: {', '.join(found)}")
 
 
 def read_activations(document: MjcfDocument, poses: Mapping[str, Pose], na: int) -> dict[str, Floats]:

@@ -193,7 +193,7 @@ def _given(node: Node) -> Triangles:
     try:
         vertices = np.array(words, dtype=np.float32).astype(np.float64)
         corners = np.array(faces, dtype=np.int64)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise node.error(f"vertices and faces are numbers: {error}") from None
     if not len(words) or len(words) % 3 or len(faces) % 3:
         raise node.error("a mesh needs a file, or 'vertex' with three numbers for each vertex and 'face' with three")

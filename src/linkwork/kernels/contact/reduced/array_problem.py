@@ -12,8 +12,9 @@ Others as in `contact.reduced.problem`. Cost: as `contact.reduced.solve`.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
+from linkwork.kernels.contact.reduced.factor import factorize_reduced, solve_reduced
 from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
-from linkwork.kernels.contact.reduced.matrix import add_rows_transposed, factorize_reduced, rows_times, solve_reduced
+from linkwork.kernels.contact.reduced.matrix import add_rows_transposed, rows_times
 from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, fill_pattern
 from linkwork.kernels.contact.reduced.problem import (
     CONES,

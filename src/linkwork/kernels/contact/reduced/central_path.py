@@ -8,8 +8,8 @@ the steps to all (Burke and Xu, "A non-interior predictor-corrector path followi
 ``LEAST theta, RATIO LEAST theta, ...`` the least is taken whose full step ends near the path: with a residual below
 ``near`` times the smoothing. Where there is none, Newton's step at ``theta`` is halved until it reduces the residual.
 Where it hardly does, the path bends back (De Saxcé's term makes equations nonmonotone), and smoothing grows; after
-`SETBACKS` of these, another path begins, at larger smoothing, with iterates nearer to it. On the last one De Saxcé's term
-fades in: it begins at the convex problem, whose equations are monotone.
+`SETBACKS` of these, another path begins, at larger smoothing, with iterates nearer to it. On the last one De Saxcé's
+term fades in: it begins at the convex problem, whose equations are monotone.
 
 | symbol    | meaning                                                                                     |
 |-----------|---------------------------------------------------------------------------------------------|
@@ -23,7 +23,8 @@ Cost of an iteration: that of `smoothing_newton`, a further solution, and residu
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.matrix import add_rows_transposed, rows_times, solve_reduced
+from linkwork.kernels.contact.reduced.factor import solve_reduced
+from linkwork.kernels.contact.reduced.matrix import add_rows_transposed, rows_times
 from linkwork.kernels.contact.reduced.problem import ACTIVE, BOX, CONE, CONES, SYMMETRIC
 from linkwork.kernels.contact.reduced.residual import final_residual, keep_best, problem_residual
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
@@ -52,8 +53,8 @@ NEAR, NEARER = 10.0, 3.0
 WIDE = 10.0
 """Later paths begin at so many times the largest velocity of a row."""
 PENALTIES = (3.0, 100.0, 1.0)
-"""Weights of ``w`` against ``z`` on the paths, in units of the inertia of a row: where one path bends back, others with a
-weight far from it need not."""
+"""Weights of ``w`` against ``z`` on the paths, in units of the inertia of a row: where one path bends back, others with
+a weight far from it need not."""
 LEAST, RATIO, TARGETS = 1e-3, 3.0, 7
 """The least part of the smoothing that a step may lead to, the ratio of those that are tried, and how many are below
 one."""

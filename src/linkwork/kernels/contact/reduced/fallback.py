@@ -21,12 +21,8 @@ step takes energy even where iterations did not converge, and is free motion whe
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.matrix import (
-    add_rows_transposed,
-    factorize_reduced,
-    rows_times,
-    solve_reduced,
-)
+from linkwork.kernels.contact.reduced.factor import factorize_reduced, solve_reduced
+from linkwork.kernels.contact.reduced.matrix import add_rows_transposed, rows_times
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYMMETRIC
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.stages import follow_and_polish

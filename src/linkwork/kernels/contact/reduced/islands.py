@@ -2,8 +2,8 @@
 """Islands: limbs that contacts and loops couple, directly or through others, and sets of rows of these alone.
 
 Sets of different islands have nothing to do with each other. Where Newton's method solves some islands and fails in
-others, each of the others is solved by itself: steps are as long as its own equations allow, and cost as much as its own
-limbs and sets. The order of elimination and the blocks of the factor stay.
+others, each of the others is solved by itself: steps are as long as its own equations allow, and cost as much as its
+own limbs and sets. The order of elimination and the blocks of the factor stay.
 
 | symbol        | meaning                                                                                           |
 |---------------|---------------------------------------------------------------------------------------------------|

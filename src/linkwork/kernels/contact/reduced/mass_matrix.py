@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mass matrix in blocks of limbs (`matrix`), by composite inertias, and products with it."""
+"""The mass matrix of a tree in blocks of limbs, by composite bodies (`tree.crba`).
+
+| symbol               | meaning                                                        |
+|----------------------|----------------------------------------------------------------|
+| M_diagonal, M_blocks | diagonal blocks, and blocks of limbs (rows) with ancestors (columns) |
+| F                    | moment and force of a unit acceleration, ``Ic S``              |
+
+Cost: linear in pairs of joints on a path to the root.
+"""
 
 from __future__ import annotations
 
-from linkwork.kernels.contact.reduced.dense import dense_mass_matrix, dense_mass_times
-from linkwork.kernels.contact.reduced.matrix import add_multiple, product
+from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.contact.reduced.dense import dense_mass_matrix
 from linkwork.kernels.contact.reduced.pattern import ancestor_block
-from linkwork.kernels.contact.reduced.problem import ACTIVE
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
 from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange
 from linkwork.kernels.spatial import Triple, add, cross, scale, symmetric_product
-from linkwork.kernels.tree.crba import composite_inertias, kronecker
+from linkwork.kernels.tree.crba import COMPOSITE, composite_inertias, kronecker
 from linkwork.model.joints import HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
+
+MASS_WORK: dict[str, Shape] = COMPOSITE | {"M_diagonal": ("ndiagonal",), "M_blocks": ("nstatic",)}
 
 
 @kernel
@@ -99,51 +108,3 @@ def reduced_mass_matrix(tree: Array, w: Array) -> None:
         add_to_diagonal(tree, w, k, tree.armature[k])
     if in_warp() and tree.nstride > 0:
         dense_mass_matrix(tree, w)
-
-
-@kernel
-def mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
-    """``y = M x``."""
-    if in_warp() and tree.nstride > 0:
-        dense_mass_times(tree, w, x, y)
-    else:
-        mass_blocks_times(tree, w, x, y)
-
-
-@kernel
-def mass_blocks_times(tree: Array, w: Array, x: Array, y: Array) -> None:
-    """The same by blocks of limbs."""
-    for k in range(tree.nv):
-        y[k] = 0.0
-    for a in range(tree.nlimbs):
-        add_mass_times(tree, w, a, x, y)
-
-
-@kernel
-def add_mass_times(tree: Array, w: Array, a: int, x: Array, y: Array) -> None:
-    """``y = y + M x``, of the blocks of a limb with itself and with its ancestors."""
-    size = tree.limb_size[a]
-    at = tree.limb_v[a]
-    for r in range(size):
-        y[at + r] += product(w.M_diagonal, tree.limb_diagonal[a] + r * size, x, at, size)
-    b = tree.limb_parent[a]
-    while b >= 0:
-        for r in range(size):
-            row = ancestor_block(tree, a, b) + r * tree.limb_size[b]
-            y[at + r] += product(w.M_blocks, row, x, tree.limb_v[b], tree.limb_size[b])
-            add_multiple(x[at + r], w.M_blocks, row, y, tree.limb_v[b], tree.limb_size[b])
-        b = tree.limb_parent[b]
-
-
-@kernel
-def active_mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
-    """``y = M x`` of limbs that are active."""
-    if in_warp() and tree.nstride > 0:
-        dense_mass_times(tree, w, x, y)
-    else:
-        for place in range(w.counts[ACTIVE]):
-            a = w.active_limb[place]
-            for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
-                y[k] = 0.0
-        for place in range(w.counts[ACTIVE]):
-            add_mass_times(tree, w, w.active_limb[place], x, y)

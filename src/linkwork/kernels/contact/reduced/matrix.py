@@ -1,41 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reduced matrix ``H = M + A' G A`` in blocks of limbs: its LU factor, and products.
-
-Limbs are eliminated in the order of `pattern`. A limb with its ancestors, and limbs of bodies that touch, have blocks;
-elimination adds those between the neighbors of a limb. Without contacts of two branches there is no fill, as in the LTL
-factor of a tree's mass matrix. ``G`` need not be symmetric (De Saxcé's
-term), so that the factor is LU; the matrix is close to a positive definite one, and pivots stay on the diagonal.
+"""The reduced matrix ``H = M + A' G A`` in blocks of limbs, and products with it; its factor is in `factor`.
 
 | symbol            | meaning                                                                                 |
 |-------------------|-----------------------------------------------------------------------------------------|
-| M_diagonal, M_blocks | mass matrix: diagonal blocks, and blocks of limbs (rows) with ancestors (columns)       |
+| M_diagonal, M_blocks | the mass matrix (`mass_matrix`)                                                       |
 | H_diagonal        | diagonal blocks; after `factorize_reduced` their factors, with inverse pivots             |
 | H_U, H_L          | blocks of a limb (rows) with later ones (columns), and of the transposed matrix           |
 | cone_B            | ``G A`` of one set                                                                        |
 
-Cost: cubic in the sizes of limbs that are coupled, linear in rows times the square of their columns.
+Cost: linear in rows times the square of their columns.
 """
 
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.dense import (
-    add_dense_rows_transposed,
-    dense_rows_times,
-    factorize_dense,
-    solve_dense,
-)
+from linkwork.kernels.contact.reduced.dense import add_dense_rows_transposed, dense_mass_times, dense_rows_times
+from linkwork.kernels.contact.reduced.mass_matrix import MASS_WORK
+from linkwork.kernels.contact.reduced.pattern import ancestor_block
 from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES, EQUALITY, SYMMETRIC
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
 from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below
 from linkwork.kernels.thresholds import NO_STIFFNESS
-from linkwork.kernels.tree.crba import COMPOSITE
 from linkwork.plans.contact_reduced import MAX_DIM
 
-MATRIX_WORK: dict[str, Shape] = COMPOSITE | {
-    "M_diagonal": ("ndiagonal",),
-    "M_blocks": ("nstatic",),
+MATRIX_WORK: dict[str, Shape] = MASS_WORK | {
     "H_diagonal": ("ndiagonal",),
     "H_U": ("nblocks",),
     "H_L": ("nblocks",),
@@ -44,6 +33,51 @@ MATRIX_WORK: dict[str, Shape] = COMPOSITE | {
     "H_dense": ("ndense",),
     "B_dense": ("ndense_rows",),
 }
+
+
+# Mass matrix --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """``y = M x``."""
+    if in_warp() and tree.nstride > 0:
+        dense_mass_times(tree, w, x, y)
+    else:
+        for k in range(tree.nv):
+            y[k] = 0.0
+        for a in range(tree.nlimbs):
+            add_mass_times(tree, w, a, x, y)
+
+
+@kernel
+def active_mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """``y = M x`` of limbs that are active."""
+    if in_warp() and tree.nstride > 0:
+        dense_mass_times(tree, w, x, y)
+    else:
+        for place in range(w.counts[ACTIVE]):
+            a = w.active_limb[place]
+            for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
+                y[k] = 0.0
+        for place in range(w.counts[ACTIVE]):
+            add_mass_times(tree, w, w.active_limb[place], x, y)
+
+
+@kernel
+def add_mass_times(tree: Array, w: Array, a: int, x: Array, y: Array) -> None:
+    """``y = y + M x``, of the blocks of a limb with itself and with its ancestors."""
+    size = tree.limb_size[a]
+    at = tree.limb_v[a]
+    for r in range(size):
+        y[at + r] += product(w.M_diagonal, tree.limb_diagonal[a] + r * size, x, at, size)
+    b = tree.limb_parent[a]
+    while b >= 0:
+        for r in range(size):
+            row = ancestor_block(tree, a, b) + r * tree.limb_size[b]
+            y[at + r] += product(w.M_blocks, row, x, tree.limb_v[b], tree.limb_size[b])
+            add_multiple(x[at + r], w.M_blocks, row, y, tree.limb_v[b], tree.limb_size[b])
+        b = tree.limb_parent[b]
 
 
 # Numbers next to each other -----------------------------------------------------------------------------------------
@@ -69,6 +103,16 @@ def add_multiple(a: Scalar, x: Array, i: int, y: Array, j: int, count: int) -> N
         set_entries(plus_scaled(entries(y, j + k), a, entries(x, i + k)), y, j + k)
     for k in range(whole, count):
         y[j + k] += a * x[i + k]
+
+
+@kernel
+def scale_numbers(a: Scalar, x: Array, i: int, y: Array, count: int) -> None:
+    """``y[i:] = a x[i:]`` of so many numbers."""
+    whole = count - count % 4
+    for k in range(0, whole, 4):
+        set_entries(scaled(a, entries(x, i + k)), y, i + k)
+    for k in range(whole, count):
+        y[i + k] = a * x[i + k]
 
 
 @kernel
@@ -231,168 +275,3 @@ def add_coupling(tree: Array, w: Array, e: int, H: Array) -> None:
                     add_products(
                         w.A, w.cone_row[e], w.cone_dim[e], column, w.cone_B, w.side_column[right], H, at, columns
                     )
-
-
-# Factor -------------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def factorize_reduced(tree: Array, w: Array) -> None:
-    """The LU factor of ``M + A' G A`` of limbs that are active."""
-    if in_warp() and tree.nstride > 0:
-        factorize_dense(tree, w)
-    else:
-        factorize_blocks(tree, w)
-
-
-@kernel
-def factorize_blocks(tree: Array, w: Array) -> None:
-    """The same in blocks of limbs; L D L' where it is symmetric, in half the time."""
-    for k in range(w.counts[ACTIVE]):
-        begin_blocks(tree, w, w.active_limb[k])
-    for e in range(w.counts[CONES]):
-        if resists(w, e) == 1:
-            add_set(tree, w, e)
-    for k in range(w.counts[ACTIVE]):
-        eliminate_limb(tree, w, w.active_limb[k])
-
-
-@kernel
-def begin_blocks(tree: Array, w: Array, a: int) -> None:
-    """Blocks of a limb as the mass matrix has them."""
-    n = tree.limb_size[a]
-    for k in range(tree.limb_diagonal[a], tree.limb_diagonal[a] + n * n):
-        w.H_diagonal[k] = w.M_diagonal[k]
-    for x in range(w.near_start[a], w.near_start[a] + w.near_count[a]):
-        at = w.near_at[x]
-        count = n * tree.limb_size[w.near_limb[x]]
-        if at < tree.nstatic:
-            begin_block(w.M_blocks, w.H_U, at, count)
-        else:
-            clear_block(w.H_U, at, count)
-        if w.counts[SYMMETRIC] == 0:
-            begin_block(w.H_U, w.H_L, at, count)
-
-
-@kernel
-def begin_block(M: Array, H: Array, at: int, count: int) -> None:
-    """``H[at:] = M[at:]`` of so many numbers."""
-    for k in range(at, at + count):
-        H[k] = M[k]
-
-
-@kernel
-def clear_block(H: Array, at: int, count: int) -> None:
-    """``H[at:] = 0`` of so many numbers."""
-    for k in range(at, at + count):
-        H[k] = 0.0
-
-
-@kernel
-def factorize_diagonal(D: Array, n: int, symmetric: int) -> None:
-    """``D = L U`` in place, with inverse pivots; of a symmetric block from its upper half."""
-    for i in range(n):
-        for j in range(i):
-            x = D[j * n + i]
-            if symmetric == 0:
-                x = D[i * n + j]
-                for k in range(j):
-                    x = x - D[i * n + k] * D[k * n + j]
-            D[i * n + j] = x * D[j * n + j]
-        subtract_product(D, i * n, 1, D, i, n, i, D, i * n + i, n - i)
-        D[i * n + i] = 1.0 / D[i * n + i]
-
-
-@kernel
-def eliminate_limb(tree: Array, w: Array, a: int) -> None:
-    """Factor the diagonal block of a limb, and take it out of the blocks of its neighbors."""
-    symmetric = w.counts[SYMMETRIC]
-    n = tree.limb_size[a]
-    D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
-    factorize_diagonal(D, n, symmetric)
-    first = w.near_start[a]
-    last = first + w.near_count[a]
-    for x in range(first, last):
-        columns = tree.limb_size[w.near_limb[x]]
-        at = w.near_at[x]
-        for i in range(1, n):
-            subtract_product(D, i * n, 1, w.H_U, at, columns, i, w.H_U, at + i * columns, columns)
-        for i in range(n):
-            if symmetric == 0:
-                subtract_product(D, i, n, w.H_L, at, columns, i, w.H_L, at + i * columns, columns)
-                scale_numbers(D[i * n + i], w.H_L, at + i * columns, w.H_L, columns)
-            else:
-                scale_numbers(D[i * n + i], w.H_U, at + i * columns, w.H_L, columns)
-    for x in range(first, last):
-        b = w.near_limb[x]
-        rows = tree.limb_size[b]
-        left = w.near_at[x]
-        for i in range(rows):
-            skip = i * symmetric
-            at = tree.limb_diagonal[b] + i * rows + skip
-            subtract_product(w.H_L, left + i, rows, w.H_U, left + skip, rows, n, w.H_diagonal, at, rows - skip)
-        later = w.near_start[b]  # neighbors of b in the order of c: those of a are among them
-        end = later + w.near_count[b]
-        for y in range(x + 1, last):
-            c = w.near_limb[y]
-            columns = tree.limb_size[c]
-            right = w.near_at[y]
-            k = later
-            while k < end and w.near_limb[k] != c:
-                k += 1
-            if k < end:
-                later = k + 1
-                for i in range(rows):
-                    at = w.near_at[k] + i * columns
-                    subtract_product(w.H_L, left + i, rows, w.H_U, right, columns, n, w.H_U, at, columns)
-                    if symmetric == 0:
-                        subtract_product(w.H_U, left + i, rows, w.H_L, right, columns, n, w.H_L, at, columns)
-
-
-@kernel
-def scale_numbers(a: Scalar, x: Array, i: int, y: Array, count: int) -> None:
-    """``y[i:] = a x[i:]`` of so many numbers."""
-    whole = count - count % 4
-    for k in range(0, whole, 4):
-        set_entries(scaled(a, entries(x, i + k)), y, i + k)
-    for k in range(whole, count):
-        y[i + k] = a * x[i + k]
-
-
-@kernel
-def solve_reduced(tree: Array, w: Array, x: Array) -> None:
-    """``x = H⁻¹ x`` of limbs that are active, by the factor."""
-    if in_warp() and tree.nstride > 0:
-        solve_dense(tree, w, x)
-    else:
-        solve_blocks(tree, w, x)
-
-
-@kernel
-def solve_blocks(tree: Array, w: Array, x: Array) -> None:
-    """The same in blocks of limbs."""
-    for place in range(w.counts[ACTIVE]):
-        a = w.active_limb[place]
-        n = tree.limb_size[a]
-        at = tree.limb_v[a]
-        D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
-        for i in range(1, n):
-            x[at + i] -= product(D, i * n, x, at, i)
-        for s in range(w.near_start[a], w.near_start[a] + w.near_count[a]):
-            b = w.near_limb[s]
-            for i in range(n):
-                add_multiple(
-                    -x[at + i], w.H_L, w.near_at[s] + i * tree.limb_size[b], x, tree.limb_v[b], tree.limb_size[b]
-                )
-    for place in range(w.counts[ACTIVE] - 1, -1, -1):
-        a = w.active_limb[place]
-        n = tree.limb_size[a]
-        at = tree.limb_v[a]
-        D = w.H_diagonal[tree.limb_diagonal[a] : tree.limb_diagonal[a] + n * n]
-        for s in range(w.near_start[a], w.near_start[a] + w.near_count[a]):
-            b = w.near_limb[s]
-            for i in range(n):
-                x[at + i] -= product(w.H_U, w.near_at[s] + i * tree.limb_size[b], x, tree.limb_v[b], tree.limb_size[b])
-        for i in range(n - 1, -1, -1):
-            x[at + i] -= product(D, i * n + i + 1, x, at + i + 1, n - 1 - i)
-            x[at + i] = x[at + i] * D[i * n + i]

@@ -11,7 +11,7 @@ order depends on what touches alone.
 | symbol                | meaning                                                                                   |
 |-----------------------|-------------------------------------------------------------------------------------------|
 | limb_order, limb_place | limbs in the order of elimination, and the place of each in it; -1: not eliminated yet    |
-| active_limb           | limbs that take part in the factor, in the same order: all of them, or those of an island      |
+| active_limb           | limbs that take part in the factor, in this order: all of them, or those of an island     |
 | near_*                | neighbors of a limb that are eliminated after it, in this order: first, count, limb, block |
 | cone_pair, pair_block | blocks of all pairs of sides of a set, in the order (0, 1), (0, 2), ..., (1, 2), ... |
 | graph_*               | neighbors of a limb that remains: first, how many limbs, then how many elements            |

@@ -45,6 +45,9 @@ CONES, ROWS, SIDES, BLOCKS, EDGES, NEAR, POINTS, LOOPS, FULL, SYMMETRIC, ACTIVE 
 """Entries of ``counts``: lengths of lists; the first set of loops; one where a list was too short; one where all blocks
 ``G`` are symmetric; limbs that take part in the factor."""
 
+NUMBER, FORCE, MOMENT, VELOCITY, GAP = 0, 1, 4, 7, 10
+"""Entries of a contact point in the result of a step."""
+
 PROBLEM_INTEGERS: dict[str, Shape] = {
     "counts": (11,),
     "cone_row": ("nsets",),

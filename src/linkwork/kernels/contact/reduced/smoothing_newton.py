@@ -28,13 +28,8 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.cones import smooth_parts, smooth_plus
-from linkwork.kernels.contact.reduced.mass_matrix import active_mass_times
-from linkwork.kernels.contact.reduced.matrix import (
-    add_rows_transposed,
-    factorize_reduced,
-    rows_times,
-    solve_reduced,
-)
+from linkwork.kernels.contact.reduced.factor import factorize_reduced, solve_reduced
+from linkwork.kernels.contact.reduced.matrix import active_mass_times, add_rows_transposed, rows_times
 from linkwork.kernels.contact.reduced.problem import ACTIVE, BOX, CONE, CONES, SYMMETRIC
 from linkwork.kernels.elementary import maximum, total_of
 from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt, where

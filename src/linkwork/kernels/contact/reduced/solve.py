@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The solver of a step by the reduced matrix: semismooth Newton, central paths where it fails, the convex problem.
 
-1. Semismooth Newton on the whole problem, from the impulses of the step before (`stages`). Where no contact bears at the
-   start, it is left out: of the many impulses of redundant contacts a path finds those that bear alike.
+1. Semismooth Newton on the whole problem, from the impulses of the step before (`stages`). Where no contact bears at
+   the start, it is left out: of the many impulses of redundant contacts a path finds those that bear alike.
 2. Newton along central paths, from these impulses and then from none, in every island that is not solved (`islands`).
 3. Where neither finds a solution, the best iterate is the step if it nearly solves the problem: if it misses less than
    `NEARLY` of what bodies fall in a step. Errors of that size change the work of contacts by that part of the work of

@@ -17,7 +17,7 @@ Cost: that of kinematics and the mass matrix, linear in near pairs, and that of 
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.constrained.constraints import constraint_bias, constraint_rows, constraint_velocities
@@ -28,12 +28,24 @@ from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_W
 from linkwork.kernels.contact.reduced.gyroscopic import turn_momenta
 from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
-from linkwork.kernels.contact.reduced.lane_order import order_by_contacts
-from linkwork.kernels.contact.reduced.mass_matrix import mass_times, reduced_mass_matrix
-from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, rows_times
+from linkwork.kernels.contact.reduced.mass_matrix import reduced_mass_matrix
+from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, mass_times, rows_times
 from linkwork.kernels.contact.reduced.near_geometry import near_geometry
+from linkwork.kernels.contact.reduced.order import order_one_step
 from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, activate_all, fill_pattern
-from linkwork.kernels.contact.reduced.problem import FULL, LOOPS, POINTS, PROBLEM_INTEGERS, PROBLEM_ROWS, ROWS
+from linkwork.kernels.contact.reduced.problem import (
+    FORCE,
+    FULL,
+    GAP,
+    LOOPS,
+    MOMENT,
+    NUMBER,
+    POINTS,
+    PROBLEM_INTEGERS,
+    PROBLEM_ROWS,
+    ROWS,
+    VELOCITY,
+)
 from linkwork.kernels.contact.reduced.restitution import reduce_restitution
 from linkwork.kernels.contact.reduced.rows import (
     ROW_INTEGERS,
@@ -45,6 +57,7 @@ from linkwork.kernels.contact.reduced.rows import (
     list_contacts,
 )
 from linkwork.kernels.contact.reduced.solve import CONVEX, JAMMED, SOLVER_WORK, solve_sets
+from linkwork.kernels.contact.reduced.warm_start import ReducedResult, warm_start
 from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shapes, world_poses
 from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
@@ -55,8 +68,6 @@ from linkwork.kernels.tree.rnea import WRENCHES, apply_wrenches, forward_passes,
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_reduced import LISTED, REDUCED_TREE, TOTALS
 
-NUMBER, FORCE, MOMENT, VELOCITY, GAP = 0, 1, 4, 7, 10
-"""Entries of a contact point in the result."""
 RELISTED = 2
 """Times that contact points are listed which velocities after the step would close, and those before it do not."""
 REDUCTIONS = 8
@@ -93,21 +104,6 @@ REDUCED_WORK: dict[str, Shape] = (
         "y6": (6,),
     }
 )
-
-
-class ReducedResult(NamedTuple):
-    """What a step returns; forces times ``dt`` are impulses."""
-
-    residual: Annotated[Array, (1,)]
-    iterations: Annotated[Array, (1,)]
-    fallback: Annotated[Array, (1,)]
-    """The kind of the step: 0, `CONVEX`, or `JAMMED` and more (`solve`)."""
-    reduction: Annotated[Array, (1,)]
-    points: Annotated[Array, ("nlisted", LISTED)]
-    boxes: Annotated[Array, ("nboxes",)]
-    multipliers: Annotated[Array, ("nc",)]
-    a: Annotated[Array, ("nv",)]
-    totals: Annotated[Array, (TOTALS,)]
 
 
 class ReducedProblem(NamedTuple):
@@ -181,54 +177,6 @@ def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettin
     else:
         fill_pattern(tree, w)
     apply_adhesion(tree, w, settings.dt)
-
-
-@kernel
-def warm_start(tree: Array, w: Array, result: ReducedResult, settings: ReducedSettings) -> None:
-    """Impulses of the step before, whose result this is, of the same contact points, joints and loops.
-
-    Numbers of contact points increase along both lists. In lanes lists of the step before may differ.
-    """
-    h = settings.dt * where(settings.tolerance, result.residual[0], 0.0, 1.0)
-    first = 0
-    for p in range(w.counts[POINTS]):
-        number = float(w.listed[p])
-        row = w.cone_row[p]
-        for k in range(w.cone_dim[p]):
-            w.z[row + k] = 0.0
-        while first < tree.nlisted and not some_below(number - result.points[LISTED * first], 0.5):
-            first += 1
-        k = first
-        while k < tree.nlisted and some_below(result.points[LISTED * k], number + 0.5):
-            same = where(result.points[LISTED * k], number - 0.5, 0.0, 1.0)
-            same = where(result.points[LISTED * k], number + 0.5, same, 0.0)
-            restore_impulse(tree, w, p, result.points[LISTED * k : LISTED * k + LISTED], same * h)
-            k += 1
-    for b in range(tree.nboxes):
-        if w.box_set[b] >= 0:
-            w.z[w.cone_row[w.box_set[b]]] = h * result.boxes[b]
-    for l in range(tree.nloops):
-        row = w.cone_row[w.counts[LOOPS] + l]
-        for k in range(tree.loop_dim[l]):
-            w.z[row + k] = h * result.multipliers[tree.loop_row[l] + k]
-
-
-@kernel
-def restore_impulse(tree: Array, w: Array, p: int, point: Array, h: Scalar) -> None:
-    """Add a force over the time ``h`` to the impulse of a set."""
-    row = w.cone_row[p]
-    mu = tree.pair_friction[w.point_contact[p]]
-    w.z[row] += h * point[FORCE + 2]
-    if tree.contact_adhesive[w.point_contact[p]] > 0:
-        w.z[row] = maximum(w.z[row] + h * w.adhesive[p], 0.0)
-    if w.cone_dim[p] > 1:
-        w.z[row + 1] += h * point[FORCE] / mu[0]
-        w.z[row + 2] += h * point[FORCE + 1] / mu[1]
-    if w.cone_dim[p] > 3:
-        w.z[row + 3] += h * point[MOMENT + 2] / mu[2]
-    if w.cone_dim[p] > 4:
-        w.z[row + 4] += h * point[MOMENT] / mu[3]
-        w.z[row + 5] += h * point[MOMENT + 1] / mu[4]
 
 
 # Results -------------------------------------------------------------------------------------------------------------
@@ -419,12 +367,6 @@ def one_reduced_step(tree: Array, w: Array, problem: ReducedProblem, end: Reduce
     for k in range(tree.nadhesions):
         w.adhesion_force[k] = 0.0
     reduced_step(tree, w, q, v, tau, wrenches, given, settings, end.result, end.q, end.v)
-
-
-@kernel
-def order_one_step(tree: Array, key: Array, problem: ReducedProblem, end: ReducedStep) -> None:
-    """The same of one step."""
-    order_by_contacts(tree, key, problem.start, problem.v)
 
 
 REDUCED_STEP = Algorithm(

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The order of states in lanes: those with the same contacts side by side."""
+"""What states of a batch are put in order by: lanes of a block share lists and iterations (`Algorithm.order`)."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from linkwork.kernels.algorithm import ORDER
+from linkwork.kernels.contact.reduced.problem import FORCE
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, kernel, some_below
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_reduced import LISTED
-
-NORMAL_FORCE = 3
-"""Where a listed contact point has its force along the normal (`step`)."""
 
 
 @kernel
@@ -22,7 +22,7 @@ def order_by_contacts(tree: Array, key: Array, start: Array, v: Array) -> None:
     n = 0
     p = 0
     while p < tree.nlisted and n < ORDER - 1 and some_below(start[LISTED * p], UNBOUNDED):
-        if some_below(0.0, start[LISTED * p + NORMAL_FORCE]):
+        if some_below(0.0, start[LISTED * p + FORCE + 2]):
             key[n] = start[LISTED * p]
             n += 1
         p += 1
@@ -32,3 +32,9 @@ def order_by_contacts(tree: Array, key: Array, start: Array, v: Array) -> None:
     for k in range(tree.nv):
         fastest = maximum(fastest, magnitude(v[k]))
     key[ORDER - 1] = fastest
+
+
+@kernel
+def order_one_step(tree: Array, key: Array, problem: Any, end: Any) -> None:
+    """The same of one step."""
+    order_by_contacts(tree, key, problem.start, problem.v)

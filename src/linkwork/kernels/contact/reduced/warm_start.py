@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The result of a step by the reduced matrix, and impulses that the next one starts from."""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+from linkwork.kernels.contact.reduced.problem import LOOPS, POINTS
+from linkwork.kernels.contact.reduced.rows import ReducedSettings
+from linkwork.kernels.elementary import maximum
+from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
+from linkwork.plans.contact_reduced import LISTED, TOTALS
+
+NUMBER, FORCE, MOMENT, VELOCITY, GAP = 0, 1, 4, 7, 10
+"""Entries of a contact point in the result."""
+
+
+class ReducedResult(NamedTuple):
+    """What a step returns; forces times ``dt`` are impulses."""
+
+    residual: Annotated[Array, (1,)]
+    iterations: Annotated[Array, (1,)]
+    fallback: Annotated[Array, (1,)]
+    """The kind of the step: 0, `CONVEX`, or `JAMMED` and more (`solve`)."""
+    reduction: Annotated[Array, (1,)]
+    points: Annotated[Array, ("nlisted", LISTED)]
+    boxes: Annotated[Array, ("nboxes",)]
+    multipliers: Annotated[Array, ("nc",)]
+    a: Annotated[Array, ("nv",)]
+    totals: Annotated[Array, (TOTALS,)]
+
+
+@kernel
+def warm_start(tree: Array, w: Array, result: ReducedResult, settings: ReducedSettings) -> None:
+    """Impulses of the step before, whose result this is, of the same contact points, joints and loops.
+
+    Numbers of contact points increase along both lists. In lanes lists of the step before may differ.
+    """
+    h = settings.dt * where(settings.tolerance, result.residual[0], 0.0, 1.0)
+    first = 0
+    for p in range(w.counts[POINTS]):
+        number = float(w.listed[p])
+        row = w.cone_row[p]
+        for k in range(w.cone_dim[p]):
+            w.z[row + k] = 0.0
+        while first < tree.nlisted and not some_below(number - result.points[LISTED * first], 0.5):
+            first += 1
+        k = first
+        while k < tree.nlisted and some_below(result.points[LISTED * k], number + 0.5):
+            same = where(result.points[LISTED * k], number - 0.5, 0.0, 1.0)
+            same = where(result.points[LISTED * k], number + 0.5, same, 0.0)
+            restore_impulse(tree, w, p, result.points[LISTED * k : LISTED * k + LISTED], same * h)
+            k += 1
+    for b in range(tree.nboxes):
+        if w.box_set[b] >= 0:
+            w.z[w.cone_row[w.box_set[b]]] = h * result.boxes[b]
+    for l in range(tree.nloops):
+        row = w.cone_row[w.counts[LOOPS] + l]
+        for k in range(tree.loop_dim[l]):
+            w.z[row + k] = h * result.multipliers[tree.loop_row[l] + k]
+
+
+@kernel
+def restore_impulse(tree: Array, w: Array, p: int, point: Array, h: Scalar) -> None:
+    """Add a force over the time ``h`` to the impulse of a set."""
+    row = w.cone_row[p]
+    mu = tree.pair_friction[w.point_contact[p]]
+    w.z[row] += h * point[FORCE + 2]
+    if tree.contact_adhesive[w.point_contact[p]] > 0:
+        w.z[row] = maximum(w.z[row] + h * w.adhesive[p], 0.0)
+    if w.cone_dim[p] > 1:
+        w.z[row + 1] += h * point[FORCE] / mu[0]
+        w.z[row + 2] += h * point[FORCE + 1] / mu[1]
+    if w.cone_dim[p] > 3:
+        w.z[row + 3] += h * point[MOMENT + 2] / mu[2]
+    if w.cone_dim[p] > 4:
+        w.z[row + 4] += h * point[MOMENT] / mu[3]
+        w.z[row + 5] += h * point[MOMENT + 1] / mu[4]

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Warnings of what steps with contacts did not do, and of dry friction that steps without contacts leave out."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from linkwork.contact.points import at_most_three, words_of_jam, words_of_overflow
+from linkwork.errors import ModelWarning, StateWarning
+from linkwork.inputs import outer_level
+from linkwork.model.model import Model
+from linkwork.quantities.arguments import Array
+from linkwork.simulation.contacts import ContactHistory
+
+
+def warn_of_joint_friction(robot: Model) -> None:
+    """A `ModelWarning` where joints have dry friction, in steps without contacts, which leave it out.
+
+    Args:
+        robot: The mechanism.
+    """
+    names = [f"'{joint.name}'" for joint in robot.joints if np.any(robot.friction[robot.v_slice(joint.name)])]
+    if names:
+        warnings.warn(
+            f"dry friction of {at_most_three(names)} of '{robot.name}' does not act in these steps; "
+            "integrator 'euler', with method 'auto' and without contact=False, makes steps with it, "
+            "robot.with_parameters(friction=np.zeros(robot.nv)) leaves it out without this warning",
+            ModelWarning,
+            stacklevel=outer_level(),
+        )
+
+
+def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
+    """A `StateWarning` where iterations of some steps did not reach the tolerance.
+
+    Args:
+        robot: The mechanism.
+        rows: The last row of each robot, ``(..., width)``.
+        dt: Time of a step.
+    """
+    history = ContactHistory(robot, rows, dt)
+    if history.overflowed.any():
+        warnings.warn(
+            f"'{robot.name}' had too many contact points in {int(history.overflowed.sum())} steps "
+            f"(Trajectory.contacts.overflowed): {words_of_overflow(robot, history.points)}",
+            StateWarning,
+            stacklevel=outer_level(),
+        )
+    if history.jammed.any():
+        warnings.warn(
+            f"penetration of '{robot.name}' could not be removed in {int(history.jammed.sum())} steps "
+            "(Trajectory.contacts.jammed): shapes overlap that no joint moves apart"
+            f"{words_of_jam(robot, history.points)}, and stay as they are; leave these pairs out, or start where they "
+            "are apart",
+            StateWarning,
+            stacklevel=outer_level(),
+        )
+    missed = history.missed
+    if not missed.any():
+        return
+    robots = f" of {np.count_nonzero(missed)} of {missed.size} robots" if missed.ndim else ""
+    convex = int(history.fallback.sum())
+    steps = f"; {convex} of them are dissipative steps of the convex problem (Trajectory.contacts.fallback)"
+    warnings.warn(
+        f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
+        f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed){steps if convex else ''}; try a "
+        "shorter dt",
+        StateWarning,
+        stacklevel=outer_level(),
+    )
