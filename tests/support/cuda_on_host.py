@@ -14,10 +14,13 @@ import llvmlite.binding as llvm_binding
 import numpy as np
 
 from linkwork.compilers import llvm
-from linkwork.compilers.cuda import arrays, driver, runner
+from linkwork.compilers.cuda import arrays, driver, runner, warp_plan
 from linkwork.compilers.cuda.device_functions import MULTIPLY_ADD, POOL, THREADS
 from linkwork.compilers.cuda.ptx import Kernel
+from linkwork.compilers.cuda.warp_text import warp_kernel
 from linkwork.compilers.entry.batch import SYMBOL
+from linkwork.compilers.program import Program
+from linkwork.kernels.algorithm import Algorithm
 
 ENTRY = """
 define void @on_host(ptr %values, i64 %threads, i64 %blocks) {
@@ -128,6 +131,29 @@ class HostCode:
     def launch_blocks(self, values: Sequence[int], blocks: int, stream: int, where: Any) -> None:
         words = np.array(values, np.int64)
         self._run(words.ctypes.data, self.threads, blocks)
+
+
+class HostWarps:
+    """In place of `warp_code.WarpCode`: a rollout whose lanes are one after the other, here."""
+
+    def __init__(self, program: Program, plan: warp_plan.WarpPlan, dtype: str, group: int, where: Any) -> None:
+        algorithm = program.algorithm
+        self._code = emulated(algorithm, dtype, group)
+        arrays = len(algorithm.inputs) + len(algorithm.outputs)
+        kinds = [ctypes.c_int64] * (2 * arrays + warp_plan.FURTHER)
+        self._run = ctypes.CFUNCTYPE(None, *kinds)(self._code.address)
+        self._context = plan.context
+
+    def launch_blocks(self, values: Sequence[int], blocks: int, stream: int, where: Any) -> None:
+        ctypes.memmove(self._code.symbol(warp_plan.CONTEXT), self._context, len(self._context))
+        self._run(*values)
+
+
+@cache
+def emulated(algorithm: Algorithm, dtype: str, group: int) -> llvm.Code:
+    """A rollout in this process: it is the same for many mechanisms."""
+    text = warp_kernel(algorithm, dtype, group, host=True)
+    return llvm.Code(llvm.object_code(text, 1), SYMBOL, others=[warp_plan.CONTEXT])
 
 
 class HostMemory:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, where
 
 
 @kernel
@@ -52,7 +52,25 @@ def max_norm(n: int, x: Array) -> Scalar:
 
 
 @kernel
+def total_of(x: Array, count: int) -> Scalar:
+    """The sum of the first numbers."""
+    total = 0.0
+    for k in range(count):
+        total = total + x[k]
+    return total
+
+
+@kernel
+def largest_of(x: Array, count: int) -> Scalar:
+    """The largest of the first numbers, and no less than zero."""
+    largest = 0.0
+    for k in range(count):
+        largest = maximum(largest, x[k])
+    return largest
+
+
+@kernel
 def copy_numbers(x: Array, y: Array, count: int) -> None:
     """``y = x``."""
-    for k in range(count):
+    for k in prange(count):
         y[k] = x[k]

@@ -130,6 +130,14 @@ def prange(*bounds: int) -> range:
     return range(*bounds)
 
 
+def in_warp() -> bool:
+    """Whether the lanes of a warp run the text together (`prange`): known when a kernel is compiled.
+
+    For the few kernels whose loops are in another order there, such as products with matrices.
+    """
+    return False
+
+
 def each_lane(function: Callable[..., None], *arguments: Any) -> None:
     """Run a kernel for the state in each lane, one after the other, as for one state.
 

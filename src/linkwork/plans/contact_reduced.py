@@ -42,6 +42,9 @@ POINTS_PER_BODY, POINTS_PER_SHAPE, LEAST_POINTS = 8, 4, 64
 MAX_DIM = 6
 """Rows of a set at most."""
 
+DENSE = 64
+"""Velocities of a robot whose reduced matrix a warp of a GPU has as a dense one."""
+
 PROBLEM_SIZES = (
     "nsets",  # the most sets, rows, sides of sets, and columns of a row
     "nrows",
@@ -75,6 +78,9 @@ REDUCED_TREE = actuated_layout(
             "ngrid",
             "nheld",  # settings of the solver, impulses to start from, contact points that are given
             "nstart",
+            "nstride",  # numbers from one row to the next of dense matrices of a warp, and of all rows; or none
+            "ndense",
+            "ndense_rows",
         ),
         integers={
             **CONTACT_INTEGERS,
@@ -190,6 +196,7 @@ def reduced_tree(
     forces = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
     spans = ragged(loops["sides"])
+    stride = model.nv + 1 - model.nv % 2 if model.nv <= DENSE else 0
     return with_actuators(
         model,
         tree,
@@ -226,7 +233,10 @@ def reduced_tree(
         nsets=sets,
         nrows=largest * nlisted + len(boxes["box_v"]) + model.nc,
         nsides=most * nlisted + len(boxes["box_v"]) + sum(sides),
-        nwidth=max([min(2 * reach, model.nv), *widths]),
+        nwidth=model.nv if stride > 0 else max([min(2 * reach, model.nv), *widths]),
+        nstride=stride,
+        ndense=model.nv * stride,
+        ndense_rows=(largest * nlisted + len(boxes["box_v"]) + model.nc) * stride,
         nedges=min(nlimbs * (nlimbs - 1) // 2, nlimbs * BLOCK_ROOM),
         nside_pairs=nside_pairs,
         nlinks=2 * (nside_pairs + sum(depths) - nlimbs),

@@ -132,15 +132,14 @@ class CudaBatch:
     @property
     def contacts(self) -> DeviceArray | None:
         """The result of the last step with contacts, ``(count, nresult)``."""
-        return self._result
+        return self._result if self.stepper.contact else None
 
     @property
     def contact_forces(self) -> DeviceArray | None:
         """Forces of contact points along t1, t2, n, ``(count, slots, 3)``."""
-        if self._result is None:
-            return None
         row = self.stepper.contact_row
-        assert row is not None
+        if self._result is None or row is None:
+            return None
         first = HEAD + self.stepper.source.nv
         flat = self._result[:, first : first + 3 * row.points.nslots]
         across, along = flat.strides
@@ -298,7 +297,7 @@ class CudaBatch:
         zero = Rows(self._zero.pointer, (), 0)
         cleared = [x for x in (self._result, self._controls.get("tau")) if x is not None]
         copies += [(x, zero) for x in cleared]
-        if self.act is not None:
+        if self.act is not None and act is not None:
             copies.append((self.act, self.array(self._on_device(act, "act"), "act", self.act.shape[1:])[0]))
         stream = self._ordered(libraries)
         with self.device.current():

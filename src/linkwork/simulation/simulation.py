@@ -29,6 +29,7 @@ from linkwork.simulation.host_batch import HostBatch
 from linkwork.simulation.initial import initial_states
 from linkwork.simulation.settings import RENAMED, StepOptions, StepSettings
 from linkwork.simulation.stepper import Stepper
+from linkwork.simulation.thresholds import PROGRAM_SLOTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,7 @@ class Simulation:
         q: Configurations at the start and after resets, ``(nq,)`` or ``(count, nq)``; by default the assembled pose of
             the robot, or the neutral one.
         v: Joint velocities then, ``(nv,)`` or ``(count, nv)``; by default at rest.
-        act: Activations of actuators then, ``(na,)`` or ``(count, na)``; by default zero. On the CPU alone.
+        act: Activations of actuators then, ``(na,)`` or ``(count, na)``; by default zero.
         dt: Time of one step, in seconds.
         integrator: How steps are made, see `Stepper`; not ``dopri5``.
         method: Coordinates of a robot with loops, see `Stepper`.
@@ -102,8 +103,9 @@ class Simulation:
         parameters: Parameters of the robots, such as ``{"mass": masses}``, shaped as in `Mechanism.parameters`, or with
             a first axis ``count``: a robot of its own in each row. `reset` may change them.
         wrenches: Frames that external wrenches act on, which are arguments of `step`.
-        compile: On the CPU: whether steps are a program made for this robot, or code for any robot; by default as in
-            `rollouts`. A GPU has programs alone.
+        compile: Whether steps are a program made for this robot, or code for any robot; by default as in `rollouts`. On
+            a GPU a program has a thread for each robot, and code for any robot lanes of a warp; by default the latter
+            where contact pairs have many slots, contacts are soft, or actuators have activations with contacts.
         threads: On the CPU: threads that share the robots; by default as many as there are cores.
         options: About steps (``contact``, ``time_constant``, ``passive``, ``limits``, ``stops_at``,
             ``regularization``, ``tolerance``, ``max_iterations``): see `StepOptions`.
@@ -180,7 +182,9 @@ class Simulation:
         from linkwork.simulation.cuda_batch import CudaBatch
         from linkwork.simulation.warp_batch import WarpBatch
 
-        warps = stepper.reduced if compile is None else not compile
+        warps = self._takes_warps(settings, parameters) if compile is None else not compile
+        if warps and parameters:
+            raise InputError("compile=False on a GPU: parameters of robots are inputs of programs; leave it out")
         if not warps:
             self.stepper = stepper = stepper.by_slots
         where = int(self.device.partition(":")[2] or 0)
@@ -192,6 +196,13 @@ class Simulation:
         kind = "float32" if dtype is None else dtype
         batch = WarpBatch if warps else CudaBatch
         return batch(stepper.native(kind), self.count, self.controller, every, parameters, where)
+
+    def _takes_warps(self, settings: StepSettings, parameters: Mapping[ParameterName, Array]) -> bool:
+        """Whether steps on a GPU are code for any robot: where a program would be too large, or cannot have them."""
+        stepper, row = self.stepper, self.stepper.contact_row
+        if not stepper.reduced or parameters or row is None:
+            return False
+        return row.points.nslots > PROGRAM_SLOTS or settings.contact == "soft" or bool(self.robot.na)
 
     def _states(self, q: npt.ArrayLike | None, v: npt.ArrayLike | None) -> tuple[Array, Array]:
         """Configurations and velocities, a row for each robot."""

@@ -71,3 +71,7 @@ tests/simulation/test_contact_simulation.py"""
 SLIGHT_CONTACT = 1e-6
 """A contact with a lesser force does not touch, and with a lesser velocity does not slide. Part of: the robot's weight;
 the velocity at which bodies of its size fall. Test: tests/simulation/test_contact_simulation.py"""
+
+PROGRAM_SLOTS = 32
+"""Slots of contact points of a robot whose steps on a GPU are a program by default: with more, programs take minutes to
+compile. Part of: one. Test: tests/compilers/test_cuda_warps.py"""

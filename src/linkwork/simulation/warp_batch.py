@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Robots on a GPU with a warp each: rollouts of kernel code that is the same for any robot (`compilers.cuda.warp_text`).
+"""Robots on a GPU with lanes of a warp each: rollouts of kernel code for any robot (`compilers.cuda.warp_text`).
 
 Steps are those of native code on the CPU: what touches is a list, of each robot its own. One launch makes many steps.
 States have a row for each robot.
@@ -7,6 +7,7 @@ States have a row for each robot.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -16,14 +17,16 @@ from linkwork.compilers.cuda.arrays import DeviceArray
 from linkwork.compilers.cuda.driver import Memory, zeroed
 from linkwork.compilers.cuda.layout import Rows
 from linkwork.compilers.cuda.native import SHARE
-from linkwork.compilers.cuda.warp_code import RESIDENT, WarpPlan, warp_code
+from linkwork.compilers.cuda.warp_code import warp_code
+from linkwork.compilers.cuda.warp_plan import WARP, WARPS, WarpPlan, lanes_of_robot
+from linkwork.contact.points import FORCE
+from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array
-from linkwork.simulation.contacts import FORCE
 from linkwork.simulation.cuda_batch import CudaBatch
 
 
 class WarpBatch(CudaBatch):
-    """Robots of a `Simulation` on a GPU, a warp each."""
+    """Robots of a `Simulation` on a GPU, lanes of a warp each."""
 
     def _plan_rollouts(self) -> None:
         stepper = self.stepper
@@ -31,15 +34,18 @@ class WarpBatch(CudaBatch):
         program = stepper.planned.rollout(control)
         make = partial(Memory, self.device)
         self._plan = WarpPlan(program, self.dtype.name, make)
-        self._code = warp_code(program, self._plan, self.dtype.name, self.device)
+        self._group = lanes_of_robot(self.count, self.device.multiprocessors)
+        self._kernel = warp_code(program, self._plan, self.dtype.name, self._group, self.device)
         self._names = [*program.algorithm.inputs, *program.algorithm.outputs]
         commands, wrenches, passive, R, timing = stepper.held(None)
         held = {"tau": stepper.held.tau, "commands": commands, "wrenches": wrenches, "passive": passive}
         held |= {"regularization": R, "timing": timing, "timing_commanded": stepper.held.timing_commanded}
         self._held = {name: self._uploaded(np.asarray(x).ravel()) for name, x in held.items()}
         self._given: dict[str, DeviceArray] = {}
-        if stepper.na:
-            assert self._result is not None
+        width = math.prod(resolve(program.algorithm.outputs["result"], program.tree))
+        if self._result is None and width:
+            self._result = self._zeros(width)
+        if stepper.na and self._result is not None:
             self.act = self._result[:, self._result.shape[1] - stepper.na :]
 
     def _zeros(self, width: int) -> DeviceArray:
@@ -89,17 +95,19 @@ class WarpBatch(CudaBatch):
                     for x, to in zip((self.q, self.v), records, strict=True):
                         frame = to[done // record_every - 1]
                         source = Rows(x.pointer, x.strides[:1], x.strides[1])
-                        self._assigned(frame.pointer, *frame.strides, source, (0, 0), x.shape[1], stream)
+                        across, along = frame.strides
+                        self._assigned(frame.pointer, across, along, source, (0, 0), x.shape[1], stream)
         return records
 
     def _launch(self, values: list[int], steps: int, stream: int) -> None:
-        warps = min(self.count, RESIDENT * self.device.multiprocessors)
-        warps = max(min(warps, self.device.memory // SHARE // self._plan.bytes), 1)
-        scratch = self._slots(warps * self._plan.bytes)
+        each = WARP // self._group
+        room = self.device.memory // SHARE // (each * self._plan.bytes)
+        warps = max(min(-(-self.count // each), WARPS * self.device.multiprocessors, room), 1)
+        scratch = self._slots(warps * each * self._plan.bytes)
         zeroed(self._queue, stream)
         further = [self.steps.pointer, self._queue.pointer, scratch.pointer, self._plan.bytes]
         further += [self.count, steps, self.control_every]
-        self._code.launch_blocks([*values, *further], warps, stream, self.device)
+        self._kernel.launch_blocks([*values, *further], warps, stream, self.device)
 
     def _in_rows(self, name: str, x: Rows, stream: int) -> tuple[int, int]:
         """Address and distance of rows whose numbers are next to each other; a copy of those that are not."""

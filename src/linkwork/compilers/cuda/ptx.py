@@ -326,6 +326,8 @@ def counted(state: str, bad: str, then: str) -> list[str]:
 @cache
 def machine(architecture: str) -> Any:
     """LLVM's target machine of an architecture, ``sm_90`` for instance."""
+    for option in ("-nvptx-prec-divf32=1", "-nvptx-prec-sqrtf32=0"):
+        llvm.set_option("linkwork", option)  # quotients and roots of single precision to two units in the last place
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple(TRIPLE)

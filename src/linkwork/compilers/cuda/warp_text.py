@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel text on a GPU with a warp for each robot: code that is generic in the mechanism.
+"""Kernel text on a GPU with lanes of a warp for each robot: code that is generic in the mechanism.
 
-All lanes of a warp run the text of a robot together, on work arrays that they share. Where no loop is shared they do the
-same: each reads what all of them wrote, numbers and branches are those of one lane. Iterations of a `scalar.prange` are
-dealt to the lanes, which wait for each other at its end. So one text serves a CPU and a warp.
+The lanes of a group, a warp or a part of it, run the text of a robot together, on work arrays that they share. Where no
+loop is shared they do the same: each reads what all of them wrote, numbers and branches are those of one lane.
+Iterations of a `scalar.prange` are dealt to the lanes, which wait for each other at its end. So one text serves a CPU
+and a warp. What a robot computes does not depend on how many lanes it has, nor on its place in the batch.
 
-A warp takes one robot after another from a queue::
+A group takes one robot after another from a queue::
 
     void linkwork_kernel(ptr a0, i64 row0, ..., ptr clock, ptr queue, ptr scratch, i64 bytes,
                          i64 count, i64 steps, i64 every)
@@ -14,8 +15,8 @@ A warp takes one robot after another from a queue::
 |----------|-----------------------------------------------------------------------------------------------|
 | a, row   | arrays of the caller, inputs then outputs, and the distance of two robots in numbers; 0: all share it |
 | clock    | steps of each robot since it was reset, 32-bit integers                                        |
-| queue    | how many robots warps have taken                                                              |
-| scratch  | work arrays, so many bytes a warp                                                             |
+| queue    | how many robots groups have taken                                                             |
+| scratch  | work arrays, so many bytes a group                                                            |
 | steps    | how many are to be made; ``every``: steps between two calls of the controller                   |
 
 The context is in the constant memory of the module: sizes of the plan, addresses of its arrays, offsets of work arrays.
@@ -24,19 +25,36 @@ The context is in the constant memory of the module: sizes of the plan, addresse
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from linkwork.compilers.cuda.device_functions import TRIPLE
-from linkwork.compilers.cuda.warp_code import CONTEXT, WARP
+from linkwork.compilers.cuda.device_functions import GLOBAL, TRIPLE
+from linkwork.compilers.cuda.warp_plan import CONTEXT, WARP
 from linkwork.compilers.entry.batch import SYMBOL
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.lowering import Unit
+from linkwork.compilers.language.module import Lowered
 from linkwork.compilers.language.sincos import DOUBLE, SINGLE, sincos_text
-from linkwork.compilers.language.values import STATE, Fixed, Float, Source, Table, array_type, tables
+from linkwork.compilers.language.values import (
+    STATE,
+    ArrayType,
+    Fixed,
+    Float,
+    Source,
+    Table,
+    array_type,
+    source_of,
+    tables,
+)
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.steps.rollouts import EVERY, NOW, STEPS
 
 CONSTANT = "ptr addrspace(4)"
+SCALARS = ("bytes", "count", "steps", "every")
+"""Integers that the kernel takes after its arrays."""
+UNROLLED = 4
+"""Iterations of short loops of one lane that are written out: loads do not wait for each other."""
 INLINE = 200
 """Nodes of syntax of kernels that are inlined, if they have no loops."""
 REGISTERS = 128
@@ -46,12 +64,17 @@ REGISTERS = 128
 class WarpUnit(Unit):
     """Kernel text for the lanes of a warp."""
 
-    context = "ptr %own, i32 %lane"
+    pointer = GLOBAL
+    context = f"{GLOBAL} %own, i32 %lane, i32 %mask"
     table = f"{CONSTANT} @{CONTEXT}"
     integer = "i32"
     has_scratch = True
     is_warp = True
-    loop_notes = ", !llvm.loop !6"
+    loop_notes, short_loop_notes = ", !llvm.loop !6", ", !llvm.loop !8"
+
+    def __init__(self, t: Type, layout: Table, words: int, group: int) -> None:
+        super().__init__(t, layout, words)
+        self.group = group
 
     def sincos(self, caller: Source, node: ast.AST) -> str:
         """The function for sine and cosine: polynomials alone."""
@@ -62,39 +85,53 @@ class WarpUnit(Unit):
         """Short functions are inlined, no others: code is to stay in the caches of instructions."""
         return "alwaysinline" if source.size < INLINE and not source.loops else "noinline"
 
+    def function(
+        self,
+        function: Callable[..., Any],
+        kinds: Sequence[Any],
+        caller: Source,
+        node: ast.AST,
+        in_one_lane: bool = False,
+    ) -> Lowered:
+        """The machine code of a kernel: one for arrays of the same shape, whichever they are."""
+        untagged = kinds
+        if self.inlining(source_of(function), 0) == "noinline":
+            untagged = [_untagged(kind) for kind in kinds]
+        return super().function(function, untagged, caller, node, in_one_lane)
+
     def text(self) -> str:
         """All of it; barriers are not moved across branches."""
         text = super().text().replace("{ nounwind }", "{ nounwind convergent }")
-        return f'{text}\n!6 = distinct !{{!6, !7}}\n!7 = !{{!"llvm.loop.unroll.disable"}}'
+        notes = ['!7 = !{!"llvm.loop.unroll.disable"}', f'!9 = !{{!"llvm.loop.unroll.count", i32 {UNROLLED}}}']
+        return "\n".join([text, "!6 = distinct !{!6, !7}", "!8 = distinct !{!8, !9}", *notes])
 
 
 class EmulatedUnit(WarpUnit):
     """The same for a CPU, where the lanes of a warp are one after the other."""
 
     is_emulated = True
+    pointer = "ptr"
+    context = "ptr %own, i32 %lane, i32 %mask"
     table = f"ptr @{CONTEXT}"
 
 
-@dataclass(frozen=True)
-class WarpKernel:
-    """A kernel as LLVM IR."""
-
-    ir: str
-    arrays: int
-    """Arrays of the caller."""
+def _untagged(kind: Any) -> Any:
+    """The type of an array without the memory that it is part of."""
+    return replace(kind, tag="") if isinstance(kind, ArrayType) and kind.writable else kind
 
 
-def warp_kernel(algorithm: Algorithm, dtype: str, *, host: bool = False) -> WarpKernel:
-    """The rollout of an algorithm (`kernels.steps.rollouts`) as a kernel.
+def warp_kernel(algorithm: Algorithm, dtype: str, group: int, *, host: bool = False) -> str:
+    """The rollout of an algorithm (`kernels.steps.rollouts`) as a kernel, in LLVM IR.
 
     Args:
         algorithm: Its text, and the shapes of its arrays.
         dtype: Type of its numbers.
+        group: Lanes of a warp that a robot has, a power of two.
         host: Whether it is for this machine's processor, with a loop over robots.
     """
     t = Type(dtype, 1)
     tree, work = tables(algorithm.layout, algorithm.stored, algorithm.folded, integers=algorithm.integers)
-    unit = (EmulatedUnit if host else WarpUnit)(t, tree, len(tree.sizes) + len(tree.arrays) + len(work.arrays))
+    unit = (EmulatedUnit if host else WarpUnit)(t, tree, len(tree.sizes) + len(tree.arrays) + len(work.arrays), group)
     shapes = [*algorithm.inputs.values(), *algorithm.outputs.values()]
     kinds = [
         array_type(STATE, shape, writable=k >= len(algorithm.inputs), tag=f"argument {k}")
@@ -102,39 +139,41 @@ def warp_kernel(algorithm: Algorithm, dtype: str, *, host: bool = False) -> Warp
     ]
     lowered = unit.root(algorithm.text, (Fixed(tree), Fixed(work), *kinds))
     n = len(shapes)
-    rows = ", ".join(f"ptr %r{k}" for k in range(n))
+    p = unit.pointer
+    rows = ", ".join(f"{p} %r{k}" for k in range(n))
     lines = [
         "entry:",
-        *(_host_warp() if host else _device_warp()),
-        "%own.at = mul i64 %warp, %bytes",
-        "%own = getelementptr i8, ptr %scratch, i64 %own.at",
+        *(_host_group() if host else _device_group(group)),
+        "%own.at = mul i64 %group, %bytes",
+        f"%own = getelementptr i8, {p} %scratch, i64 %own.at",
         *_clock_words(unit, work),
         "br label %next",
         "next:",
-        *(_host_robot() if host else _device_robot()),
+        *(_host_robot() if host else _device_robot(group)),
         "%some = icmp slt i64 %robot, %count",
         "br i1 %some, label %take, label %end",
         "take:",
-        *(line for k in range(n) for line in _row(t, k)),
-        "%now.at = getelementptr i32, ptr %clock, i64 %robot",
-        "%now = load i32, ptr %now.at",
-        "store i32 %now, ptr %clock.0",
+        *(line for k in range(n) for line in _row(t, k, p)),
+        f"%now.at = getelementptr i32, {p} %clock, i64 %robot",
+        f"%now = load i32, {p} %now.at",
+        f"store i32 %now, {p} %clock.0",
         "%steps32 = trunc i64 %steps to i32",
-        "store i32 %steps32, ptr %clock.1",
+        f"store i32 %steps32, {p} %clock.1",
         "%every32 = trunc i64 %every to i32",
-        "store i32 %every32, ptr %clock.2",
+        f"store i32 %every32, {p} %clock.2",
         *_barrier(host),
         f"call void @{lowered.name}({unit.context}, {rows})",
         *_barrier(host),
-        "%then = load i32, ptr %clock.0",
-        "store i32 %then, ptr %now.at",
+        f"%then = load i32, {p} %clock.0",
+        f"store i32 %then, {p} %now.at",
         *_barrier(host),
         "br label %next",
         "end:",
         "ret void",
     ]
-    arrays = ", ".join(f"ptr %a{k}, i64 %row{k}" for k in range(n))
-    further = "ptr %clock, ptr %queue, ptr %scratch, i64 %bytes, i64 %count, i64 %steps, i64 %every"
+    arrays = ", ".join(f"{p} %a{k}, i64 %row{k}" for k in range(n))
+    addresses = [f"{p} %{name}" for name in ("clock", "queue", "scratch")]
+    further = ", ".join([*addresses, *(f"i64 %{name}" for name in SCALARS)])
     kind = "dso_local" if host else "ptx_kernel"
     head = f"define {kind} void @{SYMBOL}({arrays}, {further})"
     if not host:
@@ -153,11 +192,11 @@ def warp_kernel(algorithm: Algorithm, dtype: str, *, host: bool = False) -> Warp
     )
     space = "" if host else "addrspace(4) externally_initialized "
     declared.append(f"@{CONTEXT} = {space}global [{unit.words} x i64] zeroinitializer, align 16")
-    return WarpKernel("\n".join([*declared, unit.text(), f"{head} {{\n{body}\n}}"]), n)
+    return "\n".join([*declared, unit.text(), f"{head} {{\n{body}\n}}"])
 
 
 def _barrier(host: bool) -> list[str]:
-    return [] if host else ["call void @llvm.nvvm.bar.warp.sync(i32 -1)"]
+    return [] if host else ["call void @llvm.nvvm.bar.warp.sync(i32 %mask)"]
 
 
 def _clock_words(unit: WarpUnit, work: Table) -> list[str]:
@@ -166,46 +205,52 @@ def _clock_words(unit: WarpUnit, work: Table) -> list[str]:
     lines = [
         f"%clock.word = getelementptr i64, {unit.table}, i64 {place}",
         f"%clock.offset = load i64, {unit.table.rpartition(' ')[0]} %clock.word",
-        "%clock.own = getelementptr i8, ptr %own, i64 %clock.offset",
+        f"%clock.own = getelementptr i8, {unit.pointer} %own, i64 %clock.offset",
     ]
-    return lines + [f"%clock.{k} = getelementptr i32, ptr %clock.own, i64 {k}" for k in (NOW, STEPS, EVERY)]
+    return lines + [f"%clock.{k} = getelementptr i32, {unit.pointer} %clock.own, i64 {k}" for k in (NOW, STEPS, EVERY)]
 
 
-def _row(t: Type, k: int) -> list[str]:
+def _row(t: Type, k: int, pointer: str) -> list[str]:
     """``%r<k>``: array ``k`` of this robot."""
-    return [f"%at{k} = mul i64 %robot, %row{k}", f"%r{k} = getelementptr {t.scalar}, ptr %a{k}, i64 %at{k}"]
+    return [f"%at{k} = mul i64 %robot, %row{k}", f"%r{k} = getelementptr {t.scalar}, {pointer} %a{k}, i64 %at{k}"]
 
 
-def _device_warp() -> list[str]:
-    """A block is a warp."""
+def _device_group(group: int) -> list[str]:
+    """Which group of lanes of all this is; a block is a warp."""
     return [
-        "%lane = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
+        "%thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
         "%block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()",
-        "%warp = zext i32 %block to i64",
+        f"%lane = and i32 %thread, {group - 1}",
+        "%first = sub i32 %thread, %lane",
+        f"%mask = shl i32 {(1 << group) - 1 if group < WARP else -1}, %first",
+        f"%before = mul i32 %block, {WARP // group}",
+        f"%place = udiv i32 %thread, {group}",
+        "%group32 = add i32 %before, %place",
+        "%group = zext i32 %group32 to i64",
         "%is.first = icmp eq i32 %lane, 0",
     ]
 
 
-def _device_robot() -> list[str]:
+def _device_robot(group: int) -> list[str]:
     """The first lane takes a robot from the queue for all."""
     return [
         "br i1 %is.first, label %fetch, label %fetched",
         "fetch:",
-        "%taken = atomicrmw add ptr %queue, i32 1 monotonic",
+        f"%taken = atomicrmw add {GLOBAL} %queue, i32 1 monotonic",
         "br label %fetched",
         "fetched:",
         "%mine = phi i32 [ 0, %next ], [ %taken, %fetch ]",
-        "%robot32 = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 -1, i32 %mine, i32 0, i32 31)",
+        f"%robot32 = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %mask, i32 %mine, i32 0, i32 {(32 - group) * 256 + 31})",
         "%robot = zext i32 %robot32 to i64",
     ]
 
 
-def _host_warp() -> list[str]:
-    return ["%lane = add i32 0, 0", "%warp = add i64 0, 0"]
+def _host_group() -> list[str]:
+    return ["%lane = add i32 0, 0", "%mask = add i32 0, 0", "%group = add i64 0, 0"]
 
 
 def _host_robot() -> list[str]:
-    """The one warp takes all robots."""
+    """The one group takes all robots."""
     return [
         "%robot32 = load i32, ptr %queue",
         "%robot = zext i32 %robot32 to i64",

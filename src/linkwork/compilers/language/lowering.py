@@ -17,9 +17,10 @@ from typing import Any
 
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.arithmetic import binary
-from linkwork.compilers.language.expressions import INLINE_ALL, INLINE_SIZE, Expressions
+from linkwork.compilers.language.expressions import INLINE_ALL, INLINE_SIZE
 from linkwork.compilers.language.fingerprint import is_own
 from linkwork.compilers.language.instructions import Slot, Unset
+from linkwork.compilers.language.loops import Loops
 from linkwork.compilers.language.module import Lowered, Module
 from linkwork.compilers.language.sincos import DOUBLE, SINCOS_NEEDS, SINGLE, sincos_function, sincos_text
 from linkwork.compilers.language.values import (
@@ -27,7 +28,6 @@ from linkwork.compilers.language.values import (
     Bool,
     Fixed,
     Float,
-    Int,
     RecordType,
     Source,
     Value,
@@ -36,13 +36,7 @@ from linkwork.compilers.language.values import (
     type_of,
     word,
 )
-from linkwork.kernels.scalar import any_below, prange
-
-WARP = 32
-"""Lanes of a warp."""
-
-SHORT = 1024
-"""Loops between smaller constants end soon."""
+from linkwork.kernels.scalar import any_below
 
 STATEMENTS = "assignments, if, for ... in range(...), while, return and calls"
 STATEMENT_ADVICE = {
@@ -155,7 +149,7 @@ def _is_of_floats(kind: Any) -> bool:
     return all(map(_is_of_floats, parts)) if isinstance(parts, tuple) else kind is Float
 
 
-class Lowering(Expressions):
+class Lowering(Loops):
     """The text of one kernel, for arguments of given types."""
 
     def __init__(self, unit: Unit, source: Source, name: str, in_one_lane: bool = False) -> None:
@@ -355,138 +349,6 @@ class Lowering(Expressions):
                 kind = before.kind if isinstance(before, Slot) else type_of(before)
                 if not isinstance(before, Unset) and not _is_of_floats(kind):
                     raise self.error(node, f"{node.id} is {word(kind)}, which cannot change where any_below decides")
-
-    def loop_body(self, statement: ast.For | ast.While, before: dict[str, Any], latch: str) -> None:
-        """The body of a loop, and what names mean after it."""
-        if statement.orelse:
-            raise self.error(statement, "a loop has no else in the kernel language")
-        self._loops += 1
-        self.block(statement.body)
-        self._loops -= 1
-        self.branch(latch, self.unit.loop_notes if isinstance(statement, ast.While) else "")
-        for name, value in before.items():
-            if self._names.get(name) is not value and not isinstance(value, Unset):
-                raise self.error(statement, f"{name} has another type after the loop's body than before: use two names")
-        inside = set(self._names) - set(before)
-        after = {name: Unset(f"{name} is set inside a loop that may not run: set it before") for name in inside}
-        self._names = {**before, **after}
-
-    def lower_For(self, statement: ast.For) -> None:
-        """``for k in range(...)``, or ``prange``, whose iterations the lanes of a warp share."""
-        call = statement.iter
-        named = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        function = self.expression(call.func) if named and isinstance(call, ast.Call) else None
-        if function not in (range, prange) or not isinstance(call, ast.Call) or call.keywords:
-            raise self.error(statement, "loops are for k in range(...), with one name")
-        if not isinstance(statement.target, ast.Name):
-            raise self.error(statement, "loops are for k in range(...), with one name")
-        if not 1 <= len(call.args) <= 3:
-            raise self.error(statement, f"range takes one to three integers, not {len(call.args)}")
-        given = [self.expression(argument) for argument in call.args]
-        operands = [self.as_int(argument, x) for argument, x in zip(call.args, given, strict=True)]
-        step = given[2] if len(given) == 3 else 1
-        if not isinstance(step, int) or step == 0:
-            raise self.error(statement, "the step of a range is a constant, and not zero")
-        first, last = ("0", operands[0]) if len(given) == 1 else (operands[0], operands[1])
-        bounds = [0, given[0]] if len(given) == 1 else given[:2]
-        if all(isinstance(x, int) for x in bounds) and not range(bounds[0], bounds[1], step):
-            return
-        if function is prange:
-            self._check_independent(statement)
-        shared, stride = function is prange and self.unit.is_warp and not self.in_one_lane, step
-        if shared:
-            first, stride, close = self._dealt(first, step)
-        head, body, latch, end = (self.fresh_label(p) for p in ("head", "body", "latch", "end"))
-        before, start = dict(self._names), self._block
-        k, following = self.new("k"), self.new("k")
-        self.branch(head)
-        self.label(head)
-        self.emit(f"{k} = phi {self.unit.integer} [ {first}, %{start} ], [ {following}, %{latch} ]")
-        order = "slt" if step > 0 else "sgt"
-        self.fork(Bool(self.made(f"icmp {order} {self.unit.integer} {k}, {last}")), body, end)
-        self.label(body)
-        self.count_iteration(statement, bounds, end)
-        self.bind(statement.target, statement.target.id, Int(k))
-        variable = statement.target.id
-        if variable in before and self._names[variable] is not before[variable]:
-            before.pop(variable)
-        self.in_one_lane = self.in_one_lane or shared
-        self.loop_body(statement, before, latch)
-        self.label(latch)
-        self.emit(f"{following} = add nsw {self.unit.integer} {k}, {stride}")
-        self.branch(head, self.unit.loop_notes)
-        self.label(end)
-        if shared:
-            self.in_one_lane = False
-            close()
-
-    def _check_independent(self, statement: ast.For) -> None:
-        """Refuse variables that iterations of a `prange` would hand to one another, and returns."""
-        for node in (inner for part in statement.body for inner in ast.walk(part)):
-            if isinstance(node, ast.Return):
-                raise self.error(node, "no return inside prange: lanes of a warp make its iterations at the same time")
-            stored = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""
-            if stored in self._names and not isinstance(self._names[stored], Unset):
-                raise self.error(
-                    node, f"{stored} has a value before prange, whose iterations are independent: use another name"
-                )
-
-    def _dealt(self, first: str, step: int) -> tuple[str, int, Callable[[], None]]:
-        """Of a `prange`: the first iteration of a lane, the step to its next, and what ends the loop.
-
-        The lanes of a GPU are at work at the same time; in emulation they are one after the other, the last lane first.
-        """
-        unit, integer = self.unit, self.unit.integer
-        if not unit.is_emulated:
-            start = self.made(f"add nsw {integer} {first}, {self.made(f'mul nsw {integer} %lane, {step}')}")
-            return start, step * WARP, lambda: self.emit("call void @llvm.nvvm.bar.warp.sync(i32 -1)")
-        head, body, end = (self.fresh_label(p) for p in ("lane", "body", "end"))
-        before, lane, following = self._block, self.new("lane"), self.new("lane")
-        last = self.fresh_label("last")
-        self.branch(head)
-        self.label(head)
-        self.emit(f"{lane} = phi {integer} [ {WARP - 1}, %{before} ], [ {following}, %{last} ]")
-        self.fork(Bool(self.made(f"icmp sge {integer} {lane}, 0")), body, end)
-        self.label(body)
-        start = self.made(f"add nsw {integer} {first}, {self.made(f'mul nsw {integer} {lane}, {step}')}")
-
-        def close() -> None:
-            self.branch(last)
-            self.label(last)
-            self.emit(f"{following} = sub {integer} {lane}, 1")
-            self.branch(head)
-            self.label(end)
-
-        return start, step * WARP, close
-
-    def count_iteration(self, statement: ast.For | ast.While, bounds: Sequence[Value], end: str) -> None:
-        """In guarded code, the end of a loop that has gone on for too long, or that a user interrupts.
-
-        Loops of the package end by themselves, and those between constants that are few, unless more is checked.
-        """
-        guards = self.unit.guards
-        short = bool(bounds) and all(isinstance(x, int) and abs(x) <= SHORT for x in bounds)
-        if guards is None or (not guards.checked and (short or is_own(self.source.function))):
-            return
-        words = "loops went round {first} times for one state, this one last: does it end? (`checked=False`: no limit)"
-        site, on = guards.site(self.source, statement, words), self.fresh_label("on")
-        self.fork(Bool(self.made(f"call i1 @linkwork_iterate(ptr %c, i64 {site})")), on, end)
-        self.label(on)
-
-    def lower_While(self, statement: ast.While) -> None:
-        """A loop on integers."""
-        head, body, end = (self.fresh_label(p) for p in ("head", "body", "end"))
-        before = dict(self._names)
-        self.branch(head)
-        self.label(head)
-        test = self.condition(statement.test)
-        if isinstance(test, bool):
-            raise self.error(statement, "a while loop needs a condition that integers decide")
-        self.fork(test, body, end)
-        self.label(body)
-        self.count_iteration(statement, (), end)
-        self.loop_body(statement, before, head)
-        self.label(end)
 
     def lower_Return(self, statement: ast.Return) -> None:
         """The value of the kernel."""

@@ -63,9 +63,11 @@ class Module:
     has_scratch = False
     """Whether work arrays are offsets from ``%own``: on a GPU each robot has some of its own."""
     is_warp = False
-    """Whether the lanes of a warp run it together, for one robot: `scalar.prange` deals iterations to them."""
-    loop_notes = ""
-    """Metadata of branches back to the heads of loops."""
+    """Whether lanes of a warp run it together, for one robot: `scalar.prange` deals iterations to them."""
+    group = 1
+    """How many lanes these are."""
+    loop_notes = short_loop_notes = ""
+    """Metadata of branches back to the heads of loops, and of loops in one lane of a warp that call nothing."""
     is_emulated = False
     """Whether the lanes of a warp are one after the other, on a CPU."""
     one_lane = False
@@ -115,6 +117,10 @@ class Module:
         in_one_lane: bool = False,
     ) -> Lowered:
         """The machine code of a kernel for arguments of these types; of a warp, or for one lane of it."""
+        raise NotImplementedError
+
+    def inlining(self, source: Source, size: int) -> str:
+        """The attribute of LLVM that says whether a function is inlined."""
         raise NotImplementedError
 
     def table_with(self, tree: Table, work: Table, fields: tuple[tuple[str, str], ...]) -> Table:

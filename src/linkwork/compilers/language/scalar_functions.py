@@ -73,6 +73,10 @@ def _in_any_lane(writer: Writer, x: str, bound: str) -> Bool:
     return Bool(writer.made(f"icmp ne i{t.lanes} {bits}, 0"))
 
 
+def _in_warp(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    return writer.unit.is_warp
+
+
 def _each_lane(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     unit = writer.unit
     if not arguments or not getattr(arguments[0], "__kernel__", False):
@@ -189,6 +193,7 @@ SCALAR_FUNCTIONS: dict[Any, Callable[[Writer, ast.Call, list[Value]], Value]] = 
     scalar.where: _where,
     scalar.any_below: _any_below,
     scalar.some_below: _some_below,
+    scalar.in_warp: _in_warp,
     scalar.each_lane: _each_lane,
     scalar.unpack: _unpack,
     scalar.with_arrays: _with_arrays,

@@ -11,7 +11,7 @@ Cost: linear in bodies and contacts.
 
 from __future__ import annotations
 
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange
 from linkwork.kernels.spatial import (
     add,
     column,
@@ -43,7 +43,7 @@ def world_poses(tree: Array, w: Array) -> None:
 @kernel
 def poses_of_shapes(tree: Array, w: Array) -> None:
     """Poses of shapes in the world."""
-    for s in range(tree.nshapes):
+    for s in prange(tree.nshapes):
         b = tree.shape_body[s]
         multiply(w.body_E[b], tree.shape_rotation[s], w.shape_R[s])
         set_vector(add(w.body_o[b], rotate(w.body_E[b], tree.shape_position[s])), w.shape_p[s])

@@ -17,8 +17,8 @@ from typing import Any
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.elementary import copy_numbers
 from linkwork.kernels.scalar import Array, Scalar, fma, kernel, prange, some_below, where
-from linkwork.kernels.steps.control import Control, torque_kernel
 from linkwork.kernels.steps.contact_steps import CONTACT_STEPS
+from linkwork.kernels.steps.control import Control, torque_kernel
 from linkwork.kernels.steps.integrators import SINGLE_STEPS, Step
 from linkwork.kernels.steps.reduced_steps import REDUCED_STEPS
 from linkwork.kernels.steps.stage_dynamics import DT, StepInputs

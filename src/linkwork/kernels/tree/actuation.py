@@ -22,7 +22,7 @@ from __future__ import annotations
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.elementary import maximum, minimum
 from linkwork.kernels.joints import rotate_to_child
-from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, prange, where
 from linkwork.kernels.spatial import cross, linear, scale, set_angular, set_linear
 from linkwork.kernels.thresholds import CANCELLED_FORCES
 from linkwork.kernels.tree.force_elements import add_force_elements
@@ -82,7 +82,7 @@ def activation_rates(tree: Array, u: Array, act: Array, rate: Array) -> None:
 @kernel
 def actuator_lengths(tree: Array, w: Array, q: Array, v: Array) -> None:
     """``actuator_length, actuator_rate`` of all actuators; after `tendon_states`, if one pulls a tendon."""
-    for a in range(tree.nu):
+    for a in prange(tree.nu):
         l = 0.0
         r = 0.0
         ten = tree.actuator_tendon[a]
@@ -116,7 +116,7 @@ def bound_tendon_forces(tree: Array, w: Array) -> None:
 @kernel
 def actuator_forces(tree: Array, w: Array, u: Array, act: Array, h: Scalar) -> None:
     """``actuator_force`` of all actuators, before their gears, after `actuator_lengths` and `activation_rates`."""
-    for a in range(tree.nu):
+    for a in prange(tree.nu):
         l = w.actuator_length[a]
         r = w.actuator_rate[a]
         gain = tree.actuator_gain[a, 0] + tree.actuator_gain[a, 1] * l + tree.actuator_gain[a, 2] * r

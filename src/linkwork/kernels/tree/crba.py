@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, prange
 from linkwork.kernels.spatial import (
     Six,
     add,
@@ -37,7 +37,7 @@ COMPOSITE: dict[str, Shape] = {"m": ("n",), "b": ("n", 3), "J": ("n", 6)}
 @kernel
 def composite_inertias(tree: Array, w: Array) -> None:
     """Leaves to root: ``Ic_p(i) = Ic_p(i) + p(i)X*i Ic_i iXp(i)``."""
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         w.m[i] = tree.mass[i]
         set_vector(tree.mc[i], w.b[i])
         for j in range(6):

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.joints import axis_of, dof_of, joint_transform, rotate_to_parent
-from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.scalar import Array, in_warp, kernel, prange
 from linkwork.kernels.spatial import (
     add,
     add_to,
@@ -118,6 +118,22 @@ def forward_pass(tree: Array, w: Array, i: int, q: Array, v: Array, acceleration
     body_angular_velocity(tree, w, i, v)
     body_acceleration(tree, w, i, acceleration)
     newton_euler_force(tree, w, i)
+
+
+@kernel
+def forward_passes(tree: Array, w: Array, q: Array, v: Array, acceleration: Array) -> None:
+    """First pass of all bodies, root to leaves."""
+    if in_warp():
+        for i in prange(1, tree.n):
+            joint_transform(tree, w, i, q)
+        for i in range(1, tree.n):
+            body_angular_velocity(tree, w, i, v)
+            body_acceleration(tree, w, i, acceleration)
+        for i in prange(1, tree.n):
+            newton_euler_force(tree, w, i)
+    else:
+        for i in range(1, tree.n):
+            forward_pass(tree, w, i, q, v, acceleration)
 
 
 @kernel

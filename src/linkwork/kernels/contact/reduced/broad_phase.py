@@ -20,6 +20,7 @@ the body that has more shapes (`plans.contact_groups`).
 | speed                | the most that a point of a body's sphere moves in a second                     |
 | near, near_slot      | near pairs, and the numbers of their first slots in results                    |
 | counts[NEAR]         | how many there are                                                             |
+| group_near, group_found | near pairs of a group: how many, and their places in `group_contact`          |
 | cell_origin, cell_range | where cells begin along the axes, and the length of all of them                  |
 | cell_low, cell_high  | first and last cells of a body along the axes                                  |
 | cell_end             | bodies whose first cells are before this one or the same                       |
@@ -33,17 +34,19 @@ shapes of bodies that are near, or in the shapes of the one that are near the ot
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.contact.reduced.bounding_volumes import gap_of_spheres, pair_gap, where_bounded
 from linkwork.kernels.contact.reduced.problem import NEAR
 from linkwork.kernels.elementary import magnitude, maximum, minimum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
-from linkwork.kernels.spatial import add, column, dot, rotate, set_vector, sub
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt
+from linkwork.kernels.spatial import add, dot, rotate, set_vector
 from linkwork.kernels.thresholds import LEAST_SPAN
 from linkwork.model.thresholds import UNBOUNDED
-from linkwork.plans.contacts import GIVEN
 
 BROAD_INTEGERS: dict[str, Shape] = {
     "near": ("ncontacts",),
     "near_slot": ("ncontacts",),
+    "group_near": ("ngroups",),
+    "group_found": ("ncontacts",),
     "cell_low": ("n", 3),
     "cell_high": ("n", 3),
     "cell_end": ("ngrid",),
@@ -72,37 +75,26 @@ FEW_GROUPS = 300
 @kernel
 def bounding_spheres(tree: Array, w: Array, h: Scalar, gravity: Scalar) -> None:
     """Centers of spheres in the world, and how far bodies move; after poses and velocities of bodies and shapes."""
-    for i in range(tree.n):
+    for i in prange(tree.n):
         set_vector(add(w.body_o[i], rotate(w.body_E[i], tree.body_center[i])), w.body_c[i])
         w.speed[i] = 0.0
         if i > 0:
             w.speed[i] = sqrt(dot(w.u[i], w.u[i])) + gravity * h
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         c = tree.body_center[i]
         lever = sqrt(dot(c, c)) + where_bounded(tree.body_radius[i])
         w.speed[i] += lever * sqrt(dot(w.omega[i], w.omega[i]))
-    for s in range(tree.nshapes):
+    for s in prange(tree.nshapes):
         set_vector(add(w.shape_p[s], rotate(w.shape_R[s], tree.shape_center[s])), w.shape_c[s])
-
-
-@kernel
-def where_bounded(radius: Scalar) -> Scalar:
-    """A radius, or nothing where there is none."""
-    return where(radius, UNBOUNDED, radius, 0.0)
-
-
-@kernel
-def gap_of_spheres(a: Array, r: Scalar, b: Array, s: Scalar) -> Scalar:
-    """Less than zero where two spheres overlap: the square of the distance less that of the radii."""
-    d = sub(a, b)
-    return dot(d, d) - (r + s) * (r + s)
 
 
 @kernel
 def find_near_pairs(tree: Array, w: Array, h: Scalar) -> None:
     """``near``: pairs of shapes that can touch within the step ``h``, in the order of groups."""
     w.counts[NEAR] = 0
-    if tree.ngroups <= FEW_GROUPS:
+    if in_warp():
+        find_near_groups(tree, w, h)
+    elif tree.ngroups <= FEW_GROUPS:
         for g in range(tree.ngroups):
             if groups_are_near(tree, w, g, h) == 1:
                 find_near_shapes(tree, w, g, h)
@@ -113,6 +105,35 @@ def find_near_pairs(tree: Array, w: Array, h: Scalar) -> None:
             while g >= 0:
                 find_near_shapes(tree, w, g, h)
                 g = w.next_group[g]
+
+
+@kernel
+def find_near_groups(tree: Array, w: Array, h: Scalar) -> None:
+    """The same in a warp: its lanes look for near pairs of groups, then these are put in one list."""
+    for g in prange(tree.ngroups):
+        n = 0
+        if tree.group_nodes[g] == 0 and groups_are_near(tree, w, g, h) == 1:
+            reach = approach(tree, w, tree.group_first[g], tree.group_second[g], h)
+            for k in range(tree.group_start[g], tree.group_start[g] + tree.group_count[g]):
+                if some_below(pair_gap(tree, w, tree.group_contact[k], reach), 0.0):
+                    w.group_found[tree.group_start[g] + n] = k
+                    n += 1
+        w.group_near[g] = n
+    for g in range(tree.ngroups):
+        if tree.group_nodes[g] > 0:
+            if groups_are_near(tree, w, g, h) == 1:
+                find_near_shapes(tree, w, g, h)
+        else:
+            for x in range(tree.group_start[g], tree.group_start[g] + w.group_near[g]):
+                add_near(tree, w, w.group_found[x])
+
+
+@kernel
+def add_near(tree: Array, w: Array, k: int) -> None:
+    """Add a pair of a group, by its place in `group_contact`."""
+    w.near[w.counts[NEAR]] = tree.group_contact[k]
+    w.near_slot[w.counts[NEAR]] = tree.group_slot[k]
+    w.counts[NEAR] += 1
 
 
 @kernel
@@ -165,11 +186,8 @@ def find_near_shapes(tree: Array, w: Array, g: int, h: Scalar) -> None:
 @kernel
 def keep_pair(tree: Array, w: Array, k: int, reach: Scalar) -> None:
     """Add a pair of a group, by its place in `group_contact`, if it is near."""
-    c = tree.group_contact[k]
-    if some_below(pair_gap(tree, w, c, reach), 0.0):
-        w.near[w.counts[NEAR]] = c
-        w.near_slot[w.counts[NEAR]] = tree.group_slot[k]
-        w.counts[NEAR] += 1
+    if some_below(pair_gap(tree, w, tree.group_contact[k], reach), 0.0):
+        add_near(tree, w, k)
 
 
 @kernel
@@ -185,58 +203,6 @@ def sort_near(w: Array, first: int) -> None:
             at -= 1
         w.near[at] = c
         w.near_slot[at] = slot
-
-
-@kernel
-def pair_gap(tree: Array, w: Array, c: int, reach: Scalar) -> Scalar:
-    """Less than zero where the shapes of a pair are near, by spheres, or by a plane or the range of a height field."""
-    a = tree.contact_first[c]
-    b = tree.contact_second[c]
-    if tree.contact_reversed[c] == 1:
-        a = tree.contact_second[c]
-        b = tree.contact_first[c]
-    if tree.contact_kind[c] == GIVEN:
-        return -1.0
-    if tree.shape_unbounded[a] != 0:
-        height = dot(column(w.shape_R[a], 2), sub(w.shape_c[b], w.shape_p[a]))
-        gap = height - tree.shape_top[a] - tree.shape_radius[b] - reach
-        if some_below(gap, 0.0):
-            gap = box_height(tree, w, a, b) - tree.shape_top[a] - reach
-        return gap
-    gap = gap_of_spheres(w.shape_c[a], tree.shape_radius[a] + reach, w.shape_c[b], tree.shape_radius[b])
-    if some_below(gap, 0.0):
-        gap = maximum(box_gap(tree, w, a, b), box_gap(tree, w, b, a)) - reach
-    return gap
-
-
-@kernel
-def box_height(tree: Array, w: Array, a: int, b: int) -> Scalar:
-    """The height of the bounding box of a shape above a plane."""
-    out = column(w.shape_R[a], 2)
-    x = dot(out, sub(add(w.shape_p[b], rotate(w.shape_R[b], tree.box_center[b])), w.shape_p[a]))
-    for j in range(3):
-        x = x - tree.box_half[b, j] * magnitude(dot(out, column(w.shape_R[b], j)))
-    return x
-
-
-@kernel
-def box_gap(tree: Array, w: Array, a: int, b: int) -> Scalar:
-    """The largest distance of the bounding boxes of two shapes along an axis of the first: they are apart by as much.
-
-    Gottschalk, Lin and Manocha, OBBTree (1996), without the nine axes across two edges.
-    """
-    d = sub(
-        add(w.shape_p[b], rotate(w.shape_R[b], tree.box_center[b])),
-        add(w.shape_p[a], rotate(w.shape_R[a], tree.box_center[a])),
-    )
-    gap = -UNBOUNDED
-    for i in range(3):
-        axis = column(w.shape_R[a], i)
-        x = magnitude(dot(axis, d)) - tree.box_half[a, i]
-        for j in range(3):
-            x = x - tree.box_half[b, j] * magnitude(dot(axis, column(w.shape_R[b], j)))
-        gap = maximum(gap, x)
-    return gap
 
 
 # Sweep and prune ----------------------------------------------------------------------------------------------------

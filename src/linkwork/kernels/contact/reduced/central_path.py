@@ -41,8 +41,8 @@ from linkwork.kernels.contact.reduced.smoothing_newton import (
     take_step,
     unprojected,
 )
-from linkwork.kernels.elementary import maximum, minimum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
+from linkwork.kernels.elementary import maximum, minimum, total_of
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, LEAST_SMOOTHING
 from linkwork.model.thresholds import UNBOUNDED
 
@@ -117,14 +117,17 @@ def linearize_smoothing(w: Array, e: int, how: Smoothing) -> None:
 @kernel
 def path_tangent(tree: Array, w: Array) -> None:
     """``tangent_v, tangent_y, tangent_z``, after `newton_direction`; ``r1`` is in ``tangent_z``."""
-    for place in range(w.counts[ACTIVE]):
+    if in_warp():
+        for k in prange(tree.nv):
+            w.tangent_v[k] = 0.0
+    for place in prange(w.counts[ACTIVE]):
         a = w.active_limb[place]
         for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
             w.tangent_v[k] = 0.0
     add_rows_transposed(tree, w, w.tangent_z, w.tangent_v)
     solve_reduced(tree, w, w.tangent_v)
     rows_times(tree, w, w.tangent_v, w.tangent_y)
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         row = w.cone_row[e]
         for i in range(w.cone_dim[e]):
             for j in range(w.cone_dim[e]):
@@ -134,7 +137,7 @@ def path_tangent(tree: Array, w: Array) -> None:
 @kernel
 def add_tangent(w: Array, part: Scalar) -> None:
     """Add a part of the tangent to the step of rows."""
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             w.dz[r] += part * w.tangent_z[r]
             w.dy[r] += part * w.tangent_y[r]
@@ -216,7 +219,7 @@ def follow_path(
         penalty = PENALTIES[1] if number < PATHS - 1 else PENALTIES[2]
     fading = 1.0 if number == PATHS - 1 else 0.0
     row_velocities(tree, w)
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             w.dz[r] = 0.0
             w.dy[r] = 0.0
@@ -232,17 +235,17 @@ def follow_path(
     while some_below(0.5 - going, 0.0):
         saxce = 1.0 - fading * minimum(theta / first, 1.0)
         how = Smoothing(theta, penalty, settings.slack, saxce, settings.mean, 0.0)
-        before = 0.0
         w.counts[SYMMETRIC] = 1
-        for e in range(w.counts[CONES]):
-            before = before + linearize(w, e, how)
+        for e in prange(w.counts[CONES]):
+            w.set_value[e] = linearize(w, e, how)
             linearize_smoothing(w, e, how)
+        before = total_of(w.set_value, w.counts[CONES])
         newton_direction(tree, w)
         path_tangent(tree, w)
         part, found = choose_smoothing(w, how, near)
         searching = where(0.5, iterations, 1.0 - found, 0.0)  # the first step is a full one: it balances momentum
         t = step_length(w, how, sqrt(before), searching)
-        for place in range(w.counts[ACTIVE]):
+        for place in prange(w.counts[ACTIVE]):
             a = w.active_limb[place]
             for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
                 w.dv[k] += (1.0 - part) * w.tangent_v[k]

@@ -11,6 +11,7 @@ Symbols as in `matrix`. Cost: cubic in the sizes of limbs that are coupled.
 
 from __future__ import annotations
 
+from linkwork.kernels.contact.reduced.dense import factorize_dense, solve_dense
 from linkwork.kernels.contact.reduced.matrix import (
     add_multiple,
     add_set,
@@ -20,12 +21,21 @@ from linkwork.kernels.contact.reduced.matrix import (
     subtract_product,
 )
 from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES, SYMMETRIC
-from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.scalar import Array, in_warp, kernel
 
 
 @kernel
 def factorize_reduced(tree: Array, w: Array) -> None:
-    """The LU factor of ``M + A' G A`` of limbs that are active; L D L' where it is symmetric, in half the time."""
+    """The LU factor of ``M + A' G A`` of limbs that are active."""
+    if in_warp() and tree.nstride > 0:
+        factorize_dense(tree, w)
+    else:
+        factorize_blocks(tree, w)
+
+
+@kernel
+def factorize_blocks(tree: Array, w: Array) -> None:
+    """The same in blocks of limbs; L D L' where it is symmetric, in half the time."""
     for k in range(w.counts[ACTIVE]):
         begin_blocks(tree, w, w.active_limb[k])
     for e in range(w.counts[CONES]):
@@ -130,6 +140,15 @@ def eliminate_limb(tree: Array, w: Array, a: int) -> None:
 @kernel
 def solve_reduced(tree: Array, w: Array, x: Array) -> None:
     """``x = H⁻¹ x`` of limbs that are active, by the factor."""
+    if in_warp() and tree.nstride > 0:
+        solve_dense(tree, w, x)
+    else:
+        solve_blocks(tree, w, x)
+
+
+@kernel
+def solve_blocks(tree: Array, w: Array, x: Array) -> None:
+    """The same in blocks of limbs."""
     for place in range(w.counts[ACTIVE]):
         a = w.active_limb[place]
         n = tree.limb_size[a]

@@ -27,7 +27,7 @@ from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, ROWS, SYM
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.stages import follow_and_polish
 from linkwork.kernels.elementary import clamp, magnitude, maximum
-from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, sqrt, where
 from linkwork.kernels.thresholds import LEAST_DENOMINATOR, LEAST_RADIUS
 from linkwork.model.thresholds import UNBOUNDED
 
@@ -43,7 +43,7 @@ FALLBACK_WORK: dict[str, Shape] = {"normal_c": ("nsets",), "saxce": ("nsets",)}
 @kernel
 def make_convex(w: Array, far: Scalar) -> None:
     """The convex problem in lanes where ``far`` is one."""
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         row = w.cone_row[e]
         w.normal_c[e] = w.row_c[row]
         w.saxce[e] = w.cone_saxce[e]
@@ -59,7 +59,7 @@ def make_convex(w: Array, far: Scalar) -> None:
 @kernel
 def make_exact(w: Array, far: Scalar) -> None:
     """The true problem again."""
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         row = w.cone_row[e]
         w.row_c[row] = w.normal_c[e]
         w.cone_saxce[e] = w.saxce[e]
@@ -72,7 +72,7 @@ def make_exact(w: Array, far: Scalar) -> None:
 @kernel
 def project_impulses(w: Array) -> None:
     """Impulses in cones and intervals; zeros for what is not a number."""
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         row = w.cone_row[e]
         square = 0.0
         for r in range(row, row + w.cone_dim[e]):
@@ -92,13 +92,13 @@ def project_impulses(w: Array) -> None:
 @kernel
 def velocities_of_impulses(tree: Array, w: Array, far: Scalar) -> None:
     """``v_next`` of free motion and the part of the impulses ``z`` with the least ``f``, in lanes that are ``far``."""
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             for k in range(w.cone_dim[e]):
                 w.cone_G[r, k] = 0.0
     w.counts[SYMMETRIC] = 1
     factorize_reduced(tree, w)
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.Mv[k] = w.momentum[k]
         w.dv[k] = 0.0
     solve_reduced(tree, w, w.Mv)
@@ -114,9 +114,9 @@ def velocities_of_impulses(tree: Array, w: Array, far: Scalar) -> None:
             square = square + w.z[r] * w.dy[r]
     t = clamp(-linear / maximum(square, LEAST_DENOMINATOR), 0.0, 1.0)
     t = where(-1.0, t, t, 0.0)
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.v_next[k] = where(0.5, far, w.Mv[k] + t * w.dv[k], w.v_next[k])
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.z[r] = t * w.z[r]
 
 
@@ -126,12 +126,12 @@ def dissipative_step(tree: Array, w: Array, settings: ReducedSettings, far: Scal
     make_convex(w, far)
     start = where(0.5, far, UNBOUNDED, 0.0)
     follow_and_polish(tree, w, settings, 1, start, 0.0, MOST)
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.z[r] = w.z_best[r]
     project_impulses(w)
     velocities_of_impulses(tree, w, far)
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.z_best[r] = where(0.5, far, w.z[r], w.z_best[r])
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.v_best[k] = where(0.5, far, w.v_next[k], w.v_best[k])
     make_exact(w, far)

@@ -18,9 +18,9 @@ Cost: linear in sets and limbs.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.pattern import activate_all
+from linkwork.kernels.contact.reduced.pattern import activate_all, fill_pattern
 from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES
-from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.scalar import Array, in_warp, kernel
 
 ISLAND_INTEGERS: dict[str, Shape] = {
     "limb_island": ("nlimbs",),
@@ -33,6 +33,8 @@ ISLAND_WORK: dict[str, Shape] = {"kept_z": ("nrows",), "kept_v": ("nv",)}
 @kernel
 def label_islands(tree: Array, w: Array) -> None:
     """``limb_island``, after `fill_pattern`; no island is open."""
+    if in_warp() and tree.nstride > 0:
+        fill_pattern(tree, w)
     for place in range(tree.nlimbs - 1, -1, -1):
         a = w.limb_order[place]
         w.island_open[a] = 0

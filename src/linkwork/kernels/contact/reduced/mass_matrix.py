@@ -12,9 +12,10 @@ Cost: linear in pairs of joints on a path to the root.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.contact.reduced.dense import dense_mass_matrix
 from linkwork.kernels.contact.reduced.pattern import ancestor_block
 from linkwork.kernels.joints import axis_of, dof_of, rotate_to_parent
-from linkwork.kernels.scalar import Array, Scalar, kernel
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange
 from linkwork.kernels.spatial import Triple, add, cross, scale, symmetric_product
 from linkwork.kernels.tree.crba import COMPOSITE, composite_inertias, kronecker
 from linkwork.model.joints import HELICAL, PLANAR, PRISMATIC, REVOLUTE, SPHERICAL
@@ -82,7 +83,7 @@ def add_to_diagonal(tree: Array, w: Array, k: int, x: Scalar) -> None:
 def reduced_mass_matrix(tree: Array, w: Array) -> None:
     """The mass matrix in blocks, from poses of bodies in their parents (`tree.crba`)."""
     composite_inertias(tree, w)
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         a = tree.body_limb[i]
         size = tree.limb_size[a]
         diagonal = tree.limb_diagonal[a]
@@ -103,5 +104,7 @@ def reduced_mass_matrix(tree: Array, w: Array) -> None:
                 f = rotate_to_parent(tree, w, j, f)
                 n = add(rotate_to_parent(tree, w, j, n), cross(w.r[j], f))
                 j = tree.parent[j]
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         add_to_diagonal(tree, w, k, tree.armature[k])
+    if in_warp() and tree.nstride > 0:
+        dense_mass_matrix(tree, w)

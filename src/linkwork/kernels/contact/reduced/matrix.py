@@ -14,12 +14,13 @@ Cost: linear in rows times the square of their columns.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.contact.reduced.dense import add_dense_rows_transposed, dense_mass_times, dense_rows_times
 from linkwork.kernels.contact.reduced.mass_matrix import MASS_WORK
 from linkwork.kernels.contact.reduced.pattern import ancestor_block
-from linkwork.kernels.contact.reduced.problem import CONES, EQUALITY, SYMMETRIC
+from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES, EQUALITY, SYMMETRIC
 from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.panels import entries, minus_scaled, plus_scaled, scaled, set_entries, sum_of_products
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below
 from linkwork.kernels.thresholds import NO_STIFFNESS
 from linkwork.plans.contact_reduced import MAX_DIM
 
@@ -28,6 +29,9 @@ MATRIX_WORK: dict[str, Shape] = MASS_WORK | {
     "H_U": ("nblocks",),
     "H_L": ("nblocks",),
     "cone_B": (MAX_DIM, "nwidth"),
+    "M_dense": ("ndense",),
+    "H_dense": ("ndense",),
+    "B_dense": ("ndense_rows",),
 }
 
 
@@ -37,10 +41,27 @@ MATRIX_WORK: dict[str, Shape] = MASS_WORK | {
 @kernel
 def mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
     """``y = M x``."""
-    for k in range(tree.nv):
-        y[k] = 0.0
-    for a in range(tree.nlimbs):
-        add_mass_times(tree, w, a, x, y)
+    if in_warp() and tree.nstride > 0:
+        dense_mass_times(tree, w, x, y)
+    else:
+        for k in range(tree.nv):
+            y[k] = 0.0
+        for a in range(tree.nlimbs):
+            add_mass_times(tree, w, a, x, y)
+
+
+@kernel
+def active_mass_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """``y = M x`` of limbs that are active."""
+    if in_warp() and tree.nstride > 0:
+        dense_mass_times(tree, w, x, y)
+    else:
+        for place in range(w.counts[ACTIVE]):
+            a = w.active_limb[place]
+            for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
+                y[k] = 0.0
+        for place in range(w.counts[ACTIVE]):
+            add_mass_times(tree, w, w.active_limb[place], x, y)
 
 
 @kernel
@@ -118,7 +139,16 @@ def subtract_product(
 @kernel
 def rows_times(tree: Array, w: Array, x: Array, y: Array) -> None:
     """``y = A x`` of all rows."""
-    for e in range(w.counts[CONES]):
+    if in_warp() and tree.nstride > 0:
+        dense_rows_times(tree, w, x, y)
+    else:
+        sides_times(tree, w, x, y)
+
+
+@kernel
+def sides_times(tree: Array, w: Array, x: Array, y: Array) -> None:
+    """The same by the sides of sets."""
+    for e in prange(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             total = 0.0
             for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
@@ -130,6 +160,15 @@ def rows_times(tree: Array, w: Array, x: Array, y: Array) -> None:
 @kernel
 def add_rows_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
     """``x = x + A' z`` of all rows."""
+    if in_warp() and tree.nstride > 0:
+        add_dense_rows_transposed(tree, w, z, x)
+    else:
+        add_sides_transposed(tree, w, z, x)
+
+
+@kernel
+def add_sides_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
+    """The same by the sides of sets."""
     for e in range(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):

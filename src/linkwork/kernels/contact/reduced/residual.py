@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from linkwork.kernels.contact.cones import inverse_length
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, ROWS
-from linkwork.kernels.elementary import clamp, magnitude, maximum, minimum
-from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
+from linkwork.kernels.elementary import clamp, largest_of, magnitude, maximum, minimum, total_of
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, STAGNATION
 from linkwork.model.thresholds import UNBOUNDED
 
@@ -73,14 +73,13 @@ def set_residual(w: Array, e: int, met: Scalar) -> Scalar:
 @kernel
 def problem_residual(w: Array) -> Scalar:
     """The largest residual of all sets, a velocity; `UNBOUNDED` where it is no number."""
-    largest = 0.0
-    total = 0.0
     met = loops_change(w)
-    for e in range(w.counts[CONES]):
-        x = set_residual(w, e, met)
-        largest = maximum(largest, x)
-        total = total + x
-    return where(total, UNBOUNDED, largest, UNBOUNDED)  # what is no number is not solved
+    for e in prange(w.counts[CONES]):
+        w.set_value[e] = set_residual(w, e, met)
+    largest = largest_of(w.set_value, w.counts[CONES])
+    return where(
+        total_of(w.set_value, w.counts[CONES]), UNBOUNDED, largest, UNBOUNDED
+    )  # what is no number is not solved
 
 
 @kernel
@@ -100,8 +99,8 @@ def loops_change(w: Array) -> Scalar:
 @kernel
 def keep_best(tree: Array, w: Array, residual: Scalar, best: Scalar) -> Scalar:
     """Keep the iterate if its residual is less than the best; the less of the two."""
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.z_best[r] = where(residual, best, w.z[r], w.z_best[r])
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.v_best[k] = where(residual, best, w.v_next[k], w.v_best[k])
     return minimum(residual, best)

@@ -21,22 +21,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.convex.geometry import pair_geometry
 from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
-from linkwork.kernels.contact.reduced.broad_phase import approach
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, NEAR, POINTS, ROWS, SIDES
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
-from linkwork.kernels.contact.shapes.geometry import given_pair
-from linkwork.kernels.elementary import magnitude, maximum, minimum
+from linkwork.kernels.elementary import largest_of, magnitude, maximum, minimum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.records import Entry
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, some_below, where
+from linkwork.kernels.scalar import Array, Scalar, Vector, in_warp, kernel, prange, some_below, where
 from linkwork.kernels.spatial import add, column, cross, dot, scale, set_vector, sub
 from linkwork.kernels.thresholds import NO_CONTACT
 from linkwork.kernels.tree.kinematics import velocities
 from linkwork.model.joints import HELICAL
-from linkwork.plans.contacts import GIVEN
 
 ROW_INTEGERS: dict[str, Shape] = {
     "listed": ("nlisted",),
@@ -52,6 +48,7 @@ ROW_WORK: dict[str, Shape] = {
     "effective_gap": ("nlisted",),
     "reach": ("nslots",),
     "missed_distance": ("nslots",),
+    "pair_missed": ("ncontacts",),
 }
 
 
@@ -117,20 +114,31 @@ def add_side(tree: Array, w: Array, e: int, limb: int) -> None:
     width = 0
     if w.cone_sides[e] > 0:
         width = w.side_column[s - 1] + tree.limb_size[w.side_limb[s - 1]]
+    if in_warp() and tree.nstride > 0:
+        width = tree.limb_v[limb]
+        if w.cone_sides[e] == 0:
+            clear_columns(tree, w, e, 0, tree.nv)
+    else:
+        clear_columns(tree, w, e, width, tree.limb_size[limb])
     w.side_limb[s] = limb
     w.side_column[s] = width
     w.limb_column[limb] = width - tree.limb_v[limb]
     w.cone_sides[e] += 1
     w.counts[SIDES] += 1
-    for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
-        for k in range(width, width + tree.limb_size[limb]):
+
+
+@kernel
+def clear_columns(tree: Array, w: Array, e: int, first: int, count: int) -> None:
+    """Zeros in so many columns of the rows of a set."""
+    for k in prange(first, first + count):
+        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             w.A[r, k] = 0.0
 
 
 @kernel
 def joint_axes(tree: Array, w: Array) -> None:
     """``axis_w, axis_u`` of all degrees of freedom, in the world; after `world_poses`."""
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         kind = tree.kind[i]
         for k in range(dof_of(kind)):
             axis = axis_of(kind, k)
@@ -150,45 +158,26 @@ def joint_axes(tree: Array, w: Array) -> None:
 
 
 @kernel
-def near_geometry(tree: Array, w: Array, given: Array, h: Scalar) -> None:
-    """Gaps, points and frames of near pairs; ``given``: of those without kernel text.
-
-    Convex shapes that cannot touch in the step ``h`` have no points.
-    """
-    for n in range(w.counts[NEAR]):
-        c = w.near[n]
-        if tree.contact_kind[c] != GIVEN:
-            i = tree.contact_body_first[c]
-            j = tree.contact_body_second[c]
-            w.within[0] = tree.pair_margin[c] + approach(tree, w, i, j, h)
-            if tree.contact_adhesive[c] > 0:
-                w.within[0] += tree.pair_gap[c]
-            pair_geometry(tree, w, c)
-        else:
-            given_pair(tree, w, c, given)
-        for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
-            w.missed_distance[s] = 0.0
-            w.gap[s] = where(w.gap[s], NO_CONTACT, w.gap[s] - tree.pair_margin[c], w.gap[s])
-
-
-@kernel
 def list_contacts(tree: Array, w: Array, v: Array, settings: ReducedSettings, acting: Scalar) -> None:
     """The sets of contact points of near pairs whose gaps can close; ``acting``: of restitution."""
+    for n in prange(w.counts[NEAR]):
+        c = w.near[n]
+        for s in range(tree.contact_slot[c], tree.contact_slot[c] + tree.contact_slots[c]):
+            closing_distance(tree, w, c, s, settings)
     for n in range(w.counts[NEAR]):
         c = w.near[n]
         for k in range(tree.contact_slots[c]):
             s = tree.contact_slot[c] + k
-            reach = closing_distance(tree, w, c, s, settings) + w.missed_distance[s]
-            if some_below(w.gap[s] - reach, 0.0):
+            if some_below(w.gap[s] - (w.reach[s] + w.missed_distance[s]), 0.0):
                 if w.counts[POINTS] < tree.nlisted:
-                    contact_set(tree, w, c, s, w.near_slot[n] + k, v, settings, acting)
-                    # in lanes that do not reach it, it is as if it were not there
-                    row = w.cone_row[w.counts[POINTS] - 1]
-                    if tree.nsoft > 0:
-                        reach = 0.0
-                    w.row_c[row] = where(w.gap[s], reach, w.row_c[row], NO_CONTACT)
+                    begin_contact(tree, w, c, s, w.near_slot[n] + k)
+                    if not in_warp() or tree.nstride == 0:
+                        contact_rows(tree, w, w.counts[POINTS] - 1, v, settings, acting)
                 else:
                     w.counts[FULL] = 1
+    if in_warp() and tree.nstride > 0:
+        for p in prange(w.counts[POINTS]):
+            contact_rows(tree, w, p, v, settings, acting)
 
 
 @kernel
@@ -199,9 +188,9 @@ def find_missed(tree: Array, w: Array, v: Array, settings: ReducedSettings) -> S
     """
     velocities(tree, w, v)
     h = settings.dt
-    found = 0.0
-    for n in range(w.counts[NEAR]):
+    for n in prange(w.counts[NEAR]):
         c = w.near[n]
+        found = 0.0
         for k in range(tree.contact_slots[c]):
             s = tree.contact_slot[c] + k
             gap = w.gap[s] + h * closing_velocity(tree, w, c, s)
@@ -210,7 +199,8 @@ def find_missed(tree: Array, w: Array, v: Array, settings: ReducedSettings) -> S
             missed = apart * where(gap, -(SAME_GAP * settings.tolerance * h), where(within, 0.0, 0.0, 1.0), 0.0)
             w.missed_distance[s] = where(0.5, missed, NO_CONTACT, w.missed_distance[s])
             found = maximum(found, missed)
-    return found
+        w.pair_missed[n] = found
+    return largest_of(w.pair_missed, w.counts[NEAR])
 
 
 @kernel
@@ -270,10 +260,8 @@ def closing_distance(tree: Array, w: Array, c: int, s: int, settings: ReducedSet
 
 
 @kernel
-def contact_set(
-    tree: Array, w: Array, c: int, s: int, number: int, v: Array, settings: ReducedSettings, acting: Scalar
-) -> None:
-    """The rows of slot ``s`` of pair ``c``."""
+def begin_contact(tree: Array, w: Array, c: int, s: int, number: int) -> None:
+    """List the contact point of slot ``s`` of pair ``c``, which has a number in results."""
     e = begin_set(w, CONE, tree.contact_dim[c])
     p = w.counts[POINTS]
     w.counts[POINTS] = p + 1
@@ -281,6 +269,14 @@ def contact_set(
     w.point_slot[p] = s
     w.point_contact[p] = c
     contact_sides(tree, w, e, tree.contact_body_first[c], tree.contact_body_second[c])
+
+
+@kernel
+def contact_rows(tree: Array, w: Array, p: int, v: Array, settings: ReducedSettings, acting: Scalar) -> None:
+    """The rows of a listed contact point; its set has the same number, as contacts are listed first."""
+    e = p
+    c = w.point_contact[p]
+    s = w.point_slot[p]
     contact_columns(tree, w, e, c, s)
     row = w.cone_row[e]
     width = row_width(tree, w, e)
@@ -307,6 +303,11 @@ def contact_set(
     w.removal[e] = rigid * minimum(normal_offset(tree, s, w.effective_gap[p], 0.0, settings, 0.0), 0.0)
     if tree.nsoft > 0:
         soften(tree, w, e, c, settings.dt)
+    # in lanes that do not reach it, it is as if it were not there
+    reach = w.reach[s] + w.missed_distance[s]
+    if tree.nsoft > 0:
+        reach = 0.0
+    w.row_c[row] = where(w.gap[s], reach, w.row_c[row], NO_CONTACT)
 
 
 @kernel
@@ -338,6 +339,9 @@ def scale_set(w: Array, e: int, D: Scalar, sigma: Scalar, mu: Scalar, unit: Scal
 @kernel
 def row_width(tree: Array, w: Array, e: int) -> int:
     """Columns of the rows of a set."""
+    if in_warp() and tree.nstride > 0:
+        columns: int = tree.nv
+        return columns
     last = w.cone_side[e] + w.cone_sides[e] - 1
     width: int = w.side_column[last] + tree.limb_size[w.side_limb[last]]
     return width

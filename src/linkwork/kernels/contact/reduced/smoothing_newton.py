@@ -16,6 +16,7 @@ Newton's step is that with ``dtheta = 0``; others are in `central_path`.
 | theta     | smoothing, a velocity                                                               |
 | sigma     | weight of ``w`` against ``z``: an inertia; ``cone_sigma`` is that of a penalty of one |
 | y         | ``A v + c`` of all rows, ``row_y``                                                            |
+| set_value | a number of each set, of which the sum or the largest is needed                     |
 | r, dz, dy, dv | as above; ``r`` is in ``dz`` before the step is known                             |
 
 Cost of an iteration: a factor of the reduced matrix, and products with all rows.
@@ -28,10 +29,10 @@ from typing import NamedTuple
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.cones import smooth_parts, smooth_plus
 from linkwork.kernels.contact.reduced.factor import factorize_reduced, solve_reduced
-from linkwork.kernels.contact.reduced.matrix import add_mass_times, add_rows_transposed, rows_times
+from linkwork.kernels.contact.reduced.matrix import active_mass_times, add_rows_transposed, rows_times
 from linkwork.kernels.contact.reduced.problem import ACTIVE, BOX, CONE, CONES, SYMMETRIC
-from linkwork.kernels.elementary import maximum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
+from linkwork.kernels.elementary import maximum, total_of
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, ZERO_SQUARE
 
 NEWTON_WORK: dict[str, Shape] = {
@@ -40,6 +41,7 @@ NEWTON_WORK: dict[str, Shape] = {
     "dy": ("nrows",),
     "dv": ("nv",),
     "Mv": ("nv",),
+    "set_value": ("nsets",),
 }
 ROUNDING = 0.01
 """Part of the smoothing by which the length of a velocity is rounded at zero: small, as it shifts the equations."""
@@ -313,7 +315,7 @@ def linearize_cone(w: Array, e: int, sigma: Scalar, how: Smoothing) -> Scalar:
 def row_velocities(tree: Array, w: Array) -> None:
     """``y = A v + c``."""
     rows_times(tree, w, w.v_next, w.row_y)
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             w.row_y[r] += w.row_c[r]
 
@@ -322,23 +324,21 @@ def row_velocities(tree: Array, w: Array) -> None:
 def newton_direction(tree: Array, w: Array) -> None:
     """``dv, dy, dz`` of linearized sets, whose ``r`` is in ``dz``."""
     factorize_reduced(tree, w)
-    for place in range(w.counts[ACTIVE]):
-        a = w.active_limb[place]
-        for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
-            w.Mv[k] = 0.0
-    for place in range(w.counts[ACTIVE]):
-        add_mass_times(tree, w, w.active_limb[place], w.v_next, w.Mv)
-    for place in range(w.counts[ACTIVE]):
+    active_mass_times(tree, w, w.v_next, w.Mv)
+    if in_warp():
+        for k in prange(tree.nv):
+            w.dv[k] = 0.0
+    for place in prange(w.counts[ACTIVE]):
         a = w.active_limb[place]
         for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
             w.dv[k] = w.momentum[k] - w.Mv[k]
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             w.dz[r] = w.z[r] - w.dz[r]
     add_rows_transposed(tree, w, w.dz, w.dv)
     solve_reduced(tree, w, w.dv)
     rows_times(tree, w, w.dv, w.dy)
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         row = w.cone_row[e]
         for i in range(w.cone_dim[e]):
             x = w.dz[row + i] - w.z[row + i]
@@ -350,11 +350,11 @@ def newton_direction(tree: Array, w: Array) -> None:
 @kernel
 def take_step(tree: Array, w: Array, t: Scalar) -> None:
     """Velocities and impulses after the part ``t`` of a step."""
-    for place in range(w.counts[ACTIVE]):
+    for place in prange(w.counts[ACTIVE]):
         a = w.active_limb[place]
         for k in range(tree.limb_v[a], tree.limb_v[a] + tree.limb_size[a]):
             w.v_next[k] += t * w.dv[k]
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             w.z[r] += t * w.dz[r]
             w.row_y[r] += t * w.dy[r]
@@ -363,7 +363,6 @@ def take_step(tree: Array, w: Array, t: Scalar) -> None:
 @kernel
 def merit(w: Array, how: Smoothing, t: Scalar) -> Scalar:
     """The residual of all equations after the part ``t`` of a step, a velocity."""
-    x = 0.0
-    for e in range(w.counts[CONES]):
-        x = x + equation(w, e, how, t)
-    return sqrt(x)
+    for e in prange(w.counts[CONES]):
+        w.set_value[e] = equation(w, e, how, t)
+    return sqrt(total_of(w.set_value, w.counts[CONES]))

@@ -30,7 +30,7 @@ from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.contact.reduced.smoothing_newton import newton_direction, row_velocities, take_step
 from linkwork.kernels.contact.reduced.stages import STAGE_WORK, follow_and_polish, restart, semismooth, unsolved
 from linkwork.kernels.elementary import copy_numbers, maximum, minimum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, where
 from linkwork.kernels.thresholds import LEAST_RADIUS
 from linkwork.model.thresholds import UNBOUNDED
 
@@ -67,7 +67,7 @@ def is_warm(w: Array, fall: Scalar) -> Scalar:
 @kernel
 def clear_open_contacts(w: Array) -> None:
     """No impulses of contacts and limits that are open, where projections leave `LEAST_RADIUS`."""
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         if w.cone_kind[e] == CONE:
             row = w.cone_row[e]
             bears = where(w.z[row], OPEN * LEAST_RADIUS, 0.0, 1.0)

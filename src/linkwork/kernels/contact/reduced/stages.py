@@ -30,7 +30,7 @@ from linkwork.kernels.contact.reduced.smoothing_newton import (
     take_step,
 )
 from linkwork.kernels.elementary import magnitude, maximum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, sqrt, where
 from linkwork.model.thresholds import UNBOUNDED
 
 PATIENCE = 4.5
@@ -61,7 +61,7 @@ STAGE_WORK: dict[str, Shape] = (
 @kernel
 def no_changes(w: Array) -> None:
     """A step of nothing."""
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.dz[r] = 0.0
         w.dy[r] = 0.0
 
@@ -76,7 +76,7 @@ def guess(w: Array, settings: ReducedSettings) -> None:
         if w.cone_kind[e] == CONE and w.cone_dim[e] > 1:
             bears = maximum(bears, w.z[w.cone_row[e]])
     cold = where(0.0, bears, 0.0, 1.0)
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         row = w.cone_row[e]
         for r in range(row, row + w.cone_dim[e]):
             w.guessed[r] = w.row_y[r]
@@ -99,19 +99,19 @@ def guess(w: Array, settings: ReducedSettings) -> None:
 @kernel
 def first_step(tree: Array, w: Array, how: Smoothing, going: Scalar) -> None:
     """A full step of equations that are linearized at ``guessed``, in lanes that are ``going``."""
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         y = w.row_y[r]
         w.row_y[r] = w.guessed[r]
         w.guessed[r] = y - w.guessed[r]
     w.counts[SYMMETRIC] = 1
-    for e in range(w.counts[CONES]):
+    for e in prange(w.counts[CONES]):
         linearize(w, e, how)
-    for e in range(w.counts[CONES]):  # r + G (y - guessed): what is linear about the guess
+    for e in prange(w.counts[CONES]):  # r + G (y - guessed): what is linear about the guess
         row = w.cone_row[e]
         for i in range(w.cone_dim[e]):
             for j in range(w.cone_dim[e]):
                 w.dz[row + i] += w.cone_G[row + i, j] * w.guessed[row + j]
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.row_y[r] += w.guessed[r]
     newton_direction(tree, w)
     take_step(tree, w, going)
@@ -133,7 +133,7 @@ def polish(
     k = 0
     while k < SEMISMOOTH and some_below(0.5 - going, 0.0):
         w.counts[SYMMETRIC] = 1
-        for e in range(w.counts[CONES]):
+        for e in prange(w.counts[CONES]):
             linearize(w, e, how)
         newton_direction(tree, w)
         take_step(tree, w, going)
@@ -210,7 +210,7 @@ def unsolved(settings: ReducedSettings, best: Scalar, done: Scalar, most: Scalar
 @kernel
 def restart(tree: Array, w: Array, failed: Scalar, warm: Scalar) -> None:
     """Impulses to start from times ``warm``, in lanes that have ``failed``."""
-    for r in range(w.counts[ROWS]):
+    for r in prange(w.counts[ROWS]):
         w.z[r] = where(0.5, failed, warm * w.z_start[r], w.z[r])
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.v_next[k] = where(0.5, failed, w.v_start[k], w.v_next[k])

@@ -30,8 +30,9 @@ from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
 from linkwork.kernels.contact.reduced.mass_matrix import reduced_mass_matrix
 from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, mass_times, rows_times
+from linkwork.kernels.contact.reduced.near_geometry import near_geometry
 from linkwork.kernels.contact.reduced.order import order_one_step
-from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, fill_pattern
+from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, activate_all, fill_pattern
 from linkwork.kernels.contact.reduced.problem import (
     FORCE,
     FULL,
@@ -54,7 +55,6 @@ from linkwork.kernels.contact.reduced.rows import (
     find_missed,
     joint_axes,
     list_contacts,
-    near_geometry,
 )
 from linkwork.kernels.contact.reduced.solve import CONVEX, JAMMED, SOLVER_WORK, solve_sets
 from linkwork.kernels.contact.reduced.warm_start import ReducedResult, warm_start
@@ -62,9 +62,9 @@ from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shap
 from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
 from linkwork.kernels.records import view_of
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, where
 from linkwork.kernels.tree.kinematics import velocities
-from linkwork.kernels.tree.rnea import WRENCHES, apply_wrenches, forward_pass, init_root, joint_torques
+from linkwork.kernels.tree.rnea import WRENCHES, apply_wrenches, forward_passes, init_root, joint_torques
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_reduced import LISTED, REDUCED_TREE, TOTALS
 
@@ -139,8 +139,7 @@ def setup_reduced(
     h = settings.dt
     axes_accelerations(tree, v, w.qdd0)
     init_root(tree, w)
-    for i in range(1, tree.n):
-        forward_pass(tree, w, i, q, v, w.qdd0)
+    forward_passes(tree, w, q, v, w.qdd0)
     world_poses(tree, w)
     poses_of_shapes(tree, w)
     velocities(tree, w, v)
@@ -171,7 +170,12 @@ def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettin
     list_boxes(tree, w, q, v, settings)
     if tree.nc > 0:
         list_loops(tree, w, q, settings)
-    fill_pattern(tree, w)
+    if in_warp() and tree.nstride > 0:
+        for a in prange(tree.nlimbs):
+            w.limb_order[a] = a
+        activate_all(tree, w)
+    else:
+        fill_pattern(tree, w)
     apply_adhesion(tree, w, settings.dt)
 
 
@@ -194,7 +198,7 @@ def write_points(tree: Array, w: Array, result: ReducedResult, settings: Reduced
     while n < tree.nlisted and some_below(result.points[LISTED * n], UNBOUNDED):  # points of the step before
         clear_point(result.points[LISTED * n : LISTED * n + LISTED])
         n += 1
-    for p in range(w.counts[POINTS]):
+    for p in prange(w.counts[POINTS]):
         c = w.point_contact[p]
         clear_point(result.points[LISTED * p : LISTED * p + LISTED])
         row = w.cone_row[p]
@@ -258,15 +262,15 @@ def write_reduced(
     """The state after the step, and what led to it."""
     h = settings.dt
     write_points(tree, w, result, settings)
-    for b in range(tree.nboxes):
+    for b in prange(tree.nboxes):
         result.boxes[b] = 0.0
         if w.box_set[b] >= 0:
             result.boxes[b] = w.z[w.cone_row[w.box_set[b]]] / h
-    for l in range(tree.nloops):
+    for l in prange(tree.nloops):
         row = w.cone_row[w.counts[LOOPS] + l]
         for k in range(tree.loop_dim[l]):
             result.multipliers[tree.loop_row[l] + k] = w.z[row + k] / h
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         result.a[k] = (w.v_next[k] - v[k]) / h
         v1[k] = w.v_next[k]
     integrate_from_axes(tree, q, v1, h, q1)
@@ -349,9 +353,9 @@ def load_start(tree: Array, start: Array, result: ReducedResult) -> None:
     copy_numbers(start, result.points, points)
     copy_numbers(start[points:boxes], result.boxes, tree.nboxes)
     copy_numbers(start[boxes : boxes + tree.nc], result.multipliers, tree.nc)
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         result.a[k] = 0.0
-    for k in range(TOTALS):
+    for k in prange(TOTALS):
         result.totals[k] = 0.0
 
 
