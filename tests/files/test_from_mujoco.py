@@ -173,8 +173,9 @@ def test_plugins_and_flexes_are_not_passed_over() -> None:
 def test_actuators_that_are_left_out_are_a_warning() -> None:
     text = model(
         '<body name="a"><freejoint name="f"/><geom size=".1"/><site name="s"/>'
-        '<body name="b"><joint name="ball" type="ball"/><geom size=".1"/></body></body>',
-        after='<actuator><adhesion name="odd" body="a" ctrlrange="0 1"/>'
+        '<body name="b"><joint name="ball" type="ball"/><geom size=".1"/></body></body>'
+        '<body name="still"><geom size=".1"/></body>',
+        after='<actuator><adhesion name="odd" body="still" ctrlrange="0 1"/>'
         '<motor name="even" joint="ball" gear="1 2 3"/></actuator>',
     )
     for make in (lambda: lw.loads(text), lambda: from_mujoco(mujoco.MjModel.from_xml_string(text))):
@@ -265,5 +266,5 @@ def test_impedance_that_is_not_mujocos_default_is_a_warning() -> None:
             make(text.format(usual, usual))
         with pytest.warns(lw.errors.ModelWarning, match="'solimp', as contacts are rigid"):
             make(text.format(soft, ""))
-        with pytest.warns(lw.errors.ModelWarning, match=r"'solimp' is not used: equalities are exact .* \('tie'\)"):
+        with pytest.warns(lw.errors.ModelWarning, match=r"'solimp' acts with contact='soft' alone: .* \('tie'\)"):
             make(text.format("", soft))

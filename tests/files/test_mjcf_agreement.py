@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.errors import UnsupportedFeature
+from linkwork.errors import ModelError
 from linkwork.mechanism import Mechanism
 from tests.support.mujoco_twin import MujocoTwin, assert_same_rows, mujoco, row_space
 from tests.support.robots import MODELS, model_file, model_files
@@ -170,6 +170,6 @@ def test_load_takes_a_file_by_its_root_element() -> None:
 @pytest.mark.parametrize("name", sorted(NEEDS_MESHES))
 def test_an_inertia_that_must_come_from_a_mesh_is_an_error_that_names_it(name: str) -> None:
     body, file = NEEDS_MESHES[name]
-    with pytest.raises(UnsupportedFeature, match=re.escape(f"body '{body}' must come from mesh")) as error:
+    with pytest.raises(ModelError, match=re.escape(f"body '{body}' must come from mesh")) as error:
         lw.load(path_of(name, ""))
     assert file in str(error.value)

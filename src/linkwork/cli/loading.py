@@ -19,7 +19,7 @@ from linkwork.errors import AssemblyError, InputError, LinkworkError, ModelError
 from linkwork.inputs import plural, suggest
 from linkwork.mechanism import Mechanism
 from linkwork.model.arrays import Floats
-from linkwork.simulation.initial import HOME
+from linkwork.model.parts import HOME
 
 
 class UsageError(InputError):

@@ -168,6 +168,7 @@ def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
         layout=layout,
         iteration=None if algorithm.iterate is None else on_tree(algorithm.iterate),
         view=None,
+        order=None,
         refinement=None if algorithm.refine is None else on_tree(algorithm.refine),
     )
 

@@ -17,14 +17,12 @@ from linkwork.inputs import fresh_floats
 from linkwork.model.checks import check_robot
 from linkwork.model.constraints import Drive
 from linkwork.model.model import Model
+from linkwork.model.parts import HOME
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import constraint_error, constraint_jacobian
 from linkwork.quantities.motions import has_motions, row_motions
 from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
 from linkwork.simulation.thresholds import RESTING_JOINTS, UNIT_QUATERNION
-
-HOME = "home"
-"""The pose that simulations start from where a file has one."""
 
 
 def start_of(

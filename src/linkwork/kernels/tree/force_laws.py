@@ -265,7 +265,8 @@ def evaluate_element_torques(tree: Array, w: Array, q: Array, v: Array, tau: Arr
     """Torques of all force elements."""
     for k in range(tree.nv):
         tau[k] = 0.0
-    add_force_laws(tree, w, q, v, 1.0, tau)
+    if tree.ncoordinates != 0:
+        add_force_laws(tree, w, q, v, 1.0, tau)
 
 
 @kernel
@@ -274,14 +275,15 @@ def evaluate_element_states(
 ) -> None:
     """Coordinates of all force elements, their rates, and the forces along them."""
     n = tree.ncoordinates
-    element_poses(tree, w, q, v)
-    element_coordinates(tree, w, q, v)
-    for c in range(n):
-        coordinate[c] = w.fe_x[1 + c]
-        rate[c] = w.fe_x[1 + n + c]
-    evaluate_laws(tree, w)
-    for c in range(n):
-        force[c] = w.fe_x[1 + n + c]
+    if n != 0:
+        element_poses(tree, w, q, v)
+        element_coordinates(tree, w, q, v)
+        for c in range(n):
+            coordinate[c] = w.fe_x[1 + c]
+            rate[c] = w.fe_x[1 + n + c]
+        evaluate_laws(tree, w)
+        for c in range(n):
+            force[c] = w.fe_x[1 + n + c]
 
 
 _STATE: dict[str, Shape] = {"q": ("nq",), "v": ("nv",)}

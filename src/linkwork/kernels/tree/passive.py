@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.scalar import Array, Scalar, kernel
-from linkwork.kernels.tree.force_elements import add_force_elements
+from linkwork.kernels.tree.force_elements import add_ball_springs, add_force_elements, add_polynomials
 from linkwork.kernels.tree.force_laws import FORCE_LAW_WORK
 from linkwork.kernels.tree.tendons import TENDON_WORK, add_tendon_force, passive_force, tendon_states
 
@@ -59,12 +59,16 @@ def subtract_joint_torques(tree: Array, q: Array, v: Array, tau: Array) -> None:
 
 @kernel
 def passive_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
-    """Passive torques of all joints."""
+    """Passive torques of all joints: of their springs and dampers, polynomials and ball joints included."""
     for k in range(tree.nv):
         tau[k] = 0.0
     subtract_joint_torques(tree, q, v, tau)
     for k in range(tree.nv):
         tau[k] = -tau[k]
+    if tree.nball_springs != 0:
+        add_ball_springs(tree, q, 1.0, tau)
+    if tree.npolynomials != 0:
+        add_polynomials(tree, q, v, 1.0, tau)
 
 
 PASSIVE = Algorithm("passive", passive_torques, {"q": ("nq",), "v": ("nv",)}, {"tau": ("nv",)}, {})

@@ -24,7 +24,6 @@ from linkwork.model.thresholds import UNBOUNDED
 from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings, softness_of
 from linkwork.parsing.mjcf.tree import Body, Item, Tree
 from linkwork.parsing.xml import Node, located
-from linkwork.quantities.evaluator import Evaluator
 
 _KINDS = ("free", "ball", "slide", "hinge")
 
@@ -88,6 +87,8 @@ def with_spring_dampers(robot: Mechanism, joints: Mapping[str, MjcfJoint]) -> Me
     timed = {name: times for name, joint in joints.items() if (times := joint.spring_damper) is not None}
     if not timed:
         return robot
+    from linkwork.quantities.evaluator import Evaluator  # where a damper needs it alone: it imports a compiler
+
     inverse = np.linalg.pinv(Evaluator(robot, "mass_matrix").plain()(robot.poses["qpos0"]))
     made = []
     for joint in robot.joints:
