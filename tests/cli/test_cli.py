@@ -757,6 +757,4 @@ def test_rank_of_real_robots_is_that_of_mujoco(name: str) -> None:
     checked = run("check", file)
     # a warning, of equalities that are soft in MuJoCo
     soft = "'solimp' acts with contact='soft' alone" in " ".join(checked.output.split())
-        checked.output.split()
-    )  # a warning, of equalities that are soft in MuJoCo
     assert (checked.exit_code, run("check", "--strict", file).exit_code) == (0, int(soft))
