@@ -19,6 +19,7 @@ import pytest
 
 import linkwork
 from linkwork.compilers import llvm, native, warm
+from linkwork.compilers.cuda.warp_text import warp_kernel
 from linkwork.compilers.entry import entry_point as entry
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.lowering import Unit
@@ -29,6 +30,7 @@ from linkwork.kernels.algorithm import ORDER, Algorithm
 from linkwork.kernels.parametrized import parametrized
 from linkwork.kernels.records import Entry, view_of
 from linkwork.kernels.scalar import any_below, each_lane, fma, kernel, rint, sincos, some_below, sqrt, unpack, where
+from linkwork.kernels.steps.rollouts import rollout
 from linkwork.plans.layout import Layout
 from tests.support.kernel_backends import HEAD, SCALAR, compiled, plain, specialized, written
 
@@ -111,6 +113,7 @@ def test_every_algorithm_is_well_formed_and_every_kernel_of_the_package_is_part_
         llvm.parsed(native.module(one, SCALAR), machine)
     for name in ("pv", "aba_derivatives", "reduced_step", "euler_reduced_step"):
         native.module(ALGORITHMS[name], Type("float64", 2))  # lines of four numbers and orders are text in lanes alone
+    warp_kernel(rollout("euler", "reduced_step"), "float64", 32)  # products of dense matrices are for warps alone
     entry.module("float64")
     if importlib.util.find_spec("jax") is not None:
         importlib.import_module("linkwork.jax.cpu_code").module("float64")

@@ -23,11 +23,12 @@ from linkwork.compilers.run import Entry, Runner
 from linkwork.contact.solution import ITERATIONS, RESIDUAL
 from linkwork.kernels.contact.problem import ContactSettings
 from linkwork.kernels.steps.clock import FIRST
-from linkwork.kernels.steps.contact_steps import STANDING
+from linkwork.kernels.steps.contact_steps import JOINTS, STANDING
 from linkwork.kernels.steps.control import END, EVERY, WAIT
 from linkwork.kernels.steps.stage_dynamics import DT
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_lcaba import HEAD
+from linkwork.plans.contact_steps import TOTALS
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
 
@@ -211,6 +212,9 @@ class _Robots:
         first, last = HEAD + tree.nv, HEAD + tree.nv + 3 * tree.nslots
         found[2][far, first:last] = 0.0
         found[2][far, last + 4 * tree.nslots : last + 4 * tree.nslots + tree.nc + tree.nboxes] = 0.0
+        totals = tree.act_start - TOTALS
+        energies = slice(totals, totals + JOINTS + 1)  # forces that do not act do no work
+        found[2][far, energies] = self.before[far, energies]
 
     def _drop(self) -> None:
         """Robots that are not finite any more are left where they are."""

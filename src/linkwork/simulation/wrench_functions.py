@@ -49,7 +49,12 @@ def _element(robot: Model, frame: str, function: Callable[..., Any]) -> Force:
     """The force element of one function."""
     robot.frame(frame)
     name = f"wrench on {frame}"
-    if len(signature(function).parameters) < 2:
+    try:
+        parameters = signature(function).parameters
+    except ValueError as error:  # of some builtin types
+        needed = "needs numbers or a function of t, or of t, q, v"
+        raise InputError(f"the wrench on '{frame}' is {function!r}, {needed}") from error
+    if len(parameters) < 2:
         return Force(frame, function, name=name, axes="local")
     joints = tuple(joint.name for joint in robot.joints if joint.type.nq == 1)
 
