@@ -71,6 +71,7 @@ PARAMETRIZED = [
         ALGORITHMS["euler_aba_driven"], ("armature", "damping", "stiffness", "rest", "actuator_gain", "actuator_bias")
     ),
     parametrized(ALGORITHMS["contact_newton"], ("friction", "contact_friction")),
+    parametrized(ALGORITHMS["reduced_step"], ("contact_friction", "time")),
 ]
 """Of all parameters that can be inputs."""
 
