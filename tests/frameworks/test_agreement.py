@@ -15,7 +15,7 @@ import pytest
 
 import linkwork as lw
 from linkwork.quantities.coordinate_derivatives import CoordinateDerivatives
-from tests.support import linkages
+from tests.support import contact_scenes, linkages
 from tests.support.cuda_on_host import use_host
 
 torch = pytest.importorskip("torch")
@@ -132,10 +132,13 @@ STEPS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", STEPS)
 def test_products_of_a_step_with_contacts_are_the_same_everywhere(name: str) -> None:
-    """NumPy's steps have lists of contacts, JAX all slots: solutions agree to the tolerance. A box that slides, one that rests, and one above the ground, in one batch; by friction and mass, too."""
-    robot, rng = lw.zoo.sliding_box(), np.random.default_rng(0)
+    """A tripod that slides, one that rests, and one above the ground, in one batch; by friction and mass, too.
+
+    NumPy's steps have lists of contacts, JAX all slots: three feet have unique forces, and solutions agree.
+    """
+    (robot, start), rng = contact_scenes.tripod(), np.random.default_rng(0)
     step, maps = STEPS[name](robot), CoordinateDerivatives(robot)
-    q = np.repeat(robot.poses["assembled"][None], 3, axis=0)
+    q = np.repeat(start[None], 3, axis=0)
     q[:, 2] += (-1e-4, -1e-4, 0.1)  # at a gap of zero, derivatives jump
     v, tau = np.zeros((3, 6)), 0.1 * rng.normal(size=(3, 6))
     v[0, :2] = 0.5, 0.2
