@@ -90,8 +90,8 @@ def gravity_forces(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) 
 
 
 def passive_forces(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """Torques of the joints' springs and dampers, ``(..., nv)``: ``-k (q - rest) - d v``; those of tendons are
-    `tendon_forces`.
+    """Torques of the joints' springs and dampers, ``(..., nv)``: ``-k (q - rest) - d v``, with their polynomial terms,
+    and ``-k log(rest^-1 q)`` of ball and free joints; those of tendons are `tendon_forces`.
 
     Args:
         robot: The mechanism.
