@@ -22,7 +22,11 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.compilers import cache, llvm
+from linkwork.compilers import cache, llvm, native
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.language import values
+from linkwork.compilers.language.fingerprint import own_modules
+from linkwork.compilers.warm import all_algorithms
 from linkwork.quantities.evaluator import Evaluator
 
 PROGRAM = """
@@ -254,6 +258,31 @@ def test_a_name_depends_on_versions_and_source(monkeypatch: pytest.MonkeyPatch, 
     assert cache.key("part") != before
 
 
+def test_native_code_is_named_by_all_source_that_it_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every function that is compiled is in a file of the name; kernels of contacts are in no name of dynamics."""
+    compiled: set[str] = set()
+
+    def recorded(function: Callable[..., object]) -> values.Source:
+        compiled.add(function.__module__.removeprefix("linkwork.").replace(".", "/"))
+        return source_of(function)
+
+    source_of = values.source_of
+    for module in [one for name, one in sys.modules.items() if name.startswith("linkwork.compilers")]:
+        if getattr(module, "source_of", None) is source_of:
+            monkeypatch.setattr(module, "source_of", recorded)
+    for name in ("aba", "lcaba", "contact_newton", "cluster_aba"):
+        algorithm = all_algorithms()[name]
+        compiled.clear()
+        native.module(algorithm, Type("float64", 1))
+        kernels = [one for text in algorithm.texts for one in own_modules(text)]
+        files = {
+            path.relative_to(cache.ROOT).with_suffix("").as_posix()
+            for path in cache.imported(native.__name__, *kernels)
+        }
+        assert compiled and compiled <= files
+        assert ("kernels/contact/cones" in files) == ("contact" in name)
+
+
 def test_versions_are_those_that_are_installed() -> None:
     major = np.__version__.split(".")[0]
     assert cache.versions() == f"numpy {major}"
@@ -386,7 +415,11 @@ def test_a_disk_without_locks_is_used_without(place: Path, monkeypatch: pytest.M
 
 MAKER = """
 import sys, time
-from linkwork.compilers import cache, llvm
+from linkwork.compilers import cache, llvm, native
+from linkwork.compilers.lanes import Type
+from linkwork.compilers.language import values
+from linkwork.compilers.language.fingerprint import own_modules
+from linkwork.compilers.warm import all_algorithms
 
 def make():
     with open(sys.argv[1], "a") as file:

@@ -59,6 +59,9 @@ ROOT = Path(__file__).parents[1]
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from|import)[ \t]+(linkwork[.\w]*)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n]*))?", re.MULTILINE
+)
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?) ?([KMGT]?)(I?)B?", re.IGNORECASE)
 
 
@@ -102,21 +105,53 @@ def parse_size(text: str) -> int:
 
 
 @cache
-def source_digest() -> str:
-    """A digest of the source that machine code comes from: any change of text makes new entries."""
+def source_digest(*modules: str) -> str:
+    """A digest of the source that machine code comes from: any change of text makes new entries.
+
+    With ``modules``, of these and all that they import, so that a change elsewhere makes no new entries.
+    """
     digest = hashlib.sha256()
-    for path in sources():
+    for path in imported(*modules) if modules else sources():
         digest.update(path.relative_to(ROOT).as_posix().encode())
-        digest.update(path.read_bytes())
+        digest.update(_file_digest(path))
     return digest.hexdigest()
 
 
-def sources() -> list[Path]:
+@cache
+def _file_digest(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
+
+
+@cache
+def sources() -> tuple[Path, ...]:
     """The files with kernel text, and those that make machine code of it."""
     names = ("activations.py", "expressions.py", "functions.py", "joints.py", "pairs.py", "sensors.py", "thresholds.py")
     modules = [ROOT / "model" / name for name in names]
     packages = ("plans", "kernels", "compilers")
-    return sorted(modules + [path for package in packages for path in (ROOT / package).rglob("*.py")])
+    return tuple(sorted(modules + [path for package in packages for path in (ROOT / package).rglob("*.py")]))
+
+
+def imported(*modules: str) -> list[Path]:
+    """The files among `sources` that modules are made of: their own, and those of all that they import."""
+    known = set(sources())
+    reached: set[Path] = set()
+    open_modules = list(modules)
+    while open_modules:
+        base = ROOT.parent.joinpath(*open_modules.pop().split("."))
+        path = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+        if path in known and path not in reached:
+            reached.add(path)
+            open_modules += _imports(path)
+    return sorted(reached)
+
+
+@cache
+def _imports(path: Path) -> tuple[str, ...]:
+    """What a file imports of the package, lazy imports too; each name may be a module."""
+    modules = set()
+    for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        modules |= {module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))}
+    return tuple(sorted(modules))
 
 
 @cache
@@ -128,10 +163,10 @@ def versions() -> str:
     return f"numpy {np.__version__.split('.')[0]}"
 
 
-def key(*parts: str | bytes) -> str:
-    """The digest that names an entry: of its parts, the source and `versions`."""
+def key(*parts: str | bytes, modules: tuple[str, ...] = ()) -> str:
+    """The digest that names an entry: of its parts, the source (of ``modules``, or all) and `versions`."""
     digest = hashlib.sha256()
-    for part in (source_digest(), versions(), *parts):
+    for part in (source_digest(*modules), versions(), *parts):
         part = part.encode() if isinstance(part, str) else part
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)

@@ -20,7 +20,7 @@ from linkwork.compilers import llvm
 from linkwork.compilers.cache import announced, key
 from linkwork.compilers.entry import batch, ordered
 from linkwork.compilers.lanes import Type
-from linkwork.compilers.language.fingerprint import fingerprint
+from linkwork.compilers.language.fingerprint import fingerprint, own_modules
 from linkwork.compilers.language.guards import WORDS, Guards
 from linkwork.kernels.algorithm import ORDER, Algorithm, Shape, resolve
 from linkwork.plans.tree import Tree
@@ -52,6 +52,7 @@ def cache_name(algorithm: Algorithm, dtype: str, lanes: int, checked: bool = Fal
         repr(algorithm.shared),
         f"{dtype} x {lanes}{', checked' if checked else ''}",
         llvm.version(),
+        modules=(__name__, *(name for text in algorithm.texts for name in own_modules(text))),
     )
 
 

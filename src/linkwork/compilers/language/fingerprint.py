@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -34,6 +35,17 @@ def foreign_kernels(function: Callable[..., Any]) -> list[Callable[..., Any]]:
     for _ in _parts(function, (), 0, seen):
         pass
     return [value for _, value in seen.values() if getattr(value, "__kernel__", False) is True and not is_own(value)]
+
+
+@cache
+def own_modules(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The modules of the package that a kernel is made of, but for those that these import."""
+    seen: dict[Any, tuple[int, Any]] = {}
+    for _ in _parts(function, (), 0, seen):
+        pass
+    functions = {value.__module__ for _, value in seen.values() if isinstance(value, FunctionType)}
+    modules = {value.__name__ for _, value in seen.values() if isinstance(value, ModuleType)}
+    return tuple(sorted(name for name in functions | modules if _belongs(name)))
 
 
 def is_own(function: Any) -> bool:
