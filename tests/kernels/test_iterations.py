@@ -408,3 +408,23 @@ def test_one_iteration_solves_the_problem_of_soft_rows(method: str, damping: flo
 
 def test_the_damping_of_a_row_that_is_off_is_beyond_all_others() -> None:
     assert UNBOUNDED > DISABLED > 1e6
+
+
+@pytest.mark.filterwarnings("ignore::linkwork.errors.StateWarning")
+@pytest.mark.parametrize("method", ["prox_ltl", "lcaba", "prox_bbo"])
+def test_converged_solutions_are_solutions_under_large_regularization(method: str) -> None:
+    """A weak row changes little in an iteration, and its residual is not that of rows that contradict each other."""
+    converged = 0
+    for seed in (10, 41, 70, 73):  # 70 has a weak row
+        robot = lw.zoo.random_loops(seed, bodies=3 + seed % 8, loops=1 + seed % 4)
+        rng = np.random.default_rng([seed, 9])
+        exact = lw.ForwardDynamics(robot, "kkt")
+        proximal = lw.ForwardDynamics(robot, method, regularization=1e-4, max_iterations=40)
+        for k in range(4):
+            q, v, tau = robot.random(k), rng.normal(size=robot.nv), 5 * rng.normal(size=robot.nv)
+            solution = proximal(q, v, tau)
+            if solution.converged:
+                a = exact(q, v, tau).acceleration
+                assert abs(solution.acceleration - a).max() < 1e-6 * max(1.0, abs(a).max())
+                converged += 1
+    assert converged >= 12

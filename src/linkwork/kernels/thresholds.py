@@ -26,6 +26,10 @@ STAGNATION = 1e-4
 """The least change of the residual in an iteration that is worth another. Part of: the residual.
 Test: tests/kernels/test_iterations.py"""
 
+RESOLVED_ROWS = 5e3
+"""Rows are weak, not dependent, where the square of a singular value is above this. Part of: the rounding error of that
+square, for rows of unit inertia. Test: tests/kernels/test_iterations.py"""
+
 DEPENDENT_CHANGE = 1e-10
 """Rows are dependent, not weak, where an iteration changes the residual by less. Part of: the residual.
 Test: tests/dynamics/test_forward_redundant.py"""

@@ -44,6 +44,7 @@ from linkwork.kernels.thresholds import (
     INTERNAL_ACCELERATION,
     NEARLY_CLOSED,
     NEGLIGIBLE_RESIDUAL,
+    RESOLVED_ROWS,
     STAGNATION,
 )
 from linkwork.kernels.tree.aba import ARTICULATED
@@ -264,8 +265,9 @@ def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, 
 
     The residual of contradictory rows stays as it is, while their multipliers grow, and with these the rounding errors
     of accelerations. So does that of rows that differ from others by rounded numbers in a file alone, which creep: a
-    change of less than `STAGNATION` in an iteration, about as large as in the one before, counts as none.
+    change of less than `stagnation` in an iteration, about as large as in the one before, counts as none.
     """
+    least = stagnation(settings)
     inertia = settings.row_inertia
     square = 0.0
     change = 0.0
@@ -276,7 +278,17 @@ def residual_progress(tree: Array, w: Array, settings: Settings, before: Array, 
     smaller = minimum(square, change)
     stagnant = where(0.25 * w.residual_scale[1], change, NEGLIGIBLE_RESIDUAL, relative_residual(w, smaller))
     w.residual_scale[1] = change
-    return where(change, STAGNATION * STAGNATION * square, stagnant, relative_residual(w, smaller))
+    return where(change, least * least * square, stagnant, relative_residual(w, smaller))
+
+
+@kernel
+def stagnation(settings: Settings) -> Scalar:
+    """The least change of the residual in an iteration that is worth another, as a part of the residual.
+
+    A row whose singular value is s changes by ``s^2 / (s^2 + R)``: under a large regularization also one that is
+    independent changes by little, and iterations that end there have not converged.
+    """
+    return minimum(STAGNATION, RESOLVED_ROWS * settings.rounding)
 
 
 @kernel
@@ -320,7 +332,7 @@ def remove_internal_forces(
     gap = relative_gap_squared(settings, result)
     redundant = where(gap, NEARLY_CLOSED * NEARLY_CLOSED, 1.0, where(part, DEPENDENT_CHANGE, 1.0, 0.0))
     left = where(0.5, redundant, 0.5 * (n - 1.0) * part, 1.0) * n * relative_residual(w, moved)
-    ended = where(settings.tolerance, result.progress[0], 0.0, where(part, STAGNATION, 1.0, 0.0))
+    ended = where(settings.tolerance, result.progress[0], 0.0, where(part, stagnation(settings), 1.0, 0.0))
     n = ended * redundant * where(INTERNAL_ACCELERATION, left, 0.0, n)
     result.progress[0] = maximum(result.progress[0], ended * where(INTERNAL_ACCELERATION, left, left, 0.0))
     for k in range(tree.nv):
