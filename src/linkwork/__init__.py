@@ -14,7 +14,8 @@ What most programs use is at the top: models, evaluators, functions of a state, 
 | `joints`, `constraints`   | types of joints; what closes loops, holds feet and couples joints                        |
 | `shapes`, `contact`       | shapes that touch; contact pairs, their geometry, steps with contacts                    |
 | `profiles`                | motion profiles, tables and splines: functions for drives, couplings and force elements  |
-| `forces`                  | force elements: bushings, gas springs, stops, cylinders; their lengths, forces, energies |
+| `forces`                  | force elements: bushings, cylinders, friction, clutches; their lengths, forces, energies |
+| `machines`                | cams, gears by teeth, belts, differentials, Geneva wheels                                |
 | `actuators`, `tendons`    | motors and muscles, their torques and limits; tendons, their lengths and forces          |
 | `sensors`                 | sensors and their readings                                                               |
 | `tasks`, `loops`          | tasks of inverse kinematics; assembly, projection, clusters, minimal coordinates in time |
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         kernels,
         kinematics,
         loops,
+        machines,
         methods,
         peers,
         profiles,
@@ -131,6 +133,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
                 "kernels",
                 "kinematics",
                 "loops",
+                "machines",
                 "methods",
                 "peers",
                 "profiles",
@@ -266,6 +269,7 @@ __all__ = [
     "load_description",
     "loads",
     "loops",
+    "machines",
     "mass_matrix",
     "methods",
     "operation_count",

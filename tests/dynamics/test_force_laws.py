@@ -29,13 +29,19 @@ ELEMENTS: dict[str, Callable[[], ForceElement]] = {
     ),
     "torsion": lambda: lw.forces.TorsionSpring("yaw", stiffness=3.0, damping=0.2, rest=0.2, preload=0.1),
     "friction": lambda: lw.forces.TorsionSpring("yaw", damping=lambda v: 0.3 * np.tanh(v / 0.1)),
+    "stribeck": lambda: lw.forces.Friction("yaw", 0.2, 0.5, stribeck=0.8, viscous=0.1, slip=0.3),
+    "shaft": lambda: lw.forces.TorsionSpring({"yaw": 2.0, "slide": -0.7}, stiffness=3.0, rest=0.1),
+    "clutch": lambda: lw.forces.Clutch("yaw", "slide", ratio=0.5, capacity=0.4, slip=0.2),
+    "freewheel": lambda: lw.forces.OneWayClutch("yaw", "slide", capacity=0.4, slip=0.2),
+    "backlash": lambda: lw.forces.Backlash("yaw", "slide", gap=0.02, stiffness=5.0, damping=0.3, ratio=2.0),
+    "cam": lambda: lw.machines.Cam(lambda t: 0.2 * np.sin(2 * t), 0.5).contact("yaw", "slide", stiffness=9.0),
     "bushing": lambda: lw.forces.Bushing(
         "link0", ("link2", (0.1, 0, 0)), stiffness=[1, 2, 3, 10, 20, 30], damping=np.eye(6)
     ),
     "law": lambda: lw.Force("anchor", "tip", lambda x, rate: -5 * x**3 - 0.2 * rate * np.abs(rate)),
     "follower": lambda: lw.Force(("link2", (0.5, 0, 0)), lambda t: (0, 0.1, 0, 1, 2, 3), axes="local"),
 }
-CONSERVATIVE = ("spring", "gas", "law", "torsion")
+CONSERVATIVE = ("spring", "gas", "law", "torsion", "shaft")
 
 
 @cache
@@ -109,7 +115,7 @@ def test_energy_is_kept_to_the_order_of_the_integrator(name: str) -> None:
     assert drift[1] < drift[0] / 10 or drift[0] < 1e-10
 
 
-@pytest.mark.parametrize("name", ["spring", "damper", "gas", "bushing"])
+@pytest.mark.parametrize("name", ["spring", "damper", "gas", "bushing", "stribeck", "clutch", "backlash"])
 def test_derivatives_of_steps_and_linearization_see_elements(name: str) -> None:
     robot, (q, v), h = arm().with_forces(ELEMENTS[name]()), state(), 1e-6
     stepper, none = lw.Stepper(robot, 1e-2, "rk4"), np.zeros(arm().nv)
@@ -167,6 +173,12 @@ def test_elements_act_in_batches_and_compiled_code_and_in_float32() -> None:
         (lambda: arm().with_forces(lw.forces.TorsionSpring("ball", stiffness=1.0)), "several coordinates"),
         (lambda: lw.Force("tip", lambda t: (1, 2)), "needs 3 .* or 6"),
         (lambda: lw.Force("tip", 3.0), "needs a function"),
+        (lambda: lw.forces.Friction("yaw", -1.0), "coulomb friction is -1"),
+        (lambda: lw.forces.Friction("yaw", 1.0, slip=0.0), "velocities must be > 0"),
+        (lambda: lw.forces.Clutch("yaw", "yaw", capacity=1.0), "joins 'yaw' and 'yaw'"),
+        (lambda: lw.forces.OneWayClutch("yaw", capacity=0.0), "capacity is 0, needs a number > 0"),
+        (lambda: lw.forces.Backlash("yaw", gap=-1.0, stiffness=1.0), "gap is -1"),
+        (lambda: lw.forces.TorsionSpring({"yaw": 0.0}), "none zero"),
         (lambda: lw.Spring("a", "b", np.nan), "needs a finite number"),
         (lambda: lw.forces.Bushing("a", "b", stiffness=[1, 2]), r"needs \(6,\) or \(6, 6\)"),
         (

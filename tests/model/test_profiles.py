@@ -19,6 +19,7 @@ RISES: dict[str, Callable[[Any], Any]] = {
     "triangle": lw.profiles.trapezoid(0.2, 1.5, 0.8, ramp=0.5, begin=0.1),
     "cycloidal": lw.profiles.cycloidal(0.2, 1.5, 0.8, begin=0.1),
     "polynomial_345": lw.profiles.polynomial_345(0.2, 1.5, 0.8, begin=0.1),
+    "modified_sine": lw.profiles.modified_sine(0.2, 1.5, 0.8, begin=0.1),
 }
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
     "exp": (np.exp, np.exp, np.exp),
@@ -73,7 +74,7 @@ def test_profiles_begin_and_end_at_rest_and_rates_are_derivatives(name: str) -> 
     np.testing.assert_allclose(value[:, 0], [0.2, 0.2, 1.5, 1.5], rtol=0, atol=1e-14)
     np.testing.assert_allclose(rate[[0, 3], 0], 0.0, atol=0)
     np.testing.assert_allclose(rate[[1, 2], 0], 0.0, atol=1e-14)
-    if name in ("cycloidal", "polynomial_345"):
+    if name in ("cycloidal", "polynomial_345", "modified_sine"):
         np.testing.assert_allclose(second[[1, 2], 0], 0.0, atol=1e-12)
     t, h = np.linspace(0.12, 0.88, 20), 1e-6
     before, at, after = (motion_at(tape, t + k * h) for k in (-1, 0, 1))
@@ -88,6 +89,27 @@ def test_sequence_dwells_between_profiles() -> None:
     t = np.linspace(-0.5, 3, 36)
     exact = np.where(t < 1, rise(t), np.where(t < 2, 1.0, back(t)))
     np.testing.assert_allclose(both(t), exact, rtol=0, atol=1e-15)
+
+
+def test_peaks_of_the_laws_of_cams_are_those_of_the_handbook() -> None:
+    """Norton, Table 3-2: factors of velocity and acceleration of 3-4-5, cycloidal and modified sine."""
+    t = np.linspace(0, 1, 4001)
+    for name, peak, sharp in (
+        ("polynomial_345", 1.875, 5.7735),
+        ("cycloidal", 2.0, 2 * np.pi),
+        ("modified_sine", 1.7596, 5.5280),
+    ):
+        _, rate, second = motion_at(motion_tape(getattr(lw.profiles, name)(0, 1, 1), name), t)
+        np.testing.assert_allclose([np.abs(rate).max(), np.abs(second).max()], [peak, sharp], rtol=2e-5)
+
+
+def test_a_periodic_law_repeats_and_keeps_what_it_gains() -> None:
+    rise, back = lw.profiles.modified_sine(0, 0.3, 1.0, begin=0.5), lw.profiles.cycloidal(0.3, 0.1, 1.0, begin=3.0)
+    law, t = lw.profiles.periodic(lw.profiles.sequence(rise, back), 5.0, begin=0.2), np.linspace(0.3, 5.1, 50)
+    for turns in (-2, 0, 3):
+        np.testing.assert_allclose(law(t + 5.0 * turns), law(t) + 0.1 * turns, rtol=0, atol=1e-14)
+    tape = motion_tape(law, "law")
+    np.testing.assert_allclose(motion_at(tape, t + 10.0)[0][:, 0], law(t + 10.0), rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize(

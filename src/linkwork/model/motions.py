@@ -70,6 +70,45 @@ def motion_at(tape: Tape, time: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
     return value, rate, second
 
 
+def value_and_rate(tape: Tape, x: Any) -> tuple[Any, Any]:
+    """The first result of a tape of one number, and its derivative, as expressions of a tape variable.
+
+    Args:
+        tape: A function of one number.
+        x: The variable.
+    """
+    jets: list[tuple[Any, Any]] = []
+    for op, *operands in tape.nodes:
+        jets.append((x, 1.0) if op == INPUT else _dual(op, operands, jets, 0.0 * x))
+    return jets[tape.outputs[0]]
+
+
+def _dual(op: Any, operands: list[Any], jets: list[tuple[Any, Any]], none: Any) -> tuple[Any, Any]:
+    """Value and rate of a node, on tape variables; ``none`` is a variable that is zero."""
+    if op == CONST:
+        return operands[0] + none, 0.0
+    x, d = jets[operands[0]]
+    if op == SELECT:
+        bound, (y, e), (z, f) = jets[operands[1]][0], jets[operands[2]], jets[operands[3]]
+        return (x + none).where_below(bound, y, z), (x + none).where_below(bound, e, f)
+    if op == NEG:
+        return -x, -d
+    if op == RINT:
+        return np.rint(x), 0.0
+    if op == SQRT:
+        root = np.sqrt(x)
+        return root, 0.5 * d / root
+    if op in (SIN, COS):
+        return (np.sin(x), np.cos(x) * d) if op == SIN else (np.cos(x), -1.0 * np.sin(x) * d)
+    z, e = jets[operands[1]]
+    if op in (ADD, SUB):
+        return (x + z, d + e) if op == ADD else (x - z, d - e)
+    if op == MUL:
+        return x * z, d * z + x * e
+    assert op == DIV
+    return x / z, (d - x / z * e) / z
+
+
 def _jet(op: Any, operands: list[Any], jets: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
     """Value, rate and second rate of a node, as `kernels.functions` has them."""
     if op == CONST:

@@ -11,6 +11,7 @@ Norton, Cam Design and Manufacturing Handbook, chapters 2 and 3, with ``s = (t -
 | trapezoid        | parabola, line, parabola: constant acceleration, cruise, deceleration | velocity           |
 | cycloidal        | ``s - sin(2 pi s) / (2 pi)``                                        | acceleration         |
 | polynomial_345   | ``10 s^3 - 15 s^4 + 6 s^5``                                         | acceleration         |
+| modified_sine    | ``(pi s - sin(4 pi s) / 4) / (4 + pi)`` and two more pieces         | acceleration         |
 """
 
 from __future__ import annotations
@@ -154,7 +155,43 @@ def polynomial_345(start: float, stop: float, duration: float, *, begin: float =
     return Profile(np.array([begin, begin + T]), powers[None])
 
 
-def cycloidal(start: float, stop: float, duration: float, *, begin: float = 0.0) -> Callable[[Any], Any]:
+@dataclass(frozen=True, eq=False)
+class Rise:
+    """From rest at ``start`` to rest at ``stop`` by a normalized displacement; constant beyond its ends.
+
+    Args:
+        start: Value before it.
+        stop: Value after it.
+        duration: Seconds or radians that it takes.
+        begin: Where it starts.
+        displacement: From 0 to 1, of the part of the duration that has passed.
+    """
+
+    start: float
+    stop: float
+    duration: float
+    begin: float
+    displacement: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        _span(self.start, self.stop, self.duration)
+
+    @property
+    def end(self) -> float:
+        """Where it ends."""
+        return self.begin + self.duration
+
+    def __call__(self, x: Any) -> Any:
+        """Its value: of a number or an array, or as an expression of a tape variable.
+
+        Args:
+            x: Where.
+        """
+        s = np.minimum(np.maximum((x - self.begin) * (1.0 / self.duration), 0.0), 1.0)
+        return self.start + (self.stop - self.start) * self.displacement(s)
+
+
+def cycloidal(start: float, stop: float, duration: float, *, begin: float = 0.0) -> Rise:
     """From rest at ``start`` to rest at ``stop`` along a cycloid: a full sine of acceleration.
 
     Args:
@@ -163,16 +200,102 @@ def cycloidal(start: float, stop: float, duration: float, *, begin: float = 0.0)
         duration: Seconds that it takes.
         begin: Time at which it starts.
     """
-    T, rise = _span(start, stop, duration)
-
-    def profile(t: Any) -> Any:
-        s = np.minimum(np.maximum((t - begin) * (1.0 / T), 0.0), 1.0)
-        return start + rise * (s - np.sin(2 * np.pi * s) * (0.5 / np.pi))
-
-    return profile
+    return Rise(start, stop, duration, begin, lambda s: s - np.sin(2 * np.pi * s) * (0.5 / np.pi))
 
 
-def sequence(*profiles: Profile) -> Profile:
+def modified_sine(start: float, stop: float, duration: float, *, begin: float = 0.0) -> Rise:
+    """From rest at ``start`` to rest at ``stop`` by the modified sine: less velocity and torque than a cycloid.
+
+    Args:
+        start: Value before it.
+        stop: Value after it.
+        duration: Seconds that it takes.
+        begin: Time at which it starts.
+    """
+
+    def displacement(s: Any) -> Any:
+        quick, slow = 0.25 * np.sin(4 * np.pi * s), 2.25 * np.sin((np.pi / 3) * (1.0 + 4.0 * s))
+        inner = _below(s, 7 / 8, 2.0 - slow, 4.0 - quick)
+        return (np.pi * s + _below(s, 1 / 8, -quick, inner)) * (1.0 / (4.0 + np.pi))
+
+    return Rise(start, stop, duration, begin, displacement)
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Profiles one after the other; see `sequence`."""
+
+    profiles: tuple[Profile | Rise, ...]
+
+    @property
+    def begin(self) -> float:
+        """Where the first begins."""
+        return _ends(self.profiles[0])[0]
+
+    @property
+    def end(self) -> float:
+        """Where the last ends."""
+        return _ends(self.profiles[-1])[1]
+
+    def __call__(self, x: Any) -> Any:
+        """Its value: of a number or an array, or as an expression of a tape variable.
+
+        Args:
+            x: Where.
+        """
+        total = self.profiles[-1](x)
+        for before, after in zip(self.profiles[-2::-1], self.profiles[:0:-1], strict=True):
+            total = _below(x, _ends(after)[0], before(x), total)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Periodic:
+    """A function that repeats; see `periodic`."""
+
+    function: Callable[[Any], Any]
+    period: float
+    begin: float
+
+    def __call__(self, x: Any) -> Any:
+        """Its value: of a number or an array, or as an expression of a tape variable.
+
+        Args:
+            x: Where.
+        """
+        turns = np.rint((x - (self.begin + 0.5 * self.period)) * (1.0 / self.period))
+        gain = float(self.function(self.begin + self.period)) - float(self.function(self.begin))
+        return self.function(x - self.period * turns) + gain * turns
+
+
+def periodic(function: Callable[[Any], Any], period: float = 2 * np.pi, *, begin: float = 0.0) -> Periodic:
+    """A function of one period, again and again: a cam that turns many times. What it gains in one period, it keeps.
+
+    Args:
+        function: A profile, or any function of a number, of which the part from ``begin`` on is taken.
+        period: Radians or seconds.
+        begin: Where the period begins.
+    """
+    if not (np.isfinite([period, begin]).all() and period > 0):
+        raise ModelError(f"a period of {period} from {begin} on: needs finite numbers, and a period above 0")
+    return Periodic(function, float(period), float(begin))
+
+
+def _below(x: Any, bound: float, then: Any, otherwise: Any) -> Any:
+    """``then`` where ``x < bound``, of numbers, arrays and tape variables."""
+    if isinstance(x, TapeVariable):
+        return x.where_below(bound, then, otherwise)
+    found = np.where(np.asarray(x) < bound, then, otherwise)
+    return found if found.ndim else float(found)
+
+
+def _ends(profile: Profile | Rise) -> tuple[float, float]:
+    if isinstance(profile, Rise):
+        return profile.begin, profile.end
+    return float(profile.breaks[0]), float(profile.breaks[-1])
+
+
+def sequence(*profiles: Profile | Rise) -> Profile | Joined:
     """Profiles one after the other; between the end of one and the start of the next the value stays (a dwell).
 
     Args:
@@ -180,15 +303,20 @@ def sequence(*profiles: Profile) -> Profile:
     """
     if not profiles:
         raise ModelError("a sequence needs at least one profile")
-    breaks, pieces = [profiles[0].breaks[0]], list[Floats]()
-    for profile in profiles:
-        if profile.breaks[0] < breaks[-1]:
-            raise ModelError(f"a profile begins at {profile.breaks[0]:g}, before the one before ends ({breaks[-1]:g})")
-        if profile.breaks[0] > breaks[-1]:
+    for profile, last in zip(profiles[1:], profiles, strict=False):
+        (first, _), (_, end) = _ends(profile), _ends(last)
+        if first < end:
+            raise ModelError(f"a profile begins at {first:g}, before the one before ends ({end:g})")
+    polynomials = [profile for profile in profiles if isinstance(profile, Profile)]
+    if len(polynomials) < len(profiles):
+        return Joined(profiles)
+    breaks, pieces = [polynomials[0].breaks[0]], list[Floats]()
+    for one in polynomials:
+        if one.breaks[0] > breaks[-1]:
             pieces.append(np.array([np.polynomial.polynomial.polyval(breaks[-1] - breaks[-2], pieces[-1])]))
-            breaks.append(profile.breaks[0])
-        pieces += list(profile.coefficients)
-        breaks += list(profile.breaks[1:])
+            breaks.append(one.breaks[0])
+        pieces += list(one.coefficients)
+        breaks += list(one.breaks[1:])
     degree = max(len(piece) for piece in pieces)
     return Profile(np.array(breaks), np.array([np.pad(piece, (0, degree - len(piece))) for piece in pieces]))
 

@@ -86,8 +86,9 @@ def law_arrays(mechanism: Model, parent: Sequence[int], bodies: BodyTable) -> di
 
     for element, first in zip(mechanism.forces, starts, strict=True):
         own, n = element.coordinates, element.coordinates + len(element.watched)
-        for name, factor in element.joints.items():
-            joint(first, name, factor)
+        for k, joints in enumerate(element.sums):
+            for name, factor in joints.items():
+                joint(first + k, name, factor)
         for k, name in enumerate(element.watched):
             joint(first + own + k, name, 1.0)
         if element.places:

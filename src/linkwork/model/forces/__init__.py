@@ -10,12 +10,16 @@ recorded as a tape (`functions`), so that it may use what functions of joints ma
 | BumpStop                     | distance of two points                  | ``k (x0 - x)^e - c x'`` where ``x < x0`` |
 | GasSpring                    | distance of two points                  | ``F (V / (V + A (x - x0)))^n``           |
 | HydraulicCylinder            | distance of two points                  | ``p(t) A - p_rod(t) A_rod - c x'``       |
-| TorsionSpring                | coordinate of a joint                   | ``-k (x - x0) - c x' + preload``         |
+| TorsionSpring                | coordinate of a joint, or a sum of some | ``-k (x - x0) - c x' + preload``         |
+| Friction                     | coordinate of a joint, or a sum of some | Coulomb, Stribeck and viscous            |
+| Clutch, OneWayClutch         | difference of two joints                | at most a capacity, against the rate     |
+| Backlash                     | difference of two joints                | ``-k (x -+ gap / 2) - c x'`` beyond it   |
 | Bushing                      | pose of a frame in another, six numbers | ``-K x - C x' + preload``                |
 | Force                        | any of these                            | any function                             |
 """
 
-from linkwork.model.forces.base import Between, ForceElement, Place
+from linkwork.model.forces.base import Between, ForceElement, OnJoints, Place
+from linkwork.model.forces.friction import Backlash, Clutch, Friction, OneWayClutch
 from linkwork.model.forces.springs import (
     BumpStop,
     Damper,
@@ -28,14 +32,19 @@ from linkwork.model.forces.springs import (
 from linkwork.model.forces.wrenches import Bushing, Force
 
 __all__ = [
+    "Backlash",
     "Between",
     "BumpStop",
     "Bushing",
+    "Clutch",
     "Damper",
     "Force",
     "ForceElement",
+    "Friction",
     "GasSpring",
     "HydraulicCylinder",
+    "OnJoints",
+    "OneWayClutch",
     "Place",
     "Spring",
     "SpringDamper",

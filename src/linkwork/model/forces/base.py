@@ -40,8 +40,13 @@ class ForceElement:
 
     @property
     def joints(self) -> Mapping[str, float]:
-        """Joints whose weighted sum is the coordinate."""
+        """Joints that it acts on, with their weights in its coordinate."""
         return {}
+
+    @property
+    def sums(self) -> Sequence[Mapping[str, float]]:
+        """Weighted sums of joints, one for each coordinate; none of an element between places."""
+        return (self.joints,) if self.joints else ()
 
     @property
     def coordinates(self) -> int:
@@ -154,3 +159,38 @@ class Between(ForceElement):
         (a, at), (b, to) = self.places
         watched = tuple(joint(other) for other in self.watched)
         return replace(self, name=name, a=(place(a), at), b=(place(b), to), watched=watched)
+
+
+@dataclass(frozen=True, eq=False)
+class OnJoints(ForceElement):
+    """A force along a joint, or along a weighted sum of joints: ``{"motor": 1, "wheel": -1}`` is a shaft between two.
+
+    Args:
+        joint: A joint with one coordinate, or weights of several by name.
+    """
+
+    joint: str | Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.joint, str):
+            self._set(joint={str(name): float(weight) for name, weight in dict(self.joint).items()})
+            if not self.joint or not all(np.isfinite(w) and w != 0 for w in self.joints.values()):
+                raise ModelError(f"{type(self).__name__}: joint is {self.joint}; needs weights by joint, none zero")
+        super().__post_init__()
+
+    @property
+    def joints(self) -> Mapping[str, float]:
+        """The joints and their weights."""
+        return {self.joint: 1.0} if isinstance(self.joint, str) else self.joint
+
+    def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
+        """The same element on other names.
+
+        Args:
+            name: Its new name.
+            place: New name of a body or frame.
+            joint: New name of a joint.
+        """
+        one = self.joint
+        on = joint(one) if isinstance(one, str) else {joint(other): weight for other, weight in one.items()}
+        return replace(self, name=name, joint=on, watched=tuple(joint(other) for other in self.watched))

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from linkwork.model.arrays import Floats
-from linkwork.model.forces.base import Between, ForceElement
+from linkwork.model.forces.base import Between, OnJoints
 from linkwork.model.motions import Motion, function_of_time
 
 
@@ -207,11 +207,11 @@ class HydraulicCylinder(Between):
 
 
 @dataclass(frozen=True, eq=False)
-class TorsionSpring(ForceElement):
-    """A spring and a damper on a joint with one coordinate: ``-k (q - rest) - c v + preload``.
+class TorsionSpring(OnJoints):
+    """A spring and a damper on a joint, or on a sum of joints (a shaft): ``-k (q - rest) - c v + preload``.
 
     Args:
-        joint: The joint.
+        joint: A joint with one coordinate, or weights of several by name.
         stiffness: In N m/rad or N/m; or a function of ``q - rest`` that returns the torque against it.
         damping: In N m s/rad or N s/m; or a function of the velocity: dry friction is
             ``lambda v: 0.3 * np.tanh(v / 0.01)``.
@@ -219,16 +219,10 @@ class TorsionSpring(ForceElement):
         preload: Torque there.
     """
 
-    joint: str
     stiffness: float | Callable[[Any], Any] = 0.0
     damping: float | Callable[[Any], Any] = 0.0
     rest: float = 0.0
     preload: float = 0.0
-
-    @property
-    def joints(self) -> Mapping[str, float]:
-        """The joint."""
-        return {self.joint: 1.0}
 
     def law(self, x: Sequence[Any], rate: Sequence[Any], time: Any) -> Sequence[Any]:
         """Forces along the coordinates.
@@ -247,13 +241,3 @@ class TorsionSpring(ForceElement):
             x: Coordinate, ``(..., 1)``.
         """
         return _spring_energy(self.stiffness, self.preload, x[..., 0] - self.rest)
-
-    def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
-        """The same element on other names.
-
-        Args:
-            name: Its new name.
-            place: New name of a body or frame.
-            joint: New name of a joint.
-        """
-        return replace(self, name=name, joint=joint(self.joint), watched=tuple(joint(other) for other in self.watched))
