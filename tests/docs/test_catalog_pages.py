@@ -15,6 +15,7 @@ import linkwork as lw
 from linkwork.dynamics import delassus, forward, inverse, operational
 from linkwork.dynamics import impact as impulse
 from linkwork.simulation.stepper import INTEGRATORS
+from linkwork_benchmarks.scenes import LQR_TABLE
 from tests.support import REPOSITORY
 
 ROOT = REPOSITORY
@@ -144,6 +145,23 @@ SLOW = ("motion", "osim")
 @pytest.mark.parametrize("page", [name for name in algorithm_tables.OPERATIONS if name not in SLOW])
 def test_operation_counts_are_current(page: str) -> None:
     assert block(DOCS / "algorithms" / f"{page}.md", "operations") == algorithm_tables.OPERATIONS[page]()
+
+
+COUNTED = {
+    ("methods", "pv_early", "Talos (2F+2H)"): r"are held: ([\d ]+) on\s+Talos with four welded limbs",
+    ("algorithms/pv", "pv", "Go1 (4F3)"): r"Go1 on four feet ([\d ]+),",
+    ("algorithms/pv", "pv", "Atlas (2F+2H)"): r"Atlas on feet and hands ([\d ]+),",
+    ("algorithms/pv", "pv", "Talos (2F+2H)"): r"Talos on feet and hands ([\d ]+)\.",
+}
+"""Operation counts in sentences, by page, method and system."""
+
+
+@pytest.mark.parametrize(("page", "method", "system"), COUNTED)
+def test_counts_in_sentences_are_current(page: str, method: str, system: str) -> None:
+    match = re.search(COUNTED[page, method, system], text_of(DOCS / f"{page}.md"))
+    assert match is not None
+    dynamics = lw.ForwardDynamics(LQR_TABLE[system].make(), method)
+    assert int(match[1].replace(" ", "")) == lw.operation_count(dynamics).total
 
 
 @pytest.mark.parametrize("page", algorithm_tables.MEASURED)

@@ -328,7 +328,7 @@ ENTRIES = (
         ("kernels/constrained/lcaba.py:lcaba",),
         "stated",
         "with MuJoCo's softness `pv_soft` and `lcaba` find its `qacc` to 1e-8",
-        command="tests/benchmarks/test_benchmarks_constrained.py::test_mujoco_finds_what_our_soft_rows_find_at_rest",
+        command="tests/dynamics/test_forward_peers.py",
     ),
     Entry(
         "Sec. VII-E",
