@@ -109,7 +109,17 @@ if TYPE_CHECKING:
         passive_forces,
     )
     from linkwork.quantities.terms import inverse_mass_matrix, terms
-    from linkwork.simulation import Controller, Simulation, Stepper, Trajectory, linearize, rollouts, simulate
+    from linkwork.simulation import (
+        Controller,
+        Event,
+        Probe,
+        Simulation,
+        Stepper,
+        Trajectory,
+        linearize,
+        rollouts,
+        simulate,
+    )
 
 __version__ = "0.3.0"
 
@@ -182,6 +192,8 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
             "linkwork.quantities.terms": ("inverse_mass_matrix", "terms"),
             "linkwork.simulation": (
                 "Controller",
+                "Event",
+                "Probe",
                 "Simulation",
                 "Stepper",
                 "Trajectory",
@@ -214,6 +226,7 @@ __all__ = [
     "Delassus",
     "Drive",
     "Evaluator",
+    "Event",
     "Force",
     "ForwardDynamics",
     "ImpactDynamics",
@@ -223,6 +236,7 @@ __all__ = [
     "Minimal",
     "OperationalInertia",
     "Placement",
+    "Probe",
     "Simulation",
     "Spring",
     "SpringDamper",

@@ -109,6 +109,8 @@ def test_simulation(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "<Trajectory of 'four-bar closed by a hinge', 0 to 1 s, 101 states>"
     assert printed[1] == "True True"
+    assert printed[2:4] == ["[('meet', 1.0), ('part', 1.5), ('until', 1.5)]", "[0.4 0.4] 1.0"]
+    del printed[2:4]
     assert printed[7:10] == ["(501, 1) True", "[0.12] [[0.008 0.008 0.008]]", "True"]
     del printed[7:10]
     contacts = ["True", "(401, 4, 3) (401, 4)", "True True", "True", "0"]

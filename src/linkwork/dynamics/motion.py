@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from linkwork.conversions import converted, text
 from linkwork.dynamics.motion_forces import MotionForces, refuse_contacts
@@ -20,7 +21,13 @@ from linkwork.model.model import Model
 from linkwork.model.placement import Placement
 from linkwork.quantities.actuation import element_energy, tendon_energy
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.functions import constraint_error, energy, frame_placement
+from linkwork.quantities.functions import (
+    constraint_error,
+    energy,
+    frame_acceleration,
+    frame_placement,
+    frame_velocity,
+)
 from linkwork.quantities.motions import has_motions, row_motions
 
 
@@ -51,6 +58,10 @@ class Motion:
     """What was kept of contacts, ``(k, ..., width)``: see `Trajectory.contacts`. None without contacts."""
     act: Array | None = None
     """Activations of actuators, ``(k, ..., na)``; None where none has any."""
+    enabled: Array | None = None
+    """Which constraints held, ``(k, constraints)``; None where events switched none: those of the robot."""
+    probes: dict[str, Array] = field(default_factory=dict)
+    """Values of the probes of the simulation by name, ``(k, ..., size)`` or ``(k, ...)`` each."""
 
     @property
     def forces(self) -> NamedRows:
@@ -96,12 +107,12 @@ class Motion:
         refuse_contacts(self.contact_state)
         wrenches = {name: np.array(x) for name, x in self.settings.get("wrenches", {}).items()}
         passive = bool(self.settings.get("passive", False))
-        return MotionForces(self._known(), self.times, self.q, self.v, self.tau, wrenches, passive)
+        return MotionForces(self._known(), self.times, self.q, self.v, self.tau, wrenches, passive, self.enabled)
 
     @cached_property
     def acceleration(self) -> Array:
         """Joint accelerations at the recorded states, by forward dynamics there, ``(k, ..., nv)``."""
-        return self._acting.solution()[0]
+        return self._acting.solution[0]
 
     @cached_property
     def reactions(self) -> Reactions:
@@ -128,7 +139,9 @@ class Motion:
         robot = self._known()
         if not robot.nc:
             return np.zeros((*self.q.shape[:-1], 0))
-        rows = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints])
+        sizes = [c.rows for c in robot.constraints]
+        on = np.array([c.enabled for c in robot.constraints]) if self.enabled is None else self.enabled
+        rows = np.repeat(on, sizes, axis=-1)
         error = _where_finite(lambda q: constraint_error(robot, q), robot.nc, self.q)
         if has_motions(robot):
             moved = row_motions(robot, self.times)[0] - row_motions(robot, robot.time)[0]
@@ -161,6 +174,64 @@ class Motion:
 
         result = _where_finite(numbers, 12, self.q)
         return Placement(result[..., 9:], result[..., :9].reshape(*result.shape[:-1], 3, 3), check=False)
+
+    def joint_velocity(self, joint: str) -> Array:
+        """Velocities of a joint over time, ``(k, ...)``; of one with several, ``(k, ..., n)``.
+
+        Args:
+            joint: Name of the joint.
+        """
+        return self._of_joint(self.v, joint)
+
+    def joint_acceleration(self, joint: str) -> Array:
+        """Accelerations of a joint over time, ``(k, ...)``; of one with several, ``(k, ..., n)``. See `acceleration`.
+
+        Args:
+            joint: Name of the joint.
+        """
+        return self._of_joint(self.acceleration, joint)
+
+    def joint_torque(self, joint: str) -> Array:
+        """Torques of motors of a joint over time, ``(k, ...)``; of one with several, ``(k, ..., n)``. See `tau`.
+
+        Args:
+            joint: Name of the joint.
+        """
+        return self._of_joint(self.tau, joint)
+
+    def _of_joint(self, numbers: Array, joint: str) -> Array:
+        result: Array = numbers[..., self._known().v_slice(joint)]
+        return result[..., 0] if result.shape[-1] == 1 else result
+
+    @converted
+    def frame_path(self, frame: str, point: npt.ArrayLike = (0.0, 0.0, 0.0)) -> Array:
+        """Where a point of a frame is in the world over time, ``(k, ..., 3)``.
+
+        Args:
+            frame: Name of a frame or body.
+            point: The point in the axes of the frame; by default its origin.
+        """
+        placed = self.frame_placement(frame)
+        result: Array = placed.position + placed.rotation @ np.asarray(point)
+        return result
+
+    def frame_velocity(self, frame: str) -> Array:
+        """Velocities ``[angular, linear]`` of a frame over time, of its origin in the world's axes, ``(k, ..., 6)``.
+
+        Args:
+            frame: Name of a frame or body.
+        """
+        robot = self._known()
+        return _where_finite(lambda q, v: frame_velocity(robot, q, v, frame, "aligned"), 6, self.q, self.v)
+
+    def frame_acceleration(self, frame: str) -> Array:
+        """Accelerations ``[angular, linear]`` of a frame over time, of its origin in the world's axes, ``(k, ..., 6)``.
+
+        Args:
+            frame: Name of a frame or body.
+        """
+        robot, a = self._known(), self.acceleration
+        return _where_finite(lambda q, v, a: frame_acceleration(robot, q, v, a, frame, "aligned"), 6, self.q, self.v, a)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -217,10 +288,10 @@ class Motion:
             stop: Index after the last state; by default all to the end.
         """
         at = slice(start, stop)
-        names = ("times", "q", "v", "tau", "multipliers", "commands", "contact_state", "act")
+        names = ("times", "q", "v", "tau", "multipliers", "commands", "contact_state", "act", "enabled")
         arrays: dict[str, Any] = {name: getattr(self, name) for name in names}
         parts: dict[str, Any] = {name: None if x is None else x[at] for name, x in arrays.items()}
-        return replace(self, **parts)
+        return replace(self, **parts, probes={name: x[at] for name, x in self.probes.items()})
 
     def __repr__(self) -> str:
         span = f"{self.times[0]:g} to {self.times[-1]:g} s" if len(self) else "nothing"

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ class MotionForces:
         tau: Torques that were given, and those of actuators, ``(k, ..., nv)``.
         wrenches: Constant external wrenches by frame, in the frame's axes.
         passive: Whether springs, dampers, tendons and force elements act.
+        enabled: Which constraints held, ``(k, constraints)``; None: those of the robot.
     """
 
     robot: Model
@@ -39,6 +42,17 @@ class MotionForces:
     tau: Array
     wrenches: dict[str, Array]
     passive: bool
+    enabled: Array | None = None
+
+    def _phases(self) -> list[tuple[slice, Model]]:
+        """Spans of states between which no constraint is switched, and the robot of each."""
+        if self.enabled is None:
+            return [(slice(None), self.robot)]
+        names = [c.name for c in self.robot.constraints]
+        cuts = np.flatnonzero((self.enabled[1:] != self.enabled[:-1]).any(axis=-1)) + 1
+        spans = [slice(int(a), int(b)) for a, b in pairwise((0, *cuts, len(self.enabled)))]
+        held = (dict(zip(names, self.enabled[span.start].tolist(), strict=True)) for span in spans)
+        return [(span, self.robot.switched(on)) for span, on in zip(spans, held, strict=True)]
 
     @property
     def _time(self) -> Array:
@@ -61,29 +75,33 @@ class MotionForces:
                 found["force elements"] = element_forces(robot, q, v, time=time)
         return found
 
+    @cached_property
     def solution(self) -> tuple[Array, Array]:
         """Joint accelerations, ``(k, ..., nv)``, and forces of constraints, ``(k, ..., nc)``."""
-        robot = self.robot
-        frames = tuple(self.wrenches)
-        timed = is_timed(robot)
-        fd = ForwardDynamics(robot, wrenches=frames, parameters=["time"] if timed else [])
-        given: dict[str, Any] = {"time": self._time[..., None]} if timed else {}
+        a, multipliers = np.zeros_like(self.v), np.zeros((*self.v.shape[:-1], self.robot.nc))
+        frames, torque = tuple(self.wrenches), np.sum(list(self.torques().values()), axis=0)
         pushed = np.stack([self.wrenches[name] for name in frames], axis=-2) if frames else None
-        found = fd(self.q, self.v, np.sum(list(self.torques().values()), axis=0), pushed, **given)
-        none = np.zeros((*self.q.shape[:-1], robot.nc))
-        return found.acceleration, none if found.multipliers is None else found.multipliers
+        for span, robot in self._phases():
+            timed = is_timed(robot)
+            fd = ForwardDynamics(robot, wrenches=frames, parameters=["time"] if timed else [])
+            given: dict[str, Any] = {"time": self._time[span][..., None]} if timed else {}
+            found = fd(self.q[span], self.v[span], torque[span], pushed, **given)
+            a[span] = found.acceleration
+            if found.multipliers is not None:
+                multipliers[span] = found.multipliers
+        return a, multipliers
 
     def reactions(self) -> Reactions:
         """Wrenches of joints and constraints."""
         robot = self.robot
-        a, multipliers = self.solution()
+        a, multipliers = self.solution
         return reactions(robot, self.q, self.v, a, multipliers, wrenches=self.wrenches, time=self._time)
 
     def powers(self) -> dict[str, Array]:
         """Powers by what does the work, ``(k, ...)`` each, in watts; of each drive under its own name."""
         found = {name: (tau * self.v).sum(axis=-1) for name, tau in self.torques().items()}
         if has_motions(self.robot):
-            _, multipliers = self.solution()
+            _, multipliers = self.solution
             rates = row_motions(self.robot, self._time)[1]
             for c in self.robot.constraints:
                 if c.motion is not None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
 from typing import Any, Unpack
@@ -23,6 +23,7 @@ from linkwork.simulation.early_end import advice, warn_of_early_end
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.initial import initial_states
 from linkwork.simulation.loop import progress_bar
+from linkwork.simulation.probes import Probe, probed, probes_of
 from linkwork.simulation.recorder import Recorder
 from linkwork.simulation.run import Run, checked_controller
 from linkwork.simulation.schedule import Schedule
@@ -55,6 +56,7 @@ def rollouts(
     wrenches: Mapping[str, npt.ArrayLike | Callable[..., Any]] | None = None,
     parameters: Mapping[ParameterName, npt.ArrayLike] | None = None,
     controller: Controller | ControlFunction | None = None,
+    probes: Probe | Sequence[Probe] | Mapping[str, Callable[[Trajectory], npt.ArrayLike]] | None = None,
     record_every: int | None = None,
     compile: bool | None = None,
     threads: int | None = None,
@@ -89,6 +91,7 @@ def rollouts(
         controller: A `Controller` or a kernel, which is compiled with the steps and runs in lanes and threads as they
             do; its parameters may differ from robot to robot (``per_robot``). Another function is called with time and
             the states of all robots, ``(n, nq)`` and ``(n, nv)``, and returns torques ``(n, nv)`` or commands.
+        probes: Outputs that are evaluated along the run, see `Probe`; or functions of the run by name.
         record_every: Steps between two states that are kept; by default the first and the last one.
         compile: Whether steps are a program made for this robot, or code for any robot; by default a program, but with
             contacts, whose programs are large: making one takes half a minute for Cassie.
@@ -134,7 +137,7 @@ def rollouts(
         parameters=robot_parameters(robot, parameters or {}, n),
         shared=True,
     )
-    recorder = run.recorder()
+    recorder, outputs = run.recorder(), probes_of(probes)
     if executor is None:
         with progress_bar(progress, schedule.end - schedule.start, robot.name) as report:
             run.roll(recorder, report)
@@ -150,7 +153,7 @@ def rollouts(
     ended = _ended(run, recorder)
     if ended:
         warn_of_early_end(robot, ended)
-    return recorder.motion(Trajectory, run.saved(), ended)
+    return probed(recorder.motion(Trajectory, run.saved(), ended), outputs)
 
 
 def _ended(run: Run, recorder: Recorder) -> str:

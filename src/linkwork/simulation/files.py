@@ -9,7 +9,7 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
+from linkwork.simulation.tables import CONTACTS, OPTIONAL, PROBE, Arrays, columns
 
 FORMAT = 3
 """Of saved files. Since format 3, rows about contacts have lists of contact points."""
@@ -34,13 +35,8 @@ BY_SLOTS = {"contact_rows": "slots"}
 KINDS = (".npz", ".parquet", ".csv")
 """Files that are written; the last holds numbers alone, and is not read again."""
 ARRAYS = ("times", "q", "v", "tau", "multipliers")
-COMMANDS, CONTACTS, ACT = "commands", "contact_state", "act"
-OPTIONAL = (COMMANDS, CONTACTS, ACT)
-"""Arrays that only trajectories under commands have, those with contacts, and those of actuators with activations."""
 WORDS = b"linkwork"
 """Where a Parquet file keeps what is said about a trajectory."""
-
-Arrays = Mapping[str, Array]
 
 
 def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Path:
@@ -54,7 +50,7 @@ def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, r
         raise InputError(f"{place} ends in '{place.suffix}'; trajectories are saved as {', '.join(KINDS)}")
     words = {"format": FORMAT, **words}
     if place.suffix.lower() == ".csv":
-        return _whole(place, lambda file: _write_csv(file, _columns(arrays, robot)))
+        return _whole(place, lambda file: _write_csv(file, columns(arrays, robot)))
     if place.suffix.lower() == ".parquet":
         parquet = _parquet()  # or it is missed before a file is begun
         table = _table(words, arrays, robot)
@@ -78,6 +74,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
             with np.load(path, allow_pickle=False) as kept:
                 words = json.loads(str(kept["about"]))
                 arrays = {name: kept[name] for name in (*ARRAYS, *OPTIONAL) if name in kept or name in ARRAYS}
+                arrays |= {name: kept[name] for name in kept if name.startswith(PROBE)}
     except (OSError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path} is no saved trajectory: {error}") from None
     if words["format"] > FORMAT:
@@ -114,27 +111,13 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
-def _columns(arrays: Arrays, robot: Model | None) -> dict[str, Array]:
-    """A row for each time, or for each robot at each time; columns are called after joints and constraints."""
-    batch = arrays["q"].shape[1:-1]
-    many = int(np.prod(batch, dtype=np.int64))
-    columns = {"time": np.repeat(arrays["times"], many)}
-    if batch:
-        columns["robot"] = np.tile(np.arange(many), len(arrays["times"]))
-    for name in list(arrays)[1:]:
-        numbers = int(np.prod(arrays[name].shape[1 + len(batch) :], dtype=np.int64))
-        flat = arrays[name].reshape(len(columns["time"]), numbers)
-        columns |= {called: flat[:, k] for k, called in enumerate(_names(name, flat.shape[1], robot))}
-    return columns
-
-
 def _table(words: dict[str, Any], arrays: Arrays, robot: Model | None) -> Any:
     """Columns as Parquet keeps them, with what is said about the trajectory."""
     import pyarrow
 
     shapes = {name: array.shape for name, array in arrays.items()}
     about = {WORDS: json.dumps({**words, "shapes": shapes}).encode()}
-    return pyarrow.table(_columns(arrays, robot)).replace_schema_metadata(about)
+    return pyarrow.table(columns(arrays, robot)).replace_schema_metadata(about)
 
 
 def _write_csv(file: Any, columns: dict[str, Array]) -> None:
@@ -155,22 +138,7 @@ def _from_table(table: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     many = int(np.prod(batch, dtype=np.int64))
     arrays, at = {"times": columns[0][::many] if many else np.zeros(times)}, 2 if batch else 1
     for name in [name for name in shapes if name != "times"]:
-        width = shapes[name][-1]
+        width = shapes[name][-1] if len(shapes[name]) > 1 + len(batch) else 1
         rows = np.stack(columns[at : at + width], axis=-1) if width else np.zeros(0)
         arrays[name], at = rows.reshape(shapes[name]), at + width
     return words, arrays
-
-
-def _names(array: str, width: int, robot: Model | None) -> list[str]:
-    """Of the columns of an array."""
-    if robot is None or array == CONTACTS:
-        return [f"{array}[{k}]" for k in range(width)]
-    if array == "multipliers":
-        parts = [(c.name, c.rows) for c in robot.constraints]
-        return [f"force.{name}[{k}]" for name, rows in parts for k in range(rows)]
-    if array == ACT:
-        return [f"act.{actuator.name}" for actuator in robot.actuators if actuator.has_activation]
-    if array == COMMANDS:
-        return [f"command.{actuator.name}" for actuator in robot.actuators]
-    sizes = [(j.name, j.type.nq if array == "q" else j.type.nv) for j in robot.joints]
-    return [f"{array}.{name}" + (f"[{k}]" if n > 1 else "") for name, n in sizes for k in range(n)]

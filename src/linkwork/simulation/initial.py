@@ -61,7 +61,7 @@ def initial_state(
     if has_motions(robot):
         at, rate = _driven(replace(robot, time=time), at, rate)
     if closed:
-        _check_loops(replace(robot, time=time) if has_motions(robot) else robot, at, rate)
+        check_loops(replace(robot, time=time) if has_motions(robot) else robot, at, rate)
     return at, rate
 
 
@@ -86,14 +86,21 @@ def _driven(robot: Model, q: Array, v: Array) -> tuple[Array, Array]:
     drives = [c for c in robot.constraints if isinstance(c, Drive) and c.enabled]
     for drive in drives:
         q[robot.q_slice(drive.joint)] = drive.at(robot.time)[0]
-    units = typical_row_units(robot) / np.where(which_enabled(robot), 1.0, np.inf)
+    units = np.where(which_enabled(robot), typical_row_units(robot), np.inf)
     if (np.abs(constraint_error(robot, q)) / units).max(initial=0.0) > CLOSED_BY_PROJECTION:
         q = assemble(robot, q, [drive.joint for drive in drives], limits=False).q
     return q, project_velocity(robot, q, v)
 
 
-def _check_loops(robot: Model, q: Array, v: Array) -> None:
-    """Refuse loops that are open, and velocities that open them."""
+def check_loops(robot: Model, q: Array, v: Array | None, where: str = "at the start") -> None:
+    """Refuse loops that are open, and velocities that open them.
+
+    Args:
+        robot: The mechanism, with its time.
+        q: Configuration, ``(nq,)``.
+        v: Joint velocities, ``(nv,)``; None: any.
+        where: Words for errors.
+    """
     if q.ndim != 1:
         raise InputError(f"q has shape {q.shape}, needs ({robot.nq},): one state; for several, see rollouts")
     on = np.concatenate([np.full(c.rows, c.enabled) for c in robot.constraints]) if robot.nc else np.zeros(0)
@@ -105,11 +112,13 @@ def _check_loops(robot: Model, q: Array, v: Array) -> None:
         row = int((error / units).argmax())
         worst = next(c.name for c in robot.constraints if row < robot.row_slice(c.name).stop)
         raise AssemblyError(
-            f"'{worst}' is open by {error[row]:.3g} at the start: close loops with robot.assemble(q)"
+            f"'{worst}' is open by {error[row]:.3g} {where}: close loops with robot.assemble(q)"
             f"{hold_hint(robot, worst)}"
         )
+    if v is None:
+        return
     opening = np.abs(constraint_jacobian(robot, q) @ v - row_motions(robot, robot.time)[1]) * on
     swing = float(np.sqrt(np.linalg.norm(robot.gravity) / scales_of(robot).length))
     moving = max(float(np.abs(v / joint_units(robot)).max(initial=0.0)), RESTING_JOINTS * swing)
     if (opening / units).max() > CLOSED_AT_START * moving:
-        raise InputError(f"v opens loops by {opening.max():.3g} a second: use robot.project_velocity(q, v)")
+        raise InputError(f"v opens loops by {opening.max():.3g} a second {where}: use robot.project_velocity(q, v)")

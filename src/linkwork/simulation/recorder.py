@@ -70,6 +70,11 @@ class Recorder:
             self.act[k] = act
         self.count = k + 1
 
+    def add_at(self, time: float, state: State) -> None:
+        """Keep a state at a time between those of the schedule; it ends there."""
+        self.times = np.append(self.times[: self.count], time)
+        self.add(state)
+
     def motion(self, kind: type[M], settings: Mapping[str, Any], ended: str = "") -> M:
         """States kept so far; their torques are also those that actuators make of commands.
 
@@ -80,7 +85,7 @@ class Recorder:
         """
         arrays: tuple[Array, ...] = (self.times, self.q, self.v, self.tau, self.multipliers, self.commands)
         contacts, act = self.contacts, self.act
-        if self.count < len(self.times):
+        if self.count < len(self.q):
             arrays = tuple(x[: self.count].copy() for x in arrays)
             contacts = None if contacts is None else contacts[: self.count].copy()
             act = None if act is None else act[: self.count].copy()

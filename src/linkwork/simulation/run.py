@@ -119,14 +119,36 @@ class Run:
         width = None if contacts is None else contacts.shape[-1]
         return Recorder(self.robot, self.schedule.record_times, lead, width, self.parameters)
 
-    def roll(self, recorder: Recorder, report: Callable[[float], None] | None = None) -> str:
+    def restarted(self, robot: Model, schedule: Schedule, start: State) -> Run:
+        """The same from another state on, for a robot some of whose constraints are switched.
+
+        Args:
+            robot: The mechanism.
+            schedule: When what happens.
+            start: The state.
+        """
+        new = replace(self, robot=robot, schedule=schedule, start=start)
+        kept: dict[str, Any] = {"contacts": start.contacts}
+        if robot is self.robot and "stepper" in vars(self):
+            kept["stepper"] = self.stepper
+        vars(new).update(kept)
+        return new
+
+    def roll(
+        self,
+        recorder: Recorder,
+        report: Callable[[float], None] | None = None,
+        watched: Callable[[Propagate], Propagate] | None = None,
+    ) -> str:
         """Make all steps, and keep states; why it ended early, or nothing.
 
         Args:
             recorder: Keeps the states.
             report: Is told of progress.
+            watched: Makes steps that may end before a stop of those that lead there.
         """
         stops, propagate, feedback = self._plan()
+        propagate = propagate if watched is None else watched(propagate)
         project = LoopProjection(self.robot) if self.schedule.project else None
         start = self.start._replace(contacts=self.contacts)
         return run(self.schedule, stops, start, propagate, recorder, feedback=feedback, project=project, report=report)

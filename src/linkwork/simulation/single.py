@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -17,9 +18,12 @@ from linkwork.simulation.actuation import ControlFunction, constant_actuation, f
 from linkwork.simulation.contact_warnings import warn_of_missed_steps
 from linkwork.simulation.control import Controller
 from linkwork.simulation.early_end import advice, warn_of_early_end
+from linkwork.simulation.event_runs import EventRun
+from linkwork.simulation.events import events_of
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.initial import initial_state, start_of
 from linkwork.simulation.loop import progress_bar
+from linkwork.simulation.probes import probed, probes_of
 from linkwork.simulation.recorder import M
 from linkwork.simulation.run import Run, checked_controller
 from linkwork.simulation.schedule import Schedule
@@ -47,6 +51,9 @@ def simulate(
     tau: npt.ArrayLike | None = None,
     commands: npt.ArrayLike | None = None,
     wrenches: Mapping[str, npt.ArrayLike | Callable[..., Any]] | None = None,
+    until: Any = None,
+    events: Any = None,
+    probes: Any = None,
     record_every: int = 1,
     progress: bool | None = None,
     **options: Unpack[SimulationOptions],
@@ -89,16 +96,18 @@ def simulate(
         accuracy=above_zero(options.get("accuracy", STEP_ACCURACY), "accuracy"),
         contact_state=options.get("contact_state"),
     )
-    recorder, saved = run.recorder(), run.saved()
+    saved, cut, outputs = run.saved(), EventRun(run, events_of(until, events)), probes_of(probes)
     try:
         with progress_bar(progress, schedule.end - schedule.start, robot.name) as report:
-            ended = run.roll(recorder, report)
+            ended = cut.roll(report)
     except Exception as error:
-        vars(error)["trajectory"] = recorder.motion(kind, saved)
+        vars(error)["trajectory"] = cut.motion(kind, saved)
         raise
-    if recorder.contacts is not None and recorder.count:
-        warn_of_missed_steps(robot, recorder.contacts[recorder.count - 1], h)
-    if ended:
+    motion = cut.motion(kind, saved, ended)
+    if motion.contact_state is not None and len(motion):
+        warn_of_missed_steps(robot, motion.contact_state[-1], h)
+    if ended and not cut.stopped:
         ended += f"; {advice(robot, at, integrator, h, settings.passive)}"
         warn_of_early_end(robot, ended)
-    return recorder.motion(kind, saved, ended)
+        motion = replace(motion, ended=ended)
+    return probed(motion, outputs)

@@ -75,3 +75,11 @@ the velocity at which bodies of its size fall. Test: tests/simulation/test_conta
 PROGRAM_SLOTS = 32
 """Slots of contact points of a robot whose steps on a GPU are a program by default: with more, programs take minutes to
 compile. Part of: one. Test: tests/compilers/test_cuda_warps.py"""
+
+CROSSING_TIME = 1e-10
+"""By how much the time of an event may be wrong, unless another tolerance is given. Part of: a second. Test:
+tests/simulation/test_events.py"""
+
+CROWDED = 1000
+"""Events within one step of the clock after which a simulation ends: they accumulate. Part of: one. Test:
+tests/simulation/test_events.py"""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy.typing as npt
@@ -13,6 +13,8 @@ from linkwork.model.model import Model
 from linkwork.simulation import single
 from linkwork.simulation.actuation import ControlFunction
 from linkwork.simulation.control import Controller
+from linkwork.simulation.events import Crossing, Event
+from linkwork.simulation.probes import Probe
 from linkwork.simulation.settings import RENAMED, SimulationOptions
 from linkwork.simulation.trajectory import Trajectory
 
@@ -32,6 +34,9 @@ def simulate(
     tau: npt.ArrayLike | None = None,
     commands: npt.ArrayLike | None = None,
     wrenches: Mapping[str, npt.ArrayLike | Callable[..., Any]] | None = None,
+    until: Crossing | Event | Sequence[Crossing | Event] | None = None,
+    events: Event | Sequence[Event] | None = None,
+    probes: Probe | Sequence[Probe] | Mapping[str, Callable[[Trajectory], npt.ArrayLike]] | None = None,
     record_every: int = 1,
     progress: bool | None = None,
     **options: Unpack[SimulationOptions],
@@ -72,6 +77,10 @@ def simulate(
             before it is first called.
         wrenches: External wrenches by frame, ``{"hand": [*moment, *force]}`` in the frame's axes: constant, or
             functions ``f(t)`` or ``f(t, q, v)`` that return such numbers, which become force elements of the robot.
+        until: A function ``f(t, q, v)``, an `Event`, or several of these: the simulation ends where the first crosses
+            zero, ``run.ended`` says which, and the last state is there.
+        events: What happens at zero crossings of functions, see `Event`; ``run.events`` are those that occurred.
+        probes: Outputs that are evaluated along the run, see `Probe`; or functions of the run by name.
         record_every: Steps between two states that are kept.
         progress: Whether progress is shown; by default where it takes long and there is a terminal.
         options: About controllers and the clock (``control_every``, ``controller_output``, ``start``), steps
@@ -93,6 +102,9 @@ def simulate(
         tau=tau,
         commands=commands,
         wrenches=wrenches,
+        until=until,
+        events=events,
+        probes=probes,
         record_every=record_every,
         progress=progress,
         **options,

@@ -18,11 +18,14 @@ from linkwork.errors import InputError
 from linkwork.inputs import plural, real_number
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
-from linkwork.simulation import files
+from linkwork.simulation import files, tables
 from linkwork.simulation.contacts import ContactHistory, rows_of_slots
+from linkwork.simulation.events import Occurrence
 from linkwork.simulation.single import simulate
 
 if TYPE_CHECKING:
+    import pandas
+    import xarray
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
@@ -57,6 +60,8 @@ class Trajectory(Motion):
     def resume(self, index: int = -1, *, seconds: float, **changes: Any) -> Trajectory:
         """Go on from a recorded state as `simulate` would have, or with other arguments of `simulate`.
 
+        Constraints are enabled as they were then; events, probes and controllers are given again.
+
         Args:
             index: Which recorded state to go on from.
             seconds: How long.
@@ -67,6 +72,9 @@ class Trajectory(Motion):
         if not -len(self) <= index < len(self):
             raise InputError(f"index is {index}, of {plural(len(self), 'state')} recorded")
         robot, kept = self._known(), self.settings
+        if self.enabled is not None:
+            names = [c.name for c in robot.constraints]
+            robot = robot.switched(dict(zip(names, self.enabled[index].tolist(), strict=True)))
         how = {name: kept[name] for name in RESUMED if name in kept} | {"tau": self.tau[index]}
         if self.commands is not None and np.isfinite(self.commands[index]).all():
             how |= {"tau": kept["tau"], "commands": self.commands[index]}
@@ -78,6 +86,11 @@ class Trajectory(Motion):
             how["act"] = self.act[index]
         how |= {"start": float(self.times[index]), "closed": False} | changes
         return simulate(Trajectory, robot, self.q[index], self.v[index], seconds=seconds, **how)
+
+    @property
+    def events(self) -> tuple[Occurrence, ...]:
+        """Events that occurred, in order: their names, times, and impulses of constraints that were enabled."""
+        return tuple(Occurrence(**one) for one in self.settings.get("events", ()))
 
     @property
     def contacts(self) -> ContactHistory:
@@ -136,11 +149,29 @@ class Trajectory(Motion):
             path: File to write, ``.npz``, ``.parquet`` or ``.csv``.
         """
         words = {"robot": self._name(), "settings": self.settings, "ended": self.ended}
+        return files.write(path, words, self._arrays(), self.robot)
+
+    def _arrays(self) -> dict[str, Array]:
+        """What is recorded, by the names of files."""
         arrays = {name: getattr(self, name) for name in files.ARRAYS}
-        for name in files.OPTIONAL:
+        for name in tables.OPTIONAL:
             if getattr(self, name) is not None:
                 arrays[name] = getattr(self, name)
-        return files.write(path, words, arrays, self.robot)
+        return arrays | {f"{tables.PROBE}{name}": values for name, values in self.probes.items()}
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """The trajectory as a data frame of pandas, indexed by time: a column for each number, as in CSV files.
+
+        Of rollouts, indexed by time and robot. ``pip install pandas``.
+        """
+        return tables.data_frame(self._arrays(), self.robot)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The trajectory as a dataset of xarray: arrays over ``time`` (and ``robot``), with names of joints.
+
+        ``pip install xarray``.
+        """
+        return tables.dataset(self._arrays(), self.robot, self.settings)
 
     @classmethod
     @converted
@@ -154,7 +185,9 @@ class Trajectory(Motion):
         words, arrays = files.read(path)
         if robot is not None and (robot.nq, robot.nv) != (arrays["q"].shape[-1], arrays["v"].shape[-1]):
             raise InputError(f"{path} is of '{words['robot']}', not of '{robot.name}': it has other numbers of joints")
-        trajectory = cls(robot, settings=words["settings"], ended=words["ended"], **arrays)
+        cut = len(tables.PROBE)
+        probes = {name[cut:]: arrays.pop(name) for name in list(arrays) if name.startswith(tables.PROBE)}
+        trajectory = cls(robot, settings=words["settings"], ended=words["ended"], probes=probes, **arrays)
         if robot is None or "contact_rows" not in trajectory.settings or not trajectory._has_its_contacts():
             return trajectory
         settings = {name: value for name, value in trajectory.settings.items() if name != "contact_rows"}
