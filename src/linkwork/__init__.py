@@ -23,6 +23,7 @@ What most programs use is at the top: models, evaluators, functions of a state, 
 | `derivatives`             | gradients of rollouts, derivatives of constraint rows and in minimal coordinates         |
 | `methods`                 | methods of forward dynamics and their costs                                              |
 | `inertial_parameters`     | pseudo-inertias and log-Cholesky parameters                                              |
+| `units`                   | millimeters, degrees, bar and others in SI units, for input                              |
 | `results`, `errors`       | records that evaluators return; everything that is raised or warned                      |
 | `kernels`                 | scalar functions for kernels of your own: `@lw.kernel`                                   |
 | `export`, `peers`         | C source and CasADi; models of Pinocchio and MuJoCo                                      |
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         shapes,
         tasks,
         tendons,
+        units,
         zoo,
     )
     from linkwork import gym as gym
@@ -153,6 +155,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
                 "tasks",
                 "tendons",
                 "torch",
+                "units",
                 "viewer",
                 "zoo",
             ),
@@ -299,5 +302,6 @@ __all__ = [
     "tasks",
     "tendons",
     "terms",
+    "units",
     "zoo",
 ]

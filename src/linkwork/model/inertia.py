@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,11 @@ from linkwork.conversions import converted
 from linkwork.errors import InputError, ModelError, WrongOperand
 from linkwork.inputs import shown
 from linkwork.model.arrays import Floats, VectorLike, finite_array, numbers
-from linkwork.model.placement import Placement
+from linkwork.model.joints import unit_axis
+from linkwork.model.mesh_inertia import MeshProperties
+from linkwork.model.placement import Placement, PlacementLike, as_placement
 from linkwork.model.rotations import aligning_rotation
+from linkwork.model.solids import as_solid, extruded, solid_properties
 
 
 @converted
@@ -94,6 +98,88 @@ class Inertia:
         side = mass * (3 * (radius * radius) + length * length) / 12
         return Inertia(mass, (a + b) / 2, R @ np.diag([side, side, mass * (radius * radius) / 2]) @ R.T)
 
+    @staticmethod
+    @converted
+    def disc(mass: float, radius: float, thickness: float = 0.0, axis: str | VectorLike = "z") -> Inertia:
+        """A disc or a flywheel around the origin: a solid cylinder, thin by default.
+
+        Args:
+            mass: In kilograms.
+            radius: In meters.
+            thickness: Along the axis, in meters.
+            axis: ``"x"``, ``"-z"`` and the like, or three numbers.
+        """
+        return Inertia.tube(mass, 0.0, radius, thickness, axis)
+
+    @staticmethod
+    @converted
+    def tube(mass: float, inner: float, outer: float, length: float, axis: str | VectorLike = "z") -> Inertia:
+        """A tube or a ring around the origin; a solid cylinder if ``inner`` is zero.
+
+        Args:
+            mass: In kilograms.
+            inner: Radius of the bore, in meters.
+            outer: Radius, in meters.
+            length: Along the axis, in meters.
+            axis: ``"x"``, ``"-z"`` and the like, or three numbers.
+        """
+        if not 0 <= inner <= outer or outer == 0 or length < 0:
+            raise ModelError(
+                f"radii {inner:g} and {outer:g}, length {length:g}: needs 0 <= inner <= outer, length >= 0"
+            )
+        squares = inner**2 + outer**2
+        side = mass * (3 * squares + length**2) / 12
+        return Inertia(mass, rotational=_about(axis, side, mass * squares / 2))
+
+    @staticmethod
+    @converted
+    def cone(mass: float, radius: float, height: float, axis: str | VectorLike = "z") -> Inertia:
+        """A solid cone, its base around the origin and its tip at ``height`` along the axis.
+
+        Args:
+            mass: In kilograms.
+            radius: Of the base, in meters.
+            height: In meters.
+            axis: ``"x"``, ``"-z"`` and the like, or three numbers.
+        """
+        if not (radius > 0 and height > 0):
+            raise ModelError(f"a cone of radius {radius:g} and height {height:g}: needs numbers > 0")
+        side = mass * (3 / 20 * radius**2 + 3 / 80 * height**2)
+        return Inertia(mass, 0.25 * height * unit_axis(axis), _about(axis, side, 0.3 * mass * radius**2))
+
+    @staticmethod
+    def extrusion(
+        outline: npt.ArrayLike, thickness: float, *, mass: float | None = None, density: float | None = None
+    ) -> Inertia:
+        """A plate with an outline in the x-y plane, from ``z = -thickness / 2`` to ``thickness / 2``.
+
+        Args:
+            outline: Corners of a polygon that does not cross itself, ``(n, 2)``, in meters.
+            thickness: In meters.
+            mass: In kilograms; or
+            density: in kg/m³.
+        """
+        return _of_mass(extruded(outline, thickness), mass, density)
+
+    @staticmethod
+    def of(
+        solid: Any,
+        *,
+        mass: float | None = None,
+        density: float | None = None,
+        at: PlacementLike = (0.0, 0.0, 0.0),
+    ) -> Inertia:
+        """A solid that is filled evenly: ``Inertia.of(lw.shapes.Box((0.1, 0.2, 0.3)), density=7850)``.
+
+        Args:
+            solid: A solid of `shapes`; the path of a mesh file (STL, OBJ, ...), in meters; or an object with
+                ``vertices`` and ``faces``, as those of trimesh. Surfaces must be closed and face outward.
+            mass: In kilograms; or
+            density: in kg/m³.
+            at: Where it is in the frame of the body.
+        """
+        return _of_mass(solid_properties(as_solid(solid)), mass, density).moved(as_placement(at))
+
     def about_origin(self) -> Floats:
         """Rotational inertia about the origin of the body's frame."""
         c = self.com
@@ -123,6 +209,16 @@ class Inertia:
             d = part.com - com
             total += part.rotational + part.mass * (np.dot(d, d) * np.eye(3) - np.outer(d, d))
         return Inertia(mass, com, total)
+
+    def __sub__(self, other: Inertia) -> Inertia:
+        """This body without a part of it, such as a hole; both in the same frame."""
+        if not isinstance(other, Inertia):
+            raise WrongOperand(f"from an Inertia another is subtracted, not {shown(other)}")
+        if not other.mass < self.mass:
+            raise ModelError(f"{other.mass:g} kg cannot be taken out of {self.mass:g} kg")
+        rest = self + Inertia(-other.mass, other.com, -other.rotational)
+        rest.validate("that is left")
+        return rest
 
     def validate_mass(self, body: str) -> None:
         """Raise `ModelError` unless the mass is finite and not negative.
@@ -157,3 +253,20 @@ class Inertia:
 
     def __repr__(self) -> str:
         return f"Inertia(mass={self.mass:g}, com={self.com.tolist()})"
+
+
+def _about(axis: str | VectorLike, side: float, along: float) -> Floats:
+    """Rotational inertia of what is round about an axis."""
+    u = unit_axis(axis)
+    found: Floats = side * np.eye(3) + (along - side) * np.outer(u, u)
+    return found
+
+
+def _of_mass(solid: MeshProperties, mass: float | None, density: float | None) -> Inertia:
+    """The inertia of a solid whose density is one, with a mass or a density."""
+    if (mass is None) == (density is None):
+        raise ModelError("give either mass or density of a solid")
+    factor = float(density) if density is not None else float(mass or 0.0) / solid.measure
+    if not 0 < factor < np.inf:
+        raise ModelError(f"{'mass' if density is None else 'density'} must be finite and > 0; found {mass or density}")
+    return Inertia(factor * solid.measure, solid.center, factor * solid.moments)
