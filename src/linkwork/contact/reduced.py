@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.contact.points import contact_points
-from linkwork.contact.scales import contact_scales, joint_inverse_inertias
+from linkwork.contact.scales import contact_scales, joint_inverse_inertias, loop_row_regularization
 from linkwork.contact.softness import soft_boxes, soft_rows, soft_weights
 from linkwork.contact.thresholds import (
     PENETRATION_VELOCITY,
@@ -19,7 +19,7 @@ from linkwork.contact.thresholds import (
     SINGLE_SOFTNESS,
     SMOOTHING_SLACK,
 )
-from linkwork.dynamics.iterations import SolverSettings, relative_regularization, row_regularization
+from linkwork.dynamics.iterations import SolverSettings, relative_regularization
 from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import box_tables
@@ -74,7 +74,7 @@ def reduced_plan(
         pairs=scales.pairs,
         boxes=joint_inverse_inertias(robot)[dofs],
         box_units=np.where(joint_units(robot)[dofs] == 1.0, scales.length, 1.0),
-        row_compliance=row_regularization(robot, solver.regularization, "float64") if robot.nc else nothing,
+        row_compliance=loop_row_regularization(robot, solver.regularization, "float64") if robot.nc else nothing,
         rows=scales_of(robot).rows if robot.nc else nothing,
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwork.contact.thresholds import LEAST_DIAGONAL, MOTION_PER_STEP
+from linkwork.dynamics.iterations import row_regularization
+from linkwork.dynamics.rows.dependence import row_dependence
 from linkwork.model.arrays import Floats
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import WORLD
@@ -24,6 +26,7 @@ from linkwork.model.contacts import ContactPairs, ContactShape
 from linkwork.model.model import Model
 from linkwork.model.parts import GRAVITY
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Sphere
+from linkwork.model.thresholds import UNBOUNDED
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.scales import free_bodies, scales_of
 from linkwork.quantities.thresholds import MASSLESS
@@ -123,3 +126,19 @@ def _articulated(robot: Model, shapes: list[ContactShape]) -> list[float]:
 def joint_inverse_inertias(robot: Model) -> Floats:
     """(nv,) inverse inertia of each degree of freedom."""
     return np.asarray(1 / scales_of(robot).joints)
+
+
+def loop_row_regularization(robot: Model, regularization: float, dtype: str) -> Floats:
+    """(nc,) the regularization of rows of loops in steps with contacts.
+
+    Rows that no joint moves on closed loops are left out: those of a linkage in a plane across it, for instance. Where
+    an impact opens a loop a little, such a row is small, but not zero: impulses that iterations gather in it grow
+    without bound, and do work.
+
+    Args:
+        robot: The mechanism.
+        regularization: As a part of inverse inertias.
+        dtype: Of the array.
+    """
+    rows = row_regularization(robot, regularization, dtype)
+    return np.where(row_dependence(robot).idle, UNBOUNDED, rows).astype(dtype) if robot.nc else rows

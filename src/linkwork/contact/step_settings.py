@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwork.contact.scales import contact_scales, joint_inverse_inertias
+from linkwork.contact.scales import contact_scales, joint_inverse_inertias, loop_row_regularization
 from linkwork.contact.thresholds import (
     PENETRATION_VELOCITY,
     RESTING_STEPS,
@@ -13,7 +13,7 @@ from linkwork.contact.thresholds import (
     SINGLE_SMOOTHING_SLACK,
     SMOOTHING_SLACK,
 )
-from linkwork.dynamics.iterations import SolverSettings, row_regularization
+from linkwork.dynamics.iterations import SolverSettings
 from linkwork.kernels.contact.equation import ROUNDINGS
 from linkwork.model.model import Model
 from linkwork.plans.tree import Tree
@@ -45,7 +45,7 @@ def step_settings(
         np.repeat(scales.pairs, tree.contact_slots),
         joints,
         np.where(angles, scales.length, 1.0),
-        row_regularization(robot, solver.regularization, dtype),
+        loop_row_regularization(robot, solver.regularization, dtype),
         units,
     ]
     return np.concatenate(parts).astype(dtype)

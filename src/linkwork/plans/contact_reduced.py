@@ -72,7 +72,8 @@ REDUCED_TREE = actuated_layout(
             "nloops",  # sets of rows of loops
             "nloop_sides",
             *GROUP_SIZES,
-            "nfree",  # free bodies that carry no other
+            "nfree",  # free bodies that carry no other, and all other bodies
+            "nlinked",
             "nadhesions",  # actuators that make contacts adhesive
             "nintervals",  # cells along the second of two axes that bodies are sorted by at most, and all of them
             "ngrid",
@@ -90,6 +91,7 @@ REDUCED_TREE = actuated_layout(
             "contact_body_second": ("ncontacts",),
             **FRICTION_INTEGERS,
             "free_body": ("nfree",),
+            "linked_body": ("nlinked",),
             "adhesion_actuator": ("nadhesions",),
             "adhesion_body": ("nadhesions",),
             "box_v": ("nboxes",),  # as in `contact_lcaba`
@@ -196,6 +198,7 @@ def reduced_tree(
     forces = LISTED * nlisted + len(boxes["box_v"]) + model.nc
     sets = nlisted + len(boxes["box_v"]) + len(sides)
     spans = ragged(loops["sides"])
+    alone = (np.asarray(tree.kind) == FREE) & ~np.isin(np.arange(int(tree.n)), tree.parent)
     stride = model.nv + 1 - model.nv % 2 if model.nv <= DENSE else 0
     return with_actuators(
         model,
@@ -208,7 +211,8 @@ def reduced_tree(
         **group_tables(model, contacts, first, second, int(tree.n)),
         nintervals=cells,
         ngrid=cells * cells,
-        free_body=np.flatnonzero((np.asarray(tree.kind) == FREE) & ~np.isin(np.arange(int(tree.n)), tree.parent)),
+        free_body=np.flatnonzero(alone),
+        linked_body=1 + np.flatnonzero(~alone[1:]),
         contact_body_first=first,
         contact_body_second=second,
         **_adhesions(model, bodies, first, second, friction),

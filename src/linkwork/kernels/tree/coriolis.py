@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.scalar import Array, kernel
+from linkwork.kernels.scalar import Array, Scalar, kernel
 from linkwork.kernels.spatial import angular, scale, set_vector
 from linkwork.kernels.tree.common_frame import (
     COMMON_INERTIA,
@@ -45,9 +45,17 @@ def velocity_columns(tree: Array, w: Array) -> None:
 
 
 @kernel
-def set_related(w: Array, j: int, i: int, C: Array) -> None:
-    """``C_ji`` of a joint i at or before j."""
-    C[j, i] = spatial_dot(w.Psid_Sd[i], w.Ta[j]) + moment_dot(w.Tb[j], w.S[i])
+def coriolis_columns(w: Array, i: int, j: int) -> None:
+    """``I Sd_j + 1/2 B S_j``, in ``Tv``, and ``1/2 B' S_j``, in ``Tb``, of degree of freedom ``j``, of joint ``i``."""
+    inertia_product(w, i, w.Psid_Sd[j], w.Tv[j])
+    add_velocity_product(w, i, scale(0.5, angular(w.S[j])), w.Tv[j])
+    set_vector(scale(0.5, transposed_velocity_product(w, i, w.S[j])), w.Tb[j])
+
+
+@kernel
+def related_entries(w: Array, j: int, i: int) -> tuple[Scalar, Scalar]:
+    """``C_ij, C_ji`` of degrees of freedom, that of i at or before that of j, after `coriolis_columns` of j."""
+    return spatial_dot(w.S[i], w.Tv[j]), spatial_dot(w.Psid_Sd[i], w.Ta[j]) + moment_dot(w.Tb[j], w.S[i])
 
 
 @kernel
@@ -63,17 +71,14 @@ def coriolis_matrix(tree: Array, w: Array, q: Array, v: Array, C: Array) -> None
         first = tree.iv[i]
         last = first + dof_of(tree.kind[i])
         for j in range(first, last):
-            inertia_product(w, i, w.Psid_Sd[j], w.Tv[j])
-            add_velocity_product(w, i, scale(0.5, angular(w.S[j])), w.Tv[j])
-            set_vector(scale(0.5, transposed_velocity_product(w, i, w.S[j])), w.Tb[j])
+            coriolis_columns(w, i, j)
             for k in range(first, last):
-                set_related(w, j, k, C)
+                _, C[j, k] = related_entries(w, j, k)
             h = tree.parent[i]
             while h > 0:
                 o = tree.iv[h]
                 for k in range(o, o + dof_of(tree.kind[h])):
-                    C[k, j] = spatial_dot(w.S[k], w.Tv[j])
-                    set_related(w, j, k, C)
+                    C[k, j], C[j, k] = related_entries(w, j, k)
                 h = tree.parent[h]
 
 

@@ -25,7 +25,7 @@ from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
 from linkwork.kernels.contact.reduced.adhesion import ADHESION_WORK, apply_adhesion
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
-from linkwork.kernels.contact.reduced.gyroscopic import turn_momenta
+from linkwork.kernels.contact.reduced.gyroscopic import GYROSCOPIC_WORK, turn_linked, turn_momenta
 from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
 from linkwork.kernels.contact.reduced.mass_matrix import reduced_mass_matrix
@@ -94,6 +94,7 @@ REDUCED_WORK: dict[str, Shape] = (
     | JOINT_WORK
     | ADHESION_WORK
     | SOLVER_WORK
+    | GYROSCOPIC_WORK
     | {
         "body_E": ("n", 3, 3),
         "body_o": ("n", 3),
@@ -160,6 +161,7 @@ def setup_reduced(
         w.momentum[k] += h * (w.torque[k] - w.bias[k])
         w.pulled[k] = 0.0
     turn_momenta(tree, w, h)
+    turn_linked(tree, w, q, v, h)
 
 
 @kernel
