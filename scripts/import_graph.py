@@ -51,6 +51,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("simulation",),
     ("export", "saving"),
     ("jax", "pages", "torch"),
+    ("live",),
     ("mechanism",),
     ("parsing", "zoo"),
     ("gym", "peers"),

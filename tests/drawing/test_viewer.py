@@ -429,7 +429,7 @@ def test_the_page_about_it_runs(
     exec(code_of("seeing.md"), names)
     printed = capsys.readouterr().out.splitlines()
     assert [line.split(": ")[1] for line in printed[:2]] == opened_
-    assert printed[2] == "['Cylinder', 'Sphere', 'Ground']"
+    assert printed[3] == "['Cylinder', 'Sphere', 'Ground']"
     assert (tmp_path / "swing.html").stat().st_size < 2e6
     np.testing.assert_array_equal(names["viewer"].stage.q, names["run"].at(0.5)[0])
 

@@ -199,6 +199,7 @@ Strict = Annotated[bool, _flag("--strict", "Treat warnings as failures.")]
 ClearCache = Annotated[bool, _flag("--clear", "Remove all entries, without asking.")]
 RecordedFile = Annotated[Path | None, _file("--run", "A recorded trajectory of the model: .npz or .parquet.")]
 View = Annotated[bool, _flag("--view", "Show the trajectory in the browser, until Ctrl-C.")]
+Live = Annotated[bool, _flag("--live", "Run in the browser, to be pulled and commanded, until Ctrl-C.")]
 
 
 # Groups of options -----------------------------------------------------------------------------------

@@ -11,13 +11,14 @@ import typer
 
 from linkwork.cli.conversion import ConvertOptions, NewFile, convert_file
 from linkwork.cli.live_page import PageOptions, page_of_file
-from linkwork.cli.loading import ModelRequest, UsageError, load_model, start_configuration
+from linkwork.cli.loading import ModelRequest, UsageError, load_model
 from linkwork.cli.options import (
     AssemblyOptions,
     BenchmarkOptions,
     ExportOptions,
     File,
     IgnoreLimits,
+    Live,
     LoadOptions,
     OptionalFiles,
     OutputOptions,
@@ -43,6 +44,7 @@ from linkwork.cli.terminal import print_result, show, silence_notices, write_jso
     examples={
         "linkwork simulate cassie.xml": "one second on the ground, without motors",
         "linkwork simulate cassie.xml --view": "and show it in the browser",
+        "linkwork simulate cassie.xml --live": "run in the browser: pull it, move its motors",
         "linkwork simulate go2.urdf --base floating": "a URDF model on the ground",
         "linkwork simulate cassie.xml --contacts none": "one second of falling",
         "linkwork simulate four_bar.urdf --seconds 10 --integrator rk4": "how well is energy conserved?",
@@ -57,6 +59,7 @@ def simulate(
     options: SimulationOptions,
     record: RecordOptions,
     view: View = False,
+    live: Live = False,
     viewer: ViewerOptions,
     pose: StartPose = None,
     ignore_limits: IgnoreLimits = False,
@@ -64,9 +67,15 @@ def simulate(
     load: LoadOptions,
 ) -> None:
     """Simulate a model."""
+    from linkwork.cli.live_view import check_live, view_live
     from linkwork.cli.simulation import check_output_paths, simulate_file  # imports the compiler: not for help
 
     request = ModelRequest(load, pose, AssemblyOptions(ignore_limits=ignore_limits))
+    if live:
+        with silence_notices(output.quiet), report_errors(file):
+            check_live(options, record, view=view, as_json=output.as_json)
+            view_live(load_model(file, request)[0], request, options, viewer.arguments(), playing=True)
+        return
     with silence_notices(output.quiet), report_errors(file):
         check_output_paths(record)
         result = simulate_file(file, request, options, progress=False if output.quiet or output.as_json else None)
@@ -82,10 +91,11 @@ def simulate(
 
 @command(
     "Show a model, or a trajectory of it, in the browser.",
-    "Show a model in the browser, with a slider for each joint and loops that stay closed; or a trajectory of it that "
-    "'linkwork simulate --out' saved, with a slider for time. Ends with Ctrl-C.",
+    "Show a model in the browser, where it is run, pulled by the mouse and commanded, and its joints moved with loops "
+    "closed; or a trajectory of it that 'linkwork simulate --out' saved, with a slider for time. A floating robot "
+    "stands on the plane z = 0, unless the file has another ground. Ends with Ctrl-C.",
     examples={
-        "linkwork view cassie.xml": "move its joints",
+        "linkwork view cassie.xml": "play, pull, move its joints",
         "linkwork view cassie.xml --pose home": "at a pose of the file",
         "linkwork view cassie.xml --run fall.npz": "replay a trajectory",
         "linkwork view cassie.xml --no-browser --port 9000": "on a machine without a display",
@@ -103,6 +113,7 @@ def view(
 ) -> None:
     """Show a model."""
     import linkwork as lw
+    from linkwork.cli.live_view import view_file
     from linkwork.cli.standing import on_own_ground
 
     request = ModelRequest(load, pose, AssemblyOptions(ignore_limits=ignore_limits))
@@ -112,10 +123,8 @@ def view(
         robot, _ = load_model(file, request)
         if run is not None:
             lw.Trajectory.load(run, on_own_ground(robot, request)).view(**viewer.arguments())
-        elif pose is not None:
-            robot.view(start_configuration(robot, request), **viewer.arguments())
         else:
-            robot.view(**viewer.arguments())
+            view_file(robot, request, viewer.arguments())
 
 
 @command(

@@ -184,7 +184,7 @@ def simulate_file(
     with warnings.catch_warnings(record=True) as caught:
         for category in (lw.errors.ModelWarning, lw.errors.StateWarning):
             warnings.simplefilter("always", category)
-        moved, q, ground = _placed(robot, request, options)
+        moved, q, ground = placed(robot, request, options)
         trajectory = lw.simulate(
             moved,
             q,
@@ -201,8 +201,14 @@ def simulate_file(
     return SimulationResult(trajectory, str(file), time.perf_counter() - began, raised, ground)
 
 
-def _placed(robot: Mechanism, request: ModelRequest, options: SimulationOptions) -> tuple[Mechanism, Floats, str]:
-    """The robot with what it stands on, where it starts, and words about both."""
+def placed(robot: Mechanism, request: ModelRequest, options: SimulationOptions) -> tuple[Mechanism, Floats, str]:
+    """The robot with what it stands on, where it starts, and words about both.
+
+    Args:
+        robot: The mechanism of a file.
+        request: How it was loaded.
+        options: How it is simulated.
+    """
     q = start_configuration(robot, request)
     knows_contacts = options.integrator == "euler" and options.method in (None, "auto", "lcaba")
     if not knows_contacts:

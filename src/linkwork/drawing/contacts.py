@@ -7,7 +7,7 @@ follows from the state, to second order: steps with contacts move along the velo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,13 +92,25 @@ class ContactPictures:
         self.friction = np.zeros(0)
         """Coefficients, ``(slots,)``."""
         if self.slots:
-            robot = motion._known()
-            self.friction = _friction(robot)
+            self._robot = self._touching_alone(motion._known())
+            self.friction = _friction(self._robot)
             try:
-                self._geometry = ContactGeometry(robot)
-                self._geometry.given = GivenContacts(robot, within=0.0)  # what is apart bears no force
+                self._geometry = ContactGeometry(self._robot)
+                self._geometry.given = GivenContacts(self._robot, within=0.0)  # what is apart bears no force
             except LinkworkError:  # what the trajectory was made with is not installed here
                 self.slots = 0
+
+    def _touching_alone(self, robot: Model) -> Model:
+        """The robot with the pairs that touch in some state, or its first; their slots alone are kept of forces.
+
+        Where all pairs of a robot with many shapes are is long to find.
+        """
+        slots = contact_slots(robot)
+        pairs = [pair for pair in robot.contacts if self._touching[:, slots[pair.name]].any()] or [robot.contacts[0]]
+        kept = np.concatenate([np.arange(slots[pair.name].start, slots[pair.name].stop) for pair in pairs])
+        self._forces, self._touching = self._forces[:, kept], self._touching[:, kept]
+        self.slots = len(kept)
+        return robot if len(pairs) == len(robot.contacts) else replace(robot, contacts=tuple(pairs))
 
     def at(self, states: npt.NDArray[np.int64]) -> ContactMarks | None:
         """Contact points of some states; None where nothing is known.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from linkwork.conversions import converted, converted_but
 from linkwork.errors import InputError
-from linkwork.inputs import ParameterName, float_array
+from linkwork.inputs import ContactLaw, ParameterName, float_array
 from linkwork.mechanism.changeable import Changeable
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Pair
@@ -29,23 +29,61 @@ class Shown(Changeable):
     @converted
     def view(
         self,
-        q: npt.ArrayLike | None = None,
+        q: npt.ArrayLike | str | None = None,
         *,
+        live: bool = False,
+        dt: float = 1e-3,
+        commands: npt.ArrayLike | None = None,
+        act: npt.ArrayLike | None = None,
+        contact: ContactLaw = None,
+        playing: bool = False,
         port: int = 8080,
         open_browser: bool | None = None,
         wait: bool = False,
     ) -> Viewer:
-        """Show the robot in the browser, with sliders that move its joints. See `viewer.Viewer`.
+        """Show the robot in the browser, with sliders for its joints; ``live``: where it runs and is pulled.
+
+        See `viewer.Viewer`, and `live.LiveViewer` of live ones.
 
         Args:
-            q: Configuration to show, ``(nq,)``; by default a named pose, or one near `neutral`, with loops closed.
+            q: Configuration to show, ``(nq,)``, or the name of a pose; by default the pose ``home``, another one, or one
+                near `neutral`, with loops closed.
+            live: Whether the robot can be run in the page: simulated on this machine, pulled by the mouse, its motors
+                commanded. What follows is for live viewers alone.
+            dt: Time of one step, in seconds.
+            commands: Commands of the actuators at the start; by default those of the pose, if it has some; without
+                commands, actuators do nothing until a slider is moved.
+            act: Activations of actuators at the start; by default those of the pose, or zero.
+            contact: Whether contact pairs touch, as in `Stepper`; by default they do.
+            playing: Whether it runs at once.
             port: Port to listen to; where it is taken, the next free one.
             open_browser: Whether to open a browser; by default where there is a display.
             wait: Whether to wait until Ctrl-C.
         """
         from linkwork.viewer import Viewer
+        from linkwork.viewer.posing import pose_at, start_of
 
-        viewer = Viewer(self, q, port=port, open_browser=open_browser)
+        start = self.poses[q] if isinstance(q, str) else q
+        if live:
+            from linkwork.live import LiveViewer
+
+            at = start_of(self)[0] if start is None else start
+            pose = q if isinstance(q, str) else pose_at(self, self.normalize(at))
+            viewer: Viewer = LiveViewer(
+                self,
+                at,
+                dt=dt,
+                commands=self.commands.get(pose) if commands is None else commands,
+                act=self.activations.get(pose) if act is None else act,
+                contact=contact,
+                playing=playing,
+                port=port,
+                open_browser=open_browser,
+            )
+        elif commands is not None or playing or contact is not None:
+            raise InputError("commands, contact and playing are for viewers in which the robot runs: view(live=True)")
+        else:
+            viewer = Viewer(self, start, port=port, open_browser=open_browser)
         if wait:
             viewer.wait()
         return viewer

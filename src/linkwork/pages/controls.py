@@ -109,19 +109,20 @@ def servo_torques(driven: list[dict[str, Any]], q: Array, v: Array) -> Array:
     return tau
 
 
-def hands(robot: Model, masses: Array, dt: float) -> list[dict[str, float]]:
+def hands(robot: Model, masses: Array, dt: float, rate: float = HAND) -> list[dict[str, float]]:
     """Springs and dampers by which bodies are pulled: as strong as the robot needs, and no stiffer than steps bear.
 
     Args:
         robot: The mechanism.
         masses: The least mass that a force on each body feels, ``(bodies,)``.
         dt: Time of one step, in seconds.
+        rate: Angular frequency of the whole robot on the spring, in rad/s.
     """
     total = sum(robot.inertias[name].mass for name in robot.body_names)
     found = []
     for mass in masses.tolist():
-        stiffness = min(total * HAND**2, 0.1 * mass / dt**2)
-        damping = min(1.4 * total * HAND, 0.3 * mass / dt)
+        stiffness = min(total * rate**2, 0.1 * mass / dt**2)
+        damping = min(1.4 * total * rate, 0.3 * mass / dt)
         found.append({"stiffness": stiffness, "damping": damping})
     return found
 

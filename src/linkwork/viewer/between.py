@@ -15,13 +15,17 @@ import numpy as np
 
 from linkwork.drawing.pictures import GROUND, LOOP
 from linkwork.drawing.skeleton import Skeleton
+from linkwork.drawing.strands import Strands
 from linkwork.quantities.arguments import Array
 from linkwork.viewer.solids import rgb_of
 
 SLIDES, GAPS, ARROWS = "slides", "gaps", "forces"
+TENDONS, SPRINGS = "tendons", "springs"
 POINTS, CONES, PUSHES = "contacts", "cones", "pushes"
 """What there are lines for; the names of their nodes. The last are of contacts: points, friction cones, forces."""
 TOUCH = rgb_of("#d9480f")
+TENDON = rgb_of("#a8323a")
+SPRING = rgb_of("#3f7d20")
 CONE = rgb_of("#e8a33d")
 SLIDE = rgb_of("#6f6f6f")
 SETS = 25
@@ -34,10 +38,16 @@ Lines = Mapping[str, Array | None]
 class Between:
     """The lines of one state."""
 
-    def __init__(self, scene: Any, path: str, bones: Skeleton, radius: float, contacts: bool = False) -> None:
+    def __init__(
+        self, scene: Any, path: str, bones: Skeleton, radius: float, strands: Strands, contacts: bool = False
+    ) -> None:
         self.nodes: dict[str, Any] = {}
-        self._visible, self._seen = True, dict.fromkeys((SLIDES, GAPS, ARROWS, POINTS, CONES, PUSHES), False)
+        kinds = (SLIDES, GAPS, ARROWS, POINTS, CONES, PUSHES, TENDONS, SPRINGS)
+        self._visible, self._seen = True, dict.fromkeys(kinds, False)
         thick = {"thickness": 0.9 * radius, "visible": False}
+        for kind, those, color in ((TENDONS, strands.tendons, TENDON), (SPRINGS, strands.springs, SPRING)):
+            if those:
+                self.nodes[kind] = scene.add_line_segments(f"{path}/{kind}", np.zeros((1, 2, 3)), color, **thick)
         if len(bones.slides):
             blank = np.zeros((len(bones.slides), 2, 3))
             self.nodes[SLIDES] = scene.add_line_segments(f"{path}/{SLIDES}", blank, SLIDE, **thick)
@@ -53,7 +63,7 @@ class Between:
 
     def _contacts(self, scene: Any, path: str, radius: float) -> None:
         """Points, cones and forces of contacts: as many as touch."""
-        how: dict[str, Any] = {"point_size": 2.2 * radius, "point_shape": "circle", "precision": "float32"}
+        how: dict[str, Any] = {"point_size": 1.4 * radius, "point_shape": "circle", "precision": "float32"}
         blank, color = np.zeros((1, 3)), np.array(TOUCH)
         self.nodes[POINTS] = scene.add_point_cloud(f"{path}/{POINTS}", blank, color, visible=False, **how)
         lines, thin = np.zeros((1, 2, 3)), 0.35 * radius

@@ -15,6 +15,7 @@ import numpy as np
 from linkwork.drawing.contacts import ContactMarks
 from linkwork.drawing.pictures import GROUND, INK, LOOP
 from linkwork.drawing.skeleton import LIMBS, skeleton
+from linkwork.drawing.strands import Strands
 from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import contact_shapes
 from linkwork.model.joints import Free
@@ -23,8 +24,9 @@ from linkwork.model.parts import TreeJoint
 from linkwork.model.placement import Placement
 from linkwork.model.shapes import Shape, Solid, Sphere
 from linkwork.quantities.arguments import Array
-from linkwork.viewer.between import ARROWS, CONES, GAPS, POINTS, PUSHES, SLIDES, Between
+from linkwork.viewer.between import ARROWS, CONES, GAPS, POINTS, PUSHES, SLIDES, SPRINGS, TENDONS, Between
 from linkwork.viewer.framing import framing
+from linkwork.viewer.overlays import inertia_box
 from linkwork.viewer.solids import MeshFiles, Rgb, along, corners, pin_of, put, rgb_of, wxyz_of
 
 BONE = 0.011
@@ -37,20 +39,31 @@ OPEN = 1e-4
 """Ends of loops that are farther apart than this part of the robot's size are joined by a line."""
 LOOKS = ("solid", "see-through", "bones")
 """How bodies are drawn."""
-HIDDEN = ("inner bones", "collision", "joint axes", "frames", "names")
+HIDDEN = ("inner bones", "collision", "inertia", "joint axes", "frames", "names")
 """Layers that are drawn on demand; the first are bones of bodies that have shapes."""
-JOINT, AXIS, SHELL = (rgb_of(text) for text in ("#565c66", "#b8860b", "#d9822b"))
+Dragged = Callable[[str, str, Array, Array], None]
+"""What is called while the mouse drags a body."""
+JOINT, AXIS, SHELL, MATTER = (rgb_of(text) for text in ("#565c66", "#b8860b", "#d9822b", "#7b5ea7"))
 
 
 class Stage:
     """Everything that is drawn of a robot; `move` puts it at a configuration."""
 
     def __init__(
-        self, scene: Any, robot: Model, states: Array, multipliers: Array, contacts: ContactMarks | None = None
+        self,
+        scene: Any,
+        robot: Model,
+        states: Array,
+        multipliers: Array,
+        contacts: ContactMarks | None = None,
+        *,
+        touches: bool = False,
+        strong: float | None = None,
     ) -> None:
         """``states (k, nq)`` and ``multipliers (k, nc)`` are those that are seen, or some of them: for sizes.
 
-        So are ``contacts``, if there are any.
+        So are ``contacts``, if there are any; ``touches`` says that there will be. ``strong`` is the force of a long
+        arrow, by default what most forces are smaller than.
         """
         self.robot, self.scene = robot, scene
         self.meshes = MeshFiles()
@@ -60,16 +73,18 @@ class Stage:
         """Called with the name of a body that is clicked on."""
         self.look, self.loudness = LOOKS[0], 1.0
         """How bodies are drawn, and how long forces are."""
-        self._shown = dict.fromkeys(("loops", "forces", "contacts"), True) | {"friction cones": False}
-        self._touches = contacts is not None
+        self._shown = dict.fromkeys(("loops", "forces", "contacts", TENDONS, SPRINGS), True) | {"friction cones": False}
+        self._touches = touches or contacts is not None
         self._opacity: dict[str, float] = {}  # of shapes that are not opaque, by their nodes
+        self._bodies: list[tuple[str, Any]] = []  # what the mouse can drag, and the body that it is of
         names = (WORLD, *robot.body_names)
         shapes = self._chosen_shapes(names)
         R, p = self.bones.poses(states)
         points = self.bones.placed(R, p)
         self.framing = framing(robot, self._reach(shapes, names, R, p, points))
         self.radius = BONE * self.framing.size
-        self.strong = self._strength(R, points, multipliers, contacts)
+        self.strands = Strands(robot, self.framing.size)
+        self.strong = self._strength(R, points, multipliers, contacts) if strong is None else strong
         """The force in newtons that makes an arrow of `ARROW`."""
         self._ground()
         self.nodes = {
@@ -164,7 +179,8 @@ class Stage:
         for n, shape in enumerate(seen):
             drawn = shape.color is not None and shape.color[3] > 0
             color = shape.color[:3] if shape.color is not None and drawn else soft
-            node = self._put(f"/bodies/{k}/shape{n}", "shapes", name, shape.solid, shape.placement, color)
+            layer = "terrain" if not k and shape.link in ("", WORLD) else "shapes"
+            node = self._put(f"/bodies/{k}/shape{n}", layer, name, shape.solid, shape.placement, color)
             if shape.color is not None and drawn and shape.color[3] < 1:
                 node.opacity = self._opacity[node.name] = shape.color[3]
         for n, shape in enumerate(hidden):
@@ -174,6 +190,9 @@ class Stage:
         self._marks(k)
         if k:
             at = self.robot.inertias[name].com
+            box = inertia_box(self.robot.inertias[name])
+            if box is not None:
+                self._put(f"/bodies/{k}/inertia", "inertia", name, *box, MATTER).opacity = 0.5
             how: dict[str, Any] = {"font_screen_scale": 0.7, "anchor": "center-left", "visible": False}
             self._add("names", self.scene.add_label(f"/bodies/{k}/name", name, position=at, **how))
         self._frames(k, name)
@@ -231,7 +250,22 @@ class Stage:
         node.visible = layer not in HIDDEN
         self._add(layer, node)
         node.on_click(lambda event: self.clicked(body))
+        if body != WORLD:
+            self._bodies.append((body, node))
         return node
+
+    def on_drag(self, dragged: Dragged) -> None:
+        """Have a function called while the mouse drags a body.
+
+        Args:
+            dragged: Gets its name, ``"start"``, ``"update"`` or ``"end"``, the grasped point and where the mouse is.
+        """
+        for body, node in self._bodies:
+
+            async def told(event: Any, body: str = body) -> None:  # asynchronous ones are called in order
+                dragged(body, event.phase, np.array(event.start_position), np.array(event.end_position))
+
+            node.on_drag(told)
 
     def _add(self, layer: str, node: Any) -> None:
         self.layers.setdefault(layer, []).append(node)
@@ -245,6 +279,11 @@ class Stage:
         if layer in self._shown:
             self._shown[layer] = visible
             self._move_between()
+
+    @property
+    def shows_contacts(self) -> bool:
+        """Whether contact points, their forces or friction cones are shown."""
+        return self._shown["contacts"] or self._shown["friction cones"]
 
     def draw_as(self, look: str) -> None:
         """One of `LOOKS`."""
@@ -276,10 +315,13 @@ class Stage:
         """
         self.q, self._multipliers, self._contacts = q, multipliers, contacts
         R, p = self.bones.poses(q)
+        self.places = dict(zip(self.nodes, p, strict=True))
+        """The origins of the world and of all bodies, by name."""
         self.middle: Array = p[1:].mean(axis=0) if len(p) > 1 else np.zeros(3)
         """Of the origins of all bodies."""
         for k, (node, turn) in enumerate(zip(self.nodes.values(), wxyz_of(R), strict=True)):
-            node.position, node.wxyz = p[k], turn
+            if k:  # the world stays
+                node.position, node.wxyz = p[k], turn
         if lines:
             self._move_between()
 
@@ -288,7 +330,7 @@ class Stage:
 
     def lines_at(self, path: str) -> Between:
         """Nodes for lines between bodies, which have no points yet."""
-        return Between(self.scene, path, self.bones, self.radius, self._touches)
+        return Between(self.scene, path, self.bones, self.radius, self.strands, self._touches)
 
     def lines(
         self, q: Array, multipliers: Array | None = None, contacts: ContactMarks | None = None
@@ -297,6 +339,8 @@ class Stage:
         R, p = self.bones.poses(q)
         points = self.bones.placed(R, p)
         found: dict[str, Array | None] = {SLIDES: points[self.bones.slides], GAPS: None, ARROWS: None}
+        found[TENDONS] = self.strands.tendon_lines(R, p) if self.strands.tendons and self._shown[TENDONS] else None
+        found[SPRINGS] = self.strands.spring_lines(R, p) if self.strands.springs and self._shown[SPRINGS] else None
         found |= self._contact_lines(contacts)
         ends = [(first, second) for _, first, second in (*self.bones.loops, *self.bones.held)]
         if not ends:

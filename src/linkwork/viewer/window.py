@@ -26,12 +26,14 @@ from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.inputs import plural
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
-from linkwork.viewer.between import ARROWS, PUSHES, Film
+from linkwork.viewer.between import ARROWS, PUSHES, SPRINGS, TENDONS, Film
 from linkwork.viewer.framing import FIELD_OF_VIEW
 from linkwork.viewer.playing import Playing
 from linkwork.viewer.posing import Posing, start_of
 from linkwork.viewer.stage import ARROW, LOOKS, Stage
 
+ROBOT = "robot"
+"""What cameras go along with, if not with one body: the middle of all."""
 MEASURED = 400
 """States of a trajectory that say how large it is and how strong its forces are."""
 
@@ -99,19 +101,38 @@ class Viewer:
         gui.main_panel.dock_right()
         scene.configure_environment_map(None)  # its light bleaches colors
         scene.add_light_ambient("/sky", intensity=2.5)
-        self.stage = Stage(scene, self.robot, states, forces, contacts)
-        self.following = self.stage.framing.wanders
-        """Whether cameras move with the robot: at first, if its trajectory leads far away."""
+        self.stage = self._stage(states, forces, contacts)
+        self.follow = ROBOT if self.stage.framing.wanders else ""
+        """What cameras go along with: at first the robot, if its trajectory leads far away; nothing if empty."""
         self._home = self.stage.middle
         self._camera()
-        if self.motion is not None:
-            self.playing = Playing(gui, self.motion, self._show_state)
-        else:
-            self.posing = Posing(gui, self.robot, states[0], words, self._move)
+        self._controls(gui, states[0], words)
         self._panel()
         self.server.on_client_connect(self._arrived)
 
+    def _stage(self, states: Array, forces: Array, contacts: ContactMarks | None) -> Stage:
+        """What is drawn."""
+        return Stage(self.server.scene, self.robot, states, forces, contacts)
+
+    def _controls(self, gui: Any, q: Array, words: str) -> None:
+        """What moves the robot."""
+        if self.motion is not None:
+            self.playing = Playing(gui, self.motion, self._show_state)
+        else:
+            self.posing = Posing(gui, self.robot, q, words, self._move)
+
     # Looking --------------------------------------------------------------------------------------------
+
+    @property
+    def following(self) -> bool:
+        """Whether cameras move with the robot or one of its bodies."""
+        return bool(self.follow)
+
+    @property
+    def _followed(self) -> Array:
+        """Where what cameras go along with is."""
+        found: Array = self.stage.places.get(self.follow, self.stage.middle)
+        return found
 
     def show(self, what: float | npt.ArrayLike) -> None:
         """Of a trajectory, the recorded state nearest to a time; of a robot, a configuration, as it is."""
@@ -217,11 +238,11 @@ class Viewer:
     ) -> None:
         """Put the robot there, and cameras that follow it beside it."""
         with self._lock, self.server.atomic():
-            before = self.stage.middle
+            before = self._followed
             self.stage.move(q, multipliers, contacts, lines=lines)
             if self.following:
                 for client in self.server.get_clients().values():
-                    client.camera.position = client.camera.position + (self.stage.middle - before)
+                    client.camera.position = client.camera.position + (self._followed - before)
 
     def _arrived(self, client: Any) -> None:
         """A browser has opened the page; it looks at where the robot was first."""
@@ -243,14 +264,19 @@ class Viewer:
             for layer, visible in (
                 ("loops", True),
                 ("collision", False),
+                ("inertia", False),
                 ("joint axes", False),
                 ("frames", False),
                 ("names", False),
                 ("ground", True),
+                ("terrain", True),
             ):
                 if stage.layers.get(layer):
                     self._checkbox(gui, layer, visible)
-            if self.motion is not None and ARROWS in stage.between.nodes:
+            for strands in (TENDONS, SPRINGS):
+                if strands in stage.between.nodes:
+                    self._checkbox(gui, strands, True)
+            if self._moves and ARROWS in stage.between.nodes:
                 self._checkbox(gui, "forces", True)
             if PUSHES in stage.between.nodes:
                 self._checkbox(gui, "contacts", True)
@@ -258,14 +284,19 @@ class Viewer:
             if self._has_arrows():
                 scale = gui.add_slider("length of forces", 0.1, 5.0, 0.1, 1.0)
                 scale.on_update(lambda event: self._do(stage.scale_forces, scale.value))
-            if self.motion is not None:
-                follow = gui.add_checkbox("follow", self.following)
-                follow.on_update(lambda event: setattr(self, "following", follow.value))
+            if self._moves:
+                follow = gui.add_dropdown("follow", ("", ROBOT, *self.robot.body_names), initial_value=self.follow)
+                follow.on_update(lambda event: self._do(setattr, self, "follow", follow.value))
         said = gui.add_markdown(self._about())
         stage.clicked = lambda body: setattr(said, "content", self._about(body))
 
+    @property
+    def _moves(self) -> bool:
+        """Whether forces act: in a trajectory."""
+        return self.motion is not None
+
     def _has_arrows(self) -> bool:
-        return self.motion is not None and not {ARROWS, PUSHES}.isdisjoint(self.stage.between.nodes)
+        return self._moves and not {ARROWS, PUSHES}.isdisjoint(self.stage.between.nodes)
 
     def _checkbox(self, gui: Any, layer: str, visible: bool) -> None:
         box = gui.add_checkbox(layer, visible)
