@@ -46,8 +46,8 @@ class Shown(Changeable):
         See `viewer.Viewer`, and `live.LiveViewer` of live ones.
 
         Args:
-            q: Configuration to show, ``(nq,)``, or the name of a pose; by default the pose ``home``, another one, or one
-                near `neutral`, with loops closed.
+            q: Configuration to show, ``(nq,)``, or the name of a pose; by default the pose ``home``, another one, or
+                one near `neutral`, with loops closed.
             live: Whether the robot can be run in the page: simulated on this machine, pulled by the mouse, its motors
                 commanded. What follows is for live viewers alone.
             dt: Time of one step, in seconds.
