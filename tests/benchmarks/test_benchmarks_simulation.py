@@ -24,6 +24,7 @@ from linkwork_benchmarks.simulation.scenarios import (
     Scenario,
     Speed,
     Trajectory,
+    WholeBody,
     smaller,
 )
 from linkwork_benchmarks.simulation.systems import system
@@ -53,6 +54,14 @@ def test_mujoco_moves_nearly_alike(name: str) -> None:
     coarse, fine = (measured(Trajectory(name, "mujoco", dt, seconds=0.3))["difference"] for dt in (1e-3, 1e-4))
     assert coarse < 1e-5
     assert fine < 0.1 * coarse
+
+
+@pytest.mark.parametrize("name", ["Cassie", "Talos", "ANYmal"])
+def test_center_of_mass_follows_its_path(name: str) -> None:
+    """Torques of inverse dynamics are exact but for being held over a step of 1 ms."""
+    off = measured(WholeBody(name, seconds=0.5))
+    assert off["off"] < 3e-5
+    assert off["open"] < 1e-9
 
 
 def test_momentum_of_digit_is_kept() -> None:

@@ -61,6 +61,13 @@ def _motion(found: Found, robot: str) -> str:
     return UNKNOWN if x is None else f"the same motion by Pinocchio's solver differs by {x:.0e}"
 
 
+def _whole_body(found: Found, robot: str) -> str:
+    off, gap = (found.get("simulation", f"whole_body.{robot}.{x}") for x in ("off", "open"))
+    if off is None or gap is None:
+        return UNKNOWN
+    return f"4 s of motion: the center of mass within {off:.0e} m of its path, constraints open by {gap:.0e} at most"
+
+
 def _redundant(found: Found) -> str:
     rows, rank = (found.get("constrained", f"duplicated.Talos.{x}") for x in ("rows", "rank"))
     error = found.get("constrained", "duplicated.Talos.prox_ltl.1e-06.error")
@@ -192,14 +199,30 @@ ENTRIES = (
     Entry(
         "Fig. 9",
         "motion of Cassie",
-        ("linkwork_benchmarks/simulation/systems.py:system",),
+        ("linkwork_benchmarks/simulation/motions.py:cassie",),
         "pictures of a motion",
-        lambda f: _motion(f, "Cassie"),
-        "loops are those of its file; nothing is controlled",
-        "simulation --only trajectory.Cassie",
+        lambda f: f"{_whole_body(f, 'Cassie')}; {_motion(f, 'Cassie')} without control",
+        "loops are those of its file, 6 a leg; leaf springs are locked",
+        "simulation --only Cassie",
     ),
-    drawing("Fig. 10", "motion of Talos", here="no such motion here; its constrained dynamics is in **lqr** Table II"),
-    drawing("Fig. 11", "motion of ANYmal", here="no such motion here; its constrained dynamics is in Fig. 8"),
+    Entry(
+        "Fig. 10",
+        "motion of Talos",
+        ("linkwork_benchmarks/simulation/motions.py:talos",),
+        "pictures of a motion",
+        lambda f: _whole_body(f, "Talos"),
+        "grippers do not move; the path of the center of mass is ours, the paper's is not given",
+        "simulation --only whole_body.Talos",
+    ),
+    Entry(
+        "Fig. 11",
+        "motion of ANYmal",
+        ("linkwork_benchmarks/simulation/motions.py:anymal",),
+        "pictures of a motion",
+        lambda f: _whole_body(f, "ANYmal"),
+        "the path of the center of mass is ours, the paper's is not given",
+        "simulation --only whole_body.ANYmal",
+    ),
     Entry(
         "Fig. 12",
         "motion of a four-bar",

@@ -18,6 +18,7 @@ from linkwork_benchmarks.simulation.scenarios import (
     Order,
     Speed,
     Trajectory,
+    WholeBody,
 )
 
 PAGE = report.REPOSITORY / "docs" / "simulation-benchmarks.md"
@@ -43,6 +44,7 @@ def write(results: Results, page: Path | None = None) -> Path:
         _minimal(results),
         _orders(results),
         _trajectories(results),
+        _whole_body(results),
         tables.notes(results),
     )
     return tables.write_page(page, sections)
@@ -192,4 +194,19 @@ def _trajectories(results: Results) -> str:
         "method of Runge and Kutta, loops as points, no stabilization on either side; its `lcaba` with damping 1e-2 "
         "and 50 iterations, which is where it is most exact. MuJoCo: its own RK4, equalities as stiff as steps allow "
         f"(time constant of two steps, impedance 0.9999).\n\n{tables.table(titles, rows)}"
+    )
+
+
+def _whole_body(results: Results) -> str:
+    rows = [
+        (s.system, *(_small(_get(results, s.name, key)) for key in ("off", "open")))
+        for s in _measured(results, WholeBody)
+    ]
+    return (
+        ""
+        if not rows
+        else "## Whole bodies under control\n\n"
+        "Motors follow a path of the center of mass by task-space inverse dynamics while limbs are held (**proximal** "
+        "Figs. 9 to 11): Cassie on heels and toes, Talos by feet and grippers, ANYmal on its feet. 4 s, steps of 1 ms "
+        "by rk4; m.\n\n" + tables.table(("robot", "center of mass off its path", "constraints open"), rows)
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from linkwork_benchmarks.scenario import NamedScenario
+from linkwork_benchmarks.simulation.motions import MOTIONS
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,17 @@ class Minimal(NamedScenario):
     seconds: float = 100.0
 
 
-Scenario = Minimal | Energy | Momentum | Loops | Order | Trajectory | Speed
+@dataclass(frozen=True)
+class WholeBody(NamedScenario):
+    """A center of mass that follows a path, by torques of task-space inverse dynamics: how far it is off."""
+
+    NAME = "whole_body.{system}"
+
+    system: str
+    seconds: float = 4.0
+
+
+Scenario = Minimal | Energy | Momentum | Loops | Order | Trajectory | Speed | WholeBody
 
 FOUR_BAR, STEWART, ROBOTIQ, CASSIE, DIGIT = "four-bar", "Stewart platform", "Robotiq 2F-85", "Cassie", "Digit"
 PEERS: tuple[Literal["pinocchio.lcaba", "pinocchio.constraintDynamics"], ...] = (
@@ -122,13 +133,14 @@ SCENARIOS: tuple[Scenario, ...] = (
     Minimal(CASSIE),
     Minimal(CASSIE, "rk4", seconds=10.0),
     Minimal(DIGIT),
+    *(WholeBody(system) for system in MOTIONS),
 )
 
 
 def smaller(scenario: Scenario) -> Scenario:
     """The same for a quick look."""
     match scenario:
-        case Energy() | Loops():
+        case Energy() | Loops() | WholeBody():
             return replace(scenario, seconds=1.0)
         case Momentum() | Trajectory():
             return replace(scenario, seconds=0.1)

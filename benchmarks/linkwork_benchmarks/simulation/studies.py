@@ -13,7 +13,7 @@ import linkwork as lw
 from linkwork.inputs import Precision
 from linkwork_benchmarks.robots import Floats
 from linkwork_benchmarks.runner import Journal, Settings
-from linkwork_benchmarks.simulation import peers
+from linkwork_benchmarks.simulation import motions, peers
 from linkwork_benchmarks.simulation.scenarios import (
     Energy,
     Loops,
@@ -23,6 +23,7 @@ from linkwork_benchmarks.simulation.scenarios import (
     Scenario,
     Speed,
     Trajectory,
+    WholeBody,
 )
 from linkwork_benchmarks.simulation.systems import System, of_points, system
 
@@ -42,6 +43,13 @@ def begin() -> Journal:
 def measure(scenario: Scenario, settings: Settings, journal: Journal) -> None:
     """Measure one scenario; a missing model file is a note."""
     try:
+        if isinstance(scenario, WholeBody):
+            trajectory = motions.run(scenario.system, scenario.seconds)
+            journal.metrics |= {
+                f"{scenario.name}.off": motions.tracking_error(trajectory),
+                f"{scenario.name}.open": float(trajectory.errors.max()),
+            }
+            return
         given = system(scenario.system)
     except FileNotFoundError as missing:
         journal.note(f"{scenario.name} was not measured: {missing}")
