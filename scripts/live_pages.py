@@ -60,6 +60,11 @@ def _stewart(path: Path) -> None:
     _saved(robot, path, q=q, drive=_holding(robot, q, "leg", 6))
 
 
+def _cradle(path: Path) -> None:
+    robot = zoo.newtons_cradle()
+    _saved(robot, path, q=robot.poses["raised"])
+
+
 PAGES: dict[str, Callable[[Path], None]] = {
     "first_steps": lambda path: _saved(first_steps(), path, q=None, drive={"motor": ("velocity", 2.0)}),
     "pendulum": lambda path: _saved(zoo.pendulum(2), path, q=[2.0, 0.5]),
@@ -73,18 +78,52 @@ PAGES: dict[str, Callable[[Path], None]] = {
     "delta": _delta,
     "belt_chain": lambda path: _saved(zoo.belt_chain(6), path),
     "single_loop": lambda path: _saved(zoo.single_loop(12, floating=False), path),
+    "geared_chain": lambda path: _saved(zoo.geared_chain(4), path),
+    "chain_of_loops": lambda path: _saved(zoo.chain_of_loops(3, floating=False), path),
     "small_humanoid": lambda path: _saved(zoo.small_humanoid(), path),
+    "sliding_box": lambda path: _saved(zoo.sliding_box(), path),
+    "boxes": lambda path: _saved(zoo.boxes(5), path),
+    "dominoes": lambda path: _saved(zoo.dominoes(8), path, speed=0.5),
+    "newtons_cradle": _cradle,
+    "rattleback": lambda path: _saved(zoo.rattleback(), path, v=[0.0, 0.0, 0.0, 0.0, 0.0, -3.0]),
+    "hand_and_cube": lambda path: _saved(zoo.hand_and_cube(), path),
+    "ball_on_stewart": lambda path: _saved(zoo.ball_on_stewart(), path),
 }
+
+
+def _cassie(path: Path) -> None:
+    _saved(lw.load(MODELS / FILES["cassie"], contacts=False), path)
+
+
+def _digit(path: Path) -> None:
+    _saved(lw.load(MODELS / FILES["digit"], contacts=False), path)
+
+
+def _standing(robot: lw.Mechanism, path: Path) -> None:
+    """On its feet, motors holding the joints where they are."""
+    q = robot.poses["assembled"]
+    motors = {a.joint for a in robot.actuators} or {joint.name for joint in robot.joints if joint.actuated}
+    drive = {name: ("position", float(q[robot.q_index(name)])) for name in sorted(motors)}
+    _saved(robot, path, q=q, drive=drive)
+
+
 FILES = {"cassie": "cassie/cassie_nomesh.xml", "digit": "digit/digit-v3_nomesh.xml"}
+OF_FILES: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "cassie": ("cassie", _cassie),
+    "digit": ("digit", _digit),
+    "cassie_on_ground": (
+        "cassie",
+        lambda path: _standing(zoo.cassie_on_ground(lw.load(MODELS / FILES["cassie"])), path),
+    ),
+    "digit_on_ground": ("digit", lambda path: _standing(zoo.digit_on_ground(lw.load(MODELS / FILES["digit"])), path)),
+}
+"""Pages of robots of model files, and which file they need."""
 
 
 def available() -> dict[str, Callable[[Path], None]]:
     """All pages that can be made here, by name."""
-    found = dict(PAGES)
-    for name, file in FILES.items():
-        if (MODELS / file).is_file():
-            found[name] = lambda path, file=file: _saved(lw.load(MODELS / file, contacts=False), path)
-    return found
+    of_files = {name: save for name, (file, save) in OF_FILES.items() if (MODELS / FILES[file]).is_file()}
+    return {**PAGES, **of_files}
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -55,7 +55,7 @@ def test_bases_are_held_where_nothing_supports_them(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
-    page = described(zoo.bouncing_ball().save_html(tmp_path / "ball.html", live=True))
+    page = described(zoo.bouncing_ball().save_html(tmp_path / "ball.html", live=True, contact=False))
     assert "contacts left out" in page["about"] and any("Contacts" in note for note in page["notes"])
 
 
@@ -151,6 +151,47 @@ def test_a_page_steps_as_native_code_does(browser: Any, tmp_path: Path) -> None:
     assert found["time"] == pytest.approx(5e-3)
     np.testing.assert_allclose(found["q"], wanted.q, atol=1e-9)
     np.testing.assert_allclose(found["v"], wanted.v, atol=1e-7)
+    opened.close()
+
+
+def test_contacts_of_a_page_are_those_of_native_code(browser: Any, tmp_path: Path) -> None:
+    """A box that slides, one step at a time, each from the forces of the one before; steps not solved are counted."""
+    robot = zoo.sliding_box()
+    q, v, row = robot.poses[ASSEMBLED], np.array([1.0, 0.2, -0.1, 0.0, 0.0, 0.5]), None
+    opened = Opened(browser, robot.save_html(tmp_path / "box.html", q, v=v, live=True, playing=False))
+    stepper = lw.Stepper(robot)
+    for k in range(12):
+        opened.page.click("#step")
+        opened.until(f"linkwork.state.steps > {k}")
+        after = stepper(q, v, contact_state=row)
+        q, v, row = after.q, after.v, after.contact_state
+    found = opened.state()
+    np.testing.assert_allclose(found["q"], q, atol=1e-9)
+    np.testing.assert_allclose(found["v"], v, atol=1e-7)
+    assert after.contacts is not None
+    forces = after.contacts.forces[..., 2].sum()
+    assert opened.page.evaluate("linkwork.state.normals[1]") == pytest.approx(forces, rel=1e-6)
+    assert opened.page.evaluate("linkwork.state.marks.length") == 24
+    assert opened.page.evaluate("document.getElementById('unsolved').textContent") == ""
+    opened.page.evaluate("linkwork.state.unsolved.missed = 3")
+    opened.until("document.getElementById('unsolved').textContent.includes('3 missed')")
+    opened.close()
+
+
+def test_cassie_stands_on_the_ground(browser: Any, tmp_path: Path) -> None:
+    cassie = zoo.cassie_on_ground(lw.load(model_file("cassie/cassie_nomesh.xml")))
+    q = cassie.poses[ASSEMBLED]
+    drive = {name: ("position", float(q[cassie.q_index(name)])) for name in sorted({a.joint for a in cassie.actuators})}
+    path = cassie.save_html(tmp_path / "cassie.html", q, live=True, drive=drive)
+    assert path.stat().st_size < 2_000_000
+    opened = Opened(browser, path)
+    opened.until("linkwork.state.time > 0.3")
+    opened.pause()
+    found = opened.state()
+    assert found["q"][2] == pytest.approx(q[2], abs=0.1)
+    total = opened.page.evaluate("linkwork.state.normals[2]")
+    assert 0.5 * 9.81 * cassie.mass < total < 2 * 9.81 * cassie.mass
+    assert opened.page.evaluate("Object.keys(linkwork.state.unsolved).length") == 0
     opened.close()
 
 

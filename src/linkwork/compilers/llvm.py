@@ -75,14 +75,17 @@ def version() -> str:
     return "|".join((llvmlite.__version__, llvm.get_default_triple(), *cpu()))
 
 
-def machine(triple: str | None = None, name: str | None = None, features: str | None = None) -> Any:
+def machine(triple: str | None = None, name: str | None = None, features: str | None = None, reloc: str = "pic") -> Any:
     """LLVM's target machine: this one's, or another."""
     if triple is None:
         _initialized()
         triple = llvm.get_default_triple()
         name, features = cpu() if name is None else (name, features or "")
+    else:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple(triple)
-    return target.create_target_machine(cpu=name or "", features=features or "", opt=2, reloc="pic", codemodel="small")
+    return target.create_target_machine(cpu=name or "", features=features or "", opt=2, reloc=reloc, codemodel="small")
 
 
 def _registers(name: str, features: str) -> str:

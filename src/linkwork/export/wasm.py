@@ -10,9 +10,10 @@ from pathlib import Path
 
 from linkwork.closure.minimal import Minimal
 from linkwork.compilers.trace.tracing import MAX_OPERATIONS
-from linkwork.compilers.wasm.module import Stopping, WasmFunction, WasmModule, wasm_module
+from linkwork.compilers.wasm.kernel_code import KernelFunction
+from linkwork.compilers.wasm.module import AnyFunction, Stopping, WasmFunction, WasmModule, wasm_module
 from linkwork.conversions import converted_but
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import wasm_text
 from linkwork.export.writing import (
     exportable,
@@ -25,9 +26,16 @@ from linkwork.export.writing import (
 )
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
+from linkwork.quantities.evaluator import check_actuators
+from linkwork.simulation import Stepper
 
 Evaluators = Mapping[str, BaseEvaluator | Minimal]
 """Evaluators by the names of their functions."""
+
+CONTACT_INPUTS = ("commands", "wrenches", "passive", "regularization", "timing")
+"""Inputs of steps with contacts after the torques, but for the number of steps."""
+CONTACT_FRAMES = ("point", "contact_R")
+"""Work arrays of steps with contacts: positions and axes of the contact points before the last step, by slots."""
 
 RESERVED = ("memory", "inputs")
 """Names of an instance that are no functions."""
@@ -52,7 +60,7 @@ class WasmProgram:
     outputs: Mapping[str, Mapping[str, tuple[int, int]]]
     """The same of the arrays that each function writes."""
     operations: Mapping[str, OperationCount]
-    """Of each function."""
+    """Of each function that is a straight line."""
 
 
 @converted_but("evaluator")
@@ -105,13 +113,13 @@ def export_wasm(
         len(module.binary),
         module.inputs,
         module.outputs,
-        {function.name: OperationCount.of_trace(function.trace) for function in functions},
+        {f.name: OperationCount.of_trace(f.trace) for f in functions if isinstance(f, WasmFunction)},
     )
 
 
 def compiled_module(
     evaluators: Evaluators, arguments: Sequence[str] = (), max_operations: int = MAX_OPERATIONS
-) -> tuple[WasmModule, list[WasmFunction]]:
+) -> tuple[WasmModule, list[AnyFunction]]:
     """The module of evaluators, and its functions.
 
     Args:
@@ -129,9 +137,12 @@ def compiled_module(
     for argument in arguments:
         if not any(argument in names for names in known.values()):
             raise InputError(f"no function has an input '{argument}' to make an argument of")
-    functions: list[WasmFunction] = []
+    functions: list[AnyFunction] = []
     values: dict[str, list[float]] = {}
     for name, evaluator in sources.items():
+        if isinstance(evaluator, Stepper) and evaluator.contact:
+            functions.append(_kernel_function(identifier(name, exact=True), evaluator, "commands" in arguments))
+            continue
         own = [argument for argument in arguments if argument in known[name]]
         trace, constants, given = exported_trace(evaluator, own, max_operations)
         stopping = stopping_of(trace, constants)
@@ -140,6 +151,22 @@ def compiled_module(
         values |= {array: x.ravel().tolist() for array, x in evaluator.execution.held.items() if array in given}
         values |= {array: x for array, x in held_values(evaluator, own).items() if array in given}
     return wasm_module(functions, values), functions
+
+
+def _kernel_function(name: str, stepper: Stepper, commanded: bool) -> KernelFunction:
+    """Steps with contacts, which have loops of lengths that depend on the state, by their kernels."""
+    if stepper.given is not None:
+        raise UnsupportedFeature(
+            f"contact points of some pairs of '{stepper.source.name}' are found by coal, outside of steps: give those "
+            "shapes that steps know (docs/contact.md), or contact=False"
+        )
+    if commanded:
+        check_actuators(stepper.source)
+    held = stepper.held(None)
+    values = dict(zip(CONTACT_INPUTS, held, strict=True)) | stepper.execution.held
+    values |= {"q": stepper.robot.neutral(), "settings": stepper.held.once}
+    values["timing"] = stepper.held.timing_commanded if commanded else stepper.held.timing
+    return KernelFunction(name, stepper.program, values, CONTACT_FRAMES)
 
 
 def _names(evaluator: BaseEvaluator) -> set[str]:

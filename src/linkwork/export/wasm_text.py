@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from linkwork.compilers.wasm.module import WasmFunction, WasmModule
+from linkwork.compilers.wasm.kernel_code import KernelFunction
+from linkwork.compilers.wasm.module import AnyFunction, WasmModule
 from linkwork.export import comments
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.counts import OperationCount
@@ -121,8 +122,14 @@ def _type_name(function: str) -> str:
     return "".join(word.capitalize() for word in function.split("_")) + "Outputs"
 
 
+def _work_of(function: AnyFunction) -> str:
+    if isinstance(function, KernelFunction):
+        return "Loops of lengths that depend on the state: as many operations as contacts need."
+    return comments.operations_of(OperationCount.of_trace(function.trace))
+
+
 def readme(
-    name: str, evaluators: Mapping[str, BaseEvaluator], module: WasmModule, functions: Sequence[WasmFunction]
+    name: str, evaluators: Mapping[str, BaseEvaluator], module: WasmModule, functions: Sequence[AnyFunction]
 ) -> str:
     """What the module computes, and how it is called."""
     lines = [f"# {name}", "", f"WebAssembly for JavaScript, {len(module.binary)} bytes, written by linkwork.", ""]
@@ -140,7 +147,7 @@ def readme(
             "",
             *comments.order_of(evaluator.robot),
             "",
-            comments.operations_of(OperationCount.of_trace(function.trace)),
+            _work_of(function),
         ]
         lines += [f"## {function.name}", "", "```text", *map(comments.plain, facts), "```", ""]
     return "\n".join([*lines, *(line.strip() for line in comments.CONVENTIONS), ""])

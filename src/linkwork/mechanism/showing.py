@@ -99,14 +99,15 @@ class Shown(Changeable):
         dt: float = 1e-3,
         parameters: Sequence[ParameterName] | None = None,
         drive: Mapping[str, tuple[str, float]] | None = None,
+        contact: ContactLaw = None,
         base: Literal["auto", "held", "free"] = "auto",
         speed: float = 1.0,
         playing: bool = True,
     ) -> Path:
         """Save the robot as one HTML file that needs no server and no network; with ``live`` it runs in it.
 
-        A live page has the program of a step as WebAssembly: it steps exactly as `Stepper` does, without contacts and
-        dry friction. Bodies can be pulled, motors driven, gravity, masses and lengths changed, numbers plotted.
+        A live page has the program of a step as WebAssembly: it steps exactly as `Stepper` does, with contacts, limits
+        and dry friction. Bodies can be pulled, motors driven, gravity, masses and lengths changed, numbers plotted.
 
         Args:
             path: The ``.html`` file to write.
@@ -118,8 +119,10 @@ class Shown(Changeable):
             parameters: Parameters that have sliders beside gravity: ``"mass"``, ``"joint_position"`` and
                 ``"anchor_position"`` (link lengths); by default masses, and lengths of robots with few joints.
             drive: How motors begin, by joint: ``{"crank": ("velocity", 2.0)}``, or ``"torque"`` or ``"position"``.
+            contact: Whether contact pairs touch, as for `Stepper`; by default they do.
             base: ``"held"``: free bases stay where they are, since there is no ground to stand on; ``"free"``: they
-                fall; ``"auto"``: they are held where they carry joints and no constraint supports them.
+                fall; ``"auto"``: they are held where they carry joints, and neither a constraint nor contacts with the
+                world support them.
             speed: Seconds of the robot that pass in one second at first.
             playing: Whether it runs from the start.
         """
@@ -127,22 +130,27 @@ class Shown(Changeable):
         from linkwork.viewer.posing import start_of
 
         if not live:
-            if v is not None or drive is not None or parameters is not None:
-                raise InputError("v, drive and parameters are for pages that run: save_html(path, live=True, ...)")
+            if any(x is not None for x in (v, drive, parameters, contact)):
+                raise InputError(
+                    "v, drive, parameters and contact are for pages that run: save_html(path, live=True, ...)"
+                )
             from linkwork.viewer import Viewer
 
             with Viewer(self, q, open_browser=False, quiet=True) as viewer:
                 return viewer.save_html(path)
         at = start_of(self)[0] if q is None else self.normalize(q)
-        robot, at, rates = self._held_bases(base, at, v)
-        options = {"dt": dt, "parameters": parameters, "drive": drive, "speed": speed, "playing": playing}
+        robot, at, rates = self._held_bases(base, at, v, touching=contact is not False)
+        motion = {"dt": dt, "parameters": parameters, "contact": contact, "drive": drive}
+        options = {**motion, "speed": speed, "playing": playing}
         notes = () if robot is self else ("The base is held where it is.",)
         return save_live_page(robot, path, at, rates, notes=notes, **options).path  # type: ignore[arg-type]
 
-    def _held_bases(self, base: str, q: Floats, v: npt.ArrayLike | None) -> tuple[Self, Floats, npt.ArrayLike | None]:
+    def _held_bases(
+        self, base: str, q: Floats, v: npt.ArrayLike | None, touching: bool
+    ) -> tuple[Self, Floats, npt.ArrayLike | None]:
         """The robot without its free joints on the world, if these are held, and the state of the rest."""
         free = [joint.name for joint in self.joints if isinstance(joint.type, Free) and joint.parent == "world"]
-        held = {"free": [], "held": free, "auto": self._unsupported(free)}[base]
+        held = {"free": [], "held": free, "auto": self._unsupported(free, touching)}[base]
         if not held:
             return self, q, v
         robot = self.reduced(held, q=q)
@@ -155,8 +163,9 @@ class Shown(Changeable):
             v = [x for joint in self.joints if joint.name not in held for x in rates[self.v_slice(joint.name)]]
         return robot, robot.normalize(at), v
 
-    def _unsupported(self, free: Sequence[str]) -> list[str]:
-        """Free joints on the world that carry others, and that no constraint joins to anything else."""
+    def _unsupported(self, free: Sequence[str], touching: bool) -> list[str]:
+        """Free joints on the world that carry others, that no constraint joins to anything else, and whose bodies have
+        no contacts with the world."""
         root: dict[str, str] = {}
         for joint in self.joints:
             root[joint.child] = root.get(joint.parent, joint.name)
@@ -166,4 +175,7 @@ class Shown(Changeable):
             if isinstance(constraint, Pair) and constraint.enabled:
                 ends = {root.get(self.frames[place].body, "world") for place in constraint.places}
                 tied |= ends if len(ends) > 1 else set()
+        for pair in self.contacts if touching else ():
+            bodies = {pair.first.body, pair.second.body}
+            tied |= {root.get(body, "world") for body in bodies} if "world" in bodies else set()
         return [name for name in free if name in carrying - tied]

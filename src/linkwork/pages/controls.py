@@ -157,12 +157,13 @@ def lengths(robot: Model, mobile: Mapping[str, Array]) -> list[dict[str, Any]]:
     return found
 
 
-def plots(robot: Model, driven: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def plots(robot: Model, driven: list[dict[str, Any]], touching: bool = False) -> list[dict[str, Any]]:
     """Groups of curves.
 
     Args:
         robot: The mechanism.
         driven: Its motors.
+        touching: Whether contacts act.
     """
     single = [joint for joint in robot.joints if joint.type.nq == joint.type.nv == 1][:CURVES]
     kinds = (("Positions", "q", "rad, m"), ("Velocities", "v", "rad/s, m/s"))
@@ -194,4 +195,9 @@ def plots(robot: Model, driven: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if at.stop > at.start
         ]
         groups.append({"name": "Reactions of loops", "unit": "N", "curves": curves})
+    if touching and len(robot.contacts):
+        pairs = [pair.name for pair in robot.contacts][:CURVES]
+        curves = [{"name": name, "of": "normals", "at": k} for k, name in enumerate(pairs)]
+        every = {"name": "all contacts", "of": "normals", "at": len(robot.contacts)}
+        groups.append({"name": "Contacts", "unit": "N", "curves": [every, *curves[: CURVES - 1]]})
     return [groups[1], *groups[2:], groups[0]] if len(groups) > 1 else groups

@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError, LinkworkError
-from linkwork.inputs import ParameterName, above_zero, plural
+from linkwork.inputs import ContactLaw, ParameterName, above_zero, plural
 from linkwork.model.model import Model
 from linkwork.pages import controls
+from linkwork.pages.contacts import contact_description
 from linkwork.pages.program import LENGTHS, PageProgram, body_masses, joint_inertias, page_program
 from linkwork.pages.scene import scene, size_at
 from linkwork.quantities.arguments import Array
@@ -52,6 +53,7 @@ def save_live_page(
     *,
     dt: float = 1e-3,
     parameters: Sequence[ParameterName] | None = None,
+    contact: ContactLaw = None,
     drive: controls.Drive | None = None,
     speed: float = 1.0,
     playing: bool = True,
@@ -67,6 +69,7 @@ def save_live_page(
         dt: Time of one step, in seconds.
         parameters: Parameters that sliders change beside gravity: ``"mass"``, ``"joint_position"``,
             ``"anchor_position"``; None: masses, and lengths of robots with few degrees of freedom.
+        contact: Whether contact pairs touch, as for `Stepper`; by default they do.
         drive: How motors begin: joint to ``("velocity", 2.0)``, ``("torque", ...)`` or ``("position", ...)``.
         speed: Seconds of the mechanism that pass in one second at first.
         playing: Whether the page begins to run by itself.
@@ -76,7 +79,16 @@ def save_live_page(
     if place.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{place} ends in '{place.suffix}'; a page is .html")
     text, module = live_page(
-        robot, q, v, dt=dt, parameters=parameters, drive=drive, speed=speed, playing=playing, notes=notes
+        robot,
+        q,
+        v,
+        dt=dt,
+        parameters=parameters,
+        contact=contact,
+        drive=drive,
+        speed=speed,
+        playing=playing,
+        notes=notes,
     )
     try:
         place.write_text(text, encoding="utf-8")
@@ -92,6 +104,7 @@ def live_page(
     *,
     dt: float,
     parameters: Sequence[ParameterName] | None,
+    contact: ContactLaw,
     drive: controls.Drive | None,
     speed: float,
     playing: bool,
@@ -100,7 +113,8 @@ def live_page(
     """The text of a page, and the bytes of its module; arguments as for `save_live_page`."""
     above_zero(dt, "dt")
     at, rates = _state(robot, q, v)
-    program = page_program(robot, dt, parameters)
+    program = page_program(robot, dt, parameters, contact)
+    touching = program.stepper.contact
     held = program.stepper.execution.held
     mobile: dict[str, Array] = {name: np.asarray(held[name]) for name in LENGTHS if name in program.parameters}
     motors = controls.motors(robot, joint_inertias(robot, at), size_at(robot, at), drive or {})
@@ -110,21 +124,22 @@ def live_page(
         body["hand"] = hand
     content: dict[str, Any] = {
         "name": robot.name,
-        "about": _about(robot, dt),
-        "notes": [*notes, *_left_out(robot), *_not_drawn(drawn.pop("skipped"))],
+        "about": _about(robot, dt, touching),
+        "notes": [*notes, *_left_out(robot, touching), *_not_drawn(drawn.pop("skipped"))],
         "q": at.tolist(),
         "v": rates.tolist(),
         "dt": dt,
         "speed": speed,
         "playing": bool(playing),
         "nc": robot.nc,
+        "contact": contact_description(program.stepper),
         "layout": {"inputs": program.module.inputs, "outputs": program.module.outputs},
         "wasm": base64.b64encode(program.module.binary).decode(),
         "parameters": {name: np.ravel(held[name]).tolist() for name in program.parameters},
         "motors": motors,
         "masses": controls.masses(robot) if "mass" in program.parameters else [],
         "lengths": controls.lengths(robot, mobile),
-        "plots": controls.plots(robot, motors),
+        "plots": controls.plots(robot, motors, touching),
         **drawn,
     }
     return _assembled(robot.name, content), len(program.module.binary)
@@ -143,34 +158,35 @@ def _state(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None) -> tuple[Arr
 
 def _seen(program: PageProgram, q: Array, v: Array, driven: list[dict[str, Any]]) -> Array:
     """Configurations of the first two seconds, for the size of the picture; at least the first."""
-    states = [q]
-    stepper = Stepper(program.robot, program.stepper.dt, contact=False)
+    states, kept = [q], None
+    stepper = Stepper(program.robot, program.stepper.dt, contact=program.stepper.contact)
     for k in range(1, round(2.0 / stepper.dt)):
         try:
-            after = stepper(q, v, controls.servo_torques(driven, q, v))
+            after = stepper(q, v, controls.servo_torques(driven, q, v), contact_state=kept)
         except LinkworkError:  # it does not stay finite: what was seen until then counts
             break
-        q, v = after.q, after.v
+        q, v, kept = after.q, after.v, after.contact_state
         if not k % max(round(0.05 / stepper.dt), 1):
             states.append(q)
     return np.array(states)
 
 
-def _about(robot: Model, dt: float) -> str:
+def _about(robot: Model, dt: float, touching: bool) -> str:
     loops = sum(c.enabled for c in robot.constraints)
     words = [plural(len(robot.body_names), "body", "bodies"), f"{robot.nv} velocities"]
     words += [f"{plural(loops, 'constraint', 'constraints')} of {robot.nc} rows"] if loops else []
-    words += ["contacts left out"] if len(robot.contacts) else []
+    if len(robot.contacts):
+        words.append(plural(len(robot.contacts), "contact pair", "contact pairs") if touching else "contacts left out")
     return ", ".join([*words, f"steps of {1e3 * dt:g} ms"])
 
 
-def _left_out(robot: Model) -> list[str]:
+def _left_out(robot: Model, touching: bool) -> list[str]:
     """What the page does not compute of a model."""
     words = []
-    if len(robot.contacts):
+    if len(robot.contacts) and not touching:
         pairs = plural(len(robot.contacts), "pair", "pairs")
         words.append(f"Contacts ({pairs}) are left out: bodies pass through each other and the ground.")
-    if any(joint.friction.any() for joint in robot.joints):
+    if any(joint.friction.any() for joint in robot.joints) and not touching:
         words.append("Dry friction of joints is left out.")
     if robot.actuators:
         words.append("Actuators of the model take no commands here: motors act on joints directly.")

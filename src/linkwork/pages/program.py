@@ -12,13 +12,14 @@ from linkwork.compilers.trace.tracing import GPU_OPERATIONS
 from linkwork.compilers.wasm.module import WasmModule
 from linkwork.dynamics.forward import ForwardDynamics
 from linkwork.export.wasm import compiled_module
-from linkwork.inputs import ParameterName
+from linkwork.inputs import ContactLaw, ParameterName
 from linkwork.model.constraints import Pair
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.functions import frame_jacobian
 from linkwork.simulation import Stepper
+from linkwork.simulation.contacts import has_contacts
 
 FEW = 12
 """Degrees of freedom of a robot whose link lengths are inputs, too."""
@@ -35,17 +36,22 @@ class PageProgram:
     parameters: tuple[ParameterName, ...]
 
 
-def page_program(robot: Model, dt: float, parameters: Sequence[ParameterName] | None) -> PageProgram:
+def page_program(
+    robot: Model, dt: float, parameters: Sequence[ParameterName] | None, contact: ContactLaw = None
+) -> PageProgram:
     """Compile what a page computes of a robot.
 
     Args:
         robot: The mechanism.
         dt: Time of one step, in seconds.
-        parameters: Parameters that sliders change; None: gravity, masses, and link lengths of small robots.
+        parameters: Parameters that sliders change; None: gravity, masses, and without contacts link lengths of small
+            robots.
+        contact: Whether contact pairs touch, as for `Stepper`.
     """
-    chosen = _usual(robot) if parameters is None else tuple(dict.fromkeys(("gravity", *parameters)))
+    touching = has_contacts(robot, contact, "euler", "auto")
+    chosen = _usual(robot, touching) if parameters is None else tuple(dict.fromkeys(("gravity", *parameters)))
     bodies = robot.body_names
-    stepper = Stepper(robot, dt, contact=False, wrenches=bodies, parameters=chosen)
+    stepper = Stepper(robot, dt, contact=contact if touching else False, wrenches=bodies, parameters=chosen)
     moving = [name for name in chosen if name == "joint_position"]
     evaluators = {
         "step": stepper,
@@ -57,8 +63,8 @@ def page_program(robot: Model, dt: float, parameters: Sequence[ParameterName] | 
     return PageProgram(robot, stepper, module, chosen)
 
 
-def _usual(robot: Model) -> tuple[ParameterName, ...]:
-    if robot.nv > FEW:
+def _usual(robot: Model, touching: bool) -> tuple[ParameterName, ...]:
+    if robot.nv > FEW or touching:
         return "gravity", "mass"
     loops = any(isinstance(constraint, Pair) for constraint in robot.constraints)
     return "gravity", "mass", *(LENGTHS if loops else LENGTHS[:1])

@@ -164,6 +164,27 @@ class ContactRow:
             at += size
         return places
 
+    def in_result(self, nresult: int, nv: int) -> dict[str, slice]:
+        """Parts of the result of steps by name: as in rows, but that points by slots are forces alone.
+
+        Args:
+            nresult: Numbers of the result.
+            nv: Degrees of freedom of the robot.
+        """
+        end = nresult - self.na
+        if self.reduced:
+            sizes = {"points": self.points.width, "boxes": self.nboxes, "multipliers": self.nc}
+            at, totals = contact_reduced.HEAD, slice(end - TOTALS, end)
+        else:
+            n = self.points.nslots
+            sizes = {"points": 3 * n, "velocities": 3 * n, "gaps": n, "multipliers": self.nc, "boxes": self.nboxes}
+            at, totals = HEAD + nv, slice(end - SLOT_TOTALS, end)
+        places = {"totals": totals}
+        for name, size in sizes.items():
+            places[name] = slice(at, at + size)
+            at += size
+        return places
+
     def of_result(self, found: Array, nv: int) -> Array:
         """The row of the result of steps, with totals at its end.
 

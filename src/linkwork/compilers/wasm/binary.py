@@ -24,6 +24,8 @@ PLUS, MINUS, TIMES, DIVIDE = b"\xa0", b"\xa1", b"\xa2", b"\xa3"
 NOT, OR, AND = b"\x45", b"\x72", b"\x71"
 """Of conditions: i32.eqz, i32.or, i32.and."""
 
+ONE = b"\x42\x01"
+"""A 64-bit integer."""
 _ZERO = b"\x41\x00"
 
 
@@ -64,6 +66,11 @@ def constant(x: float) -> bytes:
     return b"\x44" + struct.pack("<d", x)
 
 
+def address(x: int) -> bytes:
+    """``i32.const``."""
+    return b"\x41" + signed(x)
+
+
 def load(place: int) -> bytes:
     """The number at a place of the memory."""
     return _ZERO + b"\x2b\x03" + unsigned(DOUBLE * place)
@@ -76,7 +83,7 @@ def store(place: int, value: bytes) -> bytes:
 
 def fill_zeros(place: int, count: int) -> bytes:
     """``memory.fill``: zeros from a place on."""
-    return b"\x41" + signed(DOUBLE * place) + _ZERO + b"\x41" + signed(DOUBLE * count) + b"\xfc\x0b\x00"
+    return address(DOUBLE * place) + _ZERO + address(DOUBLE * count) + b"\xfc\x0b\x00"
 
 
 def call(function: int) -> bytes:
@@ -121,31 +128,49 @@ class Function:
         return unsigned(len(content)) + content
 
 
+@dataclass(frozen=True)
+class Body:
+    """A function of another compiler."""
+
+    type: bytes
+    """As the type section has it."""
+    content: bytes
+    """Local variables and instructions, as the code section has them."""
+
+    @property
+    def body(self) -> bytes:
+        """The entry of the code section."""
+        return unsigned(len(self.content)) + self.content
+
+
 def module(
-    functions: Sequence[Function], exports: Mapping[str, int], numbers: int, values: Mapping[int, Sequence[float]]
+    functions: Sequence[Function | Body],
+    exports: Mapping[str, int],
+    size: int,
+    data: Mapping[int, bytes],
+    stack: int | None = None,
 ) -> bytes:
-    """A module with a memory of ``numbers`` doubles, exported as ``memory``, and no imports.
+    """A module with a memory, exported as ``memory``, and no imports.
 
     Args:
         functions: All functions; calls are by their place here.
         exports: Names of functions that are seen from outside.
-        numbers: Doubles that the memory holds.
-        values: Numbers that are in memory at first, by their first place; the others are zeros.
+        size: Bytes that the memory holds.
+        data: What is in memory at first, by address; all else is zero.
+        stack: Address at which the stack begins, of which functions of another compiler have a global variable.
     """
-    data = [
-        b"\x00\x41" + signed(DOUBLE * place) + END + vector([bytes([x]) for x in struct.pack(f"<{len(xs)}d", *xs)])
-        for place, xs in values.items()
-    ]
+    segments = [b"\x00\x41" + signed(at) + END + unsigned(len(x)) + x for at, x in data.items()]
     types = list(dict.fromkeys(function.type for function in functions))
-    pages = max(-(-DOUBLE * numbers // PAGE), 1)
+    pages = max(-(-size // PAGE), 1)
     seen = [name("memory") + b"\x02\x00", *(name(text) + b"\x00" + unsigned(k) for text, k in exports.items())]
     sections = {
         1: vector(types),
         3: vector([unsigned(types.index(function.type)) for function in functions]),
         5: vector([b"\x01" + unsigned(pages) * 2]),  # it does not grow
+        6: vector([] if stack is None else [I32 + b"\x01\x41" + signed(stack) + END]),
         7: vector(seen),
         10: vector([function.body for function in functions]),
-        11: vector(data),
+        11: vector(segments),
     }
     parts = [bytes([number]) + unsigned(len(content)) + content for number, content in sections.items()]
     return b"\0asm\1\0\0\0" + b"".join(parts)

@@ -2,7 +2,8 @@
 """Several programs as one module of WebAssembly: functions without arguments over one memory of doubles.
 
 Every array has a fixed place. Inputs of the same name and length are one array, so that a state is written once for all
-functions; outputs belong to their function. A function calls its parts; further iterations are a loop.
+functions; outputs belong to their function. A function of a straight line calls its parts, and further iterations are a
+loop; a function of kernels calls the loop of an object that is linked, with its context in memory.
 """
 
 from __future__ import annotations
@@ -10,10 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
+import numpy as np
+
+from linkwork.compilers.entry import batch
 from linkwork.compilers.trace.parts import Part, Parts, cut
 from linkwork.compilers.trace.tracing import Trace
-from linkwork.compilers.wasm import binary
+from linkwork.compilers.wasm import binary, kernel_code
+from linkwork.compilers.wasm.kernel_code import KernelFunction
+from linkwork.compilers.wasm.object_file import link
 from linkwork.compilers.wasm.part_code import PartCode
 from linkwork.compilers.wasm.sincos import fma_trace, sincos_trace
 from linkwork.errors import InputError
@@ -69,8 +76,12 @@ class WasmModule:
     """Doubles of the memory that are in use."""
 
 
+AnyFunction = WasmFunction | KernelFunction
+"""A function of a module: a straight line, or kernels."""
+
+
 def wasm_module(
-    functions: Sequence[WasmFunction], values: Mapping[str, Sequence[float]] = MappingProxyType({})
+    functions: Sequence[AnyFunction], values: Mapping[str, Sequence[float]] = MappingProxyType({})
 ) -> WasmModule:
     """The module of some programs.
 
@@ -81,24 +92,34 @@ def wasm_module(
     memory = _Memory()
     inputs = {array: (memory.taken(size), size) for array, size in _shared_inputs(functions).items()}
     outputs: dict[str, dict[str, tuple[int, int]]] = {}
-    code = [_function(sincos_trace()), _function(fma_trace())]
+    code: list[binary.Function | binary.Body] = [_function(sincos_trace()), _function(fma_trace())]
     exports: dict[str, int] = {}
+    stack = None
+    kernels = [function for function in functions if isinstance(function, KernelFunction)]
+    if kernels:
+        stack = memory.stack()
+        values = {**values, **{array: x for function in kernels for array, x in function.values.items()}}
     for function in functions:
         if function.name in exports:
             raise InputError(f"two functions are called '{function.name}'")
         outputs[function.name] = {array: (memory.taken(size), size) for array, size in function.outputs.items()}
-        emitted = _FunctionCode(function, inputs, outputs[function.name], memory, len(code))
-        code += emitted.functions
+        if isinstance(function, KernelFunction):
+            code += _kernel_functions(function, inputs, outputs[function.name], memory, len(code))
+        else:
+            code += _FunctionCode(function, inputs, outputs[function.name], memory, len(code)).functions
         exports[function.name] = len(code) - 1
-    at_first = {inputs[array][0]: values[array] for array in inputs if array in values}
-    return WasmModule(binary.module(code, exports, memory.numbers, at_first), inputs, outputs, memory.numbers)
+    for array in inputs:
+        memory.fill(inputs[array][0], values.get(array, ()))
+    made = binary.module(code, exports, binary.DOUBLE * memory.numbers, memory.data, stack)
+    return WasmModule(made, inputs, outputs, memory.numbers)
 
 
 class _Memory:
-    """Places of arrays, one after the other."""
+    """Places of arrays, one after the other, and what they hold at first."""
 
     def __init__(self) -> None:
         self.numbers = 0
+        self.data: dict[int, bytes] = {}
 
     def taken(self, size: int) -> int:
         """The place of a further array."""
@@ -106,8 +127,25 @@ class _Memory:
         self.numbers += size
         return start
 
+    def stack(self) -> int:
+        """The address at which a stack begins, which grows down from there."""
+        self.numbers += -self.numbers % 2 + kernel_code.STACK // binary.DOUBLE
+        return binary.DOUBLE * self.numbers
 
-def _shared_inputs(functions: Sequence[WasmFunction]) -> dict[str, int]:
+    def fill(self, place: int, numbers: Any) -> int:
+        """Doubles, or 64-bit integers, that are there at first; returns the address."""
+        values = np.ravel(numbers)
+        content = values.astype("<i8" if values.dtype.kind == "i" else "<f8").tobytes()
+        if content.strip(b"\0"):
+            self.data[binary.DOUBLE * place] = content.rstrip(b"\0")
+        return binary.DOUBLE * place
+
+    def kept(self, numbers: Any) -> int:
+        """The address of a further array that is filled."""
+        return self.fill(self.taken(np.size(numbers)), numbers)
+
+
+def _shared_inputs(functions: Sequence[AnyFunction]) -> dict[str, int]:
     shared: dict[str, int] = {}
     for function in functions:
         for array, size in function.inputs.items():
@@ -117,6 +155,35 @@ def _shared_inputs(functions: Sequence[WasmFunction]) -> dict[str, int]:
                     f"{shared[array]}: export them to different modules"
                 )
     return shared
+
+
+def _kernel_functions(
+    function: KernelFunction,
+    inputs: Mapping[str, tuple[int, int]],
+    outputs: dict[str, tuple[int, int]],
+    memory: _Memory,
+    first: int,
+) -> list[binary.Function | binary.Body]:
+    """The functions of the object of a program, the one to call last; work arrays that it shows become outputs."""
+    angles = kernel_code.angle_functions()
+    outside = {**kernel_code.OUTSIDE, **{name: first + k for k, name in enumerate(angles)}}
+    memory.numbers += -memory.numbers % 2
+    found = kernel_code.kernel_object(function.program.algorithm)
+    linked = link(found, first + len(angles), binary.DOUBLE * memory.numbers, outside)
+    memory.data |= linked.data
+    memory.numbers += sum(-(-len(content) // 16) * 2 for content in linked.data.values())
+    sizes, arrays, work = kernel_code.context_arrays(function.program)
+    algorithm = function.program.algorithm
+    places = [inputs.get(array, (0, 0)) for array in algorithm.inputs]
+    places += [outputs.get(array, (0, 0)) for array in algorithm.outputs]
+    own_places = {name: (memory.taken(size), size) for name, size in work.items()}
+    words = [*sizes, *map(memory.kept, arrays), *(binary.DOUBLE * place for place, _ in own_places.values())]
+    outputs |= {name: own_places[name] for name in function.shown}
+    context = memory.kept(np.array(words, np.int64))
+    addresses = memory.kept(np.array([binary.DOUBLE * place for place, _ in places], np.int64))
+    strides = memory.kept(np.array([size for _, size in places], np.int64))
+    call = kernel_code.entry(addresses, strides, context, linked.exports[batch.SYMBOL])
+    return [*angles.values(), *linked.functions, call]
 
 
 def _function(trace: Trace) -> binary.Function:

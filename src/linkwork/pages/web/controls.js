@@ -93,8 +93,9 @@ function arrangeControls() {
   folder("Lengths", data.lengths.length <= 8, ...data.lengths.map(lengthRow));
   folder("Masses", data.masses.length <= 6, ...data.masses.map(massRow));
   const layers = [check("bones", "bones", build)];
-  if (data.forces.length) {
-    layers.push(check("forces of loops", "forces", () => undefined));
+  if (data.contact) layers.push(check("contact forces", "contacts", () => undefined));
+  if (data.forces.length) layers.push(check("forces of loops", "forces", () => undefined));
+  if (data.forces.length || data.contact) {
     layers.push(slider("length of forces", 0.1, 5, () => page.loudness, (x) => (page.loudness = x), () => "×").row);
   }
   folder("Show", false, ...layers);
@@ -232,8 +233,9 @@ byId("plot").hidden = innerHeight < 520 || small;
 byId("plots").classList.toggle("on", !byId("plot").hidden);
 page.playing = data.playing;
 const bytes = bytesOf(data.wasm);
-const { q, v, dt, nc, layout } = data;
-worker.postMessage({ kind: "start", description: { q, v, dt, nc, layout }, bytes });
+const { q, v, dt, nc, layout, contact } = data;
+const known = { q, v, dt, nc, layout, contact, parameters: Object.keys(data.parameters) };
+worker.postMessage({ kind: "start", description: known, bytes });
 requestAnimationFrame(frame);
 
 /** For tests and for pages around this one: what is shown. */

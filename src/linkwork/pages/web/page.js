@@ -20,7 +20,7 @@ const THEMES = {
 };
 const RED = [0.78, 0.2, 0.12], GREEN = [0.18, 0.49, 0.31], GRAY = [0.44, 0.44, 0.44], HAND = [0.95, 0.55, 0.1];
 
-const page = { playing: true, speed: 1, state: null, waiting: false, pull: null, last: 0, adapted: 0, plotted: 0, told: 0, frames: [], shown: { forces: true, bones: false }, fault: "" };
+const page = { playing: true, speed: 1, state: null, waiting: false, pull: null, last: 0, adapted: 0, plotted: 0, told: 0, frames: [], shown: { forces: true, contacts: true, bones: false }, fault: "" };
 const motors = data.motors.map((motor) => ({ ...motor }));
 const parameters = Object.fromEntries(Object.entries(data.parameters).map(([name, values]) => [name, Float64Array.from(values)]));
 
@@ -103,6 +103,15 @@ function draw() {
       const local = Array.from(page.state.forces.subarray(force.row, force.row + 3));
       const along = times(data.framing.perNewton * page.loudness, rotate(poses[force.body][0], rotate(force.turn, local)));
       if (norm(along) > 4 * radius) solids.push(...renderer.arrow(world(force.point), plus(world(force.point), along), 0.8 * radius, force.held ? GREEN : RED));
+    }
+  }
+  if (page.shown.contacts) {
+    const { marks } = page.state;
+    for (let k = 0; k < marks.length; k += 6) {
+      const at = marks.slice(k, k + 3);
+      const along = times(data.framing.perNewton * page.loudness, marks.slice(k + 3, k + 6));
+      solids.push(renderer.dot(at, 1.2 * radius, GREEN));
+      if (norm(along) > 4 * radius) solids.push(...renderer.arrow(at, plus(at, along), 0.8 * radius, GREEN));
     }
   }
   if (page.pull) {
@@ -199,6 +208,8 @@ function refresh() {
   if (performance.now() - page.told < 200) return; // text costs more than pictures
   page.told = performance.now();
   if (!byId("plot").hidden) plot.tell();
+  const unsolved = Object.entries(page.state.unsolved).map(([words, n]) => `${n} ${words}`);
+  byId("unsolved").textContent = unsolved.length ? `Of ${page.state.steps} steps, ${unsolved.join(", ")}.` : "";
   byId("clock").textContent = `${page.state.time.toFixed(2)} s`;
   byId("clock").title = `${page.frames.length} frames a second`;
 }

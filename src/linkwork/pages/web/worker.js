@@ -35,6 +35,9 @@ class Mechanism {
     this.owed = 0;
     this.forces = null;
     this.fault = "";
+    this.unsolved = {};
+    this.steps = 0;
+    if (this.description.contact) this.inputs.regularization.set(this.start.regularization);
   }
 
   /** Torques of motors at this state: servos of velocity and position are dampers and springs. */
@@ -99,7 +102,41 @@ class Mechanism {
     q.set(q1);
     v.set(v1);
     this.forces = result || null;
+    if (this.description.contact) this.keep(result);
+    this.steps += 1;
     this.time += this.description.dt;
+  }
+
+  /** Forces that the next step starts from, none where this one is not solved; and what is not solved is counted. */
+  keep(result) {
+    const { copies, kind, unsolved } = this.description.contact;
+    const { regularization } = this.inputs;
+    const solved = result[0] <= regularization[0];
+    for (const [from, to, n] of copies)
+      if (solved) for (let k = 0; k < n; k++) regularization[to + k] = result[from + k];
+      else regularization.fill(0, to, to + n);
+    for (const [from, to] of kind) regularization[to] = result[from];
+    for (const [words, at] of Object.entries(unsolved)) if (result[at] > 0) this.unsolved[words] = (this.unsolved[words] || 0) + 1;
+  }
+
+  /** Points and forces of contacts in the world, six numbers each, and normal forces by pair, then of all. */
+  contacts() {
+    const { contact } = this.description;
+    const found = { marks: [], normals: new Float64Array(contact ? contact.count + 1 : 0) };
+    if (!contact || !this.forces) return found;
+    const { point, contact_R: axes } = this.outputs.step;
+    for (let k = 0; k < contact.room; k++) {
+      const slot = contact.listed ? contact.slots[this.forces[contact.points + contact.listed * k]] : k;
+      if (slot === undefined) continue;
+      const at = contact.points + (contact.listed ? contact.listed * k + 1 : 3 * k);
+      const [a, b, n] = this.forces.subarray(at, at + 3);
+      if (!(n > 0)) continue;
+      found.normals[contact.pairs[slot]] += n;
+      found.normals[contact.count] += n;
+      for (let i = 0; i < 3; i++) found.marks.push(point[3 * slot + i]);
+      for (let i = 9 * slot; i < 9 * slot + 9; i += 3) found.marks.push(axes[i] * a + axes[i + 1] * b + axes[i + 2] * n);
+    }
+    return found;
   }
 
   /** So many seconds; how long a frame may take is bounded. */
@@ -121,7 +158,9 @@ class Mechanism {
     this.functions.energy();
     const { rotation, position } = this.outputs.placements;
     const { kinetic, potential } = this.outputs.energy;
-    const { q, v, tau, settings, wrenches, ...parameters } = this.inputs;
+    const { q, v, tau } = this.inputs;
+    const parameters = this.description.parameters.map((name) => [name, this.inputs[name].slice()]);
+    const first = this.description.contact ? this.description.contact.multipliers : 2;
     return {
       time: this.time,
       rotation: rotation.slice(),
@@ -129,9 +168,12 @@ class Mechanism {
       q: q.slice(),
       v: v.slice(),
       tau: tau.slice(),
-      forces: this.forces ? this.forces.slice(2, 2 + this.description.nc) : new Float64Array(this.description.nc),
+      forces: this.forces ? this.forces.slice(first, first + this.description.nc) : new Float64Array(this.description.nc),
       energy: [kinetic[0], potential[0]],
-      parameters: Object.fromEntries(Object.entries(parameters).map(([name, x]) => [name, x.slice()])),
+      parameters: Object.fromEntries(parameters),
+      steps: this.steps,
+      unsolved: { ...this.unsolved },
+      ...this.contacts(),
       fault: this.fault,
     };
   }
