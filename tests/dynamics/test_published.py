@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwork as lw
-from tests.support import adams
+from tests.support import adams, adams_elements
 from tests.support.benchmark_mechanisms import ANDREWS_ANGLES, andrews, bricard, n_four_bar, n_four_bar_state
 
 ANDREWS_START = (
@@ -94,3 +94,17 @@ def test_joints_move_and_react_as_in_adams(case: str) -> None:
     printed = (position, *(adams.printed(case, what)[1] for what in ("Vel", "Acc", "Rforce")))
     for ours, theirs, tolerance in zip(found, printed, TOLERANCES.get(case, OTHERS), strict=True):
         assert np.sqrt(((ours - theirs) ** 2).mean(axis=0)).max() <= tolerance
+
+
+@pytest.mark.skipif(not adams.FOLDER.exists(), reason="needs LINKWORK_VALIDATION")
+@pytest.mark.parametrize("case", adams_elements.FOLDERS)
+def test_springs_actuators_and_links_are_those_of_adams(case: str) -> None:
+    """Positions to reactions within the tolerances of Project Chrono's tests."""
+    setup = adams_elements.setup(case)
+    every = round(1e-2 / setup.dt)
+    run = lw.simulate(setup.robot, seconds=5, dt=setup.dt, integrator="rk4", record_every=every, limits=False)
+    for what, found in setup.found.items():
+        table = np.loadtxt(adams.FOLDER / adams_elements.FOLDERS[case] / f"{case}_ADAMS_{what}.txt", skiprows=3)
+        np.testing.assert_allclose(run.times[: len(table)], table[:, 0], rtol=0, atol=1e-9)
+        error = np.sqrt(((found(run)[: len(table)] - table[:, 1:]) ** 2).mean(axis=0)).max()
+        assert error <= setup.tolerances[what], what
