@@ -34,7 +34,9 @@ NOT_IN_MATRICES = (
 
 
 def saved(robot: lw.Mechanism, format: str, folder: Path | None = None, **options: Any) -> lw.Mechanism:
-    """The robot, saved and read back; as a text, or in a folder as a file."""
+    """The robot, saved and read back; as a text, or in a folder as a file. URDF is that of linkwork."""
+    if format == "urdf":
+        options = {"dialect": "linkwork", **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lw.errors.ModelWarning)
         if folder is None:

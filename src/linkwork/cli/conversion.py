@@ -29,6 +29,8 @@ KINDS = (
     *("gravity_compensation", "limits", "medium", "springs", "tendons"),
 )
 """`saving.DROPPABLE`."""
+DIALECTS = ("standard", "pinocchio", "urdfdom", "linkwork")
+"""`saving.DIALECTS`."""
 
 
 def _complete_kinds(incomplete: str) -> list[str]:
@@ -56,6 +58,24 @@ class ConvertOptions:
             autocompletion=_complete_kinds,
             show_default=False,
             help=f"Leave this out where the format cannot say it; may be given several times: {', '.join(KINDS)}.",
+        ),
+    ] = None
+    dialect: Annotated[
+        str | None,
+        choice(
+            "dialect",
+            DIALECTS,
+            "What URDF may have beyond its standard: all that linkwork reads, loops as <constraint> of urdfdom, or "
+            "loops in a robot.yaml beside the file.",
+        ),
+    ] = None
+    package: Annotated[
+        str | None,
+        typer.Option(
+            "--package",
+            metavar="NAME",
+            show_default=False,
+            help="Meshes of URDF are package://NAME/...; else their paths are relative to the file.",
         ),
     ] = None
     pose: Annotated[
@@ -109,7 +129,8 @@ def convert_file(file: Path, new: Path, request: ModelRequest, options: ConvertO
         warnings.simplefilter("always", ModelWarning)
         try:
             form = format_of(new, cast(Any, options.to))
-            robot.save(new, form, drop=cast(Any, tuple(options.drop or ())), pose=pose)
+            how: Any = {"drop": tuple(options.drop or ()), "dialect": options.dialect, "package": options.package}
+            robot.save(new, form, pose=pose, **how)
         except InputError as error:
             raise UsageError(_as_options(str(error))) from None
         except CannotSave as error:
@@ -121,5 +142,11 @@ def convert_file(file: Path, new: Path, request: ModelRequest, options: ConvertO
 def _as_options(message: str) -> str:
     """An error of `Mechanism.save` in words of the command line."""
     message = re.sub(r"drop=\['(\w+)'\]", r"--drop \1", message)
+    message = re.sub(r"drop=\[('\w+'(?:, '\w+')+)\]", _drops, message)
     message = re.sub(r"^drop: ", "--drop: ", message)
+    message = re.sub(r"dialect='(\w+)'", r"--dialect \1", message)
     return re.sub(r"format='(\w+)'", r"--to \1", message)
+
+
+def _drops(found: re.Match[str]) -> str:
+    return " ".join(f"--drop {kind}" for kind in re.findall(r"\w+", found[1]))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from linkwork.mechanism.optimization import Progress
     from linkwork.mechanism.optimized import Optimized
     from linkwork.quantities.terms import Terms
-    from linkwork.saving import Droppable, Format
+    from linkwork.saving import DialectName, Droppable, Format
     from linkwork.simulation import Sweep
 
 
@@ -355,8 +355,11 @@ class Mechanism(Shown):
         *,
         drop: Collection[Droppable] = (),
         pose: str | npt.ArrayLike | None = None,
+        strict: bool = True,
+        dialect: DialectName | None = None,
+        package: str | None = None,
     ) -> None:
-        """Save as a model file that `load` reads back as the same mechanism, loops included; see docs/files.md.
+        """Save as a model file that `load` reads back as the same mechanism; see docs/files.md.
 
         What the format cannot say and changes the dynamics is a `CannotSave` that names it, and nothing is written.
         What does not change them (poses, marks of joints, some looks and names) is left out with a warning.
@@ -367,10 +370,14 @@ class Mechanism(Shown):
             drop: What to leave out where the format cannot say it, such as ``["actuators", "contacts"]``.
             pose: Configuration in which SDF and MJCF draw the model: its name, or ``(nq,)``; by default the neutral
                 one. In SDF joints are at zero there, and loops must be closed there.
+            strict: URDF has what its standard has, and nothing else; False: as ``dialect="linkwork"``.
+            dialect: What URDF may have besides: ``"linkwork"`` (loops and all else that `load` reads), ``"pinocchio"``
+                (loops in a ``robot.yaml`` beside the file), ``"urdfdom"`` (loops as ``<constraint>``), ``"standard"``.
+            package: Meshes of URDF are ``package://PACKAGE/...``; by default their paths are relative.
         """
         from linkwork.saving import save_model
 
-        save_model(self, path, format, drop=drop, pose=pose)
+        save_model(self, path, format, drop=drop, pose=pose, strict=strict, dialect=dialect, package=package)
 
     @named_options()
     @converted
@@ -381,6 +388,9 @@ class Mechanism(Shown):
         drop: Collection[Droppable] = (),
         pose: str | npt.ArrayLike | None = None,
         folder: str | os.PathLike[str] | None = None,
+        strict: bool = True,
+        dialect: DialectName | None = None,
+        package: str | None = None,
     ) -> str:
         """The text of the model file that `save` writes; `loads` reads it back.
 
@@ -389,10 +399,15 @@ class Mechanism(Shown):
             drop: As for `save`.
             pose: As for `save`.
             folder: Folder that paths of meshes are relative to; by default they are absolute.
+            strict: As for `save`.
+            dialect: As for `save`; the text alone has no ``robot.yaml``.
+            package: As for `save`; it needs ``folder``.
         """
         from linkwork.saving import model_text
 
-        return model_text(self, format, drop=drop, pose=pose, folder=folder)
+        return model_text(
+            self, format, drop=drop, pose=pose, folder=folder, strict=strict, dialect=dialect, package=package
+        )
 
     @converted
     def draw_graph(self, path: str | os.PathLike[str] | None = None) -> Figure:

@@ -11,14 +11,27 @@ what does not is left out with a warning. Users call `Mechanism.save` and `Mecha
 | joint_numbers   | numbers that formats say once for a joint, or not at all                   |
 | equations       | constraints on joint coordinates as linear equations and polynomials       |
 | meshes, xml     | paths of meshes; elements, numbers, rotations                              |
-| urdf, ...       | URDF: links and joints, loops, shapes                                      |
+| dialects        | dialects of URDF                                                           |
+| urdf, ...       | URDF: links and joints, loops, shapes; standard_joints: chains for joints  |
+|                 | that it has not; loop_file: loops in a file beside it                      |
 | mjcf, ...       | MJCF: bodies and joints, equalities, actuators, shapes, contacts           |
 | sdf, ...        | SDF: links and joints, loops as joints, shapes                             |
 """
 
 from __future__ import annotations
 
+from linkwork.saving.dialects import DIALECTS, DialectName
 from linkwork.saving.files import format_of, model_text, save_model
 from linkwork.saving.report import DROPPABLE, FORMATS, Droppable, Format
 
-__all__ = ["DROPPABLE", "FORMATS", "Droppable", "Format", "format_of", "model_text", "save_model"]
+__all__ = [
+    "DIALECTS",
+    "DROPPABLE",
+    "FORMATS",
+    "DialectName",
+    "Droppable",
+    "Format",
+    "format_of",
+    "model_text",
+    "save_model",
+]

@@ -16,14 +16,13 @@ from linkwork.errors import CannotSave, InputError, ModelWarning
 from linkwork.inputs import shown, suggest
 from linkwork.model.arrays import Floats, finite_array
 from linkwork.model.model import Model
-from linkwork.saving.report import FORMATS, SHOWN, Droppable, Format, Report, check_drop, described
+from linkwork.saving.dialects import DIALECTS, STANDARD, Target, chosen_dialect
+from linkwork.saving.loop_file import HEADER, LOOP_FILE
+from linkwork.saving.report import DROPPABLE, FORMATS, SHOWN, Droppable, Format, Report, check_drop, described
 from linkwork.saving.xml import writable
 
 EXTENSIONS: dict[str, Format] = {".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".sdf": "sdf", ".world": "sdf"}
 """Formats by the extension of a file."""
-
-LOOP_FILE = "robot.yaml"
-"""A file that readers of URDF look for in the folder of a model."""
 
 
 def format_of(path: Path, format: Format | None) -> Format:
@@ -55,6 +54,9 @@ def model_text(
     drop: Collection[Droppable] = (),
     pose: str | npt.ArrayLike | None = None,
     folder: str | os.PathLike[str] | None = None,
+    strict: bool = True,
+    dialect: str | None = None,
+    package: str | None = None,
 ) -> str:
     """A model as the text of a file; what the format cannot say is a `CannotSave`.
 
@@ -64,17 +66,14 @@ def model_text(
         drop: What may be left out where the format cannot say it; see `report.DROPPABLE`.
         pose: Configuration in which the model is drawn, where the format draws it in one: its name, or ``(nq,)``.
         folder: Where the text is to be saved: paths of meshes are relative to it; by default they are absolute.
+        strict: Whether URDF has what its standard has alone; see `dialects`.
+        dialect: The dialect of URDF; by default what ``strict`` says.
+        package: The package of ROS that meshes of URDF are in.
     """
     format_of(Path(), format)
-    allowed, drawn = check_drop(drop), _drawn(model, pose)
     home = None if folder is None else Path(folder)
-    report = Report(format, allowed)
-    text = _written(model, report, home, drawn)
-    if report.refused:
-        raise _refusal(model, report, home, drawn)
-    if report.left_out:
-        _warn(f"robot '{model.name}' is not all the same as {SHOWN[format]}: {described(report.left_out)}")
-    return text
+    target = Target(home, _drawn(model, pose), chosen_dialect(format, strict, dialect), _package(format, package))
+    return _checked(model, Report(format, check_drop(drop)), target)[0]
 
 
 def save_model(
@@ -84,6 +83,9 @@ def save_model(
     *,
     drop: Collection[Droppable] = (),
     pose: str | npt.ArrayLike | None = None,
+    strict: bool = True,
+    dialect: str | None = None,
+    package: str | None = None,
 ) -> None:
     """Save a model; where something is refused, nothing is written.
 
@@ -93,20 +95,58 @@ def save_model(
         format: ``"urdf"``, ``"mjcf"`` or ``"sdf"``; by default what the extension says.
         drop: What may be left out where the format cannot say it.
         pose: Configuration in which the model is drawn.
+        strict: As for `model_text`.
+        dialect: As for `model_text`.
+        package: As for `model_text`.
     """
     file = Path(path)
     form = format_of(file, format)
-    text = model_text(model, form, drop=drop, pose=pose, folder=file.parent)
-    if form == "urdf" and (file.parent / LOOP_FILE).exists():
+    chosen = chosen_dialect(form, strict, dialect)
+    target = Target(file.parent, _drawn(model, pose), chosen, _package(form, package), alone=False)
+    text, beside = _checked(model, Report(form, check_drop(drop)), target)
+    for name in beside:
+        _refuse_to_replace(file.parent / name)
+    if form == "urdf" and LOOP_FILE not in beside and (file.parent / LOOP_FILE).exists():
         _warn(
             f"{file}: '{LOOP_FILE}' in this folder may describe the same loops; load(..., loops=False) reads the URDF "
             "alone"
         )
-    file.write_text(text, encoding="utf-8")
+    for name, content in {file.name: text, **beside}.items():
+        (file.parent / name).write_text(content, encoding="utf-8")
 
 
-def _written(model: Model, report: Report, folder: Path | None, drawn: Floats | None) -> str:
-    """The text; the modules of a format are imported when it is first written."""
+def _refuse_to_replace(file: Path) -> None:
+    """Raise an error for a file that somebody else has written."""
+    if file.exists() and not file.read_bytes().startswith(HEADER.encode()):
+        raise InputError(
+            f"'{file}' is there and was not written here; save the model in a folder of its own, or move that file"
+        )
+
+
+def _package(format: Format, package: str | None) -> str | None:
+    if package is not None and format != "urdf":
+        raise InputError(f"package='{package}' is for meshes of URDF, and the format is '{format}'; leave it out")
+    if package is not None and (not package or "/" in package):
+        raise InputError(f"package is {shown(package)}; it is the name of a package of ROS, such as 'my_robot'")
+    return package
+
+
+def _checked(model: Model, report: Report, target: Target) -> tuple[str, dict[str, str]]:
+    """The text and those of files beside it, if nothing is refused."""
+    found = _written(model, report, target)
+    if report.refused:
+        raise _refusal(model, report, target)
+    if report.left_out:
+        _warn(f"robot '{model.name}' is not all the same as {_shown(report, target)}: {described(report.left_out)}")
+    return found
+
+
+def _shown(report: Report, target: Target) -> str:
+    return target.dialect.shown if report.format == "urdf" else SHOWN[report.format]
+
+
+def _written(model: Model, report: Report, target: Target) -> tuple[str, dict[str, str]]:
+    """The texts; the modules of a format are imported when it is first written."""
     model = _without_functions(model, report)
     names = {*model.joint_names, *model.frames, *(c.name for c in model.constraints), *model.poses, model.name}
     names |= {actuator.name for actuator in model.actuators} | {tendon.name for tendon in model.tendons}
@@ -114,7 +154,7 @@ def _written(model: Model, report: Report, folder: Path | None, drawn: Floats | 
     unsaid = sorted(name for name in names if not writable(name))
     if unsaid:
         report.refuse("names", ", ".join(map(repr, unsaid)), "names that XML cannot hold, or would change")
-        return ""
+        return "", {}
     if model.medium:
         report.refuse("medium", f"robot '{model.name}'", "air or water around a model is not written")
     model = replace(model, shapes=tuple(shape for shape in model.shapes if shape.role != "fluid"))
@@ -126,14 +166,14 @@ def _written(model: Model, report: Report, folder: Path | None, drawn: Floats | 
     if report.format == "urdf":
         from linkwork.saving.urdf import urdf_text
 
-        return urdf_text(model, report, folder)
+        return urdf_text(model, report, target)
     if report.format == "sdf":
         from linkwork.saving.sdf import sdf_text
 
-        return sdf_text(model, report, folder, drawn)
+        return sdf_text(model, report, target.folder, target.drawn), {}
     from linkwork.saving.mjcf import mjcf_text
 
-    return mjcf_text(model, report, folder, drawn)
+    return mjcf_text(model, report, target.folder, target.drawn), {}
 
 
 def _drawn(model: Model, pose: str | npt.ArrayLike | None) -> Floats | None:
@@ -158,23 +198,30 @@ def _without_functions(model: Model, report: Report) -> Model:
     return replace(model, forces=(), constraints=tuple(c for c in model.constraints if c.motion is None))
 
 
-def _refusal(model: Model, report: Report, folder: Path | None, drawn: Floats | None) -> CannotSave:
-    """The error, which says what other formats can say."""
+def _refusal(model: Model, report: Report, target: Target) -> CannotSave:
+    """The error, which says what other dialects, formats and calls can say."""
     able: dict[tuple[str, str], list[str]] = {(r.kind, r.where): [] for r in report.refused}
-    for other in FORMATS:
-        if other == report.format:
-            continue
-        theirs = Report(other)
-        _written(model, theirs, folder, drawn)
+    others = [(form, STANDARD) for form in FORMATS if form != report.format]
+    if report.format == "urdf":
+        others += [
+            ("urdf", dialect) for dialect in DIALECTS.values() if dialect.name not in (target.dialect.name, "standard")
+        ]
+    for form, dialect in others:
+        theirs = Report(form)
+        _written(model, theirs, replace(target, dialect=dialect, package=None, alone=False))
         refused = {(r.kind, r.where) for r in theirs.refused}
+        said = f"dialect='{dialect.name}'" if form == report.format else SHOWN[form]
         for key in able:
             if key not in refused:
-                able[key].append(SHOWN[other])
+                able[key].append(said)
+    kinds = tuple(dict.fromkeys(refusal.kind for refusal in report.refused))
+    droppable = [kind for kind in kinds if kind in DROPPABLE]
     message = (
-        f"robot '{model.name}' cannot be saved as {SHOWN[report.format]}, and nothing was written: "
+        f"robot '{model.name}' cannot be saved as {_shown(report, target)}, and nothing was written: "
         f"{described(report.refused, able)}"
     )
-    kinds = tuple(dict.fromkeys(refusal.kind for refusal in report.refused))
+    if len(droppable) > 1 and len(droppable) == len(kinds):
+        message += f"; drop={droppable} leaves all of this out"
     return CannotSave(message, format=report.format, kinds=kinds, refused=tuple(report.refused))
 
 

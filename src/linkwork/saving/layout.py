@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from linkwork.model.arrays import Floats
-from linkwork.model.constraints import WORLD
+from linkwork.model.constraints import WORLD, Pair
 from linkwork.model.inertia import Inertia
 from linkwork.model.joint_placement import joint_placement
 from linkwork.model.joints import Helical, Prismatic, Revolute
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, TreeJoint
-from linkwork.model.placement import Placement
+from linkwork.model.placement import Placement, as_placement
 from linkwork.saving.report import Report
 from linkwork.saving.xml import fresh, is_identity
 
@@ -99,6 +99,19 @@ class Layout:
             joint: The joint.
         """
         return self.inside(joint.parent, joint.placement)
+
+    @property
+    def length(self) -> float:
+        """A length of the order of a link's: the mean distance of joints from each other, else one."""
+        lengths = [float(np.linalg.norm(joint.placement.position)) for joint in self.model.joints]
+        lengths += [
+            float(np.linalg.norm(as_placement(at).position))
+            for c in self.model.constraints
+            if isinstance(c, Pair)
+            for at in (c.first_at, c.second_at)
+        ]
+        moved = [length for length in lengths if length > 0]
+        return float(np.mean(moved)) if moved else 1.0
 
     def children(self, body: str) -> Iterator[TreeJoint]:
         """The joints that begin at a body, in the order of the model.

@@ -22,8 +22,7 @@ import numpy as np
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint, Coupling, Hinge, Pair, Point, Rod, TendonCoupling, Weld
 from linkwork.model.joints import Prismatic, Revolute, Universal
-from linkwork.model.model import Model
-from linkwork.model.placement import Placement, as_placement
+from linkwork.model.placement import Placement
 from linkwork.model.tendons import Tendon
 from linkwork.saving.equations import JointEquation, equations_of, shifted_polynomial
 from linkwork.saving.joint_numbers import refuse_softness
@@ -54,7 +53,7 @@ class _Equalities:
         self.elements, self.names = tendons.elements, tendons.names
         self.section = add(root, "equality")
         self.taken = {constraint.name for constraint in layout.model.constraints}
-        self.size = _length(layout.model)
+        self.size = layout.length
 
     def write(self) -> None:
         """All constraints."""
@@ -193,16 +192,3 @@ class _Equalities:
         segments = [(ends, branch.divisor) for branch in tendon.branches for ends in branch.segments]
         path = sum(float(np.linalg.norm(at[b].position - at[a].position)) / divisor for (a, b), divisor in segments)
         return path + sum(c * self.names.ref(joint) for joint, c in tendon.joints.items())
-
-
-def _length(model: Model) -> float:
-    """A length of the order of a link's: the mean distance of joints from each other, else one."""
-    lengths = [float(np.linalg.norm(joint.placement.position)) for joint in model.joints]
-    lengths += [
-        float(np.linalg.norm(as_placement(at).position))
-        for c in model.constraints
-        if isinstance(c, Pair)
-        for at in (c.first_at, c.second_at)
-    ]
-    moved = [length for length in lengths if length > 0]
-    return float(np.mean(moved)) if moved else 1.0

@@ -130,7 +130,10 @@ def described(refusals: Iterable[Refusal], able: dict[tuple[str, str], list[str]
 
 
 def _able(formats: list[str]) -> str:
-    return f"{' and '.join(formats)} can say it" if formats else "no format that is written can say it"
+    if not formats:
+        return "no format that is written can say it"
+    *others, last = formats
+    return f"{', '.join(others)} and {last} can say it" if others else f"{last} can say it"
 
 
 def unsaid_of_surfaces(surface: Surface, *said: str) -> list[str]:

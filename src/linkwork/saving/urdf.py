@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Models as URDF, with URDF+ for loops and Drake's additions for joints that URDF has not.
+"""Models as URDF: that of the standard, or in a dialect (`saving.dialects`) that has more.
 
 The world is the root link, so that bases are where the model has them: held by a joint, or on a ``floating`` one. A
 link's frame is at its joint. Frames are links without mass on fixed joints. What is written for constraints is in
@@ -9,11 +9,13 @@ link's frame is at its joint. Frames are links without mass on fixed joints. Wha
 |-------------------------------------|------------------------------------------------------------------------|
 | Revolute with limits, without       | ``revolute``, ``continuous``                                           |
 | Prismatic, Planar, Free             | ``prismatic``, ``planar``, ``floating``                                |
-| Spherical, Universal, Helical       | ``<drake:joint>`` of type ``ball``, ``universal``, ``screw``           |
-| armature                            | ``drake:rotor_inertia`` of a transmission, else ``<dynamics armature>``|
-| springs                             | ``springStiffness``, ``springReference`` of ``<gazebo>``               |
+| Spherical, Universal, Helical       | ``linkwork``: ``<drake:joint>`` of type ``ball``, ``universal``,       |
+|                                     | ``screw``; else chains of revolute joints (`standard_joints`)          |
+| armature                            | ``linkwork``: ``drake:rotor_inertia`` of a transmission, else          |
+|                                     | ``<dynamics armature>``                                                |
+| springs                             | ``linkwork``: ``springStiffness``, ``springReference`` of ``<gazebo>`` |
 | actuated                            | ``<transmission>``                                                     |
-| Capsule, Ellipsoid                  | ``<capsule>`` (of URDF 1.2), ``<drake:ellipsoid>``                     |
+| Capsule, Ellipsoid                  | ``linkwork``: ``<capsule>`` (of URDF 1.2), ``<drake:ellipsoid>``       |
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,13 @@ from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic, Revol
 from linkwork.model.model import Model
 from linkwork.model.parts import GRAVITY, Frame, TreeJoint
 from linkwork.model.placement import Placement
-from linkwork.saving.joint_numbers import refuse_limits, refuse_number, refuse_tendons
+from linkwork.model.rotations import aligning_rotation
+from linkwork.saving.dialects import Target
+from linkwork.saving.joint_numbers import one_number, refuse_limits, refuse_number, refuse_tendons
 from linkwork.saving.layout import Layout, frame_on_axis
+from linkwork.saving.loop_file import LOOP_FILE, loop_file
 from linkwork.saving.report import Report
+from linkwork.saving.standard_joints import with_standard_joints
 from linkwork.saving.urdf_loops import Mimic, implied_by_names, loops, mimics, tied_joints
 from linkwork.saving.urdf_shapes import UrdfShapes
 from linkwork.saving.xml import DRAKE, UNLIMITED, add, document, drake, fresh, is_identity, number, numbers, rpy
@@ -48,13 +53,13 @@ _SQUARE = 1e-15
 """Cosine of axes at right angles, but for round-off."""
 
 
-def urdf_text(model: Model, report: Report, folder: Path | None) -> str:
-    """A model as URDF.
+def urdf_text(model: Model, report: Report, target: Target) -> tuple[str, dict[str, str]]:
+    """A model as URDF, and the texts of files beside it, by name.
 
     Args:
         model: The model.
         report: Where to note what URDF cannot say.
-        folder: Where it is to be saved, for paths of meshes.
+        target: Where it is to be saved, and in which dialect.
     """
     if not np.array_equal(model.gravity, GRAVITY):
         report.refuse("gravity", f"robot '{model.name}'", f"URDF has no gravity but {list(GRAVITY)}")
@@ -67,25 +72,31 @@ def urdf_text(model: Model, report: Report, folder: Path | None) -> str:
     refuse_tendons(model, report)
     for name in model.poses:
         report.leave_out("poses", f"pose '{name}'", "URDF has no poses")
-    return document(_Writer(model, report, folder).robot())
+    if not target.dialect.additions:
+        model = with_standard_joints(model, report)
+    writer = _Writer(model, report, target)
+    return document(writer.robot()), writer.beside
 
 
 class _Writer:
     """One model, written element by element."""
 
-    def __init__(self, model: Model, report: Report, folder: Path | None) -> None:
-        self.model, self.report = model, report
+    def __init__(self, model: Model, report: Report, target: Target) -> None:
+        self.model, self.report, self.dialect = model, report, target.dialect
         self.layout = Layout(model, {joint.child: _link_frame(model, joint, report) for joint in model.joints}, report)
-        self.shapes = UrdfShapes(self.layout, report, folder)
+        self.shapes = UrdfShapes(self.layout, report, target)
+        self.beside: dict[str, str] = {}
+        self._alone = target.alone
         self.joint_names = set(model.joint_names)
         self.tied = tied_joints(model) if any(joint.independent is False for joint in model.joints) else set()
 
     def robot(self) -> Any:
         """The root element."""
-        robot = etree.Element("robot", nsmap={"drake": DRAKE}, name=self.model.name)
+        more = {"nsmap": {"drake": DRAKE}} if self.dialect.additions else {}
+        robot = etree.Element("robot", name=self.model.name, **more)
         mere = {frame.name for frame in self.layout.frames if _CLOSING.fullmatch(frame.name)}
         links = [frame for frame in self.layout.frames if frame.name not in mere]
-        implied = implied_by_names(self.model)
+        implied = implied_by_names(self.model) if self.dialect.additions else set()
         by_name = {frame.name for name in implied for frame in self._closing_frames(name)}
         links += [frame for frame in self.layout.frames if frame.name in by_name]
         self._link(robot, WORLD)
@@ -100,14 +111,30 @@ class _Writer:
                 what = f"a mimic has no name in URDF: it is called '{mimic.follower}_mimic'"
                 self.report.leave_out("names", f"constraint '{name}'", what)
         self._frames(robot, links)
-        for frame in self.layout.frames:
-            if frame.name in mere - by_name:
-                at = _place(self.layout.inside(frame.body, frame.placement))
-                add(robot, "frame", name=frame.name, link=frame.body, **at)
-        loops(robot, self.layout, self.report, {*implied, *follows})
+        self._mere_frames(robot, mere - by_name)
+        self._loops(robot, {*implied, *follows})
         self._transmissions(robot)
         self._springs(robot)
         return robot
+
+    def _mere_frames(self, robot: Any, names: set[str]) -> None:
+        """Frames that would close a loop, were they links."""
+        for frame in (frame for frame in self.layout.frames if frame.name in names):
+            if self.dialect.additions:
+                at = _place(self.layout.inside(frame.body, frame.placement))
+                add(robot, "frame", name=frame.name, link=frame.body, **at)
+            else:
+                what = "links of this name close a loop for readers of onshape-to-robot's files"
+                self.report.leave_out("frames", f"frame '{frame.name}'", what)
+
+    def _loops(self, robot: Any, said: set[str]) -> None:
+        if self.dialect.loops == "robot.yaml" and not self._alone:
+            ends: list[Frame] = []
+            text = loop_file(self.layout, self.report, said, ends)
+            self._frames(robot, ends)
+            self.beside = {LOOP_FILE: text} if text else {}
+        else:
+            loops(robot, self.layout, self.report, said, self.dialect)
 
     def _closing_frames(self, constraint: str) -> list[Frame]:
         return [frame for frame in self.layout.frames if frame.name in (f"{constraint}_1", f"{constraint}_2")]
@@ -139,6 +166,8 @@ class _Writer:
             if k + 1 < len(frames) and _at_one_place(frame, frames[k + 1]) and not _CLOSING.fullmatch(frame.name):
                 joint = frames[k + 1].name
                 k += 1
+            elif not self.dialect.additions:  # readers that look frames up by name know links and joints alike
+                joint = f"{frame.name}_joint"
             link = add(robot, "link", name=frame.name)
             if held is not None and frame is held[0]:
                 self._inertial(link, held[1])
@@ -161,9 +190,14 @@ class _Writer:
         add(element, "origin", **_place(self.layout.inside(joint.parent, start), both=True))
         add(element, "parent", link=joint.parent)
         add(element, "child", link=joint.child)
-        if isinstance(type, Revolute | Prismatic | Helical | Planar):
+        if isinstance(type, Revolute | Prismatic | Helical):
             add(element, "axis", xyz=numbers(self.layout.written[joint.child].rotation.T @ type.axis))
-        if isinstance(type, Helical):
+        if isinstance(type, Planar):
+            add(element, "axis", xyz="0 0 1")
+        if isinstance(type, Helical) and not self.dialect.additions:
+            what = "standard URDF has no helical joint"
+            self.report.refuse("joints", f"joint '{joint.name}'", what)
+        elif isinstance(type, Helical):
             add(element, drake("screw_thread_pitch"), value=number(2 * math.pi * type.pitch))
         self._limits(element, joint, kind)
         self._dynamics(element, joint)
@@ -173,7 +207,9 @@ class _Writer:
 
     def _independence(self, element: Any, joint: TreeJoint) -> None:
         """A dependent joint that nothing ties is an error for readers of URDF+."""
-        if joint.independent or joint.name in self.tied:
+        if not self.dialect.additions:
+            self.report.leave_out("marks", f"joint '{joint.name}'", "standard URDF has no independent joints")
+        elif joint.independent or joint.name in self.tied:
             element.set("independent", "true" if joint.independent else "false")
         else:
             self.report.leave_out("marks", f"joint '{joint.name}'", "in URDF+ a constraint ties a dependent joint")
@@ -200,7 +236,12 @@ class _Writer:
         given: dict[str, str] = {}
         armature = joint.armature if joint.type.nv > 1 or not joint.actuated else np.zeros(1)
         for what, values in (("damping", joint.damping), ("friction", joint.friction), ("armature", armature)):
-            if values.any():
+            if not self.dialect.additions:
+                if what == "armature":
+                    refuse_number(joint, what, joint.armature, self.report)
+                elif one_number(joint, what, values, self.report):
+                    given[what] = number(values[0])
+            elif values.any():
                 given[what] = numbers(values if np.ptp(values) else values[:1])
         if given:  # urdfdom refuses a <dynamics> without damping and friction
             add(element, "dynamics", **({"damping": "0"} | given))
@@ -215,12 +256,12 @@ class _Writer:
             add(driven, "hardwareInterface", "hardware_interface/EffortJointInterface")
             motor = add(transmission, "actuator", name=f"{joint.name}_motor")
             add(motor, "mechanicalReduction", "1")
-            if joint.type.nv == 1 and joint.armature.any():
+            if self.dialect.additions and joint.type.nv == 1 and joint.armature.any():
                 add(motor, drake("rotor_inertia"), value=number(joint.armature[0]))
 
     def _springs(self, robot: Any) -> None:
         for joint in self.model.joints:
-            if joint.type.nv > 1:
+            if joint.type.nv > 1 or not self.dialect.additions:
                 refuse_number(joint, "springs", joint.stiffness, self.report)
             elif joint.stiffness.any():
                 gazebo = add(robot, "gazebo", reference=joint.name)
@@ -236,6 +277,9 @@ def _link_frame(model: Model, joint: TreeJoint, report: Report) -> Placement:
     type, own = joint.type, model.frames[joint.child].placement
     if frame_on_axis(joint, own):
         return own
+    if isinstance(type, Planar):  # readers that know no axis of a planar joint take z
+        upright = type.axis[2] == 1
+        return Placement() if upright else Placement((0.0, 0.0, 0.0), aligning_rotation(type.axis))
     if not isinstance(type, Universal):
         return Placement()
     if abs(float(type.first @ type.second)) > _SQUARE:

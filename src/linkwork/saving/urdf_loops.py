@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Constraints of a model as URDF+ has them: ``<loop>``, ``<coupling>``, and URDF's own ``<mimic>``.
+"""Constraints of a model in URDF: its own ``<mimic>``, ``<loop>`` and ``<coupling>`` of URDF+, ``<constraint>`` of
+urdfdom#264; which of them there are says the dialect.
 
 | in the model                             | in the file                                                        |
 |------------------------------------------|--------------------------------------------------------------------|
@@ -8,6 +9,8 @@
 | PointOnLine, PointOnPlane, Rod, Rolling  | ``<loop>`` of type point_on_line, point_on_plane, rod, rolling     |
 | two joints, one with the factor 1        | ``<mimic>`` of that joint                                          |
 | other linear equations, locks            | ``<coupling type="linear">``                                       |
+
+A ``<constraint>`` has the names of types of ``<loop>``, an origin and an axis on both links, and no ``<coupling>``.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from linkwork.model.constraints import (
 )
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement, as_placement
+from linkwork.saving.dialects import LINKWORK, Dialect
 from linkwork.saving.equations import JointEquation, equations_of
 from linkwork.saving.joint_numbers import refuse_softness
 from linkwork.saving.layout import Layout
@@ -75,7 +79,7 @@ def implied_by_names(model: Model) -> set[str]:
     }
 
 
-def loops(robot: Any, layout: Layout, report: Report, said: Collection[str]) -> None:
+def loops(robot: Any, layout: Layout, report: Report, said: Collection[str], dialect: Dialect) -> None:
     """Add all constraints that the file does not say elsewhere.
 
     Args:
@@ -83,17 +87,18 @@ def loops(robot: Any, layout: Layout, report: Report, said: Collection[str]) -> 
         layout: The model, in the frames of the file.
         report: Where to refuse constraints.
         said: Names of those that are mimics, or that frames say by their names.
+        dialect: Which elements the file may hold.
     """
     for constraint in layout.model.constraints:
         refuse_softness(constraint, report)
         if constraint.name in said or not constraint.enabled:
             continue
-        if isinstance(constraint, Pair) and type(constraint) in _TYPES:
-            _loop(robot, layout, constraint)
-        elif not isinstance(constraint, Coupling):
-            _refuse(constraint, report)
-        else:
+        if isinstance(constraint, Pair) and _has(dialect, constraint):
+            (_loop if dialect.loops == "loop" else _constraint)(robot, layout, constraint)
+        elif isinstance(constraint, Coupling) and dialect.loops == "loop":
             _coupling(robot, constraint, report)
+        else:
+            refuse_constraint(constraint, report, dialect)
 
 
 def tied_joints(model: Model) -> set[str]:
@@ -156,16 +161,16 @@ def as_mimics(constraint: Constraint) -> list[Mimic]:
     ]
 
 
+def _has(dialect: Dialect, constraint: Pair) -> bool:
+    """Whether a dialect has an element for a constraint."""
+    if dialect.loops == "constraint":
+        return type(constraint) in _TYPES and not isinstance(constraint, Rod | Rolling)
+    return dialect.loops == "loop" and type(constraint) in _TYPES
+
+
 def _loop(robot: Any, layout: Layout, constraint: Pair) -> None:
     loop = add(robot, "loop", name=constraint.name, type=_TYPES[type(constraint)])
-    ends = [as_placement(constraint.first_at), as_placement(constraint.second_at)]
-    axes: list[Any] = []
-    if isinstance(constraint, Cardan):
-        axes = [constraint.axis, constraint.second_axis]
-    elif isinstance(constraint, Axial):
-        axes = [constraint.axis]
-        if not np.array_equal(np.asarray(constraint.axis), np.asarray(constraint.second_axis)):
-            ends, axes = list(constraint.frames()), [(0.0, 0.0, 1.0)]
+    ends, axes = _ends(constraint)
     for tag, place, at in zip(("predecessor", "successor"), constraint.places, ends, strict=True):
         body, there = layout.at(place, at)
         _end(add(loop, tag, link=body), there)
@@ -175,6 +180,30 @@ def _loop(robot: Any, layout: Layout, constraint: Pair) -> None:
         loop.set("length" if isinstance(constraint, Rod) else "radius", number(constraint.size))
 
 
+def _constraint(robot: Any, layout: Layout, constraint: Pair) -> None:
+    """Two axes, each in the frame of its end."""
+    element = add(robot, "constraint", name=constraint.name, type=_TYPES[type(constraint)])
+    ends, axes = _ends(constraint)
+    for k, (side, place, at) in enumerate(zip(("parent", "child"), constraint.places, ends, strict=True)):
+        body, there = layout.at(place, at)
+        add(element, side, link=body)
+        add(element, f"{side}_origin", xyz=numbers(there.position), rpy=numbers(rpy(there.rotation)))
+        if axes:
+            add(element, f"{side}_axis", xyz=numbers(axes[min(k, len(axes) - 1)]))
+
+
+def _ends(constraint: Pair) -> tuple[list[Placement], list[Any]]:
+    """Frames of the joint that closes a loop on both of its places, and its axes: none, one for both, or two."""
+    ends = [as_placement(constraint.first_at), as_placement(constraint.second_at)]
+    if isinstance(constraint, Cardan):
+        return ends, [constraint.axis, constraint.second_axis]
+    if not isinstance(constraint, Axial):
+        return ends, []
+    if np.array_equal(np.asarray(constraint.axis), np.asarray(constraint.second_axis)):
+        return ends, [constraint.axis]
+    return list(constraint.frames()), [(0.0, 0.0, 1.0)]
+
+
 def _end(element: Any, at: Placement) -> None:
     add(element, "origin", xyz=numbers(at.position), rpy=numbers(rpy(at.rotation)))
 
@@ -182,7 +211,7 @@ def _end(element: Any, at: Placement) -> None:
 def _coupling(robot: Any, constraint: Coupling, report: Report) -> None:
     equations = equations_of(constraint)
     if equations is None or any(not _sayable(equation) for equation in equations) or len(equations) != 1:
-        _refuse(constraint, report)
+        refuse_constraint(constraint, report, LINKWORK)
         return
     (equation,) = equations
     coupling = add(robot, "coupling", name=constraint.name, type="linear", offset=number(equation.value))
@@ -195,5 +224,15 @@ def _sayable(equation: JointEquation) -> bool:
     return equation.leader is None and all(coordinate == 0 for _, coordinate in equation.linear)
 
 
-def _refuse(constraint: Constraint, report: Report) -> None:
-    report.refuse("constraints", f"'{constraint.name}'", f"URDF has no {type(constraint).__name__} such as this")
+def refuse_constraint(constraint: Constraint, report: Report, dialect: Dialect) -> None:
+    """Refuse a constraint that a dialect cannot say.
+
+    Args:
+        constraint: The constraint.
+        report: Where to refuse it.
+        dialect: The dialect.
+    """
+    what = f"{dialect.shown} has no {type(constraint).__name__} such as this"
+    if dialect.loops == "refused":
+        what = "URDF by its standard has trees and mimics, no loops and no other constraints"
+    report.refuse("constraints", f"'{constraint.name}'", what)

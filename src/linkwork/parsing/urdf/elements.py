@@ -64,3 +64,18 @@ def placement(node: Node) -> Placement:
             x, y, z, w = quaternion
             return Placement.from_quaternion(x, y, z, w, position=position)
         return Placement.rpy(*angles, position=position) if any(angles) else Placement(position)
+
+
+def zero_configuration(graph: UrdfGraph) -> dict[str, Placement]:
+    """Placements of the links in the world when all joints are at zero."""
+    children: dict[str, list[UrdfJoint]] = {}
+    for joint in graph.joints.values():
+        children.setdefault(joint.parent, []).append(joint)
+    places, stack = {root: Placement() for root in graph.roots}, list(graph.roots)
+    while stack:
+        parent = stack.pop()
+        for joint in children.get(parent, ()):
+            if joint.child not in places:
+                places[joint.child] = places[parent] * joint.place
+                stack.append(joint.child)
+    return places

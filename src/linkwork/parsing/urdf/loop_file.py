@@ -10,12 +10,15 @@ joint_name: [joint, ...]                    joints that are of another type than
 joint_type: [SPHERICAL, ...]                and that type: SPHERICAL, FIXED, UJOINT_XY (about x, then y), CARDAN (as XY)
 ```
 
+or in a ``loop_closures.yaml``: see `closure_file`.
+
 The file is not trusted: it is of bounded size and depth, plain scalars only, no anchors, aliases or tags.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -25,13 +28,16 @@ import yaml
 from linkwork.errors import ModelError, UnsupportedFeature
 from linkwork.model.joints import Fixed, Joint, Spherical, Universal
 from linkwork.parsing.options import model_path, read_file
-from linkwork.parsing.xml import LineLocation
+from linkwork.parsing.urdf.closure_file import FIELDS, KEYS, Closure, closure
+from linkwork.parsing.urdf.closure_file import NAME as CLOSURES
+from linkwork.parsing.xml import LineLocation, warn
 
 NAME = "robot.yaml"
 
 _LARGEST = 1 << 18
 _DEEPEST = 8
 _PLAIN = "tag:yaml.org,2002:str"
+_FLOATS = {"tag:yaml.org,2002:float", "tag:yaml.org,2002:int"}
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 _PAIRS = ("3d", "6d")
 _AXES = ("XY", "XZ", "YX", "YZ", "ZX", "ZY")
@@ -63,37 +69,50 @@ class LoopFile:
     """The actuated joints; None where the file does not list them."""
     types: dict[str, tuple[Joint, LineLocation]]
     """Joints that are of another type than in the URDF."""
+    closures: tuple[Closure, ...] = ()
+    """Hinges and ball joints of a ``loop_closures.yaml``."""
+    independent: frozenset[str] = frozenset()
+    """Joints that are minimal coordinates, where the file lists them."""
+    dependent: frozenset[str] = frozenset()
+    """Joints that the loops determine, where the file lists them: their mimics are approximations."""
 
     @property
     def frames(self) -> set[str]:
         """The frames that the loops name."""
-        return {name for pair in self.pairs for name in (pair.first, pair.second)}
+        links = {link for loop in self.closures for link in loop.links}
+        return links | {name for pair in self.pairs for name in (pair.first, pair.second)}
 
 
 def find_loop_file(model: Path) -> LoopFile | None:
-    """The ``robot.yaml`` in the folder of a model file, if it is there and describes loops."""
-    file = model.parent / NAME
-    if not file.is_file():
-        return None
-    if file.resolve().parent != model.parent.resolve():
-        raise ModelError(
-            f"the file beside '{model.name}' is a link that leads out of the folder: pass its path as loops=..., or "
-            "loops=False to do without it",
-            file=file,
-        )
-    text = read_file(file, _LARGEST + 1)
-    return parse_loop_file(text, str(file)) if b"closed_loop" in text else None
+    """The file beside a model that describes loops, if there is one: a ``robot.yaml`` in its folder, or a
+    ``loop_closures.yaml`` there, in the folder above, or in ``config`` beside its folder."""
+    here = model.parent
+    for file in (here / NAME, here / CLOSURES, here.parent / CLOSURES, here.parent / "config" / CLOSURES):
+        if not file.is_file():
+            continue
+        if file.resolve().parent != file.parent.resolve():
+            raise ModelError(
+                f"the file beside '{model.name}' is a link that leads out of the folder: pass its path as loops=..., "
+                "or loops=False to do without it",
+                file=file,
+            )
+        text = read_file(file, _LARGEST + 1)
+        if file.name == CLOSURES or b"closed_loop" in text:
+            return parse_loop_file(text, str(file))
+    return None
 
 
 def load_loop_file(path: str | PathLike[str]) -> LoopFile:
-    """A ``robot.yaml``, wherever it is."""
+    """A ``robot.yaml`` or ``loop_closures.yaml``, wherever it is."""
     file = model_path(path)
     return parse_loop_file(read_file(file, _LARGEST + 1), str(file))
 
 
 def parse_loop_file(text: bytes | str, file: str = "<text>") -> LoopFile:
-    """The content of a ``robot.yaml``; ``file`` is its name in messages."""
+    """The content of a ``robot.yaml`` or ``loop_closures.yaml``; ``file`` is its name in messages."""
     found = _sections(text, file)
+    if not found or set(found) & set(KEYS):
+        return _closures(found, file)
     if "closed_loop" not in found:
         raise ModelError("there is no 'closed_loop': pairs of frames that are held together", file=file)
     loops, here = found["closed_loop"]
@@ -110,6 +129,58 @@ def parse_loop_file(text: bytes | str, file: str = "<text>") -> LoopFile:
         pairs.append(FramePair(names[0][0], names[1][0], kind, names[0][1]))
     motors = dict(_words(found, "name_mot", file)) if "name_mot" in found else None
     return LoopFile(file, tuple(pairs), motors, _joint_types(found, file))
+
+
+def _closures(found: dict[str, tuple[list[Any], LineLocation]], file: str) -> LoopFile:
+    """The content of a ``loop_closures.yaml``."""
+    for key in found:
+        if key not in KEYS:
+            raise found[key][1].error(f"key '{key}' is none of {', '.join(KEYS)}", UnsupportedFeature)
+    loops = tuple(
+        closure(kind, *_fields(node, kind, file)) for kind in FIELDS for node in found.get(kind, ([], None))[0]
+    )
+    names = {loop.name for loop in loops}
+    for k, loop in enumerate(loops):  # two hinges of the same links
+        if any(loop.name == other.name for other in loops[:k]):
+            free = next(name for n in range(2, k + 3) if (name := f"{loop.name}_{n}") not in names)
+            loops = (*loops[:k], replace(loop, name=free), *loops[k + 1 :])
+            names.add(free)
+    balls: dict[str, tuple[Joint, LineLocation]] = {
+        name: (Spherical(), where) for name, where in _words(found, "ball_upgrades", file)
+    }
+    known = next((key for key in ("actuated_joints", "independent") if key in found), None)
+    motors = None if known is None else dict(_words(found, known, file))
+    marked = [frozenset(name for name, _ in _words(found, key, file)) for key in ("independent", "dependent")]
+    return LoopFile(file, (), motors, balls, loops, *marked)
+
+
+def _fields(node: Any, kind: str, file: str) -> tuple[dict[str, Any], LineLocation]:
+    """Names and vectors of one loop, and its line."""
+    where = _mark(node, kind, file)
+    if not isinstance(node, yaml.MappingNode):
+        raise where.error(f"'{kind}' has loops, each with {', '.join(FIELDS[kind])}")
+    given: dict[str, Any] = {}
+    for key, value in node.value:
+        word = str(key.value)
+        if word not in FIELDS[kind]:
+            raise _mark(key, kind, file).error(f"'{word}' of a loop is none of {', '.join(FIELDS[kind])}")
+        vector = word in ("point", "axis", "parent_xyz", "child_xyz")
+        given[word] = _vector(value, word, file) if vector else _name(value, word, file)[0]
+    absent = [word for word in FIELDS[kind] if word not in given]
+    if absent:
+        raise where.error(f"a loop has no {', '.join(map(repr, absent))}; it needs {', '.join(FIELDS[kind])}")
+    return given, where
+
+
+def _vector(node: Any, key: str, file: str) -> tuple[float, ...]:
+    parts = node.value if isinstance(node, yaml.SequenceNode) else []
+    try:
+        vector = tuple(float(part.value) for part in parts if part.tag in _FLOATS)
+    except (TypeError, ValueError):
+        vector = ()
+    if len(vector) != 3 or len(parts) != 3 or not all(map(math.isfinite, vector)):
+        raise _mark(node, key, file).error(f"'{key}' is three numbers: {key}: [x, y, z]")
+    return vector
 
 
 def _joint_types(found: dict[str, tuple[list[Any], LineLocation]], file: str) -> dict[str, tuple[Joint, LineLocation]]:
@@ -165,10 +236,13 @@ def _sections(text: bytes | str, file: str) -> dict[str, tuple[list[Any], LineLo
     for key, value in root.value:
         where = _mark(key, None, file)
         name = key.value if isinstance(key, yaml.ScalarNode) else "?"
-        if name not in _KEYS:
-            raise where.error(f"key '{name}' is none of {', '.join(_KEYS)}", UnsupportedFeature)
+        if name not in (*_KEYS, *KEYS):
+            raise where.error(f"key '{name}' is none of {', '.join((*_KEYS, *KEYS))}", UnsupportedFeature)
         if name in found:
             raise where.error(f"key '{name}' is given a second time")
+        if name == "ball_limit_deg":
+            warn(where, "limits of ball joints are not kept: 'ball_limit_deg' is passed over")
+            continue
         if not isinstance(value, yaml.SequenceNode):
             raise where.error(f"'{name}' is a list: {name}: [...]")
         found[name] = (value.value, _mark(key, name, file))

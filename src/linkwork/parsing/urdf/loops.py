@@ -10,9 +10,12 @@
 |                                               | predecessor is the sum of those to the successor                  |
 | ``<coupling type="linear">`` (ours)           | JointCoupling: joints times their factors sum to ``offset``       |
 | ``<loop>`` of other types (ours)              | Cardan, Cylindrical, PointOnLine, PointOnPlane, Rod, Rolling      |
+| ``<loop_joint>`` with parent and child        | the same (exporters of Fusion)                                    |
+| ``<constraint>`` of urdfdom#264               | that of its type, with an origin and an axis on both links        |
 | ``<drake:ball_constraint>``                   | Point                                                             |
 | SDF ``<joint>`` inside ``<gazebo>``           | an additional joint, by which the graph has a loop                |
-| ``closed_loop`` of a loop file                | Weld (6d) or Point (3d)                                           |
+| ``closed_loop`` of a ``robot.yaml``           | Weld (6d) or Point (3d)                                           |
+| closures of a ``loop_closures.yaml``          | Hinge, Point: see `closure_file`                                  |
 | frames ``closing_x_1``, ``closing_x_2``       | Point ``closing_x`` (convention of onshape-to-robot)              |
 
 The axis of a ``<loop>`` stands in the frame of that joint, which is where the origins on predecessor and successor
@@ -34,48 +37,22 @@ from linkwork.inputs import suggest
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import (
     WORLD,
-    Axial,
-    Cardan,
-    Constraint,
-    Cylindrical,
     JointCoupling,
-    Pair,
     Point,
-    PointOnLine,
-    PointOnPlane,
-    Rod,
-    Rolling,
     Weld,
-    closing,
 )
-from linkwork.model.joints import Fixed, Joint, Planar, Prismatic, Revolute, Spherical
+from linkwork.model.joints import Fixed, Revolute
 from linkwork.model.placement import Placement
 from linkwork.parsing.located_builder import LocatedBuilder, mimic_constraint
 from linkwork.parsing.options import LoadSettings
 from linkwork.parsing.sdf.frames import read_pose
 from linkwork.parsing.sdf.joints import read_joint
-from linkwork.parsing.urdf.elements import UrdfGraph, UrdfJoint, UrdfLink, placement, placement_of_origin
+from linkwork.parsing.urdf.closure_file import add_closure
+from linkwork.parsing.urdf.elements import UrdfGraph, UrdfJoint, UrdfLink, zero_configuration
+from linkwork.parsing.urdf.loop_elements import add_constraint, add_loop, loop_ends
 from linkwork.parsing.urdf.loop_file import LoopFile
 from linkwork.parsing.xml import Node, located, warn
 
-_LOOPS: dict[str, type[Joint]] = {
-    "revolute": Revolute,
-    "continuous": Revolute,
-    "prismatic": Prismatic,
-    "planar": Planar,
-    "spherical": Spherical,
-    "ball": Spherical,
-    "fixed": Fixed,
-}
-_PAIRS: dict[str, type[Pair]] = {
-    "universal": Cardan,
-    "cylindrical": Cylindrical,
-    "point_on_line": PointOnLine,
-    "point_on_plane": PointOnPlane,
-    "rod": Rod,
-    "rolling": Rolling,
-}
-"""Loops that close by what is no joint of URDF: additions of linkwork to URDF+."""
 _CLOSING = re.compile(r"(closing_.+)_1", re.DOTALL)
 _GAZEBO_SDF = (1, 7)
 """The version of SDF that Gazebo converts URDF files to."""
@@ -90,17 +67,23 @@ def add_loops(
     """Add every constraint of a file; unless ``settings.loops`` is False, also those that are not of URDF itself."""
     links, joints, beyond_urdf = graph.links, graph.joints, settings.loops is not False
     for node in robot.children("loop", "loop_joint"):
-        _add_loop(builder, node, links)
+        add_loop(builder, node, graph)
+    for node in robot.children("constraint"):
+        add_constraint(builder, node, links)
     for node in robot.children("coupling"):
         _add_coupling(builder, node, links, joints)
     for k, node in enumerate(robot.children("drake:ball_constraint")):
         _add_ball(builder, node, links, k)
     if settings.mimic == "constrain":
+        exact = frozenset() if loop_file is None else loop_file.dependent
         for joint in joints.values():
-            _add_mimic(builder, joint, joints)
+            if joint.name not in exact:
+                _add_mimic(builder, joint, joints)
     _read_gazebo(builder, robot, graph, with_joints=beyond_urdf)
     if loop_file is not None:
         _add_pairs(builder, loop_file, robot, links, joints)
+        for loop in loop_file.closures:
+            add_closure(builder, loop, links, zero_configuration(graph))
     elif beyond_urdf:
         _add_closing_frames(builder, links, joints)
 
@@ -133,62 +116,6 @@ def _add_mimic(builder: LocatedBuilder, joint: UrdfJoint, joints: Joints) -> Non
     builder.constrain(node, mimic_constraint(joint.name, leader.name, fixed, multiplier, offset))
 
 
-def _ends(node: Node, links: Links) -> list[Node]:
-    """The two elements of a loop or coupling that name links of the robot."""
-    if node.tag == "loop_joint":
-        ends = list(node.children("link1", "link2"))
-        if len(ends) != 2:
-            raise node.error(f"a <loop_joint> holds a <link1> and a <link2>; this one {len(ends)} of them")
-    else:
-        ends = [node.need("predecessor"), node.need("successor")]
-    for end in ends:
-        if end.text("link") not in links:
-            near = suggest(end.text("link"), links)
-            raise end.error(f"{end.tag} '{end.text('link')}' is no link of this robot{near}", TopologyError)
-    return ends
-
-
-def _add_loop(builder: LocatedBuilder, node: Node, links: Links) -> None:
-    node.refuse_other_elements(
-        {"link1", "link2", "axis"} if node.tag == "loop_joint" else {"predecessor", "successor", "axis", "axis2"}
-    )
-    kind = node.text("type")
-    if kind not in _LOOPS and kind not in _PAIRS:
-        raise node.error(f"loop type '{kind}' is none of {', '.join((*_LOOPS, *_PAIRS))}", UnsupportedFeature)
-    ends = _ends(node, links)
-    first, second = (end.text("link") for end in ends)
-    with located(node):
-        at = [placement(end) if end.child("origin") is None else placement_of_origin(end) for end in ends]
-        constraint: Constraint | None
-        if kind in _LOOPS:
-            type, direction = _LOOPS[kind], _direction(node, "axis", (1.0, 0.0, 0.0))
-            joint = type(direction) if issubclass(type, Revolute | Prismatic | Planar) else type()
-            constraint = closing(node.text("name"), joint, first, second, at[0], at[1])
-        else:
-            constraint = _pair(node, _PAIRS[kind], (first, second), at)
-    if constraint is not None:
-        builder.constrain(node, constraint)
-
-
-def _direction(node: Node, tag: str, default: tuple[float, float, float]) -> tuple[float, float, float]:
-    axis = node.child(tag)
-    return default if axis is None else axis.vector("xyz", default)
-
-
-def _pair(node: Node, kind: type[Pair], ends: tuple[str, str], at: list[Placement]) -> Pair:
-    """A constraint between two frames that is no joint of URDF."""
-    options: dict[str, Any] = {"name": node.text("name"), "first_at": at[0], "second_at": at[1]}
-    if issubclass(kind, Cardan):
-        options["axis"] = _direction(node, "axis", (1.0, 0.0, 0.0))
-        options["second_axis"] = _direction(node, "axis2", (0.0, 1.0, 0.0))
-    elif issubclass(kind, Axial):
-        options["axis"] = _direction(node, "axis", (1.0, 0.0, 0.0))
-    for known, size in ((Rod, "length"), (Rolling, "radius")):
-        if issubclass(kind, known):
-            options[size] = node.number(size)
-    return kind(*ends, **options)
-
-
 def _add_coupling(builder: LocatedBuilder, node: Node, links: Links, joints: Joints) -> None:
     if node.get("type") == "linear":
         _add_linear_coupling(builder, node, joints)
@@ -201,7 +128,7 @@ def _add_coupling(builder: LocatedBuilder, node: Node, links: Links, joints: Joi
     ratio = node.need("ratio").number("value")
     if ratio == 0:
         raise node.error("the ratio is 0; it must not be zero")
-    chains = [_chain(end, end.text("link"), joints) for end in _ends(node, links)]
+    chains = [_chain(end, end.text("link"), joints) for end in loop_ends(node, links)]
     common = set(chains[0]) & set(chains[1])
     moving = [[name for name in chain if name not in common and joints[name].type.nv > 0] for chain in chains]
     if not all(moving):
@@ -276,7 +203,7 @@ def _read_gazebo(builder: LocatedBuilder, robot: Node, graph: UrdfGraph, with_jo
             if node.tag in ("link", "model", "include"):
                 raise node.error(f"a <{node.tag}> inside <gazebo> adds bodies, which is not read", UnsupportedFeature)
             if (node.tag == "joint" or node.tag.startswith("joint:")) and with_joints:
-                rest = rest or _zero_configuration(graph)
+                rest = rest or zero_configuration(graph)
                 _add_gazebo_joint(builder, node, rest)
             if node.tag in ("turnGravityOff", "gravity"):
                 off = (node.get("value") or node.content).strip().lower() in ("true", "1")
@@ -284,21 +211,6 @@ def _read_gazebo(builder: LocatedBuilder, robot: Node, graph: UrdfGraph, with_jo
                     warn(node, f"Gazebo lets '{gazebo.get('reference')}' float without gravity; here it falls")
             if node.tag == "static" and node.content.lower() in ("true", "1"):
                 warn(node, "Gazebo keeps this model where it is; here its joints move")
-
-
-def _zero_configuration(graph: UrdfGraph) -> dict[str, Placement]:
-    """Placements of the links in the world when all joints are at zero."""
-    children: dict[str, list[UrdfJoint]] = {}
-    for joint in graph.joints.values():
-        children.setdefault(joint.parent, []).append(joint)
-    places, stack = {root: Placement() for root in graph.roots}, list(graph.roots)
-    while stack:
-        parent = stack.pop()
-        for joint in children.get(parent, ()):
-            if joint.child not in places:
-                places[joint.child] = places[parent] * joint.place
-                stack.append(joint.child)
-    return places
 
 
 def _add_gazebo_joint(builder: LocatedBuilder, node: Node, rest: dict[str, Placement]) -> None:
@@ -362,6 +274,8 @@ def apply_loop_file(loop_file: LoopFile, joints: Joints) -> Joints:
     if loop_file.motors is not None:
         for joint in found.values():
             joint.options["actuated"] = joint.name in loop_file.motors
+            if joint.name in loop_file.independent | loop_file.dependent:
+                joint.options["independent"] = joint.name in loop_file.independent
     return found
 
 
@@ -382,8 +296,9 @@ def _add_pairs(builder: LocatedBuilder, loop_file: LoopFile, robot: Node, links:
             if name not in here:
                 raise pair.where.error(f"frame '{name}' is neither link nor joint of the URDF")
         kind = Weld if pair.kind == "6d" else Point
-        constraint = kind(here[pair.first], here[pair.second], name=f"{pair.first}:{pair.second}")
-        builder.constrain(pair.where, constraint)
+        stem = pair.first.removesuffix("_1")
+        name = stem if (pair.first, pair.second) == (f"{stem}_1", f"{stem}_2") else f"{pair.first}:{pair.second}"
+        builder.constrain(pair.where, kind(here[pair.first], here[pair.second], name=name))
 
 
 def _add_closing_frames(builder: LocatedBuilder, links: Links, joints: Joints) -> None:

@@ -12,6 +12,7 @@ from linkwork.parsing.xml import Node, warn
 # What does not change the dynamics, by the element it stands in. Read elsewhere: the first line of each.
 _UNDERSTOOD = {
     "robot": {"link", "joint", "drake:joint", "frame", "transmission", "gazebo", "loop", "loop_joint", "coupling"}
+    | {"constraint"}
     | {"drake:ball_constraint", "material", "sensor", "ros2_control", "mujoco", "verbose", "self_collision_checking"}
     | {"collision_filter_group", "drake:collision_filter_group"},
     "link": {"inertial", "visual", "collision", "origin", "gravity", "kinematic"}
