@@ -135,7 +135,8 @@ def torques(motion: Motion) -> Callable[[float, Floats, Floats], Floats]:
         a = ap + np.linalg.lstsq(A, b - A @ ap, rcond=1e-10)[0]
         needed = now.mass_matrix @ a + now.bias_forces - lw.passive_forces(robot, q, v)
         shares = np.linalg.lstsq(np.hstack([B, K.T]), needed, rcond=1e-10)[0]
-        return B @ shares[: B.shape[1]]
+        held: Floats = B @ shares[: B.shape[1]]
+        return held
 
     return control
 
@@ -149,6 +150,8 @@ def run(name: str, seconds: float = 4.0, dt: float = 1e-3, **options: Any) -> lw
 
 def tracking_error(trajectory: lw.Trajectory) -> float:
     """How far the center of mass is from its reference at most, meters."""
+    if trajectory.robot is None:
+        raise ValueError("the trajectory has no robot: simulate one")
     center = lw.center_of_mass(trajectory.robot, trajectory.q)
     path = center[0] + np.array([reference(float(t))[0] for t in trajectory.times])
     return float(np.linalg.norm(center - path, axis=1).max())
