@@ -19,6 +19,7 @@ What most programs use is at the top: models, evaluators, functions of a state, 
 | `actuators`, `tendons`    | motors and muscles, their torques and limits; tendons, their lengths and forces          |
 | `sensors`                 | sensors and their readings                                                               |
 | `tasks`, `loops`          | tasks of inverse kinematics; assembly, projection, clusters, minimal coordinates in time |
+| `design`                  | lengths as inputs with gradients, synthesis, tolerances, circuits and dead centers       |
 | `kinematics`              | points of bodies and subtrees                                                            |
 | `derivatives`             | gradients of rollouts, derivatives of constraint rows and in minimal coordinates         |
 | `methods`                 | methods of forward dynamics and their costs                                              |
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         constraints,
         contact,
         derivatives,
+        design,
         devices,
         errors,
         export,
@@ -134,6 +136,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
                 "constraints",
                 "contact",
                 "derivatives",
+                "design",
                 "devices",
                 "errors",
                 "export",
@@ -263,6 +266,7 @@ __all__ = [
     "contact",
     "coriolis_matrix",
     "derivatives",
+    "design",
     "devices",
     "energy",
     "errors",

@@ -79,7 +79,7 @@ def test_jax(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == re.findall(r"print\(.*\)  # (.*)", code)
 
 
-@pytest.mark.parametrize("page", ["identification", "swing-up", "lqr", "gpu"])
+@pytest.mark.parametrize("page", ["identification", "swing-up", "lqr", "gpu", "design"])
 def test_what_is_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What pages print is what they name in comments."""
     code = code_of(f"{page}.md")
