@@ -30,6 +30,7 @@ class DeadCenter:
     """A configuration past which a joint turns back: it cannot drive the mechanism through it."""
 
     joint: str
+    """Its name."""
     position: float
     """The joint's coordinate there, an end of its range."""
     q: Floats
@@ -41,6 +42,7 @@ class Circuit:
     """Closed configurations that a mechanism can move through without being taken apart."""
 
     robot: Model
+    """The mechanism."""
     q: Floats
     """Along the circuit, ``(k, nq)``."""
     tangents: Floats
