@@ -418,5 +418,51 @@ def _contact_sliding() -> Any:
     return figure
 
 
+@picture("rays")
+def _rays() -> Any:
+    """A LiDAR among shapes, seen from above, and a height scan of hills."""
+    build = lw.Builder("rays")
+    build.body("base", lw.Inertia.rod(1.0, (0, 0, 0), (0.3, 0, 0)))
+    build.joint("floating", lw.joints.Free(), "world", "base")
+    room = [(lw.shapes.Box((6.0, 4.5, 2.0)), (0.4, 0.2)), (lw.shapes.Cylinder(0.5, 2.0), (1.8, 1.1))]
+    room += [(lw.shapes.Box((0.8, 1.2, 2.0)), (1.6, -0.9)), (lw.shapes.Sphere(0.6), (-1.5, 0.9))]
+    for solid, at in room:
+        build.shape("world", solid, (*at, 0.0), role="collision")
+    robot = build.build()
+    lidar = lw.sensors.Rays(robot, "base")
+    pattern = lw.sensors.lidar(1, (0, 0), resolution=2.0)
+    hits = lidar(robot.neutral(), *pattern)
+    at = hits.distance[:, None] * pattern.directions
+    figure = blank(8.0, 3.6)
+    plan = figure.add_axes((0.01, 0.02, 0.46, 0.96), aspect="equal")
+    plan.set_axis_off()
+    for end in at:
+        plan.plot([0, end[0]], [0, end[1]], color=FAINT, lw=0.4, zorder=1)
+    plan.quiver(*at.T[:2], *hits.normal.T[:2], color=GROUND, scale=34, width=0.003, zorder=2)
+    plan.scatter(*at.T[:2], c=hits.shape, cmap="tab10", s=9, zorder=3)
+    plan.plot(0, 0, "o", color=INK, ms=6, zorder=4)
+    x, y = np.linspace(-1.6, 1.6, 33), np.linspace(-1.2, 1.2, 25)
+    heights = 0.25 * np.sin(2.2 * x)[:, None] * np.cos(2.6 * y)
+    hills = lw.Builder("hills")
+    hills.body("base", lw.Inertia.rod(1.0, (0, 0, 0), (0.3, 0, 0)))
+    hills.joint("floating", lw.joints.Free(), "world", "base")
+    hills.shape("world", lw.shapes.HeightField(tuple(map(tuple, heights)), (3.2, 2.4)), role="collision")
+    walker = hills.build()
+    q = walker.neutral()
+    q[2], q[5:7] = 0.6, (np.sin(0.25), np.cos(0.25))
+    scan = lw.sensors.height_scan((1.6, 1.0), 0.1, above=0.0)
+    depth = lw.sensors.Rays(walker, "base", axes="yaw")(q, *scan)
+    turn = np.array([[np.cos(0.5), -np.sin(0.5)], [np.sin(0.5), np.cos(0.5)]])
+    flat = scan.origins[:, :2] @ turn.T
+    relief = figure.add_axes((0.48, -0.05, 0.52, 1.12), projection="3d")
+    relief.plot_surface(*np.meshgrid(x, y, indexing="ij"), heights, color=PASTELS[1], lw=0, alpha=0.55)
+    relief.scatter(*flat.T, 0.6 - depth.distance + 0.01, c=depth.distance, cmap="viridis_r", s=7, depthshade=False)
+    relief.plot([0], [0], [0.6], "o", color=INK, ms=6)
+    relief.view_init(38, -60)
+    relief.set_box_aspect((3.2, 2.4, 1.0), zoom=1.25)
+    relief.set_axis_off()
+    return figure
+
+
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -74,6 +74,28 @@ def test_every_kind_of_evaluator(name: str) -> None:
         assert_close(x, y)
 
 
+def test_rays_against_triangles() -> None:
+    """Branches by the state, each thread its own; one ray a state."""
+    heights = np.random.default_rng(0).random((9, 7))
+    build = lw.Builder("scanner")
+    build.body("base", lw.Inertia.rod(1.0, (0, 0, 0), (0.3, 0, 0)))
+    build.joint("floating", lw.joints.Free(), "world", "base")
+    build.shape("world", lw.shapes.HeightField(tuple(map(tuple, heights)), (1.0, 1.2)), role="collision")
+    build.shape("world", lw.shapes.Ground(), role="collision")
+    robot = build.build()
+    rays = lw.sensors.Rays(robot, "base", axes="yaw")
+    pattern = lw.sensors.height_scan((1.0, 0.6), 0.2, above=3.0)
+    q = robot.random(0, 3)[:, None]
+    expected = rays(q, *pattern)
+    gpu = rays.to("cuda")
+    found = gpu(*map(to_device, (q, *pattern)))
+    assert gpu.runner.is_native  # type: ignore[attr-defined]
+    assert_close(found.distance, expected.distance)
+    assert_close(found.normal, expected.normal)
+    with pytest.raises(lw.errors.UnsupportedFeature, match="straight-line programs cannot"):
+        rays.compile()
+
+
 def test_threads_take_one_state_after_another() -> None:
     """More states than threads, on axes that broadcast: several launches of a kernel that share one scratch."""
     robot = zoo.serial_chain(2)

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import linkwork as lw
-from linkwork.kernels.sensors.forces import is_inside, ray_meets
+from linkwork.kernels.sensors.forces import is_inside
+from linkwork.kernels.sensors.ray_shapes import ray_meets
 from linkwork.mechanism import Mechanism
 from linkwork.model.sensors import SENSOR_TYPES
 from linkwork.parsing.mjcf import mujoco_map
-from linkwork.plans.sensors import BOX, CAPSULE, CYLINDER, ELLIPSOID
+from linkwork.plans.rays import BOX, CAPSULE, CYLINDER, ELLIPSOID
 from tests.support.robots import model_file
 from tests.support.sensor_texts import INERTIAL, SUBTREES, every_type, inputs_of, on_the_floor, values_of
 from tests.support.states import Floats, assert_close

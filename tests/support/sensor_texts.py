@@ -97,6 +97,8 @@ OTHERS = """
 <e_potential name="e_potential"/>
 <e_kinetic name="e_kinetic"/>
 <clock name="clock"/>
+<rangefinder name="rangefinder" site="tip"/>
+<rangefinder name="rangefinder plinth" site="plinth" data="dist normal"/>
 """
 
 

@@ -306,6 +306,10 @@ PARALLEL_RAY = 1e-15
 """Rays with a smaller component do not cross a slab. Part of: a unit vector.
 Test: tests/quantities/test_sensors_mujoco.py"""
 
+ON_RAY = 1e-7
+"""Areas that edges of a triangle span with a ray may be so much less than zero: products round differently in two
+triangles that share an edge. Part of: the two products of an area. Test: tests/quantities/test_rays.py"""
+
 LEAST_DENOMINATOR = 1e-15
 """The least denominator, width and regularization of soft contacts, as in MuJoCo. Part of: a number without units.
 Test: tests/contact/test_soft_contact.py"""

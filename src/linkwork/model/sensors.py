@@ -27,6 +27,7 @@ Types have the names of MJCF's elements, and give the numbers of MuJoCo's ``sens
 | tendonactuatorfrc                       | tendon   | sum of the forces of its actuators                              |
 | e_potential, e_kinetic                  | nothing  | energies of the robot; potential with that of springs           |
 | clock                                   | nothing  | time                                                            |
+| rangefinder                             | frame    | distance along its z axis to the nearest shape, or -1           |
 """
 
 from __future__ import annotations
@@ -107,6 +108,7 @@ _ROWS: tuple[tuple[str, str, int, str, str], ...] = (
     ("e_potential", ROBOT, 1, "", "both"),
     ("e_kinetic", ROBOT, 1, "v", "above"),
     ("clock", ROBOT, 1, "time", "above"),
+    ("rangefinder", FRAME, 1, "", "both"),
 )
 
 SENSOR_TYPES: Mapping[str, SensorType] = MappingProxyType(
@@ -123,6 +125,10 @@ WITH_REFERENCE = (*_POSES, "framelinvel", "frameangvel", "insidesite")
 
 OUTBOARD = ("force", "torque", "subtreecom", "subtreelinvel", "subtreeangmom", "e_potential")
 """Types that are about what a part of a body carries."""
+
+RAY_DATA: Mapping[str, int] = MappingProxyType({"dist": 1, "dir": 3, "origin": 3, "point": 3, "normal": 3, "depth": 1})
+"""What a range finder may give, in this order, and how many numbers: distance along z of its frame (-1: nothing is
+hit), its direction, where it starts, what it hits, the normal there, and the distance again."""
 
 VOLUMES = (Sphere, Box, Ellipsoid, Cylinder)
 """Solids that volumes of touch sensors may be."""
@@ -187,6 +193,10 @@ class Sensor:
     """Of sensors of limits: distance at which a limit counts as reached."""
     volume: Solid | None = None
     """Of touch sensors: contacts count whose normals meet it; of ``insidesite``: what is to be inside of it."""
+    data: tuple[str, ...] = ("dist",)
+    """Of a range finder: what it gives, of `RAY_DATA`."""
+    exclude: str = ""
+    """Of a range finder: the body, or the link that is part of one, whose shapes it does not see."""
     refused: str = ""
     """Why it is not computed: it cannot be asked for. Empty if it can."""
     size: int = field(init=False)
@@ -205,7 +215,14 @@ class Sensor:
         for what, x in (("cutoff", self.cutoff), ("noise", self.noise)):
             if not (isfinite(x) and x >= 0):
                 raise ModelError(f"sensor '{self.name}': {what} is {x}, needs a finite number >= 0", subject=self.name)
-        object.__setattr__(self, "size", 0 if known is None else known.size)
+        if self.type == "rangefinder" and (not self.data or self.data != tuple(x for x in RAY_DATA if x in self.data)):
+            raise ModelError(
+                f"sensor '{self.name}': data is {self.data}, needs some of {tuple(RAY_DATA)}, in this order",
+                subject=self.name,
+            )
+        size = 0 if known is None else known.size
+        size = sum(RAY_DATA[part] for part in self.data) if self.type == "rangefinder" else size
+        object.__setattr__(self, "size", size)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -231,6 +248,7 @@ class Sensor:
             name=new(self.name),
             of=new(self.of) if self.of else "",
             reference=new(self.reference) if self.reference else "",
+            exclude=new(self.exclude) if self.exclude not in ("", WORLD) else self.exclude,
             outboard=None if self.outboard is None else self.outboard.renamed(new),
             actuators=tuple(map(new, self.actuators)),
         )

@@ -106,9 +106,16 @@ def Capsule(radius: float, length: float) -> Cylinder:
     return Cylinder(radius, length, rounded=True)
 
 
+@converted
 @dataclass(frozen=True)
 class Ground:
-    """The whole xy plane; in contacts, the half-space below it."""
+    """The whole xy plane; in contacts, the half-space below it.
+
+    Args:
+        extent: Half edges along x and y of the rectangle that rays hit, in meters.
+    """
+
+    extent: tuple[float, float] = field(default=(inf, inf), repr=False)
 
 
 @converted

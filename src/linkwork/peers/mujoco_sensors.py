@@ -11,6 +11,8 @@ from typing import Any
 
 from lxml import etree
 
+from linkwork.model.sensors import RAY_DATA
+
 _TYPES = (
     *("touch", "accelerometer", "velocimeter", "gyro", "force", "torque"),
     *("magnetometer", "rangefinder", "camprojection", "jointpos", "jointvel", "tendonpos"),
@@ -58,6 +60,9 @@ class SensorWriter:
                 sensor.set("name", m.sensor(k).name)
             for what in ("cutoff", "noise"):
                 sensor.set(what, repr(float(getattr(m, f"sensor_{what}")[k])))
+            if tag == "rangefinder":
+                said = [part for bit, part in enumerate(RAY_DATA) if int(m.sensor_intprm[k, 0]) >> bit & 1]
+                sensor.set("data", " ".join(said))
             for what in ("delay", "interval"):
                 if getattr(m, f"sensor_{what}", None) is not None and getattr(m, f"sensor_{what}")[k].any():
                     sensor.set(what, repr(float(getattr(m, f"sensor_{what}")[k].max())))

@@ -352,7 +352,7 @@ def contact_tables(model: Model, bodies: BodyTable, native: MeshKind | None = No
         "friction": pairs.column("friction")[of_slot],
         "restitution": pairs.column("restitution")[of_slot],
         "contact_compliance": pairs.column("compliance")[of_slot],
-        **_field_tables(list(pairs.shapes)),
+        **field_tables([shape.solid for shape in pairs.shapes]),
         **_core_tables(list(pairs.shapes), native),
     }
 
@@ -377,14 +377,14 @@ def _core_tables(shapes: list[ContactShape], native: MeshKind | None) -> dict[st
     return {"shape_size": sizes, "shape_core": cores, "shape_hull": of_shape, **hull_tables(hulls)}
 
 
-def _field_tables(shapes: list[ContactShape]) -> dict[str, Any]:
-    """The arrays of height fields."""
-    fields = [shape.solid for shape in shapes if isinstance(shape.solid, HeightField)]
+def field_tables(solids: list[Solid]) -> dict[str, Any]:
+    """The arrays of height fields among the solids of shapes."""
+    fields = list({id(solid): solid for solid in solids if isinstance(solid, HeightField)}.values())
     grids = [np.array(field.heights) for field in fields]
     counts = np.array([grid.size for grid in grids], dtype=np.int64)
     number = {id(field): k for k, field in enumerate(fields)}
     return {
-        "shape_field": [number.get(id(shape.solid), 0) for shape in shapes],
+        "shape_field": [number.get(id(solid), 0) for solid in solids],
         "field_start": np.cumsum(counts) - counts,
         "field_rows": [grid.shape[0] for grid in grids],
         "field_columns": [grid.shape[1] for grid in grids],

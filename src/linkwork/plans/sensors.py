@@ -18,21 +18,18 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.joints import HELICAL, REVOLUTE
 from linkwork.model.model import Model
 from linkwork.model.rotations import quaternion_of, quaternion_product
-from linkwork.model.sensors import OUTBOARD, SENSOR_TYPES, Outboard, Sensor, carried_bodies, outboard_of
-from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Sphere
+from linkwork.model.sensors import OUTBOARD, RAY_DATA, SENSOR_TYPES, Outboard, Sensor, carried_bodies, outboard_of
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.actuation import actuated_layout, with_actuators
 from linkwork.plans.bodies import BodyTable
 from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.contacts import contact_slots
 from linkwork.plans.layout import ragged
+from linkwork.plans.rays import RAY_FLOATS, RAY_INTEGERS, RAY_SIZES, ray_tables, sensed_shapes, solid_kind
 from linkwork.plans.tree import Tree, build_tree
 
 CODE = {name: kind.code for name, kind in SENSOR_TYPES.items()}
 """Types of sensors, as kernels know them."""
-
-ELLIPSOID, BOX, CYLINDER, CAPSULE = range(4)
-"""Volumes of sensors."""
 
 SENSOR_TREE = actuated_layout(CONSTRAINED_TREE).extended(
     "sensors",
@@ -58,8 +55,13 @@ SENSOR_TREE = actuated_layout(CONSTRAINED_TREE).extended(
         "npulling_actuators",
         "nlines",  # segments of spatial tendons, those on one body included
         "npart_ends",
+        *RAY_SIZES,
     ),
     integers={
+        **RAY_INTEGERS,
+        "seen_start": ("nsensors",),  # shapes that a range finder sees: first and count
+        "seen_count": ("nsensors",),
+        "ray_value": ("nsensors", len(RAY_DATA)),  # where it has each of RAY_DATA among its numbers, or -1
         "sensor_kind": ("nsensors",),  # CODE
         "sensor_value": ("nsensors",),  # its first number among all
         "sensor_frame": ("nsensors",),  # frame, -1 where it is on none
@@ -72,7 +74,7 @@ SENSOR_TREE = actuated_layout(CONSTRAINED_TREE).extended(
         "pulling_count": ("nsensors",),
         "pulling_actuator": ("npulling_actuators",),
         "sensor_part": ("nsensors",),
-        "sensor_volume": ("nsensors",),  # ELLIPSOID and others
+        "sensor_volume": ("nsensors",),  # see `rays.solid_kind`
         "has_turn": ("n",),  # 1 where joint_quaternion is not that of no turn
         "slot_first": ("nslots",),  # the bodies of a contact point
         "slot_second": ("nslots",),
@@ -100,6 +102,7 @@ SENSOR_TREE = actuated_layout(CONSTRAINED_TREE).extended(
         "part_contacts": ("npart_contacts",),
     },
     floats={
+        **RAY_FLOATS,
         "value_range": ("nvalues", 2),  # cutoffs
         "sensor_constants": ("nsensors", 3),  # magnetic flux; bounds of a joint and its margin; size of a volume
         "sensor_sign": ("nsensors",),  # of quaternions
@@ -159,7 +162,7 @@ class _SensorTables:
                 self.part_of[sensor] = len(self.parts)
                 self.parts.append((self.bodies.number[body], outboard_of(self.mechanism, sensor)))
         fields = self._flags() | self._per_sensor() | self._line_tables() | self._part_tables()
-        fields |= self._contact_tables() | self._quaternions()
+        fields |= self._contact_tables() | self._quaternions() | self._ray_tables()
         return with_actuators(self.mechanism, tree, SENSOR_TREE, **fields)
 
     def _flags(self) -> dict[str, int]:
@@ -210,7 +213,7 @@ class _SensorTables:
             "pulling_count": pulling.count,
             "pulling_actuator": pulling.entries,
             "sensor_part": [self.part_of.get(sensor, -1) for sensor in self.sensors],
-            "sensor_volume": [_volume(sensor)[0] for sensor in self.sensors],
+            "sensor_volume": [solid_kind(sensor.volume)[0] for sensor in self.sensors],
             "sensor_constants": [self._constants(sensor) for sensor in self.sensors],
         }
 
@@ -234,7 +237,7 @@ class _SensorTables:
         if sensor.type in ("tendonlimitpos", "tendonlimitvel"):
             low, high = _finite(self.mechanism.tendon(sensor.of).limits)
             return low, high, sensor.margin
-        return _volume(sensor)[1]
+        return solid_kind(sensor.volume)[1]
 
     # Parts ------------------------------------------------------------------------------------------
 
@@ -345,6 +348,27 @@ class _SensorTables:
                     found += [sign * (s + 1) for s in range(slots[pair.name].start, slots[pair.name].stop)]
         return found
 
+    # Rays -------------------------------------------------------------------------------------------
+
+    def _ray_tables(self) -> dict[str, Any]:
+        """Shapes that range finders see, each once, and what these give."""
+        seen = [sensed_shapes(self.mechanism, s) if s.type == "rangefinder" else [] for s in self.sensors]
+        shapes = {id(shape): shape for each in seen for shape in each}
+        number = {key: k for k, key in enumerate(shapes)}
+        lists = ragged([[number[id(shape)] for shape in each] for each in seen])
+        values = []
+        for sensor in self.sensors:
+            ends = np.cumsum([RAY_DATA[part] for part in sensor.data])
+            start = {part: end - RAY_DATA[part] for part, end in zip(sensor.data, ends, strict=True)}
+            values.append([start.get(part, -1) for part in RAY_DATA])
+        return {
+            **ray_tables(list(shapes.values()), self.bodies),
+            "seen_shape": lists.entries,
+            "seen_start": lists.start,
+            "seen_count": lists.count,
+            "ray_value": values,
+        }
+
     # Quaternions ------------------------------------------------------------------------------------
 
     def _quaternions(self) -> dict[str, Any]:
@@ -405,21 +429,6 @@ def _w_first(R: Floats) -> Floats:
 def _product(a: Floats, b: Floats) -> Floats:
     """The product of quaternions ``w x y z``."""
     return quaternion_product(a[[1, 2, 3, 0]], b[[1, 2, 3, 0]])[[3, 0, 1, 2]]
-
-
-def _volume(sensor: Sensor) -> tuple[int, tuple[float, float, float]]:
-    """Kind and half sizes of a touch sensor's volume."""
-    match sensor.volume:
-        case Sphere(radius=r):
-            return ELLIPSOID, (r, r, r)
-        case Ellipsoid(radii=radii):
-            return ELLIPSOID, radii
-        case Box(size=(x, y, z)):
-            return BOX, (x / 2, y / 2, z / 2)
-        case Cylinder(radius=r, length=length, rounded=rounded):
-            return (CAPSULE if rounded else CYLINDER), (r, length / 2, 0.0)
-        case _:
-            return ELLIPSOID, (1.0, 1.0, 1.0)
 
 
 def _finite(bounds: tuple[float, float]) -> tuple[float, float]:

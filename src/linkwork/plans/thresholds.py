@@ -34,3 +34,7 @@ over its vertices. Test: tests/contact/test_convex_geometry.py"""
 SAME_PLANE = 1e-7
 """Faces of a hull whose unit normals differ by less are one face. Part of: a unit vector.
 Test: tests/contact/test_convex_geometry.py"""
+
+BOX_MARGIN = 1e-6
+"""By how much boxes of a hierarchy are wider than what is in them, so that rounding in single precision loses no hit.
+Part of: the largest coordinate of the solid. Test: tests/quantities/test_rays.py"""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from linkwork.compilers.program import Program
+from linkwork.compilers.program import Backend, Program
 from linkwork.conversions import converted
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.kernels.sensors.readings import needed_inputs, sensors_of
@@ -14,10 +14,13 @@ from linkwork.model.checks import check_robot
 from linkwork.model.model import Model
 from linkwork.model.named import Named
 from linkwork.model.sensors import Sensor
+from linkwork.model.shapes import Mesh, Shape
+from linkwork.plans.rays import sensed_shapes
 from linkwork.plans.sensors import sensor_tree
 from linkwork.quantities.arguments import Array, frame_names
 from linkwork.quantities.base import BaseEvaluator
 from linkwork.quantities.product_attributes import differentiable
+from linkwork.quantities.rays import check_straight_line, native_on_device
 
 
 class SensorValues(Mapping[str, Array]):
@@ -104,6 +107,17 @@ class Sensors(BaseEvaluator):
         self.inputs = needs
         """Names of the inputs of a call, in their order."""
 
+    def _adapted(self, backend: Backend) -> Backend:
+        return native_on_device(backend, self._seen())
+
+    def _check_backend(self, backend: Backend) -> None:
+        check_straight_line(backend, self._seen(), "range finders")
+
+    def _seen(self) -> list[Shape]:
+        """All that range finders see."""
+        finders = [sensor for sensor in self.sensors if sensor.type == "rangefinder"]
+        return [shape for sensor in finders for shape in sensed_shapes(self.robot, sensor)]
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the sensors, in the order of their values."""
@@ -139,7 +153,7 @@ class Sensors(BaseEvaluator):
 
 def _chosen(robot: Model, names: str | Sequence[str] | None) -> tuple[Sensor, ...]:
     if names is None:
-        found = tuple(sensor for sensor in robot.sensors if not sensor.refused)
+        found = tuple(sensor for sensor in robot.sensors if not (sensor.refused or _unseen_mesh(robot, sensor)))
     else:
         found = tuple(robot.sensor(name) for name in ([names] if isinstance(names, str) else names))
         for sensor in found:
@@ -161,6 +175,15 @@ def _chosen(robot: Model, names: str | Sequence[str] | None) -> tuple[Sensor, ..
     return found
 
 
+def _unseen_mesh(robot: Model, sensor: Sensor) -> str:
+    """The name of a mesh that a range finder would see, whose file was not found."""
+    if sensor.type == "rangefinder":
+        for shape in sensed_shapes(robot, sensor):
+            if isinstance(shape.solid, Mesh) and not shape.solid.is_found:
+                return shape.solid.name
+    return ""
+
+
 def _given(robot: Model, sensors: Sequence[Sensor], wrenches: bool, contacts: bool | None) -> tuple[str, ...]:
     """Inputs that these sensors of this robot need."""
     needs: set[str] = {name for sensor in sensors for name in sensor.needs}
@@ -178,6 +201,11 @@ def _given(robot: Model, sensors: Sequence[Sensor], wrenches: bool, contacts: bo
 
 def _check(robot: Model, sensor: Sensor) -> None:
     """Raise an error where a robot lacks what a sensor measures."""
+    mesh = _unseen_mesh(robot, sensor)
+    if mesh:
+        raise InputError(
+            f"sensor '{sensor.name}' (rangefinder) of '{robot.name}' sees mesh '{mesh}', whose file was not found"
+        )
     if sensor.type == "touch" and not robot.contacts:
         raise InputError(
             f"sensor '{sensor.name}' (touch) of '{robot.name}' feels contacts, and there are none: add some with "

@@ -48,6 +48,8 @@ class _Sensors:
             return f"it is not computed: {sensor.refused}"
         if sensor.outboard is not None:
             return "it is about a part of a body, which is one body in the file"
+        if sensor.type == "rangefinder" and sensor.exclude != self.model.frames[sensor.of].body:
+            return f"in MJCF it does not see its own body, and nothing else; here '{sensor.exclude}'"
         on = SENSOR_TYPES[sensor.type].on
         given: dict[str, str] = {}
         if on == FRAME:
@@ -80,6 +82,8 @@ class _Sensors:
         unsaid = self._volume(sensor, given) or self._magnetic(sensor)
         if not unsaid:
             element = add(self.section, sensor.type, name=sensor.name, **given)
+            if sensor.type == "rangefinder":
+                element.set("data", " ".join(sensor.data))
             for what, value in (("cutoff", sensor.cutoff), ("noise", sensor.noise)):
                 if value != 0:
                     element.set(what, number(value))

@@ -12,7 +12,6 @@ needs: MuJoCo's ``mj_rnePostConstraint``, ``cfrc_int``.
 | K              | rows of constraints on bodies (see `constraints`), ``K lambda`` the force on one         |
 | contacts       | point, normal (from the first shape to the second), force and moment on the second, in the world |
 | tension        | force along a tendon, positive where it lengthens it                                     |
-| near, far      | where a ray enters and leaves a volume, as distances along it                            |
 
 Cost: O(n) for all bodies, and for each part the joints, rows and contacts on it.
 """
@@ -21,7 +20,8 @@ from __future__ import annotations
 
 from linkwork.kernels.elementary import magnitude
 from linkwork.kernels.joints import rotate_to_parent
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sqrt, where
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, where
+from linkwork.kernels.sensors.ray_shapes import ray_meets
 from linkwork.kernels.spatial import (
     Triple,
     add,
@@ -38,12 +38,11 @@ from linkwork.kernels.spatial import (
     sub,
     subtract_scaled,
 )
-from linkwork.kernels.thresholds import PARALLEL_RAY
 from linkwork.kernels.tree.rnea import apply_wrenches, force_to_parent, newton_euler_forces
 from linkwork.kernels.tree.tendon_geometry import distance_of
 from linkwork.kernels.tree.tendons import passive_force
-from linkwork.model.thresholds import UNBOUNDED
-from linkwork.plans.sensors import BOX, CAPSULE, CODE, CYLINDER
+from linkwork.plans.rays import BOX, CAPSULE, CYLINDER
+from linkwork.plans.sensors import CODE
 
 FORCE_SENSOR = CODE["force"]
 # Interaction forces -------------------------------------------------------------------------------------------------
@@ -170,71 +169,6 @@ def sense_force(tree: Array, w: Array, kind: int, g: int, o: int, values: Array)
 
 
 # Touch --------------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def between(low: Scalar, high: Scalar, near: Scalar, far: Scalar) -> tuple[Scalar, Scalar]:
-    """What two intervals have in common; the second is before the first where that is nothing."""
-    return where(low, near, near, low), where(far, high, far, high)
-
-
-@kernel
-def slab(x: Scalar, d: Scalar, size: Scalar) -> tuple[Scalar, Scalar]:
-    """Where ``|x + t d| <= size``."""
-    along = magnitude(d)
-    safe = where(along, PARALLEL_RAY, 1.0, d)
-    t = (-size - x) / safe
-    u = (size - x) / safe
-    inside = where(magnitude(x), size, 1.0, -1.0)
-    low = where(along, PARALLEL_RAY, -(inside * UNBOUNDED), where(t, u, t, u))
-    return low, where(along, PARALLEL_RAY, inside * UNBOUNDED, where(t, u, u, t))
-
-
-@kernel
-def quadric(a: Scalar, b: Scalar, c: Scalar) -> tuple[Scalar, Scalar]:
-    """Where ``a t² + 2 b t + c <= 0``, ``a >= 0``."""
-    safe = where(a, PARALLEL_RAY, 1.0, a)
-    inner = b * b - a * c
-    root = sqrt(where(inner, 0.0, 0.0, inner))
-    inside = where(c, 0.0, 1.0, -1.0)
-    low = where(a, PARALLEL_RAY, -(inside * UNBOUNDED), where(inner, 0.0, UNBOUNDED, (-b - root) / safe))
-    high = where(a, PARALLEL_RAY, inside * UNBOUNDED, where(inner, 0.0, -UNBOUNDED, (root - b) / safe))
-    return low, high
-
-
-@kernel
-def hits(low: Scalar, high: Scalar) -> Scalar:
-    """1 where a ray meets what it is in from ``low`` to ``high``, else 0."""
-    return where(high, low, 0.0, where(high, 0.0, 0.0, 1.0))
-
-
-@kernel
-def ray_meets(kind: int, size: Array, x: Vector, d: Vector) -> Scalar:
-    """1 where the ray from ``x`` along ``d`` meets a volume around the origin, else 0."""
-    if kind == BOX:
-        low, high = slab(x[0], d[0], size[0])
-        for k in range(1, 3):
-            near, far = slab(x[k], d[k], size[k])
-            low, high = between(low, high, near, far)
-        return hits(low, high)
-    if kind == CYLINDER or kind == CAPSULE:
-        radius = size[0] * size[0]
-        across = d[0] * d[0] + d[1] * d[1]
-        middle = x[0] * d[0] + x[1] * d[1]
-        low, high = quadric(across, middle, x[0] * x[0] + x[1] * x[1] - radius)
-        near, far = slab(x[2], d[2], size[1])
-        low, high = between(low, high, near, far)
-        found = hits(low, high)
-        if kind == CAPSULE:
-            for k in range(2):
-                end = (x[0], x[1], x[2] + (size[1] if k == 0 else -size[1]))
-                low, high = quadric(dot(d, d), dot(end, d), dot(end, end) - radius)
-                found = where(0.5, hits(low, high), 1.0, found)
-        return found
-    y = (x[0] / size[0], x[1] / size[1], x[2] / size[2])
-    e = (d[0] / size[0], d[1] / size[1], d[2] / size[2])
-    low, high = quadric(dot(e, e), dot(y, e), dot(y, y) - 1.0)
-    return hits(low, high)
 
 
 @kernel

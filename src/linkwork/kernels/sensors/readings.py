@@ -33,6 +33,7 @@ from linkwork.kernels.sensors.forces import (
     tendon_tensions,
 )
 from linkwork.kernels.sensors.frames import (
+    frame_axis,
     frame_position,
     in_frame,
     joint_quaternion,
@@ -44,6 +45,7 @@ from linkwork.kernels.sensors.frames import (
     sense_subtree,
     subtree_moment,
 )
+from linkwork.kernels.sensors.rays import sense_range
 from linkwork.kernels.spatial import cross, dot, sub, symmetric_product
 from linkwork.kernels.tree.actuation import ACTUATOR_WORK, evaluate_actuator_torques, within
 from linkwork.kernels.tree.kinematics import (
@@ -84,7 +86,7 @@ JOINTACTUATORFRC = CODE["jointactuatorfrc"]
 ACTUATORPOS, ACTUATORVEL, ACTUATORFRC = CODE["actuatorpos"], CODE["actuatorvel"], CODE["actuatorfrc"]
 TENDONPOS, TENDONVEL, TENDONACTUATORFRC = CODE["tendonpos"], CODE["tendonvel"], CODE["tendonactuatorfrc"]
 TENDONLIMITPOS, TENDONLIMITVEL = CODE["tendonlimitpos"], CODE["tendonlimitvel"]
-POTENTIAL, KINETIC, CLOCK = CODE["e_potential"], CODE["e_kinetic"], CODE["clock"]
+POTENTIAL, KINETIC, RANGEFINDER = CODE["e_potential"], CODE["e_kinetic"], CODE["rangefinder"]
 
 
 class SensorInputs(NamedTuple):
@@ -266,6 +268,8 @@ def sense(tree: Array, w: Array, s: SensorInputs, k: int, values: Array) -> None
         values[o] = potential_energy(tree, w, s.q, p)
     elif kind == KINETIC:
         values[o] = kinetic_energy(tree, w, s.v)
+    elif kind == RANGEFINDER:
+        sense_range(tree, w, k, frame_position(tree, w, f), frame_axis(tree, w, f, 2), values)
     else:
         values[o] = s.time[0]
 

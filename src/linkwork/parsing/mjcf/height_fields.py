@@ -60,8 +60,9 @@ def _height_field(node: Node, folder: Path, finder: MeshFinder) -> HeightField:
         if not 4 <= count <= _MOST:
             raise node.error(f"a height field has at least 2 x 2 heights, and this one {rows} x {columns}")
         data = np.array(node.numbers("elevation", count) or np.zeros(count)).reshape(rows, columns)[::-1]
-    low, high = float(data.min()), float(data.max())
-    scaled = (data - low) * (height / (high - low) if high > low else 0.0)
+    single = data.astype(np.float32)  # MuJoCo keeps parts of the largest height, in single precision
+    low, high = single.min(), single.max()
+    scaled = ((single - low) / (high - low if high > low else np.float32(1))).astype(np.float64) * height
     return HeightField(tuple(map(tuple, scaled.T.tolist())), (2 * x, 2 * y))
 
 

@@ -31,7 +31,6 @@ from linkwork.parsing.xml import Node
 
 NOT_COMPUTED: Mapping[str, str] = MappingProxyType(
     {
-        "rangefinder": "rays are not cast",
         "camprojection": "images of cameras are not computed",
         "distance": "distances of geoms are those of ContactGeometry",
         "normal": "distances of geoms are those of ContactGeometry",
@@ -119,6 +118,8 @@ class SensorReader:
         if kind.startswith("frame"):
             return self._frames(node)
         if on == "frame":
+            if node.get("camera") is not None:
+                raise _NotComputed("images of cameras are not computed")
             site = node.text("site")
             if site not in self.site_frames:
                 raise _NotComputed(f"there is no site '{site}'")
@@ -130,6 +131,8 @@ class SensorReader:
                 options["magnetic_flux"] = self._magnetic_flux()
             elif kind == "touch":
                 options["volume"] = self._volume(site)
+            elif kind == "rangefinder":
+                options |= self._ray(node, site)
             return self.site_frames[site], options
         if on == "body":
             return self._body_name(node.text("body")), {}
@@ -141,6 +144,11 @@ class SensorReader:
         if kind.startswith("jointlimit"):
             return joint, {"margin": self._margin(joint)}
         return joint, {}
+
+    def _ray(self, node: Node, site: str) -> dict[str, Any]:
+        """What a range finder gives, and the body that it is on, which it does not see."""
+        on = next(body for body in self.tree.bodies for i in body.all("site") if i.node.get("name") == site)
+        return {"data": tuple((node.get("data") or "dist").split()), "exclude": self.tree.names[on]}
 
     def _check_masses(self, node: Node) -> None:
         """Masses of bodies that cannot move may be missing: meshes are not read."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from linkwork.errors import ModelError
 from linkwork.model.arrays import Floats
@@ -113,7 +114,9 @@ def _solid(node: Node, looks: Looks) -> tuple[Solid, Placement] | None:
         field = looks.fields.get(node.get("hfield") or "")
         return None if field is None else (field, looks.settings.placement(node))
     if type == "plane":
-        return Ground(), looks.settings.placement(node)
+        x, y, _ = node.numbers("size", 3) or (0.0, 0.0, 0.0)
+        extent = x if x > 0 else inf, y if y > 0 else inf
+        return Ground(extent), looks.settings.placement(node)
     if type not in SIZES:
         return None
     size, place = size_and_place(node, type, looks.settings, looks.meshes)

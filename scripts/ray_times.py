@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Time height scans: ``python scripts/ray_times.py [--device cuda] [--robots 4096]``.
+
+187 rays for each robot over hills of 128 x 128 cells; a scan on a GPU is timed until its results are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import linkwork as lw
+from linkwork.devices import to_device
+
+ROUNDS = 9
+
+
+def scanner() -> lw.Mechanism:
+    """A free body over hills."""
+    heights = 0.3 * np.random.default_rng(0).random((129, 129))
+    build = lw.Builder("scanner")
+    build.body("base", lw.Inertia.rod(1.0, (0, 0, 0), (0.3, 0, 0)))
+    build.joint("floating", lw.joints.Free(), "world", "base")
+    build.shape("world", lw.shapes.HeightField(tuple(map(tuple, heights)), (12.8, 12.8)), role="collision")
+    return build.build()
+
+
+def best(run: Callable[[], object], clock: Callable[[], float]) -> float:
+    """The least time of several rounds."""
+    run()
+    times = []
+    for _ in range(ROUNDS):
+        start = clock()
+        run()
+        times.append(clock() - start)
+    return min(times)
+
+
+def main() -> None:
+    """Print the times."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--robots", type=int, default=256)
+    said = parser.parse_args()
+    robot, rng = scanner(), np.random.default_rng(0)
+    q = robot.random(0, said.robots)
+    q[:, :2], q[:, 2] = rng.uniform(-4, 4, (said.robots, 2)), 0.5
+    pattern = lw.sensors.height_scan()
+    for dtype in ("float64", "float32"):
+        rays = lw.sensors.Rays(robot, "base", axes="yaw", reach=50.0, threads=1).to(said.device, dtype=dtype)
+        given = [x.astype(dtype) for x in (q[:, None], *pattern)]
+        if said.device == "cuda":
+            here = [to_device(x, dtype) for x in given]
+            expected = lw.sensors.Rays(robot, "base", axes="yaw", reach=50.0)(*given).distance
+            apart = float(np.abs(rays(*here).distance.numpy() - expected).max())
+
+            def scan() -> None:
+                for _ in range(10):
+                    rays(*here)
+                rays.check()
+
+            seconds = best(scan, time.perf_counter) / 10
+            print(f"{dtype}: {1e3 * seconds:.3f} ms for {said.robots} x {len(pattern.origins)} rays; CPU's to {apart:.1e}")
+        else:
+            seconds = best(lambda: rays(*given), time.process_time)
+            each = seconds / said.robots / len(pattern.origins)
+            print(f"{dtype}: {1e9 * each:.0f} ns a ray, {1e6 * seconds / said.robots:.1f} us a scan of one core")
+
+
+if __name__ == "__main__":
+    main()
