@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,8 @@ def main() -> None:
         if said.device == "cuda":
             here = [to_device(x, dtype) for x in given]
             expected = lw.sensors.Rays(robot, "base", axes="yaw", reach=50.0)(*given).distance
-            apart = float(np.abs(rays(*here).distance.numpy() - expected).max())
+            found: Any = rays(*here).distance
+            apart = float(np.abs(found.numpy() - expected).max())
 
             def scan() -> None:
                 for _ in range(10):

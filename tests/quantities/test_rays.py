@@ -123,7 +123,8 @@ def test_range_finders_have_the_values_of_mujoco(loader: str) -> None:
         data.qpos[3:7] /= np.linalg.norm(data.qpos[3:7])
         mujoco.mj_forward(model, data)
         rays = zip(data.site_xpos, data.site_xmat, model.site_bodyid, strict=True)
-        if not any(mj_ray(model, data, x, R[2::3], on)[1] in (FIELD, MESH) for x, R, on in rays):  # what is exact to rounding
+        if not any(mj_ray(model, data, x, R[2::3], on)[1] in (FIELD, MESH) for x, R, on in rays):
+            # these are exact to rounding
             q.append(converted.from_qpos(data.qpos))
             expected.append(data.sensordata.copy())
     sensors = lw.sensors.Sensors(robot)
