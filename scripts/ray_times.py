@@ -65,7 +65,9 @@ def main() -> None:
                 rays.check()
 
             seconds = best(scan, time.perf_counter) / 10
-            print(f"{dtype}: {1e3 * seconds:.3f} ms for {said.robots} x {len(pattern.origins)} rays; CPU's to {apart:.1e}")
+            print(
+                f"{dtype}: {1e3 * seconds:.3f} ms for {said.robots} x {len(pattern.origins)} rays; CPU's to {apart:.1e}"
+            )
         else:
             seconds = best(lambda: rays(*given), time.process_time)
             each = seconds / said.robots / len(pattern.origins)

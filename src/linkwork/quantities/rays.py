@@ -149,7 +149,9 @@ def _check_names(robot: Model, hidden: Sequence[str]) -> None:
     known = {WORLD, *robot.body_names, *(shape.link for shape in robot.shapes), *robot.frames}
     for name in hidden:
         if name not in known:
-            raise InputError(f"rays are to leave out '{name}', which is no body of '{robot.name}'{suggest(name, known)}")
+            raise InputError(
+                f"rays are to leave out '{name}', which is no body of '{robot.name}'{suggest(name, known)}"
+            )
 
 
 def has_triangles(shapes: Iterable[Shape]) -> bool:
@@ -213,9 +215,7 @@ class RayPattern(NamedTuple):
     """``(rays, 3)``, of length one."""
 
 
-def height_scan(
-    size: tuple[float, float] = (1.6, 1.0), resolution: float = 0.1, above: float = 20.0
-) -> RayPattern:
+def height_scan(size: tuple[float, float] = (1.6, 1.0), resolution: float = 0.1, above: float = 20.0) -> RayPattern:
     """Rays straight down on a grid around a frame, x changing fastest; with ``axes="yaw"`` the terrain ahead.
 
     Distances less ``above`` are depths below the frame: its height over the terrain at each point.

@@ -240,7 +240,9 @@ def rays(
     d = rotate(tree.frame_rotation[f], (direction[0], direction[1], direction[2]))
     at = add(w.o[b], rotate(w.E[b], tree.frame_position[f]))
     if tree.ray_axes == YAW:
-        heading = rotate(w.E[b], (tree.frame_rotation[f, 0, 0], tree.frame_rotation[f, 1, 0], tree.frame_rotation[f, 2, 0]))
+        heading = rotate(
+            w.E[b], (tree.frame_rotation[f, 0, 0], tree.frame_rotation[f, 1, 0], tree.frame_rotation[f, 2, 0])
+        )
         c, s = unit_or((heading[0], heading[1], 0.0), (1.0, 0.0, 0.0))[0][0:2]
         x = (c * origin[0] - s * origin[1], s * origin[0] + c * origin[1], origin[2])
         d = (c * direction[0] - s * direction[1], s * direction[0] + c * direction[1], direction[2])
