@@ -157,7 +157,7 @@ def test_no_ray_passes_between_triangles(dtype: Any) -> None:
     assert hits.distance.dtype == dtype
     exact = heights[1:-1, 1:-1].reshape(-1)
     np.testing.assert_allclose(30.0 - hits.distance, exact, atol=1e-12 if dtype == np.float64 else 1e-5)
-    through = origins + (0.05, 0.05, 0.0)  # the diagonals of cells
+    through = origins + np.array([0.05, 0.05, 0.0])  # the diagonals of cells
     assert (lw.sensors.raycast(robot, q.astype(dtype), through.astype(dtype), down.astype(dtype)).shape == 0).all()
 
 
