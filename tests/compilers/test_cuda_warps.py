@@ -21,7 +21,7 @@ from linkwork.compilers.entry.batch import SYMBOL
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.values import STATE, Int, array_type, tables
 from linkwork.errors import InputError, KernelError
-from linkwork.kernels.scalar import kernel, prange
+from linkwork.kernels.scalar import kernel, prange, stage
 from linkwork.kernels.steps.rollouts import rollout
 from linkwork.plans.tree import TREE
 from linkwork.simulation import cuda_batch, warp_batch
@@ -205,9 +205,20 @@ def returned(x: Any, n: int) -> None:
         return
 
 
+@kernel
+def waiting(x: Any, n: int) -> None:
+    for k in prange(n):
+        stage()
+        x[k] = 0.0
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
-    [(carried, "total has a value before prange"), (returned, "no return inside prange")],
+    [
+        (carried, "total has a value before prange"),
+        (returned, "no return inside prange"),
+        (waiting, "no stage ends inside prange"),
+    ],
 )
 def test_iterations_that_depend_on_each_other_are_refused(text: Any, words: str) -> None:
     tree, _ = tables(TREE, {})

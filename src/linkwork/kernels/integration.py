@@ -18,7 +18,7 @@ and rotations apart; Runge-Kutta-Munthe-Kaas methods work in its coordinates, ``
 from __future__ import annotations
 
 from linkwork.kernels.joints import dof_of
-from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, sincos, sqrt, where
+from linkwork.kernels.scalar import Array, Scalar, Vector, kernel, prange, sincos, sqrt, where
 from linkwork.kernels.spatial import add, cross, scale
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
 
@@ -91,7 +91,7 @@ def integrate_direction(q: Array, o: int, angle: Scalar, q1: Array) -> None:
 @kernel
 def integrate(tree: Array, q: Array, v: Array, h: Scalar, q1: Array) -> None:
     """``q1``: the configuration after the time ``h`` at constant joint velocities (**loops** Eq. 55)."""
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         kind = tree.kind[i]
         o = tree.iq[i]
         k = tree.iv[i]
@@ -268,9 +268,9 @@ def axes_accelerations(tree: Array, v: Array, a: Array) -> None:
     These velocities are in axes that turn. An integrator that takes ``a`` for constant over a step makes ``u`` longer
     by the square of the angle in each step; it does not if it counts from here, in the axes of the start of the step.
     """
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         a[k] = 0.0
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         kind = tree.kind[i]
         k = tree.iv[i]
         if kind == FREE:
@@ -296,7 +296,7 @@ def rotate_by_vector(w: Vector, x: Vector) -> tuple[Scalar, Scalar, Scalar]:
 def integrate_from_axes(tree: Array, q: Array, v: Array, h: Scalar, q1: Array) -> None:
     """``q1`` after the time ``h`` at velocities ``v`` in the axes of ``q``; then ``v`` is in the axes of ``q1``."""
     integrate(tree, q, v, h, q1)
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         kind = tree.kind[i]
         o = tree.iq[i]
         k = tree.iv[i]

@@ -130,12 +130,30 @@ def prange(*bounds: int) -> range:
     return range(*bounds)
 
 
+def stage() -> None:
+    """Where a part of a step ends whose code is to stay in the caches of instructions of a GPU.
+
+    On a GPU with a warp for each robot, all robots of a block wait for each other, and go through the same code at the
+    same time. All of them must come by here as often. Elsewhere it does nothing.
+    """
+
+
 def in_warp() -> bool:
     """Whether the lanes of a warp run the text together (`prange`): known when a kernel is compiled.
 
     For the few kernels whose loops are in another order there, such as products with matrices.
     """
     return False
+
+
+def aligned_entries(x: Array, k: int) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """``x[k : k + 4]``, of an array that begins at a multiple of four numbers: a GPU loads them together.
+
+    Args:
+        x: The array.
+        k: A multiple of four.
+    """
+    return x[k], x[k + 1], x[k + 2], x[k + 3]
 
 
 def each_lane(function: Callable[..., None], *arguments: Any) -> None:

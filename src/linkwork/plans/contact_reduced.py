@@ -28,6 +28,7 @@ from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.layout import Integers, ragged
+from linkwork.plans.levels import LEVEL_INTEGERS, LEVEL_SIZES, level_tables
 from linkwork.plans.limbs import BLOCK_ROOM, LIMB_INTEGERS, LIMB_SIZES, limb_tables
 from linkwork.plans.thresholds import LEAST_LEVER
 from linkwork.plans.tree import Tree, build_tree
@@ -61,6 +62,7 @@ REDUCED_TREE = actuated_layout(
         sizes=(
             *CONTACT_SIZES,
             *LIMB_SIZES,
+            *LEVEL_SIZES,
             *PROBLEM_SIZES,
             "nboxes",
             "nfurther",  # the most iterations of a step by smoothed equations
@@ -79,13 +81,17 @@ REDUCED_TREE = actuated_layout(
             "ngrid",
             "nheld",  # settings of the solver, impulses to start from, contact points that are given
             "nstart",
-            "nstride",  # numbers from one row to the next of dense matrices of a warp, and of all rows; or none
+            "npadded",  # velocities of dense matrices of a warp, a multiple of four; or none
+            "nstride",  # numbers from one row of these to the next, of all rows, and of blocks on the diagonal
             "ndense",
             "ndense_rows",
+            "ndense_blocks",
+            "nside_room",  # limbs that a contact depends on, at most
         ),
         integers={
             **CONTACT_INTEGERS,
             **LIMB_INTEGERS,
+            **LEVEL_INTEGERS,
             **GROUP_INTEGERS,
             "contact_body_first": ("ncontacts",),
             "contact_body_second": ("ncontacts",),
@@ -96,6 +102,9 @@ REDUCED_TREE = actuated_layout(
             "adhesion_body": ("nadhesions",),
             "box_v": ("nboxes",),  # as in `contact_lcaba`
             "box_q": ("nboxes",),
+            "dof_box_start": ("nv",),  # limits and dry friction of a degree of freedom
+            "dof_boxes": ("nv",),
+            "dof_box": ("nboxes",),
             "loop_row": ("nloops",),  # rows of a set, and the limbs that they depend on
             "loop_dim": ("nloops",),
             "loop_side": ("nloops",),
@@ -199,7 +208,9 @@ def reduced_tree(
     sets = nlisted + len(boxes["box_v"]) + len(sides)
     spans = ragged(loops["sides"])
     alone = (np.asarray(tree.kind) == FREE) & ~np.isin(np.arange(int(tree.n)), tree.parent)
-    stride = model.nv + 1 - model.nv % 2 if model.nv <= DENSE else 0
+    padded = -4 * (-model.nv // 4) if model.nv <= DENSE else 0
+    stride = padded + 4 * (1 - padded // 4 % 2) if padded else 0
+    dof_boxes = ragged([k for k, v in enumerate(boxes["box_v"]) if v == dof] for dof in range(model.nv))
     return with_actuators(
         model,
         tree,
@@ -207,6 +218,7 @@ def reduced_tree(
         implicit,
         **contacts,
         **limbs,
+        **level_tables(tree),
         **boxes,
         **group_tables(model, contacts, first, second, int(tree.n)),
         nintervals=cells,
@@ -237,9 +249,15 @@ def reduced_tree(
         nsets=sets,
         nrows=largest * nlisted + len(boxes["box_v"]) + model.nc,
         nsides=most * nlisted + len(boxes["box_v"]) + sum(sides),
-        nwidth=model.nv if stride > 0 else max([min(2 * reach, model.nv), *widths]),
+        nwidth=stride or max([min(2 * reach, model.nv), *widths]),
+        npadded=padded,
         nstride=stride,
-        ndense=model.nv * stride,
+        ndense=padded * stride,
+        ndense_blocks=4 * padded,
+        nside_room=most,
+        dof_box_start=dof_boxes.start,
+        dof_boxes=dof_boxes.count,
+        dof_box=dof_boxes.entries,
         ndense_rows=(largest * nlisted + len(boxes["box_v"]) + model.nc) * stride,
         nedges=min(nlimbs * (nlimbs - 1) // 2, nlimbs * BLOCK_ROOM),
         nside_pairs=nside_pairs,

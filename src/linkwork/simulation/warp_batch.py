@@ -18,7 +18,7 @@ from linkwork.compilers.cuda.driver import Memory, zeroed
 from linkwork.compilers.cuda.layout import Rows
 from linkwork.compilers.cuda.native import SHARE
 from linkwork.compilers.cuda.warp_code import warp_code
-from linkwork.compilers.cuda.warp_plan import WARP, WARPS, WarpPlan, lanes_of_robot
+from linkwork.compilers.cuda.warp_plan import BLOCK, WARP, WARPS, WarpPlan, lanes_of_robot
 from linkwork.contact.points import FORCE
 from linkwork.kernels.algorithm import resolve
 from linkwork.quantities.arguments import Array
@@ -100,14 +100,15 @@ class WarpBatch(CudaBatch):
         return records
 
     def _launch(self, values: list[int], steps: int, stream: int) -> None:
-        each = WARP // self._group
+        each = BLOCK // self._group
         room = self.device.memory // SHARE // (each * self._plan.bytes)
-        warps = max(min(-(-self.count // each), WARPS * self.device.multiprocessors, room), 1)
-        scratch = self._slots(warps * each * self._plan.bytes)
+        most = WARP * WARPS * self.device.multiprocessors // BLOCK
+        blocks = max(min(-(-self.count // each), most, room), 1)
+        scratch = self._slots(blocks * each * self._plan.bytes)
         zeroed(self._queue, stream)
         further = [self.steps.pointer, self._queue.pointer, scratch.pointer, self._plan.bytes]
         further += [self.count, steps, self.control_every]
-        self._kernel.launch_blocks([*values, *further], warps, stream, self.device)
+        self._kernel.launch_blocks([*values, *further], blocks, stream, self.device)
 
     def _in_rows(self, name: str, x: Rows, stream: int) -> tuple[int, int]:
         """Address and distance of rows whose numbers are next to each other; a copy of those that are not."""

@@ -11,7 +11,7 @@ from linkwork.compilers import llvm
 from linkwork.compilers.cuda.assembling import Assembler, uncollected
 from linkwork.compilers.cuda.driver import Device, driver, packed, unpacked, version
 from linkwork.compilers.cuda.rollout_code import IntegerCode
-from linkwork.compilers.cuda.warp_plan import CONTEXT, FURTHER, WARP, WarpPlan
+from linkwork.compilers.cuda.warp_plan import BLOCK, CONTEXT, FURTHER, WarpPlan
 from linkwork.compilers.language.fingerprint import fingerprint
 from linkwork.compilers.program import Program
 from linkwork.kernels.algorithm import Algorithm
@@ -35,7 +35,9 @@ def cache_name(algorithm: Algorithm, dtype: str, group: int, *target: str) -> st
     layout = repr((algorithm.layout.sizes, dict(algorithm.layout.integers), dict(algorithm.layout.floats)))
     texts = map(fingerprint, algorithm.texts)
     shapes = repr([dict(part) for part in parts])
-    return disk.key("cuda warp", algorithm.name, *texts, shapes, layout, dtype, str(group), *target, llvm.version())
+    return disk.key(
+        "cuda warp", algorithm.name, *texts, shapes, layout, dtype, str(group), str(BLOCK), *target, llvm.version()
+    )
 
 
 def warp_code(program: Program, plan: WarpPlan, dtype: str, group: int, where: Device) -> WarpCode:
@@ -60,6 +62,6 @@ def warp_code(program: Program, plan: WarpPlan, dtype: str, group: int, where: D
     name = cache_name(algorithm, dtype, group, where.architecture, str(version()))
     cubin, _ = unpacked(disk.fetch(name, make))
     arrays = len(algorithm.inputs) + len(algorithm.outputs)
-    code = WarpCode(cubin, 2 * arrays + FURTHER, WARP, 0)
+    code = WarpCode(cubin, 2 * arrays + FURTHER, BLOCK, 0)
     code.context = plan.context
     return code

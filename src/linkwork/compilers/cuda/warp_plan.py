@@ -19,7 +19,9 @@ CONTEXT = "linkwork_context"
 FURTHER = 7
 """Arguments of the kernel after its arrays."""
 WARP = 32
-"""Threads of a block: a warp."""
+"""Threads of a warp."""
+BLOCK = 512
+"""Threads of a block, whose warps are in the same stage of a step (`scalar.stage`): they share what is fetched."""
 GROUPS = (32, 16, 8)
 """Lanes that a robot may have: those of a warp, or several robots share one."""
 WARPS = 16

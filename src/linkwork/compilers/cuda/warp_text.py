@@ -30,7 +30,7 @@ from dataclasses import replace
 from typing import Any
 
 from linkwork.compilers.cuda.device_functions import GLOBAL, TRIPLE
-from linkwork.compilers.cuda.warp_plan import CONTEXT, WARP
+from linkwork.compilers.cuda.warp_plan import BLOCK, CONTEXT, WARP
 from linkwork.compilers.entry.batch import SYMBOL
 from linkwork.compilers.lanes import Type
 from linkwork.compilers.language.lowering import Unit
@@ -70,7 +70,7 @@ class WarpUnit(Unit):
     integer = "i32"
     has_scratch = True
     is_warp = True
-    loop_notes, short_loop_notes = ", !llvm.loop !6", ", !llvm.loop !8"
+    loop_notes, short_loop_notes, few_loop_notes = ", !llvm.loop !6", ", !llvm.loop !8", ", !llvm.loop !5"
 
     def __init__(self, t: Type, layout: Table, words: int, group: int) -> None:
         super().__init__(t, layout, words)
@@ -103,6 +103,7 @@ class WarpUnit(Unit):
         """All of it; barriers are not moved across branches."""
         text = super().text().replace("{ nounwind }", "{ nounwind convergent }")
         notes = ['!7 = !{!"llvm.loop.unroll.disable"}', f'!9 = !{{!"llvm.loop.unroll.count", i32 {UNROLLED}}}']
+        notes += ["!5 = distinct !{!5, !4}", '!4 = !{!"llvm.loop.unroll.full"}']
         return "\n".join([text, "!6 = distinct !{!6, !7}", "!8 = distinct !{!8, !9}", *notes])
 
 
@@ -177,7 +178,7 @@ def warp_kernel(algorithm: Algorithm, dtype: str, group: int, *, host: bool = Fa
     kind = "dso_local" if host else "ptx_kernel"
     head = f"define {kind} void @{SYMBOL}({arrays}, {further})"
     if not host:
-        head += f' convergent "nvvm.maxntid"="{WARP}" "nvvm.maxnreg"="{REGISTERS}"'
+        head += f' convergent "nvvm.maxntid"="{BLOCK}" "nvvm.maxnreg"="{REGISTERS}"'
     body = "\n".join(line if line.endswith(":") else f"  {line}" for line in lines)
     declared = (
         []
@@ -187,6 +188,7 @@ def warp_kernel(algorithm: Algorithm, dtype: str, group: int, *, host: bool = Fa
             "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
             "declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()",
             "declare void @llvm.nvvm.bar.warp.sync(i32)",
+            "declare void @llvm.nvvm.barrier.cta.sync.all(i32)",
             "declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)",
         ]
     )
@@ -216,14 +218,14 @@ def _row(t: Type, k: int, pointer: str) -> list[str]:
 
 
 def _device_group(group: int) -> list[str]:
-    """Which group of lanes of all this is; a block is a warp."""
+    """Which group of lanes of all this is."""
     return [
         "%thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()",
         "%block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()",
         f"%lane = and i32 %thread, {group - 1}",
-        "%first = sub i32 %thread, %lane",
+        f"%first = and i32 %thread, {WARP - group}",
         f"%mask = shl i32 {(1 << group) - 1 if group < WARP else -1}, %first",
-        f"%before = mul i32 %block, {WARP // group}",
+        f"%before = mul i32 %block, {BLOCK // group}",
         f"%place = udiv i32 %thread, {group}",
         "%group32 = add i32 %before, %place",
         "%group = zext i32 %group32 to i64",

@@ -11,8 +11,10 @@ from linkwork.compilers.language.expressions import Expressions
 from linkwork.compilers.language.fingerprint import is_own
 from linkwork.compilers.language.instructions import Unset
 from linkwork.compilers.language.values import Bool, Int, Value
-from linkwork.kernels.scalar import prange
+from linkwork.kernels.scalar import aligned_entries, prange
 
+FEW = 9
+"""Iterations between constants that a GPU has one after the other, without a loop."""
 SHORT = 1024
 """Loops between smaller constants end soon."""
 
@@ -82,14 +84,20 @@ class Loops(Expressions):
         self.loop_body(statement, before, latch)
         self.label(latch)
         self.emit(f"{following} = add nsw {self.unit.integer} {k}, {stride}")
-        plain = not any(
-            isinstance(node, ast.Call | ast.For | ast.While) for x in statement.body for node in ast.walk(x)
-        )
-        self.branch(head, self.unit.short_loop_notes if plain and self.in_one_lane else self.unit.loop_notes)
+        plain = not any(self._is_long(node) for x in statement.body for node in ast.walk(x))
+        counted = all(isinstance(x, int) for x in bounds) and (bounds[1] - bounds[0]) // step <= FEW
+        notes = self.unit.few_loop_notes if plain and counted else self.unit.loop_notes
+        self.branch(head, self.unit.short_loop_notes if plain and self.in_one_lane and not counted else notes)
         self.label(end)
         if shared:
             self.in_one_lane = False
             close()
+
+    def _is_long(self, node: ast.AST) -> bool:
+        """Whether a part of a loop's body is a loop, or a call of more than loads."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return self.expression(node.func) is not aligned_entries
+        return isinstance(node, ast.Call | ast.For | ast.While)
 
     def _check_independent(self, statement: ast.For) -> None:
         """Refuse variables that iterations of a `prange` would hand to one another, and returns."""

@@ -193,15 +193,23 @@ class Writer(Instructions):
         """A size by the name that layouts give it."""
         return self.of_table(node, self.unit.layout, name)
 
-    def load(self, node: ast.AST, array: Array, at: Sequence[Value]) -> Value:
-        """An entry, or the rows that are left."""
+    def load(self, node: ast.AST, array: Array, at: Sequence[Value], alignment: int = 0) -> Value:
+        """An entry, or the rows that are left.
+
+        Args:
+            node: The expression.
+            array: The array.
+            at: Indices.
+            alignment: Of the entry in bytes, where more is known than that of its type.
+        """
         kind = array.type
         place = self.address(node, array, at)
         if len(at) < kind.rank:
             left = kind.trailing[len(at) - 1 :]
             row = ArrayType(kind.element, len(left), left[1:], kind.writable, kind.tag)
             return Array(place, row, self.extent_within(place, self.extent(node, left[0])))
-        element, alignment = self.unit.element(kind)
+        element, natural = self.unit.element(kind)
+        alignment = max(alignment, natural)
         still = self.unit.alias(kind)
         name = self.made(f"load {element}, {self.unit.pointer} {place}, align {alignment}{still}")
         if self.unit.checked and kind.element == STATE and kind.writable and not self.skipped:

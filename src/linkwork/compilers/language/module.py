@@ -66,7 +66,7 @@ class Module:
     """Whether lanes of a warp run it together, for one robot: `scalar.prange` deals iterations to them."""
     group = 1
     """How many lanes these are."""
-    loop_notes = short_loop_notes = ""
+    loop_notes = short_loop_notes = few_loop_notes = ""
     """Metadata of branches back to the heads of loops, and of loops in one lane of a warp that call nothing."""
     is_emulated = False
     """Whether the lanes of a warp are one after the other, on a CPU."""

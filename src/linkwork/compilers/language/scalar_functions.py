@@ -26,6 +26,9 @@ from linkwork.compilers.language.values import (
 from linkwork.kernels import scalar
 from linkwork.kernels.records import Place, Places, places_of, view_records
 
+FOUR_BYTES = 16
+"""Alignment of four numbers next to each other on a GPU: what its widest loads need."""
+
 
 def _floats(writer: Writer, node: ast.Call, arguments: list[Value], count: int, name: str) -> list[str]:
     if len(arguments) != count:
@@ -73,8 +76,25 @@ def _in_any_lane(writer: Writer, x: str, bound: str) -> Bool:
     return Bool(writer.made(f"icmp ne i{t.lanes} {bits}, 0"))
 
 
+def _stage(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    if writer.in_one_lane:
+        raise writer.error(node, "no stage ends inside prange: its iterations are those of one robot")
+    if writer.unit.is_warp and not writer.unit.is_emulated:
+        writer.emit("call void @llvm.nvvm.barrier.cta.sync.all(i32 0)")
+    return None
+
+
 def _in_warp(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     return writer.unit.is_warp
+
+
+def _aligned_entries(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
+    if len(arguments) != 2 or not isinstance(arguments[0], Array) or arguments[0].type.rank != 1:
+        raise writer.error(node, "aligned_entries takes an array of one axis and the number of its first entry")
+    array, k = arguments
+    together = FOUR_BYTES if writer.unit.is_warp else 0
+    first = writer.load(node, array, [k], together)
+    return (first, *(writer.load(node, array, [writer.integer("add nsw", k, j)]) for j in (1, 2, 3)))
 
 
 def _each_lane(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
@@ -194,6 +214,8 @@ SCALAR_FUNCTIONS: dict[Any, Callable[[Writer, ast.Call, list[Value]], Value]] = 
     scalar.any_below: _any_below,
     scalar.some_below: _some_below,
     scalar.in_warp: _in_warp,
+    scalar.stage: _stage,
+    scalar.aligned_entries: _aligned_entries,
     scalar.each_lane: _each_lane,
     scalar.unpack: _unpack,
     scalar.with_arrays: _with_arrays,

@@ -52,12 +52,12 @@ def poses_of_shapes(tree: Array, w: Array) -> None:
 @kernel
 def implicit_joint_torques(tree: Array, w: Array, q: Array, v: Array, tau: Array, h: Scalar) -> None:
     """Joint torques with those of springs and dampers after the step; what they take of ``a`` is in the armature."""
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.torque[k] = tau[k]
-    for s in range(tree.nsprings):
+    for s in prange(tree.nsprings):
         k = tree.spring_v[s]
         w.torque[k] += spring_torque(tree.stiffness[s], q[tree.spring_q[s]] + h * v[k], tree.rest[s])
-    for d in range(tree.ndampers):
+    for d in prange(tree.ndampers):
         k = tree.damper_v[d]
         w.torque[k] += damper_torque(tree.damping[d], v[k])
 

@@ -28,7 +28,7 @@ from linkwork.kernels.contact.problem import ContactProblem, ContactResult, cont
 from linkwork.kernels.elementary import copy_numbers, maximum
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.records import view_of
-from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where, with_arrays
+from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, prange, where, with_arrays
 from linkwork.kernels.steps.integrators import Step, repeated
 from linkwork.kernels.steps.stage_dynamics import (
     COMMANDED,
@@ -90,7 +90,7 @@ def keep_forces(tree: Array, problem: ContactProblem, result: ContactResult) -> 
 @kernel
 def add_stop_torques(tree: Array, q: Array, v: Array, passive: Array, h: Scalar, torque: Array) -> None:
     """Torques of joint limits that are springs, over a step of ``h``; of those that hold exactly, there are none."""
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         kind = tree.kind[i]
         if kind != SPHERICAL and kind != FREE and kind != PLANAR:
             for j in range(dof_of(kind)):

@@ -92,6 +92,8 @@ class Step(NamedTuple):
     text: Callable[..., None]
     """``text(tree, w, q, v, inputs, flat)``: writes the state after the step to ``w.qs, w.vs``."""
     work: dict[str, Shape]
+    stages: int = 0
+    """How often it calls `scalar.stage`."""
 
     @property
     def inputs(self) -> dict[str, Shape]:

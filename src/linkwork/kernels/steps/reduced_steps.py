@@ -21,6 +21,7 @@ from linkwork.kernels.contact.reduced.step import (
     REDUCED_INTEGERS,
     REDUCED_STEP,
     REDUCED_WORK,
+    STAGES,
     ReducedProblem,
     ReducedStep,
     load_start,
@@ -100,6 +101,7 @@ REDUCED_STEPS: dict[tuple[str, str], Step] = {
         ),
         reduced_euler,
         _WORK,
+        STAGES,
     )
 }
 """Steps by the reduced matrix, by integrator and dynamics."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from linkwork.kernels.algorithm import Algorithm, Shape
 from linkwork.kernels.elementary import copy_numbers
-from linkwork.kernels.scalar import Array, Scalar, fma, kernel, prange, some_below, where
+from linkwork.kernels.scalar import Array, Scalar, fma, kernel, prange, some_below, stage, where
 from linkwork.kernels.steps.contact_steps import CONTACT_STEPS
 from linkwork.kernels.steps.control import Control, torque_kernel
 from linkwork.kernels.steps.integrators import SINGLE_STEPS, Step
@@ -56,7 +56,7 @@ def lose_state(tree: Array, q: Array, v: Array, lost: Scalar) -> None:
 
 def advanced(one: Step) -> Callable[..., None]:
     """The kernel that makes one step in place; a state that is not finite stays so, all of it."""
-    step = one.text
+    step, stages = one.text, one.stages
 
     @kernel
     def advance(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
@@ -66,6 +66,9 @@ def advanced(one: Step) -> Callable[..., None]:
             copy_numbers(w.vs, v, tree.nv)
             if some_below(is_finite(tree, q, v), 0.5):
                 lose_state(tree, q, v, unbounded_sum(q, tree.nq) + unbounded_sum(v, tree.nv))
+        else:
+            for _ in range(stages):
+                stage()
         w.clock[NOW] = w.clock[NOW] + 1
 
     return advance
@@ -100,6 +103,7 @@ def rollout(integrator: str, dynamics: str, control: Control | None = None) -> A
         flat: Array,
     ) -> None:
         for _ in range(w.clock[STEPS]):
+            stage()
             advance(tree, w, q, v, StepInputs(tau, u, wrenches, passive, R, timing), flat)
 
     name, kernel_of_steps = f"rollout_{integrator}_{dynamics}", steps
@@ -123,6 +127,7 @@ def rollout(integrator: str, dynamics: str, control: Control | None = None) -> A
             tau: Array,
         ) -> None:
             for _ in range(w.clock[STEPS]):
+                stage()
                 if w.clock[NOW] % w.clock[EVERY] == 0:
                     time = fma(float(w.clock[NOW]), timing[DT], 0.0)
                     torques(tree, time, q, v, shared, own, tau)

@@ -28,7 +28,7 @@ from linkwork.kernels.constrained.problem import WORK, Result, setup_problem
 from linkwork.kernels.integration import integrate
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.records import view_records
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, where
 from linkwork.kernels.steps.clock import CLOCK_WORK, LOOP_CLOCK, TREE_CLOCK, Clock, clear_targets, no_clock
 from linkwork.kernels.tree.aba import ABA, aba
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints
@@ -122,9 +122,9 @@ def stop_dampers(tree: Array, w: Array, q: Array, inputs: StepInputs, h: Scalar)
 
     A damper that acts by the velocity after a step of the time ``h`` takes ``-d (v + h a)``: ``h d`` more of armature.
     """
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.implicit_armature[k] = tree.armature[k]
-    for i in range(1, tree.n):
+    for i in prange(1, tree.n):
         kind = tree.kind[i]
         if kind != SPHERICAL and kind != FREE and kind != PLANAR:
             for j in range(dof_of(kind)):

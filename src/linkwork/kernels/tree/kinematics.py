@@ -106,8 +106,16 @@ def velocities(tree: Array, w: Array, v: Array) -> None:
 @kernel
 def velocity_from_parent(tree: Array, w: Array, i: int, v: Array) -> None:
     """``v_i = iXp(i) v_p(i) + S v``."""
+    set_vector(
+        add(rotate_to_child(tree, w, i, w.omega[tree.parent[i]]), joint_angular_velocity(tree, i, v)), w.omega[i]
+    )
+    linear_velocity(tree, w, i, v)
+
+
+@kernel
+def linear_velocity(tree: Array, w: Array, i: int, v: Array) -> None:
+    """Linear velocity of the origin of body ``i``, given the velocity of its parent."""
     h = tree.parent[i]
-    set_vector(add(rotate_to_child(tree, w, i, w.omega[h]), joint_angular_velocity(tree, i, v)), w.omega[i])
     u = add(w.u[h], cross(w.omega[h], w.r[i]))
     set_vector(add(rotate_to_child(tree, w, i, u), joint_linear_velocity(tree, i, v)), w.u[i])
 

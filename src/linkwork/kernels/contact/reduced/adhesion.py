@@ -12,7 +12,7 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.matrix import add_multiple
 from linkwork.kernels.contact.reduced.problem import POINTS
 from linkwork.kernels.elementary import maximum
-from linkwork.kernels.scalar import Array, Scalar, kernel, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, where
 
 ADHESION_WORK: dict[str, Shape] = {"adhesive": ("nlisted",), "adhesion_force": ("nadhesions",)}
 
@@ -24,7 +24,7 @@ what sticks is not to come off by rounding."""
 @kernel
 def adhesive_forces(tree: Array, w: Array) -> None:
     """``adhesive``: forces that pull at listed contact points, of pairs and of actuators (``adhesion_force``)."""
-    for p in range(w.counts[POINTS]):
+    for p in prange(w.counts[POINTS]):
         w.adhesive[p] = within_gap(tree, w, p) * tree.pair_adhesion[w.point_contact[p]]
     for k in range(tree.nadhesions):
         n = 0.0
@@ -56,7 +56,7 @@ def within_gap(tree: Array, w: Array, p: int) -> Scalar:
 @kernel
 def apply_adhesion(tree: Array, w: Array, h: Scalar) -> None:
     """Add impulses of adhesion at listed points to ``momentum``, in place of those of an earlier list, ``pulled``."""
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.momentum[k] = w.momentum[k] - w.pulled[k]
         w.pulled[k] = 0.0
     adhesive_forces(tree, w)
@@ -66,5 +66,5 @@ def apply_adhesion(tree: Array, w: Array, h: Scalar) -> None:
             for s in range(w.cone_side[p], w.cone_side[p] + w.cone_sides[p]):
                 a = w.side_limb[s]
                 add_multiple(impulse, w.A[w.cone_row[p]], w.side_column[s], w.pulled, tree.limb_v[a], tree.limb_size[a])
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.momentum[k] = w.momentum[k] + w.pulled[k]

@@ -20,6 +20,7 @@ from linkwork.kernels.contact.reduced.problem import (
     CONES,
     EQUALITY,
     FULL,
+    LOOPS,
     PROBLEM_INTEGERS,
     PROBLEM_ROWS,
     ROWS,
@@ -68,6 +69,7 @@ def solve_array_problem(
     w.counts[ROWS] = tree.nrows
     w.counts[SIDES] = tree.nsets
     w.counts[FULL] = 0
+    w.counts[LOOPS] = 0
     tolerance = settings[0]
     w.counts[SYMMETRIC] = 1
     for i in range(tree.nv):

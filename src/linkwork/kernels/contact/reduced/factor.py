@@ -11,7 +11,7 @@ Symbols as in `matrix`. Cost: cubic in the sizes of limbs that are coupled.
 
 from __future__ import annotations
 
-from linkwork.kernels.contact.reduced.dense import factorize_dense, solve_dense
+from linkwork.kernels.contact.reduced.dense_factor import factorize_dense, solve_dense
 from linkwork.kernels.contact.reduced.matrix import (
     add_multiple,
     add_set,

@@ -18,6 +18,7 @@ Cost: linear in sets and limbs.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
+from linkwork.kernels.contact.reduced.dense import list_for_warp
 from linkwork.kernels.contact.reduced.pattern import activate_all, fill_pattern
 from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES
 from linkwork.kernels.scalar import Array, in_warp, kernel
@@ -76,6 +77,7 @@ def swap_sets(w: Array, i: int, j: int) -> None:
         swap_integers(w.cone_side, i, j)
         swap_integers(w.cone_sides, i, j)
         swap_integers(w.cone_pair, i, j)
+        swap_integers(w.cone_box, i, j)
         swap_numbers(w.lower, i, j)
         swap_numbers(w.upper, i, j)
         swap_numbers(w.cone_D, i, j)
@@ -103,6 +105,7 @@ def select_island(tree: Array, w: Array, island: int) -> int:
             w.active_limb[n] = w.limb_order[place]
             n += 1
     w.counts[ACTIVE] = n
+    list_for_warp(tree, w)
     return sets
 
 
@@ -120,3 +123,4 @@ def keep_island(tree: Array, w: Array, sets: int) -> None:
         swap_sets(w, k, w.swapped[k])
     w.counts[CONES] = sets
     activate_all(tree, w)
+    list_for_warp(tree, w)

@@ -13,10 +13,10 @@ from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.constrained.constraints import jacobian_from_rows
 from linkwork.kernels.contact.reduced.matrix import add_multiple
 from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, LOOPS
-from linkwork.kernels.contact.reduced.rows import ReducedSettings, add_side, begin_set, scale_set
+from linkwork.kernels.contact.reduced.rows import ReducedSettings, add_side, begin_set, clear_columns, scale_set
 from linkwork.kernels.contact.reduced.soft import soft_row
 from linkwork.kernels.elementary import magnitude, maximum, minimum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, sqrt, where
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, sqrt, where
 from linkwork.kernels.thresholds import DISABLED, NO_CONTACT
 
 JOINT_INTEGERS: dict[str, Shape] = {"box_set": ("nboxes",)}
@@ -26,35 +26,71 @@ JOINT_WORK: dict[str, Shape] = {"loop_J": ("nc", "nv")}
 @kernel
 def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings) -> None:
     """Sets of limits that can be reached, one row each, and of dry friction of joints."""
-    h = settings.dt
-    for b in range(tree.nboxes):
-        k = tree.box_v[b]
-        w.box_set[b] = -1
+    for b in prange(tree.nboxes):
+        w.box_set[b] = 0
         if tree.box_q[b] >= 0:
-            gap = tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b])
-            rate = tree.box_sign[b] * v[k]
-            closing = maximum(-rate, 0.0) + 0.5 * magnitude(rate)
-            reach = (tree.reach[0] + 2.0 * h * h * settings.gravity) / tree.box_unit[b] + 2.0 * h * closing
-            if tree.nsoft_boxes > 0:
-                reach = tree.box_margin[b]
-            if some_below(gap - reach, 0.0):
-                e = begin_set(w, CONE, 1)
-                joint_row(tree, w, e, b, v)
-                most = settings.push / tree.box_unit[b]
-                c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
-                w.removal[e] = minimum(c, 0.0)
-                if tree.nsoft_boxes > 0:
-                    c = soften_box(tree, w, e, b, gap - reach, rate, h)
-                    w.removal[e] = 0.0
-                w.row_c[w.cone_row[e]] = where(gap, reach, c, NO_CONTACT)
-        else:
-            e = begin_set(w, BOX, 1)
-            joint_row(tree, w, e, b, v)
-            w.row_c[w.cone_row[e]] = 0.0
-            if tree.nsoft_boxes > 0:
-                w.row_c[w.cone_row[e]] = soften_box(tree, w, e, b, 0.0, v[k], h)
-            w.lower[e] = h * tree.box_lower[b]
-            w.upper[e] = h * tree.box_upper[b]
+            w.box_set[b] = can_be_reached(tree, b, q, v, settings) - 1
+    for b in range(tree.nboxes):
+        if w.box_set[b] == 0:
+            w.box_set[b] = begin_set(w, CONE if tree.box_q[b] >= 0 else BOX, 1)
+            w.cone_box[w.box_set[b]] = b
+            add_side(tree, w, w.box_set[b], tree.dof_limb[tree.box_v[b]])
+    for b in prange(tree.nboxes):
+        if w.box_set[b] >= 0:
+            joint_row(tree, w, w.box_set[b], b, v)
+            if tree.box_q[b] >= 0:
+                limit_offset(tree, w, w.box_set[b], b, q, v, settings)
+            else:
+                friction_offset(tree, w, w.box_set[b], b, v, settings)
+
+
+@kernel
+def gap_of_limit(tree: Array, b: int, q: Array) -> Scalar:
+    """Distance of a joint from its limit."""
+    return tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b])
+
+
+@kernel
+def reach_of_limit(tree: Array, b: int, v: Array, settings: ReducedSettings) -> Scalar:
+    """How far a joint may come to its limit in the step."""
+    h = settings.dt
+    rate = tree.box_sign[b] * v[tree.box_v[b]]
+    closing = maximum(-rate, 0.0) + 0.5 * magnitude(rate)
+    if tree.nsoft_boxes > 0:
+        return tree.box_margin[b]
+    return (tree.reach[0] + 2.0 * h * h * settings.gravity) / tree.box_unit[b] + 2.0 * h * closing
+
+
+@kernel
+def can_be_reached(tree: Array, b: int, q: Array, v: Array, settings: ReducedSettings) -> int:
+    """1 where a joint can come to its limit in the step, in some lane; else 0."""
+    return 1 if some_below(gap_of_limit(tree, b, q) - reach_of_limit(tree, b, v, settings), 0.0) else 0
+
+
+@kernel
+def limit_offset(tree: Array, w: Array, e: int, b: int, q: Array, v: Array, settings: ReducedSettings) -> None:
+    """``row_c`` and ``removal`` of a limit."""
+    h = settings.dt
+    gap = gap_of_limit(tree, b, q)
+    reach = reach_of_limit(tree, b, v, settings)
+    most = settings.push / tree.box_unit[b]
+    c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
+    w.removal[e] = minimum(c, 0.0)
+    if tree.nsoft_boxes > 0:
+        c = soften_box(tree, w, e, b, gap - reach, tree.box_sign[b] * v[tree.box_v[b]], h)
+        w.removal[e] = 0.0
+    w.row_c[w.cone_row[e]] = where(gap, reach, c, NO_CONTACT)
+
+
+@kernel
+def friction_offset(tree: Array, w: Array, e: int, b: int, v: Array, settings: ReducedSettings) -> None:
+    """``row_c`` and the bounds of dry friction."""
+    h = settings.dt
+    w.row_c[w.cone_row[e]] = 0.0
+    if tree.nsoft_boxes > 0:
+        w.row_c[w.cone_row[e]] = soften_box(tree, w, e, b, 0.0, v[tree.box_v[b]], h)
+    w.lower[e] = h * tree.box_lower[b]
+    w.upper[e] = h * tree.box_upper[b]
 
 
 @kernel
@@ -62,12 +98,11 @@ def joint_row(tree: Array, w: Array, e: int, b: int, v: Array) -> None:
     """The row of a limit or of dry friction."""
     k = tree.box_v[b]
     row = w.cone_row[e]
-    add_side(tree, w, e, tree.dof_limb[k])
-    w.A[row, w.limb_column[tree.dof_limb[k]] + k] = tree.box_sign[b]
+    if not in_warp() or tree.nstride == 0:
+        w.A[row, w.side_column[w.cone_side[e]] - tree.limb_v[tree.dof_limb[k]] + k] = tree.box_sign[b]
     w.before[row] = tree.box_sign[b] * v[k]
     w.compliance[row] = 0.0
     scale_set(w, e, tree.box_D[b], 1.0 / tree.box_D[b], 0.0, tree.box_unit[b])
-    w.box_set[b] = e
 
 
 @kernel
@@ -104,6 +139,8 @@ def list_loops(tree: Array, w: Array, q: Array, settings: ReducedSettings) -> No
     w.counts[LOOPS] = w.counts[CONES]
     for l in range(tree.nloops):
         e = begin_set(w, EQUALITY, tree.loop_dim[l])
+        if in_warp() and tree.nstride > 0:
+            clear_columns(tree, w, e, 0, tree.npadded)
         for s in range(tree.loop_side[l], tree.loop_side[l] + tree.loop_sides[l]):
             add_side(tree, w, e, tree.loop_limb[s])
         largest = 0.0

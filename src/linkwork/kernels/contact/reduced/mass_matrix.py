@@ -83,6 +83,12 @@ def add_to_diagonal(tree: Array, w: Array, k: int, x: Scalar) -> None:
 def reduced_mass_matrix(tree: Array, w: Array) -> None:
     """The mass matrix in blocks, from poses of bodies in their parents (`tree.crba`)."""
     composite_inertias(tree, w)
+    mass_matrix_of_composites(tree, w)
+
+
+@kernel
+def mass_matrix_of_composites(tree: Array, w: Array) -> None:
+    """The same from composite inertias."""
     for i in prange(1, tree.n):
         a = tree.body_limb[i]
         size = tree.limb_size[a]

@@ -14,7 +14,12 @@ Cost: linear in rows times the square of their columns.
 from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.reduced.dense import add_dense_rows_transposed, dense_mass_times, dense_rows_times
+from linkwork.kernels.contact.reduced.dense import (
+    DENSE_WORK,
+    add_dense_rows_transposed,
+    dense_mass_times,
+    dense_rows_times,
+)
 from linkwork.kernels.contact.reduced.mass_matrix import MASS_WORK
 from linkwork.kernels.contact.reduced.pattern import ancestor_block
 from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES, EQUALITY, SYMMETRIC
@@ -24,15 +29,16 @@ from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some
 from linkwork.kernels.thresholds import NO_STIFFNESS
 from linkwork.plans.contact_reduced import MAX_DIM
 
-MATRIX_WORK: dict[str, Shape] = MASS_WORK | {
-    "H_diagonal": ("ndiagonal",),
-    "H_U": ("nblocks",),
-    "H_L": ("nblocks",),
-    "cone_B": (MAX_DIM, "nwidth"),
-    "M_dense": ("ndense",),
-    "H_dense": ("ndense",),
-    "B_dense": ("ndense_rows",),
-}
+MATRIX_WORK: dict[str, Shape] = (
+    MASS_WORK
+    | DENSE_WORK
+    | {
+        "H_diagonal": ("ndiagonal",),
+        "H_U": ("nblocks",),
+        "H_L": ("nblocks",),
+        "cone_B": (MAX_DIM, "nwidth"),
+    }
+)
 
 
 # Mass matrix --------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from ``side_column[k]`` on.
 | A, c, C     | rows of all sets; ``c`` is `row_c`, ``C`` `compliance`                                                 |
 | z           | impulses, in the units of the rows                                                            |
 | cone_D      | mean of the diagonal of ``A M⁻¹ A'`` of a set, as the robot's scales have it                  |
+| cone_box    | number of the limit or dry friction of a set; -1 of others                                    |
 | cone_sigma  | inertia of a set, weight of ``w`` against ``z``                                                |
 | cone_mu     | coefficient of sliding friction                                                               |
 | cone_unit   | what makes a velocity of a row: one, or a length of the robot for joints that turn             |
@@ -42,8 +43,8 @@ CONE, BOX, EQUALITY = range(3)
 """Kinds of sets of rows."""
 
 CONES, ROWS, SIDES, BLOCKS, EDGES, NEAR, POINTS, LOOPS, FULL, SYMMETRIC, ACTIVE = range(11)
-"""Entries of ``counts``: lengths of lists; the first set of loops; one where a list was too short; one where all blocks
-``G`` are symmetric; limbs that take part in the factor."""
+"""Entries of ``counts``: lengths of lists; the first set of loops, -1 without them; one where a list was too short; one
+where all blocks ``G`` are symmetric; limbs that take part in the factor."""
 
 NUMBER, FORCE, MOMENT, VELOCITY, GAP = 0, 1, 4, 7, 10
 """Entries of a contact point in the result of a step."""
@@ -55,6 +56,7 @@ PROBLEM_INTEGERS: dict[str, Shape] = {
     "cone_kind": ("nsets",),
     "cone_side": ("nsets",),
     "cone_sides": ("nsets",),
+    "cone_box": ("nsets",),
     "side_limb": ("nsides",),
     "side_column": ("nsides",),
 }

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from linkwork.kernels.contact.cones import inverse_length
-from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, ROWS
+from linkwork.kernels.contact.reduced.problem import BOX, CONE, CONES, EQUALITY, LOOPS, ROWS
 from linkwork.kernels.elementary import clamp, largest_of, magnitude, maximum, minimum, total_of
 from linkwork.kernels.scalar import Array, Scalar, kernel, prange, sqrt, where
 from linkwork.kernels.thresholds import LEAST_RADIUS, STAGNATION
@@ -87,6 +87,8 @@ def loops_change(w: Array) -> Scalar:
     """Zero where a full step does not change what rows of loops miss: they contradict each other; else one."""
     square = 0.0
     change = 0.0
+    if w.counts[LOOPS] < 0:
+        return 1.0
     for e in range(w.counts[CONES]):
         if w.cone_kind[e] == EQUALITY:
             for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
-from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, NEAR, POINTS, ROWS, SIDES
+from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, LOOPS, NEAR, POINTS, ROWS, SIDES
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
 from linkwork.kernels.elementary import largest_of, magnitude, maximum, minimum
@@ -31,7 +31,7 @@ from linkwork.kernels.records import Entry
 from linkwork.kernels.scalar import Array, Scalar, Vector, in_warp, kernel, prange, some_below, where
 from linkwork.kernels.spatial import add, column, cross, dot, scale, set_vector, sub
 from linkwork.kernels.thresholds import NO_CONTACT
-from linkwork.kernels.tree.kinematics import velocities
+from linkwork.kernels.tree.levels import body_velocities
 from linkwork.model.joints import HELICAL
 
 ROW_INTEGERS: dict[str, Shape] = {
@@ -91,6 +91,7 @@ def begin_sets(w: Array) -> None:
     w.counts[SIDES] = 0
     w.counts[POINTS] = 0
     w.counts[FULL] = 0
+    w.counts[LOOPS] = -1
 
 
 @kernel
@@ -102,6 +103,7 @@ def begin_set(w: Array, kind: int, dim: int) -> int:
     w.cone_row[e] = w.counts[ROWS]
     w.cone_side[e] = w.counts[SIDES]
     w.cone_sides[e] = 0
+    w.cone_box[e] = -1
     w.counts[CONES] += 1
     w.counts[ROWS] += dim
     return e
@@ -109,29 +111,39 @@ def begin_set(w: Array, kind: int, dim: int) -> int:
 
 @kernel
 def add_side(tree: Array, w: Array, e: int, limb: int) -> None:
-    """A further limb that a set depends on."""
+    """A further limb that the last set depends on."""
     s = w.counts[SIDES]
     width = 0
     if w.cone_sides[e] > 0:
         width = w.side_column[s - 1] + tree.limb_size[w.side_limb[s - 1]]
     if in_warp() and tree.nstride > 0:
         width = tree.limb_v[limb]
-        if w.cone_sides[e] == 0:
-            clear_columns(tree, w, e, 0, tree.nv)
     else:
         clear_columns(tree, w, e, width, tree.limb_size[limb])
+    set_side(tree, w, e, s, limb, width)
+    w.counts[SIDES] += 1
+
+
+@kernel
+def set_side(tree: Array, w: Array, e: int, s: int, limb: int, width: int) -> None:
+    """Side ``s`` is the next of a set: a limb, whose columns begin at ``width``."""
     w.side_limb[s] = limb
     w.side_column[s] = width
     w.limb_column[limb] = width - tree.limb_v[limb]
     w.cone_sides[e] += 1
-    w.counts[SIDES] += 1
 
 
 @kernel
 def clear_columns(tree: Array, w: Array, e: int, first: int, count: int) -> None:
     """Zeros in so many columns of the rows of a set."""
+    clear_rows(w, w.cone_row[e], w.cone_row[e] + w.cone_dim[e], first, count)
+
+
+@kernel
+def clear_rows(w: Array, start: int, end: int, first: int, count: int) -> None:
+    """Zeros in so many columns of rows from ``start`` to ``end``."""
     for k in prange(first, first + count):
-        for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
+        for r in range(start, end):
             w.A[r, k] = 0.0
 
 
@@ -176,6 +188,7 @@ def list_contacts(tree: Array, w: Array, v: Array, settings: ReducedSettings, ac
                 else:
                     w.counts[FULL] = 1
     if in_warp() and tree.nstride > 0:
+        clear_rows(w, 0, w.counts[ROWS], 0, tree.npadded)
         for p in prange(w.counts[POINTS]):
             contact_rows(tree, w, p, v, settings, acting)
 
@@ -186,7 +199,7 @@ def find_missed(tree: Array, w: Array, v: Array, settings: ReducedSettings) -> S
 
     Impacts may change velocities by more than `closing_distance` allows for. Overwrites velocities of bodies.
     """
-    velocities(tree, w, v)
+    body_velocities(tree, w, v)
     h = settings.dt
     for n in prange(w.counts[NEAR]):
         c = w.near[n]
@@ -268,7 +281,10 @@ def begin_contact(tree: Array, w: Array, c: int, s: int, number: int) -> None:
     w.listed[p] = number
     w.point_slot[p] = s
     w.point_contact[p] = c
-    contact_sides(tree, w, e, tree.contact_body_first[c], tree.contact_body_second[c])
+    if in_warp() and tree.nstride > 0:
+        w.counts[SIDES] += tree.nside_room
+    else:
+        contact_sides(tree, w, e, tree.contact_body_first[c], tree.contact_body_second[c])
 
 
 @kernel
@@ -277,6 +293,8 @@ def contact_rows(tree: Array, w: Array, p: int, v: Array, settings: ReducedSetti
     e = p
     c = w.point_contact[p]
     s = w.point_slot[p]
+    if in_warp() and tree.nstride > 0:
+        contact_sides(tree, w, e, tree.contact_body_first[c], tree.contact_body_second[c])
     contact_columns(tree, w, e, c, s)
     row = w.cone_row[e]
     width = row_width(tree, w, e)
@@ -354,13 +372,22 @@ def contact_sides(tree: Array, w: Array, e: int, i: int, j: int) -> None:
     b = tree.body_limb[j]
     while a != b:
         if a > b:
-            add_side(tree, w, e, a)
+            add_contact_side(tree, w, e, a)
             a = tree.limb_parent[a]
         else:
-            add_side(tree, w, e, b)
+            add_contact_side(tree, w, e, b)
             b = tree.limb_parent[b]
     if a >= 0:
-        add_side(tree, w, e, a)
+        add_contact_side(tree, w, e, a)
+
+
+@kernel
+def add_contact_side(tree: Array, w: Array, e: int, limb: int) -> None:
+    """A further limb of a contact; lanes of a warp have room for the sides of each."""
+    if in_warp() and tree.nstride > 0:
+        set_side(tree, w, e, w.cone_side[e] + w.cone_sides[e], limb, tree.limb_v[limb])
+    else:
+        add_side(tree, w, e, limb)
 
 
 @kernel

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from linkwork.kernels.algorithm import Shape
 from linkwork.kernels.contact.reduced.central_path import PATHS
+from linkwork.kernels.contact.reduced.dense import list_for_warp
 from linkwork.kernels.contact.reduced.fallback import FALLBACK_WORK, dissipative_step
 from linkwork.kernels.contact.reduced.islands import (
     ISLAND_WORK,
@@ -81,9 +82,11 @@ def free_velocities(tree: Array, w: Array, free: Scalar) -> None:
     sets = w.counts[CONES]
     w.counts[CONES] = 0
     w.counts[SYMMETRIC] = 1
+    list_for_warp(tree, w)
     newton_direction(tree, w)
     take_step(tree, w, free)
     w.counts[CONES] = sets
+    list_for_warp(tree, w)
 
 
 @kernel

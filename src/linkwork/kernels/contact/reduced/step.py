@@ -25,10 +25,11 @@ from linkwork.kernels.constrained.problem import WORK
 from linkwork.kernels.contact.convex.geometry import PAIR_INTEGERS, PAIR_WORK
 from linkwork.kernels.contact.reduced.adhesion import ADHESION_WORK, apply_adhesion
 from linkwork.kernels.contact.reduced.broad_phase import BROAD_INTEGERS, BROAD_WORK, bounding_spheres, find_near_pairs
+from linkwork.kernels.contact.reduced.dense import DENSE_INTEGERS, list_dense_rows
 from linkwork.kernels.contact.reduced.gyroscopic import GYROSCOPIC_WORK, turn_linked, turn_momenta
 from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
-from linkwork.kernels.contact.reduced.mass_matrix import reduced_mass_matrix
+from linkwork.kernels.contact.reduced.mass_matrix import mass_matrix_of_composites, reduced_mass_matrix
 from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, mass_times, rows_times
 from linkwork.kernels.contact.reduced.near_geometry import near_geometry
 from linkwork.kernels.contact.reduced.order import order_one_step
@@ -62,14 +63,17 @@ from linkwork.kernels.contact.setup import implicit_joint_torques, poses_of_shap
 from linkwork.kernels.elementary import copy_numbers, magnitude, maximum
 from linkwork.kernels.integration import axes_accelerations, integrate_from_axes
 from linkwork.kernels.records import view_of
-from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, where
+from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some_below, stage, where
 from linkwork.kernels.tree.kinematics import velocities
+from linkwork.kernels.tree.levels import LEVEL_WORK, backward_levels, body_velocities, forward_levels
 from linkwork.kernels.tree.rnea import WRENCHES, apply_wrenches, forward_passes, init_root, joint_torques
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_reduced import LISTED, REDUCED_TREE, TOTALS
 
 RELISTED = 2
 """Times that contact points are listed which velocities after the step would close, and those before it do not."""
+STAGES = 4
+"""How often a step calls `scalar.stage`."""
 REDUCTIONS = 8
 """Restitution is reduced at most so often in a step: the fifth time it is none, but for what solvers leave."""
 FRICTION, IMPACTS, JOINTS, RESIDUAL, MISSED, OVERFLOWED, FALLBACKS, JAMS = range(TOTALS)
@@ -82,6 +86,7 @@ REDUCED_INTEGERS: dict[str, Shape] = (
     | BROAD_INTEGERS
     | ROW_INTEGERS
     | JOINT_INTEGERS
+    | DENSE_INTEGERS
     | PAIR_INTEGERS
 )
 REDUCED_WORK: dict[str, Shape] = (
@@ -93,6 +98,7 @@ REDUCED_WORK: dict[str, Shape] = (
     | ROW_WORK
     | JOINT_WORK
     | ADHESION_WORK
+    | LEVEL_WORK
     | SOLVER_WORK
     | GYROSCOPIC_WORK
     | {
@@ -140,24 +146,33 @@ def setup_reduced(
     h = settings.dt
     axes_accelerations(tree, v, w.qdd0)
     init_root(tree, w)
-    forward_passes(tree, w, q, v, w.qdd0)
-    world_poses(tree, w)
+    if in_warp():
+        forward_levels(tree, w, q, v, w.qdd0)
+    else:
+        forward_passes(tree, w, q, v, w.qdd0)
+        world_poses(tree, w)
+        velocities(tree, w, v)
     poses_of_shapes(tree, w)
-    velocities(tree, w, v)
+    stage()
     apply_wrenches(tree, w, wrenches)
     implicit_joint_torques(tree, w, q, v, tau, h)
     joint_axes(tree, w)
     bounding_spheres(tree, w, h, settings.gravity)
     find_near_pairs(tree, w, h)
     near_geometry(tree, w, given, h)
+    stage()
     if tree.nc > 0:
         constraint_rows(tree, w, q, w.error)
         constraint_bias(tree, w, q, v)
         constraint_velocities(tree, w, q, v, w.Jv)
-    reduced_mass_matrix(tree, w)
-    joint_torques(tree, w, w.bias)
+    if in_warp():
+        backward_levels(tree, w, w.bias)
+        mass_matrix_of_composites(tree, w)
+    else:
+        joint_torques(tree, w, w.bias)
+        reduced_mass_matrix(tree, w)
     mass_times(tree, w, v, w.momentum)
-    for k in range(tree.nv):
+    for k in prange(tree.nv):
         w.momentum[k] += h * (w.torque[k] - w.bias[k])
         w.pulled[k] = 0.0
     turn_momenta(tree, w, h)
@@ -176,6 +191,7 @@ def list_sets(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettin
         for a in prange(tree.nlimbs):
             w.limb_order[a] = a
         activate_all(tree, w)
+        list_dense_rows(tree, w)
     else:
         fill_pattern(tree, w)
     apply_adhesion(tree, w, settings.dt)
@@ -295,8 +311,7 @@ def solve_listed(
     """Residual, iterations and kind of the step with the contact points that are listed."""
     list_sets(tree, w, q, v, settings)
     warm_start(tree, w, result, settings)
-    for k in range(tree.nv):
-        w.v_next[k] = v[k]
+    copy_numbers(v, w.v_next, tree.nv)
     reduction = 0.0
     residual, iterations, kind = solve_sets(tree, w, settings, result.fallback[0])
     rows_times(tree, w, w.v_next, w.after)
@@ -328,15 +343,17 @@ def reduced_step(
 ) -> None:
     """One step; ``result`` is that of the step before, whose forces it starts from, and becomes that of this one."""
     setup_reduced(tree, w, q, v, tau, wrenches, given, settings)
+    stage()
     residual, iterations, fallback = solve_listed(tree, w, q, v, settings, result)
     for _ in range(RELISTED):
         missed = 0.0
         if tree.nsoft == 0 and some_below(-largest_impulse(w), 0.0):
             missed = find_missed(tree, w, w.v_next, settings)
         if some_below(0.5 - missed, 0.0):
-            velocities(tree, w, v)
+            body_velocities(tree, w, v)
             residual, more, fallback = solve_listed(tree, w, q, v, settings, result)
             iterations = iterations + more
+    stage()
     result.residual[0] = residual
     result.iterations[0] = iterations
     result.fallback[0] = fallback
