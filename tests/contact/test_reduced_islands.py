@@ -20,7 +20,7 @@ from linkwork.kernels.contact.reduced.pattern import fill_pattern
 from linkwork.kernels.contact.reduced.problem import ACTIVE, CONES, ROWS
 from tests.contact.test_reduced_pattern import problem
 
-SETS = ("cone_row", "cone_dim", "cone_kind", "lower", "upper")
+SETS = ("cone_row", "cone_dim", "cone_kind", "cone_box", "lower", "upper")
 SCALES = ("cone_D", "cone_sigma", "cone_mu", "cone_unit", "cone_saxce", "removal")
 
 
