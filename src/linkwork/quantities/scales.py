@@ -28,7 +28,7 @@ from linkwork.model.constraints import TURN_ROWS, WORLD, CenterOfMass, Constrain
 from linkwork.model.joints import Free, Helical, Planar, Revolute, Spherical, Universal
 from linkwork.model.model import Model
 from linkwork.quantities.evaluator import Evaluator
-from linkwork.quantities.thresholds import MASSLESS, STUCK_ROW
+from linkwork.quantities.thresholds import LIGHT_ROW, MASSLESS, STUCK_ROW
 
 POSES = 3
 """Random configurations beside the neutral and the first that has a name."""
@@ -222,7 +222,8 @@ def _of_constraint(robot: Model, constraint: Constraint, felt: Floats, least: tu
         mine = slice(start, start + size)
         x = float(np.median(felt[:, mine].max(axis=1)))
         bodies = free[0] if start < turning else free[1]
-        result[mine] = max(x, STUCK_ROW * bodies) if isinstance(constraint, Pair | CenterOfMass) else x or bodies
+        bounded = min(max(x, STUCK_ROW * bodies), LIGHT_ROW * bodies)
+        result[mine] = bounded if isinstance(constraint, Pair | CenterOfMass) else x or bodies
         start += size
     return result
 

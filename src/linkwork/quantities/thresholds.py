@@ -24,6 +24,11 @@ MASSLESS = 1e-10
 finite ones. Eigenvalues below its negative are no rounding. Part of: one, the inertia of each joint. Test:
 tests/closure/test_rounded_loops.py"""
 
+LIGHT_ROW = 1e3
+"""The largest inverse inertia of a row: joints that move next to no mass, such as a thin rod about its axis, would make
+it so large that rows were soft where other rows hold these joints. Part of: that of its bodies, if these were free.
+Test: tests/dynamics/test_published.py"""
+
 STUCK_ROW = 0.1
 """The least inverse inertia of a row that joints keep from moving. Part of: that of its bodies, if these were free.
 Test: tests/kernels/test_iterations.py"""
