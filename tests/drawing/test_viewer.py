@@ -22,6 +22,7 @@ import pytest
 
 import linkwork as lw
 from linkwork import zoo
+from linkwork.drawing.surfaces import capsule_triangles
 from linkwork.errors import InputError, LinkworkError, UnsupportedFeature
 from linkwork.model.rotations import aligning_rotation, quaternion_of
 from linkwork.model.shapes import Box, Cylinder, Mesh, Sphere
@@ -33,7 +34,7 @@ pytest.importorskip("viser")
 from linkwork.viewer import Viewer
 from linkwork.viewer.between import ARROWS, CONES, GAPS, SETS, Film
 from linkwork.viewer.posing import Pose, start_of
-from linkwork.viewer.solids import _capsule, wxyz_of
+from linkwork.viewer.solids import wxyz_of
 from linkwork.viewer.stage import ARROW
 
 Pixels = npt.NDArray[np.int64]
@@ -90,7 +91,7 @@ def test_quaternions_are_those_of_one_by_one() -> None:
 
 
 def test_a_capsule_is_closed_and_its_surface_faces_outwards() -> None:
-    vertices, faces = _capsule(0.3, 2.0)
+    vertices, faces = capsule_triangles(0.3, 2.0)
     a, b, c = vertices[faces].transpose(1, 0, 2)
     volume = float(np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6)
     assert volume == pytest.approx(np.pi * 0.3**2 * 2.0 + 4 / 3 * np.pi * 0.3**3, rel=0.03)

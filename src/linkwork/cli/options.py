@@ -344,7 +344,7 @@ class RecordOptions:
     plot: Annotated[
         Path | None, _file("--plot", "Plot positions, energies, loop errors and forces: .png, .svg, .pdf.")
     ] = None
-    video: Annotated[Path | None, _file("--video", "Draw a moving stick figure: .gif, .mp4 or .png.")] = None
+    video: Annotated[Path | None, _file("--video", "Draw it moving: .gif, .mp4 or .png.")] = None
 
 
 @dataclass(frozen=True)

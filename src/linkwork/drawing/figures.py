@@ -21,7 +21,8 @@ from linkwork.drawing.mp4 import ffmpeg, write_mp4
 from linkwork.drawing.outlines import outlines
 from linkwork.drawing.pictures import FAINT, GROUND, INK, LOOP, blank, kind_of, write_picture
 from linkwork.drawing.plots import finite_part
-from linkwork.drawing.skeleton import IMMENSE, LIMBS, floor_of, front, skeleton, square
+from linkwork.drawing.skeleton import IMMENSE, LIMBS, floor_of, front, ground_plane, on_plane, skeleton, square
+from linkwork.drawing.surfaces import Surfaces, surfaces
 from linkwork.errors import InputError
 from linkwork.inputs import real_array
 from linkwork.quantities.arguments import Array
@@ -40,6 +41,8 @@ SIZE = (6.4, 4.8)
 """Of figures, in inches."""
 MOST_PICTURES = 1e6
 """Of one video."""
+SEEN_THROUGH = 0.75
+"""Opacity of shapes, within which bones are seen."""
 ARROW = 0.3
 """The longest arrow, as a part of the figure's size."""
 
@@ -72,11 +75,18 @@ class _Stage:
         self.points = bones.placed(R, p)
         some = {*bones.rods.flat, *bones.slides.flat, *bones.ropes.flat, *bones.marks["pin"], *bones.marks["held"]}
         self.outlines = outlines(bones, R, p)
-        drawn = np.concatenate([self.points[:, sorted(some)], self.outlines.reshape(len(states), -1, 3)], axis=1)
+        self.poses, self.skin = (R, p), surfaces(bones)
+        lines = self.outlines.reshape(len(states), -1, 3)
+        drawn = np.concatenate([self.points[:, sorted(some)], lines], axis=1)
+        for k in reversed(self.skin.bodies):  # the world comes last: its shapes count that are no larger than the rest
+            box = _corners_in_world(self.skin, k, R[:, k], p[:, k])
+            if k or not drawn.size or np.ptp(box, axis=(0, 1)).max() <= np.ptp(drawn, axis=(0, 1)).max():
+                drawn = np.concatenate([drawn, box], axis=1)
         if not drawn.size:
             raise InputError(f"robot '{robot.name}' has nothing to draw: neither joints nor shapes")
         low, high = drawn.min(axis=(0, 1)), drawn.max(axis=(0, 1))
         size = max(float((high - low).max()), 1e-3)
+        self.skin = self.skin.near(0.5 * (low + high), size)
         multipliers = np.nan_to_num(motion.multipliers[states], posinf=0, neginf=0)
         self.starts, forces = bones.pushes(R, self.points, multipliers)
         marks = ContactPictures(motion).at(states)
@@ -93,6 +103,7 @@ class _Stage:
         self.axes: Any = axes
         self.axes.set_axis_off()
         self.axes.view_init(*self.view, vertical_axis="xyz"[self.up])
+        self.plane = ground_plane(robot)
         low[self.up] = floor = floor_of(float(low[self.up]), size)
         side = self._ground(low, high, floor)
         self._fit(np.concatenate([drawn.reshape(-1, 3), (self.starts + self.arrows).reshape(-1, 3)]), floor)
@@ -111,11 +122,17 @@ class _Stage:
             ("ropes", LOOP, 1.5, 3),
             ("arrows", GROUND, 1.6, 5),
         )
+        self.surface: Any = None
+        if len(self.skin.body):
+            triangles, colors = self._skin(0)
+            how: dict[str, Any] = {"zorder": 1.5, "linewidths": 0.2, "clip_on": False, "alpha": SEEN_THROUGH}
+            self.surface = _space("art3d").Poly3DCollection(triangles, facecolors=colors, edgecolors=colors, **how)
+            self.axes.add_collection3d(self.surface)
         self.lines: dict[str, Any] = {}
         for kind, color, thick, order in looks:
             if len(pieces := self._pieces(kind, 0)):
-                how = {"capstyle": "round", "clip_on": False}
-                self.lines[kind] = Line3DCollection(pieces, colors=color, linewidths=thick, zorder=order, **how)
+                ends: dict[str, Any] = {"capstyle": "round", "clip_on": False}
+                self.lines[kind] = Line3DCollection(pieces, colors=color, linewidths=thick, zorder=order, **ends)
                 self.axes.add_collection3d(self.lines[kind])
         styles: dict[str, dict[str, Any]] = {
             "joint": {"marker": "o", "color": "white", "markeredgecolor": INK, "markersize": 3.5},
@@ -149,7 +166,8 @@ class _Stage:
                 line = np.full((2, 3), floor)
                 line[:, along], line[:, across] = begin, x
                 lines.append(line)
-        ground = Line3DCollection(lines, colors="#d9d9d9", linewidths=0.6, zorder=1, clip_on=False)
+        squares = list(on_plane(np.array(lines), self.plane, self.up))
+        ground = Line3DCollection(squares, colors="#d9d9d9", linewidths=0.6, zorder=1, clip_on=False)
         self.axes.add_collection3d(ground)
         return side
 
@@ -179,11 +197,30 @@ class _Stage:
 
     def show(self, k: int) -> None:
         """Move everything to the k-th of the states."""
+        if self.surface is not None:
+            triangles, colors = self._skin(k)
+            self.surface.set_verts(triangles)
+            self.surface.set_facecolor(colors)
+            self.surface.set_edgecolor(colors)
         for kind, lines in self.lines.items():
             lines.set_segments(self._pieces(kind, k))
         for kind, line in self.marks.items():
             line.set_data_3d(*self.points[k, self.bones.marks[kind]].T)
         self.title.set_text(self.words[k])
+
+    def _skin(self, k: int) -> tuple[Array, Array]:
+        """Triangles of shapes in the k-th state, the farthest first, and their colors."""
+        R, p = self.poses
+        triangles = self.skin.placed(R[k], p[k])
+        order = np.argsort(triangles.mean(axis=1) @ self._eye())
+        light = self._eye() + np.eye(3)[self.up]
+        colors = self.skin.shaded(triangles, light / np.linalg.norm(light))
+        return triangles[order], colors[order]
+
+    def _eye(self) -> Array:
+        """A unit vector toward the eye."""
+        E, A = np.radians(self.view)
+        return np.roll([np.cos(E) * np.cos(A), np.cos(E) * np.sin(A), np.sin(E)], self.up - 2)
 
     def _pieces(self, kind: str, k: int) -> Array:
         """Straight pieces of one kind in the k-th state, ``(pieces, 2, 3)``; heads of arrows face the eye."""
@@ -193,10 +230,8 @@ class _Stage:
         if kind != "arrows":
             found: Array = self.points[k, getattr(self.bones, kind)]
             return found
-        E, A = np.radians(self.view)
-        eye = np.roll([np.cos(E) * np.cos(A), np.cos(E) * np.sin(A), np.sin(E)], self.up - 2)
         start, along = self.starts[k], self.arrows[k]
-        tip, side = start + along, np.cross(along, eye)
+        tip, side = start + along, np.cross(along, self._eye())
         strokes = [(start, tip), (tip, tip - 0.2 * along + 0.1 * side), (tip, tip - 0.2 * along - 0.1 * side)]
         return np.concatenate([np.stack(ends, axis=1) for ends in strokes])
 
@@ -207,6 +242,15 @@ class _Stage:
         canvas: Any = self.figure.canvas
         canvas.draw()
         return Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
+
+
+def _corners_in_world(skin: Surfaces, body: int, R: Array, p: Array) -> Array:
+    """Corners of the box around the shapes of a body in all states, ``(states, 8, 3)``."""
+    corners = skin.corners[skin.body == body].reshape(-1, 3)
+    picks = np.array([[k & 1, k >> 1 & 1, k >> 2] for k in range(8)], dtype=bool)
+    box = np.where(picks, corners.min(axis=0), corners.max(axis=0))
+    found: Array = np.einsum("tij,nj->tni", R, box) + p[:, None]
+    return found
 
 
 def _space(part: str) -> Any:

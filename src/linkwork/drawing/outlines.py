@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwork.drawing.skeleton import Skeleton
+from linkwork.drawing.surfaces import drawn_shapes
 from linkwork.model.constraints import WORLD
 from linkwork.model.joints import Free
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Solid, Sphere
@@ -32,7 +33,7 @@ def outlines(bones: Skeleton, R: Array, p: Array) -> Array:
     found = [np.zeros((*p.shape[:-2], 0, 2, 3))]
     for body in (WORLD, *alone):
         shapes = [shape for shape in robot.shapes if shape.body == body and shape.role != "fluid"]
-        for shape in [s for s in shapes if s.role == "visual"] or shapes:
+        for shape in drawn_shapes(shapes):
             local = solid_edges(shape.solid) @ shape.placement.rotation.T + shape.placement.position
             k = number[body]
             found.append(np.einsum("...ij,nej->...nei", R[..., k, :, :], local) + p[..., None, None, k, :])

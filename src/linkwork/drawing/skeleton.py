@@ -15,14 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.model.constraints import TURN_ROWS, WORLD, Pair
+from linkwork.model.contacts import contact_shapes
 from linkwork.model.joints import Free, Helical, Planar, Prismatic
 from linkwork.model.model import Model
 from linkwork.model.pairs import MEET, ON_LINE, ON_PLANE, ROD, ROLLING
+from linkwork.model.placement import Placement
+from linkwork.model.shapes import Ground
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import frame_placement
 
 LIMBS = ("#34495e", "#1f77b4", "#d98c1f", "#7b5ea7", "#2a9d8f", "#a05195", "#6b8e23", "#8c564b")
 """Colors of bodies: a new one where the tree branches, over and over."""
+STEEP = 0.1
+"""Planes that turn away further, by the cosine of the angle, are no grounds."""
 FLAT = 0.05
 """What is thinner than this part of its size is looked at from the front."""
 
@@ -209,6 +214,30 @@ def front(extent: Array, up: int) -> tuple[float, float]:
             return 12.0, 10.0
         return 60.0, -80.0
     return 18.0, -55.0
+
+
+def ground_plane(robot: Model) -> Placement | None:
+    """Where the first plane of the world is, its normal along z; None without any."""
+    places = [s.placement for s in robot.shapes if s.body == WORLD and isinstance(s.solid, Ground)]
+    places += [
+        one.placement for one in contact_shapes(robot.contacts) if one.body == WORLD and isinstance(one.solid, Ground)
+    ]
+    return places[0] if places else None
+
+
+def on_plane(points: Array, plane: Placement | None, up: int) -> Array:
+    """Points, moved along an axis onto a plane that is not parallel to it; as they are without a plane.
+
+    Args:
+        points: In the world, ``(..., 3)``.
+        plane: Its normal is its z axis.
+        up: The number of the axis.
+    """
+    if plane is None or abs(plane.rotation[up, 2]) < STEEP:
+        return points
+    normal, moved = plane.rotation[:, 2], points.copy()
+    moved[..., up] -= (points - plane.position) @ normal / normal[up]
+    return moved
 
 
 def floor_of(low: float, size: float) -> float:

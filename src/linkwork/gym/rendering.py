@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pictures of robots as arrays of pixels, from a camera that may go along with the robot.
 
-What is drawn are silhouettes of the robot's shapes, rods of its `skeleton` where a body has none, and a ground of
-squares, in parallel projection.
+What is drawn are the robot's shapes, meshes and height fields among them, rods of its `skeleton` where a body has none,
+and a ground of squares, in parallel projection.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.drawing.outlines import solid_edges
 from linkwork.drawing.pictures import LOOP, blank
-from linkwork.drawing.skeleton import LIMBS, Skeleton, skeleton, square
+from linkwork.drawing.skeleton import LIMBS, Skeleton, ground_plane, on_plane, skeleton, square
+from linkwork.drawing.surfaces import Surfaces, surfaces
 from linkwork.model.constraints import WORLD
+from linkwork.model.contacts import contact_shapes
 from linkwork.model.model import Model
-from linkwork.model.shapes import Sphere
+from linkwork.model.placement import Placement
+from linkwork.model.shapes import Shape
 from linkwork.quantities.arguments import Array
 
 Frame = npt.NDArray[np.uint8]
@@ -69,7 +71,7 @@ class Camera:
             center = np.array(self.center)
             if self.follow is not None:
                 center[:2] += p[1 + robot.body_names.index(self.follow), :2]
-            self._draw(axes, self._grid(center), GRID, 0.8)
+            self._draw(axes, self._grid(center, ground_plane(robot)), GRID, 0.8)
             self._draw_robot(axes, look, R, p - center)
         else:
             self._draw(axes, self._grid(np.array(self.center)), GRID, 0.8)
@@ -84,15 +86,24 @@ class Camera:
         for limb in sorted({int(k) for k in bones.limb}):
             rods = bones.rods[(bones.limb == limb) & ~np.isin(bones.body[bones.rods[:, 1]], look.solid)]
             self._draw(axes, points[rods], LIMBS[limb % len(LIMBS)], 3.0)
-        placed = [(look.body[k], local @ R[look.body[k]].T + p[look.body[k]]) for k, local in enumerate(look.local)]
-        for body, outline in sorted(placed, key=lambda one: float(one[1].mean(axis=0) @ self._axes()[2])):
-            color = LIMBS[bones.limbs[body] % len(LIMBS)]
-            axes.fill(*_hull(self._flat(outline)).T, facecolor=_pale(color), edgecolor=color, linewidth=1.0, zorder=3)
+        self._draw_surfaces(axes, look, R, p)
         at = self._flat(points[bones.marks["loop"]])
         axes.plot(*at.T, linestyle="none", marker="o", color=LOOP, markersize=3.0, zorder=4)
 
-    def _grid(self, center: Array) -> Array:
-        """Squares of the ground z = 0 around a point, seen from it."""
+    def _draw_surfaces(self, axes: Any, look: _Look, R: Array, p: Array) -> None:
+        """Triangles, the farthest first."""
+        from matplotlib.collections import PolyCollection
+
+        triangles = look.skin.placed(R, p)
+        toward = self._axes()[2]
+        order = np.argsort(triangles.mean(axis=1) @ toward)
+        light = toward + np.array([0.0, 0.0, 1.0])
+        colors = look.skin.shaded(triangles, light / np.linalg.norm(light))[order]
+        flat: Any = self._flat(triangles[order])
+        axes.add_collection(PolyCollection(flat, facecolors=colors, edgecolors=colors, linewidths=0.3, zorder=3))
+
+    def _grid(self, center: Array, plane: Placement | None = None) -> Array:
+        """Squares of the ground around a point, seen from it: of a plane, by default z = 0."""
         side = square(2 * self.height)
         reach = 1.2 * self.height * self.size[0] / self.size[1]
         lines = []
@@ -102,7 +113,7 @@ class Camera:
                 line = np.zeros((2, 3))
                 line[:, across], line[:, along] = x, center[along] + np.array([-reach, reach])
                 lines.append(line)
-        return np.array(lines) - center
+        return on_plane(np.array(lines), plane, 2) - center
 
     def _axes(self) -> Array:
         """To the right, up, and toward the camera, ``(3, 3)``."""
@@ -125,65 +136,25 @@ class Camera:
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """What is drawn of a robot: points of its solids in the frames of bodies, and bones where there are none."""
+    """What is drawn of a robot: triangles of its shapes, and bones of bodies that have none."""
 
     bones: Skeleton
-    body: list[int]
-    local: list[Array]
+    skin: Surfaces
 
     @property
     def solid(self) -> list[int]:
-        """Bodies that have solids, by their numbers."""
-        return sorted(set(self.body))
+        """Bodies that have shapes, by their numbers."""
+        return self.skin.bodies
 
 
 @lru_cache(maxsize=8)
 def _look(robot: Model) -> _Look:
-    """Shapes that are drawn; of bodies that have none but files, those that touch others."""
-    number = {name: k for k, name in enumerate(robot.body_names, start=1)}
-    shown = [(s.body, s.solid, s.placement) for s in robot.shapes if s.role == "visual" and s.body != WORLD]
-    known = {body for body, solid, _ in shown if len(solid_edges(solid))}
-    for pair in robot.contacts:
-        for one in (pair.first, pair.second):
-            if one.body != WORLD and one.body not in known:
-                shown.append((one.body, one.solid, one.placement))
-    look = _Look(skeleton(robot), [], [])
-    for body, solid, at in shown:
-        edges = _ball(solid.radius) if isinstance(solid, Sphere) else solid_edges(solid).reshape(-1, 3)
-        if len(edges):
-            look.body.append(number[body])
-            look.local.append(edges @ at.rotation.T + at.position)
-    return look
-
-
-def _ball(radius: float, count: int = 300) -> Array:
-    """Points on a sphere, evenly spread on a spiral."""
-    z = 1 - (2 * np.arange(count) + 1) / count
-    turn = np.pi * (1 + 5**0.5) * np.arange(count)
-    around = np.sqrt(1 - z**2)
-    points: Array = radius * np.stack([around * np.cos(turn), around * np.sin(turn), z], axis=1)
-    return points
-
-
-def _hull(points: Array) -> Array:
-    """Corners of the convex hull of points in the plane, in order (Andrew's monotone chain)."""
-    ordered = points[np.lexsort(points.T[::-1])]
-    chains = []
-    for row in (ordered, ordered[::-1]):
-        chain: list[Array] = []
-        for x in row:
-            while len(chain) > 1 and _turns_right(chain[-2], chain[-1], x):
-                chain.pop()
-            chain.append(x)
-        chains += chain[:-1]
-    return np.array(chains)
-
-
-def _turns_right(a: Array, b: Array, c: Array) -> bool:
-    return bool((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) <= 0)
-
-
-def _pale(color: str) -> tuple[float, ...]:
-    """A color, mixed with white."""
-    parts = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    return tuple(0.45 * x + 0.55 for x in parts)
+    """Shapes that are drawn; of bodies that have none, those that touch others."""
+    shaped = {shape.body for shape in robot.shapes}
+    touching = [
+        Shape(one.body, one.solid, one.placement, role="collision")
+        for one in contact_shapes(robot.contacts)
+        if one.body not in shaped and one.body != WORLD
+    ]
+    bones = skeleton(robot)
+    return _Look(bones, surfaces(replace(bones, robot=replace(robot, shapes=(*robot.shapes, *touching)))))

@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwork.drawing.pictures import GROUND, LOOP
 from linkwork.drawing.skeleton import LIMBS, Skeleton, skeleton
+from linkwork.drawing.surfaces import field_triangles
 from linkwork.model.constraints import TURN_ROWS, WORLD, Pair
 from linkwork.model.joints import Free, Helical, Prismatic, Revolute
 from linkwork.model.model import Model
@@ -20,7 +21,7 @@ from linkwork.model.rotations import aligning_rotation
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, HeightField, Mesh, Shape, Sphere
 from linkwork.quantities.arguments import Array
 from linkwork.viewer.framing import FIELD_OF_VIEW, framing
-from linkwork.viewer.solids import MeshFiles, corners, field_triangles, rgb_of
+from linkwork.viewer.solids import MeshFiles, corners, rgb_of
 from linkwork.viewer.stage import ARROW, BONE
 
 FARTHER = 1.3

@@ -227,7 +227,7 @@ class Trajectory(Motion):
         view: tuple[float, float] | None = None,
         index: int = 0,
     ) -> Figure:
-        """The robot as a stick figure at the recorded state nearest to a time; to a file if asked.
+        """The robot, its shapes and bones, at the recorded state nearest to a time; to a file if asked.
 
         Args:
             path: File to write; by default none.
@@ -269,7 +269,7 @@ class Trajectory(Motion):
         speed: float = 1.0,
         index: int = 0,
     ) -> Path:
-        """The trajectory as a moving stick figure in a .gif, .mp4 or animated .png.
+        """The trajectory, shapes and bones, as a .gif, .mp4 or animated .png.
 
         An .mp4 needs ffmpeg, which ``pip install 'linkwork[video]'`` brings. Forces with which the world holds bodies,
         and those of contacts, are arrows. ``view`` and ``index`` are as for `picture`.

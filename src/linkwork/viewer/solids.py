@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linkwork.drawing.surfaces import capsule_triangles, field_triangles
 from linkwork.model.joints import Helical, Joint, Prismatic, Revolute
 from linkwork.model.placement import Placement
 from linkwork.model.rotations import aligning_rotation, quaternion_of
@@ -19,8 +20,6 @@ from linkwork.quantities.arguments import Array
 
 Rgb = tuple[float, float, float]
 """Red, green and blue, from 0 to 1."""
-FACETS = 24
-"""Around a capsule."""
 
 
 def rgb_of(text: str) -> Rgb:
@@ -153,7 +152,7 @@ def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None
         case Ellipsoid():
             return scene.add_icosphere(path, 1.0, paint, scale=solid.radii, **at)
         case Cylinder(rounded=True):
-            vertices, faces = _capsule(solid.radius, solid.length)
+            vertices, faces = capsule_triangles(solid.radius, solid.length)
             return scene.add_mesh_simple(path, vertices, faces, color=paint, **at)
         case Cylinder():
             return scene.add_cylinder(path, solid.radius, solid.length, paint, **at)
@@ -168,30 +167,3 @@ def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None
             how = {"color": color or found.color or paint, "scale": solid.scale, "flat_shading": True}
             return scene.add_mesh_simple(path, found.vertices, found.faces, side="double", **how, **at)
     return None
-
-
-def field_triangles(solid: HeightField) -> tuple[Array, npt.NDArray[np.int64]]:
-    """Two triangles between each four heights that are next to each other."""
-    heights = np.array(solid.heights)
-    x, y = (np.linspace(-0.5, 0.5, count) * size for count, size in zip(heights.shape, solid.size, strict=True))
-    vertices = np.stack([*np.meshgrid(x, y, indexing="ij"), heights], axis=-1).reshape(-1, 3)
-    number = np.arange(heights.size).reshape(heights.shape)
-    a, b, c, d = number[:-1, :-1], number[1:, :-1], number[:-1, 1:], number[1:, 1:]
-    faces = np.stack([np.stack([a, b, d], axis=-1), np.stack([a, d, c], axis=-1)]).reshape(-1, 3)
-    return vertices, faces
-
-
-def _capsule(radius: float, length: float) -> tuple[Array, npt.NDArray[np.int64]]:
-    """Triangles of a cylinder along z with half spheres on its ends: rings from the top to the bottom."""
-    half = np.linspace(0, np.pi / 2, FACETS // 4 + 1)
-    fall = np.concatenate([half, half + np.pi / 2])  # the equator twice, half the length up and down
-    height = radius * np.cos(fall) + np.where(np.arange(len(fall)) < len(half), length / 2, -length / 2)
-    round_ = np.linspace(0, 2 * np.pi, FACETS, endpoint=False)
-    ring = np.stack([np.cos(round_), np.sin(round_)], axis=-1)
-    flat = radius * np.sin(fall)[:, None, None] * ring
-    vertices = np.concatenate([flat, np.broadcast_to(height[:, None, None], (*flat.shape[:2], 1))], axis=-1)
-    upper = np.arange(len(fall) - 1)[:, None] * FACETS + np.arange(FACETS)
-    beside = upper - np.arange(FACETS) + (np.arange(FACETS) + 1) % FACETS
-    sides = [(upper, upper + FACETS, beside), (beside, upper + FACETS, beside + FACETS)]
-    faces = np.concatenate([np.stack(side, axis=-1).reshape(-1, 3) for side in sides])
-    return vertices.reshape(-1, 3), faces

@@ -14,7 +14,7 @@ import numpy as np
 
 from linkwork.drawing.contacts import ContactMarks
 from linkwork.drawing.pictures import GROUND, INK, LOOP
-from linkwork.drawing.skeleton import LIMBS, skeleton
+from linkwork.drawing.skeleton import LIMBS, ground_plane, skeleton
 from linkwork.drawing.strands import Strands
 from linkwork.model.constraints import WORLD
 from linkwork.model.contacts import contact_shapes
@@ -153,7 +153,8 @@ class Stage:
         return float(np.quantile(sizes[sizes > 0], 0.95)) if (sizes > 0).any() else 1.0
 
     def _ground(self) -> None:
-        view = self.framing
+        view, plane = self.framing, ground_plane(self.robot)
+        at, level = (view.floor * view.up, view.level) if plane is None else (plane.position, plane.rotation)
         self.scene.set_up_direction(view.up)
         self._add(
             "ground",
@@ -166,8 +167,8 @@ class Stage:
                 section_color=(190, 194, 200),
                 fade_distance=10 * view.size,
                 shadow_opacity=0.2,
-                position=view.floor * view.up,
-                wxyz=wxyz_of(view.level),
+                position=at,
+                wxyz=wxyz_of(level),
             ),
         )
 
