@@ -418,6 +418,38 @@ def _contact_sliding() -> Any:
     return figure
 
 
+@picture("motors")
+def _motors() -> Any:
+    """A step of the command of a motor, and its torque over speed."""
+    build = lw.Builder("wheel", gravity=(0, 0, 0))
+    build.body("rim", lw.Inertia(1.0, (0, 0, 0), 0.5 * np.eye(3)))
+    build.joint("axle", lw.joints.Revolute("z"), "world", "rim", actuated=True)
+    build.actuator("motor", "axle")
+    ideal = build.build()
+    motor = lw.actuators.Motor(stall=20.0, no_load=10.0, coulomb=1.5, static=3.0, stribeck=0.6, smoothing=0.02, delay=8)
+    real = ideal.with_motors(motor)
+    figure = blank(8.0, 3.0)
+    time, curve = figure.subplots(1, 2)
+    run = lw.simulate(real, [0.0], seconds=1.0, dt=0.01, commands=[15.0])
+    late = lw.actuators.Motor(stall=20.0, no_load=10.0, coulomb=1.5, static=3.0, stribeck=0.6, smoothing=0.02)
+    force = np.diff(run.v[:, 0]) / 0.01 * 0.5
+    time.plot([-0.1, 0, 0, 1], [0, 0, 15, 15], color=FAINT, label="command")
+    time.step(run.times[:-1], force, where="post", color=LOOP, label="torque")
+    time.plot(run.times, run.v[:, 0], color=GROUND, label="speed")
+    time.set_xlabel("time [s]")
+    time.legend(frameon=False, fontsize=8)
+    v = np.linspace(-12, 12, 961)
+    for u, color in ((30.0, LOOP), (0.0, INK), (-30.0, GROUND)):
+        commands = np.full((len(v), 1), u)
+        tau = lw.actuators.actuator_torques(ideal.with_motors(late), np.zeros((len(v), 1)), v[:, None], commands)
+        curve.plot(v, tau[:, 0], color=color, label=f"command {u:g}")
+    curve.set_xlabel("speed [rad/s]")
+    curve.set_ylabel("torque [N m]")
+    curve.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    return figure
+
+
 @picture("rays")
 def _rays() -> Any:
     """A LiDAR among shapes, seen from above, and a height scan of hills."""
@@ -454,7 +486,7 @@ def _rays() -> Any:
     depth = lw.sensors.Rays(walker, "base", axes="yaw")(q, *scan)
     turn = np.array([[np.cos(0.5), -np.sin(0.5)], [np.sin(0.5), np.cos(0.5)]])
     flat = scan.origins[:, :2] @ turn.T
-    relief = figure.add_axes((0.48, -0.05, 0.52, 1.12), projection="3d")
+    relief: Any = figure.add_axes((0.48, -0.05, 0.52, 1.12), projection="3d")
     relief.plot_surface(*np.meshgrid(x, y, indexing="ij"), heights, color=PASTELS[1], lw=0, alpha=0.55)
     relief.scatter(*flat.T, 0.6 - depth.distance + 0.01, c=depth.distance, cmap="viridis_r", s=7, depthshade=False)
     relief.plot([0], [0], [0.6], "o", color=INK, ms=6)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Actuators of a robot: what they are, their torques, limits and activations."""
 
+from linkwork.model.motors import Motor
 from linkwork.model.muscles import Muscle
 from linkwork.model.parts import Actuator
 from linkwork.quantities.actuation import (
@@ -15,6 +16,7 @@ from linkwork.quantities.actuation import (
 __all__ = [
     "Activations",
     "Actuator",
+    "Motor",
     "Muscle",
     "actuation_matrix",
     "actuator_torques",

@@ -238,11 +238,11 @@ def test_every_field_of_a_model_is_saved_or_refused() -> None:
         "actuated independent soft_limit soft_friction stiffness_terms damping_terms",
         Limits: "lower upper velocity effort actuation",
         Actuator: "name joint gear limits gain bias force_limits also refused tendon dynamics time_constant "
-        "activation_limits early muscle body",
+        "activation_limits early muscle motor body",
         Tendon: "name joints path stiffness damping rest limits friction offset force_limits stop transmission "
         "stiffness_terms damping_terms",
         Sensor: "name type of reference cutoff noise outboard magnetic_flux neutral_quaternion actuators margin volume "
-        "refused",
+        "data exclude refused",
     }
     for kind, words in known.items():
         assert [field.name for field in fields(kind) if field.init] == words.split(), kind

@@ -33,6 +33,7 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Fixed, Joint
 from linkwork.model.medium import Drag
 from linkwork.model.model import Model
+from linkwork.model.motors import Motor
 from linkwork.model.muscles import Muscle
 from linkwork.model.parts import GRAVITY, Actuator, Frame, TreeJoint
 from linkwork.model.placement import PlacementLike, as_placement
@@ -198,6 +199,7 @@ class Builder:
         early: bool = False,
         refused: str = "",
         muscle: Muscle | None = None,
+        motor: Motor | None = None,
     ) -> Builder:
         """Add a motor or a servo on a joint or a tendon; by default its torque is ``gear`` times the command.
 
@@ -218,11 +220,12 @@ class Builder:
             early: Whether its force comes from the activation after a step, not before it.
             refused: What it is, if its force is not modeled: it takes no commands.
             muscle: What takes the place of gain and bias, of a muscle.
+            motor: Its torque-speed curve, friction, integral action and delay.
         """
         ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
         follows = {"dynamics": dynamics, "time_constant": float(time_constant), "early": bool(early)}
         law = {"gain": gain, "bias": bias}
-        other = {"tendon": tendon, "body": body, "refused": refused, "muscle": muscle, **follows}
+        other = {"tendon": tendon, "body": body, "refused": refused, "muscle": muscle, "motor": motor, **follows}
         self._actuators.append(checked_actuator(name, joint, gear, ranges, law, also, **other))
         return self
 

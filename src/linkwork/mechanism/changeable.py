@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from linkwork.conversions import converted
 from linkwork.errors import InputError
-from linkwork.inputs import each_name, named_options
+from linkwork.inputs import each_name, named_options, suggest
 from linkwork.model.arrays import Floats, VectorLike, finite_array
 from linkwork.model.checks import A_SENSOR, A_TENDON, check_all
 from linkwork.model.forces import ForceElement
 from linkwork.model.medium import Medium
 from linkwork.model.model import Model
+from linkwork.model.motors import Motor
 from linkwork.model.parts import Actuator, Limits, TreeJoint
 from linkwork.model.sensors import Sensor
 from linkwork.model.tendons import Tendon
@@ -175,6 +176,22 @@ class Changeable(Model):
         from linkwork.mechanism.mirroring import mirrored
 
         return mirrored(self, plane)
+
+    def with_motors(self, motor: Motor | None, *names: str) -> Self:
+        """A new mechanism whose actuators have this motor; this one is unchanged.
+
+        Args:
+            motor: Torque-speed curve, friction, integral action and delay; None takes them away.
+            names: Names of actuators; by default all.
+        """
+        known = [actuator.name for actuator in self.actuators]
+        for name in names:
+            if name not in known:
+                raise InputError(f"'{self.name}' has no actuator '{name}'{suggest(name, known)}")
+        given = [replace(a, motor=motor) if not names or a.name in names else a for a in self.actuators]
+        changed = {a.name for a, b in zip(self.actuators, given, strict=True) if a.states != b.states}
+        poses = {} if changed else self.activations
+        return replace(self, actuators=tuple(given), activations=poses)
 
     def with_sensors(self, *sensors: Sensor) -> Self:
         """A new mechanism with more sensors; this one is unchanged.

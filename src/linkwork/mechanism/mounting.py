@@ -98,7 +98,7 @@ class Part:
         every = [self.named(actuator.name) for actuator in self.other.actuators]
         for pose, ctrl in self.other.commands.items():
             commands.setdefault(pose, {}).update(zip(every, ctrl.tolist(), strict=True))
-        names = [self.named(actuator.name) for actuator in self.other.actuators if actuator.has_activation]
+        names = [state for a in self.other.actuators for state in replace(a, name=self.named(a.name)).states]
         for pose, act in self.other.activations.items():
             known.setdefault(pose, {}).update(zip(names, act.tolist(), strict=True))
 
@@ -120,7 +120,7 @@ class Part:
 
 def activations_of(actuators: Sequence[Actuator], known: Mapping[str, Mapping[str, float]]) -> dict[str, Floats]:
     """Activations of all actuators in poses, from those known by pose and actuator; zero where one is not known."""
-    names = [actuator.name for actuator in actuators if actuator.has_activation]
+    names = [state for actuator in actuators for state in actuator.states]
     return {pose: np.array([act.get(name, 0.0) for name in names]) for pose, act in known.items()}
 
 

@@ -157,7 +157,7 @@ def _empty_links(robot: Model, gone: set[str]) -> set[str]:
 def kept_activations(robot: Model, actuators: Sequence[Actuator]) -> dict[str, Floats]:
     """Activations of poses, of those actuators that are kept."""
     names = {actuator.name for actuator in actuators}
-    rows = [k for k, a in enumerate(a for a in robot.actuators if a.has_activation) if a.name in names]
+    rows = [k for k, a in enumerate(a for a in robot.actuators for _ in a.states) if a.name in names]
     return {pose: act[rows] for pose, act in robot.activations.items()}
 
 

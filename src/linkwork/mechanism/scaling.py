@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import above_zero
 from linkwork.mechanism.scaled_tendons import scaled_tendon, scaled_terms, tendon_unit
 from linkwork.model.arrays import Floats
@@ -307,6 +307,12 @@ def _joint(joint: TreeJoint, by: Scaling) -> TreeJoint:
 
 def _actuator(robot: Model, actuator: Actuator, by: Scaling) -> Actuator:
     """Commands stay what they are; its length has the unit of the first degree of freedom that it drives."""
+    if actuator.motor is not None:
+        raise UnsupportedFeature(
+            f"actuator '{actuator.name}' has a Motor, whose rates and forces are not scaled: leave it out, scale, and "
+            "give one",
+            subject=actuator.name,
+        )
     gear = np.array(actuator.gear)
     if actuator.tendon:
         length = tendon_unit(robot, robot.tendon(actuator.tendon), by)
@@ -333,7 +339,8 @@ def _actuator(robot: Model, actuator: Actuator, by: Scaling) -> Actuator:
 
 def _activation_units(robot: Model, by: Scaling) -> Floats:
     """Integrals of commands take longer; other activations are commands."""
-    return np.array([by.time if a.dynamics == "integrator" else 1.0 for a in robot.actuators if a.has_activation])
+    late = [a for a in robot.actuators for _ in a.states]
+    return np.array([by.time if a.dynamics == "integrator" else 1.0 for a in late])
 
 
 def _times(law: tuple[float, float, float], factors: Floats) -> tuple[float, float, float]:

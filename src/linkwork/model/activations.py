@@ -9,7 +9,8 @@ from typing import Literal
 ActuatorDynamics = Literal["none", "integrator", "filter", "filterexact", "muscle"]
 """How the activation of an actuator follows its command; without dynamics there is none."""
 
-INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE = range(4)
+INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE, ERROR_INTEGRAL, REGISTER = range(6)
+"""Codes of kernels; the last two are of motors: the integral of a servo's error, and a command on its way."""
 ACTIVATIONS = MappingProxyType(
     {"integrator": INTEGRATOR, "filter": FILTER, "filterexact": FILTER_EXACT, "muscle": MUSCLE}
 )

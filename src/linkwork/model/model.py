@@ -149,7 +149,7 @@ class Model:
         check_forces(self, self.forces)
         for actuator in self.actuators:
             check_actuator(self, actuator)
-        na = sum(a.has_activation for a in self.actuators)
+        na = sum(len(a.states) for a in self.actuators)
         act = {name: finite_array(x, (na,), f"activations of pose '{name}'") for name, x in self.activations.items()}
         self._set(na=na, activations=MappingProxyType(Named(self.name, "pose with activations", act)))
         count = (len(self.actuators),)

@@ -12,6 +12,7 @@ from linkwork.conversions import converted_but
 from linkwork.model.activations import ActuatorDynamics
 from linkwork.model.arrays import Floats
 from linkwork.model.joints import Joint
+from linkwork.model.motors import Motor
 from linkwork.model.muscles import Muscle
 from linkwork.model.placement import Placement
 from linkwork.model.soft_contact import SoftConstraint
@@ -64,7 +65,7 @@ class TreeJoint:
     """``d1, d2`` of a damper ``-(d v + d1 |v| v + d2 v³)`` of each coordinate."""
 
 
-@converted_but("gear", "gain", "bias", "limits", "force_limits", "activation_limits", "muscle")
+@converted_but("gear", "gain", "bias", "limits", "force_limits", "activation_limits", "muscle", "motor")
 @dataclass(frozen=True, eq=False)
 class Actuator:
     """A motor or a servo. With ``l`` its length and ``r`` its rate, its force for a command ``u`` is::
@@ -111,14 +112,25 @@ class Actuator:
     """Whether its force comes from the activation after the step and not before it (MJCF: ``actearly``)."""
     muscle: Muscle | None = None
     """What takes the place of gain and bias, and of the time constant, if it is a muscle."""
+    motor: Motor | None = None
+    """Its torque-speed curve, friction, integral action and delay."""
     body: str = ""
     """The body whose contacts it makes adhesive (MJCF: ``<adhesion>``), in place of joints: its force is shared by the
     contact points of that body."""
 
     @property
     def has_activation(self) -> bool:
-        """Whether it has a state of its own."""
+        """Whether it has dynamics of its own, whose activation takes the place of the command."""
         return self.dynamics != "none"
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of its activations: of its dynamics, the integral of its error, commands on their way, latest first."""
+        own = (self.name,) if self.has_activation else ()
+        if self.motor is None:
+            return own
+        integral = (f"{self.name}.integral",) if self.motor.integral > 0 else ()
+        return (*own, *integral, *(f"{self.name}.command[{k + 1}]" for k in range(self.motor.registers)))
 
     @property
     def gears(self) -> tuple[tuple[str, tuple[float, ...]], ...]:

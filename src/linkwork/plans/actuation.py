@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from linkwork.model.activations import ACTIVATIONS
+from linkwork.model.activations import ACTIVATIONS, ERROR_INTEGRAL, REGISTER
 from linkwork.model.model import Model
+from linkwork.model.motors import Motor
 from linkwork.model.muscles import Muscle
 from linkwork.model.parts import Actuator
 from linkwork.model.thresholds import UNBOUNDED
@@ -37,6 +39,11 @@ _INTEGERS: dict[str, Shape] = {
     "transmission_v": ("ntransmissions",),
     "actuator_tendon": ("nu",),  # the tendon that an actuator pulls, or -1
     "actuator_act": ("nu",),  # its activation, or -1
+    "actuator_integral": ("nu",),  # the integral of its error, or -1
+    "actuator_register": ("nu",),  # its first command on its way, or -1, and their count
+    "actuator_registers": ("nu",),
+    "actuator_curve": ("nu",),  # 1 with a torque-speed curve
+    "actuator_rubs": ("nu",),  # 1 with friction
     "actuator_muscle": ("nu",),  # its numbers as a muscle, or -1
     "coupled_tendon": ("ncoupled",),  # the tendon of a damper that couples degrees of freedom, or -1,
     "coupled_actuator": ("ncoupled",),  # and the actuator, or -1
@@ -56,6 +63,7 @@ _FLOATS: dict[str, Shape] = {
     "actuator_bias": ("nu", 3),
     "command_range": ("nu", 2),
     "force_range": ("nu", 2),
+    "motor": ("nu", 8),  # see `kernels.tree.motors`
     "actuation_range": ("nv", 2),  # of the torques of all actuators together
     "compensated_mass": ("n",),  # mass whose weight is compensated,
     "compensated_mc": ("n", 3),  # and its first moment
@@ -147,18 +155,46 @@ def with_actuators(
 
 def _activation_arrays(actuators: Sequence[Actuator]) -> dict[str, Any]:
     """Which actuators have activations, and how these follow commands."""
-    own = [k for k, actuator in enumerate(actuators) if actuator.has_activation]
+    kinds = [_state_kinds(actuator) for actuator in actuators]
+    starts = np.cumsum([0, *map(len, kinds)]).tolist()
+    own = [k for k, found in enumerate(kinds) for _ in found]
+
+    def first(kind: int | None) -> list[int]:
+        """Of each actuator its first state of a kind, or of its own dynamics, or -1."""
+        wanted = [ACTIVATIONS.get(a.dynamics) if kind is None else kind for a in actuators]
+        return [s + f.index(x) if x in f else -1 for s, f, x in zip(starts, kinds, wanted, strict=False)]
+
     return {
         "na": len(own),
-        "actuator_act": [own.index(k) if k in own else -1 for k in range(len(actuators))],
+        "actuator_act": first(None),
+        "actuator_integral": first(ERROR_INTEGRAL),
+        "actuator_register": first(REGISTER),
+        "actuator_registers": [0 if a.motor is None else a.motor.registers for a in actuators],
+        "actuator_curve": [int(a.motor is not None and isfinite(a.motor.stall)) for a in actuators],
+        "actuator_rubs": [int(a.motor is not None and a.motor.rubs) for a in actuators],
+        "motor": [np.clip((a.motor or Motor()).numbers, -UNBOUNDED, UNBOUNDED) for a in actuators],
         "act_actuator": own,
-        "act_dynamics": [ACTIVATIONS[actuators[k].dynamics] for k in own],
+        "act_dynamics": [kind for found in kinds for kind in found],
         "act_early": [int(actuators[k].early) for k in own],
         "act_time_constant": [actuators[k].time_constant for k in own],
         "act_muscle": [_times(actuators[k].muscle) for k in own],
         **_muscle_arrays(actuators),
-        "act_range": [_finite(actuators[k].activation_limits) for k in own],
+        "act_range": [_state_range(a, kind) for a, found in zip(actuators, kinds, strict=True) for kind in found],
     }
+
+
+def _state_kinds(actuator: Actuator) -> list[int]:
+    """Kinds of the activations of an actuator, in the order of `Actuator.states`."""
+    kinds = [ACTIVATIONS[actuator.dynamics]] if actuator.has_activation else []
+    if actuator.motor is not None:
+        kinds += [ERROR_INTEGRAL] * (actuator.motor.integral > 0) + [REGISTER] * actuator.motor.registers
+    return kinds
+
+
+def _state_range(actuator: Actuator, kind: int) -> tuple[float, float]:
+    if kind == ERROR_INTEGRAL and actuator.motor is not None:
+        return _finite((-actuator.motor.windup, actuator.motor.windup))
+    return (-UNBOUNDED, UNBOUNDED) if kind == REGISTER else _finite(actuator.activation_limits)
 
 
 def _times(muscle: Muscle | None) -> tuple[float, float, float]:

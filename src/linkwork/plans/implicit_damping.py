@@ -43,7 +43,8 @@ class ImplicitDamping:
 
     def damps(self, actuator: Actuator) -> bool:
         """Whether the force of an actuator depends on its velocity."""
-        return self.variable or actuator.gain[2] != 0.0 or actuator.bias[2] != 0.0
+        rubs = actuator.motor is not None and actuator.motor.damps
+        return self.variable or rubs or actuator.gain[2] != 0.0 or actuator.bias[2] != 0.0
 
     def coupled(self, mechanism: Model) -> list[CoupledDamper]:
         """Dampers that couple degrees of freedom."""

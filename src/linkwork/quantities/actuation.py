@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linkwork.errors import InputError
+from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import Quantity, float_array, real_array
 from linkwork.model.checks import check_robot
 from linkwork.model.computed import computed_once
@@ -132,12 +132,15 @@ def torque_limits(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Arr
         return -effort, effort.copy()
     J, slope = _actuator_slopes(robot, at, rate)
     low, high = np.clip([a.control_limits for a in robot.actuators], -UNBOUNDED, UNBOUNDED).T
-    active = [k for k, a in enumerate(robot.actuators) if a.has_activation]
+    active = [k for k, a in enumerate(robot.actuators) for _ in a.states]
+    follows = np.array([not state.endswith(".integral") for a in robot.actuators for state in a.states], dtype=float)
     limits = []
     for worst, best in ((high, low), (low, high)):
         # one row of commands for each degree of freedom, those which turn it the farthest
         u = np.where(np.swapaxes(J * slope[..., None], -1, -2) > 0, best, worst)
-        tau = actuator_torques(robot, at[..., None, :], rate[..., None, :], u, u[..., active] if active else None)
+        tau = actuator_torques(
+            robot, at[..., None, :], rate[..., None, :], u, u[..., active] * follows if active else None
+        )
         limits.append(np.diagonal(tau, axis1=-2, axis2=-1))
     driven = (J != 0).any(axis=-2)
     lower, upper = (np.where(np.abs(x) < UNLIMITED_TORQUE, x, np.copysign(np.inf, x)) for x in limits)
@@ -188,13 +191,20 @@ def next_activations(robot: Model, commands: npt.ArrayLike, act: npt.ArrayLike, 
         act: Activations before the step, ``(..., na)``.
         dt: Time of the step, in seconds, ``(...)``.
     """
+    for actuator in robot.actuators:
+        if actuator.motor is not None and actuator.motor.integral > 0:
+            raise UnsupportedFeature(
+                f"next_activations: the integral of actuator '{actuator.name}' depends on where it is: use a "
+                "Stepper, or the activations that steps return",
+                subject=actuator.name,
+            )
     u = commands_and_activations(robot, commands, act)
     return Activations(*evaluator_of(robot, "activations")(u, float_array(dt, "dt")[..., None]))
 
 
 def acting_activations(robot: Model, commands: Array, act: Array, dt: float) -> Array:
     """Activations that forces come from in a step: of actuators that are early, those after it."""
-    early = np.array([a.early for a in robot.actuators if a.has_activation], dtype=bool)
+    early = np.array([a.early and state == a.name for a in robot.actuators for state in a.states], dtype=bool)
     if not early.any() or not len(act):
         return act
     found: Array = np.where(early, next_activations(robot, commands, act, dt).act, act)

@@ -72,9 +72,10 @@ def activated(
 def refuse_activations(robot: Model, what: str) -> None:
     """Raise for a robot whose actuators have activations, where these are not supported."""
     if robot.na:
-        first = next(a for a in robot.actuators if a.has_activation)
+        first = next(a for a in robot.actuators if a.states)
         raise UnsupportedFeature(
-            f"{what}: actuator '{first.name}' of '{robot.name}' has an activation (dynamics '{first.dynamics}'), which "
-            "is not supported there; replace its dynamics by 'none', or give torques to a robot without actuators",
+            f"{what}: actuator '{first.name}' of '{robot.name}' has an activation (dynamics '{first.dynamics}', or "
+            "the delay or integral of its motor), which is not supported there; leave these out, or give torques to a "
+            "robot without actuators",
             subject=first.name,
         )

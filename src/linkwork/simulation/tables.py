@@ -62,7 +62,7 @@ def names_of(array: str, width: int, robot: Model | None) -> list[str]:
         parts = [(c.name, c.rows) for c in robot.constraints]
         return [f"force.{name}[{k}]" for name, rows in parts for k in range(rows)]
     if array == ACT:
-        return [f"act.{actuator.name}" for actuator in robot.actuators if actuator.has_activation]
+        return [f"act.{state}" for actuator in robot.actuators for state in actuator.states]
     if array == ENABLED:
         return [f"enabled.{c.name}" for c in robot.constraints]
     if array == COMMANDS:

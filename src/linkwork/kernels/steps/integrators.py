@@ -58,6 +58,7 @@ from linkwork.kernels.steps.stage_dynamics import (
 )
 from linkwork.kernels.steps.tableaus import DOPRI5, RK4, Scheme
 from linkwork.kernels.tree.actuation import load_activations, start_activations, store_activations
+from linkwork.model.activations import REGISTER
 
 
 class Start(NamedTuple):
@@ -231,6 +232,8 @@ def stage_activations(scheme: Scheme) -> tuple[Callable[..., None], Callable[...
             x = 0.0
             for t in range(s):
                 x = x + a[s][t] * w.act_rates[t, k]
+            if tree.act_dynamics[k] == REGISTER:
+                x = 0.0  # commands that are on their way move on once in a step
             w.act[k] = flat[tree.act_start + k] + h * x
 
     @kernel

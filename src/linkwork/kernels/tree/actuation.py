@@ -28,14 +28,12 @@ from linkwork.kernels.thresholds import CANCELLED_FORCES
 from linkwork.kernels.tree.force_elements import add_force_elements
 from linkwork.kernels.tree.force_laws import FORCE_LAW_WORK
 from linkwork.kernels.tree.kinematics import ACCELERATION, POSE, joint_transforms
+from linkwork.kernels.tree.motors import INTEGRAL_GAIN, decay, delayed_command, friction_force, motor_force
 from linkwork.kernels.tree.muscles import PULLS, STRETCHES, muscle_activation_rate, muscle_bias, muscle_gain
 from linkwork.kernels.tree.rnea import FORCE, joint_torques, set_root_acceleration
 from linkwork.kernels.tree.tendons import TENDON_WORK, add_passive_tendons, add_tendon_force, tendon_states
-from linkwork.model.activations import FILTER_EXACT, INTEGRATOR, MUSCLE
+from linkwork.model.activations import ERROR_INTEGRAL, FILTER_EXACT, INTEGRATOR, MUSCLE, REGISTER
 from linkwork.plans.actuation import ACTUATION_TREE
-
-MOST_DECAY = 64.0
-"""Beyond this, ``exp(-x)`` is nothing."""
 
 
 @kernel
@@ -45,34 +43,28 @@ def within(x: Scalar, range: Array) -> Scalar:
 
 
 @kernel
-def decay(x: Scalar) -> Scalar:
-    """``1 - exp(-x)``, ``x >= 0``: a series at ``x / 1024``, and ten times ``E(2 x) = E(x) (2 - E(x))``."""
-    y = where(x, MOST_DECAY, x, MOST_DECAY) * (1.0 / 1024.0)
-    e = 1.0 - y * (1.0 / 9.0)
-    for k in range(7):
-        e = 1.0 - y * (1.0 / float(8 - k)) * e
-    e = y * e
-    for _ in range(10):
-        e = e * (2.0 - e)
-    return e
-
-
-@kernel
 def next_activation(tree: Array, k: int, act: Scalar, rate: Scalar, h: Scalar) -> Scalar:
     """An activation after the time ``h``, in its range."""
     span = h
     if tree.act_dynamics[k] == FILTER_EXACT:
         span = tree.act_time_constant[k] * decay(h / tree.act_time_constant[k])
+    if tree.act_dynamics[k] == REGISTER:
+        span = 1.0  # its rate is that of a step, however long
     return within(act + span * rate, tree.act_range[k])
 
 
 @kernel
-def activation_rates(tree: Array, u: Array, act: Array, rate: Array) -> None:
-    """``rate``: rates of activations under the commands ``u``."""
+def activation_rates(tree: Array, w: Array, u: Array, act: Array, rate: Array) -> None:
+    """``rate``: rates of activations under the commands ``u``; after `actuator_lengths`, if one is an integral."""
     for k in range(tree.na):
         a = tree.act_actuator[k]
-        x = within(u[a], tree.command_range[a])
-        if tree.act_dynamics[k] == MUSCLE:
+        x = command_of(tree, a, u, act)
+        if tree.act_dynamics[k] == REGISTER:
+            x = within(u[a], tree.command_range[a]) if k == tree.actuator_register[a] else act[k - 1]
+            x = x - act[k]
+        elif tree.act_dynamics[k] == ERROR_INTEGRAL:
+            x = x - w.actuator_length[a]
+        elif tree.act_dynamics[k] == MUSCLE:
             x = muscle_activation_rate(tree.act_muscle[k], x, act[k])
         elif tree.act_dynamics[k] != INTEGRATOR:
             x = (x - act[k]) * (1.0 / tree.act_time_constant[k])
@@ -125,20 +117,38 @@ def actuator_forces(tree: Array, w: Array, u: Array, act: Array, h: Scalar) -> N
             m = tree.muscle[tree.actuator_muscle[a]]
             gain = where(0.5, m[PULLS], muscle_gain(m, l, r), gain)
             bias = where(0.5, m[STRETCHES], muscle_bias(m, l), bias)
-        w.actuator_force[a] = gain * control_of(tree, w, a, u, act, h) + bias
+        force = gain * control_of(tree, w, a, u, act, h) + bias
+        if tree.actuator_integral[a] >= 0:
+            force = force + tree.motor[a, INTEGRAL_GAIN] * act[tree.actuator_integral[a]]
+        if tree.actuator_curve[a] != 0:
+            force = motor_force(tree.motor[a], r, force)
+        w.actuator_force[a] = force
     if tree.nbounded_tendons != 0:
         bound_tendon_forces(tree, w)
     for a in range(tree.nu):
         w.actuator_force[a] = within(w.actuator_force[a], tree.force_range[a])
+        if tree.actuator_rubs[a] != 0:
+            w.actuator_force[a] -= friction_force(tree.motor[a], w.actuator_rate[a])[0]
 
 
 @kernel
-def actuator_torques(tree: Array, w: Array, q: Array, v: Array, u: Array, act: Array, h: Scalar, tau: Array) -> None:
+def command_of(tree: Array, a: int, u: Array, act: Array) -> Scalar:
+    """The command that an actuator follows now, within its range: that of some steps ago, where it is delayed."""
+    x = within(u[a], tree.command_range[a])
+    if tree.actuator_registers[a] > 0:
+        first = tree.actuator_register[a]
+        x = delayed_command(
+            tree.motor[a], x, act[first : first + tree.actuator_registers[a]], tree.actuator_registers[a]
+        )
+    return x
+
+
+@kernel
+def actuator_torques(tree: Array, w: Array, u: Array, act: Array, h: Scalar, tau: Array) -> None:
     """``tau``: torques of all actuators under the commands ``u``, clamped to the ranges of joints.
 
-    After `activation_rates` and, if an actuator pulls a tendon, `tendon_states`.
+    After `actuator_lengths` and `activation_rates`.
     """
-    actuator_lengths(tree, w, q, v)
     actuator_forces(tree, w, u, act, h)
     for k in range(tree.nv):
         tau[k] = 0.0
@@ -156,7 +166,7 @@ def control_of(tree: Array, w: Array, a: int, u: Array, act: Array, h: Scalar) -
     """What the gain of an actuator multiplies: its command within its range, or its activation."""
     k = tree.actuator_act[a]
     if k < 0:
-        return within(u[a], tree.command_range[a])
+        return command_of(tree, a, u, act)
     if tree.act_early[k] != 0:
         return next_activation(tree, k, act[k], w.act_rate[k], h)
     return act[k]
@@ -168,15 +178,16 @@ def evaluate_actuator_torques(tree: Array, w: Array, q: Array, v: Array, u: Arra
     if tree.npulling != 0:
         tendon_states(tree, w, q, v)
     act = u[tree.nu : tree.nu + tree.na]
-    activation_rates(tree, u, act, w.act_rate)
-    actuator_torques(tree, w, q, v, u, act, 0.0, tau)
+    actuator_lengths(tree, w, q, v)
+    activation_rates(tree, w, u, act, w.act_rate)
+    actuator_torques(tree, w, u, act, 0.0, tau)
 
 
 @kernel
 def evaluate_activations(tree: Array, w: Array, u: Array, time: Array, act1: Array, rate: Array) -> None:
     """Activations after a time, and their rates before; ``u`` are commands and, after them, activations."""
     act = u[tree.nu : tree.nu + tree.na]
-    activation_rates(tree, u, act, rate)
+    activation_rates(tree, w, u, act, rate)
     for k in range(tree.na):
         act1[k] = next_activation(tree, k, act[k], rate[k], time[0])
 
@@ -212,10 +223,11 @@ def drive_joints(tree: Array, w: Array, q: Array, v: Array, u: Array, h: Scalar,
         for k in range(tree.na):
             w.act_rate[k] = 0.0
         if any_below(0.5 - switch, 0.0):
-            activation_rates(tree, u, w.act, w.act_rate)
+            actuator_lengths(tree, w, q, v)
+            activation_rates(tree, w, u, w.act, w.act_rate)
             for k in range(tree.na):
                 w.act_rate[k] = switch * w.act_rate[k]
-            actuator_torques(tree, w, q, v, u, w.act, h, w.actuator_tau)
+            actuator_torques(tree, w, u, w.act, h, w.actuator_tau)
             for k in range(tree.nv):
                 torque[k] += switch * w.actuator_tau[k]
 
@@ -264,7 +276,7 @@ ACTIVATIONS = Algorithm(
     evaluate_activations,
     {"commands": ("ncommands",), "time": (1,)},
     {"act": ("na",), "act_rate": ("na",)},
-    {},
+    {"actuator_length": ("nu",)},
     ACTUATION_TREE,
 )
 GRAVITY_COMPENSATION = Algorithm(

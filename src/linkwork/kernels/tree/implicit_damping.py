@@ -24,6 +24,7 @@ from linkwork.kernels.elementary import magnitude, maximum
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, where
 from linkwork.kernels.tree.aba import articulated_bias_forces, joint_accelerations
 from linkwork.kernels.tree.actuation import control_of
+from linkwork.kernels.tree.motors import motor_damping
 from linkwork.kernels.tree.tendons import DAMPING, LONGEST, SHORTEST, STOP_DAMPING
 
 DAMPING_WORK: dict[str, Shape] = {
@@ -59,6 +60,8 @@ def actuator_dampings(tree: Array, w: Array, u: Array, act: Array, h: Scalar, sw
             t = tree.actuator_tendon[a]
             if tree.nbounded_tendons != 0 and t >= 0:
                 d = d * inside(w.ten_force[t], tree.tendon_force_range[t])
+            if tree.actuator_curve[a] + tree.actuator_rubs[a] != 0:
+                d = switch * motor_damping(tree.motor[a], w.actuator_rate[a], w.actuator_force[a], d)
             w.actuator_damping[a] = d
 
 

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Motors of actuators: delayed commands, torque-speed curves, Coulomb and Stribeck friction.
+
+| symbol  | meaning                                                                                    |
+|---------|--------------------------------------------------------------------------------------------|
+| m       | numbers of a motor: stall force, one over the rate without load, friction sliding and as it |
+|         | starts, one over Stribeck's rate, smoothing rate, integral gain, delay in steps             |
+| r, f    | rate of the actuator and its force                                                         |
+
+Commands that are on their way are activations, each a step older than the one before (a delay line).
+
+Cost: 20 operations a motor, and 4 a step of delay.
+"""
+
+from __future__ import annotations
+
+from linkwork.kernels.elementary import magnitude, maximum, minimum
+from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
+from linkwork.model.thresholds import UNBOUNDED
+
+STALL, SLOPE, COULOMB, STATIC, STRIBECK, SMOOTHING, INTEGRAL_GAIN, DELAY = range(8)
+
+MOST_DECAY = 64.0
+"""Beyond this, ``exp(-x)`` is nothing."""
+
+
+@kernel
+def decay(x: Scalar) -> Scalar:
+    """``1 - exp(-x)``, ``x >= 0``: a series at ``x / 1024``, and ten times ``E(2 x) = E(x) (2 - E(x))``."""
+    y = where(x, MOST_DECAY, x, MOST_DECAY) * (1.0 / 1024.0)
+    e = 1.0 - y * (1.0 / 9.0)
+    for k in range(7):
+        e = 1.0 - y * (1.0 / float(8 - k)) * e
+    e = y * e
+    for _ in range(10):
+        e = e * (2.0 - e)
+    return e
+
+
+@kernel
+def delayed_command(m: Array, u: Scalar, kept: Array, count: int) -> Scalar:
+    """The command of ``m[DELAY]`` steps ago, between those of whole steps; ``u`` is that of now."""
+    x = maximum(1.0 - m[DELAY], 0.0) * u
+    for k in range(count):
+        x = x + maximum(1.0 - magnitude(m[DELAY] - float(k + 1)), 0.0) * kept[k]
+    return x
+
+
+@kernel
+def force_bounds(m: Array, r: Scalar) -> tuple[Scalar, Scalar]:
+    """The torque-speed curve: the least and the largest force at a rate."""
+    low = minimum(-m[STALL] * (1.0 + r * m[SLOPE]), 0.0)
+    high = maximum(m[STALL] * (1.0 - r * m[SLOPE]), 0.0)
+    return maximum(low, -UNBOUNDED), minimum(high, UNBOUNDED)
+
+
+@kernel
+def friction_force(m: Array, r: Scalar) -> tuple[Scalar, Scalar]:
+    """Friction at a rate, and what of its slope is a damper."""
+    x = r * m[STRIBECK]
+    size = m[COULOMB] + (m[STATIC] - m[COULOMB]) * (1.0 - decay(x * x))
+    length = sqrt(r * r + m[SMOOTHING] * m[SMOOTHING])
+    return size * r / length, size * (m[SMOOTHING] * m[SMOOTHING]) / (length * length * length)
+
+
+@kernel
+def motor_force(m: Array, r: Scalar, f: Scalar) -> Scalar:
+    """A force within the torque-speed curve."""
+    low, high = force_bounds(m, r)
+    return minimum(maximum(f, low), high)
+
+
+@kernel
+def motor_damping(m: Array, r: Scalar, f: Scalar, damping: Scalar) -> Scalar:
+    """``-df / dr``: of the law, or of the curve where the force is on it; and of friction. ``f`` has friction in it."""
+    friction, slope = friction_force(m, r)
+    low, high = force_bounds(m, r)
+    law = f + friction
+    curve = where(m[SLOPE], UNBOUNDED, m[STALL] * m[SLOPE], 0.0)
+    inside = where(law, high, where(low, law, damping, curve), curve)
+    return inside + slope

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What keeps the motor of an actuator from making any force at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, isfinite
+
+from linkwork.conversions import converted
+from linkwork.errors import ModelError
+
+MOST_DELAY = 64
+"""Steps that a command may be late."""
+
+
+@converted
+@dataclass(frozen=True)
+class Motor:
+    """Torque-speed curve, friction, integral action and delay of an actuator, all before its gear.
+
+    With ``f`` the force of the actuator's law, ``l`` its length, ``r`` its rate and ``c`` the delayed command::
+
+        f += integral * w,  w' = c - l within +- windup
+        f  = clip(f, -stall (1 + r / no_load), stall (1 - r / no_load)), and each bound not beyond zero
+        f -= (coulomb + (static - coulomb) exp(-(r / stribeck)^2)) r / sqrt(r^2 + smoothing^2)
+
+    The limits of the actuator's force hold before friction is subtracted.
+
+    Args:
+        stall: Force at rest; infinite: no torque-speed curve.
+        no_load: Rate at which no force is left; infinite: ``stall`` at any rate.
+        coulomb: Friction force when it slides.
+        static: Friction force as it starts; by default that of sliding.
+        stribeck: Rate over which friction falls from one to the other.
+        smoothing: Rate at which friction has reached 0.7 of its force: no smaller than what a step may resolve.
+        integral: Force per integral of the error, command minus length, in s: the third term of a PID law, whose others
+            are gain and bias.
+        windup: The largest magnitude of that integral.
+        delay: Steps that a command is late; parts of a step are interpolated between commands. Commands before the
+            first are zero unless activations at the start say otherwise.
+    """
+
+    stall: float = inf
+    no_load: float = inf
+    coulomb: float = 0.0
+    static: float | None = None
+    stribeck: float = 0.1
+    smoothing: float = 0.01
+    integral: float = 0.0
+    windup: float = inf
+    delay: float = 0.0
+
+    def __post_init__(self) -> None:
+        for what in ("stall", "no_load", "stribeck", "smoothing", "windup"):
+            if not getattr(self, what) > 0:
+                raise ModelError(f"a motor's {what} is {getattr(self, what)}, needs a number > 0")
+        friction = self.static if self.static is not None else self.coulomb
+        for what, x in (("coulomb", self.coulomb), ("static", friction), ("integral", self.integral)):
+            if not (isfinite(x) and x >= 0):
+                raise ModelError(f"a motor's {what} is {x}, needs a finite number >= 0")
+        if not (0 <= self.delay <= MOST_DELAY):
+            raise ModelError(f"a motor's delay is {self.delay} steps, needs 0 to {MOST_DELAY}")
+        if isfinite(self.no_load) and not isfinite(self.stall):
+            raise ModelError(f"a motor's no_load is {self.no_load}, and its stall force is not given")
+
+    @property
+    def registers(self) -> int:
+        """Commands that are kept."""
+        return ceil(self.delay)
+
+    @property
+    def rubs(self) -> bool:
+        """Whether it has friction."""
+        return self.coulomb > 0 or bool(self.static)
+
+    @property
+    def damps(self) -> bool:
+        """Whether its force may depend on the rate."""
+        return isfinite(self.no_load) or self.rubs
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """As kernels read them: rates as their inverses; see `kernels.tree.motors`."""
+        static = self.coulomb if self.static is None else self.static
+        curve = self.stall, 1.0 / self.no_load
+        return (*curve, self.coulomb, static, 1.0 / self.stribeck, self.smoothing, self.integral, self.delay)
