@@ -224,9 +224,8 @@ class Builder:
         """
         ranges = {"command": limits, "force": force_limits, "activation": activation_limits}
         follows = {"dynamics": dynamics, "time_constant": float(time_constant), "early": bool(early)}
-        law = {"gain": gain, "bias": bias}
         other = {"tendon": tendon, "body": body, "refused": refused, "muscle": muscle, "motor": motor, **follows}
-        self._actuators.append(checked_actuator(name, joint, gear, ranges, law, also, **other))
+        self._actuators.append(checked_actuator(name, joint, gear, ranges, {"gain": gain, "bias": bias}, also, **other))
         return self
 
     def tendon(self, *tendons: Tendon) -> Builder:
