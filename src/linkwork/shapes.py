@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Shapes that touch, and their surfaces."""
 
+from linkwork.model.extrusions import extrusion
 from linkwork.model.shapes import Box, Capsule, Cylinder, Ellipsoid, Ground, HeightField, Mesh, Sphere, Surface
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "Mesh",
     "Sphere",
     "Surface",
+    "extrusion",
 ]

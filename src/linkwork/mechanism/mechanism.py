@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Self
 
@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.conversions import converted
-from linkwork.inputs import named_options
+from linkwork.errors import InputError
+from linkwork.inputs import finite_floats, named_options, plural
 from linkwork.mechanism.showing import Shown
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints import Constraint
@@ -82,7 +83,7 @@ class Mechanism(Shown):
 
     def assemble(
         self,
-        q: npt.ArrayLike | None = None,
+        q: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
         fixed: Sequence[str] = (),
         *,
         tolerance: float | None = None,
@@ -94,7 +95,8 @@ class Mechanism(Shown):
         """Configurations near ``q``, ``(..., nq)``, at which all loops are closed; see `closure.assemble`.
 
         Args:
-            q: Configurations to start from, ``(..., nq)``; by default `neutral`.
+            q: Configurations to start from, ``(..., nq)``, or coordinates by joint; those left out, and by default
+                all, are those of `neutral`.
             fixed: Joints that stay where they are.
             tolerance: How far a row may be open.
             max_iterations: The most iterations of each attempt.
@@ -105,8 +107,20 @@ class Mechanism(Shown):
         from linkwork.closure.assembly import problem_of
         from linkwork.closure.assembly_problem import Search
 
+        if isinstance(q, Mapping):
+            q = self._configuration(q)
         search = Search(tolerance, max_iterations, attempts, seed)
         return problem_of(self, fixed, limits).closed(self.neutral() if q is None else q, search)
+
+    def _configuration(self, coordinates: Mapping[str, npt.ArrayLike]) -> Floats:
+        """A configuration from coordinates by joint; the others are neutral."""
+        q = np.array(self.neutral())
+        for name, given in coordinates.items():
+            at, x = self.q_slice(name), finite_floats(given, f"q of joint '{name}'").reshape(-1)
+            if len(x) != at.stop - at.start:
+                raise InputError(f"q of joint '{name}' has {plural(len(x), 'number')}, needs {at.stop - at.start}")
+            q[at] = x
+        return q
 
     @converted
     def inverse_kinematics(

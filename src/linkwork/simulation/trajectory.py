@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -242,6 +242,33 @@ class Trajectory(Motion):
             at = f"{real_number(path, 'path'):g}"
             raise InputError(f"path is {at}, needs a file; the time comes after it: picture({to}time={at})")
         return draw_state(self, time, path, view, index)
+
+    @converted
+    def diagram(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        trace: str | Sequence[str] = (),
+        plane: Literal["xy", "xz", "yz", "oblique"] | None = None,
+        frames: int = 60,
+        seconds: float | None = None,
+        index: int = 0,
+    ) -> str:
+        """A kinematic diagram in the symbols of textbooks that moves: the text of an SVG file, which browsers play.
+
+        Bars, plates, shapes, a color each; pins, ground, sliders, springs, dampers, cylinders and paths of frames.
+
+        Args:
+            path: File to write, ``.svg``; by default none.
+            trace: Frames whose paths are drawn.
+            plane: What is seen; by default the plane that the hinges are normal to, oblique where there is none.
+            frames: Pictures at most; browsers interpolate between them.
+            seconds: How long it plays; by default as long as the motion takes.
+            index: Which robot, of rollouts.
+        """
+        from linkwork.drawing.diagrams import diagram
+
+        return diagram(self, path, trace=trace, plane=plane, frames=frames, seconds=seconds, index=index)
 
     @converted
     def animate(

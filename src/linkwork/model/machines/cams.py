@@ -22,9 +22,9 @@ from linkwork.inputs import count
 from linkwork.model.arrays import Floats
 from linkwork.model.constraints.base import ConstraintOptions
 from linkwork.model.constraints.functions import Follows
+from linkwork.model.extrusions import extrusion
 from linkwork.model.forces.base import ForceElement
 from linkwork.model.functions import Tape
-from linkwork.model.mesh_files import Triangles
 from linkwork.model.motions import motion_at, motion_tape, value_and_rate
 from linkwork.model.shapes import Mesh
 
@@ -206,17 +206,7 @@ class Cam:
             thickness: In m.
             points: Of its contour.
         """
-        contour, half = self.profile(points), 0.5 * float(thickness)
-        if not half > 0:
-            raise ModelError(f"thickness is {thickness}, needs a number > 0")
-        rings = [np.column_stack([contour, np.full(points, z)]) for z in (-half, half)]
-        vertices = np.concatenate([*rings, [[0, 0, -half], [0, 0, half]]])
-        k = np.arange(points)
-        after, low, high = (k + 1) % points, np.full(points, 2 * points), np.full(points, 2 * points + 1)
-        sides = [(k, after, points + after), (k, points + after, points + k)]
-        faces = [*sides, (after, k, low), (points + k, points + after, high)]
-        triangles = np.concatenate([np.stack(face, axis=-1) for face in faces])
-        return Mesh("cam", None, triangles=Triangles(vertices, triangles))
+        return extrusion(self.profile(points), thickness, "cam")
 
 
 def _quarter(x: Floats) -> Floats:
