@@ -135,6 +135,9 @@ Lanes = Literal["auto", 1, 2, 4, 8, 16]
 Integrator = Literal["euler", "rk4", "dopri5"]
 """How steps are made: `simulation.INTEGRATORS`."""
 
+SimulationIntegrator = Literal["euler", "rk4", "dopri5", "radau"]
+"""How `simulate` makes them."""
+
 ContactSolver = Literal["newton", "admm", "pgs"]
 """Solvers of steps with contacts: `contact.step.SOLVERS`."""
 

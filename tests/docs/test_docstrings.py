@@ -128,6 +128,7 @@ WORDS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "Quantity": (literals.Quantity, evaluator.QUANTITIES),
     "Reference": (literals.Reference, evaluator.REFERENCES),
     "Integrator": (literals.Integrator, stepper.INTEGRATORS),
+    "SimulationIntegrator": (literals.SimulationIntegrator, (*stepper.INTEGRATORS, "radau")),
     "Precision": (literals.Precision, writing.NUMBERS),
 }
 
@@ -150,7 +151,7 @@ TAKEN: tuple[tuple[Callable[..., Any], str, Any], ...] = (
     (lw.frame_acceleration, "reference", evaluator.REFERENCES),
     (lw.frame_jacobian, "reference", evaluator.REFERENCES),
     (lw.Stepper.__init__, "integrator", stepper.INTEGRATORS),
-    (lw.simulate, "integrator", stepper.INTEGRATORS),
+    (lw.simulate, "integrator", (*stepper.INTEGRATORS, "radau")),
     (lw.simulate, "method", forward.METHODS),
     (lw.rollouts, "integrator", stepper.INTEGRATORS),
     (lw.export.export_c, "dtype", writing.NUMBERS),

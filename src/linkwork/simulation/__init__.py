@@ -16,6 +16,7 @@
 | simulation          | `Simulation`: robots that stay on their device; `host_batch` (CPU), `cuda_batch` (GPU)  |
 | control             | controllers that are compiled with the steps                                           |
 | actuation           | torques, commands and wrenches of users and controllers; `activations`                 |
+| radau               | implicit steps for stiff robots                                                        |
 | python_steps        | steps in Python around any method of forward dynamics                                  |
 | contact_programs    | steps with contacts by straight-line programs                                          |
 | stabilization       | Baumgarte stabilization, implicit springs and dampers, stops                           |

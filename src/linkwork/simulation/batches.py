@@ -27,7 +27,7 @@ from linkwork.simulation.probes import Probe, probed, probes_of
 from linkwork.simulation.recorder import Recorder
 from linkwork.simulation.run import Run, checked_controller
 from linkwork.simulation.schedule import Schedule
-from linkwork.simulation.settings import RENAMED, RolloutOptions, StepSettings
+from linkwork.simulation.settings import ADAPTIVE, RENAMED, RolloutOptions, StepSettings
 from linkwork.simulation.stabilization import warn_of_stiff_servos
 from linkwork.simulation.state import State
 from linkwork.simulation.trajectory import Trajectory
@@ -107,8 +107,8 @@ def rollouts(
     robot, wrenches = with_wrench_functions(with_usable_contacts(robot, options.get("contact")), wrenches)
     at, rate = initial_states(robot, q, v, float(options.get("start", 0.0)))
     n, h, span = len(at), above_zero(dt, "dt"), above_zero(seconds, "seconds")
-    if integrator == "dopri5":
-        raise InputError("integrator 'dopri5' has steps of adaptive length, rollouts step together: use euler or rk4")
+    if integrator in ADAPTIVE:
+        raise InputError(f"'{integrator}' has steps of adaptive length, rollouts step together: use euler or rk4")
     schedule = Schedule.of(
         span,
         h,

@@ -35,7 +35,7 @@ from linkwork.contact.points import (
 )
 from linkwork.contact.scales import contact_scales
 from linkwork.errors import InputError, StateWarning
-from linkwork.inputs import ContactLaw, Integrator, outer_level, suggest
+from linkwork.inputs import ContactLaw, SimulationIntegrator, outer_level, suggest
 from linkwork.kernels.contact.reduced.step import (
     FALLBACKS,
     FRICTION,
@@ -61,7 +61,7 @@ SOLVER, SLOT_SOLVER = 3, 2
 """Numbers about the solver: residual, iterations, and the kind of the step, which steps by slots do not have."""
 
 
-def has_contacts(robot: Model, contact: ContactLaw, integrator: Integrator, method: str) -> bool:
+def has_contacts(robot: Model, contact: ContactLaw, integrator: SimulationIntegrator, method: str) -> bool:
     """Whether steps are those with contacts; an `InputError` where they are wanted and cannot be.
 
     Args:

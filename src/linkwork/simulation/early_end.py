@@ -10,7 +10,7 @@ import numpy as np
 from linkwork.closure.mobility import mobility
 from linkwork.closure.thresholds import ADDED_INERTIA
 from linkwork.errors import SimulationWarning
-from linkwork.inputs import Integrator, advised, outer_level
+from linkwork.inputs import SimulationIntegrator, advised, outer_level
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.quantities.functions import mass_matrix
@@ -28,7 +28,7 @@ def fastest_joint(robot: Model, times: Array, v: Array) -> str:
     return f"; '{_joint_of(robot, dof)}' was the fastest joint at {times[-1]:g} s, with {v[-1][dof]:.3g}"
 
 
-def advice(robot: Model, q: Array, integrator: Integrator, dt: float, passive: bool) -> str:
+def advice(robot: Model, q: Array, integrator: SimulationIntegrator, dt: float, passive: bool) -> str:
     """What helps a simulation from ``q`` that ended early: another integrator, or a shorter step.
 
     Args:
@@ -38,6 +38,8 @@ def advice(robot: Model, q: Array, integrator: Integrator, dt: float, passive: b
         dt: Time of one step, in seconds.
         passive: Whether springs and dampers act.
     """
+    if integrator == "radau":
+        return "a dead center or a stop may be there: try a larger accuracy, or integrator='euler'"
     if integrator == "dopri5":
         return "a dead center, a stop or a stiff damper may be there: try integrator='euler', or a larger tolerance"
     if integrator == "rk4" and passive:

@@ -24,9 +24,10 @@ from linkwork.simulation.loop import function_feedback, run
 from linkwork.simulation.projection import LoopProjection
 from linkwork.simulation.propagators import CompiledSteps, adaptive_steps, one_compiled_step, python_steps
 from linkwork.simulation.python_steps import PythonStepper
+from linkwork.simulation.radau import RadauStep, staged_settings
 from linkwork.simulation.recorder import Recorder
 from linkwork.simulation.schedule import Schedule, Stop
-from linkwork.simulation.settings import StepSettings
+from linkwork.simulation.settings import ADAPTIVE, StepSettings
 from linkwork.simulation.state import Feedback, Propagate, State
 from linkwork.simulation.stepper import Stepper
 from linkwork.simulation.thresholds import STEP_ACCURACY
@@ -156,7 +157,7 @@ class Run:
     def _plan(self) -> tuple[list[Stop], Propagate, Feedback | None]:
         """Stops, steps from one to the next, and the feedback at them."""
         robot, settings, schedule, controller = self.robot, self.settings, self.schedule, self.controller
-        fixed = settings.compiled(robot) and not schedule.project and settings.integrator != "dopri5"
+        fixed = settings.compiled(robot) and not schedule.project and settings.integrator not in ADAPTIVE
         if isinstance(controller, Controller):
             if fixed:
                 steps = self._compiled_steps(controller)
@@ -170,7 +171,10 @@ class Run:
     def _steps(self) -> Propagate:
         """Steps in machine code, or in Python around other methods of forward dynamics; of one length, or adaptive."""
         robot, settings = self.robot, self.settings
-        adaptive, dt = settings.integrator == "dopri5", settings.dt
+        adaptive, dt = settings.integrator in ADAPTIVE, settings.dt
+        if settings.integrator == "radau":
+            staged = self._stepper(staged_settings(robot, settings), False)
+            return adaptive_steps(RadauStep(staged, self.wrenches, self.accuracy), dt, self.accuracy, robot)
         if settings.compiled(robot):
             if not adaptive:
                 return self._compiled_steps()

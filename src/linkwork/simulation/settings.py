@@ -18,7 +18,7 @@ from typing import Any, TypedDict
 import numpy.typing as npt
 
 from linkwork.conversions import word
-from linkwork.inputs import ContactLaw, Integrator, JointLimits, SimulationMethod, TimeConstant, fresh_floats
+from linkwork.inputs import ContactLaw, JointLimits, SimulationIntegrator, SimulationMethod, TimeConstant, fresh_floats
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.actuation import ControllerOutput
@@ -59,6 +59,10 @@ class StepOptions(TypedDict, total=False):
     forces, by default one for ``euler``, three for the others, and one more of several where rows are redundant."""
 
 
+ADAPTIVE = ("dopri5", "radau")
+"""Integrators whose steps are as long as their error allows."""
+
+
 class ControlOptions(TypedDict, total=False):
     """Keywords of `simulate` and `rollouts` about controllers and the clock."""
 
@@ -82,7 +86,7 @@ class SimulationOptions(StepOptions, ControlOptions, total=False):
     project_every: int
     """Steps after which loops are closed to rounding; by default never, 0."""
     accuracy: float
-    """By how much each step of ``dopri5`` may be wrong; by default 1e-8."""
+    """By how much each step of ``dopri5`` and ``radau`` may be wrong; by default 1e-8."""
     closed: bool
     """Whether loops must be closed at the start; by default they must."""
     contact_state: npt.ArrayLike | None
@@ -94,7 +98,7 @@ class StepSettings:
     """How steps are made: arguments of `Stepper`, checked."""
 
     dt: float = 1e-3
-    integrator: Integrator = "euler"
+    integrator: SimulationIntegrator = "euler"
     method: SimulationMethod = "auto"
     time_constant: TimeConstant = AUTO
     passive: bool = True
@@ -115,7 +119,7 @@ class StepSettings:
     def of(
         cls,
         dt: float,
-        integrator: Integrator,
+        integrator: SimulationIntegrator,
         method: SimulationMethod,
         wrenches: tuple[str, ...],
         options: StepOptions,

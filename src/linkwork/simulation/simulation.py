@@ -27,7 +27,7 @@ from linkwork.simulation.control import Controller, as_controller
 from linkwork.simulation.given_pairs import with_usable_contacts
 from linkwork.simulation.host_batch import HostBatch
 from linkwork.simulation.initial import initial_states
-from linkwork.simulation.settings import RENAMED, StepOptions, StepSettings
+from linkwork.simulation.settings import ADAPTIVE, RENAMED, StepOptions, StepSettings
 from linkwork.simulation.stepper import Stepper
 from linkwork.simulation.thresholds import PROGRAM_SLOTS
 
@@ -137,8 +137,8 @@ class Simulation:
         self.robot = robot = with_usable_contacts(robot, options.get("contact"))
         self.count, self.dt = counted(count, "count"), above_zero(dt, "dt")
         self.device = device
-        if integrator == "dopri5":
-            raise InputError("integrator 'dopri5' has steps of adaptive length, robots step together: use euler or rk4")
+        if integrator in ADAPTIVE:
+            raise InputError(f"'{integrator}' has steps of adaptive length, robots step together: use euler or rk4")
         self._said = False
         self._start = self._states(q, v)
         self._start_act = initial_activations(robot, act, self.count)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linkwork.errors import InputError
-from linkwork.inputs import Integrator, SimulationMethod, above_zero, count, named_options
+from linkwork.inputs import SimulationIntegrator, SimulationMethod, above_zero, count, named_options
 from linkwork.model.model import Model
 from linkwork.simulation.activations import initial_activations
 from linkwork.simulation.actuation import ControlFunction, constant_actuation, frame_wrenches
@@ -45,7 +45,7 @@ def simulate(
     act: npt.ArrayLike | None = None,
     seconds: float,
     dt: float = 1e-3,
-    integrator: Integrator = "euler",
+    integrator: SimulationIntegrator = "euler",
     method: SimulationMethod = "auto",
     controller: Controller | ControlFunction | None = None,
     tau: npt.ArrayLike | None = None,

@@ -21,6 +21,7 @@ from linkwork.inputs import (
     ContactLaw,
     Integrator,
     JointLimits,
+    SimulationIntegrator,
     StepMethod,
     TimeConstant,
     above_zero,
@@ -233,7 +234,7 @@ class Stepper(BaseEvaluator):
         return self.planned.settings.dt
 
     @property
-    def integrator(self) -> Integrator:
+    def integrator(self) -> SimulationIntegrator:
         """How steps are made."""
         return self.planned.settings.integrator
 

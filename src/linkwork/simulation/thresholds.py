@@ -83,3 +83,11 @@ tests/simulation/test_events.py"""
 CROWDED = 1000
 """Events within one step of the clock after which a simulation ends: they accumulate. Part of: one. Test:
 tests/simulation/test_events.py"""
+
+RADAU_TOLERANCE = 1e-3
+"""Newton's iterations of the stages of ``radau`` end at lesser changes. Part of: the accuracy of a step. Test:
+tests/simulation/test_radau.py"""
+
+RADAU_ITERATIONS = 10
+"""Newton's iterations of the stages of ``radau`` after which a step is tried again with a lesser length. Part of: one.
+Test: tests/simulation/test_radau.py"""

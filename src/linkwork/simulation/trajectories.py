@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy.typing as npt
 
-from linkwork.inputs import Integrator, SimulationMethod, named_options
+from linkwork.inputs import SimulationIntegrator, SimulationMethod, named_options
 from linkwork.model.model import Model
 from linkwork.simulation import single
 from linkwork.simulation.actuation import ControlFunction
@@ -28,7 +28,7 @@ def simulate(
     act: npt.ArrayLike | None = None,
     seconds: float,
     dt: float = 1e-3,
-    integrator: Integrator = "euler",
+    integrator: SimulationIntegrator = "euler",
     method: SimulationMethod = "auto",
     controller: Controller | ControlFunction | None = None,
     tau: npt.ArrayLike | None = None,
@@ -65,8 +65,9 @@ def simulate(
         act: Activations of actuators at the start, ``(na,)``, such as ``robot.activations["home"]``; by default zero.
         seconds: How long. It need not be a multiple of ``dt``: the last step is then shorter, so that the simulation
             ends when it should.
-        dt: Time of one step, in seconds; the longest one of ``dopri5``.
-        integrator: How steps are made, see `Stepper`.
+        dt: Time of one step, in seconds; the longest one of ``dopri5`` and ``radau``.
+        integrator: How steps are made, see `Stepper`; or ``"radau"``, the implicit method Radau IIA of fifth order,
+            which projects loops after every step, for stiff robots.
         method: Forward dynamics: ``"auto"``, any method of `ForwardDynamics`, or ``"minimal"``, which moves in minimal
             coordinates with loops closed at every stage; `SingularConstraints` where the independent joints come to a
             dead center of theirs.
