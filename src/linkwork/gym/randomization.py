@@ -34,18 +34,22 @@ class Draw:
             whose values are clipped to the bounds.
         add: Whether numbers are added to the values of the parameter, in its units (of ``com``: meters), one for each
             number of it; and not factors, one for each row.
+        each: Whether it is drawn for each ``"episode"``, or anew for each ``"action"``.
     """
 
     low: float
     high: float
     distribution: Distribution | Quantile = "uniform"
     add: bool = False
+    each: Literal["episode", "action"] = "episode"
 
     def __post_init__(self) -> None:
         if not (np.isfinite([self.low, self.high]).all() and self.low <= self.high):
             raise InputError(f"a draw from {self.low} to {self.high}: needs finite numbers, the first not greater")
         if not self.add and self.low < 0:
             raise InputError(f"a draw from {self.low} to {self.high}: factors must be >= 0; add=True adds numbers")
+        if self.each not in ("episode", "action"):
+            raise InputError(f"a draw is for each {self.each!r}, needs 'episode' or 'action'")
         known = ("uniform", "loguniform", "normal")
         if not callable(self.distribution) and self.distribution not in known:
             raise InputError(f"no distribution {self.distribution!r}{among(str(self.distribution), known)}")
@@ -121,6 +125,8 @@ class Randomization:
                 self._drawn[name] = [_draw(name, given)] * rows
             if name == "actuator_gain" and any(draw.add for draw in self._drawn[name]):
                 raise InputError("randomize: actuator_gain takes factors; numbers are added to actuator_bias")
+        self.per_action = any(draw.each == "action" for rows in self._drawn.values() for draw in rows)
+        """Whether some are drawn anew for each action."""
         self.draws = sum(self._width(name) for name in self._drawn)
         """Numbers that `__call__` takes for a robot."""
 
@@ -132,6 +138,21 @@ class Randomization:
     def _each(self, name: ParameterName) -> int:
         """Numbers of a row."""
         return self.values[name].size // len(self._drawn[name])
+
+    def redrawn(self, draws: Array, values: Mapping[ParameterName, Array]) -> dict[ParameterName, Array]:
+        """Parameters of robots of which those that are drawn for each action are new, by name, ``(rows, ...)``.
+
+        Args:
+            draws: Numbers from 0 to 1, ``(rows, draws)``.
+            values: What the robots have, by name, ``(rows, ...)``.
+        """
+        found = {}
+        for name, new in self(draws).items():
+            rows = self._drawn["actuator_gain" if name not in self._drawn else name]
+            anew = np.array([draw.each == "action" for draw in rows])[:, None]
+            lead = (len(draws), len(rows), -1)
+            found[name] = np.where(anew, new.reshape(lead), values[name].reshape(lead)).reshape(new.shape)
+        return found
 
     def __call__(self, draws: Array) -> dict[ParameterName, Array]:
         """Parameters of robots, by name, ``(rows, ...)``.

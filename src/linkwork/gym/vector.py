@@ -18,6 +18,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 
 from linkwork.errors import InputError
+from linkwork.gym.delays import ActionDelay, Delay
 from linkwork.gym.randomization import Randomization, Ranges
 from linkwork.gym.rendering import Camera, Frame
 from linkwork.gym.robots import RobotBatch, Rows
@@ -61,6 +62,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         randomize: Draws of parameters by name, see `Randomization`; by default all robots are the model.
         observation_noise: Standard deviation of normal noise that is added to observations, drawn anew for each: of
             all, one for each, or by their names; by default there is none.
+        action_delay: Seconds after which commands of actions are followed, less than an action or more: a number,
+            ``(low, high)`` of a uniform draw, or a `Draw`, for each episode or each action; rounded to steps of ``dt``.
+            The first command of an episode counts as given before.
         compile: Whether steps are a program for this robot: two to three times as fast in large batches, after seconds
             to minutes of compiling, once for a machine.
         threads: Threads that share a large batch; by default as many as there are cores.
@@ -91,6 +95,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         randomize: Ranges | None = None,
         observation_noise: float | Sequence[float] | Mapping[str, float] | None = None,
+        action_delay: Delay | None = None,
         compile: bool = False,
         threads: int | None = None,
         render_mode: str | None = None,
@@ -117,6 +122,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         )
         self.robots = RobotBatch(stepper.compile(threads=threads) if compile else stepper, n)
         """States of all robots."""
+        self.delay = ActionDelay(action_delay, stepper.dt, self.steps_per_action, n)
+        """Delays of commands, in steps: ``envs.delay.late``."""
         self.period = stepper.dt * self.steps_per_action
         """Seconds from one action to the next."""
         self.metadata = {
@@ -221,7 +228,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         live = ~anew
         self.before_step(u)
         rows = np.flatnonzero(live)
-        self.robots.advance(self.commands(u), self.steps_per_action, self.wrenches())
+        self._redraw(rows)
+        for steps, commands in self.delay.parts(self.commands(u)):
+            self.robots.advance(commands, steps, self.wrenches())
         self.elapsed[rows] += 1
         good = self.robots.finite
         terms = {name: np.where(live & good, x, 0.0) for name, x in self.reward(u).items()}
@@ -308,10 +317,25 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
 
     def _start(self, rows: Rows) -> None:
         """Start episodes with the numbers that their generators draw: first parameters, then the state."""
-        split, each = self.randomization.draws, self.randomization.draws + self.draws
-        draws = np.array([self._generators[k].random(each) for k in rows]).reshape(len(rows), each)
-        self.robots.put(rows, *self.start(rows, draws[:, split:]), self.randomization(draws[:, :split]))
+        split, end = self.randomization.draws, self.randomization.draws + self.draws
+        draws = self._drawn(rows, end + self.delay.draws)
+        self.robots.put(rows, *self.start(rows, draws[:, split:end]), self.randomization(draws[:, :split]))
+        self.delay.start(rows, draws[:, end:])
         self.actions[rows], self.elapsed[rows], self._ended[rows] = 0.0, 0, False
+
+    def _redraw(self, rows: Rows) -> None:
+        """Draw what is new for each action."""
+        if self.randomization.per_action:
+            values = self.robots.parameters
+            own = {name: values[name][rows] for name in self.randomization.names}
+            for name, x in self.randomization.redrawn(self._drawn(rows, self.randomization.draws), own).items():
+                values[name][rows] = x
+        if self.delay.per_action:
+            self.delay.redraw(rows, self._drawn(rows, 1))
+
+    def _drawn(self, rows: Rows, count: int) -> Array:
+        """Random numbers from the generators of some environments, ``(rows, count)``."""
+        return np.array([self._generators[k].random(count) for k in rows]).reshape(len(rows), count)
 
     # Arrays ----------------------------------------------------------------------------------------------
 
