@@ -62,6 +62,27 @@ def test_springs_cylinders_and_sliders_have_symbols() -> None:
     assert "<svg" in lw.simulate(platform, moving, seconds=0.01, dt=1e-3).diagram()
 
 
+def test_curves_over_a_crank_in_degrees_and_around_it() -> None:
+    """Axes say what is drawn, never two units on one; curves are the numbers of the run."""
+    robot = lw.zoo.slider_crank()
+    driven = robot.constrained(lw.Drive("A", lambda t: 1.0 + 3 * t, name="drive"))
+    run = lw.simulate(driven, robot.poses["assembled"], seconds=0.2, dt=1e-3, integrator="rk4", record_every=10)
+    words = ["position", "velocity", "accelerations", "reaction", "power"]
+    axes = run.plot(joints=["A", "slide"], quantities=words, degrees=True, over="A").axes
+    named = {axis.get_ylabel(): axis for axis in axes}
+    assert len(named) == 9 and "joint angles [°]" in named and "joint positions [m]" in named
+    assert not any("rad" in name for name in named) and axes[-1].get_xlabel() == "A [°]"
+    (curve,) = named["joint velocities [°/s]"].lines
+    np.testing.assert_allclose(curve.get_ydata(), np.degrees(run.v[:, 0]), rtol=1e-12)
+    np.testing.assert_allclose(curve.get_xdata(), np.degrees(run.joint_position("A")), rtol=1e-12)
+    force = {line.get_label(): line.get_ydata() for line in named["reactions of joints [N]"].lines}
+    np.testing.assert_allclose(force["A"], np.linalg.norm(run.reactions["A"][:, 3:], axis=-1), rtol=1e-9)
+    assert run.plot(quantities="power", over="A", polar=True).axes[0].name == "polar"
+    for wrong in ({"polar": True}, {"over": "slide", "polar": True}):
+        with pytest.raises(InputError, match="over a turning joint"):
+            run.plot(**wrong)  # type: ignore[arg-type]
+
+
 def test_a_silhouette_of_a_plate_is_its_outline() -> None:
     outline = np.array([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)], dtype=float)
     for given in (outline, outline[::-1]):

@@ -46,6 +46,9 @@ LEAST_GAP = 1e-6
 GREW = 1e3
 """Curves of a trajectory that ended early that reach so many times what they were in the first half have blown up."""
 
+ROUNDING = 1e-9
+"""Reactions below this part of the largest are rounding, and not drawn unless they are alone."""
+
 DRAWN = 1e250
 """Curves are cut off here, where matplotlib's own numbers are about to overflow."""
 
@@ -88,8 +91,11 @@ def draw_motion(
     path: str | os.PathLike[str] | None = None,
     joints: str | Sequence[str] | None = None,
     quantities: str | Sequence[str] | None = None,
+    degrees: bool = False,
+    over: str | None = None,
+    polar: bool = False,
 ) -> Figure:
-    """Curves over time, of rollouts those of the first robot: a pair of axes for each quantity and each unit.
+    """Curves over time or over a joint, of rollouts those of the first robot: axes for each quantity and each unit.
 
     Where the trajectory ended early, a line and the title say so; what grew without bound on the way is on a scale on
     which the start is seen as well.
@@ -99,38 +105,48 @@ def draw_motion(
         path: File to write.
         joints: Names of joints whose positions, velocities and torques are drawn.
         quantities: Words of `QUANTITIES`.
+        degrees: Whether angles are in degrees.
+        over: A joint whose coordinate is on the horizontal axis in place of time.
+        polar: Whether that one is an angle around the picture.
     """
     if path is not None:
         kind_of(path)
     motion = finite_part(motion, 0)
     robot = motion._known()
-    x, label = motion._abscissa()
+    x, label = motion._abscissa() if over is None else _coordinate(motion, over, degrees and not polar)
+    if polar and (over is None or not label.endswith(("[rad]", "[°]"))):
+        raise InputError("polar plots are over a turning joint: plot(over='crank', polar=True)")
     default = DEFAULT if joints is None else OF_JOINTS[: 3 if motion.tau.any() else 2]
     chosen = default if quantities is None else _chosen(quantities)
     given = [joints] if isinstance(joints, str) else joints
     names = None if given is None else [robot.joint(name).name for name in given]
     panels = [panel for word in chosen for panel in QUANTITIES[word](motion, names) if panel[1]]
+    panels = [_in_degrees(panel) for panel in panels] if degrees else panels
     if not panels:
         raise InputError(f"'{robot.name}' has nothing to draw of {', '.join(chosen)}")
     columns = -(-max(len(curves) for _, curves in panels) // SHOWN)
     figure = blank(8 + columns, 3.0 * len(panels))
     figure.set_layout_engine("constrained")
-    axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    round_axes = {"subplot_kw": {"projection": "polar"}} if polar else {"sharex": True}
+    axes = figure.subplots(len(panels), 1, squeeze=False, **round_axes)[:, 0]
     styles = _styles(panels)
     for axis, (words, curves) in zip(axes, panels, strict=True):
         for name, y in curves.items():
             axis.plot(x, np.clip(y, -DRAWN, DRAWN), linewidth=2 if name == "total" else 1, **styles[name])
         scale, how_fine = _scale(motion, words, curves)
-        axis.set_yscale(scale, **how_fine)
-        _widen(axis, words)
-        axis.set_ylabel(words)
+        if not polar:
+            axis.set_yscale(scale, **how_fine)
+            _widen(axis, words)
+        axis.set_ylabel(words, labelpad=28 if polar else None)
         axis.grid(alpha=0.3)
         if axis.get_legend_handles_labels()[1]:
-            axis.legend(fontsize=7, ncols=columns, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-        if motion.ended:
+            axis.legend(
+                fontsize=7, ncols=columns, loc="center left", bbox_to_anchor=(1.2 if polar else 1.0, 0.5), frameon=False
+            )
+        if motion.ended and not polar:
             axis.axvline(x[-1], color=LOOP, linewidth=1, linestyle=":")
     figure.align_ylabels(axes)
-    axes[-1].set_xlabel(label)
+    axes[-1].set_xlabel(label.rpartition(" ")[0] if polar else label)
     axes[0].set_title(f"{robot.name}: {motion._made()}", parse_math=False)
     if motion.ended:
         figure.suptitle(f"ended at {motion.times[-1]:g} s: {motion.ended}", fontsize=8, color=LOOP, wrap=True)
@@ -139,9 +155,29 @@ def draw_motion(
     return figure
 
 
+def _coordinate(motion: Motion, joint: str, degrees: bool) -> tuple[Array, str]:
+    """The coordinate of a joint, and words for it."""
+    found = motion._known().joint(joint)
+    if found.type.nq != 1:
+        raise InputError(f"joint '{joint}' has several coordinates; curves are drawn over a joint with one")
+    x = motion.joint_position(joint)
+    if isinstance(found.type, Prismatic):
+        return x, f"{joint} [m]"
+    return (np.degrees(x), f"{joint} [°]") if degrees else (x, f"{joint} [rad]")
+
+
+def _in_degrees(panel: Panel) -> Panel:
+    """The same with angles in degrees."""
+    words, curves = panel
+    if "rad" not in words:
+        return panel
+    return words.replace("rad", "°"), {name: np.degrees(y) for name, y in curves.items()}
+
+
 def _chosen(quantities: str | Sequence[str]) -> Sequence[str]:
     """Words of `QUANTITIES`."""
-    words = [quantities] if isinstance(quantities, str) else list(quantities)
+    given = [quantities] if isinstance(quantities, str) else list(quantities)
+    words = [SINGULAR.get(word, word) if isinstance(word, str) else word for word in given]
     for word in words:
         if word not in QUANTITIES:
             near = suggest(word, QUANTITIES) or f"; there are {', '.join(QUANTITIES)}"
@@ -175,8 +211,15 @@ _PARTS: dict[type[Joint], Parts] = {
 _WORDS = {
     "positions": ("joint angles [rad]", "joint positions [m]"),
     "velocities": ("joint velocities [rad/s]", "joint velocities [m/s]"),
+    "accelerations": ("joint accelerations [rad/s²]", "joint accelerations [m/s²]"),
     "torques": ("joint torques [N m]", "joint forces [N]"),
 }
+SINGULAR = {
+    **{word[:-1]: word for word in ("positions", "accelerations", "torques", "reactions", "errors", "forces")},
+    "velocity": "velocities",
+    "powers": "power",
+}
+"""Other words for quantities."""
 
 
 def _positions(motion: Motion, joint: TreeJoint) -> Array:
@@ -190,6 +233,36 @@ def _positions(motion: Motion, joint: TreeJoint) -> Array:
     return q
 
 
+def _rates(motion: Motion, word: str) -> Array:
+    """Numbers of all degrees of freedom, ``(k, nv)``."""
+    return (
+        {"velocities": motion.v, "torques": motion.tau}[word]
+        if word in ("velocities", "torques")
+        else motion.acceleration
+    )
+
+
+def _reactions(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
+    """Forces and moments that joints transmit."""
+    robot, found = motion._known(), motion.reactions
+    names = [joint.name for joint in robot.joints] if joints is None else joints
+    panels = []
+    for words, part in (("reactions of joints [N]", slice(3, 6)), ("moments of joints [N m]", slice(0, 3))):
+        sizes = {name: np.linalg.norm(found[name][:, part], axis=-1) for name in names}
+        moved = {name: size for name, size in sizes.items() if size.max(initial=0.0) > ROUNDING * _largest(sizes)}
+        panels.append((words, _most(moved, np.max) if joints is None else moved))
+    return panels
+
+
+def _largest(sizes: dict[str, Array]) -> float:
+    return max((float(size.max(initial=0.0)) for size in sizes.values()), default=0.0)
+
+
+def _power(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
+    """Powers of all that does work."""
+    return [("power [W]", {name: y for name, y in motion.power.items() if np.nan_to_num(y).any()})]
+
+
 def _of_joints(word: str) -> Callable[[Motion, Sequence[str] | None], list[Panel]]:
     """Positions, velocities or torques: of joints that were chosen, or of those that move most."""
 
@@ -199,8 +272,7 @@ def _of_joints(word: str) -> Callable[[Motion, Sequence[str] | None], list[Panel
         for joint in robot.joints if joints is None else [robot.joint(name) for name in joints]:
             parts = _PARTS.get(type(joint.type), [("", "rad")] * joint.type.nv)
             at = robot.v_slice(joint.name)
-            rates = motion.v if word == "velocities" else motion.tau
-            numbers = _positions(motion, joint) if word == "positions" else rates[:, at]
+            numbers = _positions(motion, joint) if word == "positions" else _rates(motion, word)[:, at]
             for k, (called, unit) in enumerate(parts):
                 if joints is not None or joint.type.nv == 1 or (unit == "m" and word == "positions"):
                     units[unit][joint.name + called] = numbers[:, k]
@@ -275,6 +347,8 @@ def _contacts(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
 QUANTITIES: dict[str, Callable[[Motion, Sequence[str] | None], list[Panel]]] = {
     **{word: _of_joints(word) for word in _WORDS},
     "energy": _energy,
+    "power": _power,
+    "reactions": _reactions,
     "errors": _errors,
     "forces": _forces,
     "contacts": _contacts,

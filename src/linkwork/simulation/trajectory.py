@@ -202,6 +202,9 @@ class Trajectory(Motion):
         *,
         joints: str | Sequence[str] | None = None,
         quantities: str | Sequence[str] | None = None,
+        degrees: bool = False,
+        over: str | None = None,
+        polar: bool = False,
     ) -> Figure:
         """Curves over time, each unit on axes of its own; to a file if asked.
 
@@ -211,13 +214,16 @@ class Trajectory(Motion):
         Args:
             path: File to write; by default none.
             joints: Names of joints that are drawn, all of their degrees of freedom; by default those that move most.
-            quantities: Some of ``"positions"``, ``"velocities"``, ``"torques"``, ``"energy"``, ``"errors"``,
-                ``"forces"`` (of constraints) and ``"contacts"``; where joints are named, by default the first three,
-                torques where there are any.
+            quantities: Some of ``"positions"``, ``"velocities"``, ``"accelerations"``, ``"torques"``, ``"reactions"``
+                (of joints), ``"power"``, ``"energy"``, ``"errors"``, ``"forces"`` (of constraints) and ``"contacts"``;
+                where joints are named, by default positions, velocities, and torques where there are any.
+            degrees: Whether angles are in degrees.
+            over: A joint whose coordinate is on the horizontal axis in place of time: a crank.
+            polar: Whether that angle goes around the picture.
         """
         from linkwork.drawing.plots import draw_motion
 
-        return draw_motion(self, path, joints, quantities)
+        return draw_motion(self, path, joints, quantities, degrees, over, polar)
 
     def picture(
         self,
