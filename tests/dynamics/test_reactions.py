@@ -47,6 +47,57 @@ def test_reactions_of_a_tree_are_those_of_pinocchio() -> None:
         np.testing.assert_allclose(found[joint], expected, rtol=0, atol=1e-10 * (1 + np.abs(expected).max()))
 
 
+CHAIN = """
+<mujoco><option gravity="0.3 -0.2 -9.81"/><worldbody>
+  <body name="arm" pos="0.1 0 1" quat="0.9 0.1 -0.2 0.3"><joint name="hinge" axis="0 1 0.3" pos="0 0.02 0"/>
+    <geom type="capsule" fromto="0 0 0 0.4 0 0.1" size="0.04"/>
+    <body name="slide" pos="0.4 0 0.1"><joint name="slider" type="slide" axis="1 0 0"/>
+      <geom type="box" size="0.1 0.05 0.03"/>
+      <body name="hand" pos="0.1 0.1 0"><joint name="ball" type="ball"/>
+        <geom type="sphere" size="0.07" pos="0 0.1 0"/></body>
+    </body>
+    <body name="tail" pos="-0.1 0 0"><joint name="wag" axis="0 0 1"/>
+      <geom type="box" size="0.05 0.1 0.02" pos="0 0.1 0"/></body>
+  </body>
+</worldbody></mujoco>
+"""
+
+
+def test_reactions_of_a_tree_are_those_of_mujoco() -> None:
+    """``cfrc_int``, about the center of mass of the tree in the world's axes, at accelerations of forward dynamics."""
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_string(CHAIN)
+    data, rng = mujoco.MjData(model), np.random.default_rng(1)
+    robot = lw.loads(CHAIN)
+    across = lw.peers.mujoco_map(robot)
+    q, v = robot.random(1), rng.standard_normal(robot.nv)
+    data.qpos[:], data.qvel[:] = across.to_qpos(q), across.to_qvel(q, v)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    mujoco.mj_forward(model, data)
+    mujoco.mj_rnePostConstraint(model, data)
+    a = lw.ForwardDynamics(robot)(q, v, np.zeros(robot.nv)).acceleration
+    robot = robot.with_frame("tree center", "world", tuple(data.subtree_com[1]))
+    found = lw.reactions(robot, q, v, a).in_frame("tree center")
+    for joint, body in {"hinge": "arm", "slider": "slide", "ball": "hand", "wag": "tail"}.items():
+        expected = data.cfrc_int[model.body(body).id]
+        np.testing.assert_allclose(found[joint], expected, rtol=0, atol=1e-10 * (1 + np.abs(expected).max()))
+
+
+def test_reactions_in_a_frame_are_those_in_the_world_turned_and_moved() -> None:
+    """The same wrench about another point, in other axes."""
+    robot = four_bar()
+    q = robot.assemble([0.3, 0.2, 0.9])
+    v = robot.project_velocity(q, [1.0, 0, 0])
+    solution = lw.ForwardDynamics(robot)(q, v, np.zeros(robot.nv))
+    robot = robot.with_frame("sensor", "coupler", (0.3, 0.1, -0.2))
+    found = lw.reactions(robot, q, v, solution.acceleration, solution.multipliers)
+    placed, origin = lw.frame_placement(robot, q, "sensor"), lw.frame_placement(robot, q, "coupler").position
+    moment, force = np.split(found.in_frame("sensor")["knee"], 2)
+    m, f = np.split(found["knee"], 2)
+    np.testing.assert_allclose(placed.rotation @ force, f, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(placed.rotation @ moment, m + np.cross(origin - placed.position, f), rtol=0, atol=1e-12)
+
+
 def test_a_pendulum_by_hand() -> None:
     """A point mass on a massless arm: tension ``m g cos(angle) + m l w^2`` along it, nothing across."""
     build = lw.Builder("pendulum")

@@ -54,6 +54,7 @@ class Reactions(Mapping[str, Array]):
         wrenches: External wrenches by frame, in the frame's axes.
         time: Seconds, ``(...)``.
         axes: Of the wrenches: the world's, or those of the child or second frame.
+        frame: A frame about whose origin, and in whose axes, wrenches are; by default none.
     """
 
     robot: Model
@@ -64,10 +65,19 @@ class Reactions(Mapping[str, Array]):
     wrenches: Mapping[str, Array]
     time: npt.ArrayLike = 0.0
     axes: Axes = "world"
+    frame: str = ""
 
     def local(self) -> Reactions:
         """The same in the axes of children and second frames."""
-        return replace(self, axes="local")
+        return replace(self, axes="local", frame="")
+
+    def in_frame(self, frame: str) -> Reactions:
+        """The same about the origin of a frame, in its axes: ``reactions.in_frame("sensor")["pivot"]``.
+
+        Args:
+            frame: Name of a frame or body, or ``"world"``.
+        """
+        return replace(self, frame=WORLD if frame == WORLD else self.robot.frame(frame).name)
 
     def __iter__(self) -> Iterator[str]:
         return iter((*self.robot.joint_names, *(c.name for c in self.robot.constraints)))
@@ -80,7 +90,7 @@ class Reactions(Mapping[str, Array]):
         if name in robot.joint_names:
             child = robot.joint(name).child
             at = self._body(child) * robot.frames[child].placement.inverse()
-            return self._turned(_moved(self._joints[child], self._origin(child), at.position), at.rotation)
+            return self._seen(self._joints[child], self._origin(child), at)
         constraint = next((c for c in robot.constraints if c.name == name), None)
         if constraint is None:
             raise KeyError(f"'{name}' is no joint or constraint of '{robot.name}'{suggest(name, list(self))}")
@@ -96,7 +106,7 @@ class Reactions(Mapping[str, Array]):
         frame = robot.frames[constraint.second]
         at = self._placed(constraint.second) * constraint.frames()[1]
         wrench = self._constraint_wrenches(only)[..., self._number[frame.body], :]
-        return self._turned(_moved(wrench, self._origin(frame.body), at.position), at.rotation)
+        return self._seen(wrench, self._origin(frame.body), at)
 
     @cached_property
     def ground(self) -> Array:
@@ -255,12 +265,15 @@ class Reactions(Mapping[str, Array]):
             result.append(np.concatenate([moment + np.cross(arm, force), force], axis=-1))
         return np.stack(result, axis=-2)
 
-    def _turned(self, wrench: Array, rotation: Array) -> Array:
-        if self.axes == "world":
-            return wrench
-        R = np.swapaxes(rotation, -1, -2)
-        parts = [(R @ part[..., None])[..., 0] for part in np.split(wrench, 2, axis=-1)]
-        turned: Array = np.concatenate(parts, axis=-1)
+    def _seen(self, wrench: Array, origin: Array, own: Placement) -> Array:
+        """A wrench about a point, where and in the axes that were asked for; ``own`` is the place that it acts at."""
+        at = self._placed(self.frame) if self.frame else own
+        moved = _moved(wrench, origin, at.position)
+        if self.axes == "world" and not self.frame:
+            return moved
+        R = np.swapaxes(at.rotation, -1, -2)
+        parts = [(R @ part[..., None])[..., 0] for part in np.split(moved, 2, axis=-1)]
+        turned: Array = np.concatenate(np.broadcast_arrays(*parts), axis=-1)
         return turned
 
 
