@@ -160,7 +160,8 @@ def test_actuators_of_robots_make_mujocos_forces(path: Path) -> None:
 
 REFUSED = {
     "a muscle without 'lengthrange'": '<muscle joint="j"/>',
-    "a <pid>": '<pid joint="j" kp="5"/>',
+    "a <pid> whose input": '<pid joint="j" kp="5"/>',
+    "a <pid> with 'slewmax'": '<pid joint="j" kp="5" input="pos" slewmax="3"/>',
     "dyntype 'user'": '<general joint="j" dyntype="user" actdim="1"/>',
     "gaintype 'user'": '<general joint="j" gaintype="user"/>',
     "a delay": '<position joint="j" delay="0.01" nsample="5"/>',

@@ -20,7 +20,7 @@ class Motor:
 
     With ``f`` the force of the actuator's law, ``l`` its length, ``r`` its rate and ``c`` the delayed command::
 
-        f += integral * w,  w' = c - l within +- windup
+        f += integral * w,  w' = c - l, or 0 where w would grow beyond +-windup
         f  = clip(f, -stall (1 + r / no_load), stall (1 - r / no_load)), and each bound not beyond zero
         f -= (coulomb + (static - coulomb) exp(-(r / stribeck)^2)) r / sqrt(r^2 + smoothing^2)
 
@@ -35,7 +35,7 @@ class Motor:
         smoothing: Rate at which friction has reached 0.7 of its force: no smaller than what a step may resolve.
         integral: Force per integral of the error, command minus length, in s: the third term of a PID law, whose others
             are gain and bias.
-        windup: The largest magnitude of that integral.
+        windup: The magnitude at which that integral ends to grow; the last step may go beyond.
         delay: Steps that a command is late; parts of a step are interpolated between commands. Commands before the
             first are zero unless activations at the start say otherwise.
     """

@@ -50,7 +50,16 @@ def next_activation(tree: Array, k: int, act: Scalar, rate: Scalar, h: Scalar) -
         span = tree.act_time_constant[k] * decay(h / tree.act_time_constant[k])
     if tree.act_dynamics[k] == REGISTER:
         span = 1.0  # its rate is that of a step, however long
+    if tree.act_dynamics[k] == ERROR_INTEGRAL:
+        return act + span * rate  # ends to grow by its rate
     return within(act + span * rate, tree.act_range[k])
+
+
+@kernel
+def stopped_growth(rate: Scalar, x: Scalar, range: Array) -> Scalar:
+    """The rate of an integral, zero where it would leave its range, as in MuJoCo's ``pid``."""
+    grows = where(x, range[1], rate, minimum(rate, 0.0))
+    return where(range[0], x, grows, maximum(rate, 0.0))
 
 
 @kernel
@@ -63,7 +72,7 @@ def activation_rates(tree: Array, w: Array, u: Array, act: Array, rate: Array) -
             x = within(u[a], tree.command_range[a]) if k == tree.actuator_register[a] else act[k - 1]
             x = x - act[k]
         elif tree.act_dynamics[k] == ERROR_INTEGRAL:
-            x = x - w.actuator_length[a]
+            x = stopped_growth(x - w.actuator_length[a], act[k], tree.act_range[k])
         elif tree.act_dynamics[k] == MUSCLE:
             x = muscle_activation_rate(tree.act_muscle[k], x, act[k])
         elif tree.act_dynamics[k] != INTEGRATOR:

@@ -20,6 +20,7 @@ from linkwork.errors import UnsupportedFeature
 from linkwork.inputs import suggest
 from linkwork.mechanism import Mechanism
 from linkwork.model.joints import Free
+from linkwork.model.motors import Motor as ServoMotor
 from linkwork.model.muscles import Muscle
 from linkwork.model.tendons import Tendon
 from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank
@@ -86,6 +87,8 @@ class Motor:
         if not self.law.refused and self.law.dynamics != "none":
             law |= {"dynamics": self.law.dynamics, "time_constant": max(self.law.time_constant, LEAST_TIME)}
             law |= {"activation_limits": self.activation_limits, "early": self.law.early}
+        if not self.law.refused and self.law.integral > 0:
+            law["motor"] = ServoMotor(integral=self.law.integral, windup=self.law.windup)
         limits = {"limits": self.limits, "force_limits": self.force_limits}
         return {**limits, "also": self.also, "tendon": self.tendon, "body": self.body, **law}
 

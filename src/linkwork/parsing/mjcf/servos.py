@@ -52,6 +52,12 @@ class Law:
     muscle_times: tuple[float, ...] = (1.0, 0.0, 0.0)
     """Numbers of a muscle's activation."""
     length_range: Range | None = None
+    integral: float = 0.0
+    """Of a <pid>: force per integral of the error, whose growth ends at ``windup``."""
+    windup: float = math.inf
+    inputs: str = ""
+    slew: float = 0.0
+    """The inputs of a <pid>, and the limit of their rate."""
 
     @property
     def is_muscle(self) -> bool:
@@ -91,6 +97,8 @@ def read_law(elements: Sequence[Node]) -> Law:
         if lengths is not None:
             law.length_range = lengths[0], lengths[1]
         if node.tag in _SHORTCUTS:
+            if node.tag not in ("pid", "general"):
+                law.integral, law.windup = 0.0, math.inf
             if len({node.tag, law.kind, "general"}) == 3:  # one shortcut after another begins anew
                 _set(law, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], bias_type="none")
             _SHORTCUTS[node.tag](node, law)
@@ -187,6 +195,22 @@ def _servo(node: Node, law: Law) -> None:
     law.inherited_range = part
 
 
+def _pid(node: Node, law: Law) -> None:
+    """A servo of position with an integral."""
+    law.integral = node.number("ki", law.integral)
+    most = node.number("imax", law.windup if math.isfinite(law.windup) else 0.0)
+    law.windup = most if most > 0 else math.inf
+    _servo(node, law)
+    low_high = node.numbers("posrange", 2)
+    if low_high is not None:
+        law.control_range, law.control_limited = (low_high[0], low_high[1]), "true"
+    law.inputs, law.slew = node.get("input") or law.inputs, node.number("slewmax", law.slew)
+    if law.inputs != "pos":
+        law.refused = "a <pid> whose input is not 'pos' alone"
+    elif law.slew != 0:
+        law.refused = "a <pid> with 'slewmax'"
+
+
 def _cylinder(node: Node, law: Law) -> None:
     bias, time_constant = list(node.numbers("bias", 3) or law.bias), node.number("timeconst", law.time_constant)
     area = node.number("area", law.gain[0])
@@ -231,6 +255,7 @@ _SHORTCUTS: dict[str, Callable[[Node, Law], None]] = {
     "damper": _damper,
     "intvelocity": _integrated_velocity,
     "cylinder": _cylinder,
+    "pid": _pid,
     "muscle": _muscle,
     "adhesion": _adhesion,
 }
