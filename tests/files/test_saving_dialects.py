@@ -47,7 +47,10 @@ def of_standard(text: str) -> Any:
             attributes, children = STANDARD[element.tag]
             assert set(element.attrib) <= attributes and {child.tag for child in element} <= children, element.tag
     assert {joint.get("type") for joint in robot.findall("joint")} <= TYPES
-    assert all(joint.find("limit") is not None for joint in robot.findall("joint[@type='revolute']"))
+    for kind in ("revolute", "prismatic"):
+        assert all(
+            {"lower", "upper"} <= set(joint.find("limit").attrib) for joint in robot.findall(f"joint[@type='{kind}']")
+        )
     for kind in ("link", "joint"):
         names = [element.get("name") for element in robot.findall(kind)]
         assert len(set(names)) == len(names)
@@ -115,6 +118,15 @@ def test_random_trees_are_said_by_the_standard(seed: int) -> None:
     text = robot.to_text("urdf", drop=ALL)
     of_standard(text)
     assert apart(robot, lw.loads(text), seed) < 1e-11
+
+
+def test_a_slide_without_limits_has_none_by_the_standard() -> None:
+    """Whose defaults are both 0: Pinocchio would not let it move."""
+    text = lw.zoo.slider_crank().to_text("urdf", drop=["constraints"])
+    (slide,) = [joint for joint in lw.loads(text).joints if isinstance(joint.type, lw.joints.Prismatic)]
+    assert (slide.limits.lower[0], slide.limits.upper[0]) == (-np.inf, np.inf)
+    model = pytest.importorskip("pinocchio").buildModelFromXML(text)
+    assert model.upperPositionLimit[model.joints[model.getJointId(slide.name)].idx_q] > 1e300
 
 
 @pytest.mark.parametrize("dialect", ["pinocchio", "urdfdom"])

@@ -669,3 +669,26 @@ def test_an_option_that_there_is_not_is_named() -> None:
 def test_a_name_that_a_file_gets_wrong_is_met_with_one_that_it_has(text: str, says: str) -> None:
     with pytest.raises(ModelError, match=says):
         loads(text)
+
+
+TWO_INERTIALS = """<robot name="finger"><link name="base"/>
+  <link name="tip">{first}<inertial><mass value="0.5"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>
+  </inertial></link>
+  <joint name="j" type="continuous"><parent link="base"/><child link="tip"/></joint></robot>"""
+MOMENTS = '<inertia ixx="2" ixy="0" ixz="0" iyy="2" iyz="0" izz="2"/>'
+
+
+def test_of_two_inertials_the_first_counts_as_in_urdfdom() -> None:
+    text = TWO_INERTIALS.format(first=f'<inertial><mass value="0.25"/>{MOMENTS}</inertial>')
+    with pytest.warns(lw.errors.ModelWarning, match=r"link 'tip' has a second <inertial>: the first counts"):
+        robot = lw.loads(text)
+    assert robot.inertias["tip"].mass == 0.25
+    pin = pytest.importorskip("pinocchio")
+    assert pin.buildModelFromXML(text).inertias[1].mass == 0.25
+
+
+def test_what_an_inertial_lacks_is_said_with_what_to_write() -> None:
+    with pytest.raises(lw.errors.ModelError, match=r"has no <mass>, which URDF requires: write one, or remove"):
+        lw.loads(TWO_INERTIALS.format(first=f"<inertial>{MOMENTS}</inertial>"))
+    with pytest.raises(lw.errors.UnsupportedFeature, match=r"write the <mass> and <inertia> that it makes"):
+        lw.loads(TWO_INERTIALS.format(first='<inertial><density value="291.3"/></inertial>'))

@@ -31,15 +31,20 @@ class BodyTable(NamedTuple):
 
 
 def size_of(mechanism: Model) -> float:
-    """Meters: the largest size of a body or distance of joints on one, which round-off in offsets is measured by."""
+    """Meters: the largest distance of joints or centers of mass on a body, or the usual size of bodies, which round-off
+    in offsets is measured by. A body with the inertia of a mountain, as files of scenes have, makes no others large."""
     return largest_size(mechanism.joints, mechanism.inertias)
 
 
 def largest_size(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> float:
     """The same of joints and inertias that are no mechanism yet."""
     sizes = [float(np.abs(joint.placement.position).max()) for joint in joints if joint.parent != WORLD]
-    for inertia in inertias.values():
-        if inertia.mass > 0:
-            radius = np.sqrt(max(float(np.trace(inertia.rotational)), 0.0) / inertia.mass)
-            sizes += [float(np.abs(inertia.com).max()), float(radius)]
+    heavy = [inertia for inertia in inertias.values() if inertia.mass > 0]
+    sizes += [float(np.abs(inertia.com).max()) for inertia in heavy]
+    if heavy:
+        sizes.append(float(np.median([_radius_of_gyration(inertia) for inertia in heavy])))
     return max(sizes, default=0.0) or DEFAULT_SIZE
+
+
+def _radius_of_gyration(inertia: Inertia) -> float:
+    return float(np.sqrt(max(float(np.trace(inertia.rotational)), 0.0) / inertia.mass))

@@ -225,7 +225,8 @@ class _Writer:
             what = f"URDF has no range of the torque of all actuators together, such as {limits.actuation}"
             self.report.refuse("actuators", f"joint '{joint.name}'", what)
         given = {}
-        if np.isfinite((limits.lower[0], limits.upper[0])).any():
+        without = kind == "prismatic" and not self.dialect.additions  # the defaults of the standard are 0
+        if without or np.isfinite((limits.lower[0], limits.upper[0])).any():
             given = {"lower": number(_bound(limits.lower[0])), "upper": number(_bound(limits.upper[0]))}
         effort, velocity = limits.effort[0], limits.velocity[0]
         if kind != "continuous" or np.isfinite((effort, velocity)).any():

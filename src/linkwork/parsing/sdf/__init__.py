@@ -79,7 +79,9 @@ def read_sdf(document: Document, settings: LoadSettings) -> Mechanism:
     alone = replace(settings, contacts=None)
     parts = {node.text("name"): _read_model(node, gravity, version, alone) for node in models}
     if len(parts) < len(models):
-        raise sdf.error("two models of the world have the same name")
+        names = [node.text("name") for node in models]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise sdf.error(f"two models of the world are called '{twice}'; give each a name of its own")
     scene = compose(parts, name=sdf.need("world").get("name") or "world")
     if settings.contacts:
         unused = Unused(all_of_it=True)

@@ -18,15 +18,18 @@ from linkwork.parsing.xml import Node, located, warn
 _IN_LINK = (
     {"pose", "inertial", "gravity", "kinematic", "velocity_decay", "visual", "collision"}
     | {"sensor", "projector", "light", "battery", "audio_source", "audio_sink", "particle_emitter", "plugin"}
-    | {"self_collide", "must_be_base_link", "enable_wind"}
+    | {"self_collide", "must_be_base_link", "enable_wind", "contact"}
 )
-"""What is read, and (last) what does not change the dynamics."""
+"""What is read, and (last) what does not change the dynamics; ``<contact>`` is a word of Bullet."""
 
 
 def read_link(link: Node, name: str, version: Version, shapes: Sequence[LinkShape], quiet: bool) -> Inertia:
     """The inertia of a link; ``quiet`` says nothing of an inertia that is left out."""
     link.refuse_other_elements(_IN_LINK)
     _refuse_dynamics_flags(link)
+    contact = link.child("contact")
+    if contact is not None:
+        warn(contact, "Bullet's <contact> is passed over: SDF has friction in the <surface> of a <collision>")
     return _inertia(link, name, version, shapes, quiet)
 
 

@@ -15,7 +15,7 @@ from linkwork.parsing.urdf.elements import UrdfLink, placement_of_origin
 from linkwork.parsing.urdf.shapes import named_colors, read_shapes
 from linkwork.parsing.urdf.surfaces import LinkSurfaces
 from linkwork.parsing.urdf.vocabulary import not_ignored, refuse_unknown
-from linkwork.parsing.xml import Node
+from linkwork.parsing.xml import Node, warn
 
 _HOLDERS = ("joint", "drake:joint", "frame", "loop", "loop_joint", "drake:ball_constraint")
 _BALL_ENDS = ("drake:ball_constraint_body_A", "drake:ball_constraint_body_B")
@@ -65,10 +65,24 @@ def _refuse_dynamics_flags(link: Node) -> None:
 
 
 def _inertia(link: Node) -> Inertia:
-    inertial = link.child("inertial")
-    if inertial is None:
+    inertials = list(link.children("inertial"))
+    if not inertials:
         return Inertia.zero()
+    inertial = inertials[0]
+    if len(inertials) > 1:
+        warn(inertials[1], f"link '{link.text('name')}' has a second <inertial>: the first counts, as in urdfdom")
+    density = inertial.child("density")
+    if density is not None:
+        raise density.error(
+            "inertia from a density is not of URDF: write the <mass> and <inertia> that it makes of the link's shapes",
+            UnsupportedFeature,
+        )
     refuse_unknown(inertial)
+    if inertial.child("mass") is None:
+        raise inertial.error(
+            "the <inertial> has no <mass>, which URDF requires: write one, or remove the <inertial>, and the link has "
+            "no mass"
+        )
     mass = inertial.need("mass").number("value")
     if mass < 0:
         raise inertial.need("mass").error(f"link '{link.text('name')}' has mass {mass}; it must be >= 0")

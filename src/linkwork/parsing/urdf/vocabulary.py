@@ -26,7 +26,17 @@ _UNDERSTOOD = {
 _SKIPPED = {
     "robot": {"traits", "author", "license", "description", "version", "property", "group", "group_state"}
     | {"disable_collisions", "end_effector", "virtual_joint", "passive_joint", "chain", "link_sphere_approximation"}
-    | {"disable_default_collisions", "enable_collisions", "texture", "color", "light", "plugin", "static", "camera"},
+    | {
+        "properties",
+        "disable_default_collisions",
+        "enable_collisions",
+        "texture",
+        "color",
+        "light",
+        "plugin",
+        "static",
+        "camera",
+    },
     "link": {"traits", "controller_gains", "color", "texture", "self_collide", "contact_coefficients", "plugin"}
     | {"description", "property", "drake:proximity_properties", "visibility", "camera"},
     "joint": {"traits", "controller_gains", "controller", "control", "pid", "gains", "home", "initial_position"}
