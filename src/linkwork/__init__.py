@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from linkwork.dynamics.kkt import KKT
     from linkwork.dynamics.operational import OperationalInertia
     from linkwork.dynamics.reactions import reactions
+    from linkwork.live import log_rerun
     from linkwork.quantities.evaluator import Evaluator, operation_count
     from linkwork.quantities.functions import (
         bias_forces,
@@ -170,6 +171,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
             "linkwork.dynamics.kkt": ("KKT",),
             "linkwork.dynamics.operational": ("OperationalInertia",),
             "linkwork.dynamics.reactions": ("reactions",),
+            "linkwork.live": ("log_rerun",),
             "linkwork.quantities.evaluator": ("Evaluator", "operation_count"),
             "linkwork.quantities.functions": (
                 "bias_forces",
@@ -289,6 +291,7 @@ __all__ = [
     "load",
     "load_description",
     "loads",
+    "log_rerun",
     "loops",
     "machines",
     "mass_matrix",

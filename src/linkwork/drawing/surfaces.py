@@ -219,7 +219,7 @@ def surfaces(bones: Skeleton) -> Surfaces:
             if found is not None:
                 corners.append(found)
                 body.append(np.full(len(found), number[name]))
-                colors.append(np.broadcast_to(_color(shape, int(bones.limbs[number[name]])), (len(found), 3)))
+                colors.append(np.broadcast_to(shape_color(shape, int(bones.limbs[number[name]])), (len(found), 3)))
     return Surfaces(np.concatenate(corners), np.concatenate(body), np.concatenate(colors))
 
 
@@ -248,8 +248,13 @@ def _local(shape: Shape, most: int) -> Array | None:
     return corners
 
 
-def _color(shape: Shape, limb: int) -> Array:
-    """That of the shape, or a pale one of its limb."""
+def shape_color(shape: Shape, limb: int) -> Array:
+    """Red, green and blue of a shape, or pale ones of its limb.
+
+    Args:
+        shape: The shape.
+        limb: The number of its body's color.
+    """
     if shape.color is not None and shape.color[3] > 0:
         return np.array(shape.color[:3])
     if isinstance(shape.solid, HeightField):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -90,10 +91,14 @@ class LiveViewer(Viewer):
             robot, start_of(robot)[0] if q is None else q, dt=dt, commands=commands, act=act, contact=contact
         )
         """The state, and what changes it."""
+        self.observers: list[Callable[[LiveViewer, ContactMarks | None], None]] = []
+        """Called with the viewer and contact points after each state that is shown."""
         self._contacts = LiveContacts(self.run.robot, dt) if self.run.robot.contacts else None
         super().__init__(self.run.robot, self.run.q, **options)
         if playing:
             self.play()
+
+    _shadowed = False
 
     # What one can do ----------------------------------------------------------------------------------------------
 
@@ -152,6 +157,7 @@ class LiveViewer(Viewer):
         with tabs.add_tab("joints"):
             self.posing = Posing(gui, self.run.robot, q, words, self._posed)
         self.stage.on_drag(self._dragged)
+        self.server.scene.configure_default_lights(cast_shadow=False)  # which take most of the time of drawing
 
     def _posed(self, q: Array) -> None:
         """A slider of a joint has moved the robot: it starts from there."""
@@ -178,6 +184,8 @@ class LiveViewer(Viewer):
             else:
                 self.hand.show(pulled.point, hand.target, self.stage.per_newton * pulled.force)
             self.panel.say()
+        for observer in self.observers:
+            observer(self, marks)
 
     def _dragged(self, body: str, phase: str, point: Array, target: Array) -> None:
         """The mouse pulls a body."""

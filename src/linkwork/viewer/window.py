@@ -123,6 +123,9 @@ class Viewer:
 
     # Looking --------------------------------------------------------------------------------------------
 
+    _shadowed = True
+    """Whether bodies cast shadows at first."""
+
     @property
     def following(self) -> bool:
         """Whether cameras move with the robot or one of its bodies."""
@@ -284,11 +287,16 @@ class Viewer:
             if self._has_arrows():
                 scale = gui.add_slider("length of forces", 0.1, 5.0, 0.1, 1.0)
                 scale.on_update(lambda event: self._do(stage.scale_forces, scale.value))
+            self._shadows(gui)
             if self._moves:
                 follow = gui.add_dropdown("follow", ("", ROBOT, *self.robot.body_names), initial_value=self.follow)
                 follow.on_update(lambda event: self._do(setattr, self, "follow", follow.value))
         said = gui.add_markdown(self._about())
         stage.clicked = lambda body: setattr(said, "content", self._about(body))
+
+    def _shadows(self, gui: Any) -> None:
+        box = gui.add_checkbox("shadows", self._shadowed)
+        box.on_update(lambda event: self.server.scene.configure_default_lights(cast_shadow=box.value))
 
     @property
     def _moves(self) -> bool:
