@@ -83,6 +83,18 @@ def test_curves_over_a_crank_in_degrees_and_around_it() -> None:
             run.plot(**wrong)  # type: ignore[arg-type]
 
 
+def test_pictures_have_springs_and_paths_and_a_color_for_each_bar() -> None:
+    robot = lw.zoo.jansen().with_forces(lw.Spring(("world", (0.2, 0, 0.3)), "f", 10.0))
+    run = robot.sweep("O", 1 + np.linspace(0, 6, 20))
+    axes = run.picture(trace="foot").axes[0]
+    path = np.array(axes.lines[0].get_data_3d()).T
+    np.testing.assert_array_equal(path, run.frame_placement("foot").position.reshape(-1, 3))
+    plain = lw.zoo.jansen().sweep("O", 1 + np.linspace(0, 6, 20)).picture().axes[0]
+    assert len(axes.collections) == len(plain.collections) + 1 and len(axes.lines) == len(plain.lines) + 1
+    colors = next(c.get_colors() for c in plain.collections if len(c.get_colors()) > 6)
+    assert len({tuple(color) for color in colors}) == len(robot.body_names)
+
+
 def test_a_silhouette_of_a_plate_is_its_outline() -> None:
     outline = np.array([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)], dtype=float)
     for given in (outline, outline[::-1]):

@@ -569,7 +569,7 @@ def test_a_plot_shows_the_joints_and_quantities_that_were_chosen() -> None:
         "joint velocities [rad/s]",
     ]
     for wrong, message in (
-        ({"quantities": "velocity"}, "no quantity 'velocity' to draw; did you mean 'velocities'"),
+        ({"quantities": "velocitys"}, "no quantity 'velocitys' to draw; did you mean 'velocities'"),
         ({"joints": "elbow"}, "has no joint 'elbow'"),
         ({"quantities": ["errors"]}, "has nothing to draw of errors"),
     ):

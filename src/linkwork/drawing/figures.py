@@ -8,7 +8,7 @@ lines.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +21,23 @@ from linkwork.drawing.mp4 import ffmpeg, write_mp4
 from linkwork.drawing.outlines import outlines
 from linkwork.drawing.pictures import FAINT, GROUND, INK, LOOP, blank, kind_of, write_picture
 from linkwork.drawing.plots import finite_part
-from linkwork.drawing.skeleton import IMMENSE, LIMBS, floor_of, front, ground_plane, on_plane, skeleton, square
+from linkwork.drawing.skeleton import (
+    IMMENSE,
+    LIMBS,
+    Skeleton,
+    floor_of,
+    front,
+    ground_plane,
+    on_plane,
+    skeleton,
+    square,
+)
 from linkwork.drawing.surfaces import Surfaces, surfaces
 from linkwork.errors import InputError
 from linkwork.inputs import real_array
+from linkwork.model.constraints import WORLD
 from linkwork.quantities.arguments import Array
+from linkwork.quantities.functions import frame_placement
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -36,7 +48,9 @@ if TYPE_CHECKING:
 
 VIDEOS = (".gif", ".png", ".apng", ".mp4")
 """Kinds of files that videos are written to."""
-SLIDE = "#6f6f6f"
+SLIDE, SPRING = "#6f6f6f", "#2e7d4f"
+COILS = 12
+"""Strokes of a spring."""
 SIZE = (6.4, 4.8)
 """Of figures, in inches."""
 MOST_PICTURES = 1e6
@@ -66,7 +80,12 @@ class _Stage:
     """A figure with everything in it; `show` moves it to a state."""
 
     def __init__(
-        self, figure: Figure, motion: Motion, states: npt.NDArray[np.int64], view: tuple[float, float] | None
+        self,
+        figure: Figure,
+        motion: Motion,
+        states: npt.NDArray[np.int64],
+        view: tuple[float, float] | None,
+        trace: str | Sequence[str] = (),
     ) -> None:
         robot = motion._known()
         self.words = [f"{robot.name}    {motion._moment(int(k))}" for k in states]
@@ -75,9 +94,16 @@ class _Stage:
         self.points = bones.placed(R, p)
         some = {*bones.rods.flat, *bones.slides.flat, *bones.ropes.flat, *bones.marks["pin"], *bones.marks["held"]}
         self.outlines = outlines(bones, R, p)
+        self.springs = _element_ends(bones, R, p)
         self.poses, self.skin = (R, p), surfaces(bones)
         lines = self.outlines.reshape(len(states), -1, 3)
+        names = [trace] if isinstance(trace, str) else list(trace)
+        self.traces = [frame_placement(robot, motion.q, name).position.reshape(-1, 3) for name in names]
+        lines = np.concatenate([lines, self.springs.reshape(len(states), -1, 3)], axis=1)
         drawn = np.concatenate([self.points[:, sorted(some)], lines], axis=1)
+        for path in self.traces:
+            ends = np.stack([path.min(axis=0), path.max(axis=0)])
+            drawn = np.concatenate([drawn, np.broadcast_to(ends, (len(states), 2, 3))], axis=1)
         for k in reversed(self.skin.bodies):  # the world comes last: its shapes count that are no larger than the rest
             box = _corners_in_world(self.skin, k, R[:, k], p[:, k])
             if k or not drawn.size or np.ptp(box, axis=(0, 1)).max() <= np.ptp(drawn, axis=(0, 1)).max():
@@ -120,6 +146,7 @@ class _Stage:
             ("slides", SLIDE, 2.0, 2),
             ("outlines", INK, 0.8, 2),
             ("ropes", LOOP, 1.5, 3),
+            ("springs", SPRING, 1.2, 4),
             ("arrows", GROUND, 1.6, 5),
         )
         self.surface: Any = None
@@ -134,6 +161,8 @@ class _Stage:
                 ends: dict[str, Any] = {"capstyle": "round", "clip_on": False}
                 self.lines[kind] = Line3DCollection(pieces, colors=color, linewidths=thick, zorder=order, **ends)
                 self.axes.add_collection3d(self.lines[kind])
+        for path in self.traces:
+            self.axes.plot(*path.T, color=LOOP, linewidth=1.0, linestyle="--", zorder=2, clip_on=False)
         styles: dict[str, dict[str, Any]] = {
             "joint": {"marker": "o", "color": "white", "markeredgecolor": INK, "markersize": 3.5},
             "mass": {"marker": "o", "color": INK, "markersize": 5},
@@ -227,6 +256,8 @@ class _Stage:
         if kind == "outlines":
             edges: Array = self.outlines[k]
             return edges
+        if kind == "springs":
+            return _zigzags(self.springs[k], self._eye(), 0.025 * float(self.half.max()))
         if kind != "arrows":
             found: Array = self.points[k, getattr(self.bones, kind)]
             return found
@@ -253,6 +284,34 @@ def _corners_in_world(skin: Surfaces, body: int, R: Array, p: Array) -> Array:
     return found
 
 
+def _element_ends(bones: Skeleton, R: Array, p: Array) -> Array:
+    """Both ends of force elements between points, ``(states, elements, 2, 3)``."""
+    robot = bones.robot
+    number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
+    found = []
+    for element in robot.forces:
+        if len(element.places) == 2 and element.coordinates == 1:
+            ends = []
+            for name, at in element.places:
+                frame = robot.frames[name]
+                local = (frame.placement * at).position
+                ends.append(R[:, number[frame.body]] @ local + p[:, number[frame.body]])
+            found.append(np.stack(ends, axis=1))
+    return np.stack(found, axis=1) if found else np.zeros((len(p), 0, 2, 3))
+
+
+def _zigzags(ends: Array, eye: Array, half: float) -> Array:
+    """Springs between points as straight pieces across the line of sight, ``(pieces, 2, 3)``."""
+    d = ends[:, 1] - ends[:, 0]
+    across = np.cross(d, eye)
+    across = half * across / np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), np.finfo(float).tiny)
+    s = np.concatenate([[0.0, 0.1], 0.1 + 0.8 * (np.arange(COILS) + 0.5) / COILS, [0.9, 1.0]])[:, None]
+    side = np.concatenate([[0.0, 0.0], 1.0 - 2.0 * (np.arange(COILS) % 2), [0.0, 0.0]])[:, None]
+    paths = ends[:, None, 0] + s * d[:, None] + side * across[:, None]
+    found: Array = np.stack([paths[:, :-1], paths[:, 1:]], axis=2).reshape(-1, 2, 3)
+    return found
+
+
 def _space(part: str) -> Any:
     """Of matplotlib's pictures in three dimensions, which have no types."""
     return import_module(f"mpl_toolkits.mplot3d.{part}")
@@ -271,6 +330,7 @@ def draw_state(
     path: str | os.PathLike[str] | None,
     view: tuple[float, float] | None,
     index: int,
+    trace: str | Sequence[str] = (),
 ) -> Figure:
     """One state of a trajectory as a stick figure."""
     if path is not None:
@@ -278,7 +338,7 @@ def draw_state(
     figure = blank(*SIZE)
     motion = finite_part(motion, index, IMMENSE)
     k = len(motion) - 1 if time is None else motion._nearest(time)
-    _Stage(figure, motion, np.array([k]), view).show(0)
+    _Stage(figure, motion, np.array([k]), view, trace).show(0)
     if path is not None:
         write_picture(figure, path)
     return figure
@@ -302,6 +362,7 @@ def write_video(
     view: tuple[float, float] | None,
     speed: float,
     index: int,
+    trace: str | Sequence[str] = (),
 ) -> Path:
     """A trajectory as a GIF, an animated PNG or an MP4. A state that stays for several instants is drawn once."""
     place, kind = Path(path), kind_of(path, VIDEOS)
@@ -311,7 +372,7 @@ def write_video(
     motion = finite_part(motion, index, IMMENSE)
     states = chosen(motion.times, fps, speed)
     first = np.flatnonzero(np.diff(states, prepend=-1))
-    stage = _Stage(figure, motion, states[first], view)
+    stage = _Stage(figure, motion, states[first], view, trace)
 
     def images() -> Iterator[Image]:
         for k in range(len(first)):

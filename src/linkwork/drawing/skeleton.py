@@ -188,7 +188,12 @@ def _pairs(found: Sequence[tuple[int, int]]) -> npt.NDArray[np.int64]:
 
 
 def _limbs(robot: Model) -> list[int]:
-    """A number for each body and the world: that of its parent, or a new one where the parent carries several."""
+    """A number for each body and the world: that of its parent, or a new one where the parent carries several.
+
+    Bodies of linkages, robots with loops and few bodies, have one each.
+    """
+    if robot.constraints and len(robot.body_names) <= len(LIMBS):
+        return list(range(1 + len(robot.body_names)))
     number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
     carried = [0] * len(number)
     for joint in robot.joints:

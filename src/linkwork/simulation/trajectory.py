@@ -232,6 +232,7 @@ class Trajectory(Motion):
         *,
         view: tuple[float, float] | None = None,
         index: int = 0,
+        trace: str | Sequence[str] = (),
     ) -> Figure:
         """The robot, its shapes and bones, at the recorded state nearest to a time; to a file if asked.
 
@@ -240,6 +241,7 @@ class Trajectory(Motion):
             time: Seconds; by default the last state's.
             view: Elevation and azimuth of the eye, in degrees.
             index: Which robot, of rollouts.
+            trace: Frames whose paths are drawn.
         """
         from linkwork.drawing.figures import draw_state
 
@@ -247,7 +249,7 @@ class Trajectory(Motion):
             to = "" if time is None else f"{str(time)!r}, "
             at = f"{real_number(path, 'path'):g}"
             raise InputError(f"path is {at}, needs a file; the time comes after it: picture({to}time={at})")
-        return draw_state(self, time, path, view, index)
+        return draw_state(self, time, path, view, index, trace)
 
     @converted
     def diagram(
@@ -301,6 +303,7 @@ class Trajectory(Motion):
         view: tuple[float, float] | None = None,
         speed: float = 1.0,
         index: int = 0,
+        trace: str | Sequence[str] = (),
     ) -> Path:
         """The trajectory, shapes and bones, as a .gif, .mp4 or animated .png.
 
@@ -313,10 +316,11 @@ class Trajectory(Motion):
             view: Elevation and azimuth of the eye, in degrees.
             speed: Seconds of the trajectory shown in one second.
             index: Which robot, of rollouts.
+            trace: Frames whose paths are drawn.
         """
         from linkwork.drawing.figures import write_video
 
-        return write_video(self, path, fps, view, speed, index)
+        return write_video(self, path, fps, view, speed, index, trace)
 
     @converted
     def view(self, *, index: int = 0, port: int = 8080, open_browser: bool | None = None, wait: bool = False) -> Viewer:
