@@ -17,6 +17,7 @@
 ``derivatives_page [FILE]``: docs/derivatives-benchmarks.md, from the latter's file.
 ``quantities [--quick] [--only REGEX] [--out FILE]``: functions of a state, beside Pinocchio's.
 ``gpu [--quick] [--only REGEX] [--out FILE]``: dynamics and steps on a GPU, with arrays of torch.
+``gpu_peers [--quick] [--only REGEX] [--out FILE]``: steps of many robots on a GPU, beside MuJoCo Warp.
 ``gpu_page [FILE]``: docs/gpu-benchmarks.md, from the latter's file.
 ``environments [--quick] [--only REGEX] [--out FILE]``: environments of Gymnasium, beside its hopper on MuJoCo.
 ``scenes [--quick] [--only REGEX] [--out FILE]``: contact in scenes of others, robot files and piles, beside MuJoCo.
@@ -49,6 +50,7 @@ STUDIES = {
     "derivatives": "derivatives",
     "quantities": "quantities",
     "gpu": "gpu",
+    "gpu_peers": "gpu_peers",
     "environments": "environments",
     "scenes": "scenes",
 }

@@ -44,6 +44,7 @@ SUITES: dict[str, Suite] = {
     "derivatives": Suite("derivatives", "Jacobians of dynamics, beside Pinocchio's"),
     "quantities": Suite("quantities", "functions of a state, beside Pinocchio's"),
     "gpu": Suite("gpu", "dynamics and steps on a GPU, with arrays of torch"),
+    "gpu_peers": Suite("gpu_peers", "steps of many robots on a GPU, beside MuJoCo Warp"),
     "environments": Suite("environments", "environments of Gymnasium, beside its hopper on MuJoCo"),
     "scenes": Suite("scene_files", "contact in scenes of others, robot files and piles, beside MuJoCo"),
 }
@@ -119,7 +120,7 @@ def run(
     With ``update`` what the scenarios find takes the place of what ``out`` has of them; the rest of it stays.
     """
     name, _, paper = SUITES[suite]
-    (check_gpu if name == "gpu" else check_peers)()
+    (check_gpu if name in ("gpu", "gpu_peers") else check_peers)()
     made = study(name)
     chosen = _chosen(made, only, paper)
     settings, journal = made.quick if quick else made.settings, made.begin()

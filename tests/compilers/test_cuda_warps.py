@@ -24,8 +24,8 @@ from linkwork.errors import InputError, KernelError
 from linkwork.kernels.scalar import kernel, prange, stage
 from linkwork.kernels.steps.rollouts import rollout
 from linkwork.plans.tree import TREE
-from linkwork.simulation import cuda_batch, warp_batch
-from tests.support.cuda_on_host import HostDevice, HostMemory, HostWarps, use_host
+from linkwork.simulation import warp_batch
+from tests.support.cuda_on_host import use_host_simulations
 
 
 class Assign:
@@ -45,13 +45,7 @@ class Assign:
 @pytest.fixture(autouse=True)
 def on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulations on ``"cuda"`` run here."""
-    use_host(monkeypatch)
-    for module in (cuda_batch, warp_batch):
-        monkeypatch.setattr(module, "Memory", HostMemory)
-        monkeypatch.setattr(module, "zeroed", lambda memory, stream: memory.write(bytes(memory.bytes)))
-    monkeypatch.setattr(cuda_batch, "device", lambda index=0: HostDevice())
-    monkeypatch.setattr(cuda_batch, "assign_code", Assign)
-    monkeypatch.setattr(warp_batch, "warp_code", HostWarps)
+    use_host_simulations(monkeypatch, Assign)
 
 
 def both(robot: lw.Mechanism, count: int, **options: Any) -> tuple[lw.Simulation, lw.Simulation]:

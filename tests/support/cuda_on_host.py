@@ -21,6 +21,7 @@ from linkwork.compilers.cuda.warp_text import warp_kernel
 from linkwork.compilers.entry.batch import SYMBOL
 from linkwork.compilers.program import Program
 from linkwork.kernels.algorithm import Algorithm
+from linkwork.simulation import cuda_batch, warp_batch
 
 ENTRY = """
 define void @on_host(ptr %values, i64 %threads, i64 %blocks) {
@@ -180,6 +181,17 @@ class HostDevice:
 
     def current(self) -> Any:
         return nullcontext()
+
+
+def use_host_simulations(monkeypatch: Any, assign: Any) -> None:
+    """Let simulations on ``"cuda"`` run on the host; ``assign`` takes the place of the kernel that sets rows."""
+    use_host(monkeypatch)
+    for module in (cuda_batch, warp_batch):
+        monkeypatch.setattr(module, "Memory", HostMemory)
+        monkeypatch.setattr(module, "zeroed", lambda memory, stream: memory.write(bytes(memory.bytes)))
+    monkeypatch.setattr(cuda_batch, "device", lambda index=0: HostDevice())
+    monkeypatch.setattr(cuda_batch, "assign_code", assign)
+    monkeypatch.setattr(warp_batch, "warp_code", HostWarps)
 
 
 def use_host(monkeypatch: Any) -> None:

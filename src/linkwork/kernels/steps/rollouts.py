@@ -55,21 +55,24 @@ def lose_state(tree: Array, q: Array, v: Array, lost: Scalar) -> None:
 
 
 def advanced(one: Step) -> Callable[..., None]:
-    """The kernel that makes one step in place; a state that is not finite stays so, all of it."""
+    """The kernel that makes one step in place, and says whether the state is finite after it, as it is told whether it
+    is before. A state that is not finite stays so, all of it."""
     step, stages = one.text, one.stages
 
     @kernel
-    def advance(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array) -> None:
-        if some_below(-is_finite(tree, q, v), 0.0):
+    def advance(tree: Array, w: Array, q: Array, v: Array, inputs: StepInputs, flat: Array, finite: Scalar) -> Scalar:
+        w.clock[NOW] = w.clock[NOW] + 1
+        if some_below(-finite, 0.0):
             step(tree, w, q, v, inputs, flat)
             copy_numbers(w.qs, q, tree.nq)
             copy_numbers(w.vs, v, tree.nv)
-            if some_below(is_finite(tree, q, v), 0.5):
+            after = is_finite(tree, q, v)
+            if some_below(after, 0.5):
                 lose_state(tree, q, v, unbounded_sum(q, tree.nq) + unbounded_sum(v, tree.nv))
-        else:
-            for _ in range(stages):
-                stage()
-        w.clock[NOW] = w.clock[NOW] + 1
+            return after
+        for _ in range(stages):
+            stage()
+        return finite
 
     return advance
 
@@ -102,9 +105,10 @@ def rollout(integrator: str, dynamics: str, control: Control | None = None) -> A
         v: Array,
         flat: Array,
     ) -> None:
+        finite = is_finite(tree, q, v)
         for _ in range(w.clock[STEPS]):
             stage()
-            advance(tree, w, q, v, StepInputs(tau, u, wrenches, passive, R, timing), flat)
+            finite = advance(tree, w, q, v, StepInputs(tau, u, wrenches, passive, R, timing), flat, finite)
 
     name, kernel_of_steps = f"rollout_{integrator}_{dynamics}", steps
     if control is not None:
@@ -126,12 +130,13 @@ def rollout(integrator: str, dynamics: str, control: Control | None = None) -> A
             flat: Array,
             tau: Array,
         ) -> None:
+            finite = is_finite(tree, q, v)
             for _ in range(w.clock[STEPS]):
                 stage()
                 if w.clock[NOW] % w.clock[EVERY] == 0:
                     time = fma(float(w.clock[NOW]), timing[DT], 0.0)
                     torques(tree, time, q, v, shared, own, tau)
-                advance(tree, w, q, v, StepInputs(tau, u, wrenches, passive, R, timing), flat)
+                finite = advance(tree, w, q, v, StepInputs(tau, u, wrenches, passive, R, timing), flat, finite)
 
         name, kernel_of_steps = f"{name}_{control.text.__name__}", controlled_steps
         inputs.pop("tau")

@@ -21,17 +21,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwork.kernels.algorithm import Shape
-from linkwork.kernels.contact.problem import SAME_GAP, normal_offset
+from linkwork.kernels.contact.problem import normal_offset
 from linkwork.kernels.contact.reduced.problem import CONE, CONES, FULL, LOOPS, NEAR, POINTS, ROWS, SIDES
 from linkwork.kernels.contact.reduced.soft import soft_friction_compliance, soft_normal
 from linkwork.kernels.contact.reduced.surfaces import surface_rows
-from linkwork.kernels.elementary import largest_of, magnitude, maximum, minimum
+from linkwork.kernels.elementary import magnitude, maximum, minimum
 from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.records import Entry
 from linkwork.kernels.scalar import Array, Scalar, Vector, in_warp, kernel, prange, some_below, where
 from linkwork.kernels.spatial import add, column, cross, dot, scale, set_vector, sub
 from linkwork.kernels.thresholds import NO_CONTACT
-from linkwork.kernels.tree.levels import body_velocities
 from linkwork.model.joints import HELICAL
 
 ROW_INTEGERS: dict[str, Shape] = {
@@ -191,29 +190,6 @@ def list_contacts(tree: Array, w: Array, v: Array, settings: ReducedSettings, ac
         clear_rows(w, 0, w.counts[ROWS], 0, tree.npadded)
         for p in prange(w.counts[POINTS]):
             contact_rows(tree, w, p, v, settings, acting)
-
-
-@kernel
-def find_missed(tree: Array, w: Array, v: Array, settings: ReducedSettings) -> Scalar:
-    """One where points that are not listed overlap at velocities ``v``, and are to be listed now; else zero.
-
-    Impacts may change velocities by more than `closing_distance` allows for. Overwrites velocities of bodies.
-    """
-    body_velocities(tree, w, v)
-    h = settings.dt
-    for n in prange(w.counts[NEAR]):
-        c = w.near[n]
-        found = 0.0
-        for k in range(tree.contact_slots[c]):
-            s = tree.contact_slot[c] + k
-            gap = w.gap[s] + h * closing_velocity(tree, w, c, s)
-            apart = where(w.gap[s], NO_CONTACT, 1.0, 0.0) * where(w.missed_distance[s], 0.5 * NO_CONTACT, 1.0, 0.0)
-            within = w.gap[s] - w.reach[s]
-            missed = apart * where(gap, -(SAME_GAP * settings.tolerance * h), where(within, 0.0, 0.0, 1.0), 0.0)
-            w.missed_distance[s] = where(0.5, missed, NO_CONTACT, w.missed_distance[s])
-            found = maximum(found, missed)
-        w.pair_missed[n] = found
-    return largest_of(w.pair_missed, w.counts[NEAR])
 
 
 @kernel

@@ -31,10 +31,12 @@ from linkwork.kernels.contact.reduced.islands import ISLAND_INTEGERS
 from linkwork.kernels.contact.reduced.joint_rows import JOINT_INTEGERS, JOINT_WORK, list_boxes, list_loops
 from linkwork.kernels.contact.reduced.mass_matrix import mass_matrix_of_composites, reduced_mass_matrix
 from linkwork.kernels.contact.reduced.matrix import MATRIX_WORK, mass_times, rows_times
+from linkwork.kernels.contact.reduced.missed import find_missed
 from linkwork.kernels.contact.reduced.near_geometry import near_geometry
 from linkwork.kernels.contact.reduced.order import order_one_step
 from linkwork.kernels.contact.reduced.pattern import PATTERN_INTEGERS, activate_all, fill_pattern
 from linkwork.kernels.contact.reduced.problem import (
+    CONES,
     FORCE,
     FULL,
     GAP,
@@ -53,7 +55,6 @@ from linkwork.kernels.contact.reduced.rows import (
     ROW_WORK,
     ReducedSettings,
     begin_sets,
-    find_missed,
     joint_axes,
     list_contacts,
 )
@@ -250,9 +251,9 @@ def add_totals(tree: Array, w: Array, result: ReducedResult, settings: ReducedSe
         impacts += w.z[row] * (w.before[row] + w.after[row])
         for r in range(row + 1, row + w.cone_dim[p]):
             friction += w.z[r] * (w.before[r] + w.after[r])
-    for b in range(tree.nboxes):
-        if w.box_set[b] >= 0:
-            row = w.cone_row[w.box_set[b]]
+    for e in range(w.counts[POINTS], w.counts[CONES]):
+        if w.cone_box[e] >= 0:
+            row = w.cone_row[e]
             joints += w.z[row] * (w.before[row] + w.after[row])
     result.totals[FRICTION] -= 0.5 * friction
     result.totals[IMPACTS] -= 0.5 * impacts

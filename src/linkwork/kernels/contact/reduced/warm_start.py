@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from linkwork.kernels.contact.reduced.problem import FORCE, LOOPS, MOMENT, POINTS
 from linkwork.kernels.contact.reduced.rows import ReducedSettings
 from linkwork.kernels.elementary import maximum
-from linkwork.kernels.scalar import Array, Scalar, kernel, some_below, where
+from linkwork.kernels.scalar import Array, Scalar, kernel, prange, some_below, where
 from linkwork.plans.contact_reduced import LISTED, TOTALS
 
 
@@ -48,10 +48,10 @@ def warm_start(tree: Array, w: Array, result: ReducedResult, settings: ReducedSe
             same = where(result.points[LISTED * k], number + 0.5, same, 0.0)
             restore_impulse(tree, w, p, result.points[LISTED * k : LISTED * k + LISTED], same * h)
             k += 1
-    for b in range(tree.nboxes):
+    for b in prange(tree.nboxes):
         if w.box_set[b] >= 0:
             w.z[w.cone_row[w.box_set[b]]] = h * result.boxes[b]
-    for l in range(tree.nloops):
+    for l in prange(tree.nloops):
         row = w.cone_row[w.counts[LOOPS] + l]
         for k in range(tree.loop_dim[l]):
             w.z[row + k] = h * result.multipliers[tree.loop_row[l] + k]
