@@ -70,10 +70,10 @@ def _ours(robot: lw.Mechanism, scenario: Fall, q: Any) -> tuple[dict[str, float]
     if row is not None and state is not None:
         x = state.numpy()
         left["residual"] = float(np.nanmax(x[:, 0]))
-        at = row.in_result(x.shape[1], robot.nv)
+        places = row.in_result(x.shape[1], robot.nv)
         if row.reduced:
-            left["missed"] = float(x[:, at["totals"]][:, MISSED].sum())
-            gaps = row.points.by_slot(x[:, at["points"]], GAP, np.inf)
+            left["missed"] = float(x[:, places["totals"]][:, MISSED].sum())
+            gaps = row.points.by_slot(x[:, places["points"]], GAP, np.inf)
             left["deepest"] = float(max(-np.nanmin(gaps), 0.0))
     if robot.nc:
         left["loops"] = float(np.abs(constraint_error(robot, end[:DISTINCT].astype(float))).max())
