@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,28 @@ def test_only_the_first_object_of_an_obj_file_has_faces(tmp_path: Path) -> None:
     found = mesh_triangles(tmp_path / "two.obj")
     assert found.vertices.shape == (5, 3)
     assert found.faces.tolist() == [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]]
+
+
+@pytest.mark.parametrize("ending", ["stl", "obj", "msh"])
+def test_damaged_meshes_load_or_are_errors_of_models(tmp_path: Path, ending: str) -> None:
+    """Cut short, with bytes changed, added or taken away, and with counts and coordinates out of all bounds."""
+    whole, rng = (tmp_path / write_mesh(tmp_path, ending)).read_bytes(), random.Random(ending)
+    file = model(tmp_path, f"part.{ending}")
+    wild = [np.array(x).tobytes() for x in (np.int32(-1), np.int32(2**31 - 1), np.float32("nan"), np.float32(1e38))]
+    outcomes = set()
+    for _ in range(60):
+        at, piece = rng.randrange(len(whole)), rng.choice([*wild, b"", rng.randbytes(9)])
+        damaged = rng.choice(
+            [whole[:at], whole[:at] + piece + whole[at + len(piece) :], whole[:at] + piece + whole[at:]]
+        )
+        (tmp_path / f"part.{ending}").write_bytes(damaged)
+        try:
+            lw.load(file)
+            outcomes.add("loads")
+        except ModelError as error:
+            assert f"part.{ending}" in str(error) or "part" in str(error)
+            outcomes.add("refused")
+    assert "refused" in outcomes
 
 
 def test_from_mujoco_keeps_contacts_of_meshes(tmp_path: Path) -> None:

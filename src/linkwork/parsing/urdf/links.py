@@ -34,7 +34,8 @@ def read_links(robot: Node, surfaces: LinkSurfaces, folders: tuple[Path, ...] = 
         _refuse_dynamics_flags(node)
         links[name] = UrdfLink(name, node, _inertia(node), read_shapes(node, colors, meshes, surfaces))
     if not links:
-        raise robot.error("the robot has no <link>")
+        macros = ": it has xacro macros alone; load the file that calls them" if "xacro" in robot.file else ""
+        raise robot.error(f"the robot has no <link>{macros}")
     named = None if WORLD in links else _names_world(robot)
     if named is not None:
         links[WORLD] = UrdfLink(WORLD, named, Inertia.zero(), ())
