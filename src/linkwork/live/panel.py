@@ -176,7 +176,7 @@ class LivePanel:
             return ", paused"
         rate = pace.rate
         if rate is None:
-            return ""
+            return "" if self.run.time else ", starting: steps are compiled once for a machine"
         if rate > 0.95 * pace.speed:
             return ", real time" if pace.speed == 1.0 else f", {pace.speed:g} of real time"
         return f", **{rate:.2g} of real time** (asked for {pace.speed:g}: this machine is not faster)"
