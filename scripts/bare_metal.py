@@ -3,8 +3,8 @@
 
 Compiles programs of `export_c` for a Cortex-M7 and for 64-bit RISC-V, with no heap and no library but libm, runs them
 in QEMU's emulation of whole machines, and prints the table of docs/export.md: code and stack, instructions of a call as
-the emulator counts them, libm's included, and how far results are from those of the same C on this machine, in units in
-the last place of the largest number.
+the emulator counts them, libm's included, cycles that these take by tables (`cycles`), and how far results are from
+those of the same C on this machine, in units in the last place of the largest number.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cycles import CORES, Instruction, cycles
 
 import linkwork as lw
 from linkwork import zoo
@@ -142,6 +143,8 @@ class Run:
     """Bytes of the function and its parts."""
     stack: int
     """Bytes of the stack, those of libm aside."""
+    executed: list[Instruction]
+    """The instructions of a call, in order."""
 
 
 def filled(text: str, words: dict[str, str]) -> str:
@@ -190,7 +193,39 @@ def run_on(target: Target, program: CProgram, inputs: Sequence[Any], folder: Pat
     stacks = [line.split("\t")[:2] for line in (folder / "program.su").read_text().splitlines()]
     of = {place.rsplit(":", 1)[1]: int(used) for place, used in stacks}
     stack = of.pop(program.name) + max(of.values())
-    return Run(list(np.split(values, sizes)), int(lines[0], 16) / target.ticks, code, stack)
+    return Run(
+        list(np.split(values, sizes)),
+        int(lines[0], 16) / target.ticks,
+        code,
+        stack,
+        executed(target, image, program.name),
+    )
+
+
+def executed(target: Target, image: Path, function: str) -> list[Instruction]:
+    """The instructions of the second call of a function by ``main``, in order, as the emulator logs them.
+
+    Args:
+        target: The processor.
+        image: The linked program.
+        function: Its name.
+    """
+    text = _done([target.compiler[0].replace("gcc", "objdump"), "-d", "--no-show-raw-insn", str(image)])
+    code, where, named = dict[int, Instruction](), dict[int, str](), ""
+    for line in text.splitlines():
+        if found := re.match(r"[0-9a-f]+ <([^>]+)>:", line):
+            named = found[1]
+        elif found := re.match(r"\s*([0-9a-f]+):\s+(\S+)\s*([^@#<]*)", line):
+            at = int(found[1], 16)
+            code[at], where[at] = Instruction(found[2], found[3].strip()), named
+    log = image.with_suffix(".log")
+    how = ["-singlestep", "-d", "exec,nochain", "-D", str(log), "-nographic", "-semihosting"]
+    _done([target.emulator[0], *how, *target.emulator[1:], str(image)], timeout=120)
+    places = [int(at, 16) for at in re.findall(r"\[[0-9a-f]+/([0-9a-f]+)/", log.read_text())]
+    begin = min(at for at, name in where.items() if name == function)
+    second = [k for k, at in enumerate(places) if at == begin][1]
+    end = next(k for k in range(second, len(places)) if where.get(places[k]) == "main")
+    return [code[at] for at in places[second:end]]
 
 
 def run_here(program: CProgram, inputs: Sequence[Any], folder: Path) -> list[Any]:
@@ -251,8 +286,8 @@ def cases(models: Path) -> dict[str, tuple[Any, list[Any]]]:
 
 def main(models: Path) -> None:
     """Print the table."""
-    print("| program | numbers | operations | processor | code, kB | stack, B | instructions | ulp |")
-    print("|---|---|---:|---|---:|---:|---:|---:|")
+    print("| program | numbers | operations | processor | code, kB | stack, B | instructions | cycles | ulp |")
+    print("|---|---|---:|---|---:|---:|---:|---:|---:|")
     for name, (evaluator, inputs) in cases(models).items():
         for dtype in ("float64", "float32"):
             with tempfile.TemporaryDirectory() as folder:
@@ -263,6 +298,9 @@ def main(models: Path) -> None:
                     count = program.operations
                     words = f"{count.total}" + (f" + {count.iteration} a step" if count.iteration else "")
                     numbers = f"{run.code / 1000:.1f} | {run.stack} | {run.instructions:.0f}"
+                    core = CORES[target.name]
+                    bounds = sorted({cycles(core, run.executed, pipelined) for pipelined in (True, False)})
+                    numbers += f" | {' to '.join(map(str, bounds))}"
                     results = [k for k, array in enumerate(program.outputs) if array not in ("step", "completion")]
                     apart = ulps([run.outputs[k] for k in results], [here[k] for k in results])
                     print(f"| {name} | {dtype} | {words} | {target.name} | {numbers} | {apart:.1f} |")

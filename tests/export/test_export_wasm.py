@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 import linkwork as lw
 from linkwork import zoo
 from linkwork.compilers.trace import parts
+from linkwork.compilers.trace.replay import replay, signed
 from linkwork.compilers.wasm import binary
 from linkwork.compilers.wasm import module as wasm
 from linkwork.compilers.wasm.sincos import fma_of_sums, sincos_trace
@@ -25,6 +27,7 @@ from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.export import export_wasm, wasm_text
 from linkwork.export.writing import held_values
 from linkwork.kernels.scalar import fma
+from linkwork.model.expressions import COS, DIV, SELECT, SIN, SQRT
 from linkwork.simulation import Stepper
 from linkwork.zoo import ASSEMBLED
 from tests.support import robots
@@ -144,6 +147,38 @@ def test_steps_follow_native_ones(tmp_path: Path, kind: str) -> None:
         wanted = stepper(*state.values(), steps=steps)
         assert_close(found["q1"], wanted.q, tolerance)
         assert found["progress"].tolist() == [1.0, 1.0 + steps]
+
+
+@needs_node
+@pytest.mark.parametrize("kind", ["belt_chain", "geared_chain"])
+def test_differences_are_rounding_that_penalties_amplify(tmp_path: Path, kind: str) -> None:
+    """Against the same step in extended precision, native code and WebAssembly are off alike: by the reciprocal of the
+    regularization of rows."""
+    if np.finfo(np.longdouble).eps > 1e-18:
+        pytest.skip("no numbers of extended precision here")
+    robot = getattr(zoo, kind)(6)
+    state = closed_state(robot)
+    apart = []
+    for regularization in (1e-8, 1e-4):
+        stepper = Stepper(robot, regularization=regularization)
+        exact = extended_step(stepper, state)
+        (found,) = called(export_wasm(stepper, tmp_path / f"{regularization:g}", name="s").script, [("s", state)])
+        others = (found["v1"], stepper(*state.values()).v, stepper.compile()(*state.values()).v)
+        apart.append([float(np.abs(v - exact).max() / np.abs(exact).max()) for v in others])
+    assert max(apart[0]) < 1e-7 and max(apart[1]) < 1e-11
+    assert min(apart[0]) > 300 * max(apart[1])
+
+
+def extended_step(stepper: Stepper, state: dict[str, Any]) -> Any:
+    """Velocities after a step, computed with 64 bits in place of 53."""
+    trace = stepper.planned.single("float64").trace()
+    held = zip(("commands", "wrenches", "passive", "regularization", "timing"), stepper.held(None), strict=True)
+    given = {name: np.ravel(x).astype(np.longdouble) for name, x in (*held, *state.items())}
+    arrays = [given[name] for name, _ in trace.inputs]
+    chosen = lambda below, bound, then, otherwise: then if below < bound else otherwise  # noqa: E731
+    actions = {SIN: np.sin, COS: np.cos, SQRT: np.sqrt, DIV: operator.truediv, SELECT: chosen}
+    values = replay(trace, lambda array, place: arrays[array][place], actions)
+    return np.array([signed(values, symbol) for symbol in dict(trace.outputs)["v1"]])
 
 
 BITS = """

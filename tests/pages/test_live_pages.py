@@ -229,6 +229,25 @@ def test_sliders_change_the_motion(browser: Any, tmp_path: Path) -> None:
     opened.close()
 
 
+def test_plots_scroll_and_masses_change(browser: Any, tmp_path: Path) -> None:
+    robot = zoo.four_bar()
+    opened = Opened(browser, robot.save_html(tmp_path / "bars.html", live=True, drive={"A": ("velocity", 3.0)}))
+    page = opened.page
+    groups = page.locator("#group option").all_inner_texts()
+    assert groups == ["Positions", "Velocities", "Torques", "Reactions of loops", "Energy"]
+    for group in groups:
+        page.get_by_label("What is plotted").select_option(label=group)
+        opened.until("[...document.querySelectorAll('#legend b')].every((value) => value.textContent)")
+        page.evaluate("window.before = document.getElementById('curves').toDataURL()")
+        opened.until("document.getElementById('curves').toDataURL() !== window.before")
+    half = 0.5 * robot.inertias["coupler"].mass
+    slider = page.get_by_label("coupler", exact=True)
+    slider.evaluate("(range, x) => { range.value = x; range.dispatchEvent(new Event('input')); }", half)
+    at = robot.body_names.index("coupler")
+    opened.until(f"Math.abs(linkwork.state.parameters.mass[{at}] - {half}) < {0.02 * half}")
+    opened.close()
+
+
 def test_the_mouse_pulls_a_body(browser: Any, tmp_path: Path) -> None:
     robot = zoo.pendulum(1)
     opened = Opened(browser, robot.save_html(tmp_path / "pendulum.html", [0.0], live=True))

@@ -15,8 +15,8 @@ const ICONS = {
   panel: '<svg viewBox="0 0 24 24"><path d="M4 7h9M19 7h1M4 17h3M13 17h7"/><circle cx="16" cy="7" r="2.4"/><circle cx="10" cy="17" r="2.4"/></svg>',
 };
 const THEMES = {
-  light: { sky: 0.62, line: [0.56, 0.61, 0.67], shadow: 0.17, grid: "#00000014", faint: "#647182" },
-  dark: { sky: 0.5, line: [0.36, 0.42, 0.5], shadow: 0.42, grid: "#ffffff17", faint: "#93a0b0" },
+  light: { paper: [0.91, 0.925, 0.945], sky: 0.62, line: [0.56, 0.61, 0.67], shadow: 0.17, grid: "#00000014", faint: "#647182" },
+  dark: { paper: [0.08, 0.1, 0.13], sky: 0.5, line: [0.36, 0.42, 0.5], shadow: 0.42, grid: "#ffffff17", faint: "#93a0b0" },
 };
 const RED = [0.78, 0.2, 0.12], GREEN = [0.18, 0.49, 0.31], GRAY = [0.44, 0.44, 0.44], HAND = [0.95, 0.55, 0.1];
 

@@ -137,7 +137,7 @@ class Camera {
 
 class Renderer {
   constructor(canvas, framing) {
-    const gl = canvas.getContext("webgl2", { antialias: !SOFTWARE, stencil: true, alpha: true, premultipliedAlpha: true });
+    const gl = canvas.getContext("webgl2", { antialias: !SOFTWARE, stencil: true, alpha: !SOFTWARE, premultipliedAlpha: true });
     if (!gl) throw new Error("This browser has no WebGL 2.");
     this.gl = gl;
     this.scale = 1; // pixels of the picture for each of the screen, fewer where frames come too slowly
@@ -294,7 +294,7 @@ class Renderer {
     if (!width || !height) return;
     if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
     gl.viewport(0, 0, width, height);
-    gl.clearColor(0, 0, 0, 0);
+    gl.clearColor(...(SOFTWARE ? theme.paper : [0, 0, 0]), SOFTWARE ? 1 : 0); // blending with the page costs as much as bodies
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT | gl.STENCIL_BUFFER_BIT);
     gl.enable(gl.DEPTH_TEST);
     gl.enable(gl.BLEND);
