@@ -55,6 +55,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("mechanism",),
     ("parsing", "zoo"),
     ("gym", "peers"),
+    ("rl",),
     ("__init__",),
     ("cli",),
     ("__main__",),

@@ -29,7 +29,8 @@ What most programs use is at the top: models, evaluators, functions of a state, 
 | `kernels`                 | scalar functions for kernels of your own: `@lw.kernel`                                   |
 | `export`, `peers`         | C source and CasADi; models of Pinocchio and MuJoCo                                      |
 | `devices`, `torch`, `jax` | arrays on a GPU; evaluators as functions of tensors and of JAX arrays                    |
-| `gym`, `viewer`, `zoo`    | environments of Gymnasium; robots in the browser; mechanisms made in code                |
+| `gym`, `rl`               | environments of Gymnasium, and for libraries of reinforcement learning                   |
+| `viewer`, `zoo`           | robots in the browser; mechanisms made in code                                           |
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     )
     from linkwork import gym as gym
     from linkwork import jax as jax
+    from linkwork import rl as rl
     from linkwork import torch as torch
     from linkwork import viewer as viewer
     from linkwork.closure.minimal import Minimal
@@ -154,6 +156,7 @@ if not TYPE_CHECKING:  # hidden from type checkers, so that they report names th
                 "peers",
                 "profiles",
                 "results",
+                "rl",
                 "sensors",
                 "shapes",
                 "tasks",

@@ -23,7 +23,7 @@ except ImportError:
     ) from None
 
 
-class RslRlVecEnv(VecEnv):  # type: ignore[misc]
+class RslRlVecEnv(VecEnv):
     """All environments of a vector, moved in one call: ``OnPolicyRunner(RslRlVecEnv(envs), settings)``.
 
     Observations are one group, ``"policy"``. Extras have ``time_outs`` of episodes that were truncated, and the mean

@@ -24,7 +24,7 @@ except ImportError:
 Indices = None | int | Sequence[int]
 
 
-class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]
+class StableBaselinesVecEnv(VecEnv):
     """All environments of a vector, moved in one call: ``PPO("MlpPolicy", StableBaselinesVecEnv(envs))``.
 
     Infos of an episode that ended have ``terminal_observation`` and ``TimeLimit.truncated``; ``VecMonitor`` around it
@@ -48,7 +48,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc]
         seen, _ = self.env.reset(seed=drawn)
         self._reset_seeds()
         self._reset_options()
-        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self.reset_infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         return seen
 
     def step_async(self, actions: npt.NDArray[np.float32]) -> None:

@@ -21,7 +21,7 @@ except ImportError:
     ) from None
 
 
-class TorchRLEnv(EnvBase):  # type: ignore[misc]
+class TorchRLEnv(EnvBase):
     """All environments of a vector, moved in one call, with ``batch_size`` ``[num_envs]``.
 
     Episodes that ended are started anew by the mask ``"_reset"``, as TorchRL's collectors give it.
