@@ -34,13 +34,26 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 
 def test_a_model_is_shown(model: str, seen: list[Any]) -> None:
-    assert run("view", model).exit_code == 0
-    robot, q, how = seen[0]
-    assert robot.name == "four_bar" and q is None and how == {"wait": True}
-    assert run("view", model, "--pose", "neutral", "--port", "9000", "--no-browser").exit_code == 0
-    robot, q, how = seen[1]
-    np.testing.assert_allclose(lw.constraint_error(robot, q), 0.0, atol=1e-12)
-    assert how == {"wait": True, "port": 9000, "open_browser": False}
+    """Live, paused, with closed loops."""
+    for options, more in (
+        ((), {}),
+        (("--pose", "neutral", "--port", "9000", "--no-browser"), {"port": 9000, "open_browser": False}),
+    ):
+        assert run("view", model, *options).exit_code == 0
+        robot, q, how = seen[-1]
+        assert robot.name == "four_bar" and how["live"] and not how["playing"]
+        np.testing.assert_allclose(lw.constraint_error(robot, q), 0.0, atol=1e-12)
+        assert {name: how[name] for name in ("wait", "port", "open_browser") if name in how} == {"wait": True, **more}
+
+
+def test_a_simulation_runs_live(model: str, seen: list[Any]) -> None:
+    assert run("simulate", model, "--live", "--dt", "0.002", "--no-browser").exit_code == 0
+    _, _, how = seen[-1]
+    assert how["live"] and how["playing"] and how["dt"] == 0.002 and how["wait"]
+    for refused in (("--out", "run.npz"), ("--view",), ("--json",), ("--integrator", "rk4")):
+        result = run("simulate", model, "--live", *refused)
+        assert result.exit_code == 2 and "--live" in words(result.stderr), refused
+    assert len(seen) == 1
 
 
 def test_a_run_is_shown(model: str, seen: list[Any], tmp_path: Path) -> None:
