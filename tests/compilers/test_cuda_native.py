@@ -74,6 +74,28 @@ def test_every_kind_of_evaluator(name: str) -> None:
         assert_close(x, y)
 
 
+def test_arrays_that_broadcast_along_two_axes_take_one_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Configurations along one axis, velocities along another, torques along both."""
+    robot = zoo.quadruped()
+    q, v, _ = states(robot, 7)
+    tau = np.random.default_rng(1).normal(size=(3, 4, robot.nv))
+    given = q[:3, None], v[3:7][None], tau
+    launches = []
+    launch = native.NativeCode.launch
+
+    def counted(code: native.NativeCode, *arguments: Any) -> None:
+        launches.append(arguments[1])
+        launch(code, *arguments)
+
+    monkeypatch.setattr(native.NativeCode, "launch", counted)
+    fd = lw.ForwardDynamics(robot)
+    gpu = fd.to("cuda", code="native")
+    expected = fd.plain()(*given).acceleration
+    for _ in range(3):  # the second call is a known one
+        assert_close(gpu(*map(to_device, given)).acceleration, expected)
+    assert launches == [12, 12, 12]
+
+
 def test_rays_against_triangles() -> None:
     """Branches by the state, each thread its own; one ray a state."""
     heights = np.random.default_rng(0).random((9, 7))

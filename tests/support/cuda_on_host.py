@@ -98,7 +98,7 @@ def host_module(ir: str, arrays: int, slots: int, native: bool = False, threads:
     )
     text = text.replace(f"call i64 {MULTIPLY_ADD}", "call i64 @multiply_add")
     state += MULTIPLIED
-    kinds = ["ptr", "i64", "i64"] * arrays + ["i64", "ptr"] + (["ptr", "ptr", "i64"] if native else [])
+    kinds = ["ptr", "i64", "i64"] * arrays + ["i64", "ptr"] + (["ptr", "ptr", "i64", "ptr"] if native else [])
     lines = []
     for k, kind in enumerate(kinds):
         lines += [f"  %p{k} = getelementptr i64, ptr %values, i64 {k}", f"  %v{k} = load {kind}, ptr %p{k}"]

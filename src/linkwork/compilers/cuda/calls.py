@@ -9,7 +9,7 @@ from typing import Any
 
 from linkwork.compilers.cuda.arrays import KNOWN, Library, View
 from linkwork.compilers.cuda.driver import CudaCode, Device
-from linkwork.compilers.cuda.layout import Rows
+from linkwork.compilers.cuda.layout import Launch, Rows
 from linkwork.compilers.cuda.native import NativeCode
 from linkwork.errors import DeviceError, InputError
 
@@ -26,7 +26,7 @@ class Call:
         outputs: Views of outputs.
         wanted: Which outputs are computed.
         rows: All arrays by their rows, inputs then outputs.
-        launches: Arguments of launches, and how many states each has.
+        launches: Those that together compute all states.
     """
 
     def __init__(
@@ -39,11 +39,15 @@ class Call:
         outputs: Sequence[View],
         wanted: Sequence[bool],
         rows: Sequence[Rows],
-        launches: Sequence[tuple[list[int], int]],
+        launches: Sequence[Launch],
     ) -> None:
         self.code, self.where, self.status, self.library = code, where, status, library
         self.given, self.outputs, self.launches = tuple(given), tuple(outputs), list(launches)
         self.wanted = tuple(wanted)
+        self._second = [
+            code.second_axis(launch.second) if launch.second and isinstance(code, NativeCode) else None
+            for launch in launches
+        ]
         self._starts = [row.pointer for row in rows]
         first = len(rows) - len(outputs)
         self._new = [(n, 3 * (first + n), like) for n, like in enumerate(outputs) if wanted[n]]
@@ -61,18 +65,26 @@ class Call:
         results: list[Any] = [None] * len(self.outputs)
         for n, k, like in self._new:
             results[n], full[k] = library.empty(like)
-        stream, count = library.stream(where.index), self.launches[0][1]
+        stream = library.stream(where.index)
         try:  # where the library's current device is this one, its context is the current one
-            self.code.launch(full, count, stream, where, self.status)
+            self._launch(0, full, stream)
         except DeviceError:
             with where.current():
-                self.code.launch(full, count, stream, where, self.status)
+                self._launch(0, full, stream)
         return [None if x is None else library.finished(x) for x in results]
+
+    def _launch(self, n: int, values: Sequence[int], stream: int) -> None:
+        """Launch number ``n`` with these values."""
+        states, second = self.launches[n].states, self._second[n]
+        if second is None:
+            self.code.launch(values, states, stream, self.where, self.status)
+        elif isinstance(self.code, NativeCode):
+            self.code.launch(values, states, stream, self.where, self.status, second.pointer)
 
     @property
     def relative(self) -> list[int]:
         """Values of the launch with addresses of the caller's arrays relative to where these begin."""
-        values = self.launches[0][0].copy()
+        values = self.launches[0].values.copy()
         for k in self.given:
             values[3 * k] -= self._starts[k]
         return values
@@ -103,11 +115,11 @@ class Call:
         if stream is None:
             stream = library.stream(where.index)
         with where.current():
-            for values, count in self.launches:
-                full = values.copy()
+            for n, launch in enumerate(self.launches):
+                full = launch.values.copy()
                 for k, start in enumerate(self._starts):
                     full[3 * k] += pointers[k] - start
-                self.code.launch(full, count, stream, where, self.status)
+                self._launch(n, full, stream)
         return [
             x if given is not None or x is None else library.finished(x) for x, given in zip(results, out, strict=True)
         ]

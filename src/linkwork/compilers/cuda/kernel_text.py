@@ -6,9 +6,13 @@ is data in the memory of the GPU, and work on arrays in a *scratch* there. The s
 in 32 lanes: entry ``k`` of lane ``l`` stands at ``32 k + l``, so that the threads of a warp, which go through the text
 together, read and write neighbors. Threads take one state after another: the scratch does not grow with the batch.
 
-The kernel is that of `ptx` with three more arguments::
+The kernel is that of `ptx` with four more arguments::
 
-    void linkwork_kernel(ptr a0, i64 row0, i64 step0, ..., i64 count, ptr status, ptr context, ptr scratch, i64 threads)
+    void linkwork_kernel(ptr a0, i64 row0, i64 step0, ..., i64 count, ptr status, ptr context, ptr scratch, i64 threads,
+                         ptr axes)
+
+State ``i`` is number ``i modulo n`` along an axis of ``n`` states and ``i / n`` along a second: ``axes`` has ``n``, and
+the distance of the rows of each array along the second axis.
 
 Each thread copies the inputs of a state to its scratch, and outputs from it. The context is that of `native`, with
 offsets in place of addresses of work arrays, and further words:
@@ -99,7 +103,8 @@ def kernel(algorithm: Algorithm, dtype: str, wanted: Sequence[bool]) -> Kernel:
     ]
     arrays = ", ".join(f"{GLOBAL} %b{k}, i64 %row{k}, i64 %step{k}" for k in range(len(shapes)))
     head = f"define ptx_kernel void @{SYMBOL}({arrays}, i64 %count, {GLOBAL} %status, "
-    head += f'{GLOBAL} %c, {GLOBAL} %scratch, i64 %stride) "nvvm.maxntid"="{WARP}" "nvvm.minctasm"="{BLOCKS}"'
+    head += f"{GLOBAL} %c, {GLOBAL} %scratch, i64 %stride, {GLOBAL} %axes) "
+    head += f'"nvvm.maxntid"="{WARP}" "nvvm.minctasm"="{BLOCKS}"'
     text = "\n".join(line if line.endswith(":") else f"  {line}" for line in lines)
     parts = [thread_head(t), unit.text(), _copy(t), _erase(t), _undirected(t), f"{head} {{\n{text}\n}}"]
     return Kernel("\n".join(parts), 0, 0, level=3, threads=WARP, optimization=2)
@@ -108,10 +113,10 @@ def kernel(algorithm: Algorithm, dtype: str, wanted: Sequence[bool]) -> Kernel:
 # The kernel ----------------------------------------------------------------------------------------------------------
 
 
-def _word(name: str, place: int, kind: str = "i64") -> list[str]:
-    """A word of the context."""
+def _word(name: str, place: int, kind: str = "i64", table: str = "%c") -> list[str]:
+    """A word of the context, or of another table."""
     return [
-        f"{name}.p = getelementptr i64, {GLOBAL} %c, i64 {place}",
+        f"{name}.p = getelementptr i64, {GLOBAL} {table}, i64 {place}",
         f"{name} = load {kind}, {GLOBAL} {name}.p, !invariant.load !0",
     ]
 
@@ -129,19 +134,32 @@ def _opening(t: Type, words: int, arrays: int) -> list[str]:
         "%own.at = add i64 %own.warp, %own.lane",
         f"%own = getelementptr i8, {GLOBAL} %scratch, i64 %own.at",
     ]
+    lines += _word("%length", 0, table="%axes")
     for k in range(arrays):
         lines += [
+            *_word(f"%second{k}", 1 + k, table="%axes"),
             *_word(f"%offset{k}", words + PLAN_WORDS + 2 * k),
             *_word(f"%size{k}", words + PLAN_WORDS + 2 * k + 1),
             f"%a{k} = getelementptr i8, {GLOBAL} %own, i64 %offset{k}",
         ]
     lines += ["%any = icmp slt i64 %number, %count", "br i1 %any, label %state, label %end", "state:"]
-    return [*lines, "%i = phi i64 [ %number, %entry ], [ %following, %done ]"]
+    return [
+        *lines,
+        "%i = phi i64 [ %number, %entry ], [ %following, %done ]",
+        "%i.second = udiv i64 %i, %length",
+        "%i.passed = mul i64 %i.second, %length",
+        "%i.first = sub i64 %i, %i.passed",
+    ]
 
 
 def _row(t: Type, k: int) -> list[str]:
     """``%r<k>``: where array ``k`` of this state is the caller's."""
-    return [f"%at{k} = mul i64 %i, %row{k}", f"%r{k} = getelementptr {t.scalar}, {GLOBAL} %b{k}, i64 %at{k}"]
+    return [
+        f"%at{k}.first = mul i64 %i.first, %row{k}",
+        f"%at{k}.second = mul i64 %i.second, %second{k}",
+        f"%at{k} = add i64 %at{k}.first, %at{k}.second",
+        f"%r{k} = getelementptr {t.scalar}, {GLOBAL} %b{k}, i64 %at{k}",
+    ]
 
 
 def _inputs(t: Type, inputs: int) -> list[str]:

@@ -61,6 +61,17 @@ def rows_of(name: str, view: View, rank: int) -> Rows:
     return Rows(view.pointer, strides, step, size)
 
 
+class Launch(NamedTuple):
+    """Arguments of a launch."""
+
+    values: list[int]
+    """Address, distance of rows and distance of numbers of each array."""
+    states: int
+    """How many states there are."""
+    second: tuple[int, ...] = ()
+    """Where states are along two axes: how many there are along the first, and distances of arrays along the second."""
+
+
 class Layouts:
     """The batch axes of all inputs of a call."""
 
@@ -75,17 +86,29 @@ class Layouts:
         """Whether an input is number-major: new outputs are then, too."""
         self.lead = _broadcast(names, leads)
 
-    def launches(self, rows: Sequence[Rows]) -> Iterator[tuple[list[int], int]]:
-        """Arguments of launches that together compute all states, and how many states each has."""
+    def launches(self, rows: Sequence[Rows], two_axes: bool = False) -> Iterator[Launch]:
+        """Launches that together compute all states.
+
+        Args:
+            rows: All arrays.
+            two_axes: Whether the kernel goes along two axes.
+        """
         strides = [(0,) * (len(self.lead) - len(row.strides)) + row.strides for row in rows]
         axes = _merged(self.lead, strides) or [(1, [0] * len(rows))]
-        *outer, (count, inner) = sorted(axes, key=lambda axis: axis[0])
+        order = sorted(range(len(axes)), key=lambda k: axes[k][0])
+        if two_axes:  # of the two longest the last one is the first of the kernel: neighbors are neighbors in memory
+            order[-2:] = sorted(order[-2:])
+        *outer, (count, inner) = [axes[k] for k in order]
+        second: tuple[int, ...] = ()
+        if two_axes and outer:
+            size, steps = outer.pop()
+            second, count = (count, *steps), count * size
         for index in product(*(range(size) for size, _ in outer)):
             values: list[int] = []
             for k, row in enumerate(rows):
                 offset = sum(i * steps[k] for i, (_, steps) in zip(index, outer, strict=True))
                 values += (row.pointer + offset * row.bytes, inner[k], row.step)
-            yield values, count
+            yield Launch(values, count, second)
 
 
 def _broadcast(names: Sequence[str], leads: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -25,9 +25,11 @@ BLOCKS = 16
 """Blocks that share one multiprocessor: 512 threads of 128 registers. Most time goes by waiting for memory."""
 SHARE = 16
 """Of the GPU's memory, the part that a scratch takes at most, unless one block needs more."""
-FURTHER = 3
+FURTHER = 4
 """Arguments of the kernel beyond those of straight-line code."""
 ALIGNMENT = 16
+ONE_AXIS = 1 << 62
+"""States along the first axis where there is no second: more than there are."""
 PLAN_WORDS = 3
 
 
@@ -67,11 +69,14 @@ class Plan:
         arrays.append(np.array(program.units, np.int64).reshape(-1, 2))
         shapes = [*algorithm.stored.values(), *algorithm.inputs.values(), *algorithm.outputs.values()]
         sizes = [math.prod(resolve(shape, tree)) for shape in shapes]
+        self.arrays = len(algorithm.inputs) + len(algorithm.outputs)
+        one_axis = np.array([ONE_AXIS, *[0] * self.arrays], np.int64)
+        arrays.append(one_axis)
         offsets = [WARP * t.bytes * sum(sizes[:k]) for k in range(len(sizes))]
         self.warp_bytes: int = WARP * t.bytes * max(sum(sizes), 1)
         """Scratch of a warp."""
         stored = len(algorithm.stored)
-        words = len(layout.sizes) + len(arrays) - 1 + stored + PLAN_WORDS + 2 * (len(sizes) - stored)
+        words = len(layout.sizes) + len(arrays) - 2 + stored + PLAN_WORDS + 2 * (len(sizes) - stored)
         starts, end = list[int](), aligned(8 * words)
         for array in arrays:
             starts.append(end)
@@ -80,9 +85,11 @@ class Plan:
         self.address: int = self._memory.pointer
         """Where the context is."""
         table = [int(getattr(tree, name)) for name in layout.sizes]
-        table += [self.address + start for start in starts[:-1]]
+        table += [self.address + start for start in starts[:-2]]
         table += offsets[:stored]
-        table += [self.warp_bytes, len(program.units), self.address + starts[-1]]
+        table += [self.warp_bytes, len(program.units), self.address + starts[-2]]
+        self.one_axis: int = self.address + starts[-1]
+        """Where it says that states are along one axis (`layout.Launch.second`)."""
         table += [word for pair in zip(offsets[stored:], sizes[stored:], strict=True) for word in pair]
         content = bytearray(end)
         content[: 8 * words] = np.array(table, np.int64).tobytes()
@@ -130,7 +137,15 @@ class NativeCode:
         """The driver's handle of the kernel (``CUfunction``) on a GPU."""
         return self.code.function(where)
 
-    def launch(self, values: Sequence[int], count: int, stream: int, where: Device, status: int = 0) -> None:
+    def second_axis(self, second: Sequence[int]) -> Memory:
+        """The table of a second axis, `layout.Launch.second`, on the GPU."""
+        memory = self._make(8 * len(second))
+        memory.write(np.array(second, np.int64).tobytes())
+        return memory
+
+    def launch(
+        self, values: Sequence[int], count: int, stream: int, where: Device, status: int = 0, second: int = 0
+    ) -> None:
         """Compute ``count`` states, ordered on a stream. The context of the GPU must be the current one.
 
         Args:
@@ -140,6 +155,7 @@ class NativeCode:
             stream: The driver's handle of the stream.
             where: The GPU.
             status: Address of four words that count what is not finite (`ptx`); 0: none.
+            second: Address of a `second_axis`; 0: none.
         """
         if not count:
             return
@@ -147,7 +163,7 @@ class NativeCode:
         blocks = min(-(-count // WARP), most)
         with _LOCK:  # else another thread might give the scratch back before the launch
             scratch = scratch_of(where.index, stream, blocks * self.plan.warp_bytes, self._make)
-            further = (self.plan.address, scratch, blocks * WARP)
+            further = (self.plan.address, scratch, blocks * WARP, second or self.plan.one_axis)
             self.code.launch_blocks((*values, count, status, *further), blocks, stream, where)
 
 

@@ -263,7 +263,8 @@ class CudaRunner(Runner):
             rows += [rows_of("a result", view, len(shape)) for view, shape in zip(made, self.outputs, strict=True)]
         given = [k for k, x in enumerate(arguments) if type(x) is not np.ndarray]
         made = [view._replace(owner=None) for view in made]
-        call = Call(code, where, status, library, given, made, self.wanted, rows, list(layouts.launches(rows)))
+        launches = list(layouts.launches(rows, two_axes=self.is_native))
+        call = Call(code, where, status, library, given, made, self.wanted, rows, launches)
         return call, [*views, *made]
 
     def _views(self, arguments: Sequence[Any], stream: int | None) -> tuple[list[View | None], Library, dict[int, Any]]:
