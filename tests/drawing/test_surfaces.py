@@ -123,6 +123,19 @@ def test_pictures_show_meshes_and_terrain(tmp_path: Path) -> None:
         assert ((r > 1.5 * g) & (r > 1.5 * b)).sum() > 300 and ((g > 1.3 * r) & (g > 1.3 * b)).sum() > 300
 
 
+def test_a_base_larger_than_the_robot_is_within_the_picture(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    corners, faces = solid_triangles(Box((0.3, 0.1, 0.1)))  # type: ignore[misc]
+    build = lw.Builder("hand").body("finger", lw.Inertia.rod(1.0, (0, 0, 0), (0.2, 0, 0)))
+    build.joint("knuckle", lw.joints.Revolute("y"), "world", "finger").frame("tip", "finger", (0.2, 0, 0))
+    forearm = Mesh("forearm", None, triangles=Triangles(corners - [0.15, 0, 0], faces))
+    robot = build.shape("world", forearm, color=(1.0, 0.0, 0.0)).build()
+    lw.simulate(robot, seconds=0.01).picture(tmp_path / "hand.png", time=0.0, trace="tip")
+    r, g, b = np.asarray(image.open(tmp_path / "hand.png").convert("RGB")).astype(int).transpose(2, 0, 1)
+    red = (r > 1.5 * g) & (r > 1.5 * b)
+    assert red.sum() > 3000 and not (red[[0, -1]].any() or red[:, [0, -1]].any())
+
+
 def test_paths_of_tendons_are_as_long_as_tendons() -> None:
     """Around obstacles arcs are chords of eight pieces."""
     robot = lw.loads(WRAPPED)

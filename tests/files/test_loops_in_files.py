@@ -472,7 +472,7 @@ TIP = f'<link name="tip">{BODY}</link>'
         ('<coupling name="c" type="belt"/>', UnsupportedFeature, 'coupling name="c" type', "'rolling'"),
         (TIP + FLOATING + COUPLING.format(PAIR.format("tip", "right"), 1), UnsupportedFeature, "coupling", "several"),
         (BALL.format("nothing", "0 0 0"), TopologyError, "drake:ball_constraint_body_A", "no link"),
-        (BALL.format("bar", "0 0"), ModelError, "drake:ball_constraint_p_AP", "three numbers"),
+        (BALL.format("bar", "0 0"), ModelError, "drake:ball_constraint_p_AP", "has 2 numbers, needs 3"),
         (BALL.format("bar", ""), ModelError, "drake:ball_constraint_p_AP", "empty"),
         (GAZEBO.format("gearbox", "right", ""), UnsupportedFeature, 'joint name="j"', "gearbox"),
         (GAZEBO.format("ball", "nothing", ""), TopologyError, 'joint name="j"', "no link"),

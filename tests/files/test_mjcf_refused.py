@@ -115,7 +115,7 @@ WRONG = {
     "an outermost class": (model("", '<default class="c"/>'), "outermost default class is 'main'"),
     "two orientations": (model(body("", more='quat="1 0 0 0" euler="1 0 0"')), "both give the orientation"),
     "a zero quaternion": (model(body("", more='quat="0 0 0 0"')), "zero length"),
-    "a short quaternion": (model(body("", more='quat="1 0 0"')), "is 4 numbers, not 3"),
+    "a short quaternion": (model(body("", more='quat="1 0 0"')), "has 3 numbers, needs 4"),
     "a zero axis of an orientation": (model(body("", more='axisangle="0 0 0 1"')), "zero length"),
     "parallel axes": (model(body("", more='xyaxes="1 2 3 2 4 6"')), "parallel axes"),
     "euler's letters": (model("", '<compiler eulerseq="xyw"/>'), "letters x y z X Y Z"),
@@ -178,7 +178,10 @@ WRONG = {
     "an actuator of nothing": (model("", "", "<actuator><motor/></actuator>"), "acts on one of"),
     "an actuator of an absent joint": (model("", "", '<actuator><motor joint="u"/></actuator>'), "no joint 'u'"),
     "two keyframes of a name": (model("", "", '<keyframe><key name="k"/><key name="k"/></keyframe>'), "two keyframes"),
-    "a long keyframe": (model(body("<joint/>"), "", '<keyframe><key qpos="1 2"/></keyframe>'), "numbers, not 2"),
+    "a long keyframe": (
+        model(body("<joint/>"), "", '<keyframe><key qpos="1 2"/></keyframe>'),
+        "has 2 numbers, needs ",
+    ),
 }
 
 

@@ -39,7 +39,7 @@ PITCH = "<screw_thread_pitch>0.1</screw_thread_pitch>"
         (HERE, frame("a", "base", "nowhere"), TopologyError, 'frame name="a"', "'nowhere' is no link"),
         (HERE, '<model name="m"><static>1</static></model>', UnsupportedFeature, "static", "inside one that moves"),
         (HERE, '<model name="m"><link name="l"><a/></link></model>', UnsupportedFeature, "a", "not understood"),
-        ("<pose>0 0 1 0 0 0</pose>", "<pose>0 0 1</pose>", ModelError, "pose", "6 numbers, not 3"),
+        ("<pose>0 0 1 0 0 0</pose>", "<pose>0 0 1</pose>", ModelError, "pose", "has 3 numbers, needs 6"),
         ("<pose>0 0 1 0 0 0</pose>", "<pose>0 0 x 0 0 0</pose>", ModelError, "pose", "'x' is not a number"),
         (
             "<pose>0 0 1 0 0 0</pose>",
@@ -166,7 +166,7 @@ INERTIAL = f'<link name="base">{ROD}</link>'
     ("inertial", "error", "says"),
     [
         ("<inertial><mass>-1</mass></inertial>", ModelError, "must be >= 0"),
-        ("<inertial><mass>1 2</mass></inertial>", ModelError, "1 numbers, not 2"),
+        ("<inertial><mass>1 2</mass></inertial>", ModelError, "has 2 numbers, needs 1"),
         ("<inertial><mass>nan</mass></inertial>", ModelError, "not a number"),
         ('<inertial auto="true"/>', ModelError, "must come from its shapes"),
         ("<inertial><fluid_added_mass/></inertial>", UnsupportedFeature, "not understood"),

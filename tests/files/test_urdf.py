@@ -285,7 +285,7 @@ DRAKE = 'xmlns:drake="http://drake.mit.edu"'
         ('<mass value="2"/>', '<mass value="1 2"/>', ModelError, "one number"),
         ('<mass value="2"/>', "<mass/>", ModelError, "'value' is missing"),
         ('<mass value="2"/>', '<mass value="2"/><mass value="3"/>', ModelError, "at most one"),
-        ('xyz="0 0 0.1"', 'xyz="0 0"', ModelError, "three numbers"),
+        ('xyz="0 0 0.1"', 'xyz="0 0"', ModelError, "has 2 numbers, needs 3"),
         ('xyz="0 0 0.1"', 'quat_xyzw="0 0 0 1" xyz="0 0 0.1"', ModelError, "both 'rpy' and 'quat_xyzw'"),
         ('<axis xyz="0 0 2"/>', '<axis xyz="0 0 0"/>', ModelError, "zero length"),
         ('lower="-1"', 'lower="5"', ModelError, "above upper"),

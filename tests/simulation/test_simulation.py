@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -413,8 +414,11 @@ def test_bad_input_is_explained() -> None:
         lw.simulate(robot, q, v, seconds=-1.0)
     with pytest.raises(lw.errors.InputError, match="integrator"):
         lw.simulate(robot, q, v, seconds=1.0, integrator="magic")
-    with pytest.raises(lw.errors.AssemblyError, match="open by"):
+    with pytest.raises(lw.errors.AssemblyError, match=r"open by .*by q = robot.assemble\(q\)"):
         lw.simulate(robot, q + 0.1, seconds=1.0)
+    rough = replace(robot, poses={"home": robot.poses["assembled"].round(2)})
+    with pytest.raises(lw.errors.AssemblyError, match=r'open by .*by q = robot.assemble\(robot.poses\["home"\]\)'):
+        lw.simulate(rough, seconds=1.0)
     with pytest.raises(lw.errors.InputError, match="project_velocity"):
         lw.simulate(robot, q, np.ones(robot.nv), seconds=1.0)
     with pytest.raises(lw.errors.InputError, match="torques have shape"):

@@ -104,9 +104,9 @@ class _Stage:
         for path in self.traces:
             ends = np.stack([path.min(axis=0), path.max(axis=0)])
             drawn = np.concatenate([drawn, np.broadcast_to(ends, (len(states), 2, 3))], axis=1)
-        for k in reversed(self.skin.bodies):  # the world comes last: its shapes count that are no larger than the rest
+        for k in reversed(self.skin.bodies):  # the world last: its shapes count up to twice the size of the rest
             box = _corners_in_world(self.skin, k, R[:, k], p[:, k])
-            if k or not drawn.size or np.ptp(box, axis=(0, 1)).max() <= np.ptp(drawn, axis=(0, 1)).max():
+            if k or not drawn.size or np.ptp(box, axis=(0, 1)).max() <= 2 * np.ptp(drawn, axis=(0, 1)).max():
                 drawn = np.concatenate([drawn, box], axis=1)
         if not drawn.size:
             raise InputError(f"robot '{robot.name}' has nothing to draw: neither joints nor shapes")

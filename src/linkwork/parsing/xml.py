@@ -161,7 +161,7 @@ class Node:
         found = self._numbers("the text", self.content, largest)
         if len(found) not in counts:
             wanted = " or ".join(map(str, counts))
-            raise self.error(f"the text is {wanted} numbers, not {len(found)}: '{_short(self.content)}'")
+            raise self.error(f"the text has {len(found)} numbers, needs {wanted}: '{_short(self.content)}'")
         return tuple(found)
 
     def value_of(self, tag: str, default: float | None = None, largest: float = UNBOUNDED) -> float:
@@ -224,7 +224,7 @@ class Node:
         values = self._numbers(f"attribute '{attribute}'", text, UNBOUNDED)
         if len(values) not in counts:
             wanted = " or ".join(map(str, counts)) if len(counts) < 4 else f"{counts[0]} to {counts[-1]}"
-            raise self.error(f"attribute '{attribute}' is {wanted} numbers, not {len(values)}: '{_short(text)}'")
+            raise self.error(f"attribute '{attribute}' has {len(values)} numbers, needs {wanted}: '{_short(text)}'")
         return tuple(values)
 
     def choice(self, attribute: str, known: Sequence[str], default: str) -> str:
@@ -249,7 +249,7 @@ class Node:
             return default
         values = self._numbers(f"attribute '{attribute}'", text, UNBOUNDED)
         if len(values) != 3:
-            raise self.error(f"attribute '{attribute}' is three numbers, not {len(values)}: '{_short(text)}'")
+            raise self.error(f"attribute '{attribute}' has {len(values)} numbers, needs 3: '{_short(text)}'")
         return values[0], values[1], values[2]
 
     def _numbers(self, what: str, text: str, largest: float) -> list[float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwork.contact.points import at_most_three, words_of_jam, words_of_overflow
 from linkwork.errors import ModelWarning, StateWarning
-from linkwork.inputs import outer_level
+from linkwork.inputs import outer_level, plural
 from linkwork.model.model import Model
 from linkwork.quantities.arguments import Array
 from linkwork.simulation.contacts import ContactHistory
@@ -43,14 +43,14 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
     history = ContactHistory(robot, rows, dt)
     if history.overflowed.any():
         warnings.warn(
-            f"'{robot.name}' had too many contact points in {int(history.overflowed.sum())} steps "
+            f"'{robot.name}' had too many contact points in {plural(int(history.overflowed.sum()), 'step')} "
             f"(Trajectory.contacts.overflowed): {words_of_overflow(robot, history.points)}",
             StateWarning,
             stacklevel=outer_level(),
         )
     if history.jammed.any():
         warnings.warn(
-            f"penetration of '{robot.name}' could not be removed in {int(history.jammed.sum())} steps "
+            f"penetration of '{robot.name}' could not be removed in {plural(int(history.jammed.sum()), 'step')} "
             "(Trajectory.contacts.jammed): shapes overlap that no joint moves apart"
             f"{words_of_jam(robot, history.points)}, and stay as they are; leave these pairs out, or start where they "
             "are apart",
@@ -64,7 +64,7 @@ def warn_of_missed_steps(robot: Model, rows: Array, dt: float) -> None:
     convex = int(history.fallback.sum())
     steps = f"; {convex} of them are dissipative steps of the convex problem (Trajectory.contacts.fallback)"
     warnings.warn(
-        f"contacts of '{robot.name}' were not solved in {int(missed.sum())} steps{robots}: residual "
+        f"contacts of '{robot.name}' were not solved in {plural(int(missed.sum()), 'step')}{robots}: residual "
         f"{np.max(history.residual):.2g} m/s at most (Trajectory.contacts.missed){steps if convex else ''}; try a "
         "shorter dt",
         StateWarning,

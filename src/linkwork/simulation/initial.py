@@ -111,8 +111,14 @@ def check_loops(robot: Model, q: Array, v: Array | None, where: str = "at the st
     if (error / units).max() > CLOSED_AT_START:
         row = int((error / units).argmax())
         worst = next(c.name for c in robot.constraints if row < robot.row_slice(c.name).stop)
+        poses = {"": robot.neutral()} | {f'robot.poses["{name}"]': pose for name, pose in robot.poses.items()}
+        closest = robot.normalize(q)
+        start = next(
+            (name for name, pose in poses.items() if np.allclose(robot.normalize(pose), closest)),
+            "q",
+        )
         raise AssemblyError(
-            f"'{worst}' is open by {error[row]:.3g} {where}: close loops with robot.assemble(q)"
+            f"'{worst}' is open by {error[row]:.3g} {where}: close loops by q = robot.assemble({start})"
             f"{hold_hint(robot, worst)}"
         )
     if v is None:

@@ -60,7 +60,8 @@ def simulate(
 
     Args:
         robot: The mechanism.
-        q: Configuration at the start, ``(nq,)``; by default the assembled or neutral pose.
+        q: Configuration at the start, ``(nq,)``, or the name of a pose; by default the pose ``home``, else
+            ``assembled``, else the neutral one.
         v: Joint velocities at the start, ``(nv,)``; by default at rest.
         act: Activations of actuators at the start, ``(na,)``, such as ``robot.activations["home"]``; by default zero.
         seconds: How long. It need not be a multiple of ``dt``: the last step is then shorter, so that the simulation
