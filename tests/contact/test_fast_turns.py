@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import linkwork as lw
+from linkwork.errors import StateWarning
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,7 +87,7 @@ FOUR_BAR = """<mujoco><option timestep="0.005"/><worldbody><geom type="plane" si
 @pytest.mark.parametrize("seed", range(8))
 def test_planar_linkages_thrown_on_the_ground_come_to_rest(seed: int) -> None:
     """The loop has a row across its plane that nothing moves while it is closed. The box is there for contact points:
-    with few of them loops are stepped by LCABA."""
+    with few of them loops are stepped by slots."""
     robot = lw.loads(FOUR_BAR)
     rng = np.random.default_rng(seed)
     q = np.array(robot.poses["assembled"] if "assembled" in robot.poses else robot.neutral())
@@ -101,3 +104,56 @@ def test_planar_linkages_thrown_on_the_ground_come_to_rest(seed: int) -> None:
     assert np.abs(np.asarray(lw.constraint_error(robot, q))).max() < 1e-4
     assert max(energies) < 3.0 * energies[0]
     assert energies[-1] < 0.5 * energies[0]
+
+
+BOX = '<body pos="1 1 .05"><freejoint/><geom type="box" size=".05 .05 .05"/></body>'
+
+
+def spun_four_bars(rate: float, count: int) -> tuple[lw.Mechanism, Floats, Floats]:
+    """Four-bars without the box, whose steps are by slots, thrown and spun at a rate."""
+    robot = lw.loads(FOUR_BAR.replace(BOX, ""))
+    rng = np.random.default_rng(0)
+    q, v = np.tile(robot.neutral(), (count, 1)), np.zeros((count, robot.nv))
+    q[:, 3:7] = rng.standard_normal((count, 4))
+    q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
+    v[:, :3] = 5.0 * rng.standard_normal((count, 3))
+    axes = rng.standard_normal((count, 3))
+    v[:, 3:6] = rate * axes / np.linalg.norm(axes, axis=1, keepdims=True)
+    return robot, q, v
+
+
+@pytest.mark.parametrize("kind", ["one", "batch", "compiled"])
+@pytest.mark.parametrize("rate", [30.0, 60.0, 120.0])
+def test_linkages_by_slots_that_spin_come_to_rest(kind: str, rate: float) -> None:
+    """Their energy grew to 1e28 J: Coriolis forces of the start of a step, and loops that open by large angles.
+
+    Energies with velocities after a step and positions then are at most those with positions before it, which are
+    bounded, times what inertias change by."""
+    robot, q, v = spun_four_bars(rate, 6)
+    stepper = lw.Stepper(robot, 5e-3, threads=1)
+    stepper = stepper.compile() if kind == "compiled" else stepper
+    for q0, v0 in zip(q, v, strict=True) if kind == "one" else [(q, v)]:
+        first = np.sum(lw.energy(robot, q0, v0), axis=0)
+        most, at, state = first, (q0, v0), None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StateWarning)
+            for _ in range(200):
+                after = stepper(*at, contact_state=state, steps=10)
+                at, state = (after.q, after.v), after.contact_state
+                most = np.maximum(most, np.sum(lw.energy(robot, *at), axis=0))
+        assert np.isfinite(most).all()
+        assert (most < 5.0 * first).all()
+        assert (np.sum(lw.energy(robot, *at), axis=0) < 0.1 * first).all()
+        assert np.abs(lw.constraint_error(robot, at[0])).max() < 1e-4
+
+
+def test_linkages_by_slots_that_are_slowed_down_are_counted_alike_in_programs() -> None:
+    robot, q, v = spun_four_bars(120.0, 6)
+    native = lw.Stepper(robot, 5e-3, threads=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StateWarning)
+        first, second = native(q, v, steps=3), native.compile()(q, v, steps=3)
+    assert first.contacts.missed.max() > 0
+    assert (first.contacts.missed == second.contacts.missed).all()
+    np.testing.assert_allclose(first.contacts.residual, second.contacts.residual, atol=1e-6)
+    np.testing.assert_allclose(first.v, second.v, atol=1e-5)

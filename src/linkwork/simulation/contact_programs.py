@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,8 +23,11 @@ from linkwork.compilers.program import Backend, Program
 from linkwork.compilers.run import Entry, Runner
 from linkwork.contact.solution import ITERATIONS, RESIDUAL
 from linkwork.kernels.contact.problem import ContactSettings
+from linkwork.kernels.contact.reduced.gyroscopic import LEAST_TURN
+from linkwork.kernels.joints import axis_of, dof_of
 from linkwork.kernels.steps.clock import FIRST
-from linkwork.kernels.steps.contact_steps import JOINTS, STANDING
+from linkwork.kernels.steps.contact_steps import JOINTS, MISSED, STANDING
+from linkwork.kernels.steps.contact_steps import RESIDUAL as LARGEST
 from linkwork.kernels.steps.control import END, EVERY, WAIT
 from linkwork.kernels.steps.stage_dynamics import DT
 from linkwork.model.thresholds import UNBOUNDED
@@ -45,13 +49,22 @@ class ContactStepsRunner(Runner):
         program: The steps as native code repeats them, for which this stands in.
         backend: How programs are run.
         step: One step (`kernels.steps.contact_steps.single_contact_step`).
+        bounded: What it leaves to its caller where bodies turn fast
+            (`kernels.steps.contact_steps.bounded_contact_step`).
         torques: The controller, if there is one (`kernels.steps.control.controller_torques`).
     """
 
-    def __init__(self, program: Program, backend: Backend, step: Program, torques: Program | None = None) -> None:
+    def __init__(
+        self, program: Program, backend: Backend, step: Program, bounded: Program, torques: Program | None = None
+    ) -> None:
         super().__init__(program, backend)
-        self._step = runner_for(step, backend)
+        self._step, self._bounded, self._backend = runner_for(step, backend), bounded, backend
         self._torques = None if torques is None else runner_for(torques, backend)
+
+    @cached_property
+    def bounded(self) -> Runner:
+        """Made where some body turns fast for the first time."""
+        return runner_for(self._bounded, self._backend)
 
     @property
     def entry(self) -> Entry:
@@ -149,6 +162,7 @@ class _Robots:
         if self.torques is not None:
             timing = names["timing"].reshape(-1, 6)[0]
             self.clock = _Clock(timing, 1.0 + float(timing[WAIT]))
+        self.turning = turning_dofs(tree)
         self.written = False
 
     def _full(self, x: Array, lead: tuple[int, ...]) -> Array:
@@ -180,7 +194,9 @@ class _Robots:
                 rows = [x[k : k + 1] if x.ndim > len(s) else x for x, s in zip(inputs, runner.inputs, strict=True)]
                 runner.run(rows, [y[k : k + 1] for y in found], 1)
         self._solve_again(inputs, found)
+        missing = self._bound_energy(given | {"result": found[2]}, found)
         self._stand_still(found)
+        self._miss(missing, found[2])
         self.q, self.v, self.before = found
         if status == OVERFLOW:
             self._drop()
@@ -202,6 +218,34 @@ class _Robots:
         better = again[2][:, RESIDUAL] < found[2][missed, RESIDUAL]
         for x, y in zip(found, again, strict=True):
             x[missed[better]] = y[better]
+
+    def _bound_energy(self, given: dict[str, Array], found: list[Array]) -> Array:
+        """No more energy than forces put in, where bodies turn fast (`kernels.steps.fast_turns`); the residuals."""
+        dt, runner = float(self.own["timing"].reshape(-1)[DT]), self.runner
+        missing = np.zeros(len(found[0]), found[0].dtype)
+        turns = dt * np.abs(self.v[:, self.turning]).sum(axis=1)
+        fast = np.flatnonzero((turns > LEAST_TURN) & np.isfinite(found[1]).all(axis=1))
+        if not len(fast):
+            return missing
+        bounded = runner.bounded
+        rows = []
+        for name, shape in zip(runner._bounded.algorithm.inputs, bounded.inputs, strict=True):
+            x = given[name]
+            rows.append(x[fast] if x.ndim > len(shape) else x)
+        q, v, residual = (np.full((len(fast), *shape), np.nan, found[0].dtype) for shape in bounded.outputs)
+        bounded.run(rows, [q, v, residual], len(fast))
+        slower = residual[:, 0] > 0
+        found[0][fast[slower]], found[1][fast[slower]] = q[slower], v[slower]
+        missing[fast[slower]] = residual[slower, 0]
+        return missing
+
+    def _miss(self, missing: Array, result: Array) -> None:
+        """Residuals of steps whose energy was bounded, in results and in their totals."""
+        totals = self.runner.program.tree.act_start - TOTALS
+        tolerance = float(self.own["settings"][0])
+        result[:, totals + MISSED] += (missing > tolerance) & (result[:, RESIDUAL] <= tolerance)
+        result[:, RESIDUAL] = np.maximum(result[:, RESIDUAL], missing)
+        result[:, totals + LARGEST] = np.maximum(result[:, totals + LARGEST], missing)
 
     def _stand_still(self, found: list[Array]) -> None:
         """Robots whose steps are far from solved stay at rest (`kernels.steps.contact_steps.stand_still`)."""
@@ -250,3 +294,12 @@ def _put_forces(tree: Tree, result: Array, start: Array) -> None:
     result[..., h : h + 3 * ns] = start[..., : 3 * ns]
     result[..., h + 7 * ns + nc : h + 7 * ns + nc + nb] = start[..., 3 * ns : 3 * ns + nb]
     result[..., h + 7 * ns : h + 7 * ns + nc] = start[..., 3 * ns + nb :]
+
+
+def turning_dofs(tree: Tree) -> Array:
+    """Which velocities of joints turn bodies: one in each degree of freedom that does."""
+    turning = np.zeros(tree.nv, dtype=bool)
+    for i in range(1, tree.n):
+        for k in range(dof_of(tree.kind[i])):
+            turning[tree.iv[i] + k] = axis_of(tree.kind[i], k) < 3
+    return turning

@@ -36,7 +36,7 @@ from linkwork.inputs import above_zero, among, count
 from linkwork.kernels.algorithm import Algorithm
 from linkwork.kernels.contact.newton import CONTACT_NEWTON
 from linkwork.kernels.contact.reduced.step import REDUCED_STEP
-from linkwork.kernels.steps.contact_steps import REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
+from linkwork.kernels.steps.contact_steps import BOUNDED_CONTACT_STEPS, REPEATED_CONTACT_STEPS, SINGLE_CONTACT_STEPS
 from linkwork.kernels.steps.control import Control, controlled, controller_torques
 from linkwork.kernels.steps.integrators import DIFFERENTIATED, STEPS, single
 from linkwork.kernels.steps.reduced_steps import REPEATED_REDUCED_STEPS
@@ -194,6 +194,15 @@ class StepProgram:
         tree = contact_program_tree(self.tree, settings, self.passive.astype(dtype))
         one = SINGLE_CONTACT_STEPS[CONTACT_NEWTON.name]
         return self.parameters.program(replace(planned, algorithm=one, tree=tree))
+
+    def bounded(self, dtype: str) -> Program:
+        """What a program of one step with contacts leaves to its caller where bodies turn fast.
+
+        Args:
+            dtype: Of settings that are constants of the program.
+        """
+        algorithm = BOUNDED_CONTACT_STEPS[CONTACT_NEWTON.name]
+        return self.parameters.program(replace(self.repeated, algorithm=algorithm, tree=self.single(dtype).tree))
 
     @property
     def differentiated(self) -> Program:

@@ -404,7 +404,8 @@ class Stepper(BaseEvaluator):
             return super().runner_on(backend)
         control = self.planned.control
         torques = None if control is None else self.planned.torques(control)
-        return ContactStepsRunner(self.program, backend, self.planned.single(backend.dtype), torques)
+        step, bounded = self.planned.single(backend.dtype), self.planned.bounded(backend.dtype)
+        return ContactStepsRunner(self.program, backend, step, bounded, torques)
 
     # Derivatives -------------------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from linkwork.kernels.elementary import copy_numbers, maximum
 from linkwork.kernels.joints import dof_of
 from linkwork.kernels.records import view_of
 from linkwork.kernels.scalar import Array, Scalar, any_below, kernel, prange, where, with_arrays
+from linkwork.kernels.steps.fast_turns import FAST_TURN_WORK, bound_energy
 from linkwork.kernels.steps.integrators import Step, repeated
 from linkwork.kernels.steps.stage_dynamics import (
     COMMANDED,
@@ -42,6 +43,7 @@ from linkwork.kernels.steps.stage_dynamics import (
 )
 from linkwork.kernels.tree.actuation import DRIVE_WORK, drive_joints, load_activations, store_activations
 from linkwork.kernels.tree.implicit_damping import DAMPING_WORK
+from linkwork.kernels.tree.kinematics import joint_transforms, velocities
 from linkwork.kernels.tree.rnea import WRENCHES
 from linkwork.model.joints import FREE, PLANAR, SPHERICAL
 from linkwork.plans.contact_steps import CONTACT_PROGRAM_TREE, CONTACT_STEPS_TREE, TOTALS
@@ -214,17 +216,23 @@ def contact_step(solver: Algorithm) -> Step:
                     result.iterations[0] += w.missed[1]
                     better = needed * where(result.residual[0], w.missed[0], 1.0, 0.0)
                     choose_result(tree, better, flat, w.qs, w.vs, w.missed, size)
+        missing = bound_energy(damped, w, problem, result)
         stand_still(tree, problem, result)
+        result.residual[0] = maximum(result.residual[0], missing)
         add_totals(tree, w, problem, result, flat[size : size + TOTALS])
         store_activations(tree, w, inputs.timing[DT], flat, flat)
 
-    work: dict[str, Shape] = APPLIED | {
-        "given": ("ngiven", 7),
-        "qs": ("nq",),
-        "vs": ("nv",),
-        "kept": ("nkept",),
-        "missed": ("nkept",),
-    }
+    work: dict[str, Shape] = (
+        APPLIED
+        | FAST_TURN_WORK
+        | {
+            "given": ("ngiven", 7),
+            "qs": ("nq",),
+            "vs": ("nv",),
+            "kept": ("nkept",),
+            "missed": ("nkept",),
+        }
+    )
     dynamics = Dynamics(
         solver.name,
         solver.kernel,
@@ -323,6 +331,55 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
     )
 
 
+def bounded_contact_step(solver: Algorithm) -> Algorithm:
+    """What `single_contact_step` leaves to its caller where bodies turn fast: the state after the step with no more
+    energy than forces put in, from the ``result``, where the residual ``missing`` is above zero
+    (`fast_turns`)."""
+
+    @kernel
+    def bounded(
+        tree: Array,
+        w: Array,
+        q: Array,
+        v: Array,
+        tau: Array,
+        commands: Array,
+        wrenches: Array,
+        before: Array,
+        result: Array,
+        timing: Array,
+        q1: Array,
+        v1: Array,
+        missing: Array,
+    ) -> None:
+        load_activations(tree, w, before)
+        copy_numbers(q, q1, tree.nq)
+        copy_numbers(v, v1, tree.nv)
+        held = StepInputs(tau, commands, wrenches, tree.joint_passive, tree.solver_settings, timing)
+        applied_torques(tree, w, q, v, held)
+        bounded_dampers(tree, w, q, held, timing[DT])
+        problem, end = contact_view(
+            tree, q, v, w.applied, wrenches, w.given, w.start, tree.solver_settings, q1, v1, result
+        )
+        joint_transforms(tree, w, q)
+        velocities(tree, w, v)
+        missing[0] = bound_energy(with_arrays(tree, w, IMPLICIT), w, problem, end)
+
+    inputs: dict[str, Shape] = {
+        "q": ("nq",),
+        "v": ("nv",),
+        "tau": ("nv",),
+        "commands": ("ncommands",),
+        "wrenches": WRENCHES,
+        "before": ("nresult",),
+        "result": ("nresult",),
+        "timing": (2,),
+    }
+    outputs: dict[str, Shape] = {"q1": ("nq",), "v1": ("nv",), "missing": (1,)}
+    work = dict(solver.work) | DRIVE_WORK | DAMPING_WORK | APPLIED | FAST_TURN_WORK | {"given": ("ngiven", 7)}
+    return Algorithm(f"bounded_{solver.name}", bounded, inputs, outputs, work, CONTACT_PROGRAM_TREE, traced=True)
+
+
 CONTACT_STEPS: dict[tuple[str, str], Step] = {
     (one.name, one.dynamics.name): one for one in (contact_step(CONTACT_NEWTON),)
 }
@@ -333,3 +390,6 @@ REPEATED_CONTACT_STEPS: dict[tuple[str, str], Algorithm] = {key: repeated(one) f
 
 SINGLE_CONTACT_STEPS: dict[str, Algorithm] = {one.name: single_contact_step(one) for one in (CONTACT_NEWTON,)}
 """Algorithms of one step with contacts, by solver."""
+
+BOUNDED_CONTACT_STEPS: dict[str, Algorithm] = {one.name: bounded_contact_step(one) for one in (CONTACT_NEWTON,)}
+"""What they leave to their callers where bodies turn fast, by solver."""
