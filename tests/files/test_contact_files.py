@@ -722,7 +722,7 @@ def test_the_report_on_a_file_lists_contacts(tmp_path: Path) -> None:
     report = analyze_file(file, ModelRequest(LoadOptions()))
     (contact,) = report.contacts
     assert (contact.name, contact.solids, contact.friction) == ("ground:ball", ("Ground", "Sphere"), 1.3)
-    assert any("solref of the file are not used" in note for note in report.notes)
+    assert any("solref of the file act with contact='soft' alone" in note for note in report.notes)
     file = tmp_path / "a.urdf"
     file.write_text(urdf(FOUR))
     assert any("4 shapes for collision" in note for note in analyze_file(file, ModelRequest(LoadOptions())).notes)

@@ -264,7 +264,7 @@ def test_impedance_that_is_not_mujocos_default_is_a_warning() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             make(text.format(usual, usual))
-        with pytest.warns(lw.errors.ModelWarning, match="'solimp', as contacts are rigid"):
+        with pytest.warns(lw.errors.ModelWarning, match="'solimp', which acts with contact='soft' alone"):
             make(text.format(soft, ""))
         with pytest.warns(lw.errors.ModelWarning, match=r"'solimp' acts with contact='soft' alone: .* \('tie'\)"):
             make(text.format("", soft))

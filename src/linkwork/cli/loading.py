@@ -61,7 +61,7 @@ def analyze_file(file: Path, request: ModelRequest) -> ModelReport:
         notes.append(f"{plural(shapes, 'shape')} for collision, and the file pairs none: see --contacts")
     soft = _softness(file) if robot.contacts else ()
     if soft:
-        notes.append(f"contacts are rigid: {', '.join(soft)} of the file are not used")
+        notes.append(f"contacts are rigid: {', '.join(soft)} of the file act with contact='soft' alone")
     with slow_notice(f"analyzing the loops of '{robot.name}'"):
         return analyze(robot, str(file), request.pose, request.assembly, warnings=raised, notes=notes)
 

@@ -262,7 +262,7 @@ class ContactReader:
             return
         self._noted.add(node)
         if not has_default_impedance(node):
-            self.unused.add(node, "'solimp', as contacts are rigid here unless they have a compliance", always=True)
+            self.unused.add(node, "'solimp', which acts with contact='soft' alone", always=True)
         for name in ("solref", "solreffriction", "gap"):
             if node.get(name) is not None:
                 self.unused.add(node, f"'{name}'")
