@@ -7,6 +7,7 @@ import pickle
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -102,12 +103,16 @@ def test_friction_against_spinning_of_surfaces_is_saved(tmp_path: Path, format: 
     build = lw.Builder("ball").body("ball", lw.Inertia(1.0, rotational=np.eye(3)))
     build.shape("ball", lw.shapes.Sphere(0.1), role="collision", surface=surface)
     robot = build.joint("free", lw.joints.Free(), "world", "ball").build()
-    robot.save(tmp_path / f"ball.{format}")
+    dialect: Literal["linkwork"] | None = "linkwork" if format == "urdf" else None
+    robot.save(tmp_path / f"ball.{format}", dialect=dialect)
     again = lw.load(tmp_path / f"ball.{format}", contacts=True)
     assert again.contacts[0].torsional_friction == pytest.approx(0.013, rel=1e-15)
     stuck = replace(robot, shapes=tuple(replace(s, surface=replace(surface, adhesion=3.0)) for s in robot.shapes))
     with pytest.warns(ModelWarning, match="has no adhesion"):
-        stuck.save(tmp_path / f"stuck.{format}")
+        stuck.save(tmp_path / f"stuck.{format}", dialect=dialect)
+    if format == "urdf":
+        with pytest.warns(ModelWarning, match="standard URDF has no friction"):
+            robot.save(tmp_path / "standard.urdf")
 
 
 def test_all_numbers_of_contacts_come_back_from_mjcf(tmp_path: Path) -> None:
