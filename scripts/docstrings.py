@@ -122,6 +122,8 @@ class Docstrings(Extension):
         things = everything(pkg)
         taken = {thing.path: arguments(thing) for thing in things if isinstance(thing, Class)}
         for thing in things:
+            if isinstance(thing, Attribute) and thing.parent is not None and thing.parent.is_class:
+                thing.value = with_value(thing.value, pkg)  # a field of a dataclass
             if isinstance(thing, Function):
                 thing.returns = with_words(thing.returns, pkg)
                 for parameter in thing.parameters:

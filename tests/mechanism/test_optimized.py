@@ -458,7 +458,7 @@ def test_time_that_is_up_leaves_the_best_so_far() -> None:
 
 
 MODELS = {
-    "example_parallel_robots/5bar_linkage/robot.urdf": 0.19,
+    "example_parallel_robots/5bar_linkage/robot.urdf": 0.18,
     "example_parallel_robots/5bar_linkage_iso6d/robot.urdf": 0.6,
     "example_parallel_robots/talos_like/robot.urdf": 0.4,
     "example_parallel_robots/robot_delta/robot.urdf": 0.19,

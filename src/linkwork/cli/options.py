@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options of commands: each is declared once, as an annotated type; those that go together are one group.
 
-A group is a frozen dataclass whose fields are options. A command takes the group as one parameter, and
-`expand_option_groups` puts the fields in its place for Typer.
+A group is a frozen dataclass of options: one parameter of a command, which `expand_option_groups` spreads for Typer.
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ SUITES = (
     "derivatives",
     "quantities",
     "gpu",
+    "gpu_peers",
     "environments",
     "scenes",
 )

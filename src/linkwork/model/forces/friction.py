@@ -18,9 +18,6 @@ from linkwork.model.arrays import Floats
 from linkwork.model.forces.base import ForceElement, OnJoints
 from linkwork.model.motions import Motion, function_of_time
 
-SLIP = 1e-3
-"""Velocity within which friction changes its sign, in rad/s or m/s, unless one is given."""
-
 ONE = 20.0
 """``tanh`` of this is one to rounding."""
 
@@ -48,7 +45,7 @@ class Friction(OnJoints):
     static: float | None = None
     stribeck: float = 0.01
     viscous: float = 0.0
-    slip: float = SLIP
+    slip: float = 1e-3
 
     def __post_init__(self) -> None:
         self._numbers(stribeck=self.stribeck, viscous=self.viscous, slip=self.slip)
@@ -140,7 +137,7 @@ class Clutch(_BetweenJoints):
     """
 
     capacity: Motion = field(kw_only=True)
-    slip: float = field(default=SLIP, kw_only=True)
+    slip: float = field(default=1e-3, kw_only=True)
 
     def __post_init__(self) -> None:
         self._positive(slip=self.slip)
@@ -170,7 +167,7 @@ class OneWayClutch(_BetweenJoints):
     """
 
     capacity: float = field(kw_only=True)
-    slip: float = field(default=SLIP, kw_only=True)
+    slip: float = field(default=1e-3, kw_only=True)
 
     def __post_init__(self) -> None:
         self._positive(capacity=self.capacity, slip=self.slip)
