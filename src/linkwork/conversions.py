@@ -138,7 +138,7 @@ WORDS = {
 
 
 def conversion(annotation: str, known: Mapping[str, Any]) -> Callable[[Any, str], Any] | None:
-    """How an argument is converted: by `CONVERSIONS`, or checked to be a word or an object of a class.
+    """The conversion of an argument: one of `CONVERSIONS`, or a check for a word or an object of a class.
 
     Args:
         annotation: Of the parameter, without None.

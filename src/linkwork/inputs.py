@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What users pass: the words that parameters take, as types; arrays and numbers, checked."""
+"""Inputs of users: words as types; arrays and numbers, checked."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def each_name(names: Iterable[Any], called: str) -> tuple[str, ...]:
 
 
 def items(x: Any, name: str, needed: str) -> tuple[Any, ...]:
-    """What ``x`` holds, one by one; an `InputError` where it holds nothing."""
+    """The items of ``x``; an `InputError` where it is not iterable."""
     try:
         return tuple(x)
     except Exception:  # an object of someone else's

@@ -45,7 +45,7 @@ NewFile = Annotated[
 
 @dataclass(frozen=True)
 class ConvertOptions:
-    """How a model is saved."""
+    """Options of saving a model."""
 
     to: Annotated[str | None, choice("to", FORMATS, "The format, where the extension of the file does not say it.")] = (
         None
@@ -93,7 +93,7 @@ class ConvertOptions:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What was written."""
+    """Report of a conversion."""
 
     file: Path
     new: Path

@@ -22,7 +22,7 @@ MODES = ("free", "torque", "velocity", "position")
 
 @dataclass(frozen=True)
 class PageOptions:
-    """How a page begins."""
+    """Initial state of a page."""
 
     out: Annotated[
         Path | None,
@@ -72,7 +72,7 @@ class WrittenPage:
         console.print(Text("  page         ", "dim") + Text(printable(words)), overflow="fold")
 
     def as_json(self) -> dict[str, Any]:
-        """The same for JSON; keys are explained in docs/cli.md."""
+        """The report for JSON; keys are explained in docs/cli.md."""
         return {
             "linkwork": lw.__version__,
             "file": str(self.file),

@@ -49,7 +49,7 @@ def view_live(
 
 
 def view_file(robot: Mechanism, request: ModelRequest, viewer: dict[str, Any]) -> None:
-    """The same, paused; a model whose loops do not close, or that has no joints, is looked at alone.
+    """Shows a file live, paused; without motion where its loops do not close or it has no joints.
 
     Args:
         robot: The model.

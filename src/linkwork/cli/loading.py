@@ -35,7 +35,7 @@ def check_method(name: str, known: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """How to load a file, and the pose to start from."""
+    """Options of loading a file, and the start pose."""
 
     load: LoadOptions
     pose: str | None = None
@@ -113,7 +113,7 @@ def _closed_near(robot: Mechanism, pose: str, request: ModelRequest) -> Floats:
 
 
 def _softness(file: Path) -> tuple[str, ...]:
-    """What an MJCF file says of the softness of contacts."""
+    """Attributes of an MJCF file that make contacts soft."""
     said: dict[str, None] = {}
     for _, element in etree.iterparse(str(file), resolve_entities=False, no_network=True, recover=True):
         if element.tag in ("geom", "pair"):
@@ -122,7 +122,7 @@ def _softness(file: Path) -> tuple[str, ...]:
 
 
 def _count_mimics(file: Path) -> int:
-    """How many joints of a file, which has been loaded, mimic another."""
+    """The number of joints of a loaded file that mimic another."""
     found = etree.iterparse(str(file), resolve_entities=False, no_network=True)
     return sum(str(element.tag).rpartition("}")[2] == "mimic" for _, element in found)
 

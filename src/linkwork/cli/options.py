@@ -281,7 +281,7 @@ class AssemblyOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """How results and progress are printed."""
+    """Format of results and progress."""
 
     as_json: Json = False
     quiet: Quiet = False
@@ -349,7 +349,7 @@ class RecordOptions:
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """What to measure, and where results go."""
+    """Measurements to make, and the file of results."""
 
     suite: Annotated[str | None, choice("suite", SUITES, "A suite of scenarios to run instead.")] = None
     only: Annotated[

@@ -136,7 +136,7 @@ def _limits(joint: JointReport) -> str:
 
 
 def _force(actuator: ActuatorReport) -> str:
-    """How an actuator makes force."""
+    """The force law of an actuator, in words."""
     if actuator.refused:
         return f"not modeled: {actuator.refused}"
     if actuator.gain == (1.0, 0.0, 0.0) and not any(actuator.bias):

@@ -86,7 +86,7 @@ class PoseReport:
 
 @dataclass(frozen=True)
 class MobilityReport:
-    """What the enabled constraints leave free at `PoseReport.q`."""
+    """Degrees of freedom that the enabled constraints leave at `PoseReport.q`."""
 
     dof: int
     rows: int
@@ -103,7 +103,7 @@ class MobilityReport:
 
 @dataclass(frozen=True)
 class MethodReport:
-    """What a method of forward dynamics costs on this mechanism, in exact operations."""
+    """The cost of a method of forward dynamics on this mechanism, in exact operations."""
 
     name: str
     first: int
@@ -210,5 +210,5 @@ class ModelReport:
     """What is worth knowing."""
 
     def as_json(self) -> dict[str, Any]:
-        """The same as dictionaries, lists and numbers."""
+        """The report as dictionaries, lists and numbers."""
         return asdict(self)

@@ -30,12 +30,12 @@ class ResultTable:
     """How many columns are words."""
 
     def used(self) -> ResultTable:
-        """The same without columns of numbers in which there is nothing."""
+        """The table without empty columns of numbers."""
         empty = [all(row[k] is None for row in self.rows) for k in range(len(self.heads))]
         return self.without(*(head for head, no in zip(self.heads, empty, strict=True) if no))
 
     def without(self, *heads: str) -> ResultTable:
-        """The same without some columns of numbers."""
+        """The table without some columns of numbers."""
         kept = [k for k, head in enumerate(self.heads) if k < self.words or head not in heads]
         rows = [tuple(row[k] for k in kept) for row in self.rows]
         return ResultTable(self.title, tuple(self.heads[k] for k in kept), rows, self.words)

@@ -29,7 +29,7 @@ WEAK_SPRING = 0.5
 
 @dataclass(frozen=True)
 class Actuation:
-    """How motors move joints through their linkages, at one configuration (or a batch of them).
+    """Transmission ratios from motors to joints through linkages, at one configuration (or a batch of them).
 
     ``joint velocity = matrix motor velocity`` and, since no power is lost, ``motor torque = matrix' joint torque``.
     """
@@ -76,7 +76,7 @@ class Actuation:
         return self._times(np.swapaxes(self._inverse(), -1, -2), motor, self.motors, "motor")
 
     def of(self, *joints: str) -> Actuation:
-        """The same for some of the joints.
+        """The transmission ratios of some of the joints.
 
         Args:
             joints: Names of joints.
@@ -117,7 +117,7 @@ def actuation(
     joints: Sequence[str] | None = None,
     held: Sequence[str] | None = None,
 ) -> Actuation:
-    """How the motors of a robot move its other joints through constraints.
+    """Transmission ratios from the motors of a robot to its other joints through constraints.
 
     Unless they are given, ``motors`` are the actuated joints in clusters (of those that are tied to each other the
     first), ``held`` those with a spring, which is taken to be rigid, and ``joints`` all others that motors determine.
@@ -177,7 +177,7 @@ class _Linkage:
         self.stuck = {self.names.index(name) for name in held}
 
     def cut(self, q: npt.ArrayLike, least: float) -> float:
-        """What counts as nothing where loops are open by rounded numbers."""
+        """The singular value below which a row counts as dependent where rounded numbers leave loops open."""
         gap = float(np.max(loop_gap(self.robot, np.asarray(q, dtype=np.float64))))
         return max(least, OPEN * loop_rounding(self.robot), OPEN * gap if gap <= ROUNDED else 0.0)
 

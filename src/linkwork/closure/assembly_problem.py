@@ -64,7 +64,7 @@ EXAMINED = 24
 
 @dataclass(frozen=True)
 class AssemblySolution:
-    """How an assembly went: numbers of one state, or arrays of a batch's leading axes."""
+    """Result of an assembly: numbers of one state, or arrays of a batch's leading axes."""
 
     q: Floats
     """``(..., nq)``"""
@@ -84,7 +84,7 @@ class Search(NamedTuple):
     seed: int
 
     def checked(self) -> Search:
-        """The same with numbers that mean something; an `InputError` says which do not."""
+        """A copy with checked numbers; an `InputError` names those out of range."""
         tolerance = None if self.tolerance is None else above_zero(self.tolerance, "tolerance")
         most = (
             0
@@ -228,7 +228,7 @@ class Problem:
         return result
 
     def distance(self, q: Floats, p: Floats) -> Floats:
-        """How far each ``p`` is from ``q``, in rad and lengths of the robot."""
+        """The distance of each ``p`` from ``q``, in rad and lengths of the robot."""
         result: Floats = np.abs(self.robot.difference(q, p) / joint_units(self.robot)).max(axis=-1, initial=0.0)
         return result
 
@@ -266,7 +266,7 @@ class Problem:
         tolerance: float,
         attempts: int,
     ) -> AssemblyError:
-        """What to say of the states that are ``left`` open."""
+        """The error for states that are ``left`` open."""
         robot = self.robot
         state = left[gap[left].argmax()]
         e = constraint_error(robot, q[state])
@@ -311,7 +311,7 @@ def _impossible(
     search = Search(tolerance, max_iterations=100, attempts=ALONE, seed=0)
 
     def gap(kept: Collection[str], **how: Any) -> float:
-        """What stays open with all but these constraints switched off."""
+        """The remaining gap with all but these constraints disabled."""
         some = robot.switched({c.name: c.enabled and c.name in kept for c in robot.constraints})
         try:
             return float(Problem(some, **how).solve(q, search).gap)
@@ -338,7 +338,7 @@ def _impossible(
 
 
 def hold_hint(robot: Model, name: str) -> str:
-    """What to say of a constraint that does not hold, if it looks as if it was meant to hold where the robot stands."""
+    """Advice for a constraint that does not hold, if it seems meant to hold where the robot stands."""
     pair = robot.constraint(name)
     if not isinstance(pair, Pair) or not all(place == WORLD or place in robot.inertias for place in pair.places):
         return ""

@@ -95,7 +95,7 @@ def _captured(robot: Model, constraint: Constraint, q: Floats) -> Constraint:
 
 
 def _put_together(robot: Model, pair: Pair, q: Floats) -> dict[str, Any]:
-    """What has to change of a pair for it to hold at ``q``; see `Mechanism.constrained`.
+    """The fields of a pair that must change for it to hold at ``q``; see `Mechanism.constrained`.
 
     Origins: that on the world is put where the other is, of two bodies that of the second; but of two of which one was
     given, the other. Turning: ``axis`` keeps its direction in the first place, and ``second_axis`` follows; where no

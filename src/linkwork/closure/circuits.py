@@ -150,7 +150,7 @@ def circuit(robot: Model, q: npt.ArrayLike | None = None, *, step: float = 0.05,
 
 
 def _near(robot: Model, q: Floats, p: Floats, units: Floats) -> float:
-    """How far a configuration is from another, whole turns of joints aside."""
+    """The distance between two configurations, whole turns of joints aside."""
     apart: Floats = robot.difference(q, p) / units
     for joint in robot.joints:
         if joint.type.nq == 1 and joint.type.kind_name == "revolute":

@@ -66,7 +66,7 @@ def clusters(robot: Model) -> tuple[ClusterReport, ...]:
 
 
 def reports(robot: Model) -> dict[int, ClusterReport]:
-    """The same by the number that a cluster has in the plan (`plans.clusters`)."""
+    """Reports of clusters, by their number in the plan (`plans.clusters`)."""
     tree = constrained_tree(robot, (), LOCAL)
     tied, names = tied_dofs(robot), dof_names(robot)
     owner = {k: joint for joint in robot.joints for k in range(*robot.v_slice(joint.name).indices(robot.nv))}
@@ -98,7 +98,7 @@ def tied_dofs(robot: Model, rows: tuple[int, ...] | None = None) -> frozenset[in
 
 
 def ties_of(robot: Model, rows: tuple[int, ...] | None = None) -> DependentCoordinates:
-    """The same with what rows and coordinates are measured by."""
+    """Dependent coordinates, with units of rows and coordinates."""
     return DependentCoordinates(tied_dofs(robot, rows), typical_row_units(robot), joint_units(robot))
 
 

@@ -88,7 +88,7 @@ class Designs:
         self._held, self._free = np.flatnonzero(held), np.flatnonzero(~held)
 
     def compile(self) -> Designs:
-        """The same with machine code for this robot."""
+        """A copy with machine code for this robot."""
         made = object.__new__(Designs)
         made.__dict__.update(self.__dict__, _descent=self._descent.compile())
         return made

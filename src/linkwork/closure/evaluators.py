@@ -37,7 +37,7 @@ from linkwork.quantities.scales import scales_of, typical_row_units
 
 
 class Verdict(NamedTuple):
-    """What decides on the results of an evaluator of closed loops, whose last output is a verdict."""
+    """The acceptance test of an evaluator of closed loops, whose last output is the tested number."""
 
     suffices: Callable[[Array], bool]
     """Whether results of the kernel are those of all states, by the verdict."""
@@ -70,7 +70,7 @@ def _evaluated(evaluator: BaseEvaluator, verdict: Verdict, state: Sequence[npt.A
 
 
 def _verified(evaluator: BaseEvaluator, verdict: Verdict) -> Callable[[Sequence[Array]], bool]:
-    """The same for bound calls."""
+    """The verification of bound calls."""
     count = len(evaluator.given_names)
 
     def verify(arrays: Sequence[Array]) -> bool:
@@ -189,7 +189,7 @@ class VelocityProjection(BaseEvaluator):
 
     @property
     def differentiated(self) -> Differentiated:
-        """What a projection is differentiated by: where rows depend on others, along closed loops."""
+        """Inputs and results of derivatives of a projection: along closed loops where rows are dependent."""
         return Differentiated(("q", "v"), (), {"v": ("allowed", slice(None))})
 
     def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:

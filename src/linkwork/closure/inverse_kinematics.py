@@ -40,7 +40,7 @@ WEIGHTLESS = 0.1
 
 @dataclass(frozen=True)
 class InverseKinematicsSolution:
-    """How inverse kinematics went: of one state, or arrays with a batch's leading axes."""
+    """Result of inverse kinematics: of one state, or arrays with a batch's leading axes."""
 
     q: Floats
     """``(..., nq)``: within limits, and as near to the targets as was found."""
@@ -334,7 +334,7 @@ class _Problem:
     def _message(
         self, lead: tuple[int, ...], q: Floats, quality: Floats, gap: Floats, errors: dict[str, Floats], tries: int
     ) -> str:
-        """How it went: of a batch, in how many states, and what is wrong in the worst."""
+        """A summary in words: of a batch, the number of solved states and the error of the worst."""
         failed = np.flatnonzero(quality > 1.0)
         loops = "loops closed, " if self.robot.nc else ""
         if not failed.size:

@@ -28,7 +28,7 @@ TRIES = 3
 
 
 def loop_gap(robot: Model, q: Floats, J: Floats | None = None) -> Floats:
-    """What loops are open by, ``(...)``, as a part of the robot's length and of one."""
+    """The largest gap of loops, ``(...)``, relative to the robot's length and to one."""
     rows = which_enabled(robot) & which_holonomic(robot)
     e = constraint_error(robot, q) / row_units(robot, constraint_jacobian(robot, q) if J is None else J)
     result: Floats = np.abs(e[..., rows]).max(axis=-1, initial=0.0)

@@ -75,7 +75,7 @@ class Minimal:
         return result
 
     def force(self, q: npt.ArrayLike, tau: npt.ArrayLike) -> Array:
-        """What torques on all joints are to the free ones, ``G' tau``.
+        """Torques on the independent joints, ``G' tau``.
 
         Args:
             q: Configuration with closed loops, ``(..., nq)``.
@@ -184,7 +184,7 @@ def verify_pivots(evaluator: BaseEvaluator, last: Array) -> None:
 
 
 def without_pivots(known: Differentiated) -> Differentiated:
-    """What an evaluator is differentiated by, and what of it: all outputs but the last, the least pivot.
+    """Inputs and results of derivatives without the last output, the least pivot.
 
     Args:
         known: The same with all outputs.

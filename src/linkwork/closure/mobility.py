@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What constraints leave free: velocities, degrees of freedom, and ranks that do not take rounding for rows.
+"""Mobility: velocities that constraints allow, degrees of freedom, and ranks that tolerate rounded numbers.
 
 This is the function behind `Mechanism.mobility`, with dense linear algebra: it checks a state, not a control loop.
 
@@ -82,7 +82,7 @@ def _massless_at(robot: Model) -> Floats | None:
 
 
 def state_doubt(robot: Model, q: Floats, v: Floats, on: npt.NDArray[np.bool_]) -> str | None:
-    """What is wrong with one state of a robot whose rows are ``on``: loops that are wide open, or opened by ``v``."""
+    """A warning for one state of a robot whose rows are ``on``: loops that are wide open, or opened by ``v``."""
     J = quantity(robot, "constraint_jacobian")(q)
     holds = on & which_holonomic(robot)
     open_by = np.where(holds, np.abs(quantity(robot, "constraint_error")(q)), 0.0)
@@ -190,7 +190,7 @@ def project_by_singular_values(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike)
 
 @dataclass(frozen=True)
 class Mobility:
-    """What the enabled constraints leave free at one configuration."""
+    """Degrees of freedom, rank and redundant constraints at one configuration."""
 
     dof: int
     """Degrees of freedom left."""

@@ -27,7 +27,7 @@ Free = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What a synthesis found."""
+    """Result of a synthesis."""
 
     robot: Any
     """The mechanism with the lengths that were found; its pose ``"assembled"`` is the first of ``q``."""
@@ -211,7 +211,7 @@ def synthesize(
 
 @dataclass(frozen=True)
 class Deviations:
-    """How far a point may be off; ``(..., 3)`` each, in meters."""
+    """Deviations of a point; ``(..., 3)`` each, in meters."""
 
     worst: Floats
     """If all lengths are at the ends of their tolerances, the worst of them."""
@@ -224,7 +224,7 @@ class Deviations:
 def deviations(
     robot: Model, frame: str, q: npt.ArrayLike, tolerances: Mapping[str, float], fixed: str | Sequence[str] = ()
 ) -> Deviations:
-    """What tolerances of lengths do to the position of a frame, by its derivatives on closed loops.
+    """Deviations of a frame's position that tolerances of lengths cause, by its derivatives on closed loops.
 
     Args:
         robot: The mechanism.

@@ -73,7 +73,7 @@ class FrameTask:
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """The name of the task in results."""
         return self.frame
 
 
@@ -98,7 +98,7 @@ class CenterOfMassTask:
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """The name of the task in results."""
         return "center_of_mass"
 
 

@@ -32,7 +32,7 @@ STACK = 1 << 20
 
 
 def runner_for(program: Program, backend: Backend) -> Runner:
-    """What runs a program on a backend."""
+    """The runner of a program on a backend."""
     if backend.name == "cuda":
         from linkwork.compilers.cuda.runner import CudaRunner  # for those who have a GPU
 
@@ -152,7 +152,7 @@ class _SpecializedCode:
         return self._trace
 
     def packing(self) -> Packing | None:
-        """The same program with its matrices packed, where that is worth it."""
+        """A packing of the program's matrices, where that pays."""
         if not self._packed:
             self._packing = packed(self.trace(), min(WIDEST_PACK, best_lanes(self.dtype)))
             self._packed = True

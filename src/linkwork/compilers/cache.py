@@ -147,7 +147,7 @@ def imported(*modules: str) -> list[Path]:
 
 @cache
 def _imports(path: Path) -> tuple[str, ...]:
-    """What a file imports of the package, lazy imports too; each name may be a module."""
+    """Modules of the package that a file imports, lazily too; each name may be a module."""
     modules = set()
     for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
         modules |= {module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))}

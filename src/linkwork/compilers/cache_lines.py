@@ -22,7 +22,7 @@ LINE = 64
 
 
 def cache_lines(program: Program, inputs: Sequence[npt.ArrayLike]) -> int:
-    """How many different cache lines the first iteration of a program reads or writes for one state.
+    """The number of cache lines that the first iteration of a program reads or writes for one state.
 
     Args:
         program: The program.

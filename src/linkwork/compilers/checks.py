@@ -132,7 +132,8 @@ def _check_record(algorithm: Algorithm, program: Program) -> None:
 
 @contextmanager
 def located(algorithm: Algorithm) -> Iterator[None]:
-    """What Python raises in kernel text from outside the package is a `KernelError` with file and line.
+    """A context in which errors of Python in kernel text from outside the package become `KernelError` with file and
+    line.
 
     Args:
         algorithm: Whose text is run as Python.

@@ -63,7 +63,7 @@ def cpu() -> tuple[str, str]:
 
 
 def _host_features() -> Any:
-    """What this machine's processor has and has not; empty where LLVM cannot tell."""
+    """Features of this machine's processor; empty where LLVM cannot tell."""
     try:
         return llvm.get_host_cpu_features()
     except RuntimeError:
@@ -71,7 +71,7 @@ def _host_features() -> Any:
 
 
 def version() -> str:
-    """What object code depends on besides its source."""
+    """The key of everything that object code depends on besides its source."""
     return "|".join((llvmlite.__version__, llvm.get_default_triple(), *cpu()))
 
 
@@ -108,7 +108,7 @@ def _instruction_sets(name: str, features: str) -> set[str]:
 
 @cache
 def vector_bytes() -> int:
-    """How many bytes one vector register holds."""
+    """The number of bytes in one vector register."""
     text = _registers(*cpu())
     return 64 if "zmm" in text else 32 if "ymm" in text else 16
 

@@ -77,7 +77,7 @@ def module(algorithm: Algorithm, t: Type, contract: bool = True, checked: bool =
 def guarded_module(
     algorithm: Algorithm, t: Type, contract: bool = True, checked: bool = False
 ) -> tuple[str, Guards | None]:
-    """The same, and what it checks while it runs; None where all text is the package's own."""
+    """The module, and its run-time checks; None where all text is the package's own."""
     # Only where something is to be compiled: a process that finds all code in the cache does without.
     from linkwork.compilers.language.lowering import RowUnit, Unit
     from linkwork.compilers.language.values import STATE, Fixed, array_type, source_of, tables

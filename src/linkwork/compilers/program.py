@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Derivation:
-    """How a program is made of the traces of others, as derivatives are."""
+    """The derivation of a program from the traces of others, as of derivatives."""
 
     key: str
     """What is made of them: with their texts and plans, it names machine code in the cache."""
@@ -71,7 +71,7 @@ class Program:
         return [resolve(shape, self.tree) for shape in self.algorithm.outputs.values()]
 
     def without_iterations(self) -> Program:
-        """The same, ending after the first iteration."""
+        """A copy that ends after the first iteration."""
         return replace(self, algorithm=replace(self.algorithm, iteration=None, refinement=None))
 
     def trace(self, limit: int = MAX_OPERATIONS) -> Trace:
@@ -111,7 +111,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Backend:
-    """How a program is run, and with which numbers."""
+    """The backend of a program, and its number type."""
 
     name: BackendName = "native"
     """``"plain"``: the Python text itself; ``"native"``: machine code that reads the plan; ``"specialized"``:

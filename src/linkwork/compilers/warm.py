@@ -42,7 +42,7 @@ def all_algorithms() -> dict[str, Algorithm]:
 
 
 def missing(lanes: bool = True) -> list[Job]:
-    """What is not in the cache, the pieces with the most text first: code for single states, and for batches."""
+    """The pieces that the cache lacks, those with the most text first: code for single states, and for batches."""
 
     def size(algorithm: Algorithm) -> int:
         return len(algorithm.work) + 20 * (algorithm.iterate is not None)

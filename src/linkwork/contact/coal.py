@@ -282,7 +282,7 @@ def _nearest(a: _Posed, b: _Posed) -> tuple[float, Floats, Floats, Floats]:
 
 
 def _separation(a: _Posed, b: _Posed, n: Floats) -> float:
-    """How far apart convex shapes are along ``n``; -inf where that is not known."""
+    """The separation of convex shapes along ``n``; -inf where it is unknown."""
     first, second = a.solid.convex, b.solid.convex
     if first is None or second is None:
         return -np.inf

@@ -54,7 +54,7 @@ PENALTY_RULES: Mapping[str, tuple[float, float, float]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class _Method:
-    """How a solver is run."""
+    """Settings of a solver."""
 
     algorithm: Algorithm
     most: int
@@ -109,7 +109,7 @@ class RowSolver:
         return runner_for(self.structure.program(METHODS[self.solver].algorithm), self.backend)
 
     def plain(self) -> RowSolver:
-        """The same, running the Python text itself: slow, for debugging."""
+        """A copy that runs the Python text itself: slow, for debugging."""
         return RowSolver(self.structure, self.solver, Backend("plain"))
 
     def __call__(
@@ -165,7 +165,7 @@ class RowSolver:
         return call, lambda: self._solution(rows, settings, outputs)
 
     def _solution(self, rows: Sequence[Array], settings: Array, results: Sequence[Array]) -> RowSolution:
-        """What kernels wrote, by name."""
+        """The outputs of kernels, by name."""
         y = results[-2]
         if self.solver == "pgs":
             y = y.reshape((*y.shape[:-2], -1))[..., : self.structure.nc]
@@ -238,7 +238,7 @@ def _settings(
 
 
 def _solution(solver: str, compliance: Array, settings: Array, f: Array, y: Array, progress: Array) -> RowSolution:
-    """What kernels wrote, by name."""
+    """The outputs of kernels, by name."""
     return RowSolution(
         f,
         y - compliance * f,
@@ -296,7 +296,7 @@ def _on_operator(
     first_penalty: float = 0.1,
     relaxation: float = 1.0,
 ) -> RowSolution:
-    """The same for an operator: ADMM, one problem."""
+    """The solution for an operator: ADMM, one problem."""
     if solver != "admm":
         raise InputError(f"{solver} needs a matrix: give operator.toarray(), or use solver='admm'")
     slots = operator_contacts(operator) if contacts is None else [int(r) for r in contacts]

@@ -82,7 +82,7 @@ class ContactDerivatives:
         return self._native(self.step.smoothed)
 
     def runner(self, program: Program) -> Runner:
-        """What runs a program of the pipelines; kept.
+        """The runner of a program of the pipelines; kept.
 
         Args:
             program: One of `programs`.

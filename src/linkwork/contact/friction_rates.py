@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How coefficients of friction act on a step with contacts: by its forces and velocities at the solution.
+"""Derivatives of a step with contacts by coefficients of friction: from its forces and velocities at the solution.
 
 The equation of a contact (`kernels.contact.equation`) is ``F(z, w) = 0`` with ``f = T z``, ``T = diag(mu, mu, 1)`` and
 ``w = T y + (0, 0, |T y_t|)``; nothing else of it depends on ``mu``. So a change ``dmu`` acts as changes

@@ -63,13 +63,13 @@ class StepPrograms:
 
     @cached_property
     def friction(self) -> dict[str, FrictionRates]:
-        """How coefficients of friction act, by name, where they are inputs to differentiate by."""
+        """Derivatives by coefficients of friction, by name, where they are inputs."""
         shapes, tree = self.step.parameter_inputs.shapes, self.equations.program.tree
         return {name: FrictionRates(tree, self.step.dt, name, *shapes[name]) for name in FRICTION if name in self.by}
 
     @property
     def equations_by(self) -> tuple[str, ...]:
-        """What equations are differentiated by: friction acts through forces."""
+        """Inputs by which equations are differentiated: friction acts through forces."""
         return (*self.by, *(("result",) if self.friction else ()))
 
     @cached_property
@@ -113,7 +113,7 @@ class StepPrograms:
         return int(self.step.robot.nv)
 
     def backend(self, program: Program) -> Backend:
-        """How a program is run: the system by native code, all others by straight-line code.
+        """The backend of a program: native code for the system, straight-line code for all others.
 
         Args:
             program: One of these.

@@ -54,7 +54,7 @@ class SetOfRows:
 
 @dataclass(frozen=True)
 class NewtonRows:
-    """How a solver of arrays ended, besides forces."""
+    """Status of a solver of arrays, besides forces."""
 
     forces: Array
     residual: Array

@@ -140,7 +140,7 @@ def at_most_three(names: Sequence[str]) -> str:
 
 
 def words_of_overflow(robot: Model, listed: Array) -> str:
-    """What a step with more contact points than lists have room for leaves out, in words.
+    """The pairs whose contact points exceed the room of lists in a step, in words.
 
     Args:
         robot: The mechanism.

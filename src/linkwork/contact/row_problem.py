@@ -18,7 +18,7 @@ from linkwork.quantities.arguments import Array
 
 @dataclass(frozen=True, eq=False)
 class RowSolution:
-    """What solves a contact problem of rows, or comes near: look at `converged`."""
+    """The solution of a contact problem of rows, or an approximation: see `converged`."""
 
     impulses: Array
     """(..., m) forces or impulses of rows, in their cones."""

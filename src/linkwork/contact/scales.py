@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is large for a robot with contacts: inverse inertias of contacts and joints, a length, a velocity.
+"""Scales of a robot with contacts: inverse inertias of contacts and joints, a length, a velocity.
 
 Scales make penalties and tolerances of numbers without units. They are taken once for a robot, at a few configurations.
 
@@ -46,8 +46,9 @@ class ContactScales:
     """(ncontacts,) inverse inertia that contacts of a pair feel."""
 
     def velocity(self, gravity: float, dt: float) -> float:
-        """What bodies of this size fall at; without gravity, a thousandth of their size in a step, or what they fall at
-        on Earth."""
+        """The velocity at which bodies of this size fall; without gravity, the larger of a thousandth of their size in
+        a step and the velocity of fall on Earth.
+        """
         on_earth = float(np.sqrt(-GRAVITY[2] * self.length))
         return (
             float(np.sqrt(gravity * self.length)) if gravity > 0 else min(MOTION_PER_STEP * self.length / dt, on_earth)

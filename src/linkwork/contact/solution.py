@@ -168,7 +168,7 @@ class ContactSolution:
 
     @property
     def impulses(self) -> Mapping[str, Array]:
-        """The same by names of pairs, ``(..., slots, 3)`` each."""
+        """Impulses by names of pairs, ``(..., slots, 3)`` each."""
         return BySlots(self._layout, self.impulse)
 
     @property
@@ -217,7 +217,7 @@ class ContactSolution:
 
     @property
     def residual(self) -> Any:
-        """What the step misses of the laws of contact, a velocity in m/s (`kernels.contact.cones`)."""
+        """The residual of the laws of contact in the step, a velocity in m/s (`kernels.contact.cones`)."""
         return _plain(self.result[..., RESIDUAL])
 
     @property
@@ -256,7 +256,7 @@ class ContactSolution:
 
     @property
     def warm_start(self) -> Array:
-        """What the next step may start from, ``(..., nstart)``: forces of contacts, joints, and constraints, and in
+        """The warm start of the next step, ``(..., nstart)``: forces of contacts, joints, and constraints, and in
         native code the kind of the step.
 
         Forces are zero where the step was not solved: from such forces, steps run away.

@@ -209,7 +209,7 @@ class ContactStep(BaseEvaluator):
         return self.keep("by slots", make)
 
     def on(self, backend: Backend, program: Program | None = None) -> Self:
-        """The same on another backend; nothing has run yet.
+        """A copy on another backend; nothing has run yet.
 
         Args:
             backend: How the program is run, and with which numbers.

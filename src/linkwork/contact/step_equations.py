@@ -41,7 +41,7 @@ class ContactFunction(Protocol):
 
     @property
     def backend(self) -> BackendName:
-        """How the step is run: derivatives are run plainly where it is."""
+        """The backend of the step; derivatives are plain where it is."""
 
     @property
     def planned(self) -> Program:
@@ -69,7 +69,7 @@ class ContactFunction(Protocol):
 
     @property
     def acting(self) -> tuple[str, ...]:
-        """What acts besides torques: commands and wrenches, where there are any."""
+        """Inputs besides torques: commands and wrenches, where there are any."""
 
     def equation_inputs(self, state: Sequence[Any], optional: Mapping[str, Any], dtype: Any) -> list[Any]:
         """All inputs of `equations` but parameters; ``optional`` may have ``result``, ``cells`` and ``given``."""
@@ -81,7 +81,7 @@ class ContactFunction(Protocol):
         """Torques given, and those of stops and actuators."""
 
     def solve(self, state: Sequence[Any], optional: Mapping[str, Any]) -> Any:
-        """What a call returns: commands, wrenches and parameters are by name."""
+        """The result of a call: commands, wrenches and parameters are by name."""
 
     def solved(self, solution: Any) -> tuple[Array, Array, Array]:
         """Of what a call returned, the state after the step, and the result."""

@@ -37,7 +37,7 @@ class ContactStepFunction:
 
     @property
     def backend(self) -> BackendName:
-        """How the step is run."""
+        """The backend of the step."""
         return self.step.backend
 
     @property
@@ -67,7 +67,7 @@ class ContactStepFunction:
 
     @property
     def acting(self) -> tuple[str, ...]:
-        """What acts besides torques."""
+        """Inputs besides torques."""
         return ("wrenches",) * bool(self.frames)
 
     def equation_inputs(self, state: Sequence[Any], optional: Mapping[str, Any], dtype: Any) -> list[Any]:
@@ -110,7 +110,7 @@ class ContactStepFunction:
         return state[2]
 
     def solve(self, state: Sequence[Any], optional: Mapping[str, Any]) -> ContactSolution:
-        """What a call returns.
+        """The result of a call.
 
         Args:
             state: q, v and tau.

@@ -16,7 +16,7 @@ from linkwork.plans.contacts import MeshKind
 
 @dataclass(frozen=True)
 class ContactOptions:
-    """How steps with contacts are made: arguments of `ContactStep`, checked."""
+    """Options of steps with contacts: arguments of `ContactStep`, checked."""
 
     dt: float
     solver: ContactSolver

@@ -17,7 +17,7 @@ from linkwork.quantities.arguments import Array
 
 
 class ContactProduct:
-    """What derivatives of a step with contacts share.
+    """The base of derivatives of a step with contacts.
 
     Args:
         derivatives: Of the step.

@@ -267,7 +267,7 @@ class _Stage:
         return np.concatenate([np.stack(ends, axis=1) for ends in strokes])
 
     def image(self) -> Image:
-        """What is shown now."""
+        """The image of the figure."""
         from PIL import Image
 
         canvas: Any = self.figure.canvas

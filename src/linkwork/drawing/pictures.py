@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How pictures look and are written: colors, blank figures, files."""
+"""Style and files of pictures: colors, blank figures, formats."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def _coordinate(motion: Motion, joint: str, degrees: bool) -> tuple[Array, str]:
 
 
 def _in_degrees(panel: Panel) -> Panel:
-    """The same with angles in degrees."""
+    """The panel with angles in degrees."""
     words, curves = panel
     if "rad" not in words:
         return panel

@@ -119,7 +119,7 @@ class Skeleton:
 
 
 def skeleton(robot: Model) -> Skeleton:
-    """What to draw of a robot."""
+    """The skeleton of a robot: bones, joints and loops to draw."""
     number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
     bodies: list[int] = []
     local: list[Array] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What lies between bodies and bends or coils: paths of tendons, around obstacles, too, and springs."""
+"""Lines between bodies: paths of tendons, around obstacles, too, and springs."""
 
 from __future__ import annotations
 

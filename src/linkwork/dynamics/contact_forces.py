@@ -111,7 +111,9 @@ class BearingOptions:
 
 @dataclass(frozen=True, eq=False)
 class BearingContacts:
-    """What contacts bear, and what they cannot. Leading axes are those of the batch."""
+    """Contact forces that balance given motions, and the residual forces that contacts cannot provide. Leading axes are
+    batch axes.
+    """
 
     robot: Model = field(repr=False)
     """The robot with the contacts that bear load."""

@@ -30,7 +30,7 @@ from linkwork.quantities.scales import scales_of, singular_mass_matrix
 
 
 def row_weights(R: Array, mu: float) -> Array:
-    """What rows count by, the root of ``mu / R``; zero for rows that are not enabled."""
+    """Weights of rows, ``sqrt(mu / R)``; zero for rows that are not enabled."""
     result: Array = np.where(R < UNBOUNDED, np.sqrt(mu / np.maximum(R, 1e-300)), 0.0)
     return result
 

@@ -101,7 +101,7 @@ class _Balance:
         return result
 
     def slope(self, q: Floats, forces: Floats) -> Floats:
-        """How ``need - J' lambda`` changes with the pose, ``(nv, nv)``, by central differences."""
+        """The derivative of ``need - J' lambda`` by the configuration, ``(nv, nv)``, by central differences."""
         steps = SHIFT * np.concatenate([np.eye(self.robot.nv), -np.eye(self.robot.nv)])
         moved = self.robot.integrate(q, steps)
         left = self.need(moved) - forces @ self.jacobian(moved)

@@ -136,24 +136,24 @@ class ForwardDynamics(BaseEvaluator):
 
     @property
     def traced_program(self) -> Program:
-        """What `compile` makes straight-line code of: without the kernel of further iterations where there are none."""
+        """The program that `compile` traces: without the kernel of further iterations where there are none."""
         method = METHODS[self.method]
         once = not method.falls_back and (self.solver.max_iterations == 1 or not method.iterates)
         return self.program.without_iterations() if once else self.program
 
     @property
     def exported_program(self) -> Program:
-        """What `export_c` writes: a plan that needs no fallback."""
+        """The program that `export_c` writes: its plan needs no fallback."""
         fallback = METHODS[self.method].fallback
         return self.traced_program if fallback is None else self.parameter_inputs.program(self.program_of(fallback))
 
     @property
     def counted_program(self) -> Program:
-        """What `operation_count` counts: without the fallback kernel of a method that has one."""
+        """The program that `operation_count` counts: without the fallback kernel of a method that has one."""
         return self.program.without_iterations() if METHODS[self.method].falls_back else self.program
 
     def runner_on(self, backend: Backend) -> Runner:
-        """What runs the program on a backend; of `kkt`, what knows its shapes.
+        """The runner of the program on a backend; for `kkt`, a runner that checks shapes only.
 
         Args:
             backend: How the program is run.
@@ -164,7 +164,9 @@ class ForwardDynamics(BaseEvaluator):
 
     @property
     def fallback(self) -> Self | None:
-        """The same by the plan `Method.fallback`, in native code where this is compiled; None where plans are equal."""
+        """A copy with the plan `Method.fallback`, in native code where this one is compiled; None where both plans are
+        equal.
+        """
         return self.keep("fallback", self._fallback)
 
     def _fallback(self) -> Self | None:
@@ -221,7 +223,7 @@ class ForwardDynamics(BaseEvaluator):
 
     @property
     def solved_by(self) -> SolvedBy:
-        """How solutions are computed, and what results need no further look."""
+        """The method of the solution, and the bounds below which results need no verification."""
         iterates = METHODS[self.method].iterates
         tolerance = float(self._iterations(self.dtype)[0]) if iterates else np.inf
         accepted = checks.accepted_progress(self.method, self.fallback is not None) if self.hard else (-np.inf, np.inf)
@@ -311,7 +313,7 @@ class ForwardDynamics(BaseEvaluator):
         return solution
 
     def _first_solution(self, q: npt.ArrayLike, v: npt.ArrayLike, result: Array) -> SolvedBy:
-        """How the first solution was computed; warns where loops are open or opening."""
+        """The method of the first solution; warns where loops are open or opening."""
         by = self.solved_by
         if result.size:
             checks.check_state(self.robot, q, v, self.execution.held["regularization"] < UNBOUNDED, stacklevel=3)
@@ -319,7 +321,7 @@ class ForwardDynamics(BaseEvaluator):
         return by
 
     def without_state_check(self) -> Self:
-        """The same machine code, which does not warn where loops are open."""
+        """A copy with the same machine code that does not warn where loops are open."""
         other = self.holding({})
         other.kept["by"] = self.solved_by
         return other
@@ -386,7 +388,7 @@ class ForwardDynamics(BaseEvaluator):
 
     @property
     def differentiated(self) -> Differentiated:
-        """What forward dynamics is differentiated by, and what of it: accelerations and constraint forces."""
+        """Inputs and results of derivatives: accelerations and constraint forces by states, torques and parameters."""
         return products.differentiated(self)
 
     @property
@@ -419,7 +421,7 @@ class ForwardDynamics(BaseEvaluator):
         return solution.acceleration, solution.result
 
     def computation_of(self, product: Product) -> Computation | None:
-        """How a product is computed that is several programs; None where it is one.
+        """The computation of a product that takes several programs; None where it is one.
 
         Args:
             product: The product.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How forward dynamics is differentiated: which program its products are made of, by method.
+"""Derivatives of forward dynamics: the program of each product, by method.
 
 | methods                                               | products                                            |
 |-------------------------------------------------------|-----------------------------------------------------|
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def differentiated(fd: ForwardDynamics) -> Differentiated:
-    """What forward dynamics is differentiated by, and what of it: accelerations and constraint forces."""
+    """Inputs and results of derivatives of forward dynamics: accelerations and constraint forces."""
     optional = ("wrenches",) * bool(fd.frames) + ("target",) * fd.bound
     results = {"acceleration": ("a", slice(None))}
     if fd.bound:

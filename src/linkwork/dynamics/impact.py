@@ -142,7 +142,7 @@ class ImpactDynamics(BaseEvaluator):
 
     @property
     def differentiated(self) -> Differentiated:
-        """What an impact is differentiated by, and what of it: velocities after it, and impulses."""
+        """Inputs and results of derivatives of an impact: velocities after it, and impulses."""
         impulses = ("result", ResultLayout(self.robot.nc).multipliers)
         return Differentiated(("q", "v", "restitution"), (), {"velocity": ("after", slice(None)), "impulses": impulses})
 
@@ -168,7 +168,7 @@ class ImpactDynamics(BaseEvaluator):
         return solution.velocity, solution.result
 
     def computation_of(self, product: Product) -> Computation:
-        """How products are computed.
+        """The computation of a product.
 
         Args:
             product: The product.

@@ -79,7 +79,7 @@ class ImplicitComputation:
 
     @property
     def equations(self) -> Implicit:
-        """What a solution satisfies."""
+        """The equations that a solution satisfies."""
         equations: Implicit = self.evaluator.implicit
         return equations
 
@@ -141,7 +141,7 @@ class ImplicitComputation:
         return self._keep(("pipeline", forces), lambda: self._recomputing(build, forces))
 
     def backend(self, program: Program) -> Backend:
-        """How a program is run.
+        """The backend of a program.
 
         Args:
             program: One of a pipeline.
@@ -149,7 +149,7 @@ class ImplicitComputation:
         return (self.product.jacobians if "pivot" in program.algorithm.outputs else self.product).execution.backend
 
     def runner(self, program: Program) -> Runner:
-        """What runs a program; kept.
+        """The runner of a program; kept.
 
         Args:
             program: One of a pipeline, which holds it.
@@ -218,7 +218,7 @@ class ImplicitComputation:
 
     @property
     def _typed_solver(self) -> ForwardDynamics:
-        """What solves the linear system, in the type of the product."""
+        """The solver of the linear system, in the number type of the product."""
         solver, dtype = self.solver, self.product.dtype
         if solver.dtype == dtype:
             return solver
@@ -286,7 +286,7 @@ class ImplicitComputation:
 
     @property
     def _numbers(self) -> int:
-        """How many numbers Jacobians have."""
+        """The count of entries in all Jacobians."""
         nv, nc = self.product.robot.nv, self.product.robot.nc
         return (nv + nc) * (3 * nv + nc)
 
@@ -350,7 +350,7 @@ class ImplicitComputation:
         return recomputing(pipeline, None, jacobians)
 
     def _iterating_on(self, build: Callable[[System], Pipeline]) -> Pipeline:
-        """The same with iterations that end at `LAST` of the tolerance, those of the solution too."""
+        """The pipeline with iterations that end at `LAST` of the tolerance, those of the solution too."""
         pipeline = build(self._system(LAST))
         if not self._iterated:
             return pipeline

@@ -109,7 +109,7 @@ class System:
 
     @property
     def opened(self) -> System:
-        """The same on open loops, where rows that were zero are not, and depend on others."""
+        """The system on open loops, where rows that were structurally zero become nonzero and may be dependent."""
         return replace(self, redundant=True, zero=self.zero_open)
 
     @cached_property

@@ -356,7 +356,7 @@ class InverseDynamics(BaseEvaluator):
 
     @property
     def differentiated(self) -> Differentiated:
-        """What inverse dynamics is differentiated by, and what of it: the torques."""
+        """Inputs and results of derivatives of inverse dynamics: the torques."""
         known = super().differentiated
         return replace(known, results={"tau": known.results["tau"]})
 
@@ -396,7 +396,7 @@ class InverseDynamics(BaseEvaluator):
             )
 
     def _contacts_of(self, results: Sequence[Array]) -> BearingContacts:
-        """What contacts bear, of all outputs but the last."""
+        """The contact forces, from all outputs but the last."""
         *_, force, gap, unmet, balance = results
         assert self.bearing is not None
         return BearingContacts(self.bearing.robot, force, gap, unmet, balance, self._unreachable)

@@ -275,7 +275,7 @@ class KKTFactor(Operator):
         return DerivedOperator(self, name, self.shape, self._applied(forth.name), self._applied(back.name))
 
     def with_damping(self, damping: npt.ArrayLike) -> KKTFactor:
-        """The same with another ``R``: the factor of ``M`` and ``J M^-1 J'`` are kept, ``(nc, nc)`` is factored anew.
+        """A copy with another ``R``: the factor of ``M`` and ``J M^-1 J'`` are reused, ``(nc, nc)`` is factorized anew.
 
         Args:
             damping: One number, or one for each row.

@@ -153,7 +153,9 @@ class _LinearSolve:
         return self._trace(f"solve_{name}", graph, values[: self.nv], [norm, before[1] + 1.0, *lines])
 
     def _progress(self, name: str, inputs: Mapping[str, Any], before: Sequence[Any], residual: Sequence[Any]) -> Any:
-        """What is to fall below the tolerance, as `constrained.problem` and `constrained.lcaba` have it."""
+        """The quantity that must fall below the tolerance, as `constrained.problem` and `constrained.lcaba` define
+        it.
+        """
         settings, w = self._scales(inputs)
         if name == "refine" or self.traced.refine is None:
             return residual_progress(self.tree, w, settings, before[2 + self.nc :], residual)
@@ -195,7 +197,7 @@ class _LinearSolve:
         return sorted(read)
 
     def _carried(self, inputs: Mapping[str, Sequence[Any]], kept: Sequence[Symbol]) -> list[Any]:
-        """What the first program carries of factors, on the graph of the linear program; None for all else."""
+        """The factors that the first program passes on, on the graph of the linear program; None for all else."""
         known = {self.numbers[name]: inputs[name] for name in self.matrix}
         other = dependent(self.traced.graph, lambda array, _: array not in known, through_all=True)
         wanted = tuple(symbol for symbol in kept if not other[symbol.i])

@@ -202,7 +202,7 @@ def method_costs(robot: Model) -> dict[ForwardMethod, OperationCount]:
 
 
 def method_cost(robot: Model, name: str) -> OperationCount | None:
-    """The same for one method; None where it has no kernel, or the program is too large to count."""
+    """The operation count of one method; None where it has no kernel, or the program is too large to count."""
     algorithm, arrays = METHODS[name].algorithm, METHODS[name].arrays
     if algorithm is None or arrays is None or _dense_steps(robot, algorithm) > MOST_COUNTED:
         return None
@@ -232,7 +232,7 @@ def _dense_operations(robot: Model, name: ForwardMethod, iterations: int) -> int
 
 @converted
 def best_method(robot: Model, iterations: int = EXPECTED) -> ForwardMethod:
-    """What ``method="auto"`` takes: the fewest operations for so many iterations.
+    """The method that ``method="auto"`` selects: the fewest operations for so many iterations.
 
     A dense matrix of all rows counts in full, as native code computes with it: counted operations leave out its zeros,
     which are most of it where loops do not touch each other. Where a joint moves no mass by itself: `lcaba`.

@@ -103,7 +103,7 @@ class Motion:
 
     @cached_property
     def _acting(self) -> MotionForces:
-        """What acts at the recorded states; an error where contacts do."""
+        """Torques, wrenches and passive forces at the recorded states; an error where contacts act."""
         refuse_contacts(self.contact_state)
         wrenches = {name: np.array(x) for name, x in self.settings.get("wrenches", {}).items()}
         passive = bool(self.settings.get("passive", False))
@@ -268,7 +268,7 @@ class Motion:
         return {}
 
     def _abscissa(self) -> tuple[Array, str]:
-        """What plots have on their horizontal axis, and words for it."""
+        """Values and label of the horizontal axis of plots."""
         return self.times, "time [s]"
 
     def _moment(self, k: int) -> str:
@@ -276,7 +276,7 @@ class Motion:
         return f"t = {self.times[k]:.3f} s"
 
     def _made(self) -> str:
-        """How it was made, for titles."""
+        """Integrator and time step, for titles."""
         return f"{self.settings.get('integrator', '')}, dt {self.settings.get('dt', 0):g} s"
 
     @converted

@@ -22,7 +22,7 @@ from linkwork.quantities.motions import has_motions, is_timed, row_motions
 
 @dataclass(frozen=True, eq=False)
 class MotionForces:
-    """What acts at the states of a motion.
+    """Forces at the states of a motion.
 
     Args:
         robot: The mechanism.

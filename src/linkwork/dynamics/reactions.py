@@ -68,11 +68,11 @@ class Reactions(Mapping[str, Array]):
     frame: str = ""
 
     def local(self) -> Reactions:
-        """The same in the axes of children and second frames."""
+        """A copy in the axes of children and second frames."""
         return replace(self, axes="local", frame="")
 
     def in_frame(self, frame: str) -> Reactions:
-        """The same about the origin of a frame, in its axes: ``reactions.in_frame("sensor")["pivot"]``.
+        """A copy about the origin of a frame, in its axes: ``reactions.in_frame("sensor")["pivot"]``.
 
         Args:
             frame: Name of a frame or body, or ``"world"``.
@@ -327,7 +327,7 @@ def _timed_states(robot: Model, q: Array, v: Array, time: npt.ArrayLike) -> dict
 
 @computed_once
 def _wrench_evaluator(robot: Model) -> tuple[ProgramEvaluator, list[Placement], dict[str, int]]:
-    """What gives wrenches of constraints in the kernels' frames, these frames, and numbers of bodies."""
+    """The evaluator of constraint wrenches in the kernels' frames, these frames, and numbers of bodies."""
 
     def plan(model: Model, frames: Sequence[str]) -> Any:
         return constrained_tree(model, frames)

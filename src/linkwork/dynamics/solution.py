@@ -39,7 +39,7 @@ class ResultLayout:
 
     @property
     def residuals(self) -> slice:
-        """What each row misses."""
+        """The slice of constraint residuals."""
         return slice(HEAD + self.rows, HEAD + 2 * self.rows)
 
     @property
@@ -60,7 +60,7 @@ class ResultLayout:
 
 @dataclass(frozen=True)
 class SolvedBy:
-    """How a solution was computed."""
+    """Method, tolerance and accepted bounds of a solution."""
 
     robot: Model
     method: str
@@ -95,7 +95,7 @@ class Solution:
 
     @property
     def residuals(self) -> Array | None:
-        """What each row misses, ``(..., nc)``; None for a tree."""
+        """The slice of constraint residuals."""
         return None if self.result is None else self.result[..., ResultLayout.of(self.result).residuals]
 
     @property
@@ -136,7 +136,7 @@ class Solution:
 
     @property
     def velocity_error(self) -> Any:
-        """How fast ``v`` opens loops, the most of a row, in m/s or rad/s; None unless constraints have gains."""
+        """The largest rate at which ``v`` opens a row, in m/s or rad/s; None unless constraints have gains."""
         if self.result is None:
             return 0.0
         error = self.result[..., ResultLayout.of(self.result).velocity_error]

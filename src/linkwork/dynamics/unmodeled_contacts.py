@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What pairs say and a step with contacts leaves out: one warning for a robot, never in silence."""
+"""Warnings for properties of contact pairs that a step leaves out: one for each robot."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class CText:
         return "\n".join([PART, self.functions()])
 
     def functions(self, static: bool = False) -> str:
-        """The same without the macro that they begin with; ``static``: for this file alone."""
+        """The functions without the macro that they begin with; ``static``: for this file alone."""
         texts = []
         for label, program in self._programs.items():
             texts += [self._function(program, k, label) for k in range(len(program.parts))]

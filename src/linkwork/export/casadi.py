@@ -129,7 +129,7 @@ def export_casadi(
 
 
 def _program(evaluator: BaseEvaluator) -> Program:
-    """What is written: of steps, one without the loop that repeats it."""
+    """The program to write: of steps, one without the loop that repeats it."""
     return evaluator.planned.differentiated if isinstance(evaluator, Stepper) else evaluator.exported_program
 
 
@@ -161,7 +161,7 @@ def _arrays(arrays: Sequence[CasadiArray]) -> tuple[Slot, ...]:
 
 
 def _nominal(found: Differentiated) -> tuple[Slot, ...]:
-    """What the function itself returned, as derivatives are given it: of this only forces are read, if any."""
+    """The nominal outputs of the function, which derivatives take as inputs: only forces are read, if any."""
     return tuple(
         Slot(f"out_{y.name}", y.pattern, y.name, y.pattern.size)
         if found.start and y.name == "multipliers"

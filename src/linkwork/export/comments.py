@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What exported text says of itself: what it computes, sizes, the order of q and v, conventions, operations."""
+"""Comments of exported text: quantity, sizes, the order of q and v, conventions, operations."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def comment(lines: Sequence[str]) -> str:
 
 
 def title(evaluator: BaseEvaluator) -> str:
-    """What is computed, of which model."""
+    """The quantity and its model."""
     method = getattr(evaluator, "method", "")
     by = f", by {method}" if method else ""
     return f"{evaluator.quantity.replace('_', ' ')} of '{evaluator.robot.name}'{by}"
@@ -131,7 +131,7 @@ def order_of(robot: Model) -> list[str]:
 
 
 def operations_of(count: OperationCount) -> str:
-    """How many operations of which kind."""
+    """The number of operations by kind."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(count.items(), key=lambda item: -item[1]))
     further = f"; each further iteration {count.iteration}" if count.iteration else ""
     further += f", the last {count.refinement}" if count.refinement else ""

@@ -58,7 +58,7 @@ class Pattern:
 
     @property
     def size(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return len(self.at)
 
     @property

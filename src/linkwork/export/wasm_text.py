@@ -131,7 +131,7 @@ def _work_of(function: AnyFunction) -> str:
 def readme(
     name: str, evaluators: Mapping[str, BaseEvaluator], module: WasmModule, functions: Sequence[AnyFunction]
 ) -> str:
-    """What the module computes, and how it is called."""
+    """README of the module: quantities and calling convention."""
     lines = [f"# {name}", "", f"WebAssembly for JavaScript, {len(module.binary)} bytes, written by linkwork.", ""]
     lines += ["```js", f'import {{ load }} from "./{name}.js";', "", "const robot = await load();"]
     first = functions[0]

@@ -136,7 +136,7 @@ class Camera:
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """What is drawn of a robot: triangles of its shapes, and bones of bodies that have none."""
+    """The geometry of a robot to draw: triangles of its shapes, and bones of bodies that have none."""
 
     bones: Skeleton
     skin: Surfaces

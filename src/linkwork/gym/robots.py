@@ -56,7 +56,7 @@ class RobotBatch:
 
     @property
     def contact_state(self) -> Array | None:
-        """What the next step starts from besides the state, ``(count, width)``; None without contacts."""
+        """The contact state that the next step starts from, ``(count, width)``; None without contacts."""
         return None if self._robots.contacts is None else self._robots.contacts[: self.count]
 
     @property

@@ -25,7 +25,7 @@ from linkwork.simulation.stepper import Stepper
 
 
 def contact_inputs(evaluator: Any) -> Differentiated:
-    """What a step with contacts is called with and differentiated by.
+    """Inputs, and inputs and results of derivatives, of a step with contacts.
 
     Args:
         evaluator: A `ContactStep`, or a `Stepper` with contacts.

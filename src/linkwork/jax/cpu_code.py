@@ -371,7 +371,7 @@ end:
 
 
 def _handler(read: str) -> str:
-    """What XLA calls."""
+    """LLVM IR of the function that XLA calls."""
     return f"""
 define ptr @{SYMBOL}(ptr %frame) {{
 entry:

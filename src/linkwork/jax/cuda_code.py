@@ -196,7 +196,7 @@ define internal i32 @launched(ptr %device, i64 %stream, ptr %bases, ptr %steps, 
 
 
 def _handler(read: str) -> str:
-    """What XLA calls."""
+    """LLVM IR of the function that XLA calls."""
     return f"""
 define ptr @{SYMBOL}(ptr %frame) {{
 entry:

@@ -121,7 +121,7 @@ class Function:
 
 
 def _known(evaluator: BaseEvaluator) -> Differentiated:
-    """What an evaluator is called with and differentiated by."""
+    """Inputs, and inputs and results of derivatives, of an evaluator."""
     if isinstance(evaluator, ContactStep) or (isinstance(evaluator, Stepper) and evaluator.contact):
         return contact_inputs(evaluator)
     function = evaluator._function if isinstance(evaluator, Stepper) else evaluator

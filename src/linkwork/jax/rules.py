@@ -72,7 +72,7 @@ class Source(Protocol):
 
 
 class Kind(Enum):
-    """What of a function is computed."""
+    """The computed quantity of a function: its value, or one of its products."""
 
     VALUE = "value"
     SOLUTION = "value, where derivatives are taken"

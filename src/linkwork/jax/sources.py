@@ -83,7 +83,7 @@ class EvaluatorSource:
 
     @property
     def program(self) -> Program:
-        """What computes results: a plan that needs no fallback."""
+        """The program of the results: its plan needs no fallback."""
         evaluator = self.evaluator
         if getattr(evaluator, "fallback", None) is not None:
             return evaluator.exported_program

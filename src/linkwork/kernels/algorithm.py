@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an algorithm is to the rest of the package: kernel text and the shapes of what it reads, writes, works on."""
+"""The record of an algorithm: kernels, and the shapes of inputs, outputs and work arrays."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def end_elements(tree: Array, w: Array) -> None:
 
 @kernel
 def set_passive(tree: Array, w: Array, passive: Array) -> None:
-    """What steps take of springs and dampers, in place of their input: stops stay."""
+    """Sets springs and dampers of steps in place of their input; stops stay."""
     for k in range(tree.nv):
         for j in range(7):
             w.passive_elements[k, j] = passive[k, j]

@@ -59,7 +59,7 @@ def nothing(*arguments: Array) -> None:
 
 
 class Writer(NamedTuple):
-    """How the arrays that depend on a parameter are written, and which these are."""
+    """The kernel that writes the arrays that depend on a parameter, and their names."""
 
     fields: tuple[str, ...]
     """Arrays of the tree that are replaced."""
@@ -99,7 +99,7 @@ PAIR_FRICTION = Writer(("pair_friction",), set_pair_friction, begin_pair_frictio
 
 
 def writer_of(name: str, algorithm: Algorithm) -> Writer:
-    """How a parameter becomes arrays of the tree that an algorithm reads."""
+    """The writer of a parameter for the arrays of the tree that an algorithm reads."""
     by_pairs = name == "contact_friction" and "pair_friction" in algorithm.layout.shapes
     return PAIR_FRICTION if by_pairs else WRITERS[name]
 

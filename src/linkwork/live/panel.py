@@ -170,7 +170,7 @@ class LivePanel:
         return [*lines, *run.warnings]
 
     def _rate(self) -> str:
-        """How fast it runs, where that is not real time."""
+        """The speed where it is not real time, in words."""
         pace = self.pace
         if not pace.playing:
             return ", paused"

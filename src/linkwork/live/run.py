@@ -45,7 +45,7 @@ class Pull:
 
 @dataclass(frozen=True, eq=False)
 class Pulled:
-    """What a hand does at a state, in the world's axes."""
+    """Point and force of the mouse at a state, in the world's axes."""
 
     point: Array
     """Where it pulls, ``(3,)``."""
@@ -192,12 +192,12 @@ class LiveRun:
 
     @property
     def pulled(self) -> Pulled | None:
-        """What the hand does now; None without one."""
+        """Point and force of the mouse now; None without one."""
         found = self._pulled()
         return None if found is None else found[0]
 
     def _pulled(self) -> tuple[Pulled, Array] | None:
-        """The same, and the wrench in the axes of the body's frame."""
+        """Point and force of the mouse, and the wrench in the axes of the body's frame."""
         hand = self.hand
         if hand is None:
             return None
@@ -213,7 +213,7 @@ class LiveRun:
 
     @cached_property
     def stepper(self) -> Stepper:
-        """What makes steps, prepared on first use: every body may be pulled."""
+        """The stepper, prepared on first use: every body may be pulled."""
         with warnings.catch_warnings(record=True) as caught:
             for category in (ModelWarning, StateWarning):
                 warnings.simplefilter("always", category)
@@ -256,7 +256,7 @@ class LiveRun:
 
     @property
     def troubles(self) -> list[str]:
-        """What steps since the start did not do, in words."""
+        """Failures of steps since the start, in words."""
         row, words = self.stepper.contact_row, []
         if row is None or self.contact_state is None:
             return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What users hold: mechanisms, and what makes them."""
+"""Mechanisms, and functions that make and change them."""
 
 from linkwork.mechanism.builder import Builder
 from linkwork.mechanism.compose import attach, compose

@@ -98,7 +98,7 @@ class Changeable(Model):
 
     @converted
     def with_gravity(self, gravity: VectorLike) -> Self:
-        """The same mechanism under another gravity, e.g. ``(0, 0, 0)``.
+        """A copy under another gravity, e.g. ``(0, 0, 0)``.
 
         Args:
             gravity: Acceleration of free fall, in m/s², in the world's axes.
@@ -107,7 +107,7 @@ class Changeable(Model):
 
     @converted
     def with_medium(self, density: float = 0.0, viscosity: float = 0.0, wind: VectorLike = (0.0, 0.0, 0.0)) -> Self:
-        """The same mechanism in air or water, which pushes at its shapes for ``"fluid"``; by default in none.
+        """A copy in air or water, which acts on its shapes with the role ``"fluid"``; by default in vacuum.
 
         Args:
             density: In kg/m³: 1.2 of air, 1000 of water.
@@ -203,7 +203,7 @@ class Changeable(Model):
         return replace(self, sensors=(*self.sensors, *sensors))
 
     def with_independent(self, *joints: str) -> Self:
-        """The same with these joints as minimal coordinates of its loops; see `coordinates.Minimal`.
+        """A copy with these joints as minimal coordinates of its loops; see `coordinates.Minimal`.
 
         Args:
             joints: Names of joints.
@@ -213,7 +213,7 @@ class Changeable(Model):
         return independent(self, each_name(joints, "with_independent"))
 
     def with_actuated(self, *joints: str) -> Self:
-        """The same with these joints marked as actuated, and all others as passive; this one is unchanged.
+        """A copy with these joints marked as actuated, and all others as passive.
 
         Marks say which joints `InverseDynamics` has torques of, which `actuation` takes for motors, and what a loop is
         cut at. For commands and their limits, add actuators: `with_actuators`.

@@ -42,7 +42,7 @@ MEETING = 1e-9
 
 @dataclass(frozen=True)
 class Rules:
-    """What may be exchanged.
+    """The exchanges that are allowed.
 
     Args:
         cuts: Whether passive joints may become constraints, and constraints joints of the tree.
@@ -59,7 +59,7 @@ class Rules:
 
 @dataclass(frozen=True, eq=False)
 class Connection:
-    """What joins two bodies: joints of the tree, or a constraint where it is not in the tree."""
+    """A connection of two bodies: joints of the tree, or a constraint where it is not in the tree."""
 
     name: str
     first: str
@@ -140,7 +140,7 @@ class ConnectionGraph:
                         yield name, other.name
 
     def base_moves(self, tree: frozenset[str]) -> Iterator[tuple[str, str]]:
-        """The same for floating bases: each to the bodies next to the one that it is on."""
+        """Exchanges of floating bases: each with the bodies next to its own."""
         for name, c in self.connections.items():
             if name not in tree and c.base:
                 path = self.path(tree, c.first, c.second)
@@ -156,7 +156,7 @@ class ConnectionGraph:
         return (tree - {leaving}) | {entering} if leaving in loop else None
 
     def size(self, tree: frozenset[str]) -> tuple[int, int]:
-        """What a tree is likely to cost: degrees of freedom and rows, then rows times the joints of their loops."""
+        """An estimate of a tree's cost: degrees of freedom and rows, then rows times the joints of their loops."""
         total, spread = 0, 0
         for name, c in self.connections.items():
             if name in tree:
@@ -200,7 +200,7 @@ PROPERTIES: tuple[JointProperty, ...] = ("limits", "damping", "friction")
 
 
 def reason_to_stay(robot: Model, joint: TreeJoint, rules: Rules) -> str | None:
-    """What of a joint would be lost if a constraint took its place; None where nothing would."""
+    """The property of a joint that a constraint in its place would lose; None where it would lose nothing."""
     limited = np.isfinite(joint.limits.lower).any() or np.isfinite(joint.limits.upper).any()
     coupled = next((c for c in robot.constraints if joint.name in c.joints), None)
     driven = any(joint.name == name for actuator in robot.actuators for name, _ in actuator.gears)

@@ -66,7 +66,7 @@ class Correspondence:
         return self.configuration_at(q, at)
 
     def configuration_at(self, q: Floats, at: Mapping[str, Placement]) -> Floats:
-        """The same, with the poses of `places` in the world given."""
+        """The configuration of the new mechanism, with the poses of `places` in the world given."""
         found = np.empty((*q.shape[:-1], self.new.nq))
         for name in self.shared:
             found[..., self.new.q_slice(name)] = q[..., self.old.q_slice(name)]

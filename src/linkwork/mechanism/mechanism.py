@@ -265,7 +265,7 @@ class Mechanism(Shown):
         return terms(self, q, v, frames, reference)
 
     def mobility(self, q: npt.ArrayLike) -> Mobility:
-        """What the constraints leave free at ``q``, and which of them say the same thing; see `mobility.mobility`.
+        """Degrees of freedom at ``q``, and redundant constraints; see `mobility.mobility`.
 
         Args:
             q: Configuration, ``(nq,)``, with closed loops.
@@ -294,7 +294,7 @@ class Mechanism(Shown):
         joints: Sequence[str] | None = None,
         held: Sequence[str] | None = None,
     ) -> Actuation:
-        """How motors move joints through linkages at ``q``, and torques with them; see `coordinates.actuation`.
+        """Transmission ratios from motors through linkages at ``q``, and torques; see `coordinates.actuation`.
 
         Args:
             q: Configuration, ``(..., nq)``, with closed loops.

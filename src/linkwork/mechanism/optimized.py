@@ -204,7 +204,7 @@ def _check_names(robot: Mechanism, keep: Collection[str], drop: Collection[str])
 
 
 def _changes(old: Mechanism, new: Mechanism) -> Iterator[str]:
-    """What is different, in sentences."""
+    """The differences of two mechanisms, in sentences."""
     constraints = {c.name: c for c in old.constraints}
     bound = {c.name: c for c in new.constraints}
     for name, constraint in constraints.items():

@@ -31,7 +31,7 @@ class SensorOnGraph:
 
 
 class OutboardParts:
-    """What is outboard of fixed joints of a graph, after these were merged.
+    """The parts outboard of fixed joints of a graph, after these were merged.
 
     Args:
         graph: Bodies, joints and frames.

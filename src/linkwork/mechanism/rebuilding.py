@@ -143,7 +143,9 @@ def can_flip(constraint: Constraint) -> bool:
 
 
 def flipped(constraint: Pair) -> Pair:
-    """The same constraint with its two places exchanged: rows in the axes of the other, forces of opposite sign."""
+    """A copy of the constraint with its two places exchanged: rows in the axes of the other, forces of opposite
+    sign.
+    """
     ends: dict[str, Any] = {
         "first": constraint.second,
         "second": constraint.first,

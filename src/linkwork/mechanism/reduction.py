@@ -88,7 +88,7 @@ class _Reduction:
     locked: Mapping[str, Floats]
 
     def fields(self) -> dict[str, Any]:
-        """What the mechanism has without the locked joints."""
+        """The fields of the mechanism without the locked joints."""
         robot, tree = self.robot, self.tree
         check_leaves(tree.joints, tree.inertias, lacks_mass(robot))
         kept = [
@@ -231,7 +231,7 @@ class _Reduction:
         return FunctionCoupling(with_constants, free, constraint.offset, **options)
 
     def _tendon_coupling(self, constraint: TendonCoupling, tree: Tree) -> Constraint | None:
-        """The same with locked joints as constants; tendons that nothing moves keep their length."""
+        """The coupling with locked joints as constants; tendons that no joint moves keep their length."""
         free = [name for name in constraint.joints if name not in self.locked]
         if not free and len({tree.frames[place].body for place in constraint.places}) < 2:
             return None
@@ -319,7 +319,7 @@ def _at_length(factors: tuple[float, float, float], held: float) -> tuple[float,
 
 
 def _options(constraint: Constraint) -> dict[str, Any]:
-    """What every constraint has, as keywords."""
+    """The options that every constraint has, as keywords."""
     compliance = np.asarray(constraint.compliance)
     return {
         "name": constraint.name,

@@ -62,7 +62,7 @@ M = TypeVar("M", bound=Model)
 
 
 class Scaling:
-    """How numbers change with sizes or units: each method takes those of a robot to those of the scaled one.
+    """Scale factors of lengths and units: each method converts quantities of a robot to those of the scaled one.
 
     Args:
         robot: The mechanism.

@@ -240,7 +240,7 @@ class Tree:
 
 
 def _preference(added: GraphJoint) -> tuple[int, ...]:
-    """What the tree keeps where a loop is cut, the most important first."""
+    """The preference to keep a joint in the tree where a loop is cut, the most important criterion first."""
     joint = added.joint
     return (
         added.cut is not True,

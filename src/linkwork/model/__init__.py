@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a robot is: bodies, joints, frames and constraints, immutable."""
+"""The model of a robot: bodies, joints, frames and constraints, immutable."""

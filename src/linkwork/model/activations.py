@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How activations of actuators follow commands (MJCF: ``dyntype``)."""
+"""Activation dynamics of actuators: how activations follow commands (MJCF: ``dyntype``)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ VectorLike = Sequence[float] | npt.NDArray[np.float64]
 
 
 def frozen(array: Floats) -> Floats:
-    """The same array, read-only from now on."""
+    """The array itself, read-only from now on."""
     array.setflags(write=False)
     return array
 

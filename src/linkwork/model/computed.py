@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is computed of a model once, on first use, and kept with it: plans, scales, evaluators.
+"""Values that are computed of a model once, on first use, and kept with it: plans, scales, evaluators.
 
 A function marked `computed_once` is called once for a model (and for each choice of its further arguments); models that
 differ in which constraints are enabled alone (`Model.switched`) share what was computed, since nothing of it depends on

@@ -266,7 +266,7 @@ class ContactPairs(Sequence[ContactPair]):
         return ContactPairs([self.shapes[k] for k in used], first, second, self.numbers, self.kind[old], names)
 
     def with_shapes(self, change: Callable[[ContactShape], ContactShape]) -> ContactPairs:
-        """The same with all shapes changed; names of pairs stay.
+        """A copy with all shapes changed; names of pairs stay.
 
         Args:
             change: The new shape for each.

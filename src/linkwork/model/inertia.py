@@ -187,7 +187,7 @@ class Inertia:
         return total
 
     def moved(self, placement: Placement) -> Inertia:
-        """The same inertia, expressed in the outer frame of ``placement``.
+        """A copy expressed in the outer frame of ``placement``.
 
         Args:
             placement: Of its frame in the outer one.

@@ -47,7 +47,7 @@ def symmetric(six: Any) -> Any:
 
 
 def six_of(matrices: Any) -> Any:
-    """The same the other way round."""
+    """The six distinct entries of symmetric matrices: the inverse of `matrix_of`."""
     x = np.asarray(matrices)
     return np.stack([x[..., i, j] for i, j in SIX], axis=-1)
 

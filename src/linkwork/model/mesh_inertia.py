@@ -30,7 +30,7 @@ SMALLEST = 1e-15
 
 
 class MeshProperties(NamedTuple):
-    """What a density multiplies."""
+    """Volume and moments of a mesh: the factors of a density."""
 
     measure: float
     """Volume, or the area of a shell."""

@@ -365,7 +365,7 @@ class Model:
         return self.integrate(q, far[..., None] * self.difference(q, p))
 
     def distance(self, q: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
-        """How far ``p`` is from ``q``, ``(...)``: the length of their `difference`, angles and meters alike.
+        """The distance of ``p`` from ``q``, ``(...)``: the norm of their `difference`, angles and meters alike.
 
         Args:
             q: Configuration, ``(..., nq)``.
@@ -408,7 +408,7 @@ class Model:
 
     @converted
     def switched(self, enabled: Mapping[str, bool]) -> Self:
-        """The same mechanism with constraints enabled or disabled; what was computed for it is shared.
+        """A copy with constraints enabled or disabled; computed values are shared.
 
         Args:
             enabled: Whether constraints are enabled, by name; others keep their state.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What keeps the motor of an actuator from making any force at once."""
+"""Limits of the motor of an actuator: torque and speed, friction, integral action, delay."""
 
 from __future__ import annotations
 

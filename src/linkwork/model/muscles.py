@@ -12,7 +12,7 @@ from linkwork.errors import ModelError
 @converted
 @dataclass(frozen=True)
 class Muscle:
-    """How an actuator with the activation ``a`` pulls: ``-peak (a FL(L) FV(V) + FP(L))``.
+    """The force of a muscle with the activation ``a``: ``-peak (a FL(L) FV(V) + FP(L))``.
 
     ``L`` is the length in units of the optimal one ``L0``, ``V`` the velocity in those of the largest. The range of the
     actuator's length, ``lengths``, is ``range`` in units of ``L0``.

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Named(dict[str, T], Generic[T]):
-    """What a robot has of one kind, by name; another name is an `UnknownName` that suggests those there are."""
+    """The parts of one kind by name; an absent name is an `UnknownName` that suggests similar ones."""
 
     def __init__(self, robot: str, kind: str, found: Mapping[str, T]) -> None:
         super().__init__(found)

@@ -346,7 +346,7 @@ PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
 
 
 def replace_inertia(inertia: Inertia, **values: Any) -> Inertia:
-    """The same inertia with another mass, center of mass or rotational inertia about it."""
+    """A copy of the inertia with another mass, center of mass or rotational inertia about it."""
     kept = {"mass": inertia.mass, "com": inertia.com, "rotational": inertia.rotational}
     return Inertia(**{**kept, **values})
 

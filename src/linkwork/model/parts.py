@@ -140,7 +140,7 @@ class Actuator:
         return ((self.joint, self.gear), *((joint, (gear,)) for joint, gear in self.also))
 
     def renamed(self, new: Callable[[str], str]) -> Actuator:
-        """The same actuator with other names of itself, its joints and its tendon.
+        """A copy with other names of the actuator, its joints and its tendon.
 
         Args:
             new: New name of a joint, tendon or actuator.

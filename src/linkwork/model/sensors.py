@@ -54,7 +54,7 @@ ACTUATOR, TENDON, ROBOT = "actuator", "tendon", ""
 
 
 class SensorType(NamedTuple):
-    """What sensors of a type are on, give and need."""
+    """Attachment, output and requirements of a type of sensors."""
 
     code: int
     """By which kernels know the type."""
@@ -152,7 +152,7 @@ class Outboard:
     frames: tuple[str, ...] = ()
 
     def renamed(self, new: Callable[[str], str]) -> Outboard:
-        """The same under other names.
+        """A copy under other names.
 
         Args:
             new: The new name of each joint and frame.
@@ -231,14 +231,14 @@ class Sensor:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What values are clamped to."""
+        """The bounds that values are clamped to."""
         clamp = SENSOR_TYPES[self.type].clamp
         if self.cutoff == 0 or clamp == "none":
             return -inf, inf
         return (-self.cutoff if clamp == "both" else -inf), self.cutoff
 
     def renamed(self, new: Callable[[str], str]) -> Sensor:
-        """The same under other names.
+        """A copy under other names.
 
         Args:
             new: The new name of each sensor, frame, joint and actuator.
@@ -254,7 +254,7 @@ class Sensor:
         )
 
     def without(self, why: str) -> Sensor:
-        """The same as one that is not computed, because what it is on is gone.
+        """A copy that is not computed, because the part it is on was removed.
 
         Args:
             why: What it lacks.
@@ -275,7 +275,7 @@ def check_sensors(model: Model, sensors: Sequence[Sensor]) -> None:
 
 
 def missing_part(model: Model, sensor: Sensor) -> str:
-    """What a model lacks of what a sensor is on, in words; empty where it is all there."""
+    """The part that a model lacks for a sensor, in words; empty where it lacks none."""
     if sensor.refused:
         return ""
     kind = SENSOR_TYPES[sensor.type]
@@ -344,7 +344,7 @@ def _wrong_joint(model: Model, sensor: Sensor, ball: bool) -> str:
 
 
 def outboard_of(model: Model, sensor: Sensor) -> Outboard:
-    """What a force sensor, a subtree or an energy is about: a part of a body, and the joints that start from it."""
+    """The mass and joints outboard of a force sensor, a subtree or an energy sensor."""
     if sensor.outboard is not None:
         return sensor.outboard
     body = model.frames[sensor.of].body if sensor.of else WORLD

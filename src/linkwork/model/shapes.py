@@ -260,7 +260,7 @@ def _enclosing_sphere(points: Floats) -> tuple[tuple[float, float, float], float
 @converted
 @dataclass(frozen=True)
 class Surface:
-    """What a file says of contacts of a shape; None where it says nothing.
+    """Contact properties of a shape in a file; None where the file states none.
 
     Args:
         friction: Coulomb's coefficient of friction.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How soft contacts, limits, dry friction and constraints are, in the terms of MuJoCo: ``solref``, ``solimp``, ...."""
+"""Softness of contacts, limits, dry friction and constraints, in the terms of MuJoCo: ``solref``, ``solimp``, ...."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwork.errors import ModelError
 @converted
 @dataclass(frozen=True)
 class SoftContact:
-    """How soft a contact is in MuJoCo's model of constraints; it acts where a simulation is asked for soft contacts.
+    """Softness of a contact in MuJoCo's model of constraints; it acts in simulations with soft contacts.
 
     Args:
         reference: MuJoCo's ``solref``: time constant in seconds and damping ratio of the motion of the normal direction
@@ -40,8 +40,8 @@ class SoftContact:
             raise ModelError(f"friction_ratio of a soft contact is {self.friction_ratio:g}, must be > 0")
 
     def mixed(self, other: SoftContact, part: float) -> SoftContact:
-        """What two geoms have together, as MuJoCo mixes them: a weighted mean of all numbers or, of references that say
-        a stiffness and a damping, the lesser ones.
+        """The softness of two geoms together, as MuJoCo mixes them: a weighted mean of all numbers or, of references
+        that state a stiffness and a damping, the lesser ones.
 
         Args:
             other: That of the other geom.
@@ -66,8 +66,8 @@ USUAL = SoftContact()
 @converted
 @dataclass(frozen=True)
 class SoftConstraint:
-    """How soft a limit or the dry friction of a joint, or a constraint, is in MuJoCo's model; it acts where a
-    simulation is asked for soft contacts.
+    """Softness of a limit, of dry friction of a joint or of a constraint, in MuJoCo's model; it acts in simulations
+    with soft contacts.
 
     Args:
         reference: MuJoCo's ``solref``, as for `SoftContact`.

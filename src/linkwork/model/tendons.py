@@ -61,7 +61,7 @@ class Branch:
         return tuple(f for place in self.sites for f in (place.frames if isinstance(place, Wrap) else (place,)))
 
     def renamed(self, place: Callable[[str], str]) -> Branch:
-        """The same on other frames.
+        """A copy on other names.
 
         Args:
             place: New name of a frame.
@@ -187,7 +187,7 @@ class Tendon:
         return any(branch.wraps for branch in self.branches)
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
-        """The same tendon on other names.
+        """A copy on other names.
 
         Args:
             name: Its new name.
@@ -218,7 +218,7 @@ class Tendon:
 
 
 def without_springs(tendons: Sequence[Tendon]) -> tuple[Tendon, ...]:
-    """The same tendons without springs and dampers."""
+    """Copies of the tendons without springs and dampers."""
     none = (0.0, 0.0)
     return tuple(
         replace(tendon, stiffness=0.0, damping=0.0, stiffness_terms=none, damping_terms=none) for tendon in tendons

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tendons pass and pull beside sites and joints: round obstacles, and transmissions of actuators that are no path.
+"""Obstacles that tendons wrap around, and transmissions of actuators that are no path.
 
 A transmission is a length whose derivative are the moment arms of an actuator, as a tendon is. `Model.tendons` has
 them after the tendons of a file.
@@ -53,7 +53,7 @@ class Wrap:
         return (self.frame, self.side) if self.side else (self.frame,)
 
     def renamed(self, place: Names) -> Wrap:
-        """The same on other frames.
+        """A copy on other names.
 
         Args:
             place: New name of a frame.
@@ -76,7 +76,7 @@ class Transmission(ABC):
 
     @abstractmethod
     def renamed(self, place: Names, joint: Names) -> Self:
-        """The same on other frames and joints."""
+        """A copy on other names."""
 
     @abstractmethod
     def scaled(self, length: float) -> Self:
@@ -101,7 +101,7 @@ class _Wrench(Transmission):
         object.__setattr__(self, "gear", found)
 
     def scaled(self, length: float) -> Self:
-        """The same with gears of a mechanism of another size: moments have a unit of length more than forces.
+        """A copy with gears of a mechanism of another size: moments scale with a length more than forces.
 
         Args:
             length: Factor of all lengths.
@@ -139,7 +139,7 @@ class SiteWrench(_Wrench):
         return (self.on, self.reference) if self.reference else (self.on,)
 
     def renamed(self, place: Names, joint: Names) -> Self:
-        """The same on other frames.
+        """A copy on other names.
 
         Args:
             place: New name of a frame.
@@ -171,7 +171,7 @@ class JointWrench(_Wrench):
         return (self.on,)
 
     def renamed(self, place: Names, joint: Names) -> Self:
-        """The same on another joint.
+        """A copy on other names.
 
         Args:
             place: New name of a frame.
@@ -204,7 +204,7 @@ class SliderCrank(Transmission):
         return self.crank, self.slider
 
     def renamed(self, place: Names, joint: Names) -> Self:
-        """The same on other frames.
+        """A copy on other names.
 
         Args:
             place: New name of a frame.
@@ -213,7 +213,7 @@ class SliderCrank(Transmission):
         return replace(self, crank=place(self.crank), slider=place(self.slider))
 
     def scaled(self, length: float) -> Self:
-        """The same with a rod of another length.
+        """A copy with gears of a mechanism of another size: moments scale with a length more than forces.
 
         Args:
             length: Factor of all lengths.
@@ -221,7 +221,7 @@ class SliderCrank(Transmission):
         return replace(self, rod=self.rod * length)
 
     def mirrored(self, S: Floats) -> Self:
-        """The same; its axis is that of its frame.
+        """A mirrored copy; its axis is that of its frame.
 
         Args:
             S: Signs of x, y and z.

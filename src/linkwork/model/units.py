@@ -7,7 +7,7 @@ from math import pi
 
 
 class Unit(float):
-    """How much a unit is in SI units: a number with a name."""
+    """A unit in SI units: a number with a name."""
 
     def __new__(cls, value: float, name: str) -> Unit:
         """A unit.

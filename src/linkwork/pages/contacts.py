@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a page is told of contacts: where steps keep what the next one starts from, and what is seen of them."""
+"""Contacts of a page: the layout of contact states, and the arrays that are drawn."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a page lets one change, and what it plots: motors, masses, link lengths; angles, torques, forces, energy."""
+"""Controls and plots of a page: motors, masses, link lengths; angles, torques, forces, energy."""
 
 from __future__ import annotations
 

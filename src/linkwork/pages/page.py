@@ -181,7 +181,7 @@ def _about(robot: Model, dt: float, touching: bool) -> str:
 
 
 def _left_out(robot: Model, touching: bool) -> list[str]:
-    """What the page does not compute of a model."""
+    """Parts of a model that the page does not compute."""
     words = []
     if len(robot.contacts) and not touching:
         pairs = plural(len(robot.contacts), "pair", "pairs")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a page computes: steps under torques and pulls, placements and velocities of bodies, energy."""
+"""The program of a page: steps under torques and pulls, placements and velocities of bodies, energy."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def _usual(robot: Model, touching: bool) -> tuple[ParameterName, ...]:
 
 
 def joint_inertias(robot: Model, q: Array) -> Array:
-    """What a torque at each degree of freedom accelerates, loops included: 1 over its own acceleration, ``(nv,)``.
+    """The effective inertia at each degree of freedom, loops included: 1 over its acceleration under a unit torque,
+    ``(nv,)``.
 
     Args:
         robot: The mechanism.

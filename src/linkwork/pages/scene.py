@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a page draws, as plain data: shapes and bones of bodies in the frames that the program places."""
+"""The scene of a page, as plain data: shapes and bones of bodies in the frames that the program places."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def _key(body: int, position: Array) -> tuple[int, tuple[float, ...]]:
 
 
 def _pins(robot: Model, frames: Sequence[Placement]) -> list[dict[str, Any]]:
-    """What joints look like between bones: pins, blocks that slide, balls."""
+    """Solids of joints between bones: pins, blocks that slide, balls."""
     number = {name: k for k, name in enumerate(robot.body_names, start=1)}
     found = []
     for joint in robot.joints:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the formats share in reading shapes: where mesh files are, and that a wrong shape is no wrong robot.
+"""Reading of shapes, shared by all formats: where mesh files are; a shape that cannot be read does not refuse a robot.
 
 What is shown changes no dynamics: a shape that cannot be understood is left out, and the load goes on. Mesh files are
 looked for and not opened.
@@ -54,7 +54,7 @@ class LinkShape:
 
 
 def readable_shapes(nodes: Iterator[Node], read: Callable[[Node], LinkShape | None]) -> tuple[LinkShape, ...]:
-    """What ``read`` makes of these elements, those left out that it cannot read."""
+    """Results of ``read`` for these elements; those that it cannot read are left out."""
     found = []
     for node in nodes:
         try:

@@ -43,7 +43,7 @@ def root_of(part: AbstractSet[str], ordered: Sequence[str], joints: Ends) -> str
 
 
 def distances(start: str, joints: Ends) -> dict[str, int]:
-    """How many joints away links are from one of them; those that none leads to are left out."""
+    """The number of joints between a link and each other; unreachable links are left out."""
     neighbors: dict[str, list[str]] = {}
     for parent, child in joints:
         neighbors.setdefault(parent, []).append(child)

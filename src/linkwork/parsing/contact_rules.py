@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the formats share in reading contacts: the option of loading, and what a file says that is not used."""
+"""Reading of contacts, shared by all formats: the option of loading, and unused contact properties."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MISSING = "meshes whose files were not found"
 
 @dataclass
 class Unused:
-    """What a file says of contacts and is not used; one warning for all of it.
+    """Contact properties of a file that are not used; one warning for all of them.
 
     Args:
         all_of_it: Whether to say also what is never modeled here, such as the softness of contacts in MJCF.

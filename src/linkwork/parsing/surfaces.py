@@ -132,7 +132,7 @@ class SurfaceReader:
     # Drake, Gazebo and Bullet ---------------------------------------------------------------------------------
 
     def of_drake(self, collision: Node) -> Surface | None:
-        """What ``<drake:proximity_properties>`` of a ``<collision>`` say."""
+        """Contact properties in ``<drake:proximity_properties>`` of a ``<collision>``."""
         node = _child(collision, "drake:proximity_properties")
         if node is None:
             return None
@@ -146,7 +146,7 @@ class SurfaceReader:
         return Surface(mu, compliance=1.0 / stiffness if stiffness else None, combination="harmonic")
 
     def of_gazebo(self, gazebo: Node, said: Surface | None) -> Surface | None:
-        """What ``<gazebo reference="link">`` adds to the surface of a link."""
+        """Contact properties of a link with those of ``<gazebo reference="link">`` added."""
         mu, kp = (self._number(_child(gazebo, tag)) for tag in ("mu1", "kp"))
         self._same(_child(gazebo, "mu2"), mu, "friction differs in two directions, and the first counts")
         for tag in ("kd", "fdir1", "maxContacts", "dampingFactor", "slip1", "slip2"):
@@ -162,7 +162,7 @@ class SurfaceReader:
         return replace(known, friction=friction, compliance=1.0 / kp if kp else known.compliance)
 
     def of_bullet(self, link: Node) -> Surface | None:
-        """What ``<contact>`` of a link says, an addition of Bullet's."""
+        """Contact properties in ``<contact>`` of a link, an extension of Bullet."""
         node = _child(link, "contact")
         if node is None:
             return None

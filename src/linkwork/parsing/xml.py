@@ -178,7 +178,7 @@ class Node:
         return tuple(name for name in names if not name.startswith("{") and ":" not in name)
 
     def inheriting(self, defaults: Mapping[str, str]) -> Node:
-        """The same element, where attributes that it does not have are those of ``defaults``."""
+        """A copy of the element; absent attributes are those of ``defaults``."""
         node = Node(self._element, self.file, self._namespace)
         node._defaults = defaults
         return node

@@ -274,7 +274,7 @@ class _Writer:
         )
 
     def _fluid(self, k: int) -> dict[str, str]:
-        """How a medium pushes at a geom by itself."""
+        """Fluid coefficients of a geom."""
         given = self.model.geom_fluid[k]
         return {"fluidshape": "ellipsoid", "fluidcoef": _numbers(given[1:6])} if given[0] else {}
 
@@ -332,7 +332,7 @@ class _Writer:
                 self._wrapped(tendon, int(m.wrap_type[w]), int(m.wrap_objid[w]), float(m.wrap_prm[w]))
 
     def _wrapped(self, tendon: Any, kind: int, target: int, number: float) -> None:
-        """What a tendon passes: a joint, a pulley, a site, or a geom that it wraps around."""
+        """Writes a part of a tendon's path: a joint, a pulley, a site, or a geom that it wraps around."""
         if kind == 1:
             etree.SubElement(tendon, "joint", joint=self._name("joint", target), coef=repr(number))
         elif kind == 2:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What kernels read of actuators, tendons and gravity compensation, beside the arrays of a tree."""
+"""The plan of actuators, tendons and gravity compensation, beside the arrays of a tree."""
 
 from __future__ import annotations
 

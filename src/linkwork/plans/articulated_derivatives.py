@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How columns of derivatives travel through a tree (`kernels.derivatives.articulated`).
+"""The plan of columns of derivatives that propagate through a tree (`kernels.derivatives.articulated`).
 
 Motion of the tree has a *state* after each degree of freedom: state ``k + 1`` after degree of freedom ``k``, state 0 is
 the world's; that of a body is the one after its joint. To a column ``j``, a degree of freedom ``k`` is

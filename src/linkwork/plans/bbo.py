@@ -126,19 +126,19 @@ def branches_of_bases(tree: Tree, end: int) -> list[Branch]:
 
 
 def rows_passing(tree: Tree, body: int) -> int:
-    """How many rows pass the joint of a body."""
+    """The number of rows that pass the joint of a body."""
     start = tree.slot_start[body]
     return int(tree.panel_rows[tree.slot_panel[start : start + tree.slot_count[body]]].sum())
 
 
 def rows_of_block(tree: Tree, block: int) -> int:
-    """How many rows a block has."""
+    """The number of rows of a block."""
     start = tree.block_slot[block]
     return int(tree.panel_rows[tree.slot_panel[start : start + tree.block_size[block]]].sum())
 
 
 def rows_coupled(tree: Tree, block: int) -> int:
-    """How many of the rows that pass are coupled to a block."""
+    """The number of passing rows that are coupled to a block."""
     start = tree.coupled_start[block]
     slots = tree.coupled_slot[start : start + tree.coupled_count[block]]
     return int(tree.panel_rows[tree.slot_panel[slots]].sum())

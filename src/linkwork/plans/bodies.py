@@ -37,7 +37,7 @@ def size_of(mechanism: Model) -> float:
 
 
 def largest_size(joints: Sequence[TreeJoint], inertias: Mapping[str, Inertia]) -> float:
-    """The same of joints and inertias that are no mechanism yet."""
+    """The largest size of joints and inertias that are no mechanism yet."""
     sizes = [float(np.abs(joint.placement.position).max()) for joint in joints if joint.parent != WORLD]
     heavy = [inertia for inertia in inertias.values() if inertia.mass > 0]
     sizes += [float(np.abs(inertia.com).max()) for inertia in heavy]

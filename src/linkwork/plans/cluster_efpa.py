@@ -59,7 +59,7 @@ SHIFT = 24
 
 
 class _Crossing(NamedTuple):
-    """How rows on a body cross its cluster, or its joint."""
+    """The crossing of a cluster, or of its joint, by rows on a body."""
 
     body: int
     parent: int
@@ -100,7 +100,7 @@ def cluster_efpa_tree(
 def approximate_efpa_tree(
     mechanism: Model, frames: Sequence[str], dependent: DependentCoordinates, ancestors: Collection[int] = ()
 ) -> Tree:
-    """The same of the independent tree, whose joints are crossed one by one."""
+    """The plan of the independent tree, whose joints are crossed one by one."""
     tree = cluster_tree(mechanism, frames, dependent)
     place = {k: e for e, k in enumerate(tree.ind_dof.tolist())}
     crossings = {
@@ -232,5 +232,5 @@ class _Plan:
         return self._across[s, c]
 
     def _level(self, s: int) -> int:
-        """How many ancestors are between a source and the world."""
+        """The number of ancestors between a source and the world."""
         return 0 if self._end[s] < 0 else 1 + self._level(self._end[s])

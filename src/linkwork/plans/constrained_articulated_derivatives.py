@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What derivatives of constrained dynamics by articulated bodies read (`kernels.derivatives.constrained_articulated`).
+"""The plan of derivatives of constrained dynamics by articulated bodies
+(`kernels.derivatives.constrained_articulated`).
 
 Forces of a constraint act on a few bodies, its *ends*. Where a degree of freedom moves the ends of a constraint against
 each other, the wrenches on them change; couplings of joints change torques at their joints alone.
@@ -58,7 +59,7 @@ CONSTRAINED_ARTICULATED_TREE = LTL_TREE.extended(
 def constrained_articulated_tree(
     robot: Model, frames: Sequence[str] = (), redundant: bool = True, soft: bool = False
 ) -> Tree:
-    """The same as `constraint_derivatives.derivative_tree`, for articulated bodies; of robots without tendon rows."""
+    """The plan `constraint_derivatives.derivative_tree` for articulated bodies; of robots without tendon rows."""
     tree = ltl_tree(robot, frames)
     changes = _wrench_changes(tree)
     bodies = sorted(changes)

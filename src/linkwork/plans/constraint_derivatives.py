@@ -105,13 +105,13 @@ def row_fields(tree: Tree, redundant: bool, soft: bool) -> dict[str, Any]:
 
 
 def row_tree(robot: Model) -> Tree:
-    """What derivatives of rows alone read: the same without Baumgarte's gains."""
+    """The plan of derivatives of rows alone: without Baumgarte's gains."""
     tree = derivative_tree(robot)
     return tree._replace(has_gains=0, kp=np.zeros(tree.nc), kd=np.zeros(tree.nc))
 
 
 def error_tree(robot: Model) -> Tree:
-    """What derivatives of errors read, which are rows with a gain of one where nothing moves or accelerates."""
+    """The plan of derivatives of errors: rows with a gain of one at zero velocity and acceleration."""
     tree = derivative_tree(robot)
     return tree._replace(has_gains=1, kp=np.ones(tree.nc), kd=np.zeros(tree.nc), gravity=np.zeros(3))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the reduced step reads of contacts beside `plans.contacts`: dimensions of friction, moving surfaces, adhesion,
-and how soft contacts are.
+"""The plan of the reduced step beside `plans.contacts`: dimensions of friction, moving surfaces, adhesion, softness of
+contacts.
 
 Numbers are by pair, in the order of `Model.contacts`. Friction against sliding is in ``friction`` by slot, too, where
 it may be an input (the parameter ``contact_friction``): kernels take the first two coefficients from there.

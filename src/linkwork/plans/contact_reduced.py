@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What steps by the reduced matrix read: pairs by bodies with bounding spheres, limbs, rows of loops and joints.
+"""The plan of steps by the reduced matrix: pairs by bodies with bounding spheres, limbs, rows of loops and joints.
 
 Lists of a state have a bounded length (`nlisted` contact points). Pairs are numbered by their two bodies,
 so that bodies that are far apart are left out with one comparison; slots are numbered in the same order, and results

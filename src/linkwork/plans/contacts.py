@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What kernels read of contacts, beside the arrays of a tree: shapes, pairs of them, and their contact points.
+"""The plan of contacts, beside the arrays of a tree: shapes, pairs of them, and their contact points.
 
 Each shape is there once, however many pairs it is in. The contact points of a pair are its slots, numbered in the order
 of `Model.contacts`; how many there are depends on the two kinds of shapes alone, and on `ContactPair.slots`.

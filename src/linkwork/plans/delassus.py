@@ -61,7 +61,7 @@ def delassus_tree(mechanism: Model, moving: bool = False) -> Tree:
 
 
 def damped_tree(mechanism: Model, moving: bool = False) -> Tree:
-    """The same with its order of elimination.
+    """The plan with its order of elimination.
 
     Args:
         mechanism: The mechanism.
@@ -112,7 +112,7 @@ def _not_of_points(tree: Tree, is_point: Mask) -> Mask:
 
 
 def _without_points(tree: Tree, is_point: Mask) -> Tree:
-    """The same without points and their rows of K."""
+    """The plan without points and their rows of K."""
     kept = _not_of_points(tree, is_point)
     place = np.cumsum(kept) - 1
     names = [name for name, shape in CONSTRAINED_TREE.shapes.items() if shape[0] == "npairs"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What kernels read of passive forces beyond linear springs and dampers of single coordinates (`force_elements`)."""
+"""The plan of passive forces beyond linear springs and dampers of single coordinates (`force_elements`)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def has_force_elements(mechanism: Model) -> bool:
 
 
 def without_force_elements(mechanism: M) -> M:
-    """The same mechanism without them."""
+    """A copy of the mechanism without force elements."""
     if not has_force_elements(mechanism):
         return mechanism
     none = (0.0, 0.0)

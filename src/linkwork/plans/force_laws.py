@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What kernels read of force elements: coordinates as sums of joints, distances and poses, and the tape of all laws."""
+"""The plan of force elements: coordinates as sums of joints, distances and poses, and the tape of all laws."""
 
 from __future__ import annotations
 

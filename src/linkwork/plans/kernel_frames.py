@@ -159,7 +159,7 @@ def _nonzeros(options: Floats, inertia: Inertia, children: list[TreeAtom], lengt
 
 
 def _above(numbers: Sequence[float], sizes: Sequence[float]) -> int:
-    """How many numbers are more than round-off of the largest of the sizes."""
+    """The count of numbers that exceed the round-off of the largest of the sizes."""
     least = ROUND_OFF * max(abs(size) for size in sizes)
     return sum(abs(x) >= least and x != 0.0 for x in numbers)
 
@@ -170,7 +170,7 @@ def _axis_of(joint: TreeAtom) -> Floats:
 
 
 def _uneven(rows: list[list[float]]) -> int:
-    """How many numbers of a rotation, or of rows of one, are neither 0 nor ±1, but for round-off."""
+    """The count of numbers of a rotation, or of rows of one, that are neither 0 nor ±1, up to round-off."""
     there = [[abs(x) >= ROUND_OFF for x in row] for row in rows]
     in_rows, in_columns = [sum(row) for row in there], [sum(column) for column in zip(*there, strict=True)]
     return sum(
@@ -181,7 +181,7 @@ def _uneven(rows: list[list[float]]) -> int:
 
 
 def _slides(joints: list[TreeAtom], rotation: list[Floats], length: float) -> list[float]:
-    """How far to slide each frame along its z so that offsets between bodies have the fewest non-zeros.
+    """The shift of each frame along its z for which offsets between bodies have the fewest nonzeros.
 
     An offset is linear in the slides at its two ends: ``start + along slide - z slide_of_parent``. Children before
     parents and again, each body takes the best of the slides that zero a number of an offset it touches. Offsets from
@@ -226,7 +226,7 @@ def rounded(x: Floats, size: float = 0.0) -> Floats:
 
 
 def rounded_rotation(R: Floats) -> Floats:
-    """The same rotation, or part of one, with its numbers that are round-off of 0, 1 or -1 set to these.
+    """The rotation, or part of one, with round-off of 0, 1 and -1 removed.
 
     About an axis of coordinates, it is a rotation to the last digit.
     """

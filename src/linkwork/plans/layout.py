@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What kernels read of a mechanism: named integers and arrays, in an order that compiled code relies on."""
+"""Layouts of plans: named integers and arrays of a mechanism, in an order that compiled code relies on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Layout:
     def extended(
         self, name: str, sizes: tuple[str, ...], integers: Mapping[str, Shape], floats: Mapping[str, Shape]
     ) -> Layout:
-        """The same with more in it, under a name of its own."""
+        """A layout with further entries, under a name of its own."""
         return Layout(name, self.sizes + sizes, {**self.integers, **integers}, {**self.floats, **floats})
 
     def build(self, base: Any = None, **values: Any) -> Any:

@@ -78,7 +78,7 @@ def lcaba_tree(mechanism: Model, frames: Sequence[str] = ()) -> Tree:
 def lcaba_tree_of_compliances(
     mechanism: Model, frames: Sequence[str] = (), coupled: Iterable[tuple[int, int]] = ()
 ) -> Tree:
-    """The same for a regularization that is equal where compliances of a pair's rows are: see `shares_penalties`.
+    """The plan for a regularization that is equal where compliances of a pair's rows are: see `shares_penalties`.
 
     ``coupled`` are pairs of bodies that something else couples, contacts for instance: they have couplings from the
     start.
@@ -94,7 +94,7 @@ def has_closed_forms(layout: Layout) -> bool:
 
 
 def any_regularization(tree: Tree) -> Tree:
-    """The same plan, for a regularization that differs from row to row: no row is summed in closed form."""
+    """The plan for a regularization that differs from row to row: no row is summed in closed form."""
     closed = ClosedForms(tree.closed_rotation.tolist(), tree.closed_translation.tolist(), tree.closed_start.tolist())
     rows = {r for r, inside in enumerate(rows_in_closed_form(tree, closed)) if inside}
     rows |= {int(tree.k_row[m]) for m in tree.outer_k}

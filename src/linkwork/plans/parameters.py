@@ -42,7 +42,7 @@ class Chosen(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """What a parameter adds to a layout."""
+    """The entries of a layout for a parameter."""
 
     integers: dict[str, Shape]
     floats: dict[str, Shape]

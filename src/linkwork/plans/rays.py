@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What kernels of rays read: shapes, and hierarchies of boxes around the triangles of meshes, hulls and height fields.
+"""The plan of rays: shapes, and hierarchies of boxes around the triangles of meshes, hulls and height fields.
 
 Nodes of a hierarchy are in the order of a depth-first walk, each with the node after its subtree, `node_end`. A leaf
 has entries: triangles of a mesh, or cells of a height field that are next to each other along y.
@@ -322,7 +322,7 @@ def _contact_shapes(model: Model) -> list[Shape]:
 
 
 def sensed_shapes(model: Model, sensor: Sensor) -> list[Shape]:
-    """What a range finder sees: all shapes that are not invisible, but those of the link that it is on."""
+    """The shapes that a range finder detects: all that are not invisible, but those of the link that it is on."""
     return [
         shape
         for shape in [*model.shapes, *_contact_shapes(model)]

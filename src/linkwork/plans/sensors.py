@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What kernels read of sensors, beside constraints and actuators.
+"""The plan of sensors, beside constraints and actuators.
 
 Interaction forces and subtrees are about *parts*: a moving body, or what of it is outboard of a fixed joint that the
 model has merged, with all that it carries. Matter is where the model has it, not `regrouped`: forces of joints depend

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What kernels read of tendons: joints with coefficients, and straight segments between points of bodies.
+"""The plan of tendons: joints with coefficients, and straight segments between points of bodies.
 
 A segment between two points of one body has a constant length, which is counted once (`tendon_constant`). The Jacobian
 of a segment ends at the body that carries both of its ends, its root.

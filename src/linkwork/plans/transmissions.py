@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What kernels read of obstacles of tendons, and of transmissions that are no path."""
+"""The plan of obstacles of tendons, and of transmissions that are no path."""
 
 from __future__ import annotations
 

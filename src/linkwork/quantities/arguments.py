@@ -174,7 +174,7 @@ def frame_names(frames: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def thread_count(threads: int | None) -> int:
-    """How many threads share a large batch: so many, or as many as there are cores."""
+    """The number of threads that share a large batch: an explicit number, or that of the cores."""
     if threads is None:
         return default_threads()
     if not isinstance(threads, int) or threads < 1:

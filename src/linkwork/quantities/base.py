@@ -116,7 +116,7 @@ class BaseEvaluator:
     """What was made for this evaluator on its backend (`keep`)."""
 
     def keep(self, key: object, make: Callable[[], T]) -> T:
-        """What is made once for this evaluator on its backend, under a key."""
+        """A value that is computed once for this evaluator on its backend, under a key."""
         if key not in self.kept:
             with LOCK:
                 if key not in self.kept:
@@ -138,32 +138,32 @@ class BaseEvaluator:
 
     @property
     def traced_program(self) -> Program:
-        """What `compile` makes straight-line code of."""
+        """The program that `compile` traces."""
         return self.program
 
     @property
     def exported_program(self) -> Program:
-        """What `export_c` writes."""
+        """The program that `export_c` writes."""
         return self.traced_program
 
     @property
     def counted_program(self) -> Program:
-        """What `operation_count` counts."""
+        """The program that `operation_count` counts."""
         return self.program
 
     def runner_on(self, backend: Backend) -> Runner:
-        """What runs the program on a backend."""
+        """The runner of the program on a backend."""
         programs = {"specialized": lambda: self.traced_program, "cuda": lambda: self.exported_program}
         return runner_for(programs.get(backend.name, lambda: self.program)(), backend)
 
     @property
     def runner(self) -> Runner:
-        """What runs the program with arrays."""
+        """The runner of the program."""
         return self.execution.runner
 
     @property
     def backend(self) -> BackendName:
-        """How the program is run: ``"plain"``, ``"native"``, ``"specialized"`` or ``"cuda"``."""
+        """The name of the backend: ``"plain"``, ``"native"``, ``"specialized"`` or ``"cuda"``."""
         return self.execution.backend.name
 
     @property
@@ -188,7 +188,7 @@ class BaseEvaluator:
         outputs: str | Sequence[str] | None = None,
         code: DeviceCode | None = None,
     ) -> Self:
-        """The same on another backend.
+        """A copy on another backend.
 
         | backend         | what runs                                                                                |
         |-----------------|------------------------------------------------------------------------------------------|
@@ -222,7 +222,7 @@ class BaseEvaluator:
         return other
 
     def native(self, dtype: Precision = "float64", lanes: Lanes = "auto", threads: int | None = None) -> Self:
-        """The same as ``compile("native", ...)``.
+        """A copy on native code, as ``compile("native", ...)``.
 
         Args:
             dtype: Numbers to compute with.
@@ -232,11 +232,11 @@ class BaseEvaluator:
         return self.compile("native", dtype=dtype, lanes=lanes, threads=threads)
 
     def plain(self) -> Self:
-        """The same as ``compile("plain")``."""
+        """A copy on plain Python, as ``compile("plain")``."""
         return self.compile("plain")
 
     def to(self, device: DeviceName, dtype: Precision = "float64", **options: Any) -> Self:
-        """The same as ``compile("cuda", ...)`` for device ``"cuda"``, and as ``compile("native", ...)`` for ``"cpu"``.
+        """A copy on a device: ``compile("cuda", ...)`` for ``"cuda"``, ``compile("native", ...)`` for ``"cpu"``.
 
         Args:
             device: Where to run.
@@ -248,7 +248,7 @@ class BaseEvaluator:
         return self.compile("cuda" if device == "cuda" else "native", dtype=dtype, **options)
 
     def on(self, backend: Backend, program: Program | None = None) -> Self:
-        """The same on another backend, or with another program of the same inputs and outputs; nothing has run yet."""
+        """A copy on another backend, or with another program of equal inputs and outputs; nothing has run yet."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         if program is not None:
@@ -288,7 +288,7 @@ class BaseEvaluator:
         return MappingProxyType(self.parameter_inputs.values)
 
     def with_parameters(self, **values: npt.ArrayLike) -> Self:
-        """The same evaluator with other values of its parameters, where a call gives none.
+        """A copy with other values of its parameters, which hold where a call passes none.
 
         Args:
             values: By name, ``(..., rows)``: leading axes are batch axes and broadcast with those of calls.
@@ -299,7 +299,7 @@ class BaseEvaluator:
         return other
 
     def holding(self, arrays: Mapping[str, Array]) -> Self:
-        """The same machine code with other arrays, by name, in the place of inputs that calls leave out."""
+        """A copy with the machine code of this one and other arrays, by name, for inputs that calls leave out."""
         other = self.on(self.execution.backend)
         other.execution = self.execution.holding(arrays)
         return other
@@ -396,7 +396,7 @@ class BaseEvaluator:
         return verified(bound_call(self.runner, arrays), arrays, self._verification(alone))
 
     def _verification(self, alone: bool) -> Callable[[Sequence[Array]], bool | None] | None:
-        """What raises an error where inputs and outputs of a bound call show that results mean nothing, if anything.
+        """The verification of a bound call, which raises an error where results are meaningless; None if there is none.
 
         It may compute them in another way, and then returns True; ``alone``: the caller sees the main output only.
         """
@@ -406,7 +406,7 @@ class BaseEvaluator:
 
     @property
     def differentiated(self) -> Differentiated:
-        """What this evaluator is differentiated by, and what of it."""
+        """Inputs and results of the evaluator's derivatives."""
         optional = ("wrenches",) if self.frames and "wrenches" in self.program.algorithm.inputs else ()
         return Differentiated.of_algorithm(self.program.algorithm, (*optional, *self.parameters))
 
@@ -425,7 +425,7 @@ class BaseEvaluator:
         return None
 
     def computation_of(self, product: Product) -> Computation | None:
-        """How a product is computed that is several programs; None where it is one."""
+        """The computation of a product that takes several programs; None where it is one."""
         return None
 
     # Copies --------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How products of evaluators that solve equations are computed: an interface, which `dynamics` implements."""
+"""Products of evaluators that solve equations: an interface, which `dynamics` implements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linkwork.quantities.counts import OperationCount
 
 
 class Computation(Protocol):
-    """How products are computed that are several programs."""
+    """The computation of a product that takes several programs."""
 
     @property
     def solution_inputs(self) -> Mapping[str, Array]:
@@ -27,10 +27,10 @@ class Computation(Protocol):
         """The one of them that grows the most with the robot."""
 
     def backend(self, program: Program) -> Backend:
-        """How a program of the pipeline is run."""
+        """The backend of a program of the pipeline."""
 
     def runner(self, program: Program) -> Runner:
-        """What runs a program of the pipeline; kept."""
+        """The runner of a program of the pipeline; kept."""
 
     def prepare(self) -> None:
         """Make machine code of all programs now; `ProgramTooLarge` where one has too many operations."""

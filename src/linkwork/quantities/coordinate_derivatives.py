@@ -72,7 +72,7 @@ class CoordinateDerivatives:
         """``T' s``: the gradient in the tangent space of one by coordinates."""
 
     def on(self, convert: Any) -> Self:
-        """The same with evaluators made by ``convert``, as on another device.
+        """A copy with evaluators made by ``convert``, as on another device.
 
         Args:
             convert: Makes an evaluator of each of these.

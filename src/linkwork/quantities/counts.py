@@ -10,7 +10,7 @@ from linkwork.compilers.trace.tracing import Trace
 
 
 class OperationCount(dict[str, int]):
-    """How often each operation is done: of a method that iterates, in the first iteration.
+    """Counts of operations: of a method that iterates, in the first iteration.
 
     Args:
         counts: Operations by name.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What evaluators are differentiated by, and what of them."""
+"""Inputs and results of derivatives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELD = ("settings", "regularization", "multipliers", "tolerance")
 
 @dataclass(frozen=True)
 class Differentiated:
-    """What an evaluator is differentiated by, and what of it."""
+    """Inputs and results of an evaluator's derivatives."""
 
     given: tuple[str, ...]
     """Inputs that a call must have, in their order."""

@@ -216,7 +216,9 @@ class Evaluator(BaseEvaluator):
 
     @property
     def differentiated(self) -> Differentiated:
-        """What the quantity is differentiated by: configurations, also as results, in their tangent spaces."""
+        """Inputs and results of the quantity's derivatives: configurations, also as results, in their tangent
+        spaces.
+        """
         known = super().differentiated
         results = tuple(name for name in ("q1",) if name in known.results)
         return replace(known, curved=tuple(x for x in ("q", "p") if x in known.given), curved_results=results)

@@ -27,10 +27,10 @@ LOCK = threading.RLock()
 
 
 class Source(Protocol):
-    """What an execution runs: says how, when it is first needed."""
+    """The source of an execution: makes runner and inputs when they are first needed."""
 
     def runner_on(self, backend: Backend) -> Runner:
-        """What runs the program on a backend."""
+        """The runner of the program on a backend."""
         ...
 
     def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
@@ -76,7 +76,7 @@ class Execution:
 
     @property
     def runner(self) -> Runner:
-        """What runs the program with arrays."""
+        """The runner of the program."""
         if self._runner is None:
             with LOCK:
                 if self._runner is None:
@@ -141,7 +141,7 @@ class Execution:
         return not self.entry(*(inputs if arrays is None else arrays), *outputs)
 
     def holding(self, arrays: Mapping[str, Array]) -> Execution:
-        """The same runner with other arrays in the place of held inputs.
+        """A copy with the runner of this one and other arrays for held inputs.
 
         Args:
             arrays: By the names of inputs.
@@ -230,17 +230,17 @@ def start(evaluator: Started, backend: Backend, record: type[Any] | None) -> Non
 
 
 class _Holding:
-    """What a runner is shared by: `Execution.holding`."""
+    """The source of executions that share a runner: `Execution.holding`."""
 
     def __init__(self, execution: Execution, arrays: Mapping[str, Array]) -> None:
         self._execution, self._arrays = execution, arrays
 
     def runner_on(self, backend: Backend) -> Runner:
-        """The same runner."""
+        """The runner of the program on a backend."""
         return self._execution.runner
 
     def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
-        """The same inputs but for some."""
+        """The held inputs, some replaced."""
         return {**self._execution.held, **self._arrays}
 
 
@@ -249,7 +249,7 @@ def _no_results(*inputs: Any) -> None:
 
 
 def once(make: Callable[[], T]) -> Callable[[], T]:
-    """The same function, called once: further calls return the first result.
+    """A function that calls ``make`` once: further calls return the first result.
 
     Args:
         make: The function.

@@ -290,7 +290,7 @@ def energy(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Energy:
 
 
 def constraint_error(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
-    """How far each constraint is from being satisfied, ``(..., nc)``: meters, or ``2 sin(angle / 2)`` for turns.
+    """Errors of constraints, ``(..., nc)``: meters, or ``2 sin(angle / 2)`` for turns.
 
     Rows of each constraint are at ``robot.row_slice(name)``. Rows that bind velocities only are zero.
 

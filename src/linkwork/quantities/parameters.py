@@ -58,7 +58,7 @@ class ParameterInputs:
 
     @property
     def recipe(self) -> dict[str, list[str]]:
-        """What makes an equal one."""
+        """Names of rows by parameter: arguments that make an equal object."""
         rows = {one.name: parameter(one.name).rows(self.robot) for one in self.chosen}
         return {one.name: list(dict.fromkeys(rows[one.name][k] for k in one.rows)) for one in self.chosen}
 
@@ -74,7 +74,7 @@ class ParameterInputs:
         return replace(program, algorithm=parametrized(algorithm, self.names), tree=tree)
 
     def holding(self, parameters: Mapping[str, Any]) -> ParameterInputs:
-        """The same with other values in place of the robot's own."""
+        """A copy with other values in place of the robot's own."""
         made = copy(self)
         given = self.given(tuple(self.values.values()), parameters, once=True)
         made.values = {name: np.asarray(x) for name, x in zip(self.names, given, strict=True)}
@@ -97,7 +97,7 @@ class ParameterInputs:
         return arrays
 
     def given(self, held: Sequence[Array], parameters: Mapping[str, Any], *, once: bool = False) -> tuple[Any, ...]:
-        """What is given by name, checked (`check`), and what is held where it is not."""
+        """Values by name, checked (`check`), and held ones for all others."""
         self.check(parameters, once=once)
         if not parameters:
             return tuple(held)

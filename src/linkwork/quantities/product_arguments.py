@@ -13,7 +13,7 @@ from linkwork.quantities.differentiable import Differentiated
 
 
 class ProductArguments(Protocol):
-    """What a product says of its arguments."""
+    """The arguments of a product."""
 
     known: Differentiated
     """What the evaluator is differentiated by, and what of it."""

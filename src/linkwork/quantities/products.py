@@ -96,7 +96,7 @@ class Product(BaseEvaluator):
 
     @property
     def computation(self) -> Computation | None:
-        """How it is computed where it is several programs; None: it is one."""
+        """The computation where it takes several programs; None where it is one."""
         return self.keep("computation", partial(self.evaluator.computation_of, self))
 
     @property
@@ -106,7 +106,7 @@ class Product(BaseEvaluator):
         return excess
 
     def by(self, *inputs: str) -> Self:
-        """The same, differentiating by these inputs alone.
+        """A copy that differentiates by these inputs alone.
 
         Args:
             inputs: Names of inputs.
@@ -392,7 +392,7 @@ class Product(BaseEvaluator):
 
     @property
     def jacobians(self) -> Any:
-        """What computes the Jacobians: native code, for robots of any size."""
+        """The evaluator of the Jacobians: native code, for robots of any size."""
         evaluator: Any = self.evaluator
         if self.computation is not None and evaluator.backend == "specialized":  # no program is made for a few states
             backend = replace(evaluator.execution.backend, name="native")

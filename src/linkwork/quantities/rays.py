@@ -32,7 +32,7 @@ _AXES = {"frame": FRAME_AXES, "yaw": YAW, "world": WORLD_AXES}
 
 
 class RayHits(NamedTuple):
-    """What rays hit, ``(...)``."""
+    """Hits of rays, ``(...)``."""
 
     distance: Array
     """In lengths of the direction; where nothing is hit -1, or the reach."""
@@ -116,7 +116,7 @@ class Rays(BaseEvaluator):
         *,
         out: Array | Sequence[Array] | None = None,
     ) -> RayHits:
-        """What each ray hits. Leading axes broadcast; those of rays are among them.
+        """Hits of rays. Leading axes broadcast; those of rays are among them.
 
         Args:
             q: Configuration, ``(..., nq)``.
@@ -184,7 +184,7 @@ def raycast(
     frame: str = WORLD,
     **options: Any,
 ) -> RayHits:
-    """What rays hit: distances, normals and shapes. Leading axes of ``origins`` and ``directions`` are rays.
+    """Hits of rays: distances, normals and shapes. Leading axes of ``origins`` and ``directions`` are rays.
 
     The shapes are prepared once for a robot and a set of options; for a loop, hold on to a `Rays`.
 

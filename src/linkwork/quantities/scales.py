@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is large and what is small for a robot, in its own units: inertias of its joints and of its constraints' rows.
+"""Scales of a robot in its own units: inertias of its joints and of its constraints' rows.
 
 Regularization, tolerances and ranks are numbers without a unit. They become accelerations and forces by these scales,
 so that a robot in millimeters and grams moves as the same robot in meters and kilograms does.
@@ -240,8 +240,9 @@ def _of_bodies(robot: Model, pair: Pair, least: tuple[float, float]) -> tuple[fl
 
 
 def row_units(robot: Model, J: Floats) -> Floats:
-    """What errors of rows are measured by, ``(..., nc)``: a length of the robot, an angle of one; of couplings, the
-    largest coefficient of ``J: (..., nc, nv)``."""
+    """Units of row errors, ``(..., nc)``: a length of the robot, an angle of one; of couplings, the largest coefficient
+    of ``J: (..., nc, nv)``.
+    """
     result = np.abs(J * joint_units(robot)).max(axis=-1, initial=0.0)
     length = scales_of(robot).length
     for c in robot.constraints:
@@ -255,15 +256,14 @@ def row_units(robot: Model, J: Floats) -> Floats:
 
 @computed_once
 def typical_row_units(robot: Model) -> Floats:
-    """The same, ``(nc,)``, with the largest coefficients at a few configurations."""
+    """Units of row errors, ``(nc,)``, with the largest coefficients at a few configurations."""
     jacobian = quantity(robot, "constraint_jacobian")
     J = np.abs(_defined(jacobian, _poses(robot))).max(axis=0) if robot.nc else np.zeros((0, robot.nv))
     return row_units(robot, J)
 
 
 def joint_units(robot: Model) -> Floats:
-    """What coordinates are measured by, ``(nv,)``: joints that slide by a length of the robot, others by an angle of
-    one."""
+    """Units of coordinates, ``(nv,)``: a length of the robot for joints that slide, an angle of one for others."""
     result = np.full(robot.nv, scales_of(robot).length)
     result[_rotating(robot)] = 1.0
     return result

@@ -11,7 +11,7 @@ from linkwork.quantities.execution import Execution
 
 
 class Callee(Protocol):
-    """What is called: an evaluator."""
+    """The called object: an evaluator."""
 
     execution: Execution
 

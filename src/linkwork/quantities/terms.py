@@ -17,7 +17,7 @@ from linkwork.quantities.functions import Energy, constraint_bias, constraint_ja
 
 
 class Terms(NamedTuple):
-    """What is known of a robot at one state, or at each of a batch: see `terms`.
+    """Terms of the equations of motion at one state, or at each of a batch: see `terms`.
 
     The equation of motion is ``M a + bias_forces = actuation_matrix @ u + constraint_jacobian.T @ f``, where
     ``constraint_jacobian @ a + constraint_bias = 0``. Bias accelerations, ``dJ/dt v``, are those without accelerations

@@ -78,7 +78,7 @@ class Layout:
         return own if is_identity(back) else own.moved(back)
 
     def base_inertia(self, report: Report) -> tuple[Frame, Inertia] | None:
-        """What is fixed to the world, in the first frame there, and that frame; None if it has no mass.
+        """The inertia fixed to the world, in the first frame there, and that frame; None if it has no mass.
 
         Args:
             report: Where to note it, if the world has no frame.

@@ -143,7 +143,7 @@ class _Writer:
         return element
 
     def _base(self, elements: dict[str, Any]) -> Frame | None:
-        """What is fixed to the world, as a body without joints at its first frame; that frame."""
+        """Writes the inertia fixed to the world as a body without joints at its first frame; returns that frame."""
         held = self.layout.base_inertia(self.report)
         if held is None:
             return None
@@ -205,7 +205,7 @@ class _Writer:
             self.report.leave_out("marks", where, "in MJCF a driven joint has an actuator")
 
     def _numbers(self, made: Any, joint: TreeJoint) -> None:
-        """What a ball or free joint has."""
+        """Writes the numbers of a ball or free joint."""
         refuse_limits(joint, self.report, position=True, velocity=True, effort=True)
         free = isinstance(joint.type, Free)
         if free:

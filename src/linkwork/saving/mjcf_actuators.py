@@ -37,7 +37,7 @@ def write_actuators(root: Any, model: Model, tendons: MjcfTendons, report: Repor
 
 
 def _driven(model: Model, actuator: Actuator, tendons: MjcfTendons, report: Report) -> dict[str, str] | None:
-    """What an actuator drives, with which gear; None for what MJCF has not."""
+    """The part that an actuator drives, and its gear; None where MJCF has no such transmission."""
     where = f"actuator '{actuator.name}'"
     if actuator.refused:
         report.refuse("actuators", where, f"{actuator.refused}, whose force is not in the model")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a format cannot say of a model: refused by name if it changes the dynamics, else left out with a warning."""
+"""Properties of a model that a format cannot express: refused by name if they change the dynamics, else left out with a
+warning.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ _NAMED = 4
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a format cannot say.
+    """A property that a format cannot express.
 
     Args:
         kind: One of `DROPPABLE`, or what nothing can be saved without: bodies, joints, names.
@@ -94,7 +96,7 @@ class Report:
 
 
 def check_drop(drop: Collection[Droppable]) -> frozenset[Droppable]:
-    """What may be left out, each a word that is known.
+    """The properties that may be left out, checked against the known words.
 
     Args:
         drop: As users give it.
@@ -137,7 +139,7 @@ def _able(formats: list[str]) -> str:
 
 
 def unsaid_of_surfaces(surface: Surface, *said: str) -> list[str]:
-    """What a surface has beside friction against sliding, restitution, compliance and masks.
+    """Contact properties of a surface beside sliding friction, restitution, compliance and masks.
 
     Args:
         surface: The surface.

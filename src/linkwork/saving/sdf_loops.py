@@ -154,7 +154,7 @@ class SdfLoops:
         return body, there, self.places[body] * there
 
     def _error(self, constraint: Pair, places: Mapping[str, Placement]) -> float:
-        """How far a loop is from closed: the greatest of angles, and of lengths by the size of the model."""
+        """The error of a loop: the greatest of angles, and of lengths relative to the size of the model."""
         ends = [self.layout.at(place, at) for place, at in zip(constraint.places, constraint.frames(), strict=True)]
         first, second = (places[body] * at for body, at in ends)
         between = first.inverse() * second

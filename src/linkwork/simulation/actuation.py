@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What acts on a robot in a simulation: joint torques, commands of actuators, external wrenches, as users give them."""
+"""Inputs of simulations: joint torques, commands of actuators, external wrenches, as users pass them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OUTPUTS = ("auto", "torques", "commands")
 
 
 class Actuation(NamedTuple):
-    """What is held constant over steps: joint torques, and commands of actuators where there are any.
+    """Inputs held constant over steps: joint torques, and commands of actuators where there are any.
 
     Commands are clamped where they act, by the kernel of actuators: at every stage of every step.
     """
@@ -45,7 +45,7 @@ class Actuation(NamedTuple):
 def constant_actuation(
     robot: Model, tau: npt.ArrayLike | None, commands: npt.ArrayLike | None, robots: int | None = None
 ) -> Actuation:
-    """What acts over a whole simulation; of a batch, on each of so many robots."""
+    """Constant inputs of a whole simulation; of a batch, for each of so many robots."""
     given = np.zeros(robot.nv) if tau is None else tau
     held = read_output(robot, given, "auto" if commands is None else "torques", robots)
     if commands is None:

@@ -153,7 +153,7 @@ class Rollout:
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    """What acts over the steps."""
+    """Inputs over the steps."""
 
     steps: int
     tau: Array | None

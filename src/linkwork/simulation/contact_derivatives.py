@@ -46,7 +46,7 @@ class StepperFunction:
 
     @property
     def backend(self) -> BackendName:
-        """How the step is run."""
+        """The backend of the step."""
         return self.stepper.backend
 
     @property
@@ -76,7 +76,7 @@ class StepperFunction:
 
     @property
     def acting(self) -> tuple[str, ...]:
-        """What acts besides torques."""
+        """Inputs besides torques."""
         return ("commands",) * bool(self.stepper.takes_commands) + ("wrenches",) * bool(self.frames)
 
     def equation_inputs(self, state: Sequence[Any], optional: Mapping[str, Any], dtype: Any) -> list[Any]:
@@ -124,7 +124,7 @@ class StepperFunction:
         return applied
 
     def solve(self, state: Sequence[Any], optional: Mapping[str, Any]) -> StepResult:
-        """What a call returns.
+        """The result of a call.
 
         Args:
             state: q, v and tau.

@@ -54,7 +54,7 @@ class ContactInputs:
         return np.concatenate([found, np.zeros(tree.nheld - tree.nsettings, found.dtype)])
 
     def started(self, settings: Array, row: Array | None, q: npt.ArrayLike) -> Array:
-        """The same with the forces of a step before, and with contact points that are given, ``(..., nheld)``.
+        """Settings with the forces of a step before, and with contact points that are passed, ``(..., nheld)``.
 
         Args:
             settings: What `settings` returned.

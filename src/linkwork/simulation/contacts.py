@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What simulations keep of contacts: forces, velocities and gaps of contact points, and what friction dissipates.
+"""Contact records of simulations: forces, velocities and gaps of contact points, and the dissipation of friction.
 
 Of each state a row of numbers, with all that is needed to go on from it exactly: the next step starts from its forces.
 

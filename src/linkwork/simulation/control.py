@@ -98,7 +98,7 @@ class Controller:
         return self.parameters[name].shape[name in self.per_robot :]
 
     def with_parameters(self, **changes: npt.ArrayLike) -> Controller:
-        """The same with other values for some parameters.
+        """A copy with other values for some parameters.
 
         Args:
             changes: New values by name.

@@ -94,7 +94,7 @@ class CudaBatch:
         self._plan_rollouts()
 
     def _plan_rollouts(self) -> None:
-        """What programs are made of."""
+        """Makes the plan and the programs."""
         refuse_activations(self.stepper.source, "simulation on a GPU by a program made for the robot")
         planned, controller = self.stepper.planned, self.controller
         self._step = planned.single(self.dtype.name)
@@ -146,7 +146,7 @@ class CudaBatch:
         return flat._part((self.count, row.points.nslots, 3), (across, 3 * along, along), flat._offset)
 
     def contact_rows(self) -> Array | None:
-        """What is kept of contacts, as on the CPU; waits for the GPU."""
+        """Contact rows, as on the CPU; waits for the GPU."""
         row = self.stepper.contact_row
         if row is None or self._result is None:
             return None

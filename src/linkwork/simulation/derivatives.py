@@ -69,7 +69,7 @@ class StepFunction(BaseEvaluator):
 
     @property
     def derivatives(self) -> StepJacobian:
-        """What products are made of where their programs would be too large."""
+        """The Jacobian from which products are made where their programs would be too large."""
         return cast(StepJacobian, self.stepper.derivatives)
 
     @property
@@ -104,7 +104,7 @@ class StepFunction(BaseEvaluator):
 
     @property
     def _typed_stepper(self) -> Stepper:
-        """The same stepper in the type of this evaluator."""
+        """The stepper in the number type of this evaluator."""
         if self.stepper.dtype == self.dtype:
             return self.stepper
         return self.keep("stepper", lambda: self.stepper.native(self.dtype.name))  # type: ignore[arg-type]

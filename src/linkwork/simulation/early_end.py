@@ -29,7 +29,7 @@ def fastest_joint(robot: Model, times: Array, v: Array) -> str:
 
 
 def advice(robot: Model, q: Array, integrator: SimulationIntegrator, dt: float, passive: bool) -> str:
-    """What helps a simulation from ``q`` that ended early: another integrator, or a shorter step.
+    """Advice for a simulation from ``q`` that ended early: another integrator, or a shorter step.
 
     Args:
         robot: The mechanism.

@@ -60,7 +60,7 @@ def write(path: str | os.PathLike[str], words: dict[str, Any], arrays: Arrays, r
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """What is said about a trajectory, and its arrays."""
+    """Metadata and arrays of a trajectory."""
     if Path(path).suffix.lower() == ".csv":
         raise InputError(
             f"{path} has numbers alone, for tools that read tables; save a trajectory that is to be loaded as .npz"

@@ -172,7 +172,7 @@ def _continuous(robot: Model, q: Array, v: Array, tau: Array, passive: bool) -> 
 
 
 def _passive_quantities(robot: Model) -> list[Quantity]:
-    """What drives the robot beside springs and dampers of joints: these are of MJCF files."""
+    """Passive forces beside springs and dampers of joints: these are of MJCF files."""
     compensated: list[Quantity] = ["gravity_compensation"] if robot.gravity_compensation else []
     pulled: list[Quantity] = ["tendon_forces"] if any(tendon.is_passive for tendon in robot.tendons) else []
     elements: list[Quantity] = ["element_forces"] if robot.forces else []

@@ -196,7 +196,7 @@ class StepProgram:
         return self.parameters.program(replace(planned, algorithm=one, tree=tree))
 
     def bounded(self, dtype: str) -> Program:
-        """What a program of one step with contacts leaves to its caller where bodies turn fast.
+        """The program of one step with contacts, which leaves fast turning bodies to its caller.
 
         Args:
             dtype: Of settings that are constants of the program.
@@ -359,7 +359,7 @@ def step_program(robot: Model, settings: StepSettings, parameters: ParameterName
 def _restored(
     robot: Model, settings: StepSettings, parameters: ParameterNames, control: Control | None, control_every: int
 ) -> StepProgram:
-    """What was pickled, once more."""
+    """The step program from its pickled parts."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what was warned before
         return replace(step_program(robot, settings, parameters), control=control, control_every=control_every)

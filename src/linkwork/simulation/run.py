@@ -61,7 +61,7 @@ class Run:
 
     @property
     def robots(self) -> int | None:
-        """How many robots; None: one, without an axis."""
+        """The number of robots; None: one, without an axis."""
         return None if self.start.q.ndim == 1 else len(self.start.q)
 
     @cached_property
@@ -121,7 +121,7 @@ class Run:
         return Recorder(self.robot, self.schedule.record_times, lead, width, self.parameters)
 
     def restarted(self, robot: Model, schedule: Schedule, start: State) -> Run:
-        """The same from another state on, for a robot some of whose constraints are switched.
+        """The run from another state on, for a robot some of whose constraints are switched.
 
         Args:
             robot: The mechanism.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What happens when in a simulation: steps, controls, records and projections, on one clock.
+"""The schedule of a simulation: steps, controls, records and projections, on one clock.
 
 The clock counts steps of the time ``dt`` from time zero. Controls, records and projections happen at multiples of
 their periods, wherever a simulation starts, so that one that is resumed goes on as it would have. A start or an end
@@ -100,7 +100,7 @@ class Schedule:
         return _rows(*self._columns)
 
     def stops_of_kernel(self) -> list[Stop]:
-        """The same where steps are compiled with the controller: its calls are stops only where no whole step leads."""
+        """Stops where steps are compiled with the controller: its calls are stops only where no whole step leads."""
         at, control, record, project = self._columns
         some = record | project | np.isin(at, self.ticks)
         return _rows(*(x[some] for x in (at, control & (at == self.ticks[0]), record, project)))

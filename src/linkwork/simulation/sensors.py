@@ -217,7 +217,7 @@ def contacts_in_world(
 
 
 def axes_accelerations(robot: Model, v: npt.ArrayLike) -> Array:
-    """What turning axes add to accelerations of free and planar joints, ``(..., nv)``.
+    """Accelerations of free and planar joints that come from their turning axes, ``(..., nv)``.
 
     Their velocities are in axes that turn; results of steps with contacts are in the axes of the start of a step.
 
@@ -256,7 +256,7 @@ def _of_solution(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None, soluti
 
 
 def _of_step(v: npt.ArrayLike | None, made: StepResult) -> Forces:
-    """What acted in one step from a state with the velocity ``v``."""
+    """Forces of one step from a state with the velocity ``v``."""
     planned = made._planned
     if v is None:
         raise InputError("sensors of a step need the state at its start: give its velocity v")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How steps are made, as one frozen value: `Stepper` is made of it, and trajectories keep it.
+"""Settings of steps as one frozen value: `Stepper` is made of it, and trajectories keep it.
 
 | options           | keywords of                              |
 |-------------------|------------------------------------------|
@@ -95,7 +95,7 @@ class SimulationOptions(StepOptions, ControlOptions, total=False):
 
 @dataclass(frozen=True)
 class StepSettings:
-    """How steps are made: arguments of `Stepper`, checked."""
+    """Settings of steps: arguments of `Stepper`, checked."""
 
     dt: float = 1e-3
     integrator: SimulationIntegrator = "euler"
@@ -157,13 +157,13 @@ class StepSettings:
         return has_contacts(robot, self.contact, self.integrator, self.method)
 
     def started_at(self, robot: Model, q: Array) -> StepSettings:
-        """The same for a start at ``q``: with hard contacts, limits of joints in loops are springs if it is beyond."""
+        """Settings for a start at ``q``: with hard contacts, limits of joints in loops are springs if it is beyond."""
         if self.limits is not True or self.contact == "soft" or not self.touching(robot):
             return self
         return replace(self, limits=limits_at_start(robot, q))
 
     def shortened(self, dt: float) -> StepSettings:
-        """The same for a step of another length, with the stabilization of these."""
+        """Settings for a step of another length, with unchanged stabilization."""
         if dt == self.dt:
             return self
         return replace(self, dt=dt, time_constant=time_constant_of(self.time_constant, self.dt))

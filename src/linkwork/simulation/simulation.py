@@ -53,14 +53,14 @@ class Robots(Protocol):
 
     @property
     def contacts(self) -> Any:
-        """What steps keep of contacts; None without them."""
+        """Contact records of steps; None without contacts."""
 
     @property
     def contact_forces(self) -> Any:
         """Forces of contact points, ``(count, slots, 3)``."""
 
     def contact_rows(self) -> Array | None:
-        """What is kept of contacts as rows of numbers (`contacts`), in the memory of the CPU."""
+        """Contact records as rows of numbers (`contacts`), in the memory of the CPU."""
 
     def array(self, x: Any, name: str, shape: tuple[int, ...]) -> Any:
         """An argument of a call, checked."""
@@ -250,7 +250,7 @@ class Simulation:
 
     @property
     def contact_state(self) -> Any:
-        """What steps keep of contacts, ``(count, width)``; None without them. `contacts` has it by name."""
+        """Contact records of steps, ``(count, width)``; None without contacts. `contacts` has them by name."""
         return self._robots.contacts
 
     @property

@@ -43,7 +43,7 @@ class StepResult:
 
     @property
     def contact_state(self) -> Array | None:
-        """What the next step starts from besides the state, with contacts; None without."""
+        """The contact state that the next step starts from; None without contacts."""
         return self._planned.contacts_of(self.result)
 
     @property

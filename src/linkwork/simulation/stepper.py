@@ -172,7 +172,7 @@ class Stepper(BaseEvaluator):
         return stepper
 
     def controlled(self, control: Control | None, control_every: int) -> Stepper:
-        """The same steps under a controller that is compiled with them, for simulations, which say when it is due.
+        """Steps under a controller that is compiled with them, for simulations, which say when it is due.
 
         Args:
             control: The controller's kernel; None: none.
@@ -183,7 +183,7 @@ class Stepper(BaseEvaluator):
         return stepper.on(self.execution.backend)
 
     def on(self, backend: Backend, program: Program | None = None) -> Self:
-        """The same on another backend; nothing has run yet.
+        """A copy on another backend; nothing has run yet.
 
         Args:
             backend: How the program is run, and with which numbers.
@@ -235,7 +235,7 @@ class Stepper(BaseEvaluator):
 
     @property
     def integrator(self) -> SimulationIntegrator:
-        """How steps are made."""
+        """The integrator of the steps."""
         return self.planned.settings.integrator
 
     @property
@@ -386,7 +386,7 @@ class Stepper(BaseEvaluator):
         return bound_steps(self, inputs, commands, act, out)
 
     def runner_on(self, backend: Backend) -> Runner:
-        """What runs the program on a backend.
+        """The runner of the program on a backend.
 
         Args:
             backend: How the program is run.

@@ -152,7 +152,7 @@ class Trajectory(Motion):
         return files.write(path, words, self._arrays(), self.robot)
 
     def _arrays(self) -> dict[str, Array]:
-        """What is recorded, by the names of files."""
+        """The records, by the names of files."""
         arrays = {name: getattr(self, name) for name in files.ARRAYS}
         for name in tables.OPTIONAL:
             if getattr(self, name) is not None:

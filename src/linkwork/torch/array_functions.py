@@ -245,7 +245,7 @@ class EvaluatorFunction(ArrayFunction):
         return evaluate if len(self.results) > 1 else lambda *arrays: (evaluate(*arrays),)
 
     def _solution(self, outputs: Sequence[Any]) -> dict[str, Any]:
-        """What products need not compute again."""
+        """The solution that products reuse."""
         return {"solution": (outputs[0], outputs[2])} if self._keeps_result else {}
 
     def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:

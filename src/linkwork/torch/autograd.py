@@ -51,7 +51,7 @@ def tracked(call: Call, tensors: Sequence[Tensor]) -> Tensors:
 
 
 class _Rules(torch.autograd.Function):
-    """What both classes share."""
+    """The base of both classes."""
 
     @staticmethod
     def _keep(ctx: Any, call: Call, tensors: Sequence[Tensor], outputs: Tensors) -> None:

@@ -97,7 +97,7 @@ class Call:
 
     @property
     def key(self) -> str:
-        """What says which inputs and seeds are given."""
+        """The key of inputs and cotangents that are present."""
         return f"{','.join(self.names)}|{','.join(self.seeded)}"
 
     def __call__(self, *tensors: Tensor) -> Tensors:
@@ -112,7 +112,7 @@ class Call:
 
     @property
     def outputs(self) -> int:
-        """How many outputs of `value` products take."""
+        """The number of outputs of `value` that products take."""
         return len(self.function.shapes[1]) + len(self.function.shapes[2]) if self.function.takes_outputs else 0
 
     @cached_property

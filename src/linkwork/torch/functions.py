@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What users call: evaluators as functions of torch tensors."""
+"""Evaluators as functions of torch tensors."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class Function:
         return _tuple_of(self._several, [_from_numpy(y) for y in found[: self._results]])
 
     def _on_device(self, inputs: Sequence[Tensor], tracked: bool) -> Any:
-        """The same for tensors on a CUDA device."""
+        """The results for tensors on a CUDA device."""
         first = inputs[0]
         where, dtype = first.get_device(), first.dtype
         for x in inputs:

@@ -32,12 +32,12 @@ class Given(NamedTuple):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, str]:
-        """What tells checks of parameters that there is nothing to look at."""
+        """A marker for checks of parameters: there are no numbers to read."""
         return {"name": self.name}
 
 
 class _Plan(NamedTuple):
-    """What calls with tensors of the same shapes and strides have in common."""
+    """Launch data that calls with tensors of the same shapes and strides share."""
 
     states: int
     """How many there are."""
@@ -137,7 +137,7 @@ class Launch:
         return [list(names).index(name) for name in self._names]
 
     def _planned(self, given: Sequence[Tensor]) -> _Plan:
-        """What calls with tensors like these have in common."""
+        """The launch data of calls with tensors like these."""
         leads = []
         for name, x, shape in zip(self._names, given, self._shapes, strict=True):
             rank = x.dim() - len(shape)

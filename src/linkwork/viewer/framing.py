@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How large a robot is and where it stands, so that all of it is seen, from the side that shows most."""
+"""Size and place of a robot, for a camera that sees all of it from the side that shows most."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Framing:
 
 
 def framing(robot: Model, points: Array) -> Framing:
-    """How to look at points ``(states, points, 3)`` of a robot."""
+    """The camera for points ``(states, points, 3)`` of a robot."""
     strength = float(np.linalg.norm(robot.gravity))
     level = aligning_rotation(-robot.gravity / strength) if strength > 0 else np.eye(3)
     seen = points @ level

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is drawn of a body on demand: its inertia as an evenly filled box."""
+"""Overlays of a body: its inertia as an evenly filled box."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def along(start: Array, end: Array, radius: float) -> tuple[Solid, Placement] | 
 
 
 def pin_of(type: Joint, radius: float) -> tuple[Solid, Placement]:
-    """What a joint looks like between bones: a pin along its axis, a block that slides, a ball."""
+    """The solid of a joint between bones: a pin along its axis, a block that slides, a ball."""
     if isinstance(type, Revolute | Helical):
         return Cylinder(1.5 * radius, 4 * radius), Placement((0.0, 0.0, 0.0), aligning_rotation(type.axis))
     if isinstance(type, Prismatic):

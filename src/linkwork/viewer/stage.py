@@ -144,7 +144,7 @@ class Stage:
         return every if every.size else np.zeros((len(points), 1, 3))
 
     def _strength(self, R: Array, points: Array, multipliers: Array, contacts: ContactMarks | None) -> float:
-        """What most forces are smaller than."""
+        """A force that most forces are below."""
         numbers = np.nan_to_num(multipliers, posinf=0.0, neginf=0.0)
         found = [forces_at(R, points, numbers)[1] for forces_at in (self.bones.pushes, self.bones.pulls)]
         sizes = np.linalg.norm(np.concatenate(found, axis=1), axis=-1).ravel()
@@ -336,7 +336,7 @@ class Stage:
     def lines(
         self, q: Array, multipliers: Array | None = None, contacts: ContactMarks | None = None
     ) -> dict[str, Array | None]:
-        """What is to be seen between bodies at a configuration."""
+        """Lines and arrows between bodies at a configuration."""
         R, p = self.bones.poses(q)
         points = self.bones.placed(R, p)
         found: dict[str, Array | None] = {SLIDES: points[self.bones.slides], GAPS: None, ARROWS: None}

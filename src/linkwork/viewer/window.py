@@ -111,11 +111,11 @@ class Viewer:
         self.server.on_client_connect(self._arrived)
 
     def _stage(self, states: Array, forces: Array, contacts: ContactMarks | None) -> Stage:
-        """What is drawn."""
+        """The stage of the window."""
         return Stage(self.server.scene, self.robot, states, forces, contacts)
 
     def _controls(self, gui: Any, q: Array, words: str) -> None:
-        """What moves the robot."""
+        """Adds the controls of the robot."""
         if self.motion is not None:
             self.playing = Playing(gui, self.motion, self._show_state)
         else:
@@ -176,7 +176,7 @@ class Viewer:
         self.close()
 
     def save_html(self, path: str | os.PathLike[str], fps: float = 25, *, speed: float = 1.0) -> Path:
-        """What is shown as one file that needs no server and no network; a trajectory plays in it, with a time slider.
+        """Saves the view as one file that needs no server and no network; a trajectory plays in it, with a time slider.
 
         ``speed`` seconds of the trajectory pass in one second; states are those recorded nearest to the frames.
         """
@@ -258,7 +258,7 @@ class Viewer:
         camera.fov, camera.near, camera.far = FIELD_OF_VIEW, 0.01 * view.size, 100 * view.size
 
     def _panel(self) -> None:
-        """What is drawn, and how."""
+        """Adds the panel of options to draw."""
         gui, stage = self.server.gui, self.stage
         with gui.add_folder("show"):
             if stage.layers.get("shapes"):

@@ -109,7 +109,7 @@ def box_size(size: float | VectorLike) -> Size:
 
 
 def reach(solid: Solid, rotation: Floats, direction: VectorLike) -> float:
-    """How far a solid with this rotation extends from its origin along a unit vector: its support function."""
+    """The support function of a solid with this rotation: its extent from the origin along a unit vector."""
     along = rotation.T @ np.asarray(direction, dtype=np.float64)
     match solid:
         case Sphere(radius):

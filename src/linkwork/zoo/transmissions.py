@@ -173,7 +173,7 @@ def _tello_transmissions(robot: Mechanism) -> Iterator[tuple[Constraint, tuple[s
 
 
 def _hip_rods(roll: Any, pitch: Any, first: Any, second: Any) -> list[Any]:
-    """How far the squares of the two rods' lengths are from what they are, given the angles of gimbal and rotors.
+    """Errors of the squared lengths of the two rods, for angles of gimbal and rotors.
 
     A rod leads from a crank on the clamp, which turns about y, to the thigh, which the gimbal turns about x and y.
     """
@@ -187,7 +187,7 @@ def _hip_rods(roll: Any, pitch: Any, first: Any, second: Any) -> list[Any]:
 
 
 def _knee_and_ankle(knee: Any, ankle: Any, first: Any, second: Any) -> list[Any]:
-    """The same of the rod along the shin, from a crank to a lever of the foot; and the knee turns with both motors."""
+    """The error of the rod along the shin, from a crank to a lever of the foot; the knee turns with both motors."""
     first, second = first / REDUCTION, second / REDUCTION
     crank, lever = (first - second) / 2 + CRANK_ANGLE, ankle - LEVER_ANGLE
     top = (

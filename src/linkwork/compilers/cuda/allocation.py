@@ -189,7 +189,7 @@ def with_cuts(events: list[_Event], part: int) -> list[_Event]:
 
 
 def _alive(events: Sequence[_Event]) -> npt.NDArray[np.int64]:
-    """How many values are computed before an event and read by it or later."""
+    """The number of values that are computed before an event and read by it or later."""
     change = np.zeros(len(events) + 1, dtype=np.int64)
     born: dict[int, int] = {}
     last: dict[int, int] = {}

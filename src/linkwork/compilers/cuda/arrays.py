@@ -45,7 +45,7 @@ class View(NamedTuple):
 
 
 class Library(Protocol):
-    """How arrays of one library are read and made."""
+    """Access to the arrays of one library."""
 
     strided: bool
     """Whether its arrays can be number-major."""
@@ -72,7 +72,7 @@ class Library(Protocol):
 
 
 def library_of(x: Any, name: str) -> Library:
-    """How an array is read.
+    """The library of an array.
 
     Args:
         x: The array.
@@ -304,17 +304,17 @@ class DeviceArray:
 
     @property
     def ndim(self) -> int:
-        """How many axes it has."""
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """The number of entries."""
         return math.prod(self.shape)
 
     @property
     def T(self) -> DeviceArray:
-        """The same memory with the order of axes reversed: a number-major batch is ``to_device(q.T).T``."""
+        """A view with the order of axes reversed: a number-major batch is ``to_device(q.T).T``."""
         return self._part(self.shape[::-1], self.strides[::-1], self._offset)
 
     def __getitem__(self, index: Any) -> DeviceArray:
@@ -330,7 +330,7 @@ class DeviceArray:
         return self._part(part.shape, strides, self._offset + moved)
 
     def reshape(self, *shape: int) -> DeviceArray:
-        """The same memory with its last axis as several, one of them -1 if its size follows from the others.
+        """A view with the last axis as several, one of them -1 if its size follows from the others.
 
         Args:
             shape: The new shape: all axes but the last as they are, then those of the last.

@@ -41,12 +41,12 @@ POOL = "linkwork_pool"
 
 
 def module_head(t: Type) -> str:
-    """What the functions of a module need: intrinsics, the pool of shared memory."""
+    """The head of a module: intrinsics, the pool of shared memory."""
     return f"{thread_head(t)}\n{declarations(t)}"
 
 
 def thread_head(t: Type) -> str:
-    """The same without arithmetic."""
+    """The head of a module without arithmetic."""
     sizes = [f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in ("tid", "ctaid", "ntid")]
     pool = f"@{POOL} = external addrspace(3) global [0 x {t.scalar}], align 16"
     return "\n".join([f'target triple = "{TRIPLE}"', *sizes, pool])

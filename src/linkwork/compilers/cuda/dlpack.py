@@ -46,7 +46,7 @@ _valid.restype, _valid.argtypes = ctypes.c_int, [py_object, c_char_p]
 
 
 class Tensor(NamedTuple):
-    """What a capsule holds; strides in numbers."""
+    """The tensor in a capsule; strides in numbers."""
 
     pointer: int
     shape: tuple[int, ...]
@@ -55,7 +55,7 @@ class Tensor(NamedTuple):
 
 
 def read(capsule: Any) -> Tensor:
-    """What a capsule holds. It stays with the caller: its own end gives the memory back.
+    """The tensor in a capsule. The capsule stays with the caller: its destructor gives the memory back.
 
     Args:
         capsule: What an array's ``__dlpack__`` returned.

@@ -64,7 +64,7 @@ class Driver:
         return call
 
     def words(self, status: int) -> str:
-        """What a status means."""
+        """The meaning of a status."""
         text = c_char_p()
         self._library.cuGetErrorString(status, byref(text))
         return f"{(text.value or b'unknown error').decode()} (error {status})"
@@ -118,7 +118,7 @@ class Device:
 
     @cached_property
     def name(self) -> str:
-        """What NVIDIA calls it."""
+        """NVIDIA's name of the device."""
         text = ctypes.create_string_buffer(256)
         driver().DeviceGetName(text, 256, self.handle)
         return text.value.decode()
@@ -136,7 +136,7 @@ class Device:
 
     @cached_property
     def multiprocessors(self) -> int:
-        """How many it has."""
+        """The number of multiprocessors."""
         return self.attribute(MULTIPROCESSORS)
 
     @cached_property
@@ -331,7 +331,7 @@ class CudaCode:
             return self._functions[where.index]
 
     def _loaded(self, module: c_void_p) -> None:
-        """What is left to do with a module that was loaded."""
+        """Registers a loaded module."""
 
     def launch(self, values: Sequence[int], count: int, stream: int, where: Device, status: int = 0) -> None:
         """Compute ``count`` states, ordered on a stream. The context of the GPU must be the current one.
@@ -396,6 +396,6 @@ def packed(cubin: bytes, **known: int) -> bytes:
 
 
 def unpacked(content: bytes) -> tuple[bytes, dict[str, int]]:
-    """What `packed` put together."""
+    """The content that `packed` joined."""
     size = int.from_bytes(content[:4], "little")
     return content[4 + size :], json.loads(content[4 : 4 + size])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What native code on a GPU needs beside its text (`kernel_text`): the plan of a robot, and a scratch for threads."""
+"""Inputs of native code on a GPU beside its text (`kernel_text`): the plan of a robot, and scratch memory of
+threads.
+"""
 
 from __future__ import annotations
 

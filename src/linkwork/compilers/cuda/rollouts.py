@@ -139,7 +139,7 @@ def rollout_limits(dtype: str, shared_memory: int) -> Limits:
 
 
 class Assembling(Protocol):
-    """What takes modules when they are written: `assembling.Assembler`."""
+    """The receiver of modules as they are written: `assembling.Assembler`."""
 
     def add(self, ir: str) -> None:
         """A module with one function."""
@@ -292,7 +292,7 @@ def _kernel(program: RolloutProgram, t: Type, host: bool) -> str:
 
 
 def _work(text: _Text) -> None:
-    """What a lane does with the robot that it took: a step or an iteration, and what follows from it."""
+    """Writes the work of a lane on its robot: a step or an iteration, and the transitions after it."""
     program, step = text.program, text.program.step
     arrays = [*(name for name, _ in step.inputs), *(name for name, _ in step.outputs)]
     carry = "carry" if program.iterates else None

@@ -219,7 +219,7 @@ class CudaRunner(Runner):
 
     @staticmethod
     def _key(arguments: Sequence[Any], out: Sequence[Any]) -> tuple[Any, ...] | None:
-        """What a call depends on beside the addresses of arrays, if it can be told quickly."""
+        """The key of a call, all but the addresses of arrays, if it can be determined quickly."""
         parts: list[Any] = []
         for x in (*arguments, *out):
             if x is None:
@@ -237,7 +237,7 @@ class CudaRunner(Runner):
     def _new_call(
         self, arguments: Sequence[Any], out: Sequence[Any], stream: int | None
     ) -> tuple[Call, list[View | None]]:
-        """How a call with such arrays is made, and views of them."""
+        """A new call for such arrays, and views of them."""
         views, library, constants = self._views(arguments, stream)
         where = device(next(view.device for view in views if view is not None))
         layouts = Layouts(self.names, views, self.inputs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an allocated program does, action by action, and which slots of memory its values get.
+"""The actions of an allocated program, in order, and the memory slots of its values.
 
 A value has a slot from when it is stored to when it is last read. Shared memory is for the values with the most
 accesses for the time that they take a slot, as many as fit at any time; the others are in local memory.
@@ -51,7 +51,7 @@ class Put(NamedTuple):
 
 
 class Begin(NamedTuple):
-    """What follows until `End` is run where ``below < bound``."""
+    """The start of a section up to `End` that runs where ``below < bound``."""
 
     below: int
     bound: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What rollouts with lanes of a warp for each robot read beside their text (`warp_text`): the plan of a robot."""
+"""Inputs of rollouts with lanes of a warp for each robot beside their text (`warp_text`): the plan of a robot."""
 
 from __future__ import annotations
 

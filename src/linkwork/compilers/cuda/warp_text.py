@@ -108,7 +108,7 @@ class WarpUnit(Unit):
 
 
 class EmulatedUnit(WarpUnit):
-    """The same for a CPU, where the lanes of a warp are one after the other."""
+    """A unit for a CPU, where the lanes of a warp run one after the other."""
 
     is_emulated = True
     pointer = "ptr"

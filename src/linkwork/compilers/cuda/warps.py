@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a warp deals robots to its lanes (`rollouts`).
+"""The assignment of robots to the lanes of a warp (`rollouts`).
 
 A warp has some slots, each with a robot. A slot whose robot has made all its steps takes the next robot that no warp
 has had. In each round the slots are counted that begin a step, and those that go on iterating; lanes take slots of the
@@ -254,7 +254,7 @@ def _device_line(line: str) -> str:
 
 
 def _host_line(line: str) -> str:
-    """The same where a warp has one lane."""
+    """A line of the text for a warp of one lane."""
     if line == "sync":
         return "fence seq_cst"
     result, _, of = line.partition(" = ballot ")

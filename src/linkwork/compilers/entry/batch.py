@@ -32,7 +32,7 @@ BETWEEN_POLLS = 16
 
 @dataclass(frozen=True)
 class Stage:
-    """What a loop with lanes calls for each state by itself, after the call for all lanes."""
+    """A function that a loop with lanes calls for each state by itself, after the call for all lanes."""
 
     arrays: frozenset[int]
     """Arrays that it writes, where users have them."""
@@ -47,7 +47,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Body:
-    """What a loop calls, and where it finds things. Operands are names or numbers of LLVM IR."""
+    """The call in a loop, and its operands: names or numbers of LLVM IR."""
 
     prologue: list[str]
     """Instructions before the loop: they define the names below."""
@@ -234,7 +234,7 @@ def block_index(t: Type, count: str) -> list[str]:
 
 
 def listed_index(t: Type) -> list[str]:
-    """The same of a list of all states that ends with the last one as often as there are lanes."""
+    """The index of a state in a list of all states whose last entry is repeated up to the number of lanes."""
     return [
         "  %i.listed = getelementptr i64, ptr %list, i64 %i",
         f"  %i.rows = load <{t.lanes} x i64>, ptr %i.listed, align 8",

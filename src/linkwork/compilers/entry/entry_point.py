@@ -287,7 +287,7 @@ def entry_record(
     units: Sequence[tuple[int, int]],
     chunk: int = CHUNK,
 ) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]]]:
-    """What an entry point knows of its kernel (`RECORD`), and the tables that it points to.
+    """The data of an entry point about its kernel (`RECORD`), and the tables that it points to.
 
     ``kernel``: where the kernel and its context are; ``number_type``: of arrays, as the caller of the entry has it.
     """
@@ -314,7 +314,7 @@ def addresses(entry: Callable[..., int]) -> tuple[int, int]:
 
 
 class Owned(NamedTuple):
-    """What an entry point points to."""
+    """The objects that an entry point points to."""
 
     code: llvm.Code
     context: Any

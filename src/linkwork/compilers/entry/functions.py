@@ -44,7 +44,7 @@ def poll(watch: int) -> int:
 
 
 def foreign() -> dict[Callable[..., Any], Foreign]:
-    """What the compiler knows of these functions."""
+    """The functions that the compiler implements itself."""
     from linkwork.compilers.language.module import Foreign  # where something is to be compiled alone
     from linkwork.compilers.language.values import INTEGER, STATE, Int, array_type
 

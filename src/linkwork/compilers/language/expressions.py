@@ -71,7 +71,7 @@ NODE_ADVICE = {
 
 
 class Expressions(Writer):
-    """What expressions are worth, in instructions."""
+    """The lowering of expressions to instructions."""
 
     def expression(self, node: ast.expr | ast.AST) -> Value:
         """The value of an expression."""
@@ -242,7 +242,7 @@ class Expressions(Writer):
         return self.load(node, base, self.indices(node.slice))
 
     def indices(self, node: ast.expr) -> list[Value]:
-        """What stands between brackets."""
+        """The values between brackets."""
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
         if any(isinstance(part, ast.Slice) for part in parts):
             raise self.error(node, "slices are for the first axis alone, and to read")

@@ -56,7 +56,7 @@ def is_own(function: Any) -> bool:
 def _parts(
     value: Any, names: tuple[str, ...], depth: int, seen: dict[Any, tuple[int, Any]]
 ) -> Iterator[tuple[str, bool]]:
-    """What a value consists of, and whether it is text or a constant of the package.
+    """The parts of a value, and whether each is text or a constant of the package.
 
     Of modules and other objects, the attributes with these ``names`` count: those that the text around may use.
     ``seen`` are objects that were met before, with their number (and the object, so that its ``id`` stays its own).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What machine code of kernel text from outside the package checks while it runs.
+"""Run-time checks in machine code of kernel text from outside the package.
 
 Checked code looks at every index, at integers that are divided by or leave 64 bits, at numbers that are read before
 they are written, and counts the iterations of all loops. What is wrong first is written to a *record*, and the code
@@ -56,7 +56,7 @@ class Site:
 
 
 class Guards:
-    """What one module checks; ``place`` is the word of the context that has the address of the record."""
+    """The checks of one module; ``place`` is the word of the context that has the address of the record."""
 
     def __init__(self, place: int, checked: bool) -> None:
         self.place, self.checked = place, checked

@@ -84,7 +84,7 @@ class Instructions:
     # Writing instructions ---------------------------------------------------------------------------------------------
 
     def error(self, node: ast.AST | None, message: str) -> KernelError:
-        """What is wrong with the text at a node."""
+        """The error of the text at a node."""
         return self.source.error(node, message)
 
     def new(self, prefix: str = "v") -> str:
@@ -228,7 +228,7 @@ class Instructions:
             self.emit(f"store {t} {part}, ptr {place}")
 
     def load_slot(self, slot: Slot) -> Value:
-        """What the memory of a variable holds."""
+        """The value in the memory of a variable."""
         types = self._slot_types(slot.kind)
         names = [self.made(f"load {t}, ptr {place}") for t, place in zip(types, slot.places, strict=True)]
         if self._is_line(slot.kind):
@@ -271,7 +271,7 @@ class Instructions:
         self._names[name] = slot
 
     def name(self, node: ast.AST, name: str) -> Value:
-        """What a name means."""
+        """The value of a name."""
         if name in self._names:
             found = self._names[name]
             if isinstance(found, Unset):

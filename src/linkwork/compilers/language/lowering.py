@@ -81,7 +81,7 @@ class Unit(Module):
         return lowered
 
     def root(self, function: Callable[..., Any], kinds: Sequence[Any]) -> Lowered:
-        """The same for a kernel that no other calls."""
+        """The lowered form of a kernel that no other calls."""
         source = source_of(function)
         names, kinds = source.names, source.gather(kinds)
         if len(names) != len(kinds):
@@ -217,7 +217,7 @@ class Lowering(Loops):
         self.emit(f"ret {whole} {made}" if parts else "ret void")
 
     def merge(self, before: dict[str, Any], paths: Sequence[dict[str, Any]]) -> None:
-        """What names mean where several paths through the text meet."""
+        """Merges the values of names where several paths through the text meet."""
         merged: dict[str, Any] = {}
         for name in {name for path in paths for name in path}:
             found = [path.get(name) for path in paths]

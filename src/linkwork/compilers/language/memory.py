@@ -161,7 +161,7 @@ class Writer(Instructions):
         return str(size) if isinstance(size, int) else self.parts(self.size(node, size))[0]
 
     def extent_within(self, place: str, extent: str) -> str:
-        """The same of a row: none where the row itself is out of range."""
+        """The extent of a row: none where the row itself is out of range."""
         if not self.unit.checked:
             return ""
         outside = self.made(f"icmp eq ptr {place}, {self.spare}")

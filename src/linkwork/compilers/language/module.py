@@ -162,7 +162,7 @@ class Module:
         return self.guards is not None and self.guards.checked
 
     def llvm_types(self, kind: Any) -> list[str]:
-        """How LLVM spells a value of this type; constants are not passed."""
+        """The LLVM types of a value of this type; constants are not passed."""
         if isinstance(kind, RecordType):
             kind = kind.fields
         if isinstance(kind, tuple):
@@ -174,23 +174,23 @@ class Module:
         return [{Int: self.integer, Bool: "i1", Float: self.t.name}[kind]]
 
     def result_type(self, kind: Any) -> str:
-        """How LLVM spells what a function returns."""
+        """The LLVM type of a function's result."""
         names = [] if kind is None else self.llvm_types(kind)
         return "void" if not names else names[0] if len(names) == 1 else "{ " + ", ".join(names) + " }"
 
     def element(self, kind: ArrayType) -> tuple[str, int]:
-        """What one entry of an array is in memory, and its alignment."""
+        """The LLVM type of one entry of an array in memory, and its alignment."""
         if kind.element == INTEGER:
             return self.integer, int(self.integer[1:]) // 8
         return (self.t.name, self.t.bytes * self.t.lanes) if kind.element == STATE else (self.t.scalar, self.t.bytes)
 
     def cell(self, kind: ArrayType) -> str:
-        """What one entry of an array takes in memory, with what others have between it and the next."""
+        """The LLVM type of one entry of an array with the entries of others between it and the next."""
         element, _ = self.element(kind)
         return element if self.spacing == 1 or kind.element != STATE else f"[{self.spacing} x {element}]"
 
     def alias(self, kind: ArrayType) -> str:
-        """What LLVM may know of the memory of an array: that it does not change, or what it does not overlap."""
+        """LLVM's alias attributes of an array: constant memory, or memory that overlaps no other."""
         if kind.element != STATE and not kind.writable:
             return ", !invariant.load !0"
         if not kind.tag:

@@ -59,7 +59,9 @@ class Float:
 
 @dataclass(frozen=True)
 class ArrayType:
-    """What an array holds, how many axes it has, and the sizes of all but the first: numbers, or names of sizes."""
+    """The type of an array: its numbers, the count of its axes, and the sizes of all but the first: numbers, or names
+    of sizes.
+    """
 
     element: str
     rank: int
@@ -193,7 +195,7 @@ def is_number(value: Value) -> bool:
 
 
 def type_of(value: Value) -> Any:
-    """What distinguishes a value when a kernel is compiled for it: equal types share one function of machine code."""
+    """The type of a value for which a kernel is compiled: equal types share one function of machine code."""
     if isinstance(value, Array):
         return value.type
     if isinstance(value, tuple) and type(value) is tuple:
@@ -224,7 +226,7 @@ class Fixed:
 
 
 def _exact(value: Value) -> Any:
-    """What tells a constant from all others: to Python 1 is 1.0 and 0.0 is -0.0, not to machine code."""
+    """A key of a constant that differs for 1, 1.0, 0.0 and -0.0, which are equal to Python and not to machine code."""
     if isinstance(value, tuple):
         return (type(value), *(_exact(part) for part in value))
     if isinstance(value, float):
@@ -303,7 +305,7 @@ class Source:
 
     @cached_property
     def size(self) -> int:
-        """How much text there is: nodes of the syntax tree."""
+        """The size of the text: nodes of the syntax tree."""
         return sum(1 for _ in ast.walk(self.tree))
 
     @cached_property

@@ -31,7 +31,7 @@ class Composition:
         return [self.graph.input(len(self.inputs) - 1, j) for j in range(size)]
 
     def run(self, traced: Trace, given: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        """What the outputs of a program are worth, by name: symbols of this graph, or numbers.
+        """Values of the outputs of a program, by name: symbols of this graph, or numbers.
 
         Args:
             traced: The program, of one iteration.

@@ -213,7 +213,7 @@ def module(trace: Trace, dtype: str, lanes: int, packing: Packing | None = None)
 
 
 def _body(trace: Trace, t: Type, angles: list[tuple[int, int]], packing: Packing | None) -> batch.Body:
-    """What the loop calls: sines and cosines of all angles that come in, then the straight line."""
+    """The call in the loop: sines and cosines of all angle inputs, then the straight line."""
     sizes = [size for _, size in trace.inputs] + [len(symbols) for _, symbols in trace.outputs]
     inputs = len(trace.inputs)
     packed = frozenset[int]() if packing is None else packing.arrays

@@ -18,7 +18,7 @@ from linkwork.model.expressions import DIV, Graph, Symbol
 
 
 def fixed(traced: Trace, known: Mapping[str, Sequence[float]]) -> Trace:
-    """The same program for known values of some inputs. Arrays keep their numbers; known ones are not read."""
+    """The program for known values of some inputs. Arrays keep their shape; known entries are not read."""
     values = {k: list(known[name]) for k, (name, _) in enumerate(traced.inputs) if name in known}
     graph = Graph(sys.maxsize)
 

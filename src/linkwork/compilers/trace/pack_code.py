@@ -40,8 +40,9 @@ def functions(packing: Packing, t: Type) -> list[str]:
 
 
 def factors_apart(packing: Packing) -> Packing:
-    """The same with common factors in a place of their own, in the order of their use: near each other, they are
-    addressed by a byte, which makes instructions a quarter shorter."""
+    """The packing with common factors in a place of their own, in the order of their use: near each other, they are
+    addressed by a byte, which makes instructions a quarter shorter.
+    """
     graph, carry = packing.first.graph, list(packing.first.carry)
     order: dict[int, None] = {}
     seen: set[Pack] = set()
@@ -65,7 +66,7 @@ def factors_apart(packing: Packing) -> Packing:
 
 
 def count(packing: Packing) -> int:
-    """How many lines there are."""
+    """The number of lines."""
     return 1 + max(result.line for result in packing.results)
 
 

@@ -299,7 +299,7 @@ class _Search:
     def _whole(
         self, pack: Pack, products: Sequence[tuple[int, int, int]], alone: Sequence[tuple[int, int, int]]
     ) -> list[tuple[int, int, int]]:
-        """What is alone, but entries none of whose products have company are not taken apart."""
+        """The single products without entries none of whose products have company: these stay whole."""
         together = Counter(column for column, _, _ in products)
         together.subtract(column for column, _, _ in alone)
         found = [x for x in alone if together[x[0]] > 0]
@@ -307,7 +307,7 @@ class _Search:
         return [*found, *((c, *entry) for c, entry in entries if entry is not None and together[c] == 0)]
 
     def _alone(self, pack: Pack, products: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, list[Entry]]]:
-        """What has no factor in common with others: packs of products."""
+        """Products that have no factor in common with others, in packs."""
         waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for column, j, sign in products:
             waiting[column].append((j, sign))

@@ -23,7 +23,7 @@ Bring = Callable[[int, int], Any]
 def replay(
     traced: Trace, bring: Bring, actions: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 ) -> dict[int, Any]:
-    """What each node is worth: a number, or a symbol of another graph.
+    """The value of each node: a number, or a symbol of another graph.
 
     Args:
         traced: The program.

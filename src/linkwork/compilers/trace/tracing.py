@@ -79,7 +79,7 @@ class Trace:
         return order
 
     def reached(self) -> list[int]:
-        """The same nodes in the order of their numbers, which is all that counting needs, in a fifth of the time."""
+        """The reachable nodes in the order of their numbers, which suffices to count, in a fifth of the time."""
         nodes = self.graph.nodes
         needed = bytearray(len(nodes))
         for symbols in self.results:
@@ -92,7 +92,7 @@ class Trace:
         return [i for i, is_needed in enumerate(needed) if is_needed]
 
     def _registers(self) -> list[int]:
-        """How many registers each node would need, were the graph a tree."""
+        """The number of registers that each node would need, were the graph a tree."""
         need: list[int] = []
         for node in self.graph.nodes:
             below = sorted((need[k] for k in operands(node)), reverse=True)
@@ -100,7 +100,7 @@ class Trace:
         return need
 
     def operation_count(self) -> dict[str, int]:
-        """How often each operation is done: + - * / sqrt sincos and, where they occur, the rarer ones."""
+        """The count of each operation: + - * / sqrt sincos and, where they occur, the rarer ones."""
         nodes = self.graph.nodes
         count: Counter[str] = Counter()
         angles = set()

@@ -207,7 +207,7 @@ def _partners(nodes: Sequence[Node], part: Part) -> dict[int, list[int | None]]:
 def _reads(
     nodes: Sequence[Node], part: Part, results: Sequence[Symbol], partners: dict[int, list[int | None]]
 ) -> Counter[int]:
-    """How often numbers are read in a part; an angle once for its sine and cosine."""
+    """The number of reads of each value in a part; an angle counts once for its sine and cosine."""
     count = Counter(k for i in part.nodes for k in operands(nodes[i]))
     count.update(store.symbol.i for store in part.stores)
     count.update(part.kept.keys())

@@ -31,7 +31,7 @@ KNOWN = 64
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is known of a set of pairs of bodies before anything is said of points."""
+    """The plan for a set of body pairs, before contact points are known."""
 
     family: Delassus
     bodies: tuple[str, ...]
@@ -106,7 +106,7 @@ class Contacts:
 
     @property
     def plans(self) -> int:
-        """How many sets of touching bodies are known."""
+        """The number of sets of touching bodies for which a plan exists."""
         return len(self._plans)
 
     def _pairs(self, bodies: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -160,7 +160,7 @@ class Delassus:
         return kind(self, q)
 
     def compile(self, **options: Any) -> Self:
-        """The same with `product` and `inverse` as straight-line programs; options are those of `Evaluator.compile`.
+        """A copy whose `product` and `inverse` are straight-line programs; options are those of `Evaluator.compile`.
 
         Args:
             options: As for `Evaluator.compile`.

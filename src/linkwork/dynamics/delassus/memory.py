@@ -58,7 +58,7 @@ class Pool:
         self._idle.extend(workspace)
 
     def runner(self, stage: str) -> Runner:
-        """What knows the shapes of a stage, and words for what is wrong with arrays."""
+        """The runner of a stage: checks the shapes of arrays."""
         algorithm = self._stages[stage]
         units = self._program.units if "q" in algorithm.inputs else ()
         return Runner(replace(self._program, algorithm=algorithm, units=units))

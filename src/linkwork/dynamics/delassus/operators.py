@@ -295,7 +295,7 @@ class DampedInverse(RowOperator):
         self.damping.flags.writeable = False
 
     def with_damping(self, damping: npt.ArrayLike) -> DampedInverse:
-        """The same with another damping; what depends on q alone is kept.
+        """A copy with another damping; quantities that depend on q alone are reused.
 
         Args:
             damping: One number, or one for each row.

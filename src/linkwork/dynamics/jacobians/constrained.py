@@ -149,7 +149,7 @@ class ConstrainedDerivatives(BaseEvaluator):
 
     @property
     def traced_program(self) -> Program:
-        """What `compile` makes straight-line code of.
+        """The program that `compile` traces.
 
         Without the part that finds the smallest forces where no rows depend on others.
         """
@@ -161,7 +161,7 @@ class ConstrainedDerivatives(BaseEvaluator):
 
     @property
     def counted_program(self) -> Program:
-        """What `operation_count` counts."""
+        """The program that `operation_count` counts."""
         return self.traced_program
 
     def held_inputs(self, dtype: np.dtype[Any]) -> dict[str, Array]:
@@ -264,7 +264,7 @@ class ConstrainedDerivatives(BaseEvaluator):
         return acceleration
 
     def _difference(self, result: ConstrainedJacobians, solution: Array) -> Array:
-        """What accelerations differ by, as a part of what accelerations and constraint forces do."""
+        """The relative difference of accelerations, measured with accelerations and constraint forces."""
         scales = scales_of(self.robot)
         size = np.square(result.a) @ scales.joints + np.square(result.f) @ scales.rows
         part = np.square(result.a - solution) @ scales.joints / np.where(size > 0, size, 1.0)

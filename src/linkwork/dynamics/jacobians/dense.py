@@ -48,7 +48,7 @@ from linkwork.quantities.scales import scales_of
 
 
 class _Partials(NamedTuple):
-    """What the problem is made of at a state, and its derivatives; by q, the last axis is the direction."""
+    """Terms of the equations at a state, and their derivatives; in derivatives by q, the last axis is the direction."""
 
     u: Array
     k: Array

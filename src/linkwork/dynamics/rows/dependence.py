@@ -23,7 +23,7 @@ CONFIGURATIONS = 3
 
 
 class RowDependence(NamedTuple):
-    """How rows of a robot depend on each other."""
+    """Linear dependence of the rows of a robot."""
 
     idle: npt.NDArray[np.bool_]
     """Rows that no joint moves on closed loops, ``(nc,)``: their forces do nothing. Loops in a plane have such rows."""
@@ -36,7 +36,7 @@ class RowDependence(NamedTuple):
 
 @computed_once
 def row_dependence(robot: Model) -> RowDependence:
-    """How rows depend on each other, at configurations in which loops are closed, and which no joint moves.
+    """Linear dependence of rows at configurations with closed loops, and the structurally zero rows.
 
     Args:
         robot: The mechanism.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many of the rows that reach a joint it can satisfy, in general: what the plan of PV-early is made of.
+"""Generic ranks of rows at each joint: how many of the rows that reach a joint it can satisfy. The plan of PV-early
+uses them.
 
 The rows that a joint hands to its parent are those combinations of rows that do not feel it (**lqr** Section VIII).
 They depend on the configuration alone, not on inertias: on the Jacobian ``J``, of which a joint's columns are ``K S``.
@@ -43,7 +44,7 @@ def pv_early_plan(robot: Model, frames: Sequence[str]) -> Tree:
 
 @computed_once
 def row_ranks(robot: Model, rows: tuple[int, ...]) -> RowRanks:
-    """How many of these rows end at which joint."""
+    """The number of rows that end at each joint."""
     tree = constrained_tree(robot)
     jacobians = _scaled_jacobians(robot)
     own, children, enabled = rows_of_bodies(tree), children_of(tree), set(rows)

@@ -161,7 +161,7 @@ def passes_limit(q: Scalar, x: Scalar, lower: Scalar, upper: Scalar) -> Scalar:
 
 @kernel
 def hold_at_limits(tree: Array, w: Array, q: Array, lower: Array, upper: Array) -> Scalar:
-    """How many coordinates at a limit the step would take past it; they are no longer ``free``."""
+    """The number of coordinates at a limit that the step would take past it; they are no longer ``free``."""
     count = 0.0
     for i in range(1, tree.n):
         kind = tree.kind[i]

@@ -63,7 +63,7 @@ DAMPED: dict[str, Shape] = OPERATOR | SPRINGS | {"residual": ("nc",), "da": ("nv
 
 @kernel
 def factorize(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """What depends on q alone: rows of K and articulated inertias (Algorithm 2, lines 4 and 7)."""
+    """Quantities that depend on q alone: rows of K and articulated inertias (Algorithm 2, lines 4 and 7)."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
     contact_patches(tree, w)
@@ -147,7 +147,7 @@ def apply_JT(tree: Array, w: Array, forces: Array, torques: Array) -> None:
 
 @kernel
 def setup_rows(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """What depends on q alone: rows of K, and contact patches."""
+    """Quantities that depend on q alone: rows of K, and contact patches."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
     joint_coupling_rows(tree, w)

@@ -51,7 +51,7 @@ OUTPUTS: dict[str, Shape] = {"after": ("nv",), "result": ("nresult",)}
 
 
 class ImpactProblem(NamedTuple):
-    """What an impact is given."""
+    """The inputs of an impact."""
 
     q: Array
     v: Array
@@ -66,7 +66,7 @@ class ImpactProblem(NamedTuple):
 
 
 class ImpactResult(NamedTuple):
-    """What an impact returns: as `Result`, of velocities and impulses."""
+    """The outputs of an impact: as `Result`, of velocities and impulses."""
 
     v: Array
     """(nv,) velocities after the impact."""

@@ -70,7 +70,7 @@ LEAST_PENALTY = 0.1
 
 
 class Problem(NamedTuple):
-    """What inverse kinematics is given."""
+    """The inputs of inverse kinematics."""
 
     q: Array
     """(nq,) where to start."""
@@ -95,7 +95,7 @@ class Problem(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What inverse kinematics returns."""
+    """The outputs of inverse kinematics."""
 
     q: Array
     errors: Array

@@ -51,7 +51,7 @@ def factorize_joints(tree: Array, w: Array, q: Array) -> None:
 
 @kernel
 def factorize_kkt(tree: Array, w: Array, q: Array, error: Array) -> None:
-    """What depends on q alone, with the mass matrix."""
+    """Factors that depend on q alone, with the mass matrix."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
     mass_matrix(tree, w, w.M)
@@ -60,7 +60,7 @@ def factorize_kkt(tree: Array, w: Array, q: Array, error: Array) -> None:
 
 @kernel
 def factorize_given(tree: Array, w: Array, q: Array, matrix: Array, error: Array) -> None:
-    """The same with a matrix in place of the mass matrix."""
+    """Factors that depend on q alone, with a matrix in place of the mass matrix."""
     joint_transforms(tree, w, q)
     constraint_rows(tree, w, q, error)
     for k in range(tree.nv):

@@ -224,7 +224,7 @@ def start_without_internal_forces(tree: Array, w: Array, iterations: int, multip
 def lcaba_sweeps_refine(
     tree: Array, w: Array, tau: Array, R: Array, a: Array, multipliers: Array, residual: Array
 ) -> None:
-    """The same from all forces, for all joints: iterative refinement by `force_residual`."""
+    """An iteration from all forces, for all joints: iterative refinement by `force_residual`."""
     force_residual(tree, w, tau, a)
     for r in range(tree.nc):
         w.k[r] = multipliers[r] + w.mu[r] * residual[r]
@@ -284,7 +284,7 @@ def lcaba_refine(tree: Array, w: Array, problem: Problem, result: Result) -> Non
 
 @kernel
 def next_change(tree: Array, w: Array, result: Result) -> None:
-    """What a further iteration would add to accelerations, of all joints, and to multipliers: ``da`` and ``k``.
+    """The change of accelerations, of all joints, and of multipliers in a further iteration: ``da`` and ``k``.
 
     Without rounding errors that it would make up for. ``J da`` is in ``error``.
     """

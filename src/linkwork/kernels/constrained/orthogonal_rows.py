@@ -232,7 +232,7 @@ def orthogonal_rows(
 
 @kernel
 def marked_pivot(w: Array, least: Scalar) -> Scalar:
-    """What `orthogonal_rows` returned; -1 where its rank is in doubt."""
+    """The pivot ``least`` of `orthogonal_rows`; -1 where its rank is in doubt."""
     return where(0.5, w.doubt[0], -1.0, least)
 
 

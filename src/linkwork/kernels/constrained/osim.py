@@ -84,7 +84,9 @@ def ltl_osim(tree: Array, w: Array, q: Array, matrix: Array) -> None:
 
 @kernel
 def prox_ltl_osim(tree: Array, w: Array, q: Array, damping: Array, matrix: Array, factored: Array) -> None:
-    """The same, and the factor of ``D + R`` (**proximal** Algorithm 1): ``L`` below the diagonal, ``1 / D`` on it."""
+    """The inverse operational-space inertia, and the factor of ``D + R`` (**proximal** Algorithm 1): ``L`` below the
+    diagonal, ``1 / D`` on it.
+    """
     ltl_osim(tree, w, q, matrix)
     for r in range(tree.nc):
         for s in range(tree.nc):

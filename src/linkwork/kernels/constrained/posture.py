@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How far a configuration is from a posture, and in which direction, on the joints' manifolds.
+"""Distance and direction from a configuration to a posture, on the joints' manifolds.
 
 | symbol      | meaning                                                                                   |
 |-------------|-------------------------------------------------------------------------------------------|

@@ -96,7 +96,7 @@ class Settings(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What constrained forward dynamics is given."""
+    """The inputs of constrained forward dynamics."""
 
     q: Array
     v: Array
@@ -113,7 +113,7 @@ class Problem(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What constrained forward dynamics returns."""
+    """The outputs of constrained forward dynamics."""
 
     a: Array
     """(nv,) joint accelerations."""
@@ -157,7 +157,9 @@ def setup_problem(tree: Array, w: Array, q: Array, v: Array, wrenches: Array, ta
 
 @kernel
 def setup_problem_at(tree: Array, w: Array, q: Array, v: Array, qdd: Array, wrenches: Array, target: Array) -> None:
-    """The same beyond the motion with these joint accelerations; without the part of joint couplings in ``k``."""
+    """The problem relative to the motion with these joint accelerations; without the part of joint couplings in
+    ``k``.
+    """
     init_root(tree, w)
     for i in range(1, tree.n):
         forward_pass(tree, w, i, q, v, qdd)

@@ -364,7 +364,7 @@ def pv_early(tree: Array, w: Array, problem: Problem, result: Result) -> None:
 
 @kernel
 def pv_early_iterate(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The same with revealed ranks, where a pivot of the first text was weak; then refined, as long as that helps.
+    """PV-early with revealed ranks, where a pivot of the first kernel was weak; then refined, as long as that helps.
 
     ``progress`` is the relative infeasibility of the rows in the end.
     """

@@ -349,7 +349,7 @@ def add_row_norms(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def problem_left(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """What accelerations and multipliers leave of the problem: bias forces, torques and right-hand sides of rows."""
+    """The residual problem of accelerations and multipliers: bias forces, torques and right-hand sides of rows."""
     a = result.a
     setup_problem_at(tree, w, problem.q, problem.v, a, problem.wrenches, problem.target)
     for k in range(tree.nv):
@@ -366,7 +366,7 @@ def problem_left(tree: Array, w: Array, problem: Problem, result: Result) -> Non
 
 @kernel
 def set_rank_tolerance(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """What counts as zero follows the gap of loops that are nearly closed, after `constraint_violation`.
+    """Sets the rank tolerance by the gap of loops that are nearly closed, after `constraint_violation`.
 
     Rows that are redundant on closed loops are independent by as much as loops are open, and what stabilization asks of
     them, over that, would be no acceleration of the mechanism. Nor is it a contradiction.

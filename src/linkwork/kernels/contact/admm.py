@@ -67,7 +67,7 @@ ROOT_STEPS = 20
 
 
 class State(NamedTuple):
-    """What lasts from one block of iterations to the next."""
+    """The state between blocks of iterations."""
 
     f: Array
     """(nrows,) impulses in their cones."""
@@ -108,7 +108,7 @@ def set_first_penalty(largest: Scalar, settings: Array, progress: Array) -> None
 
 @kernel
 def balanced_factor(primal: Scalar, dual: Scalar, most: Scalar) -> Scalar:
-    """What balances both residuals: the root of their ratio (OSQP), from ``1 / most`` to ``most``."""
+    """The factor that balances both residuals: the root of their ratio (OSQP), from ``1 / most`` to ``most``."""
     return clamp(sqrt((primal + LEAST_INVERSE_INERTIA) / (dual + LEAST_INVERSE_INERTIA)), 1.0 / most, most)
 
 

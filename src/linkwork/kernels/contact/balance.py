@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What contact forces of inverse dynamics have to balance: generalized forces that accelerations ask for, and columns.
+"""The balance of contact forces in inverse dynamics: generalized forces that accelerations require, and columns.
 
 Accelerations ask for generalized forces ``b`` of independent degrees of freedom (`cluster_rnea`). Contact forces ``f``
 supply ``J' f``, with ``J`` the velocities of contact points, second shape relative to first, for those of the
@@ -78,7 +78,7 @@ class ContactForcesProblem(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """How well contacts supply what a motion requires."""
+    """Contact forces that supply a motion, and their residual."""
 
     missed: Annotated[Array, (1,)]
     """The largest of ``unmet``, times the unit of its coordinate."""
@@ -192,7 +192,7 @@ def chosen_column(tree: Array, w: Array, p: int, d: int) -> Scalar:
 
 @kernel
 def torque_unit(tree: Array, p: int, length: Scalar) -> Scalar:
-    """What a chosen torque is multiplied by to be a force."""
+    """The factor that makes a force of a chosen torque."""
     return tree.joint_unit[tree.chosen_dof[p]] / length
 
 

@@ -374,7 +374,9 @@ CONTACT_NEWTON = Algorithm(
 
 @kernel
 def known_contact_view(tree: Array, *arrays: Array) -> tuple[ContactProblem, ContactResult]:
-    """The same with the settings of the plan; the loop reads the tolerance and the most iterations of those given."""
+    """Problem and result with the settings of the plan; the loop reads the tolerance and the iteration limit of the
+    inputs.
+    """
     return contact_view(tree, *arrays[0:6], tree.solver_settings, *arrays[7:10])
 
 

@@ -56,7 +56,7 @@ class MassFactor(NamedTuple):
 
 @kernel
 def mass_factor(w: Array) -> MassFactor:
-    """What `aba` works on."""
+    """The work arrays of `aba`."""
     return MassFactor(
         w.H,
         w.mass_V,

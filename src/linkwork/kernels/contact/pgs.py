@@ -246,7 +246,7 @@ def lines_residual(tree: Array, rows: Rows, D: Array, f: Array, Y: Array, y: Arr
 
 
 class State(NamedTuple):
-    """What lasts from one sweep to the next."""
+    """The state between sweeps."""
 
     f: Array
     """(nrows,) impulses."""

@@ -137,7 +137,7 @@ class ContactSettings(NamedTuple):
 
 
 class ContactProblem(NamedTuple):
-    """What a step with contacts is given."""
+    """The inputs of a step with contacts."""
 
     q: Array
     v: Array
@@ -152,7 +152,7 @@ class ContactProblem(NamedTuple):
 
 
 class ContactResult(NamedTuple):
-    """What a step with contacts returns; forces times ``dt`` are impulses."""
+    """The outputs of a step with contacts; forces times ``dt`` are impulses."""
 
     q: Array
     v: Array

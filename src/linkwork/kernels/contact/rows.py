@@ -30,7 +30,7 @@ from linkwork.kernels.thresholds import LEAST_INVERSE_INERTIA
 
 
 class Rows(NamedTuple):
-    """What is known of the rows of a contact problem."""
+    """The rows of a contact problem."""
 
     g: Array
     """(nrows,) free velocity and bias."""

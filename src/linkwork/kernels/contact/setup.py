@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the first forward sweep of a step with contacts is made of: poses, torques, rows of K.
+"""The first forward sweep of a step with contacts: poses, torques, rows of K.
 
 | symbol         | meaning                                                                              |
 |----------------|--------------------------------------------------------------------------------------|

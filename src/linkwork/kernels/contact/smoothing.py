@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the smoothing of `contact_newton` goes to zero: the state that it keeps from one iteration to the next.
+"""The schedule of smoothing in `contact_newton`: the state between iterations.
 
 A *path* leads from the largest smoothing to none. Where steps get stuck too often, another path begins, with another
 weight of ``w`` against ``z``.

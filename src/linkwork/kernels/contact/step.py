@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What solvers of steps on the forces of rows share (`contact_step_admm`, `contact_step_pgs`).
+"""Parts that solvers of steps on the forces of rows share (`contact_step_admm`, `contact_step_pgs`).
 
 Forces of an iterate are those that its accelerations are the motion of: dynamics hold, and rows alone have residuals.
 

@@ -92,7 +92,7 @@ def motion_of_forces(tree: Array, w: Array) -> None:
 
 @kernel
 def changed_row(tree: Array, w: Array, r: int) -> Scalar:
-    """What ``da`` changes row ``r`` by."""
+    """The change of row ``r`` by ``da``."""
     o = 3 * tree.nslots
     if r < o:
         return w.contact_dy[r // 3, r % 3]

@@ -274,7 +274,7 @@ def apart_line(tree: Array, w: Array, l: int, da_dq: Array, da_dv: Array, da_dta
 
 @kernel
 def apart_entry(tree: Array, w: Array, c: int, k: int, j: int, da_dq: Array, da_dv: Array, da_dtau: Array) -> None:
-    """The same of column ``j``, column ``c`` of its line."""
+    """The entry of column ``j``, column ``c`` of its line."""
     s = tree.relation[k, j]
     if s == 0:
         da_dq[k, j] = 0.0

@@ -178,7 +178,7 @@ def add_force_changes(tree: Array, w: Array, inverse: Array) -> None:
 
 @kernel
 def add_force_changes_line(tree: Array, w: Array, l: int, inverse: Array) -> None:
-    """The same in the columns of line ``l``."""
+    """Adds force changes in the columns of line ``l``."""
     for k in range(tree.nv):
         x = entries(w.Fq[k], LINE * l)
         for n in range(tree.end_start[l], tree.end_start[l] + tree.end_count[l]):

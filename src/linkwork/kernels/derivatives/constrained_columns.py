@@ -124,7 +124,7 @@ class Jacobians(NamedTuple):
 
 
 class AppliedFactor(NamedTuple):
-    """How a factor ``M = L' D L`` is made and applied, in kernels."""
+    """Kernels that make and apply a factor ``M = L' D L``."""
 
     factorize: Callable[..., None]
     """``(tree, w, problem, a)``: the factor, and the motion without forces of constraints."""

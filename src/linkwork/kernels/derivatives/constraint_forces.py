@@ -205,7 +205,7 @@ def moment_change(tree: Array, w: Array, p: int, multipliers: Array, t: Vector) 
 
 @kernel
 def add_shift_changes(tree: Array, w: Array, p: int, start: int, multipliers: Array, t: Vector, u: Vector) -> None:
-    """What the rows after ``start`` add to ``y1, y2``."""
+    """Adds the parts of the rows after ``start`` to ``y1, y2``."""
     translation = tree.pair_translation[p]
     n = (0.0, 0.0, 0.0)
     f = (0.0, 0.0, 0.0)

@@ -73,7 +73,7 @@ class System(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """What solves it."""
+    """The outputs of the sensitivity system."""
 
     a: Array
     forces: Array
@@ -191,7 +191,7 @@ def begin_system(tree: Array, w: Array, system: System, found: Solution) -> None
 
 @kernel
 def left_out_of_force(tree: Array, w: Array, s: int) -> tuple[Scalar, Scalar, Scalar]:
-    """What bounded penalties leave out of the force of a contact."""
+    """The part of a contact's force that bounded penalties leave out."""
     mu = tree.friction[s]
     n = symmetric_product(w.contact_E[s], scaled_force(mu, vector(w.contact_P[s])))
     c = w.contact_share[s] * n[2]
@@ -204,7 +204,7 @@ def left_out_of_force(tree: Array, w: Array, s: int) -> tuple[Scalar, Scalar, Sc
 
 @kernel
 def left_out_of_multiplier(tree: Array, w: Array, s: int) -> tuple[Scalar, Scalar, Scalar]:
-    """The same in the transposed system, of the multiplier of ``F2``, which is kept in ``contact_n``."""
+    """The part of the multiplier of ``F2``, kept in ``contact_n``, that the transposed system leaves out."""
     mu = tree.friction[s]
     u = w.contact_y[s]
     n = (mu * u[0] + w.contact_n[s, 0], mu * u[1] + w.contact_n[s, 1], u[2] + w.contact_n[s, 2])

@@ -173,7 +173,7 @@ def driven_equations(
     rows: Array,
     box_y: Array,
 ) -> None:
-    """The same of a step under stops and actuators."""
+    """The equations of a step under stops and actuators."""
     applied_torques(tree, w, q, v, tau, u, passive, timing, w.applied)
     bounded_dampers(tree, w, q, StepInputs(tau, u, wrenches, passive, R, timing), timing[DT])
     first = tree.nsettings + tree.nstart

@@ -70,14 +70,14 @@ def torque_columns(w: Array, i: int, k: int) -> None:
 
 @kernel
 def set_before(w: Array, j: int, i: int, dtau_dq: Array, dtau_dv: Array) -> None:
-    """What ``q_j, v_j`` do to the torque ``i`` of a joint before that of ``j``."""
+    """Derivatives by ``q_j, v_j`` of the torque ``i`` of a joint before that of ``j``."""
     dtau_dq[i, j] = spatial_dot(w.S[i], w.Tq[j])
     dtau_dv[i, j] = spatial_dot(w.S[i], w.Tv[j])
 
 
 @kernel
 def set_beyond(w: Array, j: int, i: int, dtau_dq: Array, dtau_dv: Array) -> None:
-    """What ``q_i, v_i`` do to the torque ``j`` of the same joint or of one beyond it."""
+    """Derivatives by ``q_i, v_i`` of the torque ``j`` of that joint or of one beyond it."""
     dtau_dq[j, i] = spatial_dot(w.Psidd[i], w.Ta[j]) + moment_dot(w.Tb[j], w.Psid[i])
     dtau_dv[j, i] = spatial_dot(w.Psid_Sd[i], w.Ta[j]) + moment_dot(w.Tb[j], w.S[i])
 
@@ -104,7 +104,7 @@ def torque_derivatives(tree: Array, w: Array, dtau_dq: Array, dtau_dv: Array) ->
 
 @kernel
 def add_passive_derivatives(tree: Array, dtau_dq: Array, dtau_dv: Array) -> None:
-    """What springs and dampers of joints add: ``tau = ... + k (q - rest) + d v``."""
+    """Adds derivatives of springs and dampers of joints: ``tau = ... + k (q - rest) + d v``."""
     for s in range(tree.nsprings):
         dtau_dq[tree.spring_v[s], tree.spring_v[s]] += tree.stiffness[s]
     for d in range(tree.ndampers):

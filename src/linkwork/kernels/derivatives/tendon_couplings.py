@@ -210,7 +210,7 @@ def add_pose_partial(w: Array, m: int, i: int, p: Vector, f2: Vector, f1: Vector
 
 @kernel
 def add_joint_accelerations(tree: Array, w: Array, v: Array, s: Array) -> None:
-    """What joints of tendons add to the rows' accelerations where none accelerates, beside bodies and ``kd J v``."""
+    """Adds the parts of tendons' joints to the rows' bias accelerations, beside bodies and ``kd J v``."""
     for e in range(tree.nrow_joints):
         t = tree.row_joint_row[e]
         rate = tree.row_joint_coefficient[e, LEADER] * v[tree.term_v[tree.row_joint_term[e]]]

@@ -221,7 +221,7 @@ def sense_acceleration(tree: Array, w: Array, kind: int, f: int, o: int, values:
 
 @kernel
 def sense_inertially(tree: Array, w: Array, kind: int, f: int, k: int, o: int, values: Array) -> None:
-    """What is in the frame's own axes: accelerometer, velocimeter, gyro, magnetometer."""
+    """Values in the frame's own axes: accelerometer, velocimeter, gyro, magnetometer."""
     R = tree.frame_rotation[f]
     if kind == ACCELEROMETER:
         set_values(values, o, rotate_inverse(R, frame_acceleration(tree, w, f)))

@@ -25,7 +25,7 @@ from linkwork.plans.rays import BOX, CAPSULE, CYLINDER, PLANE
 
 @kernel
 def between(low: Scalar, high: Scalar, near: Scalar, far: Scalar) -> tuple[Scalar, Scalar]:
-    """What two intervals have in common; the second is before the first where that is nothing."""
+    """The intersection of two intervals; its end is before its start where it is empty."""
     return maximum(low, near), minimum(high, far)
 
 

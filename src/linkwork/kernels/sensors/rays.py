@@ -173,7 +173,7 @@ def across(ray: Ray, x: Vector) -> tuple[Scalar, Scalar]:
 
 @kernel
 def edge(p: Vector, q: Vector) -> tuple[Scalar, Scalar]:
-    """How an edge goes around the ray, and what rounding may add to it."""
+    """The orientation of an edge about the ray, and a bound of its rounding error."""
     x = p[0] * q[1]
     y = p[1] * q[0]
     return x - y, ON_RAY * (magnitude(x) + magnitude(y))
@@ -204,7 +204,7 @@ def ray_triangle(a: Vector, b: Vector, c: Vector, ray: Ray, best: Hit) -> Hit:
 
 @kernel
 def sense_range(tree: Array, w: Array, k: int, x: Vector, d: Vector, values: Array) -> None:
-    """What a range finder gives, whose ray starts at ``x`` along ``d``, both in the world: `RAY_DATA`."""
+    """Values of a range finder whose ray starts at ``x`` along ``d``, both in the world: `RAY_DATA`."""
     found = cast_ray(tree, w, tree.seen_start[k], tree.seen_count[k], x, d)
     there = where(found.distance, UNBOUNDED, 1.0, 0.0)
     distance = where(0.5, there, found.distance, -1.0)

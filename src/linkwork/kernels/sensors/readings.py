@@ -108,7 +108,7 @@ class SensorInputs(NamedTuple):
 
 @kernel
 def limit_distance(tree: Array, k: int, x: Scalar) -> Scalar:
-    """How far a coordinate is from its limit, less the margin, where that is negative; else zero."""
+    """The distance of a coordinate from its limit, less the margin, where that is negative; else zero."""
     low = x - tree.sensor_constants[k, 0] - tree.sensor_constants[k, 2]
     high = tree.sensor_constants[k, 1] - x - tree.sensor_constants[k, 2]
     return where(low, 0.0, low, where(high, 0.0, high, 0.0))

@@ -87,7 +87,7 @@ def drive_state(tree: Array, w: Array, q: Array, v: Array) -> None:
 
 
 class Clock(NamedTuple):
-    """How time enters a step; by default it does not."""
+    """The time inputs of a step; by default there are none."""
 
     start: Callable[..., None] = no_clock
     """``start(w, timing, progress, h)``, before a step."""
@@ -106,7 +106,7 @@ class Clock(NamedTuple):
 
     @property
     def timing(self) -> int:
-        """How many entries the timing has."""
+        """The number of entries of the timing."""
         return FIRST + bool(self.fields)
 
 

@@ -248,7 +248,7 @@ def contact_step(solver: Algorithm) -> Step:
 
 
 class SingleStep(NamedTuple):
-    """What one step with contacts is given."""
+    """The inputs of one step with contacts."""
 
     q: Array
     v: Array
@@ -262,7 +262,7 @@ class SingleStep(NamedTuple):
 
 
 class SingleEnd(NamedTuple):
-    """What it returns."""
+    """The outputs of one step with contacts."""
 
     q: Array
     v: Array
@@ -332,9 +332,9 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
 
 
 def bounded_contact_step(solver: Algorithm) -> Algorithm:
-    """What `single_contact_step` leaves to its caller where bodies turn fast: the state after the step with no more
-    energy than forces put in, from the ``result``, where the residual ``missing`` is above zero
-    (`fast_turns`)."""
+    """The part of `single_contact_step` for bodies that turn fast: the state after the step with no more energy than
+    forces put in, from the ``result``, where the residual ``missing`` is above zero (`fast_turns`).
+    """
 
     @kernel
     def bounded(

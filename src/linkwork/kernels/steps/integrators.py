@@ -62,7 +62,7 @@ from linkwork.model.activations import REGISTER
 
 
 class Start(NamedTuple):
-    """What an algorithm that repeats a step is given."""
+    """The inputs of an algorithm that repeats a step."""
 
     q: Array
     v: Array
@@ -70,7 +70,7 @@ class Start(NamedTuple):
 
 
 class End(NamedTuple):
-    """What it returns, and goes on from."""
+    """The outputs of an algorithm that repeats a step, from which it goes on."""
 
     q: Array
     v: Array
@@ -98,7 +98,7 @@ class Step(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, Shape]:
-        """What a step reads, but for the timing."""
+        """The inputs of a step without the timing."""
         return {"q": ("nq",), "v": ("nv",)} | self.dynamics.inputs
 
 
@@ -350,7 +350,7 @@ def repeated(one: Step) -> Algorithm:
 
 
 def order_of(dynamics: Dynamics) -> Callable[..., None] | None:
-    """What states of steps are put in order by, if anything."""
+    """The kernel of the sort key of states, or None."""
     order_by = dynamics.order
     if order_by is None:
         return None

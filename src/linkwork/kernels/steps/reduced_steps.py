@@ -59,7 +59,7 @@ def begin_reduced(tree: Array, inputs: StepInputs, flat: Array) -> None:
 
 @kernel
 def order_reduced(tree: Array, key: Array, v: Array, inputs: StepInputs) -> None:
-    """What states are put in order by: the contacts of the step before."""
+    """The sort key of states: the contacts of the step before."""
     order_by_contacts(tree, key, inputs.R[tree.nsettings : tree.nsettings + tree.nstart], v)
 
 

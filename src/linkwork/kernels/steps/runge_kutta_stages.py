@@ -45,7 +45,7 @@ class StepStages(NamedTuple):
 
 
 class StageStart(NamedTuple):
-    """What a later stage is given."""
+    """The inputs of a later stage."""
 
     q: Array
     v: Array

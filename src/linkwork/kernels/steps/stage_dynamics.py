@@ -58,7 +58,7 @@ DT, COMMANDED = range(2)
 
 
 class StepInputs(NamedTuple):
-    """What is held over a step."""
+    """The inputs that are constant over a step."""
 
     tau: Array
     """(nv,) torques given."""
@@ -175,7 +175,7 @@ def integrate_joints(tree: Array, w: Array, q: Array, v: Array, h: Scalar, q1: A
 
 
 class Coordinates(NamedTuple):
-    """How dependent joints follow the independent ones in a step (`minimal`); by default all joints are independent."""
+    """Kernels that complete dependent joints in a step (`minimal`); by default all joints are independent."""
 
     begin_step: Callable[..., None] = no_dependent_joints
     """``begin_step(tree, w)``"""
@@ -242,13 +242,13 @@ class Dynamics(NamedTuple):
 
 
 def _with_actuators(dynamics: Dynamics, layout: Layout) -> Dynamics:
-    """The same for robots with actuators, or with gravity compensation."""
+    """The dynamics of robots with actuators, or with gravity compensation."""
     name, work = f"{dynamics.name}_driven", dynamics.work | DRIVE_WORK | DAMPING_WORK
     return dynamics._replace(name=name, work=work, layout=layout, actuation=drive_joints, dampers=bounded_dampers)
 
 
 def _with_clock(dynamics: Dynamics) -> Dynamics:
-    """The same for robots with constraints or forces that depend on time."""
+    """The dynamics of robots with constraints or forces that depend on time."""
     clock = LOOP_CLOCK if dynamics.constrained else TREE_CLOCK
     return dynamics._replace(name=f"{dynamics.name}_timed", work=dynamics.work | CLOCK_WORK, clock=clock)
 

@@ -229,7 +229,7 @@ def inertia_to_parent(tree: Array, w: Array, i: int) -> None:
 
 @kernel
 def whole_inertia_to_parent(tree: Array, w: Array, i: int) -> None:
-    """The same for any joint, and before `eliminate`."""
+    """Adds the articulated inertia to the parent, for any joint, and before `eliminate`."""
     kind = tree.kind[i]
     H = w.H[i]
     h = tree.parent[i]

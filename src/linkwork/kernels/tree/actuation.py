@@ -172,7 +172,7 @@ def actuator_torques(tree: Array, w: Array, u: Array, act: Array, h: Scalar, tau
 
 @kernel
 def control_of(tree: Array, w: Array, a: int, u: Array, act: Array, h: Scalar) -> Scalar:
-    """What the gain of an actuator multiplies: its command within its range, or its activation."""
+    """The number that the gain of an actuator multiplies: its command within its range, or its activation."""
     k = tree.actuator_act[a]
     if k < 0:
         return command_of(tree, a, u, act)

@@ -226,7 +226,7 @@ def pose_from_parent(tree: Array, w: Array, i: int, parent_E: Array, parent_o: A
 
 @kernel
 def support_velocities(tree: Array, w: Array, q: Array, v: Array, in_world: int) -> None:
-    """The same with velocities; poses in the world where ``in_world`` is 1."""
+    """Kinematics of the support with velocities; poses in the world where ``in_world`` is 1."""
     init_world_pose(w)
     set_vector((0.0, 0.0, 0.0), w.omega[0])
     set_vector((0.0, 0.0, 0.0), w.u[0])
@@ -240,7 +240,7 @@ def support_velocities(tree: Array, w: Array, q: Array, v: Array, in_world: int)
 
 @kernel
 def support_accelerations(tree: Array, w: Array, q: Array, v: Array, acceleration: Array, in_world: int) -> None:
-    """The same with angular velocities and accelerations."""
+    """Kinematics of the support with angular velocities and accelerations."""
     init_world_pose(w)
     init_world_velocity(w)
     init_world_acceleration(w)

@@ -40,7 +40,7 @@ def subtract_passive_torques(tree: Array, w: Array, q: Array, v: Array, tau: Arr
 
 @kernel
 def subtract_force_elements(tree: Array, w: Array, q: Array, v: Array, tau: Array) -> None:
-    """The same of all that are no linear springs and dampers of joints: of tendons, too."""
+    """Subtracts all passive forces but linear springs and dampers of joints: those of tendons, too."""
     if tree.npassive_tendons != 0:
         tendon_states(tree, w, q, v)
         for t in range(tree.ntendons):
@@ -50,7 +50,7 @@ def subtract_force_elements(tree: Array, w: Array, q: Array, v: Array, tau: Arra
 
 @kernel
 def subtract_joint_torques(tree: Array, q: Array, v: Array, tau: Array) -> None:
-    """The same of springs and dampers of joints alone."""
+    """Subtracts the torques of springs and dampers of joints."""
     for s in range(tree.nsprings):
         tau[tree.spring_v[s]] -= spring_torque(tree.stiffness[s], q[tree.spring_q[s]], tree.rest[s])
     for d in range(tree.ndampers):

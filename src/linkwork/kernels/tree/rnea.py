@@ -181,7 +181,9 @@ def inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrench
 
 @kernel
 def tendon_inverse_dynamics(tree: Array, w: Array, q: Array, v: Array, a: Array, wrenches: Array, tau: Array) -> None:
-    """The same less those of tendons, media and the like, for robots that have such: others need no memory for them."""
+    """Inverse dynamics less the forces of tendons, media and the like, for robots that have such: others need no memory
+    for them.
+    """
     inverse_dynamics(tree, w, q, v, a, wrenches, tau)
     subtract_force_elements(tree, w, q, v, tau)
 

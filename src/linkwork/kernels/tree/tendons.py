@@ -129,7 +129,7 @@ def add_tendon_force(tree: Array, w: Array, t: int, force: Scalar, tau: Array) -
 
 @kernel
 def tendon_slack(tree: Array, w: Array, t: int) -> Scalar:
-    """How far the length of a tendon is from the range in which its spring is slack."""
+    """The distance of a tendon's length from the range in which its spring is slack."""
     c = tree.tendon_passive[t]
     l = w.ten_length[t]
     return where(l, c[LOWER], c[LOWER] - l, where(c[UPPER], l, c[UPPER] - l, 0.0))

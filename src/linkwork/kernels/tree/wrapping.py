@@ -113,7 +113,7 @@ def passes_behind(a: Pair, b: Pair, s: Pair) -> Scalar:
 
 @kernel
 def side_of(x: Scalar, y: Scalar, s: Pair) -> Scalar:
-    """How far a direction is on the side of ``s``."""
+    """The signed component of a direction on the side of ``s``."""
     return (x * s[0] + y * s[1]) / sqrt(maximum(x * x + y * y, LEAST_DIVISOR))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all constraints have: a name, rows, compliance, and gains of Baumgarte stabilization."""
+"""The base of all constraints: a name, rows, compliance, and gains of Baumgarte stabilization."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ConstraintOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Constraint:
-    """What every constraint has; see the subclasses.
+    """The base of all constraints; see the subclasses.
 
     Args:
         name: Its name; by default made of the names of what it constrains.
@@ -80,7 +80,7 @@ class Constraint:
         return None
 
     def held(self, time: float) -> Constraint:
-        """The same constraint with its rows where they are at a time; itself, where these do not depend on it.
+        """A copy with its motion fixed at a time; itself, where it does not depend on time.
 
         Args:
             time: Seconds.
@@ -113,7 +113,7 @@ class Constraint:
         return (True,) * self.rows
 
     def renamed(self, names: Renaming) -> Self:
-        """The same constraint on other names.
+        """A copy on other names.
 
         Args:
             names: New names of bodies, frames and joints.

@@ -28,7 +28,7 @@ from linkwork.model.tendons import Tendon
 
 
 def options_of(constraint: Constraint) -> ConstraintOptions:
-    """What all constraints have, of one."""
+    """The options that every constraint has, of one constraint."""
     return {
         "name": constraint.name,
         "compliance": constraint.compliance,

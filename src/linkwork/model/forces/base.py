@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all force elements have: coordinates, and a law that is recorded as a tape."""
+"""The base of all force elements: coordinates, and a force law that is recorded as a tape."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = str | tuple[str, PlacementLike]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ForceElement:
-    """What all force elements have; see the subclasses.
+    """The base of all force elements; see the subclasses.
 
     Args:
         name: Its name; by default made of the names of what it acts on.
@@ -82,7 +82,7 @@ class ForceElement:
         return None
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
-        """The same element on other names.
+        """A copy on other names.
 
         Args:
             name: Its new name.
@@ -149,7 +149,7 @@ class Between(ForceElement):
         return placed(self.a), placed(self.b)
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
-        """The same element on other names.
+        """A copy on other names.
 
         Args:
             name: Its new name.
@@ -184,7 +184,7 @@ class OnJoints(ForceElement):
         return {self.joint: 1.0} if isinstance(self.joint, str) else self.joint
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
-        """The same element on other names.
+        """A copy on other names.
 
         Args:
             name: Its new name.

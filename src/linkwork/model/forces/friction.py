@@ -112,7 +112,7 @@ class _BetweenJoints(ForceElement):
                 raise self._error(f"{name} is {value:g}, needs a number > 0")
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
-        """The same element on other names.
+        """A copy on other names.
 
         Args:
             name: Its new name.

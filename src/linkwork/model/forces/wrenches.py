@@ -140,7 +140,7 @@ class Force(Between):
         return [0.0] * (6 - len(wrench)) + wrench
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
-        """The same element on other names.
+        """A copy on other names.
 
         Args:
             name: Its new name.

@@ -287,7 +287,7 @@ class CamContact(ForceElement):
         return found
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
-        """The same element on other names.
+        """A copy on other names.
 
         Args:
             name: Its new name.

@@ -152,7 +152,7 @@ def geneva(crank: str, wheel: str, slots: int, **options: Unpack[ConstraintOptio
 
 
 def homokinetic(first: str, second: str, third: str, **options: Unpack[ConstraintOptions]) -> FunctionCoupling:
-    """What makes three turning joints x, y, z in a row a constant-velocity joint between shafts along z.
+    """The coupling that makes three revolute joints x, y, z in a row a constant-velocity joint between shafts along z.
 
     The axis of the relative rotation stays in the plane across the shafts (their bisector is a plane of symmetry), so
     that both shafts turn by equal angles at any bend, as in a Rzeppa joint.

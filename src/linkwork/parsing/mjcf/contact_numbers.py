@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What geoms and pairs of MJCF say of contacts in numbers, and how MuJoCo combines those of two geoms.
+"""Numbers of contacts in geoms and pairs of MJCF, and MuJoCo's rules to combine those of two geoms.
 
 Of two geoms the one with the higher ``priority`` says all but margins. Else ``condim`` and each coefficient of friction
 are the greater ones, adhesions add up, ``solref`` and ``solimp`` are weighted means by ``solmix``. Margins and gaps add
@@ -23,7 +23,7 @@ _STILL = (0.0,) * 6
 
 @dataclass(frozen=True)
 class GeomNumbers:
-    """What a geom says of contacts."""
+    """Contact numbers of a geom."""
 
     contype: int
     conaffinity: int
@@ -127,7 +127,7 @@ def _weight(one: float, other: float) -> float:
 
 
 def explicit_pair(node: Node, settings: Settings) -> PairValues:
-    """What a <pair> says.
+    """Values of a <pair>.
 
     Args:
         node: The element, with what it inherits.
@@ -163,7 +163,7 @@ def surface_motion(node: Node) -> tuple[tuple[float, float, float], tuple[float,
 
 
 def softness(node: Node, settings: Settings) -> SoftContact:
-    """How soft a geom or pair is.
+    """Softness of a geom or pair.
 
     Args:
         node: The element.

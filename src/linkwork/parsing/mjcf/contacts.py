@@ -257,7 +257,7 @@ class ContactReader:
         return True
 
     def _note(self, node: Node) -> None:
-        """What a geom or pair says that is not used, once."""
+        """Records unused properties of a geom or pair, once."""
         if node in self._noted:
             return
         self._noted.add(node)

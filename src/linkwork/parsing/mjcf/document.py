@@ -198,7 +198,7 @@ class Defaults:
                 waiting += [(below, name) for below in document.children(node, "default")][::-1]
 
     def _read(self, document: MjcfDocument, node: Node, name: str) -> None:
-        """What one <default> says itself."""
+        """Reads the attributes of one <default>."""
         for child in document.children(node):
             if child.tag == "default":
                 continue
@@ -236,6 +236,6 @@ class Defaults:
 
 
 def _without(own: Mapping[str, str] | tuple[str, ...], inherited: Mapping[str, str]) -> dict[str, str]:
-    """What is inherited beside ``own`` attributes: an orientation replaces one that is written in another way."""
+    """Inherited attributes beside ``own`` ones: an orientation replaces one that is written in another way."""
     turned = any(way in own for way in ORIENTATIONS)
     return {name: text for name, text in inherited.items() if not (turned and name in ORIENTATIONS)}

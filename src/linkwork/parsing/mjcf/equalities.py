@@ -39,7 +39,7 @@ _IDENTITY = (0.0, 1.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class References:
-    """What equalities refer to by name."""
+    """Names that equalities refer to."""
 
     tree: Tree
     settings: Settings

@@ -102,7 +102,7 @@ def with_spring_dampers(robot: Mechanism, joints: Mapping[str, MjcfJoint]) -> Me
 
 
 def _check_together(body: Body, joints: list[MjcfJoint]) -> None:
-    """What MuJoCo allows several joints of a body to be."""
+    """Checks the kinds of several joints of a body, as MuJoCo does."""
     kinds = [type(joint.type) for joint in joints]
     if Free in kinds:
         raise joints[kinds.index(Free)].node.error("a body with a free joint has no other joint")
@@ -167,7 +167,7 @@ def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoi
 
 
 def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
-    """What resists motion and is switched on."""
+    """Damping and friction that are switched on."""
     found: dict[str, Any] = {
         "armature": node.number("armature", 0.0),
         "friction": node.number("frictionloss", 0.0) if settings.friction else 0.0,

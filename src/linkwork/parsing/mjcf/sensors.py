@@ -110,7 +110,7 @@ class SensorReader:
         return Sensor(name, node.tag, of, **options)
 
     def _object(self, node: Node) -> tuple[str, dict[str, Any]]:
-        """What a sensor is on, and what its type needs beside."""
+        """The object of a sensor, and further options of its type."""
         kind = node.tag
         on = SENSOR_TYPES[kind].on
         if on == "":
@@ -146,7 +146,7 @@ class SensorReader:
         return joint, {}
 
     def _ray(self, node: Node, site: str) -> dict[str, Any]:
-        """What a range finder gives, and the body that it is on, which it does not see."""
+        """Outputs of a range finder, and its body, which it does not see."""
         on = next(body for body in self.tree.bodies for i in body.all("site") if i.node.get("name") == site)
         return {"data": tuple((node.get("data") or "dist").split()), "exclude": self.tree.names[on]}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How actuators make force: gains, biases and ranges, from their elements and the default classes that they inherit.
+"""Force laws of actuators: gains, biases and ranges, from their elements and the default classes that they inherit.
 
 Every kind of actuator is a shortcut for <general>: it sets some of the numbers, and leaves others as a default class
 has set them. What has a law that is not affine in length and rate, or an activation other than of integrators and
@@ -66,12 +66,12 @@ class Law:
 
     @property
     def affine_gain(self) -> tuple[float, float, float]:
-        """What multiplies the command."""
+        """The gain of the command."""
         return (self.gain[0], *((self.gain[1], self.gain[2]) if self.gain_type == "affine" else (0.0, 0.0)))
 
     @property
     def affine_bias(self) -> tuple[float, float, float]:
-        """What is added."""
+        """The bias."""
         return (self.bias[0], self.bias[1], self.bias[2]) if self.bias_type == "affine" else (0.0, 0.0, 0.0)
 
     @property
@@ -111,7 +111,7 @@ def read_law(elements: Sequence[Node]) -> Law:
 
 
 def _not_modeled(elements: Sequence[Node], law: Law) -> str:
-    """What a law has that is not modeled here."""
+    """The part of a law that is not modeled; empty where all is."""
     if law.dynamics not in ("none", *ACTIVATIONS):
         return f"an actuator with dyntype '{law.dynamics}'"
     if law.gain_type not in ("fixed", "affine", "muscle"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a model says for all of it: the units and conventions of its numbers, gravity, how inertias are completed."""
+"""Settings of a whole model: units and conventions of its numbers, gravity, rules to complete inertias."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def _last(document: MjcfDocument, nodes: list[Node]) -> Node:
 
 
 def softness_of(node: Node, reference: str, impedance: str, **more: float) -> SoftConstraint | None:
-    """How soft a limit, dry friction or an equality is; None where that is MuJoCo's default.
+    """Softness of a limit, dry friction or an equality; None where it is MuJoCo's default.
 
     Args:
         node: The element.

@@ -45,7 +45,7 @@ _HIDDEN = 3
 
 @dataclass(frozen=True)
 class Looks:
-    """What geoms are drawn with."""
+    """Materials, colors and meshes of geoms."""
 
     settings: Settings
     meshes: MeshAssets
@@ -54,7 +54,7 @@ class Looks:
     """Height fields by name."""
 
     def surface(self, node: Node) -> Surface | None:
-        """What a geom says of its contacts, if it may have any."""
+        """Contact properties of a geom, if it may have contacts."""
         if not (node.number("contype", 1.0) or node.number("conaffinity", 1.0)):
             return None
         said = GeomNumbers.of(node, self.settings)
@@ -84,7 +84,7 @@ def read_looks(document: MjcfDocument, defaults: Defaults, settings: Settings, m
 
 
 def read_shapes(body: Body, looks: Looks) -> tuple[LinkShape, ...]:
-    """What a body looks like and collides with, in its frame."""
+    """Visual and collision shapes of a body, in its frame."""
     frames = {item.node: item.frame for item in body.all("geom")}
 
     def read(node: Node) -> LinkShape | None:

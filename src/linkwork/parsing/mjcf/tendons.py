@@ -94,7 +94,7 @@ class Places:
         return type, float(size[0]), item.frame * place
 
     def wrap(self, part: Node) -> Wrap:
-        """What a tendon wraps around."""
+        """The geom that a tendon wraps around."""
         body, item = self.world("geom", part.text("geom"), part)
         type, radius, place = self.geom(item, part)
         side = part.get("sidesite") or ""

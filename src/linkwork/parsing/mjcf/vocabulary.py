@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is known of MJCF's words: what is read elsewhere in this package, and what does not change the dynamics.
+"""The vocabulary of MJCF: attributes that this package reads, and those that do not change the dynamics.
 
 Anything else could change them, and is an `UnsupportedFeature`. The lists are those of MuJoCo 4.0, with what older
 versions had.

@@ -136,7 +136,7 @@ class Scope:
         return self._placed[name]
 
     def _needs(self, name: str) -> list[tuple[Scope, str]]:
-        """What has to be placed before: chains of (model, name there)."""
+        """Frames that must be placed before: chains of (model, name there)."""
         if name == MODEL:
             return []
         if name == WORLD:

@@ -23,7 +23,7 @@ Frames = Callable[[Node, str], Placement]
 def read_shapes(
     link: Node, version: Version, frames: Frames, meshes: MeshFinder, surfaces: SurfaceReader
 ) -> tuple[LinkShape, ...]:
-    """What a link looks like and collides with."""
+    """Visual and collision shapes of a link."""
 
     def read(node: Node) -> LinkShape | None:
         found = _solid(node.need("geometry"), meshes, node.tag == "collision")

@@ -35,7 +35,7 @@ def _own_color(material: Node) -> Color | None:
 def read_shapes(
     link: Node, colors: Mapping[str, Color], meshes: MeshFinder, surfaces: LinkSurfaces
 ) -> tuple[LinkShape, ...]:
-    """What a link looks like and collides with."""
+    """Visual and collision shapes of a link."""
 
     def read(node: Node) -> LinkShape | None:
         solid = _solid(node.need("geometry"), meshes, node.tag == "collision")

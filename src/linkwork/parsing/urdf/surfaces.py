@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a URDF file says of contacts: surfaces of links, and which links touch each other."""
+"""Contacts in a URDF file: surfaces of links, and pairs of links that touch each other."""
 
 from __future__ import annotations
 

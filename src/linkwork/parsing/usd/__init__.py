@@ -215,7 +215,7 @@ class _Reader:
                 self.builder.actuator(where, name, name, 1.0, **_law(joint.drive))
 
     def _add_poses(self, roots: dict[str, tuple[str, Joint]]) -> None:
-        """How the stage is drawn, and where drives hold it."""
+        """Adds the pose as drawn, and the targets of drives."""
         pose: dict[str, Floats] = {}
         for body in self.bodies:
             name, type = roots.get(body.name, ("", Fixed()))

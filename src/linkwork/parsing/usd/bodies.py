@@ -155,7 +155,7 @@ def _about_principal_axes(stage: Stage, prim: Any, moments: Floats) -> Floats:
 
 
 def _computed(stage: Stage, body: Body, geometry: Geometry) -> Inertia:
-    """What USD computes of colliders, densities and what is written."""
+    """The inertia that USD computes from colliders, densities and written values."""
     pxr = stage.pxr
     L, K = stage.meters, stage.kilograms
     colliders = {str(c.prim.GetPath()): c for c in geometry.colliders}

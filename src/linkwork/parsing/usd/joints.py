@@ -74,7 +74,7 @@ class UsdJoint:
     """The massless body that it leads to, as a part of a joint of several; empty where that is a body of the stage."""
 
     def turned(self) -> UsdJoint:
-        """The same joint from the second body to the first, with the same coordinates but for quaternions."""
+        """The reversed joint, from the second body to the first, with the same coordinates but for quaternions."""
         type = self.type
         if isinstance(type, Revolute | Prismatic):
             type = type.__class__(-type.axis)
@@ -92,7 +92,7 @@ class UsdJoint:
         )
 
     def gap(self) -> float:
-        """How far the two frames are, as the stage is drawn, from where the joint allows them to be; in m or rad."""
+        """The distance of the two frames, as the stage is drawn, from a pose that the joint allows; in m or rad."""
         if self.constraint is not None:
             return 0.0
         allowed = joint_placement(self.type, self.coordinates()) if self.type.nq else Placement()
@@ -117,7 +117,7 @@ class UsdJoint:
 
 @dataclass(frozen=True)
 class Part:
-    """What a joint does, or a part of it."""
+    """A joint, or a part of it."""
 
     type: Joint
     dof: str = ""
@@ -232,7 +232,7 @@ class JointReader:
     # Types ---------------------------------------------------------------------------------------
 
     def _parts(self, prim: Any) -> list[Part]:
-        """What a joint is made of."""
+        """The joints that a joint is composed of."""
         stage = self.stage
         if self._is(prim, "FixedJoint"):
             return [Part(Fixed())]
@@ -351,7 +351,7 @@ class JointReader:
 
 
 def _first_motion(first: Joint, last: Joint, drawn: Placement) -> Placement:
-    """What the first of several joints does of a motion, of which the last turns about another axis."""
+    """The part of a motion that the first of several joints makes, where the last turns about another axis."""
     if isinstance(first, Prismatic):
         return Placement(first.axis * float(first.axis @ drawn.position))
     if isinstance(first, Revolute) and isinstance(last, Revolute):

@@ -138,7 +138,7 @@ def _color(stage: Stage, prim: Any) -> Color | None:
 
 
 def _surface(stage: Stage, prim: Any) -> Surface | None:
-    """What the physics material that is bound to a prim says."""
+    """Contact properties in the physics material of a prim."""
     material, _ = stage.pxr.UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
     if not material or not material.GetPrim().HasAPI(stage.pxr.UsdPhysics.MaterialAPI):
         return None

@@ -196,7 +196,7 @@ def _opened(pxr: Any, document: Document) -> Any:
 
 
 def usd_error(error: Exception, file: str) -> ModelError:
-    """What USD says of a file, without its own source lines."""
+    """USD's message about a file, without its own source lines."""
     said = str(error).strip().splitlines()[0].rpartition(" : ")[2].strip("'")
     return ModelError(f"USD cannot read it: {said}", file=file)
 

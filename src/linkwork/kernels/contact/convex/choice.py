@@ -38,7 +38,7 @@ NEAREST = UNBOUNDED
 
 @kernel
 def directions(slots: int) -> int:
-    """How many directions there are for so many slots: a power of 2."""
+    """The number of directions for so many slots: a power of 2."""
     return 8 if slots >= 8 else (4 if slots >= 4 else (2 if slots >= 2 else 1))
 
 

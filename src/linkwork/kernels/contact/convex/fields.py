@@ -235,7 +235,7 @@ def cells_below(tree: Array, w: Array, pair: Pair, slots: int, reach: Scalar, si
 
 @kernel
 def set_slants(tree: Array, w: Array, pair: Pair) -> None:
-    """How far the shape goes in slanted directions."""
+    """Extents of the shape in slanted directions."""
     radius = core_radius(tree, pair.second, pair.other)
     for k in range(len(SLANTS)):
         d = (SLANTS[k][0], SLANTS[k][1], SLANTS[k][2])

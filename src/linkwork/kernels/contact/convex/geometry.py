@@ -44,7 +44,7 @@ def pair_geometry(tree: Array, w: Array, c: int) -> None:
 
 @kernel
 def native_pair(tree: Array, w: Array, c: int) -> None:
-    """The same of a kind that takes another way in each state, for one of them."""
+    """The contact points of a pair whose kind branches by its state, for one state."""
     turned = tree.contact_reversed[c]
     a = tree.contact_second[c] if turned == 1 else tree.contact_first[c]
     b = tree.contact_first[c] if turned == 1 else tree.contact_second[c]

@@ -53,7 +53,7 @@ class Normal(NamedTuple):
 
 
 class Feature(NamedTuple):
-    """What a core has in a simplex: a point, an edge with its direction, or a face with its normal."""
+    """The feature of a core in a simplex: a point, an edge with its direction, or a face with its normal."""
 
     kind: int
     d: Triple
@@ -121,7 +121,7 @@ def around_face(tree: Array, w: Array, pair: Pair, x: Array, start: Normal, best
 
 @kernel
 def feature(x: Array, numbers: Array, count: int) -> Feature:
-    """What the points of one core in a simplex are, by the numbers of corners."""
+    """The feature of a core that points of a simplex span, by the numbers of corners."""
     if numbers[0] < 0 or count < 2:
         return Feature(POINT, (0.0, 0.0, 1.0))
     second = 0
@@ -185,7 +185,7 @@ def newton_on_sphere(tree: Array, w: Array, pair: Pair, best: Normal, size: Scal
 
 @kernel
 def newton_on_circle(tree: Array, w: Array, pair: Pair, best: Normal, e: Vector, size: Scalar) -> Normal:
-    """The same across an edge ``e``, a unit vector; the better of what it finds and where it began."""
+    """The normal across an edge ``e``, a unit vector, by Newton's method; the better of its result and its start."""
     n, length = unit_or(sub(best.n, scale(dot(best.n, e), e)), best.n)
     if some_below(length, PARALLEL_FEATURES):
         return best

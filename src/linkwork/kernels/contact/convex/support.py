@@ -100,7 +100,7 @@ def grain(size: Scalar) -> Scalar:
 
 @kernel
 def core_radius(tree: Array, s: int, core: int) -> Scalar:
-    """What a shape has around its core."""
+    """The radius of a shape around its core."""
     return tree.shape_size[s, 0] if core == POINT_CORE or core == SEGMENT_CORE else 0.0
 
 

@@ -109,7 +109,7 @@ def find_near_pairs(tree: Array, w: Array, h: Scalar) -> None:
 
 @kernel
 def find_near_groups(tree: Array, w: Array, h: Scalar) -> None:
-    """The same in a warp: its lanes look for near pairs of groups, then these are put in one list."""
+    """Near pairs in a warp: its lanes look for near pairs of groups, then these are put in one list."""
     for g in prange(tree.ngroups):
         n = 0
         if tree.group_nodes[g] == 0 and groups_are_near(tree, w, g, h) == 1:
@@ -138,7 +138,7 @@ def add_near(tree: Array, w: Array, k: int) -> None:
 
 @kernel
 def approach(tree: Array, w: Array, i: int, j: int, h: Scalar) -> Scalar:
-    """How far two bodies come to each other in the step ``h``."""
+    """The distance by which two bodies may approach each other in the step ``h``."""
     return tree.reach[0] + MOTION * h * (w.speed[i] + w.speed[j])
 
 
@@ -230,7 +230,7 @@ def first_cell(x: Scalar, last: int) -> int:
 
 @kernel
 def last_cell(x: Scalar, last: int) -> int:
-    """The same, the last of all lanes."""
+    """The largest cell number of all lanes."""
     low = 0
     high = last
     while low < high:

@@ -250,7 +250,7 @@ def add_products(tree: Array, w: Array, i: int, j: int) -> None:
 
 @kernel
 def add_last_products(tree: Array, w: Array, i: int, j: int) -> None:
-    """The same of four numbers."""
+    """Products of four numbers."""
     at = i * tree.nstride + j
     x0 = w.M_dense[at]
     x1 = w.M_dense[at + tree.nstride]

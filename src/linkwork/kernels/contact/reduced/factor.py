@@ -35,7 +35,7 @@ def factorize_reduced(tree: Array, w: Array) -> None:
 
 @kernel
 def factorize_blocks(tree: Array, w: Array) -> None:
-    """The same in blocks of limbs; L D L' where it is symmetric, in half the time."""
+    """The factor in blocks of limbs; L D L' where it is symmetric, in half the time."""
     for k in range(w.counts[ACTIVE]):
         begin_blocks(tree, w, w.active_limb[k])
     for e in range(w.counts[CONES]):
@@ -148,7 +148,7 @@ def solve_reduced(tree: Array, w: Array, x: Array) -> None:
 
 @kernel
 def solve_blocks(tree: Array, w: Array, x: Array) -> None:
-    """The same in blocks of limbs."""
+    """The solution by the factor in blocks of limbs."""
     for place in range(w.counts[ACTIVE]):
         a = w.active_limb[place]
         n = tree.limb_size[a]

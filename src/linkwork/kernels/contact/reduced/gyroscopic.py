@@ -118,7 +118,7 @@ def hold_axes(tree: Array, w: Array) -> None:
 
 @kernel
 def add_coriolis_entry(tree: Array, w: Array, v: Array, j: int, k: int, h: Scalar) -> None:
-    """What `add_coriolis` adds, of the entries ``jk, kj`` of related degrees of freedom."""
+    """Adds the entries ``jk, kj`` of related degrees of freedom, for `add_coriolis`."""
     C_kj, C_jk = related_entries(w, j, k)
     x = 0.25 * h * (C_jk - C_kj)
     w.turned[j] -= (h * C_jk - x) * v[k]

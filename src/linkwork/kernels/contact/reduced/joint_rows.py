@@ -52,7 +52,7 @@ def gap_of_limit(tree: Array, b: int, q: Array) -> Scalar:
 
 @kernel
 def reach_of_limit(tree: Array, b: int, v: Array, settings: ReducedSettings) -> Scalar:
-    """How far a joint may come to its limit in the step."""
+    """The distance by which a joint may approach its limit in the step."""
     h = settings.dt
     rate = tree.box_sign[b] * v[tree.box_v[b]]
     closing = maximum(-rate, 0.0) + 0.5 * magnitude(rate)

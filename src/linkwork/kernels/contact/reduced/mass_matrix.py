@@ -88,7 +88,7 @@ def reduced_mass_matrix(tree: Array, w: Array) -> None:
 
 @kernel
 def mass_matrix_of_composites(tree: Array, w: Array) -> None:
-    """The same from composite inertias."""
+    """The mass matrix from composite inertias."""
     for i in prange(1, tree.n):
         a = tree.body_limb[i]
         size = tree.limb_size[a]

@@ -153,7 +153,7 @@ def rows_times(tree: Array, w: Array, x: Array, y: Array) -> None:
 
 @kernel
 def sides_times(tree: Array, w: Array, x: Array, y: Array) -> None:
-    """The same by the sides of sets."""
+    """The product by the sides of sets."""
     for e in prange(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             total = 0.0
@@ -174,7 +174,7 @@ def add_rows_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
 
 @kernel
 def add_sides_transposed(tree: Array, w: Array, z: Array, x: Array) -> None:
-    """The same by the sides of sets."""
+    """Adds the transposed product by the sides of sets."""
     for e in range(w.counts[CONES]):
         for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
             for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What states of a batch are put in order by: lanes of a block share lists and iterations (`Algorithm.order`)."""
+"""The sort key of the states of a batch: lanes of a block share lists and iterations (`Algorithm.order`)."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def order_by_contacts(tree: Array, key: Array, start: Array, v: Array) -> None:
 
 @kernel
 def order_one_step(tree: Array, key: Array, problem: Any, end: Any) -> None:
-    """The same of one step."""
+    """The sort key of one step."""
     order_by_contacts(tree, key, problem.start, problem.v)

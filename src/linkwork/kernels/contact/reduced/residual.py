@@ -55,7 +55,7 @@ def cone_residual(w: Array, e: int) -> Scalar:
 
 @kernel
 def set_residual(w: Array, e: int, met: Scalar) -> Scalar:
-    """What a set misses, a velocity; ``met`` is zero where rows of loops contradict each other."""
+    """The residual of a set, a velocity; ``met`` is zero where rows of loops contradict each other."""
     row = w.cone_row[e]
     x = 0.0
     if w.cone_kind[e] == CONE:

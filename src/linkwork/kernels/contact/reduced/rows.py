@@ -232,7 +232,7 @@ def closing_velocity(tree: Array, w: Array, c: int, s: int) -> Scalar:
 
 @kernel
 def closing_distance(tree: Array, w: Array, c: int, s: int, settings: ReducedSettings) -> Scalar:
-    """How far a contact point may close in the step, by its velocity before it; ``reach`` keeps it."""
+    """The distance by which a contact point may close in the step, by its velocity before it; ``reach`` keeps it."""
     u = relative_velocity(tree, w, c, s)
     closing = maximum(-dot(u, column(w.contact_R[s], 2)), 0.0)
     speed = maximum(magnitude(u[0]), maximum(magnitude(u[1]), magnitude(u[2])))

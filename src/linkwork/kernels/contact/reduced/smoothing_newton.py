@@ -48,7 +48,7 @@ ROUNDING = 0.01
 
 
 class Smoothing(NamedTuple):
-    """How equations are smoothed and weighed."""
+    """Smoothing and weights of equations."""
 
     theta: Scalar
     penalty: Scalar

@@ -115,7 +115,7 @@ REDUCED_WORK: dict[str, Shape] = (
 
 
 class ReducedProblem(NamedTuple):
-    """What one step is given."""
+    """The inputs of one step."""
 
     q: Array
     v: Array
@@ -129,7 +129,7 @@ class ReducedProblem(NamedTuple):
 
 
 class ReducedStep(NamedTuple):
-    """What it returns."""
+    """The outputs of one step."""
 
     q: Array
     v: Array

@@ -13,7 +13,7 @@ from linkwork.plans.contact_reduced import LISTED, TOTALS
 
 
 class ReducedResult(NamedTuple):
-    """What a step returns; forces times ``dt`` are impulses."""
+    """The outputs of a step; forces times ``dt`` are impulses."""
 
     residual: Annotated[Array, (1,)]
     iterations: Annotated[Array, (1,)]
