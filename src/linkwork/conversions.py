@@ -53,10 +53,10 @@ def text(x: Any, name: str) -> str:
 
 def texts(x: Any, name: str) -> Any:
     """``x`` as names: one, or a tuple of several."""
-    given = (x,) if isinstance(x, str) else items(x, name, "names")
-    if not all(isinstance(one, str) for one in given):
+    names = (x,) if isinstance(x, str) else items(x, name, "names")
+    if not all(isinstance(one, str) for one in names):
         raise InputError(f"{name} is {shown(x)}, needs names")
-    return x if isinstance(x, str) else given
+    return x if isinstance(x, str) else names
 
 
 def numbers_in_a_row(x: Any, name: str, count: int | None = None) -> tuple[float, ...]:
@@ -70,10 +70,10 @@ def numbers_in_a_row(x: Any, name: str, count: int | None = None) -> tuple[float
 def numbers_by_name(x: Any, name: str) -> dict[str, float]:
     """``x`` as numbers by name, from a dictionary or from pairs."""
     try:
-        given = dict(x)
+        entries = dict(x)
     except Exception:  # an object of someone else's
         raise InputError(f"{name} is {shown(x)}, needs numbers by name: {{'knee': 1.0}}") from None
-    return {text(key, f"a name of {name}"): real_number(value, f"{name}['{key}']") for key, value in given.items()}
+    return {text(key, f"a name of {name}"): real_number(value, f"{name}['{key}']") for key, value in entries.items()}
 
 
 def pairs(x: Any, name: str) -> tuple[tuple[str, float], ...]:
@@ -191,8 +191,8 @@ def converted_but(*left: str) -> Callable[[C], C]:
 
         @wraps(function)
         def call(*arguments: Any, **options: Any) -> Any:
-            given = (*map(argument, order, arguments), *arguments[len(order) :])
-            return function(*given, **{name: argument(name, x) for name, x in options.items()})
+            converted = (*map(argument, order, arguments), *arguments[len(order) :])
+            return function(*converted, **{name: argument(name, x) for name, x in options.items()})
 
         if isinstance(called, type):
             called.__init__ = call  # type: ignore[misc]

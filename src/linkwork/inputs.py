@@ -202,9 +202,9 @@ def suggest(name: str, known: Iterable[str]) -> str:
     if replacement in known:
         return f"; use '{replacement}', which is the same method"
     names = {known_name.casefold(): known_name for known_name in reversed(known)}
-    given = str(name).casefold()
-    close = [names[match] for match in get_close_matches(given, names, n=3)]
-    close = close or [names[other] for other in names if given and given in other][:3]
+    word = str(name).casefold()
+    close = [names[match] for match in get_close_matches(word, names, n=3)]
+    close = close or [names[other] for other in names if word and word in other][:3]
     return f"; did you mean {', '.join(repr(c) for c in close)}?" if close else ""
 
 
@@ -270,12 +270,12 @@ def named_options(
 
 def each_name(names: Iterable[Any], called: str) -> tuple[str, ...]:
     """Names that a method was given one by one; an `InputError` for anything else, such as one list of them."""
-    given = tuple(names)
-    for name in given:
+    listed = tuple(names)
+    for name in listed:
         if not isinstance(name, str):
             example = f": {called}(*names)" if isinstance(name, list | tuple | set) else ""
             raise InputError(f"{called} takes names, not {name!r}{example}")
-    return given
+    return listed
 
 
 def items(x: Any, name: str, needed: str) -> tuple[Any, ...]:
@@ -422,8 +422,8 @@ def on_gpu(x: Any) -> bool:
 
 def fresh_floats(x: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
     """A new array of doubles. (Arrays that have been pickled have a type of their own that is merely equal.)"""
-    given = real_array(x, name)
-    found = np.empty(given.shape)
+    array = real_array(x, name)
+    copy = np.empty(array.shape)
     with np.errstate(over="ignore"):
-        found[...] = given
-    return found
+        copy[...] = array
+    return copy

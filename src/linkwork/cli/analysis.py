@@ -162,10 +162,10 @@ def _coordinates(robot: Mechanism) -> str:
     """Units of q, and the slices of q that are quaternions or directions."""
     text = "angles in rad, lengths in m"
     for count, what in ((4, "quaternions (x, y, z, w)"), (2, "directions (cos, sin)")):
-        found = [f"q[{at.start}:{at.stop}]" for at in robot.unit_slices() if at.stop - at.start == count]
-        if found:
-            text += f"; {what} at {', '.join(found[:LISTED_QUATERNIONS])}" + (
-                f" and {len(found) - LISTED_QUATERNIONS} more" * (len(found) > LISTED_QUATERNIONS)
+        slices = [f"q[{at.start}:{at.stop}]" for at in robot.unit_slices() if at.stop - at.start == count]
+        if slices:
+            text += f"; {what} at {', '.join(slices[:LISTED_QUATERNIONS])}" + (
+                f" and {len(slices) - LISTED_QUATERNIONS} more" * (len(slices) > LISTED_QUATERNIONS)
             )
     return text
 
@@ -202,10 +202,12 @@ def _errors(robot: Mechanism, q: Floats) -> dict[str, float]:
     if not robot.nc:
         return {}
     e = np.abs(lw.constraint_error(robot, q))
-    found = {}
+    largest = {}
     for c in robot.constraints:
-        found[c.name] = float(np.max(e[robot.row_slice(c.name)], where=np.array(c.holonomic, dtype=bool), initial=0.0))
-    return found
+        largest[c.name] = float(
+            np.max(e[robot.row_slice(c.name)], where=np.array(c.holonomic, dtype=bool), initial=0.0)
+        )
+    return largest
 
 
 def _largest_error(robot: Mechanism, q: Floats) -> float:
@@ -229,7 +231,7 @@ def _analyzed_pose(robot: Mechanism, pose: str | None, assembly: AssemblyOptions
             )
     first = _assembled_pose(robot, starts[0], assembly)
     others = (_assembled_pose(robot, name, assembly) for name in starts[1:] if first.failure is not None)
-    return next((found for found in others if found.failure is None), first)
+    return next((closest for closest in others if closest.failure is None), first)
 
 
 def _assembled_pose(robot: Mechanism, start: str, assembly: AssemblyOptions) -> PoseReport:
@@ -267,18 +269,18 @@ def _mobility(robot: Mechanism, pose: PoseReport, tolerance: float) -> MobilityR
     from linkwork.closure.mobility import mobility  # imports the compiler, which takes a moment
 
     q = np.array(pose.q)
-    found = mobility(robot, q, closed_to=tolerance)
+    report = mobility(robot, q, closed_to=tolerance)
     enabled = [c.enabled for c in robot.constraints for _ in range(c.rows)]
-    sizes = np.linalg.svd(lw.constraint_jacobian(robot, q)[enabled], compute_uv=False)[: found.rank]
+    sizes = np.linalg.svd(lw.constraint_jacobian(robot, q)[enabled], compute_uv=False)[: report.rank]
     return MobilityReport(
-        dof=found.dof,
-        rows=found.rows,
-        rank=found.rank,
-        redundancy=found.redundancy,
-        closed=found.closed,
-        redundant=found.redundant,
-        conflicting=found.conflicting,
-        singular=found.singular.shape[1],
+        dof=report.dof,
+        rows=report.rows,
+        rank=report.rank,
+        redundancy=report.redundancy,
+        closed=report.closed,
+        redundant=report.redundant,
+        conflicting=report.conflicting,
+        singular=report.singular.shape[1],
         weak=int((sizes < WEAK * max(sizes, default=0.0)).sum()),
     )
 

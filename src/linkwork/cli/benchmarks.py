@@ -62,7 +62,7 @@ class ModelTiming:
 
     def tables(self) -> list[ResultTable]:
         """A table for each quantity: microseconds, and how many times faster than the best of the others."""
-        found = []
+        table_rows = []
         for quantity in dict.fromkeys(t.quantity for t in self.times.times):
             peer = self.times.peer(quantity)
             rows = [
@@ -73,10 +73,10 @@ class ModelTiming:
             iterated = f", {self.times.iterations} iterations" if quantity == "forward_dynamics" and self.nc else ""
             words = f"{quantity.replace('_', ' ').capitalize()}{iterated}: µs for a state"
             title = f"{words}, best of {self.times.rounds} rounds"
-            found.append(
+            table_rows.append(
                 ResultTable(title, ("by", "backend", "µs", "times faster than others", "error"), rows, 2).used()
             )
-        return found
+        return table_rows
 
 
 def bench_file(file: Path, request: ModelRequest, methods: Sequence[str], quick: bool) -> ModelTiming:

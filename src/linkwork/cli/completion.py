@@ -18,8 +18,8 @@ from linkwork.mechanism import Mechanism
 def model_of(context: typer.Context) -> Mechanism | None:
     """The model on the command line, if there is one that loads."""
     # An option that still waits for its value keeps the arguments before it from being read: they are left over.
-    given: Any = context.params.get("file") or context.params.get("files") or context.args
-    file = given[0] if isinstance(given, list | tuple) and given else given
+    path: Any = context.params.get("file") or context.params.get("files") or context.args
+    file = path[0] if isinstance(path, list | tuple) and path else path
     if not file:
         return None
     try:

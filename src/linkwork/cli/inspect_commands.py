@@ -139,8 +139,8 @@ def optimize(file: File, *, options: OptimizeOptions, output: OutputOptions, loa
 
     with silence_notices(output.quiet), report_errors(file):
         progress = not (output.quiet or output.as_json)
-        found = optimize_file(file, ModelRequest(load), options, progress=progress)
-    print_result(output.as_json, as_json(file, found), lambda console: draw_optimized(console, found))
+        optimization = optimize_file(file, ModelRequest(load), options, progress=progress)
+    print_result(output.as_json, as_json(file, optimization), lambda console: draw_optimized(console, optimization))
 
 
 @command(

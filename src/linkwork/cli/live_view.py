@@ -22,8 +22,8 @@ def check_live(options: SimulationOptions, record: RecordOptions, *, view: bool,
         view: Whether the trajectory would be shown.
         as_json: Whether a summary would be printed.
     """
-    given = {"--out": record.out, "--plot": record.plot, "--video": record.video, "--view": view, "--json": as_json}
-    for option, value in given.items():
+    chosen = {"--out": record.out, "--plot": record.plot, "--video": record.video, "--view": view, "--json": as_json}
+    for option, value in chosen.items():
         if value:
             raise UsageError(f"--live: a live run has no trajectory for {option}; give one of the two")
     if options.integrator != "euler" or options.method not in (None, "auto"):

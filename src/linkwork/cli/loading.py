@@ -123,8 +123,8 @@ def _softness(file: Path) -> tuple[str, ...]:
 
 def _count_mimics(file: Path) -> int:
     """The number of joints of a loaded file that mimic another."""
-    found = etree.iterparse(str(file), resolve_entities=False, no_network=True)
-    return sum(str(element.tag).rpartition("}")[2] == "mimic" for _, element in found)
+    events = etree.iterparse(str(file), resolve_entities=False, no_network=True)
+    return sum(str(element.tag).rpartition("}")[2] == "mimic" for _, element in events)
 
 
 def located_message(file: Path, error: LinkworkError) -> str:

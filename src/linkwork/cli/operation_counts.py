@@ -73,19 +73,19 @@ def count_file(file: Path, request: ModelRequest, methods: Sequence[str] = ()) -
     robot = load_moving(file, request)
     chosen = [m for m in known_methods(robot, methods) if m in methods or METHODS[m].algorithm is not None]
     notes: list[str] = []
-    found: list[Count] = []
+    rows: list[Count] = []
     with slow_notice(f"counting operations of '{robot.name}'"):
         best = lw.methods.best_method(robot)
-        found += _rows("forward_dynamics", _forward(robot, chosen, notes), best)
-        found += _rows("inverse_dynamics", _inverse(robot))
+        rows += _rows("forward_dynamics", _forward(robot, chosen, notes), best)
+        rows += _rows("inverse_dynamics", _inverse(robot))
         for quantity in (*TREE_QUANTITIES, *(CONSTRAINT_QUANTITIES if robot.nc else ())):
             if quantity in ("center_of_mass", "centroidal_momentum") and robot.mass == 0:
                 continue
-            found += _rows(quantity, [("", lw.Evaluator(robot, quantity).operation_count())])
+            rows += _rows(quantity, [("", lw.Evaluator(robot, quantity).operation_count())])
         if any(c.enabled for c in robot.constraints):
-            found += _rows("delassus_matrix", _delassus(robot, notes))
+            rows += _rows("delassus_matrix", _delassus(robot, notes))
     sizes = {"nv": robot.nv, "nc": robot.nc, "iterations": EXPECTED}
-    return Counts(lw.__version__, str(file), robot.name, **sizes, counts=tuple(found), notes=tuple(notes))
+    return Counts(lw.__version__, str(file), robot.name, **sizes, counts=tuple(rows), notes=tuple(notes))
 
 
 def known_methods(robot: Mechanism, asked: Sequence[str]) -> list[str]:
@@ -114,11 +114,11 @@ def _rows(quantity: str, counts: _Counts, best: str = "") -> Iterator[Count]:
 
 
 def _forward(robot: Mechanism, methods: Sequence[str], notes: list[str]) -> _Counts:
-    found = []
+    rows = []
     for name in methods:
         cost = method_cost(robot, name)
         if cost is not None:
-            found.append((name, cost))
+            rows.append((name, cost))
         elif METHODS[name].algorithm is None:
             notes.append(f"{name} is dense linear algebra in NumPy: it has no operation count")
         else:
@@ -132,20 +132,20 @@ def _forward(robot: Mechanism, methods: Sequence[str], notes: list[str]) -> _Cou
     ):
         if those:
             notes.append(f"{', '.join(those)}: {remark}")
-    return found
+    return rows
 
 
 def _inverse(robot: Mechanism) -> _Counts:
-    found = [("rnea", lw.InverseDynamics(robot, "rnea").operation_count())]
+    rows = [("rnea", lw.InverseDynamics(robot, "rnea").operation_count())]
     if any(c.enabled for c in robot.constraints):
-        found.append(("cluster", lw.InverseDynamics(robot, "cluster").operation_count()))
-    return found
+        rows.append(("cluster", lw.InverseDynamics(robot, "cluster").operation_count()))
+    return rows
 
 
 def _delassus(robot: Mechanism, notes: list[str]) -> _Counts:
-    found = []
-    for name, made in DELASSUS_METHODS.items():
-        if made is None:
+    rows = []
+    for name, method in DELASSUS_METHODS.items():
+        if method is None:
             continue
         try:
             matrix: Callable[..., Any] = lw.Delassus(robot, cast(Any, name)).matrix
@@ -153,5 +153,5 @@ def _delassus(robot: Mechanism, notes: list[str]) -> _Counts:
             notes.append(f"delassus matrix: {error}")
             continue
         assert isinstance(matrix, BaseEvaluator)
-        found.append((name, matrix.operation_count()))
-    return found
+        rows.append((name, matrix.operation_count()))
+    return rows

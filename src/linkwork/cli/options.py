@@ -251,11 +251,11 @@ class LoadOptions:
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of `linkwork.load`: those given, so that its defaults are the defaults here."""
-        given: dict[str, Any] = {name: word for name, word in asdict(self).items() if word is not None}
+        options: dict[str, Any] = {name: word for name, word in asdict(self).items() if word is not None}
         for name in ("loops", "contacts"):
-            if given.get(name) == "none":
-                given[name] = False
-        return given
+            if options.get(name) == "none":
+                options[name] = False
+        return options
 
 
 @dataclass(frozen=True)
@@ -306,12 +306,12 @@ class ViewerOptions:
 
     def arguments(self) -> dict[str, Any]:
         """Keyword arguments of ``view``: those given."""
-        given: dict[str, Any] = {"wait": True}
+        options: dict[str, Any] = {"wait": True}
         if self.port is not None:
-            given["port"] = self.port
+            options["port"] = self.port
         if self.no_browser:
-            given["open_browser"] = False
-        return given
+            options["open_browser"] = False
+        return options
 
 
 @dataclass(frozen=True)

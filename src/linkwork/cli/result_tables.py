@@ -82,14 +82,14 @@ def merge_tables(title: str, tables: Sequence[ResultTable]) -> ResultTable:
 def tables_from_metrics(title: str, metrics: Mapping[str, float]) -> list[ResultTable]:
     """Tables of metrics with dotted names: ``talos.forward_dynamics.native.single.us`` is in the table
     ``talos.forward_dynamics``, the row ``native.single`` and the column ``us``."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    by_title: dict[str, dict[str, dict[str, float]]] = {}
     for name, value in metrics.items():
         parts = name.split(".")
         group = parts[: max(0, min(2, len(parts) - 2))]
         row = ".".join(parts[len(group) : -1])
-        found.setdefault(".".join(group) or title, {}).setdefault(row, {})[parts[-1]] = value
+        by_title.setdefault(".".join(group) or title, {}).setdefault(row, {})[parts[-1]] = value
     tables = []
-    for group_name, rows in found.items():
+    for group_name, rows in by_title.items():
         leaves = list(dict.fromkeys(leaf for row in rows.values() for leaf in row))
         cells = [(name, *(row.get(leaf) for leaf in leaves)) for name, row in rows.items()]
         tables.append(ResultTable(group_name, ("what", *leaves), cells, 1))

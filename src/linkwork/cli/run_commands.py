@@ -267,5 +267,5 @@ def export(file: File, *, options: ExportOptions, output: OutputOptions, load: L
 def convert(file: File, new: NewFile, *, options: ConvertOptions, output: OutputOptions, load: LoadOptions) -> None:
     """Save in another format."""
     with silence_notices(output.quiet), report_errors(file), report_os_errors(new):
-        made = convert_file(file, new, ModelRequest(load), options)
-    print_result(output.as_json, made.as_json(), made.draw)
+        conversion = convert_file(file, new, ModelRequest(load), options)
+    print_result(output.as_json, conversion.as_json(), conversion.draw)

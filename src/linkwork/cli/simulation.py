@@ -115,24 +115,24 @@ class SimulationResult:
         first, last = values["energy_first"], values["energy_last"]
         end = "not finite" if last is None else f"{last:.6g} J"
         change = "" if last is None else f" ({last - first:+.3g} J)"
-        found = [("ground", self.ground)] if self.ground else []
-        found += [
+        lines = [("ground", self.ground)] if self.ground else []
+        lines += [
             ("simulated", f"{values['seconds']:g} s in {self.wall:.2g} s, {values['states']} states recorded"),
             ("integrator", f"{values['settings']['integrator']}, steps of {values['settings']['dt']:g} s"),
             ("energy", f"{first:.6g} J at the start, {end} at the end{change}"),
         ]
         if self.trajectory.robot is not None and self.trajectory.robot.nc:
-            found += [
+            lines += [
                 ("loops", f"open by {values['loops_open_by']:.2g} at most (m, rad)"),
                 ("constraint forces", f"{values['largest_force']:.4g} at most (N, N m)"),
             ]
         if "contacts" in values:
-            found += _contact_lines(values["contacts"])
-        found.append(("fastest joint", f"{values['fastest']:.4g} (m/s, rad/s)"))
+            lines += _contact_lines(values["contacts"])
+        lines.append(("fastest joint", f"{values['fastest']:.4g} (m/s, rad/s)"))
         if values["ended"]:
-            found.append(("ended early", str(values["ended"])))
-        found += [("warning", text) for text in self.warnings]
-        return found
+            lines.append(("ended early", str(values["ended"])))
+        lines += [("warning", text) for text in self.warnings]
+        return lines
 
 
 def _contact_lines(contacts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -141,18 +141,18 @@ def _contact_lines(contacts: dict[str, Any]) -> list[tuple[str, str]]:
     words = f"{contacts['touching']} points touch at the end, {contacts['sliding']} of them slide"
     if force is not None:
         words += f"; {force:.4g} N in all"
-    found = [("contacts", words)]
+    lines = [("contacts", words)]
     some = list(contacts["largest"].items())[:LISTED]
     if some:
         parts = [f"{printable(name)} {one['largest'] or np.inf:.4g} N" for name, one in some]
         more = len(contacts["largest"]) - len(some)
-        found.append(("contact forces", f"at most {', '.join(parts)}" + (f" and {more} more" if more else "")))
+        lines.append(("contact forces", f"at most {', '.join(parts)}" + (f" and {more} more" if more else "")))
     if lost["total"] is not None:
         parts = [f"{lost[name] or 0.0:.3g} by {name}" for name in ("friction", "impacts", "joints")]
-        found.append(("dissipated", f"{lost['total']:.4g} J: {', '.join(parts)}"))
+        lines.append(("dissipated", f"{lost['total']:.4g} J: {', '.join(parts)}"))
     steps = f"{contacts['missed']} steps, residual {contacts['residual'] or np.inf:.2g} m/s"
-    found.append(("not solved", steps if contacts["missed"] else "no step"))
-    return found
+    lines.append(("not solved", steps if contacts["missed"] else "no step"))
+    return lines
 
 
 def _finite(x: float) -> float | None:

@@ -50,9 +50,9 @@ def standing(robot: Mechanism, q: Floats, *, lower: bool) -> Floats:
     grounds = [pair for pair in robot.contacts if pair.first.body == WORLD and isinstance(pair.first.solid, Ground)]
     if not grounds or base is None:
         return q
-    found = lw.contact.ContactGeometry(replace(robot, contacts=tuple(grounds)), native=True)(q)
+    contacts = lw.contact.ContactGeometry(replace(robot, contacts=tuple(grounds)), native=True)(q)
     # how far along z the least gap of each pair is below zero
-    rise = max(float((-found[pair.name].gaps / found[pair.name].normals[:, 2]).max()) for pair in grounds)
+    rise = max(float((-contacts[pair.name].gaps / contacts[pair.name].normals[:, 2]).max()) for pair in grounds)
     placed = q.copy()
     placed[robot.q_slice(base.name)][:3] += base.placement.rotation.T @ (0.0, 0.0, rise if lower else max(rise, 0.0))
     return placed

@@ -88,10 +88,10 @@ class Actuation:
         return replace(self, joints=tuple(joints), matrix=self.matrix[..., at, :])
 
     def _times(self, matrix: Array, x: npt.ArrayLike, names: Sequence[str], what: str) -> Array:
-        given = finite_floats(x, what)
-        if given.shape[-1:] != (len(names),):
-            raise InputError(f"{what} has shape {given.shape}, needs (..., {len(names)}): {', '.join(names)}")
-        result: Array = (matrix @ given[..., None])[..., 0]
+        times = finite_floats(x, what)
+        if times.shape[-1:] != (len(names),):
+            raise InputError(f"{what} has shape {times.shape}, needs (..., {len(names)}): {', '.join(names)}")
+        result: Array = (matrix @ times[..., None])[..., 0]
         return result
 
     def _inverse(self) -> Array:

@@ -166,9 +166,9 @@ class Problem:
         settings = self._settings.get(search[:2])
         if settings is None:
             settings = self._settings[search[:2]] = self.settings(search.checked())
-        made = descent_of(self.robot).execution.results(q, *self.arrays, settings)
-        if made is not None and made[1][GAP] <= self.enough(search, settings):
-            result: Floats = made[0]
+        results = descent_of(self.robot).execution.results(q, *self.arrays, settings)
+        if results is not None and results[1][GAP] <= self.enough(search, settings):
+            result: Floats = results[0]
             return result
         return self.solve(q, search).q
 
@@ -178,11 +178,11 @@ class Problem:
         robot, attempts = self.robot, search.attempts
         enough = float(self.settings(search)[0])
         rounded = 0.0 if search.tolerance is not None else ROUNDED
-        given = robot.normalize(q)
-        *lead, nq = given.shape
-        given = given.reshape(math.prod(lead), nq)
-        start = self.within(given)
-        raw = np.asarray(q, dtype=np.float64).reshape(given.shape)  # the descent normalizes by itself
+        poses = robot.normalize(q)
+        *lead, nq = poses.shape
+        poses = poses.reshape(math.prod(lead), nq)
+        start = self.within(poses)
+        raw = np.asarray(q, dtype=np.float64).reshape(poses.shape)  # the descent normalizes by itself
         result, gap, iterations = self.descend(raw, enough, search.max_iterations)
         tries = ((iterations > 0) | ~(gap <= enough)).astype(np.int64)
         left = self._open(np.flatnonzero(~(gap <= enough)), gap, rounded, attempts, 1)

@@ -108,8 +108,8 @@ def _put_together(robot: Model, pair: Pair, q: Floats) -> dict[str, Any]:
         """The frame of the other side, seen from the place of this one."""
         return at[side] * frames[side].inverse() * frames[1 - side]
 
-    given = [bool(here.position.any()) for here in at]
-    one = int(robot.frame(pair.first).body != WORLD) if given[0] == given[1] else given.index(False)
+    present = [bool(here.position.any()) for here in at]
+    one = int(robot.frame(pair.first).body != WORLD) if present[0] == present[1] else present.index(False)
     result: dict[str, Any] = {SIDES[one]: Placement(other(one).position, at[one].rotation)}
     if pair.turns == NO_TURN:
         turned = [not np.array_equal(here.rotation, np.eye(3)) for here in at]

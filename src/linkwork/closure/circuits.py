@@ -53,7 +53,7 @@ class Circuit:
     @cached_property
     def dead_centers(self) -> list[DeadCenter]:
         """Where joints with one coordinate turn back, in the order of the circuit."""
-        found = list[DeadCenter]()
+        centers = list[DeadCenter]()
         for joint in self.robot.joints:
             if joint.type.nq != 1:
                 continue
@@ -61,8 +61,8 @@ class Circuit:
             rate = self.tangents[:, k]
             for i in np.flatnonzero(rate[1:] * rate[:-1] < 0):
                 q = _turn(self.robot, self.q[i], self.tangents[i], k, self.q[i + 1])
-                found.append(DeadCenter(joint.name, float(q[self.robot.q_index(joint.name)]), q))
-        return found
+                centers.append(DeadCenter(joint.name, float(q[self.robot.q_index(joint.name)]), q))
+        return centers
 
     def ratio(self, output: str, driver: str) -> Floats:
         """Velocity of a joint per velocity of another, ``(k,)``; its inverse is the mechanical advantage.
@@ -74,8 +74,8 @@ class Circuit:
             driver: Another.
         """
         with np.errstate(divide="ignore"):
-            found: Floats = self.tangents[:, self.robot.v_index(output)] / self.tangents[:, self.robot.v_index(driver)]
-        return found
+            ratios: Floats = self.tangents[:, self.robot.v_index(output)] / self.tangents[:, self.robot.v_index(driver)]
+        return ratios
 
     def range(self, joint: str) -> tuple[float, float]:
         """The least and the largest coordinate of a joint, ends at dead centers included.
@@ -99,8 +99,8 @@ def tangent(robot: Model, q: Floats, along: Floats | None = None) -> Floats:
             f"'{robot.name}' has {robot.nv - rank} degrees of freedom here; a circuit is traced with one: hold the "
             "others (reduced, JointLock), and start away from poses where circuits meet"
         )
-    found: Floats = units * rows[-1]
-    return -found if along is not None and (found / units) @ (along / units) < 0 else found
+    direction: Floats = units * rows[-1]
+    return -direction if along is not None and (direction / units) @ (along / units) < 0 else direction
 
 
 def _turn(robot: Model, q: Floats, along: Floats, k: int, end: Floats) -> Floats:
@@ -133,20 +133,20 @@ def circuit(robot: Model, q: npt.ArrayLike | None = None, *, step: float = 0.05,
         raise InputError(f"q has shape {start.shape}, needs one configuration, ({robot.nq},)")
     units = joint_units(robot)
     at, along = start, tangent(robot, start)
-    found, directions, closed = [start], [along], False
+    poses, directions, closed = [start], [along], False
     for _ in range(count(most, "most")):
         try:
             after = assemble(robot, robot.integrate(at, step * along), attempts=1).q
         except AssemblyError:
             break
         at, along = after, tangent(robot, after, along)
-        found.append(at)
+        poses.append(at)
         directions.append(along)
-        if len(found) > 3 and _near(robot, start, at, units) < 0.75 * step:
+        if len(poses) > 3 and _near(robot, start, at, units) < 0.75 * step:
             closed = bool((along / units) @ (directions[0] / units) > 0)
             if closed:
                 break
-    return Circuit(robot, np.array(found), np.array(directions), closed)
+    return Circuit(robot, np.array(poses), np.array(directions), closed)
 
 
 def _near(robot: Model, q: Floats, p: Floats, units: Floats) -> float:
@@ -170,12 +170,12 @@ def transmission_angle(robot: Model, q: npt.ArrayLike, coupler: Place, pin: Plac
         output: About which the output turns.
     """
     places = [placed(place) for place in (coupler, pin, output)]
-    found = frame_placement(robot, q, list(dict.fromkeys(name for name, _ in places)))
+    placements = frame_placement(robot, q, list(dict.fromkeys(name for name, _ in places)))
     names = list(dict.fromkeys(name for name, _ in places))
     points = []
     for name, at in places:
         k = names.index(name)
-        points.append(found.position[..., k, :] + found.rotation[..., k, :, :] @ at.position)
+        points.append(placements.position[..., k, :] + placements.rotation[..., k, :, :] @ at.position)
     a, b = points[0] - points[1], points[2] - points[1]
     across = np.linalg.norm(np.cross(a, b), axis=-1)
     angle: Floats = np.arctan2(across, np.abs((a * b).sum(axis=-1)))
@@ -195,10 +195,10 @@ def rates(robot: Model, q: npt.ArrayLike, driver: str | Sequence[str]) -> Floats
     free = np.setdiff1d(np.arange(robot.nv), held)
     J = np.asarray(constraint_jacobian(robot, q))[..., which_enabled(robot), :]
     size = np.linalg.svd(J[..., free], compute_uv=False)
-    found = np.zeros((*J.shape[:-2], robot.nv, len(held)))
-    found[..., held, :] = np.eye(len(held))
-    found[..., free, :] = -np.linalg.pinv(J[..., free], rcond=RANK) @ J[..., held]
+    matrices = np.zeros((*J.shape[:-2], robot.nv, len(held)))
+    matrices[..., held, :] = np.eye(len(held))
+    matrices[..., free, :] = -np.linalg.pinv(J[..., free], rcond=RANK) @ J[..., held]
     full = size.shape[-1] >= len(free)
     dead = (size[..., len(free) - 1] <= RANK * size[..., 0]) if full else np.full(J.shape[:-2], True)
-    found[dead] = np.nan
-    return found
+    matrices[dead] = np.nan
+    return matrices

@@ -89,9 +89,9 @@ class Designs:
 
     def compile(self) -> Designs:
         """A copy with machine code for this robot."""
-        made = object.__new__(Designs)
-        made.__dict__.update(self.__dict__, _descent=self._descent.compile())
-        return made
+        designs = object.__new__(Designs)
+        designs.__dict__.update(self.__dict__, _descent=self._descent.compile())
+        return designs
 
     def __call__(self, q: npt.ArrayLike, **parameters: npt.ArrayLike) -> AssembledDesigns:
         """Closed configurations near ``q``. Leading axes are batch axes and broadcast.
@@ -120,13 +120,13 @@ class Designs:
             raise InputError(
                 f"values have shape {np.shape(values)}, need (k, {len(places)}) for {', '.join(self.fixed)}"
             )
-        at, found = np.asarray(q, dtype=np.float64), list[AssembledDesigns]()
+        at, solutions = np.asarray(q, dtype=np.float64), list[AssembledDesigns]()
         for step in steps:
             at = np.array(at)
             at[..., places] = step
-            found.append(self(at, **parameters))
-            at = found[-1].q
-        return AssembledDesigns(*(np.stack([getattr(one, k) for one in found]) for k in ("q", "gap", "closed")))
+            solutions.append(self(at, **parameters))
+            at = solutions[-1].q
+        return AssembledDesigns(*(np.stack([getattr(one, k) for one in solutions]) for k in ("q", "gap", "closed")))
 
     def jacobians(self, q: npt.ArrayLike, **parameters: npt.ArrayLike) -> tuple[Floats, Floats]:
         """``J^+`` of the free joints, ``(..., free, rows)``, and ``J_u`` of the fixed ones, ``(..., rows, fixed)``.
@@ -147,13 +147,13 @@ class Designs:
             y: Cotangents of the configuration, ``(..., nv)``.
             parameters: Values by name, with batch axes.
         """
-        given = np.asarray(y, dtype=np.float64)
+        values = np.asarray(y, dtype=np.float64)
         inverse, J_u = self.jacobians(q, **parameters)
-        l = -np.einsum("...fr,...f->...r", inverse, given[..., self._free])
+        l = -np.einsum("...fr,...f->...r", inverse, values[..., self._free])
         rows = np.zeros((*l.shape[:-1], self.robot.nc))
         rows[..., self._rows] = l
         _, *by = self._evaluator("constraint_error").vjp(q, rows, **parameters)
-        moved = given[..., self._held] + np.einsum("...ru,...r->...u", J_u, l)
+        moved = values[..., self._held] + np.einsum("...ru,...r->...u", J_u, l)
         return dict(zip(self.parameters, by, strict=True)) | {"q": moved}
 
     def positions(self, frame: str, q: npt.ArrayLike, **parameters: npt.ArrayLike) -> Floats:
@@ -164,8 +164,8 @@ class Designs:
             q: Closed configurations, ``(..., nq)``.
             parameters: Values by name, with batch axes.
         """
-        found: Floats = self._placements(frame)(q, **self._of_joints(parameters))[1][..., 0, :]
-        return found
+        positions: Floats = self._placements(frame)(q, **self._of_joints(parameters))[1][..., 0, :]
+        return positions
 
     def position_jacobians(self, frame: str, q: npt.ArrayLike, **parameters: npt.ArrayLike) -> dict[str, Floats]:
         """Derivatives of the positions of a frame on closed loops by parameters and by ``"q"`` of fixed joints.
@@ -175,15 +175,15 @@ class Designs:
             q: Closed configurations, ``(..., nq)``.
             parameters: Values by name, with batch axes.
         """
-        placed, given, rows = self._placements(frame), self._of_joints(parameters), list[dict[str, Floats]]()
+        placed, values, rows = self._placements(frame), self._of_joints(parameters), list[dict[str, Floats]]()
         lead = np.shape(q)[:-1]
         for axis in np.eye(3):
             along = np.broadcast_to(axis[None], (*lead, 1, 3))
-            by_q, *direct = placed.vjp(q, np.zeros((*lead, 1, 3, 3)), along, **given)
-            found = self.vjp(q, by_q, **parameters)
+            by_q, *direct = placed.vjp(q, np.zeros((*lead, 1, 3, 3)), along, **values)
+            gradients = self.vjp(q, by_q, **parameters)
             for name, x in zip(placed.parameters, direct, strict=True):
-                found[name] = found[name] + x
-            rows.append(found)
+                gradients[name] = gradients[name] + x
+            rows.append(gradients)
         return {name: np.stack([row[name] for row in rows], axis=len(lead)) for name in rows[0]}
 
     def _of_joints(self, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -249,8 +249,8 @@ def project_velocity(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Floats
     rates = np.where(which_enabled(robot), row_motions(robot, robot.time)[1], 0.0)
     J = constraint_jacobian(robot, q) * which_enabled(robot)[:, None]
     moving = (np.linalg.pinv(J) @ rates[:, None])[..., 0]
-    given: Floats = moving + project(q, np.asarray(v, dtype=np.float64) - moving)
-    return given
+    velocity: Floats = moving + project(q, np.asarray(v, dtype=np.float64) - moving)
+    return velocity
 
 
 @computed_once

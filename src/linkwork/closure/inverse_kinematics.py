@@ -188,13 +188,13 @@ class _Problem:
         self.pull, self.yielding = np.zeros(robot.nv), self.mobile
         if self.posture is None:
             return
-        given = self.posture.weight
+        weights = self.posture.weight
         weight = np.zeros(robot.nv)
-        if isinstance(given, Mapping):
-            for name, value in given.items():
+        if isinstance(weights, Mapping):
+            for name, value in weights.items():
                 weight[robot.v_slice(name)] = not_negative(value, f"weight of '{name}'")
         else:
-            all_joints = not_negative(given, "weight")
+            all_joints = not_negative(weights, "weight")
             if all_joints.shape not in ((), (robot.nv,)):
                 raise InputError(
                     f"weight has shape {all_joints.shape}, needs one number, or some by joint: {{'knee': 1}}"
@@ -234,11 +234,11 @@ class _Problem:
         self, q: Floats, targets: Floats, posture: Floats, max_iterations: int
     ) -> tuple[Floats, Floats, Integers]:
         """Where targets alone lead from each ``q``: its end, scaled errors, and iterations."""
-        given = targets, posture, self.soft.astype(np.float64), self.mobile, np.zeros_like(self.pull)
-        ends, errors, used = self._run(q, *given, self.row_scale, [1.0, max_iterations, 0.0, 1.0])
+        arrays = targets, posture, self.soft.astype(np.float64), self.mobile, np.zeros_like(self.pull)
+        ends, errors, used = self._run(q, *arrays, self.row_scale, [1.0, max_iterations, 0.0, 1.0])
         open_ = np.flatnonzero(self._worst(errors, ~self.soft) > 1.0)
         if open_.size:  # where targets cannot be met, loops come to an end last
-            some = targets[open_], posture[open_], *given[2:]
+            some = targets[open_], posture[open_], *arrays[2:]
             loops = np.where(self.soft, 0.0, self.row_scale)
             ends[open_], _, more = self._run(ends[open_], *some, loops, [1.0, max_iterations, 0.0, 1.0])
             _, errors[open_], _ = self._run(ends[open_], *some, self.row_scale, [1.0, 0.0, 0.0, 1.0])
@@ -250,8 +250,8 @@ class _Problem:
     ) -> tuple[Floats, Floats, Integers]:
         """Where the posture leads with targets met; where those are lost on the way, they are met again."""
         hard = np.zeros(len(self.soft))
-        given = targets, posture, hard, self.yielding, self.pull
-        ends, errors, used = self._run(q, *given, self.row_scale, [1.0, max_iterations, 1.0, STILL])
+        arrays = targets, posture, hard, self.yielding, self.pull
+        ends, errors, used = self._run(q, *arrays, self.row_scale, [1.0, max_iterations, 1.0, STILL])
         lost = np.flatnonzero(self.quality(errors) > 1.0)
         if lost.size:
             ends[lost], errors[lost], more = self.descend(ends[lost], targets[lost], posture[lost], max_iterations)

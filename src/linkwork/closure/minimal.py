@@ -81,8 +81,8 @@ class Minimal:
             q: Configuration with closed loops, ``(..., nq)``.
             tau: Joint torques, ``(..., nv)``.
         """
-        given = rows_of(tau, "tau", (self.robot.nv,))
-        result: Array = (np.swapaxes(self.matrix(q), -1, -2) @ given[..., None])[..., 0]
+        torques = rows_of(tau, "tau", (self.robot.nv,))
+        result: Array = (np.swapaxes(self.matrix(q), -1, -2) @ torques[..., None])[..., 0]
         return result
 
     def acceleration(self, q: npt.ArrayLike, v: npt.ArrayLike, second: npt.ArrayLike) -> Array:
@@ -137,10 +137,10 @@ class Minimal:
             x: One number for each free degree of freedom, ``(..., ny)``.
             name: What errors call it.
         """
-        given = finite_floats(x, name)
-        if given.shape[-1:] != (self.ny,):
-            raise InputError(f"{name} has shape {given.shape}, needs (..., {self.ny}): {', '.join(self.names)}")
-        return given
+        values = finite_floats(x, name)
+        if values.shape[-1:] != (self.ny,):
+            raise InputError(f"{name} has shape {values.shape}, needs (..., {self.ny}): {', '.join(self.names)}")
+        return values
 
     def __repr__(self) -> str:
         return f"Minimal({self.robot.name!r}, {self.ny} of {self.robot.nv}: {', '.join(self.names)})"

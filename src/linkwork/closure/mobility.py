@@ -137,10 +137,10 @@ def has_redundant_rows(robot: Model) -> bool:
 
 def _nearly_closed_pose(robot: Model) -> Floats:
     """The pose with a name, or the neutral one, near which one attempt to close loops comes farthest."""
-    found = [(float(loop_gap(robot, q)), q) for q in (*robot.poses.values(), robot.neutral())]
-    if min(gap for gap, _ in found) >= RANK:
-        found = [(gap, q) for q, gap in (nearest_closed(robot, q) for _, q in found)]
-    return min(found, key=lambda pair: pair[0])[1]
+    candidates = [(float(loop_gap(robot, q)), q) for q in (*robot.poses.values(), robot.neutral())]
+    if min(gap for gap, _ in candidates) >= RANK:
+        candidates = [(gap, q) for q, gap in (nearest_closed(robot, q) for _, q in candidates)]
+    return min(candidates, key=lambda pair: pair[0])[1]
 
 
 def without_units(robot: Model, J: Floats) -> Floats:

@@ -51,18 +51,18 @@ def random_states(
 
 def _closed(robot: Model, rng: np.random.Generator, count: int) -> Floats:
     """Configurations with all loops closed; those that do not close are drawn again."""
-    found = np.empty((count, robot.nq))
+    poses = np.empty((count, robot.nq))
     left = np.arange(count)
     for draw in range(DRAWS):
         if not left.size:
-            return found
+            return poses
         drawn = robot.random(rng, len(left))
         try:
-            found[left] = assemble(robot, drawn, attempts=TRIES, seed=draw).q
-            return found
+            poses[left] = assemble(robot, drawn, attempts=TRIES, seed=draw).q
+            return poses
         except AssemblyError as failure:
             last, good = failure, np.asarray(failure.closed, dtype=bool)
-            found[left[good]] = np.asarray(failure.q)[good]
+            poses[left[good]] = np.asarray(failure.q)[good]
             left = left[~good]
     raise AssemblyError(
         f"of {count} random states of '{robot.name}', {len(left)} did not close in {DRAWS} draws; the last: {last}",

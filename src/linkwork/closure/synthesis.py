@@ -51,7 +51,7 @@ class _Place(NamedTuple):
 
 
 def _places(robot: Model, free: Free) -> list[_Place]:
-    found = list[_Place]()
+    places = list[_Place]()
     for name, rows in free.items():
         known = list(parameter(name).rows(robot))
         for row, axes in rows.items():
@@ -59,14 +59,14 @@ def _places(robot: Model, free: Free) -> list[_Place]:
                 raise InputError(f"{name} has no row '{row}'{suggest(row, known)}; there are {', '.join(known)}")
             k = known.index(row)
             if name == "length":
-                found.append(_Place(name, (k,)))
+                places.append(_Place(name, (k,)))
                 continue
             ends = [((), axes)] if name == "joint_position" else [((end,), text) for end, text in enumerate(axes)]
             for end, text in ends:
                 if any(axis not in "xyz" for axis in text):
                     raise InputError(f"free axes of {name} of '{row}' are {axes!r}, need some of x, y, z")
-                found += [_Place(name, (k, *end, "xyz".index(axis))) for axis in text]
-    return found
+                places += [_Place(name, (k, *end, "xyz".index(axis))) for axis in text]
+    return places
 
 
 class _Problem:
@@ -87,10 +87,10 @@ class _Problem:
 
     def parameters(self, x: Floats) -> dict[str, Floats]:
         """Parameters of a design."""
-        found = {name: np.array(own) for name, own in self.designs.parameters.items()}
+        parameters = {name: np.array(own) for name, own in self.designs.parameters.items()}
         for place, number in zip(self.places, x, strict=False):
-            found[place.parameter][place.where] = number
-        return found
+            parameters[place.parameter][place.where] = number
+        return parameters
 
     def assembled(self, x: Floats) -> tuple[Floats, bool]:
         """Configurations over the values of the driver, and whether there are any."""
@@ -134,8 +134,8 @@ class _Problem:
 
 def _entry(jacobians: Floats, place: _Place) -> Floats:
     where: Any = (..., *place.where)
-    found: Floats = jacobians[where]
-    return found
+    entry: Floats = jacobians[where]
+    return entry
 
 
 def synthesize(
@@ -190,7 +190,7 @@ def synthesize(
         raise InputError(
             f"'{robot.name}' cannot be assembled at all values of '{driver}': begin with a design that can"
         )
-    found = least_squares(
+    optimum = least_squares(
         problem.residuals,
         problem.start,
         problem.jacobian,
@@ -201,12 +201,12 @@ def synthesize(
         ftol=1e-14,
         gtol=1e-14,
     )
-    led, _ = problem.assembled(found.x)
-    made: Any = robot
-    made = made.with_parameters(**problem.parameters(found.x))
-    made = replace(made, poses={**made.poses, "assembled": led[0]})
-    error = float(np.sqrt(np.mean(found.fun**2)))
-    return Synthesis(made, led, float(found.x[-1]) if phase else 0.0, error, problem.count, str(found.message))
+    led, _ = problem.assembled(optimum.x)
+    design: Any = robot
+    design = design.with_parameters(**problem.parameters(optimum.x))
+    design = replace(design, poses={**design.poses, "assembled": led[0]})
+    error = float(np.sqrt(np.mean(optimum.fun**2)))
+    return Synthesis(design, led, float(optimum.x[-1]) if phase else 0.0, error, problem.count, str(optimum.message))
 
 
 @dataclass(frozen=True)

@@ -121,16 +121,16 @@ Task = FrameTask | CenterOfMassTask | PostureTask
 
 
 def _position(position: npt.ArrayLike) -> Floats:
-    given = real_array(position, "position").astype(np.float64)
-    if given.shape[-1:] != (3,):
-        raise InputError(f"position has shape {given.shape}, needs (..., 3)")
-    values = np.zeros((*given.shape[:-1], 3, 3))
-    values[..., 0, :] = given
+    positions = real_array(position, "position").astype(np.float64)
+    if positions.shape[-1:] != (3,):
+        raise InputError(f"position has shape {positions.shape}, needs (..., 3)")
+    values = np.zeros((*positions.shape[:-1], 3, 3))
+    values[..., 0, :] = positions
     return values
 
 
 def _weights(weight: npt.ArrayLike, name: str) -> Floats:
-    given = real_array(weight, name).astype(np.float64)
-    if given.shape not in ((), (3,)) or (given < 0).any():
+    weights = real_array(weight, name).astype(np.float64)
+    if weights.shape not in ((), (3,)) or (weights < 0).any():
         raise InputError(f"{name} is {weight!r}, needs a number >= 0, or three")
-    return np.array(np.broadcast_to(given, (3,)))
+    return np.array(np.broadcast_to(weights, (3,)))

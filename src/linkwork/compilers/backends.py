@@ -107,14 +107,14 @@ class SpecializedRunner(Runner):
         while lanes > 1 and lanes * numbers * self.dtype.itemsize > STACK:
             lanes //= 2
         self.lanes = lanes
-        made = _SpecializedCode(program, backend.dtype, backend.max_operations)
+        code = _SpecializedCode(program, backend.dtype, backend.max_operations)
         wanted = [1] if lanes == 1 else [1, lanes]
         with disk.announced(f"{program.algorithm.name} of '{program.robot}' ({backend.dtype})"):
-            if len(wanted) > 1 and not all(made.cached(k) for k in wanted):
-                made.packing()  # shared by both
-                codes = list(thread_pool(2).map(made.code, wanted))
+            if len(wanted) > 1 and not all(code.cached(k) for k in wanted):
+                code.packing()  # shared by both
+                codes = list(thread_pool(2).map(code.code, wanted))
             else:
-                codes = [made.code(k) for k in wanted]
+                codes = [code.code(k) for k in wanted]
         self._single, self._batch = self._new_entry(codes[0]), self._new_entry(codes[-1])
 
     @property
@@ -181,10 +181,10 @@ def best_lanes(dtype: str) -> int:
 
 def default_threads() -> int:
     """``LINKWORK_NUM_THREADS``, or the cores this process may use."""
-    given = os.environ.get("LINKWORK_NUM_THREADS")
-    if given:
+    setting = os.environ.get("LINKWORK_NUM_THREADS")
+    if setting:
         try:
-            return max(1, int(given))
+            return max(1, int(setting))
         except ValueError:
-            raise InputError(f"LINKWORK_NUM_THREADS is '{given}', needs a whole number") from None
+            raise InputError(f"LINKWORK_NUM_THREADS is '{setting}', needs a whole number") from None
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

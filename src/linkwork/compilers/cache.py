@@ -70,9 +70,9 @@ _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?) ?([KMGT]?)(I?)B?", re.IGNORECASE
 
 def folder() -> Path:
     """The folder of entries: ``LINKWORK_CACHE_DIR``, or ``linkwork`` in the user's cache folder."""
-    given = os.environ.get("LINKWORK_CACHE_DIR")
-    if given:
-        return Path(given)
+    setting = os.environ.get("LINKWORK_CACHE_DIR")
+    if setting:
+        return Path(setting)
     from platformdirs import user_cache_path
 
     nowhere = Path(os.devnull) / "linkwork"  # where nothing can be written

@@ -39,10 +39,10 @@ def cache_lines(program: Program, inputs: Sequence[npt.ArrayLike]) -> int:
     work = {
         name: watched(f"w.{name}", np.zeros(resolve(shape, program.tree))) for name, shape in algorithm.work.items()
     }
-    given = [watched(f"input {k}", np.asarray(x, dtype=np.float64)) for k, x in enumerate(inputs)]
+    watched_arrays = [watched(f"input {k}", np.asarray(x, dtype=np.float64)) for k, x in enumerate(inputs)]
     results = [watched(f"output {k}", np.zeros(shape)) for k, shape in enumerate(program.output_shapes())]
     with np.errstate(all="ignore"):
-        algorithm.text(layout.type(**sizes, **arrays), algorithm.work_type(**work), *given, *results)
+        algorithm.text(layout.type(**sizes, **arrays), algorithm.work_type(**work), *watched_arrays, *results)
     return len(lines)
 
 

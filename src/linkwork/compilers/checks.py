@@ -114,9 +114,9 @@ def _check_record(algorithm: Algorithm, program: Program) -> None:
     """Refuse a record, or a plan, that machine code would leave the memory of."""
     tree, called = program.tree, f"algorithm '{algorithm.name}'"
     for name, shape in algorithm.layout.shapes.items():
-        found, needed = np.shape(getattr(tree, name)), resolve(shape, tree)
-        if found != needed:
-            raise InputError(f"{called}: array '{name}' of the plan has shape {found}, its layout says {needed}")
+        actual, needed = np.shape(getattr(tree, name)), resolve(shape, tree)
+        if actual != needed:
+            raise InputError(f"{called}: array '{name}' of the plan has shape {actual}, its layout says {needed}")
     first = math.prod(program.input_shapes()[0]) if algorithm.inputs else 0
     if any(start + count > first for start, count in program.units):
         raise InputError(f"{called}: its first input, q, has {first} numbers, needs ('nq',)")

@@ -49,14 +49,14 @@ def cpu() -> tuple[str, str]:
     ``LINKWORK_CPU`` is a name that LLVM knows, such as ``x86-64-v3`` (code for every machine of a cluster), and
     further features behind commas: ``x86-64-v2,+avx``.
     """
-    given = os.environ.get("LINKWORK_CPU")
-    if not given:
+    setting = os.environ.get("LINKWORK_CPU")
+    if not setting:
         return llvm.get_host_cpu_name(), _host_features().flatten()
-    name, _, features = given.partition(",")
+    name, _, features = setting.partition(",")
     missing = _instruction_sets(name.strip(), features) - {k for k, has in _host_features().items() if has}
     if missing:
         raise LinkworkError(
-            f"LINKWORK_CPU is '{given}', whose code needs {', '.join(sorted(missing))}, which this machine has not; "
+            f"LINKWORK_CPU is '{setting}', whose code needs {', '.join(sorted(missing))}, which this machine has not; "
             f"it is '{llvm.get_host_cpu_name()}'"
         )
     return name.strip(), features
@@ -94,8 +94,8 @@ def _registers(name: str, features: str) -> str:
   %z = fadd <8 x double> %x, %y
   ret <8 x double> %z
 }"""
-    made = machine(name=name, features=features)
-    return str(made.emit_assembly(llvm.parse_assembly(ir)))
+    target = machine(name=name, features=features)
+    return str(target.emit_assembly(llvm.parse_assembly(ir)))
 
 
 def _instruction_sets(name: str, features: str) -> set[str]:

@@ -67,12 +67,12 @@ class Runner:
             work += [np.zeros(resolve(shape, tree), dtype=np.int64) for shape in algorithm.integers.values()]
             rows = [x[s] if x.ndim > len(shape) else x for x, shape in zip(inputs, self.inputs, strict=True)]
             results = [y[s] if y.ndim > len(shape) else y for y, shape in zip(outputs, self.outputs, strict=True)]
-            made = algorithm.work_type(*work)
+            memory = algorithm.work_type(*work)
             with np.errstate(all="ignore"), located(algorithm):
-                algorithm.text(tree, made, *rows, *results)
+                algorithm.text(tree, memory, *rows, *results)
                 while algorithm.iterate and results[-1][0] > rows[-1][0] and results[-1][1] < rows[-1][1]:
                     ending = algorithm.refine if _about_to_end(results[-1], rows[-1]) else None
-                    (ending or algorithm.iterate)(tree, made, *rows, *results)
+                    (ending or algorithm.iterate)(tree, memory, *rows, *results)
         return entries.DONE if all(np.isfinite(y).all() for y in outputs) else entries.OVERFLOW
 
     def check(self) -> None:
@@ -140,14 +140,14 @@ class Runner:
         inputs, leads, lead = self.broadcast(arguments)
         flat = [self._flattened(x, own, lead, shape) for x, own, shape in zip(inputs, leads, self.inputs, strict=True)]
         results: list[Array] = []
-        for name, given, shape in zip(self.program.algorithm.outputs, out, self.outputs, strict=True):
-            if given is not None:
-                check_out(name, given, (*lead, *shape), self.dtype)
-                if any(other is not None and np.may_share_memory(given, other) for other in out[: len(results)]):
+        for name, array, shape in zip(self.program.algorithm.outputs, out, self.outputs, strict=True):
+            if array is not None:
+                check_out(name, array, (*lead, *shape), self.dtype)
+                if any(other is not None and np.may_share_memory(array, other) for other in out[: len(results)]):
                     raise InputError(f"out for {name} shares memory with another output")
-            usable = type(given) is np.ndarray and given.flags.carray
-            usable = usable and not any(np.may_share_memory(given, x) for x in flat)
-            results.append(given if usable else np.empty((*lead, *shape), dtype=self.dtype))  # type: ignore[arg-type]
+            usable = type(array) is np.ndarray and array.flags.carray
+            usable = usable and not any(np.may_share_memory(array, x) for x in flat)
+            results.append(array if usable else np.empty((*lead, *shape), dtype=self.dtype))  # type: ignore[arg-type]
         count = int(np.prod(lead, dtype=np.int64))
         if count:
             axis = (count,) if count > 1 else ()
@@ -155,10 +155,10 @@ class Runner:
             status = self.run_threaded(flat, rows, count)
             if status != entries.DONE:
                 self.explain(status, inputs, results)
-        for k, given in enumerate(out):
-            if given is not None and given is not results[k]:
-                given[...] = results[k]
-                results[k] = given
+        for k, array in enumerate(out):
+            if array is not None and array is not results[k]:
+                array[...] = results[k]
+                results[k] = array
         return results
 
     def broadcast(
@@ -187,8 +187,8 @@ class Runner:
         if count < 2 or (self.threads > 1 and count >= 2 * SHARE):
             return None
         results = [
-            np.empty((count, *shape), dtype=self.dtype) if given is None else given
-            for given, shape in zip(out, self.outputs, strict=True)
+            np.empty((count, *shape), dtype=self.dtype) if array is None else array
+            for array, shape in zip(out, self.outputs, strict=True)
         ]
         return results if self.run(arguments, results, count) == entries.DONE else None
 

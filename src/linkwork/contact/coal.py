@@ -171,21 +171,21 @@ def _solid(coal: Any, pair: ContactPair, shape: ContactShape, meshes: MeshKind) 
     """A contact shape for coal."""
     match shape.solid:
         case Ground():
-            made = coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
+            solid = coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0)
         case Sphere(radius=radius):
-            made = coal.Sphere(radius)
+            solid = coal.Sphere(radius)
         case Box(size=size):
-            made = coal.Box(*size)
+            solid = coal.Box(*size)
         case Ellipsoid(radii=radii):
-            made = coal.Ellipsoid(*radii)
+            solid = coal.Ellipsoid(*radii)
         case Cylinder(radius=radius, length=length, rounded=rounded):
-            made = (coal.Capsule if rounded else coal.Cylinder)(radius, length)
+            solid = (coal.Capsule if rounded else coal.Cylinder)(radius, length)
         case Mesh() as mesh:
             convex = meshes == "hull" or (meshes == "auto" and (shape.body != WORLD or mesh.convex))
             return _mesh(coal, pair, mesh, convex)
         case HeightField() as field:
             return _surface(coal, *_field_triangles(field))
-    return _Solid(made, convex_of(shape.solid))
+    return _Solid(solid, convex_of(shape.solid))
 
 
 def _mesh(coal: Any, pair: ContactPair, mesh: Mesh, convex: bool) -> _Solid:
@@ -195,12 +195,12 @@ def _mesh(coal: Any, pair: ContactPair, mesh: Mesh, convex: bool) -> _Solid:
             f"{pair}: the file of mesh '{mesh.name}' was not found; contacts need its triangles", subject=pair.name
         )
     try:
-        found = mesh.surface()
+        surface = mesh.surface()
     except ModelError as error:
         raise ModelError(f"{pair}: {error}", subject=pair.name) from None
-    vertices = found.vertices * np.array(mesh.scale)
+    vertices = surface.vertices * np.array(mesh.scale)
     if not convex:
-        return _surface(coal, vertices, found.faces)
+        return _surface(coal, vertices, surface.faces)
     hull, faces = hull_of(vertices, f"{pair}: mesh '{mesh.name}'")
     points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
     for point in hull.points:
@@ -243,14 +243,14 @@ def _contact_points(a: _Posed, b: _Posed, slots: int, within: float) -> Floats:
     """Rows of gap, point and normal; one point of shapes that are farther apart than ``within``."""
     gap, n, x, y = _nearest(a, b)
     rows = np.tile(np.array([NO_CONTACT, *(x + y) / 2, *n]), (slots, 1))
-    found = [np.array([gap, *(x + y) / 2, *n])]
+    points = [np.array([gap, *(x + y) / 2, *n])]
     if a.solid.convex is None or b.solid.convex is None:
         if gap <= 0:
             overlaps = _overlapping_triangles(a, b, slots)
-            found = sorted(overlaps, key=lambda row: float(row[0])) or found
+            points = sorted(overlaps, key=lambda row: float(row[0])) or points
     elif slots > 1 and gap <= within:
-        found += list(_at_faces(a, b, n))
-    chosen = _farthest(np.array(found), slots)
+        points += list(_at_faces(a, b, n))
+    chosen = _farthest(np.array(points), slots)
     rows[: len(chosen)] = chosen
     return rows
 
@@ -292,7 +292,7 @@ def _separation(a: _Posed, b: _Posed, n: Floats) -> float:
 
 def _at_faces(a: _Posed, b: _Posed, n: Floats) -> Floats:
     """Rows of the points of each convex shape that, along ``n``, are over the other, ``(k, 7)``."""
-    found = []
+    points = []
     for own, other, way in ((a, b, n), (b, a, -n)):
         one, two = own.solid.convex, other.solid.convex
         assert one is not None and two is not None
@@ -301,8 +301,8 @@ def _at_faces(a: _Posed, b: _Posed, n: Floats) -> Floats:
         enter, left = two.through((world - other.position) @ other.rotation, way @ other.rotation)
         over = enter <= left
         gap = enter[over, None]
-        found.append(np.concatenate([gap, world[over] + 0.5 * gap * way, np.tile(n, (len(gap), 1))], axis=1))
-    return np.concatenate(found)
+        points.append(np.concatenate([gap, world[over] + 0.5 * gap * way, np.tile(n, (len(gap), 1))], axis=1))
+    return np.concatenate(points)
 
 
 def _overlapping_triangles(a: _Posed, b: _Posed, slots: int) -> list[Floats]:
@@ -315,16 +315,16 @@ def _overlapping_triangles(a: _Posed, b: _Posed, slots: int) -> list[Floats]:
     request.enable_contact = True
     poses = [coal.Transform3s(np.ascontiguousarray(p.rotation), p.position) for p in (first, second)]
     coal.collide(first.solid.geometry, poses[0], second.solid.geometry, poses[1], request, result)
-    found = []
+    triangles = []
     for k in range(result.numContacts()):
         contact = result.getContact(k)
         row = np.array([contact.penetration_depth, *contact.pos, *contact.normal])
         if np.isfinite(row).all() and abs(row[4:] @ row[4:] - 1.0) < UNIT_NORMAL:
-            found += _over_triangle(first, second, int(contact.b1), row)
+            triangles += _over_triangle(first, second, int(contact.b1), row)
     if turned:
-        for row in found:
+        for row in triangles:
             row[4:] *= -1
-    return found
+    return triangles
 
 
 def _over_triangle(a: _Posed, b: _Posed, triangle: int, row: Floats) -> list[Floats]:

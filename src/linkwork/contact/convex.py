@@ -151,8 +151,8 @@ class Round:
 def _facing(shape: Convex, points: Floats, n: Floats) -> Floats:
     """Those points of the surface from which lines along ``n`` leave at once."""
     _, leave = shape.through(points, n)
-    found: Floats = points[leave < COPLANAR * shape.size]
-    return found
+    face: Floats = points[leave < COPLANAR * shape.size]
+    return face
 
 
 def _within_sphere(x: Floats, n: Floats, radius: float) -> tuple[Floats, Floats]:

@@ -346,5 +346,5 @@ def solve_contacts(
         return contacts_by_newton(G, g, friction, contacts, (compliance, lower, upper, guess), **options)
     if isinstance(G, DelassusOperator):
         return _on_operator(G, g, friction, solver, contacts, (compliance, lower, upper, guess), **options)
-    made = row_solver(G, friction, solver, contacts)
-    return made(G, g, friction, compliance, lower, upper, guess, **options)
+    row_method = row_solver(G, friction, solver, contacts)
+    return row_method(G, g, friction, compliance, lower, upper, guess, **options)

@@ -243,7 +243,7 @@ def contacts_by_newton(
     check_symmetric(matrix)
     m = matrix.shape[-1]
     kinds = [(torsion, "torsion", 1), (rolling, "rolling", 2)]
-    size = 3 + sum(rows for given, _, rows in kinds if given is not None)
+    size = 3 + sum(rows for array, _, rows in kinds if array is not None)
     mu = real_array(friction, "friction")
     if contacts is None:
         contacts = [size * c for c in range(mu.shape[-1] if mu.ndim else m // size)]
@@ -251,9 +251,9 @@ def contacts_by_newton(
     check_contacts(slots, m, size)
     rows = row_arrays(m, len(slots), g, friction, *further)
     extra = [
-        np.repeat(_coefficients(given, name, len(slots))[..., None], repeated, axis=-1)
-        for given, name, repeated in kinds
-        if given is not None
+        np.repeat(_coefficients(array, name, len(slots))[..., None], repeated, axis=-1)
+        for array, name, repeated in kinds
+        if array is not None
     ]
     moments = _joined(extra, len(slots))
     if independent and len(extra) == 2:

@@ -111,7 +111,7 @@ def _articulated(robot: Model, shapes: list[ContactShape]) -> list[float]:
     levers = np.array([_lever(robot, shape) for shape in shapes])
     rng = np.random.default_rng(0)
     poses = [*list(robot.poses.values())[:1], robot.neutral(), robot.random(rng), robot.random(rng)]
-    found = []
+    joints = []
     for q in poses:
         M, J = mass_matrix(q), jacobian(q)
         moved = np.diag(M) > 0
@@ -119,8 +119,8 @@ def _articulated(robot: Model, shapes: list[ContactShape]) -> list[float]:
         inverse = np.linalg.inv(M[np.ix_(moved, moved)] * np.outer(d, d) + MASSLESS * np.eye(int(moved.sum())))
         scaled = J[:, :, moved] * d
         each = np.einsum("sij,jk,sik->si", scaled, inverse, scaled)
-        found.append(each[:, 3:].sum(axis=1) / 3 + 2 / 9 * levers * each[:, :3].sum(axis=1))
-    return [float(x) for x in np.median(found, axis=0)]
+        joints.append(each[:, 3:].sum(axis=1) / 3 + 2 / 9 * levers * each[:, :3].sum(axis=1))
+    return [float(x) for x in np.median(joints, axis=0)]
 
 
 @computed_once

@@ -39,7 +39,7 @@ def inverse_weights(robot: Model) -> dict[str, InverseWeights]:
     """Mean inverse inertias of the translation of each moving body's center of mass, in 1/kg, and of its rotation, at
     the neutral configuration."""
     alone = free_bodies(robot)
-    found = {body: _of_free_body(robot.inertias[body]) for body in robot.body_names if body in alone}
+    weights = {body: _of_free_body(robot.inertias[body]) for body in robot.body_names if body in alone}
     carried = [body for body in robot.body_names if body not in alone]
     if carried:
         marked = robot
@@ -54,8 +54,8 @@ def inverse_weights(robot: Model) -> dict[str, InverseWeights]:
         M, J = M[np.ix_(moved, moved)], J[:, :, moved]
         for body, rows in zip(carried, J, strict=True):
             diagonal = np.diag(rows @ np.linalg.solve(M, rows.T))
-            found[body] = InverseWeights(float(diagonal[3:].mean()), float(diagonal[:3].mean()))
-    return found
+            weights[body] = InverseWeights(float(diagonal[3:].mean()), float(diagonal[:3].mean()))
+    return weights
 
 
 def _of_free_body(inertia: Inertia) -> InverseWeights:
@@ -76,13 +76,13 @@ def joint_weights(robot: Model) -> Floats:
     """(nv,) inverse inertia of each degree of freedom, as MuJoCo has it: `InverseWeights` of joints."""
     M = Evaluator(robot, "mass_matrix").plain()(robot.neutral())
     moved = np.flatnonzero(np.diag(M) > 0)
-    found = np.zeros(robot.nv)
-    found[moved] = np.diag(np.linalg.inv(M[np.ix_(moved, moved)]))
+    weights = np.zeros(robot.nv)
+    weights[moved] = np.diag(np.linalg.inv(M[np.ix_(moved, moved)]))
     for joint in robot.joints:
         at = robot.v_slice(joint.name)
         for part in np.split(np.arange(at.start, at.stop), range(3, joint.type.nv, 3)) if joint.type.nv > 2 else ():
-            found[part] = found[part].mean()
-    return found
+            weights[part] = weights[part].mean()
+    return weights
 
 
 def soft_boxes(robot: Model, boxes: Mapping[str, list[Any]]) -> dict[str, Any]:

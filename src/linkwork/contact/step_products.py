@@ -194,10 +194,10 @@ class ContactStepJacobian(ContactProduct):
         """
         optional, _ = self._named(given, directed=False)
         state, at, after = self._at(q, v, tau, optional, solution, smoothing)
-        found = self._derivatives.jacobian(state, optional, at, after)
+        jacobian = self._derivatives.jacobian(state, optional, at, after)
         if out is not None:
-            _written((found.A, found.B), out, ("A", "B"))
-        return found
+            _written((jacobian.A, jacobian.B), out, ("A", "B"))
+        return jacobian
 
 
 def _written(found: Sequence[Array], out: Sequence[Array] | None, names: Sequence[str]) -> tuple[Array, ...]:

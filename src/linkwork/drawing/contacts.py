@@ -43,8 +43,8 @@ class ContactMarks:
     @property
     def strengths(self) -> Array:
         """Sizes of forces, ``(states, slots)``."""
-        found: Array = np.linalg.norm(self.forces, axis=-1)
-        return found
+        magnitudes: Array = np.linalg.norm(self.forces, axis=-1)
+        return magnitudes
 
     def state(self, k: int) -> ContactMarks:
         """One state alone: arrays without the axis of states.
@@ -69,8 +69,8 @@ class ContactMarks:
         rim = self.points[..., None, :] + heights[..., None, None] * np.einsum("...sij,srj->...sri", self.frames, ring)
         edges = np.stack([np.broadcast_to(self.points[..., None, :], rim.shape), rim], axis=-2)
         around = np.stack([rim, np.roll(rim, -1, axis=-2)], axis=-2)
-        found: Array = np.concatenate([edges, around], axis=-3)
-        return found
+        segments: Array = np.concatenate([edges, around], axis=-3)
+        return segments
 
 
 class ContactPictures:
@@ -123,10 +123,12 @@ class ContactPictures:
         motion = self._motion
         dt = float(motion.settings.get("dt", 0.0))
         before = motion._known().integrate(motion.q[states], -dt * motion.v[states])
-        found = self._geometry(before)
+        geometry = self._geometry(before)
         local = np.nan_to_num(self._forces[states], posinf=0.0, neginf=0.0)
-        forces = np.einsum("...ij,...j->...i", found.frames, local)
-        return ContactMarks(found.points, found.frames, forces, self._touching[states].astype(bool), self.friction)
+        forces = np.einsum("...ij,...j->...i", geometry.frames, local)
+        return ContactMarks(
+            geometry.points, geometry.frames, forces, self._touching[states].astype(bool), self.friction
+        )
 
 
 def _friction(robot: Model) -> Array:

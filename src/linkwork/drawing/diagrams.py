@@ -71,17 +71,17 @@ class _Sheet:
 
     def pixels(self, points: Array) -> Array:
         """Points of the plane in pixels, downward."""
-        found: Array = (points - self.low) * self.scale * [1, -1] + [MARGIN, self.height - MARGIN]
-        return found
+        pixels: Array = (points - self.low) * self.scale * [1, -1] + [MARGIN, self.height - MARGIN]
+        return pixels
 
     def _placed(self, k: int, local: Array) -> Array:
         """Points of a body in all pictures, ``(frames, n, 3)``."""
-        found: Array = np.einsum("fij,nj->fni", self.R[:, k], local) + self.p[:, k, None]
-        return found
+        points: Array = np.einsum("fij,nj->fni", self.R[:, k], local) + self.p[:, k, None]
+        return points
 
     def _solid_points(self, k: int) -> list[Array]:
         """Outlines of the shapes of a body as the eye sees them, in the body's frame."""
-        robot, found = self.robot, list[Array]()
+        robot, pieces = self.robot, list[Array]()
         body = WORLD if k == 0 else robot.body_names[k - 1]
         R = self.R[0, k]
         across = self.axes @ R  # directions of the picture in the body's frame
@@ -94,12 +94,12 @@ class _Sheet:
                 surface = shape.solid.surface()
                 local = surface.vertices * np.array(shape.solid.scale)
                 local = local @ shape.placement.rotation.T + shape.placement.position
-                found += silhouette(local, surface.faces, across)
+                pieces += silhouette(local, surface.faces, across)
             else:
                 local = solid_edges(shape.solid).reshape(-1, 3) @ shape.placement.rotation.T + shape.placement.position
                 seen = hull(local @ across.T) if flat else np.unique(local, axis=0, return_index=True)[1]
-                found += [local[seen]] if len(local) else []
-        return found
+                pieces += [local[seen]] if len(local) else []
+        return pieces
 
     def planar(self, k: int) -> bool:
         """Whether a body turns in the plane of the picture alone."""
@@ -197,8 +197,8 @@ def _stroke(color: str, width: float, fill: str = "none", extra: str = "") -> st
 
 def _circle(center: Array, radius: float, axes: Array) -> Array:
     angle = np.linspace(0, 2 * np.pi, 16, endpoint=False)[:, None]
-    found: Array = center + radius * (np.cos(angle) * axes[0] + np.sin(angle) * axes[1])
-    return found
+    points: Array = center + radius * (np.cos(angle) * axes[0] + np.sin(angle) * axes[1])
+    return points
 
 
 def _bodies(sheet: _Sheet) -> None:
@@ -317,14 +317,14 @@ def _elements(sheet: _Sheet) -> None:
 def _tendon_sites(robot: Model) -> list[list[str]]:
     """Frames that tendons lead through, those of drives too; none of tendons that wrap around bodies."""
     driven = [c.tendon for c in robot.constraints if isinstance(c, LengthDrive)]
-    found = list[list[str]]()
+    groups = list[list[str]]()
     for tendon in (*robot.tendons, *driven):
         parts = [[part] if isinstance(part, str) else list(part.sites) for part in tendon.path]
         sites = [site for part in parts for site in part]
         names = [site for site in sites if isinstance(site, str) and site in robot.frames]
         if len(names) == len(sites) > 1:
-            found.append(names)
-    return found
+            groups.append(names)
+    return groups
 
 
 def _eyes(robot: Model) -> list[tuple[str, Array]]:
@@ -349,8 +349,8 @@ def _zigzag(a: Array, b: Array, half: float, coils: int = 7) -> Array:
     across = np.stack([-d[:, 1], d[:, 0]], axis=-1) / span
     s = np.concatenate([[0.0, 0.12], 0.12 + 0.76 * (np.arange(2 * coils) + 0.5) / (2 * coils), [0.88, 1.0]])
     sides = np.concatenate([[0.0, 0.0], np.where(np.arange(2 * coils) % 2, -1.0, 1.0), [0.0, 0.0]])
-    found: Array = a[:, None] + s[:, None] * d[:, None] + half * sides[:, None] * across[:, None]
-    return found
+    points: Array = a[:, None] + s[:, None] * d[:, None] + half * sides[:, None] * across[:, None]
+    return points
 
 
 def diagram(

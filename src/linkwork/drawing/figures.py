@@ -69,8 +69,8 @@ def chosen(times: Array, fps: float, speed: float = 1.0) -> npt.NDArray[np.int64
     if not 0 < step < np.inf or (times[-1] - times[0]) / step > MOST_PICTURES:
         raise InputError(f"a video at fps={fps:g} and speed={speed:g} would have more than {MOST_PICTURES:g} pictures")
     instants = times[0] + step * np.arange(int((times[-1] - times[0]) / step + 1e-6) + 1)
-    found: npt.NDArray[np.int64] = np.searchsorted(0.5 * (times[1:] + times[:-1]), instants - 1e-9 * step)
-    return found
+    frames: npt.NDArray[np.int64] = np.searchsorted(0.5 * (times[1:] + times[:-1]), instants - 1e-9 * step)
+    return frames
 
 
 # Drawing --------------------------------------------------------------------------------------------------
@@ -259,8 +259,8 @@ class _Stage:
         if kind == "springs":
             return _zigzags(self.springs[k], self._eye(), 0.025 * float(self.half.max()))
         if kind != "arrows":
-            found: Array = self.points[k, getattr(self.bones, kind)]
-            return found
+            segments: Array = self.points[k, getattr(self.bones, kind)]
+            return segments
         start, along = self.starts[k], self.arrows[k]
         tip, side = start + along, np.cross(along, self._eye())
         strokes = [(start, tip), (tip, tip - 0.2 * along + 0.1 * side), (tip, tip - 0.2 * along - 0.1 * side)]
@@ -280,15 +280,15 @@ def _corners_in_world(skin: Surfaces, body: int, R: Array, p: Array) -> Array:
     corners = skin.corners[skin.body == body].reshape(-1, 3)
     picks = np.array([[k & 1, k >> 1 & 1, k >> 2] for k in range(8)], dtype=bool)
     box = np.where(picks, corners.min(axis=0), corners.max(axis=0))
-    found: Array = np.einsum("tij,nj->tni", R, box) + p[:, None]
-    return found
+    points: Array = np.einsum("tij,nj->tni", R, box) + p[:, None]
+    return points
 
 
 def _element_ends(bones: Skeleton, R: Array, p: Array) -> Array:
     """Both ends of force elements between points, ``(states, elements, 2, 3)``."""
     robot = bones.robot
     number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
-    found = []
+    elements = []
     for element in robot.forces:
         if len(element.places) == 2 and element.coordinates == 1:
             ends = []
@@ -296,8 +296,8 @@ def _element_ends(bones: Skeleton, R: Array, p: Array) -> Array:
                 frame = robot.frames[name]
                 local = (frame.placement * at).position
                 ends.append(R[:, number[frame.body]] @ local + p[:, number[frame.body]])
-            found.append(np.stack(ends, axis=1))
-    return np.stack(found, axis=1) if found else np.zeros((len(p), 0, 2, 3))
+            elements.append(np.stack(ends, axis=1))
+    return np.stack(elements, axis=1) if elements else np.zeros((len(p), 0, 2, 3))
 
 
 def _zigzags(ends: Array, eye: Array, half: float) -> Array:
@@ -308,8 +308,8 @@ def _zigzags(ends: Array, eye: Array, half: float) -> Array:
     s = np.concatenate([[0.0, 0.1], 0.1 + 0.8 * (np.arange(COILS) + 0.5) / COILS, [0.9, 1.0]])[:, None]
     side = np.concatenate([[0.0, 0.0], 1.0 - 2.0 * (np.arange(COILS) % 2), [0.0, 0.0]])[:, None]
     paths = ends[:, None, 0] + s * d[:, None] + side * across[:, None]
-    found: Array = np.stack([paths[:, :-1], paths[:, 1:]], axis=2).reshape(-1, 2, 3)
-    return found
+    segments: Array = np.stack([paths[:, :-1], paths[:, 1:]], axis=2).reshape(-1, 2, 3)
+    return segments
 
 
 def _space(part: str) -> Any:
@@ -318,10 +318,10 @@ def _space(part: str) -> Any:
 
 
 def _angles(view: tuple[float, float]) -> tuple[float, float]:
-    found = real_array(view, "view")
-    if found.shape != (2,) or not np.isfinite(found).all():
+    angles = real_array(view, "view")
+    if angles.shape != (2,) or not np.isfinite(angles).all():
         raise InputError(f"view is elevation and azimuth in degrees, not {view!r}")
-    return float(found[0]), float(found[1])
+    return float(angles[0]), float(angles[1])
 
 
 def draw_state(

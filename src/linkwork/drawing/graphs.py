@@ -91,7 +91,7 @@ class Tie:
 
 def ties(robot: Model) -> list[Tie]:
     """All constraints of a robot, those between the same bodies together."""
-    found: dict[tuple[tuple[str, ...], str, bool], list[str]] = {}
+    by_pair: dict[tuple[tuple[str, ...], str, bool], list[str]] = {}
     order = {name: k for k, name in enumerate((WORLD, *robot.body_names))}
     for c in robot.constraints:
         if isinstance(c, Coupling):
@@ -104,13 +104,13 @@ def ties(robot: Model) -> list[Tie]:
             style = "coupling" if isinstance(c, Coupling | TendonCoupling) else "loop"
             for other in moving[1:]:
                 pair = tuple(sorted((moving[0], other), key=order.__getitem__))
-                found.setdefault((pair, style, c.enabled), []).append(c.name)
+                by_pair.setdefault((pair, style, c.enabled), []).append(c.name)
         elif isinstance(c, Coupling):
-            found.setdefault(((moving[0],), "lock", c.enabled), []).append(c.name)
+            by_pair.setdefault(((moving[0],), "lock", c.enabled), []).append(c.name)
         else:  # of a center of mass, the mark is at the world
             end = moving[0] if len(moving) == 1 else WORLD
-            found.setdefault(((end,), "ground", c.enabled), []).append(c.name)
-    return [Tie(bodies, style, tuple(names), enabled) for (bodies, style, enabled), names in found.items()]
+            by_pair.setdefault(((end,), "ground", c.enabled), []).append(c.name)
+    return [Tie(bodies, style, tuple(names), enabled) for (bodies, style, enabled), names in by_pair.items()]
 
 
 def elimination(robot: Model) -> dict[str, int]:
@@ -125,8 +125,8 @@ def cluster_numbers(robot: Model) -> dict[str, int]:
     if not robot.nc:
         return {}
     owner = {k: j.child for j in robot.joints for k in range(*robot.v_slice(j.name).indices(robot.nv))}
-    found = [c for c in clusters_of(constrained_tree(robot, (), LOCAL), enabled_rows(robot)) if c.rows]
-    return {owner[dof]: k for k, cluster in enumerate(found[::-1]) for dof in cluster.dofs}
+    clusters = [c for c in clusters_of(constrained_tree(robot, (), LOCAL), enabled_rows(robot)) if c.rows]
+    return {owner[dof]: k for k, cluster in enumerate(clusters[::-1]) for dof in cluster.dofs}
 
 
 # The picture ----------------------------------------------------------------------------------------------

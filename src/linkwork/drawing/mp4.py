@@ -16,9 +16,9 @@ from linkwork.errors import LinkworkError, UnsupportedFeature
 
 def ffmpeg() -> str:
     """The path of the program; `UnsupportedFeature` where there is none."""
-    found = shutil.which("ffmpeg")
-    if found is not None:
-        return found
+    program = shutil.which("ffmpeg")
+    if program is not None:
+        return program
     try:
         path: str = import_module("imageio_ffmpeg").get_ffmpeg_exe()
     except (ImportError, RuntimeError):  # the latter where the package comes without its program

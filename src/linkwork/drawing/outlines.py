@@ -30,14 +30,14 @@ def outlines(bones: Skeleton, R: Array, p: Array) -> Array:
         j.child for j in robot.joints if isinstance(j.type, Free) and j.parent == WORLD and j.child not in carrying
     ]
     number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
-    found = [np.zeros((*p.shape[:-2], 0, 2, 3))]
+    segments = [np.zeros((*p.shape[:-2], 0, 2, 3))]
     for body in (WORLD, *alone):
         shapes = [shape for shape in robot.shapes if shape.body == body and shape.role != "fluid"]
         for shape in drawn_shapes(shapes):
             local = solid_edges(shape.solid) @ shape.placement.rotation.T + shape.placement.position
             k = number[body]
-            found.append(np.einsum("...ij,nej->...nei", R[..., k, :, :], local) + p[..., None, None, k, :])
-    return np.concatenate(found, axis=-3)
+            segments.append(np.einsum("...ij,nej->...nei", R[..., k, :, :], local) + p[..., None, None, k, :])
+    return np.concatenate(segments, axis=-3)
 
 
 def solid_edges(solid: Solid) -> Array:
@@ -46,8 +46,8 @@ def solid_edges(solid: Solid) -> Array:
         case Box(size):
             corners = np.array([[k & 1, k >> 1 & 1, k >> 2] for k in range(8)])
             edges = [(a, b) for a in range(8) for b in range(a) if (a ^ b).bit_count() == 1]
-            found: Array = (corners[np.array(edges)] - 0.5) * np.array(size)
-            return found
+            segments: Array = (corners[np.array(edges)] - 0.5) * np.array(size)
+            return segments
         case Sphere(radius):
             return _circles((radius,) * 3)
         case Ellipsoid(radii):

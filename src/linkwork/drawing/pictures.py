@@ -37,8 +37,8 @@ def blank(width: float, height: float) -> Figure:
     figure: Any = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     figure._repr_png_ = partial(_png, figure)  # without, IPython shows figures only once pyplot has made one
-    made: Figure = figure
-    return made
+    sheet: Figure = figure
+    return sheet
 
 
 def _png(figure: Figure) -> bytes:

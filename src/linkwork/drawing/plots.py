@@ -118,8 +118,8 @@ def draw_motion(
         raise InputError("polar plots are over a turning joint: plot(over='crank', polar=True)")
     default = DEFAULT if joints is None else OF_JOINTS[: 3 if motion.tau.any() else 2]
     chosen = default if quantities is None else _chosen(quantities)
-    given = [joints] if isinstance(joints, str) else joints
-    names = None if given is None else [robot.joint(name).name for name in given]
+    joint_names = [joints] if isinstance(joints, str) else joints
+    names = None if joint_names is None else [robot.joint(name).name for name in joint_names]
     panels = [panel for word in chosen for panel in QUANTITIES[word](motion, names) if panel[1]]
     panels = [_in_degrees(panel) for panel in panels] if degrees else panels
     if not panels:
@@ -157,11 +157,11 @@ def draw_motion(
 
 def _coordinate(motion: Motion, joint: str, degrees: bool) -> tuple[Array, str]:
     """The coordinate of a joint, and words for it."""
-    found = motion._known().joint(joint)
-    if found.type.nq != 1:
+    joint_of_name = motion._known().joint(joint)
+    if joint_of_name.type.nq != 1:
         raise InputError(f"joint '{joint}' has several coordinates; curves are drawn over a joint with one")
     x = motion.joint_position(joint)
-    if isinstance(found.type, Prismatic):
+    if isinstance(joint_of_name.type, Prismatic):
         return x, f"{joint} [m]"
     return (np.degrees(x), f"{joint} [°]") if degrees else (x, f"{joint} [rad]")
 
@@ -176,8 +176,8 @@ def _in_degrees(panel: Panel) -> Panel:
 
 def _chosen(quantities: str | Sequence[str]) -> Sequence[str]:
     """Words of `QUANTITIES`."""
-    given = [quantities] if isinstance(quantities, str) else list(quantities)
-    words = [SINGULAR.get(word, word) if isinstance(word, str) else word for word in given]
+    names = [quantities] if isinstance(quantities, str) else list(quantities)
+    words = [SINGULAR.get(word, word) if isinstance(word, str) else word for word in names]
     for word in words:
         if word not in QUANTITIES:
             near = suggest(word, QUANTITIES) or f"; there are {', '.join(QUANTITIES)}"
@@ -187,14 +187,14 @@ def _chosen(quantities: str | Sequence[str]) -> Sequence[str]:
 
 def _styles(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
     """Of curves by name: the same in all panels, and no two alike within one."""
-    found: dict[str, dict[str, Any]] = {}
+    styles: dict[str, dict[str, Any]] = {}
     for _, curves in panels:
-        taken = [(found[name]["color"], found[name]["linestyle"]) for name in curves if name in found]
+        taken = [(styles[name]["color"], styles[name]["linestyle"]) for name in curves if name in styles]
         free = [(color, style) for style in STYLES for color in COLORS if (color, style) not in taken]
-        new = [name for name in curves if name not in found]
+        new = [name for name in curves if name not in styles]
         for name, (color, style) in zip(new, cycle(free), strict=False):
-            found[name] = {"label": name, "color": color if name else "black", "linestyle": style}
-    return found
+            styles[name] = {"label": name, "color": color if name else "black", "linestyle": style}
+    return styles
 
 
 # Quantities -----------------------------------------------------------------------------------------------
@@ -244,11 +244,11 @@ def _rates(motion: Motion, word: str) -> Array:
 
 def _reactions(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
     """Forces and moments that joints transmit."""
-    robot, found = motion._known(), motion.reactions
+    robot, reactions = motion._known(), motion.reactions
     names = [joint.name for joint in robot.joints] if joints is None else joints
     panels = []
     for words, part in (("reactions of joints [N]", slice(3, 6)), ("moments of joints [N m]", slice(0, 3))):
-        sizes = {name: np.linalg.norm(found[name][:, part], axis=-1) for name in names}
+        sizes = {name: np.linalg.norm(reactions[name][:, part], axis=-1) for name in names}
         moved = {name: size for name, size in sizes.items() if size.max(initial=0.0) > ROUNDING * _largest(sizes)}
         panels.append((words, _most(moved, np.max) if joints is None else moved))
     return panels
@@ -291,8 +291,8 @@ def _errors(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
     """The most that loops are open, by units."""
     errors = motion._row_errors()
     units = _row_units(motion._known())
-    found = {unit: errors[:, units == unit] for unit in ("m", "rad")}
-    open_by = {unit: np.maximum(x.max(axis=-1), LEAST_ERROR) for unit, x in found.items() if x.size}
+    groups = {unit: errors[:, units == unit] for unit in ("m", "rad")}
+    open_by = {unit: np.maximum(x.max(axis=-1), LEAST_ERROR) for unit, x in groups.items() if x.size}
     seen = {unit: y for unit, y in open_by.items() if (y > LEAST_ERROR).any()} or open_by
     return [(ERRORS[unit], {"": y}) for unit, y in seen.items()]
 
@@ -300,7 +300,7 @@ def _errors(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
 def _forces(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
     """Of constraints, the largest: forces, and moments."""
     robot, units = motion._known(), _row_units(motion._known())
-    found = []
+    forces = []
     for unit, words in (("m", "constraint forces [N]"), ("rad", "constraint moments [N m]")):
         sizes = {}
         for name, force in motion.forces.items():
@@ -309,8 +309,8 @@ def _forces(motion: Motion, joints: Sequence[str] | None) -> list[Panel]:
                 size = np.linalg.norm(mine, axis=-1)
             if size.any():
                 sizes[name] = size if motion.multipliers[0].any() else np.append(np.nan, size[1:])  # no step before
-        found.append((words, _most(sizes, np.max)))
-    return found
+        forces.append((words, _most(sizes, np.max)))
+    return forces
 
 
 def _row_units(robot: Model) -> npt.NDArray[np.str_]:

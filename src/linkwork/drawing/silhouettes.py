@@ -39,7 +39,7 @@ def silhouette(vertices: Array, faces: npt.NDArray[np.int64], across: Array) -> 
     seen = faces[normals @ eye > EDGE_ON * np.abs(normals).max(initial=1e-300)]
     edges = {(int(a), int(b)) for f in seen for a, b in ((f[0], f[1]), (f[1], f[2]), (f[2], f[0]))}
     after = {a: b for a, b in sorted(edges) if (b, a) not in edges}
-    found = list[Array]()
+    outlines = list[Array]()
     while after:
         start, at = next(iter(after.items()))
         loop = [start]
@@ -48,5 +48,5 @@ def silhouette(vertices: Array, faces: npt.NDArray[np.int64], across: Array) -> 
             loop.append(at)
             at = after.pop(at)
         if len(loop) > 2:
-            found.append(corners[loop])
-    return found
+            outlines.append(corners[loop])
+    return outlines

@@ -66,13 +66,13 @@ class Skeleton:
 
     def poses(self, q: npt.ArrayLike) -> tuple[Array, Array]:
         """Rotations ``(..., 1 + bodies, 3, 3)`` and positions of the world and of all bodies, as their joints move."""
-        found = frame_placement(self.robot, q, self.robot.body_names)
+        placements = frame_placement(self.robot, q, self.robot.body_names)
         named = [self.robot.frames[name].placement.inverse() for name in self.robot.body_names]
         turn = np.array([at.rotation for at in named]).reshape(-1, 3, 3)
         shift = np.array([at.position for at in named]).reshape(-1, 3)
-        batch = found.position.shape[:-2]
-        p = found.position + np.einsum("...nij,nj->...ni", found.rotation, shift)
-        R = np.concatenate([np.broadcast_to(np.eye(3), (*batch, 1, 3, 3)), found.rotation @ turn], axis=-3)
+        batch = placements.position.shape[:-2]
+        p = placements.position + np.einsum("...nij,nj->...ni", placements.rotation, shift)
+        R = np.concatenate([np.broadcast_to(np.eye(3), (*batch, 1, 3, 3)), placements.rotation @ turn], axis=-3)
         return R, np.concatenate([np.zeros((*batch, 1, 3)), p], axis=-2)
 
     def points(self, q: npt.ArrayLike) -> Array:
@@ -81,8 +81,8 @@ class Skeleton:
 
     def placed(self, R: Array, p: Array) -> Array:
         """All points, of `poses`."""
-        found: Array = np.einsum("...nij,nj->...ni", R[..., self.body, :, :], self.local) + p[..., self.body, :]
-        return found
+        points: Array = np.einsum("...nij,nj->...ni", R[..., self.body, :, :], self.local) + p[..., self.body, :]
+        return points
 
     def pushes(self, R: Array, points: Array, multipliers: Array) -> tuple[Array, Array]:
         """Where the world holds bodies, and its forces on them, ``(..., held, 3)`` each."""

@@ -56,11 +56,11 @@ def solid_triangles(solid: Solid, most: int = MOST) -> tuple[Array, Faces] | Non
             return field_triangles(solid, CELLS)
         case Mesh():
             try:
-                found = solid.surface()
+                surface = solid.surface()
             except ModelError:
                 return None
-            faces = found.faces
-            return simplified(found.vertices * np.array(solid.scale), faces, most) if len(faces) else None
+            faces = surface.faces
+            return simplified(surface.vertices * np.array(solid.scale), faces, most) if len(faces) else None
     return None
 
 
@@ -185,8 +185,8 @@ class Surfaces:
             p: Their positions, ``(..., bodies, 3)``.
         """
         turned = np.einsum("...nij,nkj->...nki", R[..., self.body, :, :], self.corners)
-        found: Array = turned + p[..., self.body, None, :]
-        return found
+        points: Array = turned + p[..., self.body, None, :]
+        return points
 
     def shaded(self, triangles: Array, light: Array) -> Array:
         """Colors of triangles in the world, darker where they turn away from the light.
@@ -198,8 +198,8 @@ class Surfaces:
         normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
         sizes = np.maximum(np.linalg.norm(normals, axis=1), np.finfo(float).tiny)
         facing = np.abs(normals @ light) / sizes
-        found: Array = np.clip(self.colors * (AMBIENT + (1 - AMBIENT) * facing)[:, None], 0.0, 1.0)
-        return found
+        shades: Array = np.clip(self.colors * (AMBIENT + (1 - AMBIENT) * facing)[:, None], 0.0, 1.0)
+        return shades
 
 
 def surfaces(bones: Skeleton) -> Surfaces:
@@ -215,11 +215,11 @@ def surfaces(bones: Skeleton) -> Surfaces:
     meshes = sum(isinstance(shape.solid, Mesh) for shapes in drawn.values() for shape in shapes)
     for name, shapes in drawn.items():
         for shape in shapes:
-            found = _local(shape, max(MOST // max(meshes, 1), FEW))
-            if found is not None:
-                corners.append(found)
-                body.append(np.full(len(found), number[name]))
-                colors.append(np.broadcast_to(shape_color(shape, int(bones.limbs[number[name]])), (len(found), 3)))
+            triangles = _local(shape, max(MOST // max(meshes, 1), FEW))
+            if triangles is not None:
+                corners.append(triangles)
+                body.append(np.full(len(triangles), number[name]))
+                colors.append(np.broadcast_to(shape_color(shape, int(bones.limbs[number[name]])), (len(triangles), 3)))
     return Surfaces(np.concatenate(corners), np.concatenate(body), np.concatenate(colors))
 
 
@@ -240,10 +240,10 @@ def _known(solid: Solid) -> bool:
 @lru_cache(maxsize=512)
 def _local(shape: Shape, most: int) -> Array | None:
     """Triangles of a shape in its body's frame."""
-    found = solid_triangles(shape.solid, most)
-    if found is None:
+    surface = solid_triangles(shape.solid, most)
+    if surface is None:
         return None
-    vertices, faces = found
+    vertices, faces = surface
     corners: Array = shape.placement.act(vertices)[faces]
     return corners
 

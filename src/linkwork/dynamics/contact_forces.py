@@ -141,8 +141,8 @@ class BearingContacts:
     @property
     def feasible(self) -> Any:
         """Whether nothing is missing, ``(...)``."""
-        found = self.balance[..., 0] <= self.allowed * self.balance[..., 1]
-        return bool(found) if found.ndim == 0 else found
+        inside = self.balance[..., 0] <= self.allowed * self.balance[..., 1]
+        return bool(inside) if inside.ndim == 0 else inside
 
 
 def missing(robot: Model, contacts: BearingContacts, settings: Array) -> str:

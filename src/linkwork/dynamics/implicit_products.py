@@ -87,10 +87,10 @@ class Implicit:
         directions = {name: sweeps.input(f"d{name}", int(np.prod(self.width(name)))) for name in by}
         moving = {name: directions[name] for name in self.moving(by)}
         rates = sweeps.forward(whole(sweeps.traced), moving)
-        given = {output: directions[name] for name, output in self.right.items() if name in directions}
+        seeds = {output: directions[name] for name, output in self.right.items() if name in directions}
         sides = {}
         for output, rate in rates.items():
-            b = given.get(output, [0.0] * len(rate))
+            b = seeds.get(output, [0.0] * len(rate))
             sides[RIGHT_SIDES[output]] = [x - y for x, y in zip(b, rate, strict=True)]
         return sweeps.trace("residual_jvp", sides, limit)
 
@@ -118,8 +118,8 @@ class Implicit:
         h, y = (sweeps.input(name, self.shapes[of][0]) for name, of in zip(HELD, (forces, first), strict=True))
         torques = sweeps.forward(whole(sweeps.traced), {forces: h})["tau"]
         velocities = sweeps.forward(whole(sweeps.traced), {first: y})["rows"]
-        made = {"torques": [-x for x in torques], "velocities": velocities}
-        return sweeps.trace("row_products", made, limit)
+        rows = {"torques": [-x for x in torques], "velocities": velocities}
+        return sweeps.trace("row_products", rows, limit)
 
     # Programs of their own -------------------------------------------------------------------------------------
 
@@ -222,37 +222,38 @@ def composed(
         gradient = composed(source, implicit, known, "vjp", by, limit)
         return programs.jvp(gradient, whole(gradient), by, TangentSpace(source.tree), limit)
     traced = source.trace(limit)
-    made = Composition()
-    arrays: dict[str, Sequence[Any]] = {name: made.input(name, size) for name, size in traced.inputs}
-    found = made.run(traced, arrays)
-    arrays["a"] = found["a"]
-    if "result" in found:
-        arrays["multipliers"] = found["result"][known.results["forces"][1]]
+    composition = Composition()
+    arrays: dict[str, Sequence[Any]] = {name: composition.input(name, size) for name, size in traced.inputs}
+    outputs = composition.run(traced, arrays)
+    arrays["a"] = outputs["a"]
+    if "result" in outputs:
+        arrays["multipliers"] = outputs["result"][known.results["forces"][1]]
         solver = linear_solve(source, traced)
     else:
         solver = programs.jvp(traced, {"x": ("a", slice(None))}, ["tau"])
     if kind == "jvp":
         for name in by:
-            arrays[f"d{name}"] = made.input(f"d{name}", int(np.prod(implicit.width(name))))
-        right = made.run(implicit.forward(by, limit), arrays)
-        x, forces = _solved(made, solver, arrays, right, known)
-        return made.trace(f"{traced.name}_jvp", {"acceleration": x, **forces}, limit)
+            arrays[f"d{name}"] = composition.input(f"d{name}", int(np.prod(implicit.width(name))))
+        right = composition.run(implicit.forward(by, limit), arrays)
+        x, forces = _solved(composition, solver, arrays, right, known)
+        return composition.trace(f"{traced.name}_jvp", {"acceleration": x, **forces}, limit)
     seeds = {
-        name: made.input(f"y_{name}", len(arrays[s])) for name, s in zip(known.results, implicit.solution, strict=True)
+        name: composition.input(f"y_{name}", len(arrays[s]))
+        for name, s in zip(known.results, implicit.solution, strict=True)
     }
     right = {"force": seeds["acceleration"], "rows": [-y for y in seeds.get("forces", [])]}
-    x, forces = _solved(made, solver, arrays, right, known)
+    x, forces = _solved(composition, solver, arrays, right, known)
     w = forces.get("forces", [])
-    found = made.run(implicit.reverse(by, limit), {**arrays, "p": x, "w": w})
-    found |= {"tau": x, "target": [-y for y in w]}
-    return made.trace(f"{traced.name}_vjp", {name: found[name] for name in by}, limit)
+    outputs = composition.run(implicit.reverse(by, limit), {**arrays, "p": x, "w": w})
+    outputs |= {"tau": x, "target": [-y for y in w]}
+    return composition.trace(f"{traced.name}_vjp", {name: outputs[name] for name in by}, limit)
 
 
 def _solved(
     made: Composition, solver: Trace, arrays: Mapping[str, Any], right: Mapping[str, Any], known: Differentiated
 ) -> tuple[list[Any], dict[str, list[Any]]]:
     """The solution of the linear system, within another program: ``x``, and ``w`` where there are constraints."""
-    found = made.run(solver, {**arrays, **right, "dtau": right["force"]})
-    if "result" not in found:
-        return found["x"], {}
-    return found["x"], {"forces": found["result"][known.results["forces"][1]]}
+    outputs = made.run(solver, {**arrays, **right, "dtau": right["force"]})
+    if "result" not in outputs:
+        return outputs["x"], {}
+    return outputs["x"], {"forces": outputs["result"][known.results["forces"][1]]}

@@ -122,7 +122,7 @@ class System:
         counted = (row_inertia > 0) & moved
         inverse = np.where(enabled, 1.0 / np.where(enabled, R, 1.0), 0.0)
         of_forces = np.where(counted, 1.0 / np.where(counted, row_inertia, 1.0), 0.0)
-        made = {
+        arrays = {
             "stiff": R,
             "soft": R / SOFT,
             "settings of systems": self.settings,
@@ -139,7 +139,7 @@ class System:
             "no rows": np.zeros(nc),
             "no force": np.zeros(self._nv),
         }
-        constants = {name: x.astype(R.dtype) for name, x in made.items()}
+        constants = {name: x.astype(R.dtype) for name, x in arrays.items()}
         if self.watched:  # of numbers whose squares single precision does not have
             constants["of changes"] = of_forces / np.where(counted, R, 1.0) ** 2
         return constants

@@ -379,10 +379,12 @@ class InverseDynamics(BaseEvaluator):
     def _check_allowed(self, a: npt.ArrayLike, full: Array) -> None:
         """Raise an error where constraints do not allow the accelerations: joints that follow would have others."""
         units, length = joint_units(self.robot), scales_of(self.robot).length
-        given, made = np.asarray(a, dtype=np.float64) / units, full / units
-        miss = np.abs(made - given)
+        accelerations, torques = np.asarray(a, dtype=np.float64) / units, full / units
+        miss = np.abs(torques - accelerations)
         falling = float(np.linalg.norm(self.robot.gravity)) / length or 1.0
-        scale = np.maximum(np.abs(given).max(axis=-1, initial=falling), np.abs(made).max(axis=-1, initial=falling))
+        scale = np.maximum(
+            np.abs(accelerations).max(axis=-1, initial=falling), np.abs(torques).max(axis=-1, initial=falling)
+        )
         wrong = miss > (NOT_ALLOWED if self.dtype == np.float64 else NOT_ALLOWED_SINGLE) * scale[..., None]
         if wrong.any():
             at = tuple(int(k) for k in np.unravel_index(np.argmax(np.where(wrong, miss, 0.0)), miss.shape))

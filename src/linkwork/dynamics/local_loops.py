@@ -53,18 +53,18 @@ def _choices(robot: Model) -> list[tuple[int, ...]]:
     """Sets of local rows to choose from, the smallest first; all of them can be planned for."""
     loops = [loop for loop in loops_of(robot).loops if robot.constraint(loop.constraint).enabled]
     couplings = {c.name for c in robot.constraints if isinstance(c, Coupling)}
-    found: list[tuple[int, ...]] = []
+    choices: list[tuple[int, ...]] = []
     for bound in [0, *sorted({len(loop.support) for loop in loops})]:
         names = {loop.constraint for loop in loops if len(loop.support) <= bound or loop.constraint in couplings}
         choice = _rows(robot, names)
-        if choice in found:
+        if choice in choices:
             continue
         try:
             _tree(robot, (), choice)
         except InsideCluster:
             continue
-        found.append(choice)
-    return found
+        choices.append(choice)
+    return choices
 
 
 def _rows(robot: Model, names: Iterable[str]) -> tuple[int, ...]:

@@ -63,17 +63,17 @@ class MotionForces:
     def torques(self) -> dict[str, Array]:
         """Joint torques by what makes them, ``(k, ..., nv)`` each."""
         robot, q, v = self.robot, self.q, self.v
-        found = {"motors": self.tau}
+        torques = {"motors": self.tau}
         if self.passive:
-            found["springs and dampers"] = passive_forces(robot, q, v)
+            torques["springs and dampers"] = passive_forces(robot, q, v)
             if any(tendon.is_passive for tendon in robot.tendons):
-                found["tendons"] = tendon_forces(robot, q, v)
+                torques["tendons"] = tendon_forces(robot, q, v)
             if robot.gravity_compensation:
-                found["gravity compensation"] = gravity_compensation(robot, q)
+                torques["gravity compensation"] = gravity_compensation(robot, q)
             if robot.forces:
                 time = self._time if any(element.timed for element in robot.forces) else None
-                found["force elements"] = element_forces(robot, q, v, time=time)
-        return found
+                torques["force elements"] = element_forces(robot, q, v, time=time)
+        return torques
 
     @cached_property
     def solution(self) -> tuple[Array, Array]:
@@ -84,11 +84,11 @@ class MotionForces:
         for span, robot in self._phases():
             timed = is_timed(robot)
             fd = ForwardDynamics(robot, wrenches=frames, parameters=["time"] if timed else [])
-            given: dict[str, Any] = {"time": self._time[span][..., None]} if timed else {}
-            found = fd(self.q[span], self.v[span], torque[span], pushed, **given)
-            a[span] = found.acceleration
-            if found.multipliers is not None:
-                multipliers[span] = found.multipliers
+            clock: dict[str, Any] = {"time": self._time[span][..., None]} if timed else {}
+            solution = fd(self.q[span], self.v[span], torque[span], pushed, **clock)
+            a[span] = solution.acceleration
+            if solution.multipliers is not None:
+                multipliers[span] = solution.multipliers
         return a, multipliers
 
     def reactions(self) -> Reactions:
@@ -99,15 +99,15 @@ class MotionForces:
 
     def powers(self) -> dict[str, Array]:
         """Powers by what does the work, ``(k, ...)`` each, in watts; of each drive under its own name."""
-        found = {name: (tau * self.v).sum(axis=-1) for name, tau in self.torques().items()}
+        powers = {name: (tau * self.v).sum(axis=-1) for name, tau in self.torques().items()}
         if has_motions(self.robot):
             _, multipliers = self.solution
             rates = row_motions(self.robot, self._time)[1]
             for c in self.robot.constraints:
                 if c.motion is not None:
                     rows = self.robot.row_slice(c.name)
-                    found[c.name] = (multipliers[..., rows] * rates[..., rows]).sum(axis=-1)
-        return found
+                    powers[c.name] = (multipliers[..., rows] * rates[..., rows]).sum(axis=-1)
+        return powers
 
 
 def refuse_contacts(contact_state: Array | None) -> None:

@@ -163,7 +163,7 @@ class Reactions(Mapping[str, Array]):
         robot, bodies = self.robot, self.robot.body_names
         twist = frame_velocity(robot, self.q, self.v, bodies, "aligned")
         rate = frame_acceleration(robot, self.q, self.v, self.a, bodies, "aligned")
-        found = {}
+        wrenches = {}
         for k, body in enumerate(bodies):
             inertia, R = self._inertias[body], self._places.rotation[..., k, :, :]
             omega, alpha = twist[..., k, :3], rate[..., k, :3]
@@ -172,8 +172,8 @@ class Reactions(Mapping[str, Array]):
             J = R @ inertia.rotational @ np.swapaxes(R, -1, -2)
             spin = (J @ omega[..., None])[..., 0]
             moment = (J @ alpha[..., None])[..., 0] + np.cross(omega, spin) + np.cross(c, force)
-            found[body] = np.concatenate([moment, force], axis=-1)
-        return found
+            wrenches[body] = np.concatenate([moment, force], axis=-1)
+        return wrenches
 
     @cached_property
     def _weight(self) -> Array:
@@ -188,13 +188,13 @@ class Reactions(Mapping[str, Array]):
     @cached_property
     def _external(self) -> dict[str, Array]:
         """External wrenches at their frames, in the world's axes."""
-        found = {}
+        wrenches = {}
         for name, wrench in self.wrenches.items():
             R = self._placed(name).rotation
-            found[name] = np.concatenate(
+            wrenches[name] = np.concatenate(
                 [(R @ part[..., None])[..., 0] for part in np.split(wrench, 2, axis=-1)], axis=-1
             )
-        return found
+        return wrenches
 
     @cached_property
     def _joints(self) -> dict[str, Array]:
@@ -251,7 +251,7 @@ class Reactions(Mapping[str, Array]):
         if not robot.nc:
             return np.zeros((*self.a.shape[:-1], len(names), 6))
         evaluator, frames, numbers = _wrench_evaluator(robot)
-        found = evaluator(self.q, multipliers)
+        wrenches = evaluator(self.q, multipliers)
         result = []
         for k, name in enumerate(names):
             inner = frames[numbers[name]]
@@ -259,7 +259,7 @@ class Reactions(Mapping[str, Array]):
                 inner = robot.frames[name].placement.inverse() * inner
             R = self._places.rotation[..., k, :, :] @ inner.rotation
             moment, force = (
-                (R @ part[..., None])[..., 0] for part in np.split(found[..., numbers[name], :], 2, axis=-1)
+                (R @ part[..., None])[..., 0] for part in np.split(wrenches[..., numbers[name], :], 2, axis=-1)
             )
             arm = (self._places.rotation[..., k, :, :] @ inner.position[:, None])[..., 0]
             result.append(np.concatenate([moment + np.cross(arm, force), force], axis=-1))

@@ -149,8 +149,8 @@ class Solution:
         """Proximal iterations, of each state."""
         if self.result is None:
             return 0
-        found: Any = self.result[..., ITERATIONS]
-        return _plain(found.astype(np.int64)) if hasattr(found, "astype") else found.long()
+        counts: Any = self.result[..., ITERATIONS]
+        return _plain(counts.astype(np.int64)) if hasattr(counts, "astype") else counts.long()
 
     @property
     def converged(self) -> Any:

@@ -25,14 +25,14 @@ def warn_unmodeled(robot: Model, reduced: bool, what: str = "steps") -> None:
         return
     pairs = ContactPairs.of(robot.contacts)
     moving = np.array([shape.has_moving_surface for shape in pairs.shapes], dtype=bool)
-    found = {
+    coefficients = {
         "friction against spinning": pairs.column("torsional_friction"),
         "friction against rolling": pairs.column("rolling_friction"),
         "adhesion": pairs.column("adhesion"),
         "the surface velocity": moving[pairs.first] | moving[pairs.second],
     }
     said = []
-    for missing, values in found.items():
+    for missing, values in coefficients.items():
         where = np.flatnonzero(values)
         if len(where):
             more = f" and {len(where) - 1} more" if len(where) > 1 else ""

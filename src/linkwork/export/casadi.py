@@ -96,23 +96,23 @@ def export_casadi(
     called = identifier(source.stem if name is None else name, exact=name is not None)
     program = _program(evaluator)
     straight, known = straight_program(evaluator, program, arguments, max_operations)
-    given = [array for array, _ in straight.inputs if array not in known]
-    inputs, outputs = arrays_of(program, straight, given)
+    arrays = [array for array, _ in straight.inputs if array not in known]
+    inputs, outputs = arrays_of(program, straight, arrays)
     straight = only(straight, outputs)
-    main = CText(f"{called}_program", straight, "double", given, iterations_of(straight, known, "double"))
+    main = CText(f"{called}_program", straight, "double", arrays, iterations_of(straight, known, "double"))
     texts = [CasadiText(called, _arrays(inputs), _arrays(outputs), main)]
     counts = {"f": OperationCount.of_trace(straight)}
-    found = None
+    functions = None
     if derivatives:
-        found = _derivatives(evaluator, program, known, inputs, outputs, max_operations)
-        texts += _derivative_texts(called, found, given)
+        functions = _derivatives(evaluator, program, known, inputs, outputs, max_operations)
+        texts += _derivative_texts(called, functions, arrays)
         counts |= {
-            "fwd1": OperationCount.of_trace(found.forward),
-            "adj1": OperationCount.of_trace(found.reverse),
-            "jac": OperationCount.of_trace(found.jacobian or found.forward),
+            "fwd1": OperationCount.of_trace(functions.forward),
+            "adj1": OperationCount.of_trace(functions.reverse),
+            "jac": OperationCount.of_trace(functions.jacobian or functions.forward),
         }
-        if found.second is not None:
-            counts["fwd1_adj1"] = OperationCount.of_trace(found.second)
+        if functions.second is not None:
+            counts["fwd1_adj1"] = OperationCount.of_trace(functions.second)
     header = source.with_suffix(".h")
     write_text(header, _header(evaluator, called, texts, counts))
     write_text(source, _source(header.name, texts))
@@ -122,9 +122,9 @@ def export_casadi(
         header,
         {x.name: (x.pattern.rows, x.pattern.columns) for x in inputs},
         {y.name: (y.pattern.rows, y.pattern.columns) for y in outputs},
-        {} if found is None else _entries(found),
+        {} if functions is None else _entries(functions),
         counts,
-        0 if found is None else len(found.groups),
+        0 if functions is None else len(functions.groups),
     )
 
 

@@ -154,8 +154,8 @@ def differentiated(
     """
     numbers = {name: k for k, (name, _) in enumerate(traced.inputs)}
     by: list[tuple[Place, ...]] = [tuple((numbers[x.array], j) for j in x.places) for x in inputs]
-    found = dict(traced.outputs)
-    of = [tuple(found[y.array][j] for j in y.places) for y in outputs]
+    expressions = dict(traced.outputs)
+    of = [tuple(expressions[y.array][j] for j in y.places) for y in outputs]
     ahead = _forward(traced, inputs, outputs, by, of)
     back = _reverse(traced, inputs, outputs, by, of)
     patterns, whole = _jacobian(traced, inputs, outputs, by, of, limit)
@@ -194,10 +194,10 @@ def _reverse(
     graph, first = traced.graph, len(traced.inputs)
     seeds = [(s, graph.input(first + k, j)) for k, symbols in enumerate(of) for j, s in enumerate(symbols)]
     known = {place for places in by for place in places}
-    found = adjoints(graph, seeds, lambda array, place: (array, place) in known)
+    derivatives = adjoints(graph, seeds, lambda array, place: (array, place) in known)
     arrays = tuple((f"adj_{y.name}", y.pattern.size) for y in outputs)
     results = tuple(
-        (f"adj_{x.name}", tuple(graph.symbol(found.get(place, 0.0)) for place in places))
+        (f"adj_{x.name}", tuple(graph.symbol(derivatives.get(place, 0.0)) for place in places))
         for x, places in zip(inputs, by, strict=True)
     )
     return Trace("adj1", graph, (*traced.inputs, *arrays), results)
@@ -301,8 +301,8 @@ def _pattern(traced: Trace, of: Sequence[Symbol], by: Sequence[Sequence[Place]])
     for places in by:
         array = places[0][0]
         depends = pattern(traced.graph, of, array, traced.inputs[array][1])
-        for row, found in zip(rows, depends, strict=True):
-            row |= {first + j for j, (_, place) in enumerate(places) if found[place]}
+        for row, entries in zip(rows, depends, strict=True):
+            row |= {first + j for j, (_, place) in enumerate(places) if entries[place]}
         first += len(places)
     return rows
 

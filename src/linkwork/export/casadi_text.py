@@ -172,23 +172,23 @@ class CasadiText:
 
     def _products(self) -> tuple[list[str], int]:
         """The statements of a Jacobian whose columns are found by forward products, a group of them at a time."""
-        found = self.differentiated
-        assert found is not None
+        derivatives = self.differentiated
+        assert derivatives is not None
         values, lines, scratch = self._given()
-        first = _offsets({x.name: x.pattern.size for x in found.inputs})
-        seeds, start = sum(x.pattern.size for x in found.inputs), scratch
+        first = _offsets({x.name: x.pattern.size for x in derivatives.inputs})
+        seeds, start = sum(x.pattern.size for x in derivatives.inputs), scratch
         values |= {f"fwd_{name}": f"w + {start + o}" for name, o in first.items()}
         out = start + seeds
         results = _offsets(self.program.outputs)
         values |= {name: f"w + {out + o}" for name, o in results.items()}
-        columns, column_starts, entries, entry_starts = self._grouped(found, first, results)
+        columns, column_starts, entries, entry_starts = self._grouped(derivatives, first, results)
         call = ", ".join(values[array] for array in (*self.program.inputs, *self.program.outputs))
         lines += [
             _numbers("int", "columns", columns),
             _numbers("int", "column", column_starts),
             _numbers("int", "entries", [x for entry in entries for x in entry]),
             _numbers("int", "entry", entry_starts),
-            f"for (int g = 0; g < {len(found.groups)}; ++g) {{",
+            f"for (int g = 0; g < {len(derivatives.groups)}; ++g) {{",
             f"    for (int k = 0; k < {seeds}; ++k) w[{start} + k] = 0.0;",
             f"    for (int k = column[g]; k < column[g + 1]; ++k) w[{start} + columns[k]] = 1.0;",
             f"    {self.program.name}({call});",

@@ -88,14 +88,14 @@ def export_wasm(
     """
     place = Path(folder)
     called = identifier(place.resolve().name if name is None else name, exact=name is not None)
-    given = {called: evaluator} if isinstance(evaluator, BaseEvaluator | Minimal) else evaluator
-    module, functions = compiled_module(given, arguments, max_operations)
+    evaluators = {called: evaluator} if isinstance(evaluator, BaseEvaluator | Minimal) else evaluator
+    module, functions = compiled_module(evaluators, arguments, max_operations)
     files = {
         "package.json": wasm_text.package(called),
         f"{called}.js": wasm_text.script(called, module),
         f"{called}.d.ts": wasm_text.types(called, module),
         "README.md": wasm_text.readme(
-            called, {name: program_source(x) for name, x in given.items()}, module, functions
+            called, {name: program_source(x) for name, x in evaluators.items()}, module, functions
         ),
     }
     try:
@@ -129,7 +129,7 @@ def compiled_module(
     """
     if not isinstance(evaluators, Mapping) or not evaluators:
         raise InputError(f"export_wasm takes an evaluator, or evaluators by name; found {type(evaluators).__name__}")
-    sources: dict[str, BaseEvaluator] = {name: program_source(given) for name, given in evaluators.items()}
+    sources: dict[str, BaseEvaluator] = {name: program_source(source) for name, source in evaluators.items()}
     for name in evaluators:
         if name in RESERVED:
             raise InputError(f"a function cannot be called '{name}': the instance has that name already")
@@ -144,12 +144,12 @@ def compiled_module(
             functions.append(_kernel_function(identifier(name, exact=True), evaluator, "commands" in arguments))
             continue
         own = [argument for argument in arguments if argument in known[name]]
-        trace, constants, given = exported_trace(evaluator, own, max_operations)
+        trace, constants, source = exported_trace(evaluator, own, max_operations)
         stopping = stopping_of(trace, constants)
-        functions.append(WasmFunction(identifier(name, exact=True), trace, given, Stopping(*(stopping or ()))))
+        functions.append(WasmFunction(identifier(name, exact=True), trace, source, Stopping(*(stopping or ()))))
         values |= {"q": evaluator.robot.neutral().tolist()} if dict(trace.inputs).get("q") == evaluator.robot.nq else {}
-        values |= {array: x.ravel().tolist() for array, x in evaluator.execution.held.items() if array in given}
-        values |= {array: x for array, x in held_values(evaluator, own).items() if array in given}
+        values |= {array: x.ravel().tolist() for array, x in evaluator.execution.held.items() if array in source}
+        values |= {array: x for array, x in held_values(evaluator, own).items() if array in source}
     return wasm_module(functions, values), functions
 
 

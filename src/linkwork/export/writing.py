@@ -131,12 +131,12 @@ def exportable(evaluator: Any, dtype: Precision = "float64") -> None:
 
 def identifier(text: str, exact: bool = False) -> str:
     """A name that C takes, made of a text; with ``exact``, the text itself or an error."""
-    made = re.sub(r"\W+", "_", text.encode("ascii", "ignore").decode()).strip("_").lower() or "model"
+    name = re.sub(r"\W+", "_", text.encode("ascii", "ignore").decode()).strip("_").lower() or "model"
     taken = _KEYWORDS.split()
-    made = f"m_{made}" if made[0].isdigit() or made in taken else made
+    name = f"m_{name}" if name[0].isdigit() or name in taken else name
     if exact and (not re.fullmatch(r"[A-Za-z_]\w*", text, re.ASCII) or text in taken):
-        raise InputError(f"'{text}' is no name for a function in C; '{made}' is")
-    return text if exact else made
+        raise InputError(f"'{text}' is no name for a function in C; '{name}' is")
+    return text if exact else name
 
 
 def straight_program(
@@ -165,9 +165,9 @@ def straight_program(
 def _text(
     evaluator: BaseEvaluator, name: str, number: str, arguments: Sequence[str], limit: int
 ) -> tuple[CText, OperationCount]:
-    straight, known, given = exported_trace(evaluator, arguments, limit)
+    straight, known, inputs = exported_trace(evaluator, arguments, limit)
     counted = OperationCount.of_trace(straight)
-    return CText(name, straight, number, given, iterations_of(straight, known, number)), counted
+    return CText(name, straight, number, inputs, iterations_of(straight, known, number)), counted
 
 
 def exported_trace(

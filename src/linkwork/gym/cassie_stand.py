@@ -205,8 +205,8 @@ def _stance(robot: Mechanism) -> tuple[Floats, Floats]:
             seen = foot.rotation.T @ (at - foot.position)
             name = f"held {len(corners)}"
             corners.append(Point(WORLD, pair.second.body, first_at=at, second_at=seen, name=name))
-    found = robot.constrained(*corners).equilibrium(q)
-    return found.q, found.torque
+    balance = robot.constrained(*corners).equilibrium(q)
+    return balance.q, balance.torque
 
 
 def _product(a: Array, b: Array) -> Array:

@@ -95,14 +95,14 @@ class ActionDelay:
 
 def _draw(given: Delay | None) -> Draw | None:
     if given is None or isinstance(given, Draw):
-        found = given
+        draw = given
     else:
         pair = (
             np.broadcast_to(np.asarray(given, dtype=np.float64), (2,)) if np.size(given) in (1, 2) else np.array([1, 0])
         )
         if not (np.isfinite(pair).all() and 0 <= pair[0] <= pair[1]):
             raise InputError(f"action_delay is {given!r}, needs seconds >= 0, or (low, high), or a Draw")
-        found = Draw(float(pair[0]), float(pair[1]))
-    if found is not None and found.low < 0:
-        raise InputError(f"action_delay is drawn from {found.low} to {found.high}, needs seconds >= 0")
-    return found
+        draw = Draw(float(pair[0]), float(pair[1]))
+    if draw is not None and draw.low < 0:
+        raise InputError(f"action_delay is drawn from {draw.low} to {draw.high}, needs seconds >= 0")
+    return draw

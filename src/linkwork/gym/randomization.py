@@ -70,8 +70,8 @@ class Draw:
         if self.distribution == "normal":
             tail = ndtr(-2.0)  # bounds are two standard deviations away
             return np.clip((low + high) / 2 + (high - low) / 4 * ndtri(tail + (1 - 2 * tail) * u), low, high)
-        found: Array = low + (high - low) * u
-        return found
+        values: Array = low + (high - low) * u
+        return values
 
 
 Range = tuple[float, float] | Draw
@@ -97,13 +97,13 @@ class Randomization:
     def __init__(self, robot: Model, ranges: Ranges) -> None:
         chosen: dict[ParameterName, list[str]] = {}
         every: list[ParameterName] = []
-        for name, given in ranges.items():
+        for name, bounds in ranges.items():
             with_bias = name == "actuator_gain" and any(any(actuator.bias) for actuator in robot.actuators)
             if with_bias and "actuator_bias" in ranges:
                 raise InputError("randomize: a factor of actuator_gain is one of the bias, too; name one of the two")
             together: list[ParameterName] = [name, "actuator_bias"] if with_bias else [name]
-            if isinstance(given, Mapping):
-                chosen |= {key: list(given) for key in together}
+            if isinstance(bounds, Mapping):
+                chosen |= {key: list(bounds) for key in together}
             else:
                 every += together
         inputs = ParameterInputs(robot, every) if every else ParameterInputs(robot)
@@ -115,14 +115,14 @@ class Randomization:
         self.values: dict[ParameterName, Array] = {name: values[name] for name in (*every, *chosen)}
         """The robot's own values."""
         self._drawn: dict[ParameterName, list[Draw]] = {}
-        for name, given in ranges.items():
+        for name, bounds in ranges.items():
             rows = 1 if name == "gravity" else len(self.values[name])
-            if isinstance(given, Mapping):
-                if rows != len(given):
-                    raise InputError(f"{name}: name each of {list(given)} once, and only what has one row")
-                self._drawn[name] = [_draw(f"{name} of '{item}'", pair) for item, pair in given.items()]
+            if isinstance(bounds, Mapping):
+                if rows != len(bounds):
+                    raise InputError(f"{name}: name each of {list(bounds)} once, and only what has one row")
+                self._drawn[name] = [_draw(f"{name} of '{item}'", pair) for item, pair in bounds.items()]
             else:
-                self._drawn[name] = [_draw(name, given)] * rows
+                self._drawn[name] = [_draw(name, bounds)] * rows
             if name == "actuator_gain" and any(draw.add for draw in self._drawn[name]):
                 raise InputError("randomize: actuator_gain takes factors; numbers are added to actuator_bias")
         self.per_action = any(draw.each == "action" for rows in self._drawn.values() for draw in rows)
@@ -146,13 +146,13 @@ class Randomization:
             draws: Numbers from 0 to 1, ``(rows, draws)``.
             values: What the robots have, by name, ``(rows, ...)``.
         """
-        found = {}
+        redrawn = {}
         for name, new in self(draws).items():
             rows = self._drawn["actuator_gain" if name not in self._drawn else name]
             anew = np.array([draw.each == "action" for draw in rows])[:, None]
             lead = (len(draws), len(rows), -1)
-            found[name] = np.where(anew, new.reshape(lead), values[name].reshape(lead)).reshape(new.shape)
-        return found
+            redrawn[name] = np.where(anew, new.reshape(lead), values[name].reshape(lead)).reshape(new.shape)
+        return redrawn
 
     def __call__(self, draws: Array) -> dict[ParameterName, Array]:
         """Parameters of robots, by name, ``(rows, ...)``.
@@ -160,7 +160,7 @@ class Randomization:
         Args:
             draws: Numbers from 0 to 1, ``(rows, draws)``.
         """
-        found: dict[ParameterName, Array] = {}
+        parameters: dict[ParameterName, Array] = {}
         at = 0
         for name, rows in self._drawn.items():
             each = self._each(name)
@@ -175,8 +175,8 @@ class Randomization:
             scaled: tuple[ParameterName, ...] = (name, "actuator_bias") if name == "actuator_gain" else (name,)
             for own in (one for one in scaled if one in self.values):
                 value = self.values[own]
-                found[own] = (value.reshape(len(rows), each) * factor + added).reshape(len(draws), *value.shape)
-        return found
+                parameters[own] = (value.reshape(len(rows), each) * factor + added).reshape(len(draws), *value.shape)
+        return parameters
 
 
 def _draw(what: str, given: object) -> Draw:

@@ -96,9 +96,9 @@ class RobotBatch:
         mask[at] = True
 
         def full(x: Array) -> Array:
-            found = np.zeros((self._size, *np.shape(x)[1:]))
-            found[at] = x
-            return found
+            array = np.zeros((self._size, *np.shape(x)[1:]))
+            array[at] = x
+            return array
 
         self._robots.reset(mask, full(q), full(v), {name: full(x) for name, x in (parameters or {}).items()})
 

@@ -55,8 +55,8 @@ class Env(gymnasium.Env[Array, Array]):
         Args:
             action: From -1 to 1, ``(actions,)``.
         """
-        given = np.asarray(action, dtype=np.float64)
-        seen, rewards, terminated, truncated, infos = self.vector.step(given[None])
+        command = np.asarray(action, dtype=np.float64)
+        seen, rewards, terminated, truncated, infos = self.vector.step(command[None])
         info = {name: float(x[0]) for name, x in infos.items() if not name.startswith("_")}
         return seen[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 

@@ -306,14 +306,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
         self._np_random, self._np_random_seed = self._generators[0], seeds[0]
 
     def _mask(self, options: dict[str, Any] | None) -> Mask:
-        given = (options or {}).get("reset_mask")
-        if given is None:
+        mask = (options or {}).get("reset_mask")
+        if mask is None:
             return np.ones(self.num_envs, dtype=bool)
-        if not isinstance(given, np.ndarray) or given.dtype != np.bool_ or given.shape != (self.num_envs,):
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
             raise InputError(f"options['reset_mask'] must be a boolean array of shape ({self.num_envs},)")
-        if not given.any():
+        if not mask.any():
             raise InputError("options['reset_mask'] is False everywhere; leave out the reset, or the mask for all")
-        return given
+        return mask
 
     def _start(self, rows: Rows) -> None:
         """Start episodes with the numbers that their generators draw: first parameters, then the state."""
@@ -347,21 +347,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], ABC):
                     raise InputError(f"observation_noise: no observation '{name}'{among(name, names)}")
             given = [given.get(name, 0.0) for name in names]
         try:
-            found = np.broadcast_to(np.asarray(0.0 if given is None else given, dtype=np.float64), (len(names),))
+            deviation = np.broadcast_to(np.asarray(0.0 if given is None else given, dtype=np.float64), (len(names),))
         except (TypeError, ValueError):
             raise InputError(f"observation_noise is {given!r}, needs a number, or {len(names)}") from None
-        if not (np.isfinite(found).all() and (found >= 0).all()):
+        if not (np.isfinite(deviation).all() and (deviation >= 0).all()):
             raise InputError("observation_noise has standard deviations, which must be finite and >= 0")
-        return found
+        return deviation
 
     def _observed(self) -> Array:
         seen = self.observe()
         if self.observation_noise.any():
             drawn = [generator.standard_normal(seen.shape[1]) for generator in self._generators]
             seen = seen + self.observation_noise * np.array(drawn)
-        found = np.clip(seen, -WIDEST, WIDEST).astype(np.float32)
-        found[np.isnan(found)] = 0.0  # of robots that are not finite
-        return found
+        observation = np.clip(seen, -WIDEST, WIDEST).astype(np.float32)
+        observation[np.isnan(observation)] = 0.0  # of robots that are not finite
+        return observation
 
     def _checked(self, actions: npt.ArrayLike) -> Array:
         u = np.asarray(actions, dtype=np.float64)
@@ -377,10 +377,10 @@ def _infos(terms: Mapping[str, Array], which: Mask) -> dict[str, Any]:
     """Terms of rewards with masks, as Gymnasium's vector environments have them."""
     if not which.any():
         return {}
-    found: dict[str, Any] = {}
+    infos: dict[str, Any] = {}
     for name, x in terms.items():
-        found[name], found[f"_{name}"] = np.where(which, x, 0.0), which.copy()
-    return found
+        infos[name], infos[f"_{name}"] = np.where(which, x, 0.0), which.copy()
+    return infos
 
 
 def _with_final(seen: Array, terms: Mapping[str, Array], ended: Mask) -> dict[str, Any]:

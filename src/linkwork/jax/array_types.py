@@ -21,8 +21,8 @@ def type_of(x: Array) -> Any:
 
 def varying_axes(kind: Any) -> frozenset[Any]:
     """Axes of the device mesh along which arrays of a type vary, inside `shard_map`."""
-    found = getattr(kind, "vma", None) or getattr(getattr(kind, "manual_axis_type", None), "varying", None)
-    return frozenset(found or ())
+    axes = getattr(kind, "vma", None) or getattr(getattr(kind, "manual_axis_type", None), "varying", None)
+    return frozenset(axes or ())
 
 
 def result_type(shape: Shape, dtype: Any, operands: Sequence[Any]) -> Any:

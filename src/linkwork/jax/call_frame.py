@@ -47,11 +47,11 @@ place among arguments and results, or -1 where it is held."""
 @kernel
 def read_buffers(e: Any, frame: Any, places: Any, held: Any, bases: Any, steps: Any) -> int:
     """The number of states; -1 for buffers that do not fit. ``bases`` and ``steps`` of all arrays are set."""
-    given = 0
+    count = 0
     for k in range(e.inputs):
         if places[k] >= 0:
-            given = given + 1
-    if frame[ARGUMENTS] != given or frame[RESULTS] != e.arrays - e.inputs:
+            count = count + 1
+    if frame[ARGUMENTS] != count or frame[RESULTS] != e.arrays - e.inputs:
         return -1
     states = -1  # not known yet
     for k in range(e.arrays):

@@ -70,9 +70,9 @@ class ProgramCall:
         content = tuple(name.encode() + x.tobytes() for name, x in held.items())
         if content not in self._targets:
             self._targets[content] = Target(self, held)
-        given = [jnp.asarray(arrays[name], dtype) for name in self.names if name not in held]
-        found = program_p.bind(*given, target=self._targets[content])
-        return dict(zip(self.outputs, found, strict=True))
+        operands = [jnp.asarray(arrays[name], dtype) for name in self.names if name not in held]
+        results = program_p.bind(*operands, target=self._targets[content])
+        return dict(zip(self.outputs, results, strict=True))
 
 
 class Target:
@@ -99,10 +99,10 @@ class Target:
         """
         with _LOCK:
             if (self.name, platform) not in _HANDLERS:
-                made = self._handler(platform)
+                handler = self._handler(platform)
                 known = {"cpu": "cpu", "cuda": "CUDA"}[platform]
-                jax.ffi.register_ffi_target(self.name, jax.ffi.pycapsule(made.address), platform=known)
-                _HANDLERS[self.name, platform] = made
+                jax.ffi.register_ffi_target(self.name, jax.ffi.pycapsule(handler.address), platform=known)
+                _HANDLERS[self.name, platform] = handler
 
     def _handler(self, platform: str) -> Any:
         call = self.call
@@ -136,8 +136,8 @@ def _shapes(*arrays: Any, target: Target) -> list[Any]:
 
 
 def _batched(arrays: Sequence[Array], axes: Sequence[Any], *, target: Target) -> tuple[list[Array], list[int]]:
-    found = program_p.bind(*batch_axes(arrays, axes, target.inputs), target=target)
-    return found, [0] * len(found)
+    results = program_p.bind(*batch_axes(arrays, axes, target.inputs), target=target)
+    return results, [0] * len(results)
 
 
 batching.primitive_batchers[program_p] = _batched

@@ -96,8 +96,8 @@ class ContactSource(EvaluatorSource):
             x: Inputs by name.
             differentiated: Whether derivatives are taken there.
         """
-        found = self.run(self._value, x)
-        return [found["q1"], found["v1"], found["result"]]
+        values = self.run(self._value, x)
+        return [values["q1"], values["v1"], values["result"]]
 
     # Products ------------------------------------------------------------------------------------------------------
 

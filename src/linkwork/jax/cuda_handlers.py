@@ -34,16 +34,16 @@ class CudaHandler(Handler):
         runner = CudaRunner(program, replace(backend, device_code="specialized"))
         super().__init__(runner, held)
         self._runner = runner
-        made = [runner.prepared(self.held, number) for number in device_numbers()]
-        code = made[0].code
+        calls = [runner.prepared(self.held, number) for number in device_numbers()]
+        code = calls[0].code
         words = np.zeros(cuda_code.WORDS, np.int64)
         words[cuda_code.ENTRY] = self.record((0, 0))
         words[cuda_code.ARRAYS] = len(runner.shapes)
         words[cuda_code.THREADS], words[cuda_code.SHARED] = code.threads, code.shared_bytes
         words[cuda_code.LAUNCH : cuda_code.POP + 1] = driver_functions()
-        words[cuda_code.COUNT] = len(made)
-        words[cuda_code.DEVICES] = self.table([self._device(one) for one in made])
-        self._kept.append(made)
+        words[cuda_code.COUNT] = len(calls)
+        words[cuda_code.DEVICES] = self.table([self._device(one) for one in calls])
+        self._kept.append(calls)
         self.link(cuda_code.object_code(runner.dtype.name), words, cuda_code.COMMAND_BUFFER, self._messages())
 
     def _device(self, made: Prepared) -> int:

@@ -79,30 +79,30 @@ class Function:
             raise InputError(f"numbers are float32 or float64; found {dtype}")
         source = self._source(dtype.name, tuple(inputs))
         operands = vary_alike(_broadcast(source, [jnp.asarray(x, dtype) for x in inputs.values()]))
-        found = function_p.bind(*operands, source=source, kind=VALUE)[: len(source.results)]
-        return found[0] if len(found) == 1 else _named_tuple(tuple(source.results))(*found)
+        results = function_p.bind(*operands, source=source, kind=VALUE)[: len(source.results)]
+        return results[0] if len(results) == 1 else _named_tuple(tuple(source.results))(*results)
 
     def _named(self, arrays: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
         """Inputs by name, in their order; those that are None are left out."""
         what = f"{self.evaluator.quantity} of '{self.evaluator.robot.name}'"
         if len(arrays) > len(self.given):
             raise InputError(f"{what} takes {', '.join(self.given)}; {len(arrays)} arrays were given")
-        found = dict(zip(self.given, arrays, strict=False))
+        by_name = dict(zip(self.given, arrays, strict=False))
         for name, x in named.items():
             if name not in (*self.given, *self.optional):
                 near = suggest(name, self.optional) or f"; it takes {', '.join((*self.given, *self.optional))}"
                 raise InputError(f"{what} has no argument '{name}'{near}")
-            if name in found:
+            if name in by_name:
                 raise InputError(f"{what}: {name} was given twice")
-            found[name] = x
-        for name, x in found.items():
+            by_name[name] = x
+        for name, x in by_name.items():
             if isinstance(x, list | tuple | dict):
                 raise InputError(f"{what}: {name} is a {type(x).__name__}, needs an array: jnp.asarray({name})")
-        found = {name: found[name] for name in (*self.given, *self.optional) if found.get(name) is not None}
-        missing = [name for name in self.given[: self._required] if name not in found]
+        by_name = {name: by_name[name] for name in (*self.given, *self.optional) if by_name.get(name) is not None}
+        missing = [name for name in self.given[: self._required] if name not in by_name]
         if missing:
             raise InputError(f"{what} takes {', '.join(self.given)}; {', '.join(missing)} was not given")
-        return found
+        return by_name
 
     def _source(self, dtype: str, names: tuple[str, ...]) -> Source:
         """The function of these inputs, with numbers of a type; made once."""

@@ -37,10 +37,10 @@ def api_minor() -> int:
     """The minor version of XLA's foreign function interface in this jaxlib, as its own header says."""
     header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
     try:
-        found = re.search(r"#define\s+XLA_FFI_API_MINOR\s+(\d+)", header.read_text(encoding="utf-8"))
+        minor = re.search(r"#define\s+XLA_FFI_API_MINOR\s+(\d+)", header.read_text(encoding="utf-8"))
     except OSError:
-        found = None
-    return 0 if found is None else int(found[1])
+        minor = None
+    return 0 if minor is None else int(minor[1])
 
 
 class Handler:
@@ -77,8 +77,8 @@ class Handler:
 
     def _places(self) -> list[int]:
         """Of each array, its place among arguments or results; -1 for one that is held."""
-        given = [name for name in self.runner.names if name not in self.held]
-        inputs = [given.index(name) if name in given else -1 for name in self.runner.names]
+        names = [name for name in self.runner.names if name not in self.held]
+        inputs = [names.index(name) if name in names else -1 for name in self.runner.names]
         return [*inputs, *range(len(self.runner.outputs))]
 
     def table(self, numbers: Sequence[int]) -> int:
@@ -92,9 +92,9 @@ class Handler:
         runner = self.runner
         kind = (0, call_frame.TYPES[runner.dtype.name], 0)
         units, count = runner.program.units, len(runner.inputs)
-        made = entry_record(kernel, kind, runner.dtype.itemsize, runner.shapes, count, units, chunk)
-        self._kept.append(made)
-        return int(made[0].ctypes.data)
+        record = entry_record(kernel, kind, runner.dtype.itemsize, runner.shapes, count, units, chunk)
+        self._kept.append(record)
+        return int(record[0].ctypes.data)
 
     def _texts(self, messages: Sequence[str]) -> int:
         texts = [np.frombuffer(message.encode() + b"\0", np.uint8) for message in messages]

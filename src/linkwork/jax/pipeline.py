@@ -56,8 +56,8 @@ class JaxPipeline:
         """Outputs of a `When`: its pipeline is run where there are such states."""
 
         def selected(run: bool) -> Arrays:
-            found: Arrays = step.selected(jnp, ranks, scope, self._run(step.pipeline, scope) if run else scope)
-            return found
+            chosen: Arrays = step.selected(jnp, ranks, scope, self._run(step.pipeline, scope) if run else scope)
+            return chosen
 
         chosen: Arrays = jax.lax.cond(jnp.any(scope[step.mask]), lambda: selected(True), lambda: selected(False))
         return chosen

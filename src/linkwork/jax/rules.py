@@ -108,11 +108,11 @@ def _result_shapes(source: Source, kind: Kind) -> list[Shape]:
 
 
 def _groups(source: Source, kind: Kind, operands: Arrays) -> list[list[Any]]:
-    found, start = [], 0
+    groups, start = [], 0
     for shapes in _operand_shapes(source, kind):
-        found.append(list(operands[start : start + len(shapes)]))
+        groups.append(list(operands[start : start + len(shapes)]))
         start += len(shapes)
-    return found
+    return groups
 
 
 def _spread(source: Source, kind: Kind, operands: Arrays) -> list[list[Any]]:
@@ -129,22 +129,22 @@ def _computed(*operands: Array, source: Source, kind: Kind) -> list[Array]:
     groups = _groups(source, kind, operands)
     x = dict(zip(source.shapes, groups[0], strict=True))
     if kind in VALUES:
-        found = source.value(x, kind is SOLUTION)
+        values = source.value(x, kind is SOLUTION)
     elif kind is JVP:
-        found = _forward(source, x, groups[1], groups[2])
+        values = _forward(source, x, groups[1], groups[2])
     elif kind is VJP:
-        found = _reverse(source, x, groups[1], groups[2])
+        values = _reverse(source, x, groups[1], groups[2])
     elif kind is FIRST_VJP:
-        found = _reverse(source, x, groups[1], _with_zeros(source, groups[2]), first=True)
+        values = _reverse(source, x, groups[1], _with_zeros(source, groups[2]), first=True)
     elif kind is HVP:
         groups = _spread(source, kind, operands)
         x = dict(zip(source.shapes, groups[0], strict=True))
-        found = _second(source, x, groups[1], groups[2], groups[3])
+        values = _second(source, x, groups[1], groups[2], groups[3])
     else:
-        found = _second_forward(source, groups)
+        values = _second_forward(source, groups)
     lead = _lead(source, kind, [y.shape for y in operands])
     shapes = _result_shapes(source, kind)
-    return [jnp.broadcast_to(y, (*lead, *own)) for y, own in zip(found, shapes, strict=True)]
+    return [jnp.broadcast_to(y, (*lead, *own)) for y, own in zip(values, shapes, strict=True)]
 
 
 def _tangents(source: Source, x: dict[str, Array], directions: Arrays) -> dict[str, Array]:
@@ -192,14 +192,14 @@ def _second(source: Source, x: dict[str, Array], outs: Arrays, seeds: Arrays, di
     """The derivative of `_reverse`: of gradients in tangent space, and of the maps around them, which move as well."""
     along = _tangents(source, x, directions)
     y = _seeds(source, outs, seeds)
-    found = source.second(x, outs, y, along)
+    products = source.second(x, outs, y, along)
     if source.curved_results and not source.space.flat:
         rates = _rates(source, outs, source.forward(x, outs, along))
         count = len(rates)
         _, moved = jax.jvp(lambda *z: _seeds(source, z, seeds), tuple(outs[:count]), tuple(rates))
         more = source.reverse(x, outs, moved)
-        found = {name: found[name] + more[name] for name in source.by}
-    gradients = _gradients(source, x, found)
+        products = {name: products[name] + more[name] for name in source.by}
+    gradients = _gradients(source, x, products)
     if not source.space.flat and any(name in source.curved for name in source.by):
         held = source.reverse(x, outs, y)
         for k, name in enumerate(source.by):
@@ -220,9 +220,9 @@ def _second_forward(source: Source, groups: Sequence[list[Any]]) -> list[Array]:
 
     def component(unit: Array) -> Array:
         seeds = [unit[a:b].reshape(own) for a, b, own in zip(edges, edges[1:], shapes, strict=False)]
-        found = function_p.bind(*inputs, *outs, *seeds, *other, source=source, kind=HVP)
+        products = function_p.bind(*inputs, *outs, *seeds, *other, source=source, kind=HVP)
         axes = [tuple(range(-len(source.shapes[name]), 0)) for name in source.by]
-        return sum(jnp.sum(g * d, axis) for g, d, axis in zip(found, first, axes, strict=True))
+        return sum(jnp.sum(g * d, axis) for g, d, axis in zip(products, first, axes, strict=True))
 
     columns = jnp.moveaxis(jnp.broadcast_to(jax.vmap(component)(units), (len(units), *lead)), 0, -1)
     return [columns[..., a:b].reshape((*lead, *own)) for a, b, own in zip(edges, edges[1:], shapes, strict=False)]
@@ -264,8 +264,8 @@ mlir.register_lowering(function_p, mlir.lower_fun(_computed, multiple_results=Tr
 def _batched(operands: Arrays, axes: Sequence[Any], *, source: Source, kind: Kind) -> tuple[list[Array], list[int]]:
     own = [shape for group in _operand_shapes(source, kind) for shape in group]
     moved = batch_axes(operands, axes, own)
-    found = function_p.bind(*moved, source=source, kind=kind)
-    return found, [0] * len(found)
+    results = function_p.bind(*moved, source=source, kind=kind)
+    return results, [0] * len(results)
 
 
 batching.primitive_batchers[function_p] = _batched
@@ -285,17 +285,17 @@ def _full(tangents: Arrays) -> list[Array]:
 def _differentiated(primals: Arrays, tangents: Arrays, *, source: Source, kind: Kind) -> tuple[list[Array], list[Any]]:
     """The function of a kind and its derivative along tangents of its operands."""
     bind = partial(function_p.bind, source=source)
-    found = bind(*primals, kind=SOLUTION if kind is VALUE else kind)
+    outs = bind(*primals, kind=SOLUTION if kind is VALUE else kind)
     groups, rates = _groups(source, kind, primals), _groups(source, kind, tangents)
     names = list(source.shapes)
     along = [rates[0][names.index(name)] for name in source.by]
     moves = not _is_zero(along)
     if kind in VALUES:
-        zeros = [ad.Zero(type_of(y)) for y in found]
+        zeros = [ad.Zero(type_of(y)) for y in outs]
         if not moves:
-            return found, zeros
-        made = bind(*primals, *found, *_full(along), kind=JVP)
-        return found, [*made, *zeros[len(made) :]]
+            return outs, zeros
+        forward = bind(*primals, *outs, *_full(along), kind=JVP)
+        return outs, [*forward, *zeros[len(forward) :]]
     state = [*groups[0], *groups[1]]
     terms = []
     for k in range(2, len(groups)):
@@ -309,8 +309,8 @@ def _differentiated(primals: Arrays, tangents: Arrays, *, source: Source, kind: 
         besides = _with_zeros(source, groups[2]) if kind is FIRST_VJP else groups[2]
         terms.append(bind(*state, *besides, *_full(along), kind=higher))
     if not terms:
-        return found, [ad.Zero(type_of(y)) for y in found]
-    return found, [sum(parts[1:], parts[0]) for parts in zip(*terms, strict=True)]
+        return outs, [ad.Zero(type_of(y)) for y in outs]
+    return outs, [sum(parts[1:], parts[0]) for parts in zip(*terms, strict=True)]
 
 
 ad.primitive_jvps[function_p] = _differentiated
@@ -328,22 +328,22 @@ def _transposed(cotangents: Arrays, *operands: Any, source: Source, kind: Kind) 
     ct = _full(cotangents)
     if kind is JVP:
         first = len(ct) > 1 and _is_zero(cotangents[1:])
-        made = bind(ct[0], kind=FIRST_VJP) if first else bind(*ct, kind=VJP)
+        products = bind(ct[0], kind=FIRST_VJP) if first else bind(*ct, kind=VJP)
     elif kind in (VJP, FIRST_VJP):
-        made = bind(*ct, kind=JVP)[: len(groups[2])]
+        products = bind(*ct, kind=JVP)[: len(groups[2])]
     elif kind is JVP2:
-        made = bind(*ct, *groups[5 - at], kind=HVP)
+        products = bind(*ct, *groups[5 - at], kind=HVP)
     elif at == 3:
-        made = bind(*groups[2], *ct, kind=HVP)
+        products = bind(*groups[2], *ct, kind=HVP)
     else:
-        made = bind(*groups[3], *ct, kind=JVP2)
-    found: list[Any] = []
+        products = bind(*groups[3], *ct, kind=JVP2)
+    gradients: list[Any] = []
     for k, group in enumerate(groups):
-        found += [
+        gradients += [
             _summed(g, x.aval) if k == at and ad.is_undefined_primal(x) else None
-            for g, x in zip(made if k == at else [None] * len(group), group, strict=True)
+            for g, x in zip(products if k == at else [None] * len(group), group, strict=True)
         ]
-    return found
+    return gradients
 
 
 def _summed(gradient: Array, aval: Any) -> Array:

@@ -78,8 +78,8 @@ class EvaluatorSource:
         self._held = self._held_inputs()
 
     def _differentiated(self) -> Differentiated:
-        found: Differentiated = self.evaluator.differentiated
-        return found
+        differentiated: Differentiated = self.evaluator.differentiated
+        return differentiated
 
     @property
     def program(self) -> Program:
@@ -91,8 +91,8 @@ class EvaluatorSource:
 
     def _held_inputs(self) -> dict[str, Any]:
         """Inputs of the program that calls do not have, as the evaluator holds them."""
-        given = [Given(name) for name in self.known.given]
-        arranged = self.evaluator.input_arrays(given, {})
+        inputs = [Given(name) for name in self.known.given]
+        arranged = self.evaluator.input_arrays(inputs, {})
         names = list(self.evaluator.program.algorithm.inputs)
         return {name: x for name, x in zip(names, arranged, strict=True) if not isinstance(x, Given)}
 
@@ -127,13 +127,13 @@ class EvaluatorSource:
             x: Inputs by name.
             differentiated: Whether derivatives are taken there.
         """
-        found = self.run(self._value, self._solution_inputs if differentiated else {}, x)
+        values = self.run(self._value, self._solution_inputs if differentiated else {}, x)
         parts = self.known.results.items()
-        results = [_taken(found[output], len(self.results[name]), at) for name, (output, at) in parts]
-        if isinstance(self.evaluator, ForwardDynamics) and "result" in found:
-            solved = self._solved_states(found["result"][..., PROGRESS])
+        results = [_taken(values[output], len(self.results[name]), at) for name, (output, at) in parts]
+        if isinstance(self.evaluator, ForwardDynamics) and "result" in values:
+            solved = self._solved_states(values["result"][..., PROGRESS])
             results = results if solved is None else [jnp.where(solved[..., None], y, jnp.nan) for y in results]
-        return [*results, found["result"]] if self.further else results
+        return [*results, values["result"]] if self.further else results
 
     def _solved_states(self, progress: Array) -> Array | None:
         """Which states a method without regularization solved, or iterations that must converge; None: all."""
@@ -150,8 +150,8 @@ class EvaluatorSource:
 
     @property
     def _products_of(self) -> BaseEvaluator:
-        found: BaseEvaluator = self.evaluator
-        return found
+        evaluator: BaseEvaluator = self.evaluator
+        return evaluator
 
     @property
     def _solves(self) -> bool:
@@ -170,8 +170,8 @@ class EvaluatorSource:
         if (kind, first) not in self._pipelines:
             product = Product(self._products_of, kind, self.by)
             seeded = tuple(self.known.results)[: 1 if first else None]
-            made = JaxPipeline(product.pipeline(seeded), partial(self._call_for, product))
-            self._pipelines[kind, first] = made, product
+            product_pipeline = JaxPipeline(product.pipeline(seeded), partial(self._call_for, product))
+            self._pipelines[kind, first] = product_pipeline, product
         pipeline, product = self._pipelines[kind, first]
         arrays: dict[str, Array] = {**self._held, **x, **self._solution(outs)}
         for further in named:
@@ -252,8 +252,8 @@ class StepSource(EvaluatorSource):
         self.curved_results = ("q",)
 
     def _differentiated(self) -> Differentiated:
-        found: Differentiated = self.evaluator._function.differentiated
-        return found
+        differentiated: Differentiated = self.evaluator._function.differentiated
+        return differentiated
 
     def _held_inputs(self) -> dict[str, Any]:
         stepper = self.evaluator
@@ -271,13 +271,13 @@ class StepSource(EvaluatorSource):
             x: Inputs by name.
             differentiated: Whether derivatives are taken there.
         """
-        found = self.run(self._value, x)
-        return [found["q1"], found["v1"]]
+        values = self.run(self._value, x)
+        return [values["q1"], values["v1"]]
 
     @property
     def _products_of(self) -> BaseEvaluator:
-        found: BaseEvaluator = self.evaluator._function
-        return found
+        function: BaseEvaluator = self.evaluator._function
+        return function
 
 
 class Given:

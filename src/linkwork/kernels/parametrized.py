@@ -152,8 +152,8 @@ def parametrized(algorithm: Algorithm, names: tuple[str, ...]) -> Algorithm:
         set_passive(tree, w, arrays[passive])
         begun(tree, w, *arrays)
 
-    given = list(algorithm.inputs.items())
-    inputs = dict([*given[:first], *((name, row_shape(name)) for name in names), *given[first:]])
+    items = list(algorithm.inputs.items())
+    inputs = dict([*items[:first], *((name, row_shape(name)) for name in names), *items[first:]])
     work: dict[str, Shape] = {name: layout.floats[field] for field, name in replaced}
     if set(names) & set(INERTIAL):
         work |= {"rigid_m": ("nrigid",), "rigid_c": ("nrigid", 3), "rigid_J": ("nrigid", 6)}

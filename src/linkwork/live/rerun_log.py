@@ -109,10 +109,10 @@ class _Log:
     def _shapes(self, body: str) -> None:
         number = 0 if body == WORLD else 1 + self._robot.body_names.index(body)
         for n, shape in enumerate(s for s in self._robot.shapes if s.body == body):
-            found = solid_triangles(shape.solid, DETAILED)
-            if found is None or (shape.color is not None and not shape.color[3] > 0):
+            surface = solid_triangles(shape.solid, DETAILED)
+            if surface is None or (shape.color is not None and not shape.color[3] > 0):
                 continue
-            vertices, faces = found
+            vertices, faces = surface
             color = (255 * shape_color(shape, int(self._bones.limbs[number]))).astype(np.uint8)
             mesh = self._rerun.Mesh3D(
                 vertex_positions=shape.placement.act(vertices), triangle_indices=faces, albedo_factor=(*color, 255)

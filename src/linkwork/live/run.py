@@ -134,10 +134,10 @@ class LiveRun:
         return np.array(at, dtype=np.float64)
 
     def _commands(self, commands: npt.ArrayLike) -> Array:
-        given, n = np.array(commands, dtype=np.float64), len(self.robot.actuators)
-        if given.shape != (n,) or not np.isfinite(given).all():
-            raise InputError(f"commands has shape {given.shape}, needs {n} finite numbers, one for each actuator")
-        return given
+        values, n = np.array(commands, dtype=np.float64), len(self.robot.actuators)
+        if values.shape != (n,) or not np.isfinite(values).all():
+            raise InputError(f"commands has shape {values.shape}, needs {n} finite numbers, one for each actuator")
+        return values
 
     def command(self, actuator: str, value: float) -> None:
         """Set the command of one actuator; others that had none get zero.
@@ -149,9 +149,9 @@ class LiveRun:
         names = [one.name for one in self.robot.actuators]
         if actuator not in names:
             raise InputError(f"'{self.robot.name}' has no actuator '{actuator}'{suggest(actuator, names)}")
-        given = np.zeros(len(names)) if self.commands is None else self.commands.copy()
-        given[names.index(actuator)] = value
-        self.commands = self._commands(given)
+        values = np.zeros(len(names)) if self.commands is None else self.commands.copy()
+        values[names.index(actuator)] = value
+        self.commands = self._commands(values)
 
     # The hand -----------------------------------------------------------------------------------------------------
 
@@ -193,8 +193,8 @@ class LiveRun:
     @property
     def pulled(self) -> Pulled | None:
         """Point and force of the mouse now; None without one."""
-        found = self._pulled()
-        return None if found is None else found[0]
+        wrenches = self._pulled()
+        return None if wrenches is None else wrenches[0]
 
     def _pulled(self) -> tuple[Pulled, Array] | None:
         """Point and force of the mouse, and the wrench in the axes of the body's frame."""

@@ -30,8 +30,8 @@ def checked_actuator(
             )
         ranges[what] = (float(low), float(high))
     affine = {}
-    for what, given in law.items():
-        numbers = tuple(float(x) for x in given)
+    for what, value in law.items():
+        numbers = tuple(float(x) for x in value)
         if len(numbers) != 3 or not np.isfinite(numbers).all():
             raise ModelError(f"actuator '{name}': {what} is {numbers}, needs 3 finite numbers", subject=name)
         affine[what] = (numbers[0], numbers[1], numbers[2])

@@ -303,8 +303,8 @@ class Builder:
             surface: Friction and restitution of its contacts, by default; a shape that has one may touch others.
             drag: How a medium pushes at an ellipsoid; None: as is usual.
         """
-        made = Shape(body, solid, as_placement(at), as_color(color), role, name=name, surface=surface, drag=drag)
-        self._shapes.append(made)
+        added = Shape(body, solid, as_placement(at), as_color(color), role, name=name, surface=surface, drag=drag)
+        self._shapes.append(added)
         return self
 
     @named_options(ContactOptions)
@@ -328,11 +328,11 @@ class Builder:
         if isinstance(pairs, ContactPairs) and not self._contacts:
             self._contacts = pairs
             return self
-        given = items(pairs, "pairs", "a list of ContactPair")
-        check_all(given, ContactPair, "a ContactPair of two ContactShape")
+        added = items(pairs, "pairs", "a list of ContactPair")
+        check_all(added, ContactPair, "a ContactPair of two ContactShape")
         if not isinstance(self._contacts, list):
             self._contacts = list(self._contacts)
-        self._contacts += given
+        self._contacts += added
         return self
 
     @converted
@@ -372,7 +372,7 @@ class Builder:
             # a part on a body leaves its ground behind
             if (not isinstance(shape.solid, Ground) or to == WORLD) and part.takes(shape.body):
                 body, placement = part.moved(shape.body, shape.placement)
-                name, link = (part.named(given) if given else "" for given in (shape.name, shape.link))
+                name, link = (part.named(own_names) if own_names else "" for own_names in (shape.name, shape.link))
                 self._shapes.append(replace(shape, body=body, placement=placement, name=name, link=link))
         self.add_contacts(part_contacts(part.kept_pairs(), self._contacts, part.named, part.moved))
         names = Renaming(part.named, part.named, part.named, to, part.at, part.named(""))
@@ -425,7 +425,7 @@ class Builder:
         open_chain = Mechanism(self.name, tuple(tree.joints), tree.inertias, tree.frames, self._gravity, shapes)
         # what fixed joints make one body does not touch itself
         contacts = tree.moved_contacts(self._contacts)
-        made = replace(
+        mechanism = replace(
             open_chain,
             constraints=(*loops, *self._constraints),
             poses={name: pose_of(open_chain, self._joints, name, positions) for name, positions in self._poses.items()},
@@ -439,12 +439,12 @@ class Builder:
         )
         if self._sensors:
             parts = OutboardParts(graph, spanning, tree)
-            made = replace(made, sensors=tuple(parts.of(sensor, made) for sensor in self._sensors))
-        return replace(made, contacts=chosen_contacts(made, self._touching)) if self._touching else made
+            mechanism = replace(mechanism, sensors=tuple(parts.of(sensor, mechanism) for sensor in self._sensors))
+        return replace(mechanism, contacts=chosen_contacts(mechanism, self._touching)) if self._touching else mechanism
 
     def _loaded_inertias(self) -> dict[str, Inertia]:
         """Inertias of bodies, with what mechanisms on them had fixed to their own worlds."""
-        found = {**self._inertias}
+        inertias = {**self._inertias}
         for to, inertia in self._carried:
-            found |= {to: found[to] + inertia} if to in found else {}
-        return found
+            inertias |= {to: inertias[to] + inertia} if to in inertias else {}
+        return inertias

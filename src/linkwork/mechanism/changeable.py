@@ -188,10 +188,10 @@ class Changeable(Model):
         for name in names:
             if name not in known:
                 raise InputError(f"'{self.name}' has no actuator '{name}'{suggest(name, known)}")
-        given = [replace(a, motor=motor) if not names or a.name in names else a for a in self.actuators]
-        changed = {a.name for a, b in zip(self.actuators, given, strict=True) if a.states != b.states}
+        motors = [replace(a, motor=motor) if not names or a.name in names else a for a in self.actuators]
+        changed = {a.name for a, b in zip(self.actuators, motors, strict=True) if a.states != b.states}
         poses = {} if changed else self.activations
-        return replace(self, actuators=tuple(given), activations=poses)
+        return replace(self, actuators=tuple(motors), activations=poses)
 
     def with_sensors(self, *sensors: Sensor) -> Self:
         """A new mechanism with more sensors; this one is unchanged.
@@ -265,10 +265,10 @@ class Changeable(Model):
         """
         from linkwork.model.parameters import changed_fields
 
-        made = self
+        changed = self
         for name, x in values.items():
-            made = replace(made, **changed_fields(made, name, x))
-        return made
+            changed = replace(changed, **changed_fields(changed, name, x))
+        return changed
 
     @property
     def inertial_parameters(self) -> Floats:
@@ -331,7 +331,7 @@ class Changeable(Model):
         """
         from linkwork.mechanism.contacts import ContactChoice
 
-        made = ContactChoice(self).pairs(
+        changed = ContactChoice(self).pairs(
             *touching,
             ground=ground,
             self_collision=self_collision,
@@ -343,7 +343,7 @@ class Changeable(Model):
             visual=visual,
         )
         known = {pair.name: pair for pair in self.contacts}
-        return replace(self, contacts=tuple((known | {pair.name: pair for pair in made}).values()))
+        return replace(self, contacts=tuple((known | {pair.name: pair for pair in changed}).values()))
 
     def without_contacts(self, *names: str) -> Self:
         """A new mechanism without these contacts; without any, if none is named.

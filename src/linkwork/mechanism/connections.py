@@ -101,11 +101,11 @@ class ConnectionGraph:
             rules: What may be exchanged.
         """
         joints = {joint.name: graph_joint(robot, joint) for joint in robot.joints}
-        found = {c.name: c for c in _joint_connections(robot, joints, rules)}
-        tree = frozenset(found)
-        graph = ConnectionGraph(robot, found, joints, tree)
+        connections = {c.name: c for c in _joint_connections(robot, joints, rules)}
+        tree = frozenset(connections)
+        graph = ConnectionGraph(robot, connections, joints, tree)
         for connection, key, joint in [*_opened(graph, rules), *_other_bases(graph, rules)]:
-            found[connection.name] = connection
+            connections[connection.name] = connection
             joints[key] = joint
         return graph
 
@@ -124,12 +124,12 @@ class ConnectionGraph:
                 if other not in reached:
                     reached[other] = (c, body)
                     front.append(other)
-        found: list[Connection] = []
+        steps: list[Connection] = []
         step = reached.get(second)
         while step is not None:
-            found.append(step[0])
+            steps.append(step[0])
             step = reached[step[1]]
-        return found[::-1]
+        return steps[::-1]
 
     def exchanges(self, tree: frozenset[str]) -> Iterator[tuple[str, str]]:
         """Pairs of a connection that may enter a tree and one that leaves it, but for bases."""
@@ -171,13 +171,13 @@ class ConnectionGraph:
         opened = [self.connections[name] for name in self.connections if name in tree - self.tree]
         replaced = [c.constraint for c in opened if c.constraint is not None]
         loops = [{other.name for other in self.path(self.tree, c.first, c.second)} for c in opened]
-        found = []
+        constraints = []
         for name, c in self.connections.items():
             if name in self.tree and name not in tree and c.constraint is not None:
                 mine = next((r for r, loop in zip(replaced, loops, strict=False) if name in loop), None)
                 source = mine if mine is not None else next(iter(replaced), c.constraint)
-                found.append(replace(c.constraint, gains=source.gains))
-        return found
+                constraints.append(replace(c.constraint, gains=source.gains))
+        return constraints
 
     def kept_constraints(self, tree: frozenset[str]) -> list[Constraint]:
         """Constraints of the robot that are not in a tree."""
@@ -204,7 +204,7 @@ def reason_to_stay(robot: Model, joint: TreeJoint, rules: Rules) -> str | None:
     limited = np.isfinite(joint.limits.lower).any() or np.isfinite(joint.limits.upper).any()
     coupled = next((c for c in robot.constraints if joint.name in c.joints), None)
     driven = any(joint.name == name for actuator in robot.actuators for name, _ in actuator.gears)
-    found: list[tuple[object, str]] = [
+    reasons: list[tuple[object, str]] = [
         (joint.name in rules.keep, "it is to be kept"),
         (joint.actuated or driven, "a motor drives it"),
         (joint.independent, "it is an independent coordinate"),
@@ -217,7 +217,7 @@ def reason_to_stay(robot: Model, joint: TreeJoint, rules: Rules) -> str | None:
         (isinstance(joint.type, Free) and not rules.root, "it is the base"),
         (not isinstance(joint.type, Free) and not rules.cuts, "cuts are not to change"),
     ]
-    return next((reason for holds, reason in found if holds), None)
+    return next((reason for holds, reason in reasons if holds), None)
 
 
 def _joint_connections(robot: Model, joints: Mapping[str, GraphJoint], rules: Rules) -> Iterator[Connection]:

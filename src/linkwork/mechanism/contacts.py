@@ -156,14 +156,14 @@ class ContactChoice:
         body = self.robot.frame(chosen).body  # raises where there is no such body
         # of a moving body, with all that is fixed to it; of a body that is part of another, its own
         own = [s for s in self.robot.shapes if s.body == body and (chosen == body or s.link == chosen)]
-        found = [s for s in own if s.collides] or (own if visual else [])
-        if not found:
+        shapes = [s for s in own if s.collides] or (own if visual else [])
+        if not shapes:
             raise InputError(
                 f"body '{chosen}' of robot '{self.robot.name}' has no shape for collision: "
                 + ("visual=True takes those that are drawn, or " if own else "")
                 + f"give one, e.g. ContactShape('{chosen}', '{chosen}', Sphere(0.1))"
             )
-        return self._contact_shapes(found)
+        return self._contact_shapes(shapes)
 
     def all_shapes(self, visual: bool = False, with_base: bool = False) -> list[ContactShape]:
         """The shapes of all moving bodies.
@@ -177,13 +177,13 @@ class ContactChoice:
         for shape in self.robot.shapes:
             if shape.body != WORLD:
                 by_body[shape.body].append(shape)
-        found = [[s for s in own if s.collides] or (own if visual else []) for own in by_body.values()]
-        if not any(found):
+        shapes = [[s for s in own if s.collides] or (own if visual else []) for own in by_body.values()]
+        if not any(shapes):
             raise InputError(
                 f"no moving body of robot '{self.robot.name}' has a shape for collision; visual=True takes those that "
                 "are drawn, and ContactShape(name, body, solid) gives one"
             )
-        return self._contact_shapes([*base, *(shape for own in found for shape in own)])
+        return self._contact_shapes([*base, *(shape for own in shapes for shape in own)])
 
     def _contact_shapes(self, shapes: Sequence[Shape]) -> list[ContactShape]:
         """Shapes that may touch; those that contacts have already are reused."""
@@ -202,13 +202,15 @@ class ContactChoice:
             elif links[link] > 1:
                 name = f"{link}_1"
             same = known.get((id(shape.solid), shape.body), [])
-            made = next((s for s in same if _same_place(s.placement, shape.placement)), None)
-            if made is None:
+            touching = next((s for s in same if _same_place(s.placement, shape.placement)), None)
+            if touching is None:
                 said = shape.surface or Surface()
                 moving = {"surface_velocity": said.velocity, "surface_angular_velocity": said.angular_velocity}
-                made = self._new(ContactShape(self._unused(name), shape.body, shape.solid, shape.placement, **moving))
-            self._made[shape] = made
-            self._surfaces[made], self.links[made] = shape.surface, link
+                touching = self._new(
+                    ContactShape(self._unused(name), shape.body, shape.solid, shape.placement, **moving)
+                )
+            self._made[shape] = touching
+            self._surfaces[touching], self.links[touching] = shape.surface, link
         return [self._made[shape] for shape in shapes]
 
     def _unused(self, name: str) -> str:
@@ -255,8 +257,8 @@ class ContactChoice:
                 return known
         at = Placement() if given is True else as_placement(given)
         same = (s for s in self._known if s.body == WORLD and isinstance(s.solid, Ground))
-        found = next((s for s in same if same_plane(s.placement, at)), None)
-        return found or self._new(ContactShape(self._unused(GROUND), WORLD, Ground(), at))
+        plane = next((s for s in same if same_plane(s.placement, at)), None)
+        return plane or self._new(ContactShape(self._unused(GROUND), WORLD, Ground(), at))
 
     # Pairs -------------------------------------------------------------------------------------------
 
@@ -306,9 +308,9 @@ class ContactChoice:
         known = combined_surface(self._surfaces.get(first), self._surfaces.get(second))
         numbers: dict[str, Any] = {name: options.get(name) for name in _OF_SURFACES}
         numbers = {name: getattr(known, name) if x is None else x for name, x in numbers.items()}
-        given: dict[str, Any] = {name: float(x) for name, x in numbers.items() if x is not None}
-        given |= {"slots": options.get("slots"), "margin": options.get("margin", 0.0)}
-        return ContactPair(first, second, adhesion=known.adhesion, soft=known.soft, **given)
+        numbers_of_pair: dict[str, Any] = {name: float(x) for name, x in numbers.items() if x is not None}
+        numbers_of_pair |= {"slots": options.get("slots"), "margin": options.get("margin", 0.0)}
+        return ContactPair(first, second, adhesion=known.adhesion, soft=known.soft, **numbers_of_pair)
 
 
 def same_plane(one: Placement, other: Placement) -> bool:
@@ -338,17 +340,17 @@ def neighbors(robot: Model) -> frozenset[frozenset[str]]:
     """
     shaped = {shape.body for shape in robot.shapes} | {body for pair in robot.contacts for body in pair.bodies}
     parents = {joint.child: joint.parent for joint in robot.joints}
-    found = set()
+    pairs = set()
     for joint in robot.joints:
         parent, free = joint.parent, isinstance(joint.type, Free)
         while parent != WORLD and parent not in shaped and not _has_mass(robot, parent):
             parent = parents[parent]
         if not free:
-            found.add(frozenset((parent, joint.child)))
+            pairs.add(frozenset((parent, joint.child)))
     for constraint in robot.constraints:
         if isinstance(constraint, Pair) and constraint.enabled:
-            found.add(frozenset(robot.frames[place].body for place in constraint.places))
-    return frozenset(found)
+            pairs.add(frozenset(robot.frames[place].body for place in constraint.places))
+    return frozenset(pairs)
 
 
 def _has_mass(robot: Model, body: str) -> bool:
@@ -418,8 +420,8 @@ def part_contacts(
                 return same or replace(shape, name=name, placement=placement)
         return replace(shape, name=named(shape.name), body=body, placement=placement)
 
-    found = changed_shapes(pairs, change)
-    return tuple(replace(pair, name=named(pair.name)) for pair in found if _NOWHERE not in pair.bodies)
+    changed = changed_shapes(pairs, change)
+    return tuple(replace(pair, name=named(pair.name)) for pair in changed if _NOWHERE not in pair.bodies)
 
 
 _NOWHERE = ""

@@ -67,14 +67,14 @@ class Correspondence:
 
     def configuration_at(self, q: Floats, at: Mapping[str, Placement]) -> Floats:
         """The configuration of the new mechanism, with the poses of `places` in the world given."""
-        found = np.empty((*q.shape[:-1], self.new.nq))
+        configuration = np.empty((*q.shape[:-1], self.new.nq))
         for name in self.shared:
-            found[..., self.new.q_slice(name)] = q[..., self.old.q_slice(name)]
+            configuration[..., self.new.q_slice(name)] = q[..., self.old.q_slice(name)]
         for chain in self.chains:
             first, last = (at[body] for body in chain.ends)
             for name, part in _coordinates(chain.joints, first.inverse() * last).items():
-                found[..., self.new.q_slice(name)] = part
-        return found
+                configuration[..., self.new.q_slice(name)] = part
+        return configuration
 
     def velocity(self, q: Floats, v: Floats, new_q: Floats) -> Floats:
         """The velocity of the new mechanism, ``(..., nv)``."""
@@ -104,8 +104,8 @@ class Correspondence:
         return J.reshape(*q.shape[:-1], 6 * len(self.bodies), robot.nv)
 
     def _accelerations(self, robot: Model, q: Floats, v: Floats, a: Floats) -> Floats:
-        found = frame_acceleration(robot, q, v, a, self.bodies)
-        return found.reshape(*q.shape[:-1], 6 * len(self.bodies))
+        accelerations = frame_acceleration(robot, q, v, a, self.bodies)
+        return accelerations.reshape(*q.shape[:-1], 6 * len(self.bodies))
 
 
 def _pinv(J: Floats) -> Floats:
@@ -154,13 +154,13 @@ def _coordinates(joints: Sequence[GraphJoint], pose: Placement) -> dict[str, Flo
     names = [added.joint.name for added in joints]
     turning = [isinstance(added.joint.type, Revolute) for added in joints]
     angles = iter(_angles([n for n, turns in zip(axes, turning, strict=True) if turns], turned))
-    found = {}
+    coordinates = {}
     for name, axis, turns in zip(names, axes, turning, strict=True):
         if turns:
-            found[name] = next(angles)[..., None]
+            coordinates[name] = next(angles)[..., None]
         else:  # along the axis that the bodies turn about: rotation moves nothing along it
-            found[name] = ((pose.position - rotate(turned, here.position)) @ axis)[..., None]
-    return found
+            coordinates[name] = ((pose.position - rotate(turned, here.position)) @ axis)[..., None]
+    return coordinates
 
 
 def _coordinates_of(joint: Joint, pose: Placement) -> Floats:

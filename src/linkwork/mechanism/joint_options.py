@@ -92,27 +92,27 @@ def limits_of(name: str, type: Joint, options: JointOptions) -> Limits:
 
 def dynamics_of(name: str, type: Joint, options: JointOptions) -> dict[str, Any]:
     """Armature, damping, friction, stiffness and rest position of a joint; zero or neutral where none is given."""
-    given = {
+    options_of_joint = {
         "armature": options.get("armature"),
         "damping": options.get("damping"),
         "friction": options.get("friction"),
         "stiffness": options.get("stiffness"),
     }
-    found: dict[str, Any] = {name: options.get(name) for name in ("soft_limit", "soft_friction")}
-    for what, value in given.items():
-        found[what] = _per_coordinate(value, type.nv, 0.0, f"joint '{name}': {what}")
-        if (found[what] < 0).any() or not np.isfinite(found[what]).all():
-            raise ModelError(f"joint '{name}': {what} must be finite and >= 0, not {found[what]}")
+    fields_of_joint: dict[str, Any] = {name: options.get(name) for name in ("soft_limit", "soft_friction")}
+    for what, value in options_of_joint.items():
+        fields_of_joint[what] = _per_coordinate(value, type.nv, 0.0, f"joint '{name}': {what}")
+        if (fields_of_joint[what] < 0).any() or not np.isfinite(fields_of_joint[what]).all():
+            raise ModelError(f"joint '{name}': {what} must be finite and >= 0, not {fields_of_joint[what]}")
     rest = options.get("rest")
     at_rest = np.array(type.neutral) if rest is None else numbers(rest, f"joint '{name}': rest position").reshape(-1)
-    found["rest"] = _per_coordinate(at_rest, type.nq, 0.0, f"joint '{name}': rest position of the spring")
+    fields_of_joint["rest"] = _per_coordinate(at_rest, type.nq, 0.0, f"joint '{name}': rest position of the spring")
     higher = {"stiffness_terms": options.get("stiffness_terms"), "damping_terms": options.get("damping_terms")}
     for what, pair in higher.items():
         terms = _per_coordinate(pair, 2, 0.0, f"joint '{name}': {what}")
         if terms.any() and type.group is not VECTOR:
             raise ModelError(f"joint '{name}': {what} of a {type.kind_name} joint are not modeled", subject=name)
-        found[what] = tuple(terms.tolist())
-    return found
+        fields_of_joint[what] = tuple(terms.tolist())
+    return fields_of_joint
 
 
 def _per_coordinate(value: PerCoordinate | None, count: int, default: float, what: str) -> Floats:

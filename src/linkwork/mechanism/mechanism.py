@@ -115,8 +115,8 @@ class Mechanism(Shown):
     def _configuration(self, coordinates: Mapping[str, npt.ArrayLike]) -> Floats:
         """A configuration from coordinates by joint; the others are neutral."""
         q = np.array(self.neutral())
-        for name, given in coordinates.items():
-            at, x = self.q_slice(name), finite_floats(given, f"q of joint '{name}'").reshape(-1)
+        for name, coordinate in coordinates.items():
+            at, x = self.q_slice(name), finite_floats(coordinate, f"q of joint '{name}'").reshape(-1)
             if len(x) != at.stop - at.start:
                 raise InputError(f"q of joint '{name}' has {plural(len(x), 'number')}, needs {at.stop - at.start}")
             q[at] = x

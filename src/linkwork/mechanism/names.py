@@ -33,8 +33,8 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
                 raise InputError(
                     f"'{old}' is no body, joint, frame, constraint, actuator, tendon, sensor or shape of '{robot.name}'"
                 )
-        given = names
-        table = {old: str(given.get(old, old)) for old in known}
+        before = names
+        table = {old: str(before.get(old, old)) for old in known}
     elif not callable(names):
         raise InputError(f"names is {names!r}, needs new names by old ones, or a function from old to new ones")
     else:
@@ -46,9 +46,11 @@ def renamed(robot: M, names: Mapping[str, str] | Callable[[str], str], name: str
 
     for kind, group in _groups(robot).items():
         after = [new(old) for old in group]
-        for made in after:
-            if not made or after.count(made) > 1:
-                raise InputError(f"two {kind} would be called '{made}'" if made else f"one of the {kind} has no name")
+        for names_after in after:
+            if not names_after or after.count(names_after) > 1:
+                raise InputError(
+                    f"two {kind} would be called '{names_after}'" if names_after else f"one of the {kind} has no name"
+                )
     to = Renaming(new, new, new)
     return replace(
         robot,
@@ -117,7 +119,7 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
     actuators = tuple(
         a for a in robot.actuators if left >= {j for j, _ in a.gears} and a.tendon in pulled and a.body not in gone
     )
-    made = replace(
+    reduced = replace(
         robot,
         joints=joints,
         inertias=inertias,
@@ -135,7 +137,7 @@ def without_bodies(robot: M, bodies: Iterable[str]) -> M:
         contacts=tuple(c for c in robot.contacts if not gone & set(c.bodies)),
         sensors=(),
     )
-    return replace(made, sensors=kept_sensors(robot, made))
+    return replace(reduced, sensors=kept_sensors(robot, reduced))
 
 
 def _empty_links(robot: Model, gone: set[str]) -> set[str]:
@@ -145,13 +147,13 @@ def _empty_links(robot: Model, gone: set[str]) -> set[str]:
     carried: dict[str, list[str]] = {}
     for joint in robot.joints:
         carried.setdefault(joint.parent, []).append(joint.child)
-    found: set[str] = set()
+    links: set[str] = set()
     for joint in reversed(robot.joints):
         body, inertia = joint.child, robot.inertias[joint.child]
         massless = inertia.mass == 0 and not inertia.rotational.any()
-        if massless and body not in used and body in carried and gone | found >= set(carried[body]):
-            found.add(body)
-    return found
+        if massless and body not in used and body in carried and gone | links >= set(carried[body]):
+            links.add(body)
+    return links
 
 
 def kept_activations(robot: Model, actuators: Sequence[Actuator]) -> dict[str, Floats]:
@@ -205,14 +207,14 @@ def without_actuators(robot: M, names: Iterable[str]) -> M:
         if name not in known:
             raise InputError(f"robot '{robot.name}' has no actuator '{name}'{suggest(name, known)}")
     kept = tuple(a for a in robot.actuators if gone and a.name not in gone)
-    made = replace(
+    changed = replace(
         robot,
         actuators=kept,
         activations=kept_activations(robot, kept),
         commands=kept_commands(robot, kept),
         sensors=(),
     )
-    return replace(made, sensors=kept_sensors(robot, made))
+    return replace(changed, sensors=kept_sensors(robot, changed))
 
 
 def without_frames(robot: M, names: Iterable[str]) -> M:

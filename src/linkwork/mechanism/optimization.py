@@ -58,12 +58,12 @@ class Cost:
 def cost_of(robot: Mechanism, methods: Sequence[str]) -> Cost | None:
     """The least cost of a robot by these methods, or by ABA if it has no constraints; None if none can be counted."""
     names = methods if any(c.enabled for c in robot.constraints) else ["aba"]
-    found = []
+    costs = []
     for name in names:
         counted = method_cost(robot, name) if refusal(robot, name) is None else None
         if counted is not None:
-            found.append(Cost(name, counted.in_iterations(EXPECTED), counted.total, counted.iteration))
-    return min(found, key=lambda cost: cost.operations, default=None)
+            costs.append(Cost(name, counted.in_iterations(EXPECTED), counted.total, counted.iteration))
+    return min(costs, key=lambda cost: cost.operations, default=None)
 
 
 class Search:
@@ -175,8 +175,8 @@ class Search:
 
     def orders(self) -> None:
         """Orders of elimination, where LCABA is the method or nearly so."""
-        found = cost_of(self.best, ["lcaba"]) if "lcaba" in self.methods and self.best.nc else None
-        if found is None or found.operations > 1.1 * self.after.operations:
+        costs = cost_of(self.best, ["lcaba"]) if "lcaba" in self.methods and self.best.nc else None
+        if costs is None or costs.operations > 1.1 * self.after.operations:
             return
         start = self.best
         for k, order in enumerate(elimination_orders(start)):
@@ -235,9 +235,9 @@ class Search:
 def _least_eigenvalue(robot: Mechanism) -> float:
     """Of mass matrices with a unit diagonal, at a few random configurations: zero where a joint moves no mass."""
     mass_matrix = Evaluator(robot, "mass_matrix").plain()
-    found = []
+    eigenvalues = []
     for seed in range(2):
         M = mass_matrix(robot.random(seed))
         scale = np.sqrt(np.maximum(np.diag(M), np.finfo(float).tiny))
-        found.append(float(np.linalg.eigvalsh(M / np.outer(scale, scale)).min(initial=1.0)))
-    return min(found)
+        eigenvalues.append(float(np.linalg.eigvalsh(M / np.outer(scale, scale)).min(initial=1.0)))
+    return min(eigenvalues)

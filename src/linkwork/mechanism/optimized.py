@@ -131,8 +131,8 @@ class Optimized:
             ("nc", self.original.nc, self.robot.nc),
             ("bodies", len(self.original.joints), len(self.robot.joints)),
         ]
-        made = table(f"{self.original.name}: {100 * self.saved:.1f} % saved", ("", "before", "after"), rows)
-        return made + table("Changes", (), ((change,) for change in self.changes)) if self.changes else made
+        summary = table(f"{self.original.name}: {100 * self.saved:.1f} % saved", ("", "before", "after"), rows)
+        return summary + table("Changes", (), ((change,) for change in self.changes)) if self.changes else summary
 
 
 def optimize(

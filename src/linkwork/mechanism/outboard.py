@@ -105,14 +105,14 @@ def locked_sensors(robot: Model, tree: Tree, locked: Mapping[str, object], made:
         locked: Names of locked joints.
         made: The robot after, without sensors.
     """
-    found = []
+    sensors = []
     for sensor in robot.sensors:
         if sensor.type in OUTBOARD and not sensor.refused:
             sensor = _with_locked(robot, tree, locked, sensor)
         elif sensor.type == "actuatorpos" and not sensor.refused:
             sensor = _of_moving_joints(robot, locked, sensor)
-        found.append(replace(_computed(made, sensor), neutral_quaternion=None))
-    return tuple(found)
+        sensors.append(replace(_computed(made, sensor), neutral_quaternion=None))
+    return tuple(sensors)
 
 
 def _of_moving_joints(robot: Model, locked: Mapping[str, object], sensor: Sensor) -> Sensor:
@@ -150,7 +150,7 @@ def kept_sensors(robot: Model, made: Model) -> tuple[Sensor, ...]:
         robot: The robot before.
         made: The robot after, without sensors.
     """
-    found = []
+    sensors = []
     for sensor in robot.sensors:
         part = sensor.outboard
         if part is not None:
@@ -158,8 +158,8 @@ def kept_sensors(robot: Model, made: Model) -> tuple[Sensor, ...]:
             frames = tuple(name for name in part.frames if name in made.frames)
             sensor = replace(sensor, outboard=replace(part, joints=joints, frames=frames))
         if not missing_part(made, sensor):
-            found.append(sensor)
-    return tuple(found)
+            sensors.append(sensor)
+    return tuple(sensors)
 
 
 def sensors_on_tree(robot: Model, made: Model) -> tuple[Sensor, ...]:
@@ -169,13 +169,13 @@ def sensors_on_tree(robot: Model, made: Model) -> tuple[Sensor, ...]:
         robot: The robot before.
         made: The robot after, without sensors.
     """
-    found = []
+    sensors = []
     for sensor in robot.sensors:
         sensor = _computed(made, sensor)
         if sensor.type in OUTBOARD and sensor.of and not sensor.refused and not _same_part(robot, made, sensor):
             sensor = sensor.without(f"another spanning tree has other bodies outboard of '{sensor.of}'")
-        found.append(sensor)
-    return tuple(found)
+        sensors.append(sensor)
+    return tuple(sensors)
 
 
 def _computed(made: Model, sensor: Sensor) -> Sensor:

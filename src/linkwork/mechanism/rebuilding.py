@@ -93,12 +93,12 @@ class Rebuilder:
         if spanning.stuck is not None or spanning.lost or spanning.cut:
             return None
         try:
-            made = self._on_tree(Tree.of(self._bodies, spanning), constraints)
+            mechanism = self._on_tree(Tree.of(self._bodies, spanning), constraints)
         except ModelError:
             return None
-        across = Correspondence(self.robot, made)
+        across = Correspondence(self.robot, mechanism)
         poses = {name: across.configuration_at(self.robot.poses[name], at) for name, at in self._poses.items()}
-        return replace(made, poses=poses, sensors=sensors_on_tree(self.robot, made))
+        return replace(mechanism, poses=poses, sensors=sensors_on_tree(self.robot, mechanism))
 
     def _on_tree(self, tree: Tree, constraints: tuple[Constraint, ...]) -> Mechanism:
         check_leaves(tree.joints, tree.inertias, lacks_mass(self.robot))

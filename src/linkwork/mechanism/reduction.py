@@ -52,9 +52,11 @@ HOLDS = 1e-6
 def reduced(robot: M, fixed: Sequence[str] | Mapping[str, npt.ArrayLike], q: npt.ArrayLike | None = None) -> M:
     """The mechanism in which some joints are locked, without their coordinates; see `Mechanism.reduced`."""
     reduction = _Reduction(robot, _locked(robot, fixed, q))
-    made = replace(robot, **reduction.fields())
+    mechanism = replace(robot, **reduction.fields())
     return (
-        replace(made, sensors=locked_sensors(robot, reduction.tree, reduction.locked, made)) if robot.sensors else made
+        replace(mechanism, sensors=locked_sensors(robot, reduction.tree, reduction.locked, mechanism))
+        if robot.sensors
+        else mechanism
     )
 
 
@@ -68,13 +70,13 @@ def _locked(
     at = robot.neutral() if q is None else np.asarray(robot.normalize(q))
     if at.shape != (robot.nq,):
         raise InputError(f"q is one configuration of {robot.nq} numbers, not {at.shape}")
-    given = fixed if isinstance(fixed, Mapping) else {}
-    if given and q is not None:
+    positions = fixed if isinstance(fixed, Mapping) else {}
+    if positions and q is not None:
         raise InputError("joints are locked at coordinates by joint, or at a configuration q; both were given")
     known: dict[str, Floats] = {}
     for name in items(fixed, "fixed", "a list of joints, or coordinates by joint"):
         joint = robot.joint(name)
-        own = given.get(name, at[robot.q_slice(name)])
+        own = positions.get(name, at[robot.q_slice(name)])
         values = np.atleast_1d(numbers(own, f"coordinate of locked joint '{name}'", InputError))
         if values.shape != (joint.type.nq,) or not np.isfinite(values).all():
             raise InputError(f"joint '{name}' is locked at {values.tolist()}, needs {joint.type.nq} finite numbers")
@@ -149,14 +151,14 @@ class _Reduction:
     # Constraints -----------------------------------------------------------------------------------
 
     def _constraints(self, tree: Tree) -> tuple[Constraint, ...]:
-        found = []
+        constraints = []
         for constraint in self.robot.constraints:
             kept = self._constraint(constraint, tree)
             if kept is not None:
-                found.append(kept)
+                constraints.append(kept)
             elif constraint.enabled:
                 self._check_holds(constraint)
-        return tuple(found)
+        return tuple(constraints)
 
     def _constraint(self, constraint: Constraint, tree: Tree) -> Constraint | None:
         """The constraint of what still moves; None where nothing does."""
@@ -225,8 +227,8 @@ class _Reduction:
         residual, over = constraint._residual(), tuple(constraint.over)
 
         def with_constants(*moving: Any) -> Any:
-            given = iter(moving)
-            return residual(*(value[name] if name in value else next(given) for name in over))
+            coordinates = iter(moving)
+            return residual(*(value[name] if name in value else next(coordinates) for name in over))
 
         return FunctionCoupling(with_constants, free, constraint.offset, **options)
 
@@ -284,23 +286,23 @@ class _Reduction:
 
     def _tendons(self) -> tuple[Tendon, ...]:
         """Tendons with the coordinates of locked joints as constants; fixed ones that nothing moves are left out."""
-        found = [self._partly_locked(tendon) for tendon in self.robot.tendons]
-        return tuple(t for t in found if isinstance(t, Tendon) and not set(t.driven) & set(self.locked))
+        tendons = [self._partly_locked(tendon) for tendon in self.robot.tendons]
+        return tuple(t for t in tendons if isinstance(t, Tendon) and not set(t.driven) & set(self.locked))
 
     def _actuators(self, tendons: set[str]) -> tuple[Actuator, ...]:
-        found = []
+        actuators = []
         for actuator in self.robot.actuators:
             if actuator.tendon or actuator.body:
                 if actuator.body or actuator.tendon in tendons:
-                    found.append(actuator)
+                    actuators.append(actuator)
                 continue
             left = [(name, gear) for name, gear in actuator.gears if name not in self.locked]
             if len(left) == len(actuator.gears):
-                found.append(actuator)
+                actuators.append(actuator)
             elif left:
                 held = sum(float(np.dot(gear, self.locked[n])) for n, gear in actuator.gears if n in self.locked)
                 (joint, gear), *also = left
-                found.append(
+                actuators.append(
                     replace(
                         actuator,
                         joint=joint,
@@ -310,7 +312,7 @@ class _Reduction:
                         bias=_at_length(actuator.bias, held),
                     )
                 )
-        return tuple(found)
+        return tuple(actuators)
 
 
 def _at_length(factors: tuple[float, float, float], held: float) -> tuple[float, float, float]:

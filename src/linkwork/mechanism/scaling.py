@@ -442,7 +442,7 @@ def _function(function: Callable[..., Any], over: Sequence[float], rows: Floats)
     """The function of coordinates in other units."""
 
     def other(*q: Any) -> Any:
-        found = function(*(x * (1.0 / unit) for x, unit in zip(q, over, strict=True)))
-        return [x * unit for x, unit in zip(found if isinstance(found, list | tuple) else [found], rows, strict=True)]
+        value = function(*(x * (1.0 / unit) for x, unit in zip(q, over, strict=True)))
+        return [x * unit for x, unit in zip(value if isinstance(value, list | tuple) else [value], rows, strict=True)]
 
     return other

@@ -110,7 +110,7 @@ class Graph:
             spanning: The spanning tree.
             frames: Frames of all bodies after fixed joints were merged.
         """
-        found: list[Constraint] = []
+        constraints: list[Constraint] = []
         for name in spanning.cut:
             joint, child_at = self.joints[name].joint, self.joints[name].child_at
             if joint.armature.any():
@@ -130,8 +130,8 @@ class Graph:
                 )
             constraint = closing(name, joint.type, joint.parent, joint.child, joint.placement, child_at)
             if constraint is not None:
-                found.append(constraint)
-        return found
+                constraints.append(constraint)
+        return constraints
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,12 +205,12 @@ class Tree:
         Args:
             masses: By body of the graph, in its frame.
         """
-        found: dict[str, Inertia] = {}
+        inertias: dict[str, Inertia] = {}
         for name, mass in masses.items():
             body, place = self.home[name]
             if body != WORLD:
-                found[body] = found.get(body, Inertia.zero()) + mass.moved(place)
-        return {body: Inertia(total.mass, total.com) for body, total in found.items() if total.mass != 0}
+                inertias[body] = inertias.get(body, Inertia.zero()) + mass.moved(place)
+        return {body: Inertia(total.mass, total.com) for body, total in inertias.items() if total.mass != 0}
 
     def check_inertias(self, trusted: Collection[str]) -> None:
         """Refuse inertias of moving bodies that no distribution of mass has; what is fixed to a body counts with it."""
@@ -231,12 +231,12 @@ class Tree:
             body, place = self.home[shape.body]
             return replace(shape, body=body, placement=place * shape.placement)
 
-        found = changed_shapes(contacts, moved)
-        if isinstance(found, ContactPairs):
-            body = np.unique([shape.body for shape in found.shapes], return_inverse=True)[1]
-            apart = body[found.first] != body[found.second]
-            return found if apart.all() else found.only(apart)
-        return tuple(pair for pair in found if pair.first.body != pair.second.body)
+        pairs = changed_shapes(contacts, moved)
+        if isinstance(pairs, ContactPairs):
+            body = np.unique([shape.body for shape in pairs.shapes], return_inverse=True)[1]
+            apart = body[pairs.first] != body[pairs.second]
+            return pairs if apart.all() else pairs.only(apart)
+        return tuple(pair for pair in pairs if pair.first.body != pair.second.body)
 
 
 def _preference(added: GraphJoint) -> tuple[int, ...]:

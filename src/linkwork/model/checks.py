@@ -42,9 +42,9 @@ def refuse_laws(robot: Model, what: str, *, motions: bool = True) -> None:
         motions: Whether constraints that follow time are refused, too.
     """
     moving = [c for c in robot.constraints if c.motion is not None] if motions else []
-    found = [*robot.forces, *moving]
-    if found:
+    laws = [*robot.forces, *moving]
+    if laws:
         raise UnsupportedFeature(
-            f"{found[0]} of '{robot.name}' is a function of positions, rates or time: {what} does not know how it "
+            f"{laws[0]} of '{robot.name}' is a function of positions, rates or time: {what} does not know how it "
             "changes. Leave it out, and add one to the result"
         )

@@ -53,9 +53,9 @@ def computed_once(function: Callable[Concatenate[Model, P], T]) -> Callable[Conc
     @wraps(function)
     def kept(model: Model, /, *args: P.args, **kwargs: P.kwargs) -> T:
         arguments = (*args, *sorted(kwargs.items())) if kwargs else args
-        found: T | None = model.computed.results.get((function, arguments))
-        if found is not None:
-            return found
+        kept_result: T | None = model.computed.results.get((function, arguments))
+        if kept_result is not None:
+            return kept_result
         return model.computed.result(function, arguments, lambda: function(model, *args, **kwargs))
 
     return kept

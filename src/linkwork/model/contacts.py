@@ -213,9 +213,9 @@ class ContactPairs(Sequence[ContactPair]):
         k = range(len(self))[k]
         one, other = self.shapes[self.first[k]], self.shapes[self.second[k]]
         name = self.names.get(k) or f"{one.name}:{other.name}"
-        made = object.__new__(ContactPair)  # checked when the arrays were made: there may be a million
-        made.__dict__.update(first=one, second=other, name=name, **self._named[self.kind[k]])
-        return made
+        pair = object.__new__(ContactPair)  # checked when the arrays were made: there may be a million
+        pair.__dict__.update(first=one, second=other, name=name, **self._named[self.kind[k]])
+        return pair
 
     def __iter__(self) -> Iterator[ContactPair]:
         return (self[k] for k in range(len(self)))
@@ -289,8 +289,8 @@ def compact(pairs: Iterable[ContactPair]) -> Sequence[ContactPair]:
     """
     if isinstance(pairs, ContactPairs):
         return pairs
-    found = tuple(pairs)
-    return found if len(found) < COMPACT else ContactPairs.of(found)
+    pairs_in_order = tuple(pairs)
+    return pairs_in_order if len(pairs_in_order) < COMPACT else ContactPairs.of(pairs_in_order)
 
 
 def contact_shapes(contacts: Iterable[ContactPair]) -> tuple[ContactShape, ...]:
@@ -314,12 +314,12 @@ def changed_shapes(
     if isinstance(contacts, ContactPairs):
         return contacts.with_shapes(change)
     new: dict[ContactShape, ContactShape] = {}
-    found = []
+    changed = []
     for pair in contacts:
         for shape in (pair.first, pair.second):
             if shape not in new:
                 new[shape] = change(shape)
         same = object.__new__(ContactPair)  # not checked again: there may be thousands
         same.__dict__.update(pair.__dict__, first=new[pair.first], second=new[pair.second])
-        found.append(same)
-    return tuple(found)
+        changed.append(same)
+    return tuple(changed)

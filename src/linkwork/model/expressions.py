@@ -38,12 +38,12 @@ class Graph:
 
     def node(self, *parts: Any) -> int:
         """The number of a node, new or known."""
-        found = self._index.get(parts)
-        if found is None:
-            found = self._index[parts] = len(self.nodes)
-            self.check(found)
+        number = self._index.get(parts)
+        if number is None:
+            number = self._index[parts] = len(self.nodes)
+            self.check(number)
             self.nodes.append(parts)
-        return found
+        return number
 
     def check(self, size: int) -> None:
         """Refuse to grow without bounds."""

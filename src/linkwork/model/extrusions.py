@@ -39,20 +39,20 @@ def extrusion(outline: npt.ArrayLike, thickness: float, name: str = "plate") -> 
 
 def _ears(points: Floats) -> Faces:
     """Triangles of a polygon whose corners run counterclockwise, ``(n - 2, 3)``."""
-    left, found = list(range(len(points))), list[list[int]]()
+    left, triangles = list(range(len(points))), list[list[int]]()
     while len(left) > 3:
         for i in range(len(left)):
             a, b, c = left[i - 1], left[i], left[(i + 1) % len(left)]
             others = points[[k for k in left if k not in (a, b, c)]]
             if _turn(points[a], points[b], points[c]) > 0 and not _inside(others, points[[a, b, c]]).any():
-                found.append([a, b, c])
+                triangles.append([a, b, c])
                 del left[i]
                 break
         else:
             break
     if len(left) > 3 or _turn(*points[left]) <= 0:
         raise ModelError("the outline crosses itself, or has corners in one place")
-    return np.array([*found, left], dtype=np.int64)
+    return np.array([*triangles, left], dtype=np.int64)
 
 
 def _turn(a: Floats, b: Floats, c: Floats) -> float:

@@ -226,9 +226,9 @@ def record(function: Callable[..., Any], inputs: int) -> Tape:
         inputs: How many numbers it takes.
     """
     graph = Graph()
-    given = [TapeVariable(graph, graph.input(0, k)) for k in range(inputs)]
+    variables = [TapeVariable(graph, graph.input(0, k)) for k in range(inputs)]
     try:
-        returned = function(*given)
+        returned = function(*variables)
     except ModelError:
         raise
     except Exception as error:
@@ -241,7 +241,7 @@ def record(function: Callable[..., Any], inputs: int) -> Tape:
         results = [returned]
     if not results:
         raise ModelError("the function of joints gives no results")
-    outputs = [graph.symbol(given[0]._operand(x)).signed() for x in results]
+    outputs = [graph.symbol(variables[0]._operand(x)).signed() for x in results]
     if not all(math.isfinite(node[1]) for node in graph.nodes if node[0] is CONST):
         raise ModelError("the function of joints computes with numbers that are not finite")
     return _pruned(graph, inputs, outputs)

@@ -36,10 +36,10 @@ class DisjointSet(Generic[T]):
 
     def subsets(self) -> list[set[T]]:
         """All sets, in the order of their first elements."""
-        found: dict[T, set[T]] = {}
+        subsets: dict[T, set[T]] = {}
         for x in self._parent:
-            found.setdefault(self[x], set()).add(x)
-        return list(found.values())
+            subsets.setdefault(self[x], set()).add(x)
+        return list(subsets.values())
 
 
 def connected(supports: Sequence[Set[Hashable]]) -> list[int]:

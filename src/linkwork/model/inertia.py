@@ -258,8 +258,8 @@ class Inertia:
 def _about(axis: str | VectorLike, side: float, along: float) -> Floats:
     """Rotational inertia of what is round about an axis."""
     u = unit_axis(axis)
-    found: Floats = side * np.eye(3) + (along - side) * np.outer(u, u)
-    return found
+    inertia: Floats = side * np.eye(3) + (along - side) * np.outer(u, u)
+    return inertia
 
 
 def _of_mass(solid: MeshProperties, mass: float | None, density: float | None) -> Inertia:

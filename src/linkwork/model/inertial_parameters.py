@@ -80,8 +80,8 @@ def _of_upper(P: Floats) -> Floats:
     """Inertial parameters; the map is linear."""
     Sigma = symmetric(six_of(P[..., :3, :3]))
     I = _traces(Sigma) * np.eye(3) - Sigma
-    found: Floats = np.concatenate([P[..., 3, 3, None], P[..., :3, 3], six_of(I)], axis=-1)
-    return found
+    parameters: Floats = np.concatenate([P[..., 3, 3, None], P[..., :3, 3], six_of(I)], axis=-1)
+    return parameters
 
 
 def is_physically_consistent(parameters: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -94,8 +94,8 @@ def is_physically_consistent(parameters: npt.ArrayLike) -> npt.NDArray[np.bool_]
         parameters: Inertial parameters, ``(..., 10)``.
     """
     _, values, _ = _spectrum(pseudo_inertia(parameters), None)
-    found: npt.NDArray[np.bool_] = values[..., 0] >= -ROUNDING * np.abs(values).max(axis=-1)
-    return found
+    consistent: npt.NDArray[np.bool_] = values[..., 0] >= -ROUNDING * np.abs(values).max(axis=-1)
+    return consistent
 
 
 @converted
@@ -239,8 +239,8 @@ def _upper(theta: npt.ArrayLike) -> Floats:
 
 
 def _traces(matrices: Floats) -> Floats:
-    found: Floats = np.trace(matrices, axis1=-2, axis2=-1)[..., None, None]
-    return found
+    traces: Floats = np.trace(matrices, axis1=-2, axis2=-1)[..., None, None]
+    return traces
 
 
 def _first(bad: npt.NDArray[np.bool_]) -> str:

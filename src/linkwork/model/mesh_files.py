@@ -47,8 +47,8 @@ def mesh_triangles(file: Path) -> Triangles:
     Args:
         file: Its path.
     """
-    found: Triangles = _read(file, _triangles)
-    return found
+    triangles: Triangles = _read(file, _triangles)
+    return triangles
 
 
 def _read(file: Path, reader: Any) -> Any:

@@ -112,11 +112,11 @@ class Model:
     @property
     def meshes(self) -> dict[str, tuple[str, ...]]:
         """Names of mesh files by body, as written in the model file."""
-        found: dict[str, dict[str, None]] = {}
+        meshes: dict[str, dict[str, None]] = {}
         for shape in self.shapes:
             if isinstance(shape.solid, Mesh):
-                found.setdefault(shape.body, {})[shape.solid.name] = None
-        return {body: tuple(names) for body, names in found.items()}
+                meshes.setdefault(shape.body, {})[shape.solid.name] = None
+        return {body: tuple(names) for body, names in meshes.items()}
 
     nq: int = field(init=False)
     """Numbers of a configuration q."""
@@ -371,8 +371,8 @@ class Model:
             q: Configuration, ``(..., nq)``.
             p: Configuration, ``(..., nq)``.
         """
-        found: Floats = np.linalg.norm(self.difference(q, p), axis=-1)
-        return found
+        distances: Floats = np.linalg.norm(self.difference(q, p), axis=-1)
+        return distances
 
     def normalize(self, q: npt.ArrayLike) -> Floats:
         """``q`` with quaternions (and the cos, sin of planar joints) of unit length.
@@ -436,8 +436,8 @@ class Model:
         return replace(self, frames={**self.frames, name: Frame(name, on.body, on.placement * as_placement(placement))})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = (getattr(self, one.name) for one in fields(self) if one.init)
-        return type(self), tuple(dict(x) if isinstance(x, MappingProxyType) else x for x in given)
+        values = (getattr(self, one.name) for one in fields(self) if one.init)
+        return type(self), tuple(dict(x) if isinstance(x, MappingProxyType) else x for x in values)
 
     def __repr__(self) -> str:
         sizes = f"nq={self.nq}, nv={self.nv}" + (f", nc={self.nc}" if self.nc else "")

@@ -43,17 +43,17 @@ def mechanism_tables(robot: Model) -> str:
         (j.name, repr(j.type), j.parent, j.child, _range(robot.q_slice(j.name)), _range(robot.v_slice(j.name)))
         for j in robot.joints
     )
-    made = table(repr(robot).strip("<>"), ("joint", "type", "from", "to", "q", "v"), joints)
+    tables = table(repr(robot).strip("<>"), ("joint", "type", "from", "to", "q", "v"), joints)
     if robot.constraints:
         bound = (
             (c.name, type(c).__name__, ", ".join((*c.places, *c.joints)), _range(robot.row_slice(c.name)), c.enabled)
             for c in robot.constraints
         )
-        made += table("Constraints", ("constraint", "type", "binds", "rows", "enabled"), bound)
+        tables += table("Constraints", ("constraint", "type", "binds", "rows", "enabled"), bound)
     if robot.contacts:
         touching = ((c.name, " and ".join(c.bodies), c.friction, c.restitution, c.compliance) for c in robot.contacts)
-        made += table("Contacts", ("contact", "bodies", "friction", "restitution", "compliance"), touching)
-    return made
+        tables += table("Contacts", ("contact", "bodies", "friction", "restitution", "compliance"), touching)
+    return tables
 
 
 def state_tables(
@@ -63,11 +63,11 @@ def state_tables(
     if any(np.ndim(numbers) > 1 for numbers in joints.values()):
         return shape_table(caption, {**joints, **(constraints or {})})
     by_joint = ((j.name, *(x[robot.v_slice(j.name)] for x in joints.values())) for j in robot.joints)
-    made = table(caption, ("joint", *joints), by_joint)
+    tables = table(caption, ("joint", *joints), by_joint)
     if constraints and robot.constraints:
         by_row = ((c.name, *(x[robot.row_slice(c.name)] for x in constraints.values())) for c in robot.constraints)
-        made += table("Constraints", ("constraint", *constraints), by_row)
-    return made
+        tables += table("Constraints", ("constraint", *constraints), by_row)
+    return tables
 
 
 def shape_table(caption: str, arrays: Mapping[str, Any]) -> str:

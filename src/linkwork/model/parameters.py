@@ -155,8 +155,8 @@ def _of_dofs(field: str) -> Parameter:
     def own(robot: Model) -> Floats:
         parts: list[Floats] = [np.zeros(0)]
         for joint in robot.joints:
-            given = np.asarray(getattr(joint, field), dtype=np.float64)
-            parts.append(given if given.size == joint.type.nv else np.zeros(joint.type.nv))
+            values = np.asarray(getattr(joint, field), dtype=np.float64)
+            parts.append(values if values.size == joint.type.nv else np.zeros(joint.type.nv))
         return np.concatenate(parts)
 
     def changes(robot: Model, x: Floats) -> dict[str, Any]:

@@ -285,8 +285,8 @@ def _below(x: Any, bound: float, then: Any, otherwise: Any) -> Any:
     """``then`` where ``x < bound``, of numbers, arrays and tape variables."""
     if isinstance(x, TapeVariable):
         return x.where_below(bound, then, otherwise)
-    found = np.where(np.asarray(x) < bound, then, otherwise)
-    return found if found.ndim else float(found)
+    values = np.where(np.asarray(x) < bound, then, otherwise)
+    return values if values.ndim else float(values)
 
 
 def _ends(profile: Profile | Rise) -> tuple[float, float]:

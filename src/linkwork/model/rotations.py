@@ -76,9 +76,9 @@ def quaternion_of(rotation: Floats) -> Floats:
         axis=-2,
     )
     longest = np.diagonal(outer, axis1=-2, axis2=-1).argmax(axis=-1)
-    found: Floats = np.take_along_axis(outer, longest[..., None, None], axis=-2)[..., 0, :]
-    found = found / np.linalg.norm(found, axis=-1, keepdims=True)
-    return np.where(found[..., 3:] < 0, -found, found)
+    quaternions: Floats = np.take_along_axis(outer, longest[..., None, None], axis=-2)[..., 0, :]
+    quaternions = quaternions / np.linalg.norm(quaternions, axis=-1, keepdims=True)
+    return np.where(quaternions[..., 3:] < 0, -quaternions, quaternions)
 
 
 def quaternion_product(a: Floats, b: Floats) -> Floats:

@@ -319,8 +319,8 @@ def as_color(values: Sequence[float] | None) -> Color | None:
     """A color from three or four numbers; opaque by default."""
     if values is None:
         return None
-    found = tuple(numbers(values, "color").reshape(-1).tolist())
-    if len(found) not in (3, 4) or not all(0 <= value <= 1 for value in found):
-        raise ModelError(f"color is {list(found)}, needs red, green, blue and optionally opacity, each from 0 to 1")
-    red, green, blue, opacity = found if len(found) == 4 else (*found, 1.0)
+    entries = tuple(numbers(values, "color").reshape(-1).tolist())
+    if len(entries) not in (3, 4) or not all(0 <= value <= 1 for value in entries):
+        raise ModelError(f"color is {list(entries)}, needs red, green, blue and optionally opacity, each from 0 to 1")
+    red, green, blue, opacity = entries if len(entries) == 4 else (*entries, 1.0)
     return red, green, blue, opacity

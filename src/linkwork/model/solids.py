@@ -42,9 +42,9 @@ def solid_properties(solid: Solid) -> MeshProperties:
             return MeshProperties(volume, np.zeros(3), np.diag([across, across, along]))
         case Mesh():
             scale = np.array(solid.scale)
-            found = solid.surface()
-            faces = found.faces if scale.prod() > 0 else found.faces[:, ::-1]
-            return mesh_properties(Triangles(found.vertices * scale, faces), "exact")
+            surface = solid.surface()
+            faces = surface.faces if scale.prod() > 0 else surface.faces[:, ::-1]
+            return mesh_properties(Triangles(surface.vertices * scale, faces), "exact")
     raise ModelError(f"a {type(solid).__name__} has no volume, and so no inertia")
 
 

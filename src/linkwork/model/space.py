@@ -84,11 +84,11 @@ class ConfigurationSpace:
 
     def state(self, q: npt.ArrayLike, **vectors: npt.ArrayLike) -> tuple[Floats, ...]:
         """``q``, normalized, and vectors of ``nv`` numbers by their names, with the same leading axes."""
-        given = [self.normalize(q), *(self._checked(x, self.nv, name) for name, x in vectors.items())]
-        lead: Floats = given[0]
-        for other in given[1:]:
+        arrays = [self.normalize(q), *(self._checked(x, self.nv, name) for name, x in vectors.items())]
+        lead: Floats = arrays[0]
+        for other in arrays[1:]:
             lead, _ = _broadcast(lead, other)
-        return tuple(np.broadcast_to(x, (*lead.shape[:-1], x.shape[-1])) for x in given)
+        return tuple(np.broadcast_to(x, (*lead.shape[:-1], x.shape[-1])) for x in arrays)
 
     def _configuration(self, q: npt.ArrayLike, name: str) -> Floats:
         """``q`` as an array, whose coordinates of unit length have a direction."""
@@ -101,8 +101,8 @@ class ConfigurationSpace:
     def _checked(self, x: npt.ArrayLike, width: int, name: str) -> Floats:
         array: Floats = real_array(x, name).astype(np.float64, copy=False)
         if array.ndim == 0 or array.shape[-1] != width:
-            found = "a single number" if array.ndim == 0 else plural(array.shape[-1], "number")
-            raise InputError(f"{name} has {found}, robot '{self._robot}' needs {width}")
+            number = "a single number" if array.ndim == 0 else plural(array.shape[-1], "number")
+            raise InputError(f"{name} has {number}, robot '{self._robot}' needs {width}")
         if not np.isfinite(array).all():
             raise InputError(f"{name} holds NaN or infinity")
         return array

@@ -32,8 +32,8 @@ class Branch:
     divisor: float = 1.0
 
     def __post_init__(self) -> None:
-        given = (self.sites,) if isinstance(self.sites, str) else self.sites
-        sites = tuple(place if isinstance(place, Wrap) else str(place) for place in given)
+        path = (self.sites,) if isinstance(self.sites, str) else self.sites
+        sites = tuple(place if isinstance(place, Wrap) else str(place) for place in path)
         object.__setattr__(self, "sites", sites)
         object.__setattr__(self, "divisor", float(self.divisor))
         if len(sites) < 2:
@@ -115,15 +115,15 @@ class Tendon:
     damping_terms: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        given = (
+        path = (
             (self.path,)
             if isinstance(self.path, str)
             else items(self.path, f"tendon '{self.name}': path", "names of frames")
         )
-        plain = [place for place in given if not isinstance(place, Branch)]
-        if plain and len(plain) < len(given):
+        plain = [place for place in path if not isinstance(place, Branch)]
+        if plain and len(plain) < len(path):
             raise self._error("path has frames and branches; give all frames of a branch in the branch")
-        branches = (Branch(tuple(plain)),) if plain else given
+        branches = (Branch(tuple(plain)),) if plain else path
         if not isinstance(self.joints, Mapping):
             raise self._error(f"joints is {self.joints!r}, needs coefficients by joint, such as {{'knee': 0.5}}")
         self._set(joints={str(name): self._numbers(c, "coefficient", ()) for name, c in self.joints.items()})

@@ -95,10 +95,10 @@ class _Wrench(Transmission):
     gear: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        found = tuple(np.asarray(self.gear, dtype=np.float64).reshape(-1).tolist())
-        if len(found) != 6 or not np.isfinite(found).all():
-            raise ModelError(f"a wrench on '{self.on}' has the gear {found}, needs six finite numbers")
-        object.__setattr__(self, "gear", found)
+        entries = tuple(np.asarray(self.gear, dtype=np.float64).reshape(-1).tolist())
+        if len(entries) != 6 or not np.isfinite(entries).all():
+            raise ModelError(f"a wrench on '{self.on}' has the gear {entries}, needs six finite numbers")
+        object.__setattr__(self, "gear", entries)
 
     def scaled(self, length: float) -> Self:
         """A copy with gears of a mechanism of another size: moments scale with a length more than forces.

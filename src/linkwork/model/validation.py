@@ -51,12 +51,12 @@ def check_actuator(model: Model, actuator: Actuator) -> None:
         return ModelError(f"actuator '{actuator.name}' {message}", subject=actuator.name)
 
     for what, needed in (("gear", "a tuple of"), ("gain", "three"), ("bias", "three")):
-        given = numbers(getattr(actuator, what), f"actuator '{actuator.name}': {what}")
-        if given.ndim != 1 or (needed == "three" and given.size != 3) or not np.isfinite(given).all():
+        value = numbers(getattr(actuator, what), f"actuator '{actuator.name}': {what}")
+        if value.ndim != 1 or (needed == "three" and value.size != 3) or not np.isfinite(value).all():
             raise fail(f"has the {what} {getattr(actuator, what)}, needs {needed} finite numbers")
     for what in ("limits", "force_limits", "activation_limits"):
-        given = numbers(getattr(actuator, what), f"actuator '{actuator.name}': {what}")
-        if given.shape != (2,) or not given[0] <= given[1]:
+        value = numbers(getattr(actuator, what), f"actuator '{actuator.name}': {what}")
+        if value.shape != (2,) or not value[0] <= value[1]:
             raise fail(f"has {what} {getattr(actuator, what)}, needs two numbers, the first not greater")
     if actuator.dynamics not in ("none", *ACTIVATIONS):
         raise fail(f"has dynamics {actuator.dynamics!r}, needs one of none, {', '.join(ACTIVATIONS)}")
@@ -204,9 +204,9 @@ def check_constraint(model: Model, constraint: Constraint) -> None:
             raise fail(f"robot '{model.name}' has no joint '{name}'{suggest(name, model.space.indices)}")
     if isinstance(constraint, VelocityCoupling):
         for name, matrix in constraint.matrices.items():
-            nv, given = model.joint(name).type.nv, np.shape(matrix)
-            if given[1] != nv:
-                raise fail(f"the matrix of joint '{name}' has shape {given}, needs ({given[0]}, {nv})")
+            nv, shape = model.joint(name).type.nv, np.shape(matrix)
+            if shape[1] != nv:
+                raise fail(f"the matrix of joint '{name}' has shape {shape}, needs ({shape[0]}, {nv})")
     elif isinstance(constraint, Coupling):
         for term in (term for terms, _ in constraint.equations() for term in terms):
             joint = model.joint(term.joint).type

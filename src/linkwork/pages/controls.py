@@ -54,15 +54,15 @@ def motors(robot: Model, inertias: Array, size: float, drive: Drive) -> list[dic
     grounded = [joint for joint in known.values() if joint.parent == WORLD] if robot.nc else []
     chosen = actuated or grounded or list(known.values())
     weight = float(np.linalg.norm(robot.gravity)) * sum(robot.inertias[name].mass for name in robot.body_names)
-    found = []
+    motors_of_page = []
     for joint in chosen:
         inertia = float(inertias[robot.v_slice(joint.name).start])
         holding = weight if isinstance(joint.type, Prismatic) else 0.5 * weight * size
         mode, value = drive.get(joint.name, ("free", 0.0))
-        found.append(
+        motors_of_page.append(
             _motor(robot, joint, inertia, holding + STRONGEST * inertia) | {"mode": mode, "value": float(value)}
         )
-    return found
+    return motors_of_page
 
 
 def _motor(robot: Model, joint: TreeJoint, inertia: float, strongest: float) -> dict[str, Any]:
@@ -119,12 +119,12 @@ def hands(robot: Model, masses: Array, dt: float, rate: float = HAND) -> list[di
         rate: Angular frequency of the whole robot on the spring, in rad/s.
     """
     total = sum(robot.inertias[name].mass for name in robot.body_names)
-    found = []
+    hands_of_page = []
     for mass in masses.tolist():
         stiffness = min(total * rate**2, 0.1 * mass / dt**2)
         damping = min(1.4 * total * rate, 0.3 * mass / dt)
-        found.append({"stiffness": stiffness, "damping": damping})
-    return found
+        hands_of_page.append({"stiffness": stiffness, "damping": damping})
+    return hands_of_page
 
 
 def masses(robot: Model) -> list[dict[str, Any]]:
@@ -140,12 +140,12 @@ def lengths(robot: Model, mobile: Mapping[str, Array]) -> list[dict[str, Any]]:
         robot: The mechanism.
         mobile: Parameters with link lengths, by name.
     """
-    found = []
+    lengths_of_page = []
 
     def add(name: str, array: str, at: int) -> None:
         vector = mobile[array].ravel()[at : at + 3]
         if np.linalg.norm(vector) > 1e-6:
-            found.append({"name": name, "array": array, "at": at, "vector": vector.tolist()})
+            lengths_of_page.append({"name": name, "array": array, "at": at, "vector": vector.tolist()})
 
     if "joint_position" in mobile:
         for k, joint in enumerate(robot.joints):
@@ -154,7 +154,7 @@ def lengths(robot: Model, mobile: Mapping[str, Array]) -> list[dict[str, Any]]:
         for k, c in enumerate(c for c in robot.constraints if isinstance(c, Pair)):
             for side, place in enumerate((c.first, c.second)):
                 add(f"{place}, to {c.name}", "anchor_position", 6 * k + 3 * side)
-    return found
+    return lengths_of_page
 
 
 def plots(robot: Model, driven: list[dict[str, Any]], touching: bool = False) -> list[dict[str, Any]]:

@@ -68,7 +68,9 @@ def scene(robot: Model, states: Array, mobile: dict[str, Array]) -> dict[str, An
             {
                 "name": name,
                 "shapes": [
-                    found for s in shapes[name] if (found := _shape(s, frames[k] * s.placement, meshes)) is not None
+                    shape_fields
+                    for s in shapes[name]
+                    if (shape_fields := _shape(s, frames[k] * s.placement, meshes)) is not None
                 ],
             }
             for k, name in enumerate(names)
@@ -111,14 +113,14 @@ def _chosen(robot: Model, body: str, meshes: _Meshes) -> list[Shape]:
 
 def _around(shapes: dict[str, list[Shape]], names: Sequence[str], R: Array, p: Array, meshes: _Meshes) -> list[Array]:
     """Corners of boxes around the shapes of bodies, in the world."""
-    found = []
+    points = []
     for k, name in enumerate(names[1:], start=1):
         for shape in shapes[name]:
             box = corners(shape.solid, meshes.files)
             if box is not None:
                 local = box @ shape.placement.rotation.T + shape.placement.position
-                found.append(np.einsum("tij,nj->tni", R[:, k], local) + p[:, None, k])
-    return found
+                points.append(np.einsum("tij,nj->tni", R[:, k], local) + p[:, None, k])
+    return points
 
 
 def _place(at: Placement) -> dict[str, Any]:
@@ -165,15 +167,15 @@ class _Meshes:
 
     def of_file(self, mesh: Mesh) -> int | None:
         """The number of a mesh; None where it is not drawn."""
-        found = self.files.triangles(mesh)
-        if found is None:
+        triangles = self.files.triangles(mesh)
+        if triangles is None:
             return None
         key = (mesh.file, tuple(np.ravel(mesh.scale)))
         if key not in self._numbers:
-            if self._triangles + len(found.faces) > TRIANGLES:
+            if self._triangles + len(triangles.faces) > TRIANGLES:
                 self._large[mesh.name] = f"all meshes together have more than {TRIANGLES} triangles"
                 return None
-            self._numbers[key] = self.add(found.vertices * mesh.scale, found.faces)
+            self._numbers[key] = self.add(triangles.vertices * mesh.scale, triangles.faces)
         return self._numbers[key]
 
     def add(self, vertices: Array, faces: Any) -> int:
@@ -200,21 +202,21 @@ def _points(
 ) -> list[dict[str, Any]]:
     """Points of bones; those that are a joint's or an anchor's position follow that parameter."""
     sources = _sources(robot, frames, mobile)
-    found = []
+    points = []
     for body, local in zip(bones.body.tolist(), bones.local, strict=True):
         point: dict[str, Any] = {"body": body, "at": frames[body].act(local).tolist()}
         source = sources.get(_key(body, local))
-        found.append(point if source is None else {**point, "from": {"array": source[0], "at": source[1]}})
-    return found
+        points.append(point if source is None else {**point, "from": {"array": source[0], "at": source[1]}})
+    return points
 
 
 def _sources(robot: Model, frames: Sequence[Placement], mobile: dict[str, Array]) -> dict[Any, tuple[str, int]]:
     """Where in its parameter the position of a point is, by body and position."""
     number = {WORLD: 0} | {name: k for k, name in enumerate(robot.body_names, start=1)}
-    found: dict[Any, tuple[str, int]] = {}
+    sources: dict[Any, tuple[str, int]] = {}
     if "joint_position" in mobile:
         for k, joint in enumerate(robot.joints):
-            found[_key(number[joint.parent], joint.placement.position)] = "joint_position", 3 * k
+            sources[_key(number[joint.parent], joint.placement.position)] = "joint_position", 3 * k
     if "anchor_position" in mobile:
         pairs = [c for c in robot.constraints if isinstance(c, Pair)]
         for k, c in enumerate(pairs):
@@ -222,9 +224,9 @@ def _sources(robot: Model, frames: Sequence[Placement], mobile: dict[str, Array]
                 frame = robot.frames[place]
                 if frame.name == frame.body:  # positions are in the body's own frame
                     at = _key(number[frame.body], (frame.placement * there).position)
-                    found[at] = "anchor_position", 6 * k + 3 * side
+                    sources[at] = "anchor_position", 6 * k + 3 * side
     straight = [k for k, at in enumerate(frames) if np.array_equal(at.rotation, np.eye(3)) and not at.position.any()]
-    return {key: source for key, source in found.items() if key[0] in straight}
+    return {key: source for key, source in sources.items() if key[0] in straight}
 
 
 def _key(body: int, position: Array) -> tuple[int, tuple[float, ...]]:
@@ -234,7 +236,7 @@ def _key(body: int, position: Array) -> tuple[int, tuple[float, ...]]:
 def _pins(robot: Model, frames: Sequence[Placement]) -> list[dict[str, Any]]:
     """Solids of joints between bones: pins, blocks that slide, balls."""
     number = {name: k for k, name in enumerate(robot.body_names, start=1)}
-    found = []
+    pins = []
     for joint in robot.joints:
         if isinstance(joint.type, Free) or not joint.type.nv:
             continue
@@ -245,13 +247,13 @@ def _pins(robot: Model, frames: Sequence[Placement]) -> list[dict[str, Any]]:
             kind, turn = "block", aligning_rotation(joint.type.axis)
         k = number[joint.child]
         at = frames[k] * Placement((0.0, 0.0, 0.0), turn)
-        found.append({"body": k, "kind": kind, "color": JOINT, **_place(at)})
-    return found
+        pins.append({"body": k, "kind": kind, "color": JOINT, **_place(at)})
+    return pins
 
 
 def _forces(robot: Model, bones: Skeleton, frames: Sequence[Placement]) -> list[dict[str, Any]]:
     """Constraints that hold points together: where their force acts, its first row, and the axes of its rows."""
-    found = []
+    forces = []
     for ends, held in ((bones.loops, False), (bones.held, True)):
         for c, first, second in ends:
             if c.shifts not in (MEET, ROLLING):
@@ -260,5 +262,5 @@ def _forces(robot: Model, bones: Skeleton, frames: Sequence[Placement]) -> list[
             frame = robot.frames[c.first]
             turn = (frames[body] * frame.placement * c.frames()[0]).rotation
             row = robot.row_slice(c.name).start + TURN_ROWS[c.turns]
-            found.append({"point": int(second), "body": body, "turn": turn.ravel().tolist(), "row": row, "held": held})
-    return found
+            forces.append({"point": int(second), "body": body, "turn": turn.ravel().tolist(), "row": row, "held": held})
+    return forces

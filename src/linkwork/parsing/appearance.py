@@ -55,15 +55,15 @@ class LinkShape:
 
 def readable_shapes(nodes: Iterator[Node], read: Callable[[Node], LinkShape | None]) -> tuple[LinkShape, ...]:
     """Results of ``read`` for these elements; those that it cannot read are left out."""
-    found = []
+    shapes = []
     for node in nodes:
         try:
             seen = read(node)
         except ModelError:
             continue
         if seen is not None:
-            found.append(seen)
-    return tuple(found)
+            shapes.append(seen)
+    return tuple(shapes)
 
 
 @dataclass
@@ -84,8 +84,8 @@ class MeshFinder:
             return None
 
     def _find(self, uri: str) -> Path | None:
-        scheme, found, rest = uri.partition("://")
-        if not found:
+        scheme, separator, rest = uri.partition("://")
+        if not separator:
             folder = self._folder
             return None if folder is None and not Path(uri).is_absolute() else _there((folder or Path()) / uri)
         if scheme == "file":

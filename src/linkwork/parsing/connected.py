@@ -48,18 +48,18 @@ def distances(start: str, joints: Ends) -> dict[str, int]:
     for parent, child in joints:
         neighbors.setdefault(parent, []).append(child)
         neighbors.setdefault(child, []).append(parent)
-    found, ring = {start: 0}, [start]
+    lengths, ring = {start: 0}, [start]
     while ring:
-        further = [link for here in ring for link in neighbors.get(here, ()) if link not in found]
-        found |= dict.fromkeys(further, found[ring[0]] + 1)
+        further = [link for here in ring for link in neighbors.get(here, ()) if link not in lengths]
+        lengths |= dict.fromkeys(further, lengths[ring[0]] + 1)
         ring = list(dict.fromkeys(further))
-    return found
+    return lengths
 
 
 def _reachable(start: str, children: dict[str, list[str]]) -> set[str]:
-    found, stack = {start}, [start]
+    reached, stack = {start}, [start]
     while stack:
-        new = [name for name in children.get(stack.pop(), ()) if name not in found]
-        found.update(new)
+        new = [name for name in children.get(stack.pop(), ()) if name not in reached]
+        reached.update(new)
         stack += new
-    return found
+    return reached

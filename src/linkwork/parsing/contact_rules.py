@@ -86,12 +86,12 @@ def with_loaded_contacts(
     choice = ContactChoice(robot)
     taken = {pair.name for pair in robot.contacts}
     grounded = any(WORLD in pair.bodies for pair in robot.contacts)
-    found: list[ContactPair] = list(robot.contacts)
+    pairs: list[ContactPair] = list(robot.contacts)
     try:
-        made = list(choice.pairs(ground=not grounded, self_collision=everything or bool(rules.links)))
+        additions = list(choice.pairs(ground=not grounded, self_collision=everything or bool(rules.links)))
     except InputError as e:
         raise InputError(f"contacts={contacts!r}: {e}") from None
-    for pair in made:
+    for pair in additions:
         links = frozenset(choice.links.get(shape, shape.body) for shape in (pair.first, pair.second))
         touches_itself = WORLD not in links
         if touches_itself and (links in rules.excluded or not (everything or _both(links, rules.links))):
@@ -99,8 +99,8 @@ def with_loaded_contacts(
         if any(isinstance(s.solid, Mesh) and not s.solid.is_found for s in (pair.first, pair.second)):
             unused.add(where, MISSING, always=True)
         elif pair.name not in taken:
-            found.append(pair)
-    return robot if len(found) == len(robot.contacts) else replace(robot, contacts=compact(found))
+            pairs.append(pair)
+    return robot if len(pairs) == len(robot.contacts) else replace(robot, contacts=compact(pairs))
 
 
 def _both(links: Collection[str], those: Collection[str]) -> bool:

@@ -72,13 +72,13 @@ def _module(name: str, format: str | None) -> Any:
         raise UnsupportedFeature(
             "robots by name need the package robot_descriptions: pip install 'linkwork[descriptions]'"
         ) from None
-    found = next((name + ending for ending in _ENDINGS[format] if name + ending in known), None)
-    if found is None:
+    module = next((name + ending for ending in _ENDINGS[format] if name + ending in known), None)
+    if module is None:
         raise UnknownName(f"robot_descriptions has no robot '{name}'{suggest(name, known) or _alike(name, known)}")
     try:
-        return import_module(f"{_PACKAGE}.{found}")
+        return import_module(f"{_PACKAGE}.{module}")
     except Exception as e:  # of git, of the network, of the disk
-        raise ModelError(f"robot_descriptions could not fetch '{found}': {type(e).__name__}: {e}") from e
+        raise ModelError(f"robot_descriptions could not fetch '{module}': {type(e).__name__}: {e}") from e
 
 
 def _names() -> Iterator[str]:

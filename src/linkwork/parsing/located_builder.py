@@ -147,18 +147,18 @@ class LocatedBuilder:
 
     def _warn_of_inertias(self, robot: Mechanism) -> None:
         """One warning for all bodies of the file, on the line of the first."""
-        found: dict[str, ModelError] = {}
+        errors: dict[str, ModelError] = {}
         for body, inertia in robot.inertias.items():
             try:
                 inertia.validate(body)
             except ModelError as e:
-                found[body] = e
-        if found:
-            first, *others = found
+                errors[body] = e
+        if errors:
+            first, *others = errors
             more = f". The same for {plural(len(others), 'other')}: {', '.join(others[:5])}" if others else ""
             more += ", ..." if len(others) > 5 else ""
             advice = "Loaded unchanged; inertias='check' makes this an error, 'trust' silences it"
-            warn(self.where(first), f"{found[first]}{more}. {advice}")
+            warn(self.where(first), f"{errors[first]}{more}. {advice}")
 
     def where(self, subject: str | None) -> Location:
         """The place in the file that something comes from; the root element if that is not known."""
@@ -189,11 +189,11 @@ def refuse_unconstrained_dependents(builder: LocatedBuilder, robot: Mechanism) -
     parents = {joint.child: joint for joint in robot.joints}
 
     def ancestors(body: str) -> set[str]:
-        found = set()
+        bodies = set()
         while body in parents:
-            found.add(parents[body].name)
+            bodies.add(parents[body].name)
             body = parents[body].parent
-        return found
+        return bodies
 
     constrained: set[str] = set()
     for constraint in robot.constraints:

@@ -69,9 +69,9 @@ class LoadSettings:
     """As `load` takes it; then a tuple of paths."""
 
     def __post_init__(self) -> None:
-        given = (self.folders,) if isinstance(self.folders, str | PathLike) else self.folders
+        paths = (self.folders,) if isinstance(self.folders, str | PathLike) else self.folders
         try:
-            folders = tuple(Path(fspath(folder)) for folder in given)
+            folders = tuple(Path(fspath(folder)) for folder in paths)
         except TypeError:
             raise InputError(f"folders is {self.folders!r}; it is a folder or several") from None
         for folder in folders:

@@ -67,11 +67,11 @@ class SurfaceReader:
 
     def of_sdf(self, collision: Node) -> Surface | None:
         """The surface of a ``<collision>`` of SDF."""
-        found = self.of_drake(collision)
+        drake_surface = self.of_drake(collision)
         surface = _child(collision, "surface")
         if surface is None:
-            return found
-        said = self._friction(_child(surface, "friction"), found or Surface())
+            return drake_surface
+        said = self._friction(_child(surface, "friction"), drake_surface or Surface())
         bounce = _child(surface, "bounce")
         if bounce is not None:
             said = replace(said, restitution=self._number(_child(bounce, "restitution_coefficient"), most=1.0))

@@ -113,17 +113,19 @@ class Node:
 
     def child(self, tag: str) -> Node | None:
         """The one element inside called ``tag``, or None; two are an error."""
-        found = list(self.children(tag))
-        if len(found) > 1:
-            raise found[1].error(f"a <{self.tag}> holds at most one <{tag}>; the first is on line {found[0].line}")
-        return found[0] if found else None
+        children = list(self.children(tag))
+        if len(children) > 1:
+            raise children[1].error(
+                f"a <{self.tag}> holds at most one <{tag}>; the first is on line {children[0].line}"
+            )
+        return children[0] if children else None
 
     def need(self, tag: str) -> Node:
         """The one element inside called ``tag``; none is an error."""
-        found = self.child(tag)
-        if found is None:
+        child = self.child(tag)
+        if child is None:
             raise self.error(f"a <{self.tag}> needs a <{tag}> inside")
-        return found
+        return child
 
     def refuse_other_elements(self, known: Collection[str]) -> None:
         """Raise `UnsupportedFeature` for an element inside that is none of those that are read or known as harmless."""
@@ -158,11 +160,11 @@ class Node:
 
     def values(self, *counts: int, largest: float = UNBOUNDED) -> tuple[float, ...]:
         """The text inside as numbers, as many as one of ``counts``."""
-        found = self._numbers("the text", self.content, largest)
-        if len(found) not in counts:
+        entries = self._numbers("the text", self.content, largest)
+        if len(entries) not in counts:
             wanted = " or ".join(map(str, counts))
-            raise self.error(f"the text has {len(found)} numbers, needs {wanted}: '{_short(self.content)}'")
-        return tuple(found)
+            raise self.error(f"the text has {len(entries)} numbers, needs {wanted}: '{_short(self.content)}'")
+        return tuple(entries)
 
     def value_of(self, tag: str, default: float | None = None, largest: float = UNBOUNDED) -> float:
         """The number that is the text of the element inside called ``tag``; without a default it must be there."""
@@ -195,10 +197,10 @@ class Node:
             attribute: Its name.
             usual: All numbers.
         """
-        found = self.numbers(attribute, *range(1, len(usual) + 1)) or ()
+        entries = self.numbers(attribute, *range(1, len(usual) + 1)) or ()
         inherited = self._numbers(f"attribute '{attribute}'", self._defaults.get(attribute) or "", UNBOUNDED)
-        found = (*found, *inherited[len(found) :])
-        return (*found, *usual[len(found) :])[: len(usual)]
+        entries = (*entries, *inherited[len(entries) :])
+        return (*entries, *usual[len(entries) :])[: len(usual)]
 
     def text(self, attribute: str) -> str:
         """An attribute that must be there and not be empty."""

@@ -115,8 +115,8 @@ class _Writer:
         SensorWriter(self.model, self._name, elements).write(root)
         keys = etree.SubElement(root, "keyframe")
         for k in range(self.model.nkey):
-            given = [name for name, count in (("act", self.model.na), ("ctrl", self.model.nu)) if count]
-            state = {name: _numbers(getattr(self.model, f"key_{name}")[k]) for name in ("qpos", *given)}
+            names = [name for name, count in (("act", self.model.na), ("ctrl", self.model.nu)) if count]
+            state = {name: _numbers(getattr(self.model, f"key_{name}")[k]) for name in ("qpos", *names)}
             self._add(keys, "key", "key", k, **state)
         self._warn()
         return str(etree.tostring(root, pretty_print=True, encoding="unicode"))
@@ -139,13 +139,13 @@ class _Writer:
         """Gravity and all else that holds everywhere, and what is switched off."""
         import mujoco
 
-        given = self.model.opt
-        numbers = {name: _numbers(getattr(given, name)) for name in _OPTIONS}
-        groups = " ".join(str(k) for k in range(31) if int(given.disableactuator) >> k & 1)
+        settings = self.model.opt
+        numbers = {name: _numbers(getattr(settings, name)) for name in _OPTIONS}
+        groups = " ".join(str(k) for k in range(31) if int(settings.disableactuator) >> k & 1)
         option = etree.SubElement(root, "option", **numbers, **({"actuatorgroupdisable": groups} if groups else {}))
-        flag = etree.SubElement(option, "flag", override="enable" if int(given.enableflags) & 1 else "disable")
+        flag = etree.SubElement(option, "flag", override="enable" if int(settings.enableflags) & 1 else "disable")
         for name, bit in mujoco.mjtDisableBit.__members__.items():
-            if name.startswith("mjDSBL_") and int(given.disableflags) & int(bit):
+            if name.startswith("mjDSBL_") and int(settings.disableflags) & int(bit):
                 flag.set(name.removeprefix("mjDSBL_").lower(), "disable")
 
     def _model_name(self) -> str:
@@ -275,8 +275,8 @@ class _Writer:
 
     def _fluid(self, k: int) -> dict[str, str]:
         """Fluid coefficients of a geom."""
-        given = self.model.geom_fluid[k]
-        return {"fluidshape": "ellipsoid", "fluidcoef": _numbers(given[1:6])} if given[0] else {}
+        fluid = self.model.geom_fluid[k]
+        return {"fluidshape": "ellipsoid", "fluidcoef": _numbers(fluid[1:6])} if fluid[0] else {}
 
     def _numbers_of(self, kind: str, k: int, *names: str) -> dict[str, str]:
         """Attributes of numbers, but for those that the version of MuJoCo does not have."""
@@ -315,9 +315,9 @@ class _Writer:
             fixed = all(int(m.wrap_type[w]) == 1 for w in parts)
             tendon = self._add(section, "fixed" if fixed else "spatial", "tendon", k)
             for what in ("stiffness", "damping", "frictionloss", "armature"):
-                given = self._polynomial(f"tendon_{what}", k)
-                if any(float(x) for x in given.split()):
-                    tendon.set(what, given)
+                numbers = self._polynomial(f"tendon_{what}", k)
+                if any(float(x) for x in numbers.split()):
+                    tendon.set(what, numbers)
             tendon.set("springlength", _numbers(m.tendon_lengthspring[k]))
             if np.any(getattr(m, "tendon_springyield", np.zeros(m.ntendon))[k]):
                 tendon.set("springyield", _numbers(m.tendon_springyield[k]))
@@ -349,19 +349,19 @@ class _Writer:
         for k in range(m.neq):
             kind, data = int(m.eq_type[k]), m.eq_data[k]
             first, second = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
-            given = {
+            attributes = {
                 "active": "true" if m.eq_active0[k] else "false",
                 "solref": _numbers(m.eq_solref[k]),
                 "solimp": _numbers(m.eq_solimp[k]),
             }
             if kind in (0, 1):
-                self._pair(section, ("connect", "weld")[kind], given, k)
+                self._pair(section, ("connect", "weld")[kind], attributes, k)
             elif kind in (2, 3):
                 what = ("joint", "tendon")[kind - 2]
-                given |= {f"{what}1": self._name(what, first), "polycoef": _numbers(data[:5])}
+                attributes |= {f"{what}1": self._name(what, first), "polycoef": _numbers(data[:5])}
                 if second >= 0:
-                    given[f"{what}2"] = self._name(what, second)
-                self._add(section, what, "equality", k, **given)
+                    attributes[f"{what}2"] = self._name(what, second)
+                self._add(section, what, "equality", k, **attributes)
             else:
                 raise UnsupportedFeature(f"equality {k} is of type {kind}; connect, weld, joint and tendon are read")
 
@@ -395,7 +395,7 @@ class _Writer:
                 self.not_driven.append(m.actuator(k).name or str(k))
                 continue
             target, kind = _TRANSMISSIONS[transmission]
-            given = {
+            attributes = {
                 target: self._name(kind, int(m.actuator_trnid[k, 0])),
                 "gear": _numbers(m.actuator_gear[output[k]]),
                 "gaintype": _GAINS[int(m.actuator_gaintype[k])],
@@ -405,30 +405,32 @@ class _Writer:
             }
             if m.actuator_trnid[k, 1] >= 0 and target in ("site", "cranksite"):
                 other = "refsite" if target == "site" else "slidersite"
-                given[other] = self._name("site", int(m.actuator_trnid[k, 1]))
+                attributes[other] = self._name("site", int(m.actuator_trnid[k, 1]))
             if target == "cranksite":
-                given["cranklength"] = repr(float(m.actuator_cranklength[k]))
+                attributes["cranklength"] = repr(float(m.actuator_cranklength[k]))
             if m.actuator_lengthrange[k].any():
-                given["lengthrange"] = _numbers(m.actuator_lengthrange[k])
-            given |= self._numbers_of("actuator", k, "gainprm", "biasprm", "dynprm", "armature", "damping", "delay")
-            if "damping" in given:
-                given["damping"] = self._polynomial("actuator_damping", k)
+                attributes["lengthrange"] = _numbers(m.actuator_lengthrange[k])
+            attributes |= self._numbers_of(
+                "actuator", k, "gainprm", "biasprm", "dynprm", "armature", "damping", "delay"
+            )
+            if "damping" in attributes:
+                attributes["damping"] = self._polynomial("actuator_damping", k)
             if m.actuator_dyntype[k]:
-                given["actearly"] = "true" if m.actuator_actearly[k] else "false"
+                attributes["actearly"] = "true" if m.actuator_actearly[k] else "false"
             for what in ("ctrl", "force", *(("act",) if m.actuator_dyntype[k] else ())):
                 at = int(command[k]) if what == "ctrl" else k
                 limited = bool(getattr(m, f"actuator_{what}limited")[at])
-                given[f"{what}limited"] = "true" if limited else "false"
+                attributes[f"{what}limited"] = "true" if limited else "false"
                 if limited:
-                    given[f"{what}range"] = _numbers(getattr(m, f"actuator_{what}range")[at])
-            self._add(section, "plugin" if m.actuator_plugin[k] >= 0 else "general", "actuator", k, **given)
+                    attributes[f"{what}range"] = _numbers(getattr(m, f"actuator_{what}range")[at])
+            self._add(section, "plugin" if m.actuator_plugin[k] >= 0 else "general", "actuator", k, **attributes)
 
     def _orientation(self, section: Any, k: int) -> None:
         """A servo of the orientation of a ball joint, or of a site relative to another."""
         first, second = (int(x) for x in self.model.actuator_trnid[k])
         ends = {"joint": ("joint", first)} if second < 0 else {"site": ("site", first), "refsite": ("site", second)}
-        given = {attribute: self._name(kind, number) for attribute, (kind, number) in ends.items()}
-        self._add(section, "orientation", "actuator", k, group=str(int(self.model.actuator_group[k])), **given)
+        attributes = {attribute: self._name(kind, number) for attribute, (kind, number) in ends.items()}
+        self._add(section, "orientation", "actuator", k, group=str(int(self.model.actuator_group[k])), **attributes)
 
 
 def _listed(names: list[str]) -> str:

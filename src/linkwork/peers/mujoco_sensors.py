@@ -71,10 +71,10 @@ class SensorWriter:
         m = self.model
         kind, number = int(m.sensor_objtype[k]), int(m.sensor_objid[k])
         if tag.startswith("frame"):
-            given = self._frame("obj", kind, number)
+            attributes = self._frame("obj", kind, number)
             if int(m.sensor_refid[k]) >= 0:
-                given |= self._frame("ref", int(m.sensor_reftype[k]), int(m.sensor_refid[k]))
-            return given
+                attributes |= self._frame("ref", int(m.sensor_reftype[k]), int(m.sensor_refid[k]))
+            return attributes
         if tag == "insidesite":
             return {**self._frame("obj", kind, number), "site": self._name("site", int(m.sensor_refid[k]))}
         if tag.startswith("subtree"):

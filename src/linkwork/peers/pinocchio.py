@@ -75,8 +75,8 @@ def from_pinocchio(model: Any, constraint_models: Sequence[Any] = (), *, name: s
             build.frame(frame.name, bodies[frame.parentJoint], _placement(frame.placement))
     for pose, q in dict(model.referenceConfigurations).items():
         build.pose(pose, _coordinates(model, np.array(q)))
-    made = build.build()
-    return made.constrained(*(_constraint(c, bodies, n) for n, c in enumerate(constraint_models)))
+    mechanism = build.build()
+    return mechanism.constrained(*(_constraint(c, bodies, n) for n, c in enumerate(constraint_models)))
 
 
 def _body_names(model: Any) -> list[str]:
@@ -122,16 +122,16 @@ def _add_joint(build: Builder, model: Any, k: int, bodies: Sequence[str]) -> Non
 
 def _bound(values: Any, none: float) -> Floats:
     """Limits, of which the largest number that a double has means none."""
-    found = np.array(values, dtype=np.float64)
-    return np.where(np.abs(found) >= np.finfo(np.float64).max, none, found)
+    bounds = np.array(values, dtype=np.float64)
+    return np.where(np.abs(bounds) >= np.finfo(np.float64).max, none, bounds)
 
 
 def _parts(model: Any, k: int) -> list[_Part]:
     """Our joints for a joint of Pinocchio."""
-    found = list(_kinds(model.joints[k].extract(), model.names[k], Placement()))
-    if len(found) == 1:
-        return [_Part(model.names[k], *found[0])]
-    return [_Part(f"{model.names[k]}/{n}", *part) for n, part in enumerate(found, 1)]
+    parts = list(_kinds(model.joints[k].extract(), model.names[k], Placement()))
+    if len(parts) == 1:
+        return [_Part(model.names[k], *parts[0])]
+    return [_Part(f"{model.names[k]}/{n}", *part) for n, part in enumerate(parts, 1)]
 
 
 def _kinds(joint: Any, name: str, before: Placement) -> Iterator[tuple[Joint, Placement, bool]]:
@@ -191,9 +191,9 @@ def _constraint(model: Any, bodies: Sequence[str], number: int) -> Constraint:
         raise UnsupportedFeature(
             f"constraint {number} is a {kind}; rigid constraints and anchors of points and frames are read"
         )
-    made = Weld if welded else Point
+    constraint = Weld if welded else Point
     gains = float(np.mean(corrector.Kp)), float(np.mean(corrector.Kd))
-    return made(
+    return constraint(
         bodies[model.joint1_id],
         bodies[model.joint2_id],
         first_at=_placement(model.joint1_placement),
@@ -216,15 +216,15 @@ def _inertia(inertia: Any) -> Inertia:
 
 def _coordinates(model: Any, q: Floats) -> dict[str, Floats]:
     """Coordinates of our joints by name, ``(..., nq of the joint)``."""
-    found = {}
+    coordinates = {}
     for k in range(1, model.njoints):
         at = model.joints[k].idx_q
         for part in _parts(model, k):
             width = 2 if part.angle else part.type.nq
             x = q[..., at : at + width]
-            found[part.name] = np.arctan2(x[..., 1:], x[..., :1]) if part.angle else x
+            coordinates[part.name] = np.arctan2(x[..., 1:], x[..., :1]) if part.angle else x
             at += width
-    return found
+    return coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,8 +263,8 @@ class PinocchioMap:
             q: Pinocchio's, ``(..., model.nq)``.
         """
         theirs = rows_of(q, "q", (self.model.nq,))
-        found = _coordinates(self.model, theirs)
-        parts = [found[name] for name in self.robot.joint_names]
+        coordinates = _coordinates(self.model, theirs)
+        parts = [coordinates[name] for name in self.robot.joint_names]
         return np.concatenate(parts, axis=-1) if parts else theirs
 
     def to_v(self, v: npt.ArrayLike) -> Floats:

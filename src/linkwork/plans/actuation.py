@@ -157,7 +157,7 @@ def _activation_arrays(actuators: Sequence[Actuator]) -> dict[str, Any]:
     """Which actuators have activations, and how these follow commands."""
     kinds = [_state_kinds(actuator) for actuator in actuators]
     starts = np.cumsum([0, *map(len, kinds)]).tolist()
-    own = [k for k, found in enumerate(kinds) for _ in found]
+    own = [k for k, matches in enumerate(kinds) for _ in matches]
 
     def first(kind: int | None) -> list[int]:
         """Of each actuator its first state of a kind, or of its own dynamics, or -1."""
@@ -174,12 +174,12 @@ def _activation_arrays(actuators: Sequence[Actuator]) -> dict[str, Any]:
         "actuator_rubs": [int(a.motor is not None and a.motor.rubs) for a in actuators],
         "motor": [np.clip((a.motor or Motor()).numbers, -UNBOUNDED, UNBOUNDED) for a in actuators],
         "act_actuator": own,
-        "act_dynamics": [kind for found in kinds for kind in found],
+        "act_dynamics": [kind for matches in kinds for kind in matches],
         "act_early": [int(actuators[k].early) for k in own],
         "act_time_constant": [actuators[k].time_constant for k in own],
         "act_muscle": [_times(actuators[k].muscle) for k in own],
         **_muscle_arrays(actuators),
-        "act_range": [_state_range(a, kind) for a, found in zip(actuators, kinds, strict=True) for kind in found],
+        "act_range": [_state_range(a, kind) for a, matches in zip(actuators, kinds, strict=True) for kind in matches],
     }
 
 

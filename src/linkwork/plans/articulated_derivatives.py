@@ -125,10 +125,10 @@ def _meeting_bodies(tree: Tree) -> Integers:
     beyond = np.eye(tree.n, dtype=bool)
     for i in range(tree.n - 1, 0, -1):
         beyond[tree.parent[i]] |= beyond[i]
-    found = np.zeros((tree.n, tree.n), dtype=np.int64)
+    meeting = np.zeros((tree.n, tree.n), dtype=np.int64)
     for i in range(1, tree.n):
-        found[i] = np.where(beyond[i], i, found[tree.parent[i]])
-    return found
+        meeting[i] = np.where(beyond[i], i, meeting[tree.parent[i]])
+    return meeting
 
 
 def _branches(tree: Tree, entry: Sequence[int], body: Integers, ends: Integers) -> tuple[Integers, list[int]]:

@@ -116,13 +116,13 @@ def branches_of_bases(tree: Tree, end: int) -> list[Branch]:
         supports.append({body for line in lines for body in line[:-2]})
         one = len({line[-2] for line in lines}) == 1 and panel.row not in on_base
         bases.append(lines[0][-2] if one else 0)
-    found: dict[int, Branch] = {}
+    branches: dict[int, Branch] = {}
     for panel, base, group in zip(panels, bases, connected(supports), strict=True):
-        branch = found.setdefault(group, Branch(base, [], []))
+        branch = branches.setdefault(group, Branch(base, [], []))
         (branch.rows if panel.root == 0 else branch.loops).append(panel.row)
         if base != branch.base:
-            found[group] = branch._replace(base=0)
-    return [branch for branch in found.values() if branch.base > 0 and branch.rows]
+            branches[group] = branch._replace(base=0)
+    return [branch for branch in branches.values() if branch.base > 0 and branch.rows]
 
 
 def rows_passing(tree: Tree, body: int) -> int:

@@ -210,15 +210,15 @@ class _Elimination:
 
     def _member_couplings(self, c: int, others: Sequence[int]) -> list[_MemberCoupling]:
         """Couplings of the members of a cluster to its neighbors, children first, each handed on to the parent."""
-        parent, h, found = self.tree.parent, int(self.tree.cluster_parent[c]), []
+        parent, h, couplings = self.tree.parent, int(self.tree.cluster_parent[c]), []
         for i in reversed(self.members[c]):
             for place, j in enumerate(others):
                 pair = (i, j)
                 if pair in self.couplings:
                     up = int(parent[i])
                     following = self._coupling(up, j) if up != h else -1
-                    found.append(_MemberCoupling(self.couplings[pair], i, place, following))
-        return found
+                    couplings.append(_MemberCoupling(self.couplings[pair], i, place, following))
+        return couplings
 
     def _supporting(self) -> list[int]:
         """Clusters with bodies that penalties act on, or that carry such, in the order of elimination."""

@@ -102,12 +102,12 @@ def clusters_of(tree: Tree, rows: Iterable[int]) -> list[Cluster]:
     for r, bodies in supports.items():
         if bodies:
             rows_of[number[min(bodies)]].append(r)
-    found = []
+    clusters = []
     for group, of_group in zip(groups, rows_of, strict=True):
         members = tuple(sorted(group))
         dofs = tuple(int(tree.iv[i]) + k for i in members for k in range(DOF[int(tree.kind[i])]))
-        found.append(Cluster(parent[members[0]], members, dofs, tuple(of_group)))
-    return sorted(found, key=lambda cluster: _rank(cluster, found, number), reverse=True)
+        clusters.append(Cluster(parent[members[0]], members, dofs, tuple(of_group)))
+    return sorted(clusters, key=lambda cluster: _rank(cluster, clusters, number), reverse=True)
 
 
 def _rank(cluster: Cluster, clusters: Sequence[Cluster], number: dict[int, int]) -> tuple[int, int]:

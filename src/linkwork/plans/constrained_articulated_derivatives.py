@@ -111,11 +111,11 @@ def _wrench_changes(tree: Tree) -> dict[int, set[int]]:
 
 def _dofs_between(tree: Tree, i: int, root: int) -> set[int]:
     """The degrees of freedom of the joints from ``root`` to body ``i``."""
-    found = set[int]()
+    dofs = set[int]()
     while i != root:
-        found.update(range(int(tree.iv[i]), int(tree.iv[i]) + DOF[int(tree.kind[i])]))
+        dofs.update(range(int(tree.iv[i]), int(tree.iv[i]) + DOF[int(tree.kind[i])]))
         i = int(tree.parent[i])
-    return found
+    return dofs
 
 
 def _coupled(tree: Tree) -> list[set[int]]:
@@ -123,11 +123,11 @@ def _coupled(tree: Tree) -> list[set[int]]:
     rows: dict[int, set[int]] = {}
     for row, k in zip(tree.term_row.tolist(), tree.term_v.tolist(), strict=True):
         rows.setdefault(row, set()).add(k)
-    found: list[set[int]] = [set() for _ in range(tree.nv)]
+    groups: list[set[int]] = [set() for _ in range(tree.nv)]
     for group in rows.values():
         for k in group:
-            found[k] |= group
-    return found
+            groups[k] |= group
+    return groups
 
 
 # Which text has fewer products -------------------------------------------------------------------------

@@ -48,10 +48,10 @@ LEAST_FRICTION = 1e-5
 def shape_inflation(pairs: ContactPairs) -> Floats:
     """(nshapes,) distance from its surface within which a shape may have forces: of margins, and of adhesion."""
     distance = pairs.column("margin") + pairs.column("gap")
-    found = np.zeros(len(pairs.shapes))
-    np.maximum.at(found, pairs.first, distance)
-    np.maximum.at(found, pairs.second, distance)
-    return found
+    inflations = np.zeros(len(pairs.shapes))
+    np.maximum.at(inflations, pairs.first, distance)
+    np.maximum.at(inflations, pairs.second, distance)
+    return inflations
 
 
 def friction_tables(model: Model) -> dict[str, Any]:

@@ -58,5 +58,5 @@ def _coupled(tree: Tree) -> npt.NDArray[np.bool_]:
     for b in range(boxes):
         support[3 * slots + b, joint_of[tree.box_v[b]]] = True
     support[3 * slots + boxes :] = True  # loops: of whatever they tie, all of it
-    found: npt.NDArray[np.bool_] = (support.astype(np.int64) @ support.T) > 0
-    return found
+    coupled: npt.NDArray[np.bool_] = (support.astype(np.int64) @ support.T) > 0
+    return coupled

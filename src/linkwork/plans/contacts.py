@@ -330,11 +330,11 @@ def contact_tables(model: Model, bodies: BodyTable, native: MeshKind | None = No
     pairs, counts = planned.pairs, planned.slots
     length = size_of(model)
     at = [bodies.frames[bodies.number[shape.body]].inverse() * shape.placement for shape in pairs.shapes]
-    given = np.where(planned.code == GIVEN, counts, 0)
+    counts_given = np.where(planned.code == GIVEN, counts, 0)
     of_slot = np.repeat(np.arange(len(pairs)), counts)
     margin = pairs.column("margin")
     return {
-        "ngiven": int(given.sum()),
+        "ngiven": int(counts_given.sum()),
         "ncells": 0,
         "shape_body": [bodies.number[shape.body] for shape in pairs.shapes],
         "contact_kind": planned.code,
@@ -343,7 +343,7 @@ def contact_tables(model: Model, bodies: BodyTable, native: MeshKind | None = No
         "contact_reversed": planned.reversed,
         "contact_slot": np.cumsum(counts) - counts,
         "contact_slots": counts,
-        "contact_given": np.where(given > 0, np.cumsum(given) - given, 0),
+        "contact_given": np.where(counts_given > 0, np.cumsum(counts_given) - counts_given, 0),
         "slot_contact": of_slot,
         "margin_contact": np.flatnonzero(margin),
         "contact_margin": margin[margin != 0],

@@ -75,8 +75,8 @@ def damped_tree(mechanism: Model, moving: bool = False) -> Tree:
 
 def _are_points(tree: Tree) -> Mask:
     """Which pairs hold a point and no more."""
-    found: Mask = (tree.pair_rotation == ANY_TURN) & (tree.pair_translation == MEET)
-    return found
+    points: Mask = (tree.pair_rotation == ANY_TURN) & (tree.pair_translation == MEET)
+    return points
 
 
 def _patches(tree: Tree, is_point: Mask, moving: bool) -> dict[str, Any]:

@@ -41,11 +41,11 @@ def elimination_orders(mechanism: Model, most: int = 4) -> list[tuple[str, ...]]
         chance = random.Random(seed).random  # ties by chance, and every other time near ties too
         spread = 1.5 if seed % 2 else 0.5
         keys.append(lambda b, near, chance=chance, spread=spread: (len(near[b]) + spread * chance(),))  # type: ignore[misc]
-    found: dict[tuple[int, ...], int] = {}
+    orders: dict[tuple[int, ...], int] = {}
     for key in keys:
         order, work = graph.eliminated(key)
-        found.setdefault(order, work)
-    best = sorted(found, key=found.__getitem__)[:most]
+        orders.setdefault(order, work)
+    best = sorted(orders, key=orders.__getitem__)[:most]
     return [tuple(dict.fromkeys(graph.names[b] for b in order)) for order in best]
 
 

@@ -55,7 +55,7 @@ def force_arrays(mechanism: Model, bodies: BodyTable) -> dict[str, Any]:
     springs = [j for j in mechanism.joints if isinstance(j.type, Spherical | Free) and j.stiffness.any()]
     bent = [j for j in mechanism.joints if j.type.group is VECTOR and any((*j.stiffness_terms, *j.damping_terms))]
     terms = [(j, k) for j in bent for k in range(j.type.nv)]
-    found = {
+    arrays = {
         "medium": [medium.density, medium.viscosity, *medium.wind],
         "fluid_body": [bodies.number[s.body] for s in fluid],
         "fluid_is_box": [int(isinstance(s.solid, Box)) for s in fluid],
@@ -71,7 +71,7 @@ def force_arrays(mechanism: Model, bodies: BodyTable) -> dict[str, Any]:
         "polynomial": [(j.rest[k], *j.stiffness_terms, *j.damping_terms) for j, k in terms],
     }
     pulled = any(tendon.is_passive for tendon in mechanism.tendons)
-    return found | {"nforce_elements": int(bool(fluid or springs or bent or mechanism.forces) or pulled)}
+    return arrays | {"nforce_elements": int(bool(fluid or springs or bent or mechanism.forces) or pulled)}
 
 
 def has_force_elements(mechanism: Model) -> bool:

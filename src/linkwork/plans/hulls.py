@@ -132,7 +132,7 @@ def _solid(points: Floats) -> Hull:
         corners = np.unique(triangles[group])
         faces.append(_counterclockwise(vertices[corners], corners, normal))
         normals.append(normal)
-    return Hull(vertices, tuple(tuple(sorted(found)) for found in edges), tuple(faces), np.array(normals))
+    return Hull(vertices, tuple(tuple(sorted(edge)) for edge in edges), tuple(faces), np.array(normals))
 
 
 def _coplanar(normals: Floats, neighbors: npt.NDArray[Any]) -> list[list[int]]:
@@ -184,8 +184,8 @@ def hull_tables(hulls: list[Hull]) -> dict[str, Any]:
                 around[corner].append(len(tables["face_normal"]))
             tables["face_normal"].append(normal)
             _append(tables, "face_corner", "face_corners", "corner", face)
-        for found, faces in zip(hull.neighbors, around, strict=True):
-            _append(tables, "point_neighbor", "point_neighbors", "neighbor", found)
+        for neighbors, faces in zip(hull.neighbors, around, strict=True):
+            _append(tables, "point_neighbor", "point_neighbors", "neighbor", neighbors)
             _append(tables, "point_face", "point_faces", "around", faces)
         tables["hull_vertex"] += list(hull.points)
     return {

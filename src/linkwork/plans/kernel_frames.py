@@ -60,13 +60,13 @@ def kernel_frames(joints: list[TreeAtom], length: float) -> Frames:
     """
     key = _digest(joints, length)
     with _LOCK:
-        found = _FRAMES.pop(key, None)
-    made = _chosen_frames(joints, length) if found is None else found
+        frames = _FRAMES.pop(key, None)
+    frames_now = _chosen_frames(joints, length) if frames is None else frames
     with _LOCK:
-        _FRAMES[key] = made
+        _FRAMES[key] = frames_now
         while len(_FRAMES) > KEPT:
             _FRAMES.popitem(last=False)
-    return list(made[0]), list(made[1])
+    return list(frames_now[0]), list(frames_now[1])
 
 
 def _digest(joints: Sequence[TreeAtom], length: float) -> bytes:

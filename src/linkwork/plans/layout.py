@@ -78,7 +78,7 @@ class Ragged:
 
 def ragged(lists: Iterable[Sequence[int]]) -> Ragged:
     """These lists in one."""
-    given = list(lists)
-    counts = np.array([len(entries) for entries in given], dtype=np.int64)
+    rows = list(lists)
+    counts = np.array([len(entries) for entries in rows], dtype=np.int64)
     starts = np.cumsum(counts) - counts
-    return Ragged(starts, counts, np.array([k for entries in given for k in entries], dtype=np.int64))
+    return Ragged(starts, counts, np.array([k for entries in rows for k in entries], dtype=np.int64))

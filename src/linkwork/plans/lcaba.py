@@ -221,7 +221,7 @@ def initial_couplings(
 
     ``couplings`` are numbers of pairs of bodies, the one that is eliminated first in front.
     """
-    found: dict[str, list[int]] = {"initial_coupling": [], "initial_a": [], "initial_b": []}
+    arrays: dict[str, list[int]] = {"initial_coupling": [], "initial_a": [], "initial_b": []}
     before: dict[int, list[int]] = {}
     for m in outer:
         if k_body[m] == 0:
@@ -230,10 +230,10 @@ def initial_couplings(
             pair = k_body[other], k_body[m]
             first, second = (other, m) if pair in couplings or pair[0] == pair[1] else (m, other)
             number = -1 if pair[0] == pair[1] else couplings[k_body[first], k_body[second]]
-            for name, value in zip(found, (number, first, second), strict=True):
-                found[name].append(value)
+            for name, value in zip(arrays, (number, first, second), strict=True):
+                arrays[name].append(value)
         before[k_row[m]].append(m)
-    return found
+    return arrays
 
 
 class _Elimination:
@@ -311,15 +311,15 @@ class _Elimination:
     def _neighbors_of(self, i: int) -> list[_Neighbor]:
         others = sorted(self.neighbors[i], key=self.place.__getitem__)
         h = self.parent[i]
-        found = []
+        neighbors = []
         for k, j in enumerate(others):
             to_parent = j != h and h != 0
             coupling = self._coupling(i, j)
             parent_coupling = self._coupling(h, j) if to_parent else -1
             transposed = to_parent and self.place[j] < self.place[h]
             fill = [self._coupling(j, other) for other in others[k + 1 :]]
-            found.append(_Neighbor(j, coupling, parent_coupling, transposed, fill))
-        return found
+            neighbors.append(_Neighbor(j, coupling, parent_coupling, transposed, fill))
+        return neighbors
 
     def _pair_coupling(self, p: int) -> tuple[int, bool]:
         """The coupling of the bodies of a pair that is in closed form, and whether it has the second body's rows."""

@@ -143,8 +143,8 @@ def ray_tables(shapes: Sequence[Shape], bodies: BodyTable, meshes: RayMeshes = "
     kinds = [solid_kind(shape.solid) for shape in shapes]
     at = [bodies.frames[bodies.number[shape.body]].inverse() * shape.placement for shape in shapes]
     fields = field_tables([shape.solid for shape in shapes])
-    made = _Nodes(fields["field_start"].tolist())
-    spans = [made.of(shape.solid, meshes) for shape in shapes]
+    nodes = _Nodes(fields["field_start"].tolist())
+    spans = [nodes.of(shape.solid, meshes) for shape in shapes]
     return {
         "shape_body": [bodies.number[shape.body] for shape in shapes],
         "shape_kind": [kind for kind, _ in kinds],
@@ -154,7 +154,7 @@ def ray_tables(shapes: Sequence[Shape], bodies: BodyTable, meshes: RayMeshes = "
         "shape_node": [first for first, _ in spans],
         "shape_nodes": [count for _, count in spans],
         **fields,
-        **made.tables(),
+        **nodes.tables(),
     }
 
 
@@ -222,29 +222,29 @@ def mesh_hierarchy(vertices: bytes, faces: bytes) -> Hierarchy:
     corners = np.frombuffer(vertices).reshape(-1, 3)[np.frombuffer(faces, dtype=np.int64).reshape(-1, 3)]
     low, high = corners.min(axis=1), corners.max(axis=1)
     centers = (low + high) / 2
-    made = Hierarchy(np.zeros((0, 6)), [], [], [], [])
+    hierarchy = Hierarchy(np.zeros((0, 6)), [], [], [], [])
     boxes: list[Floats] = []
 
     def add(chosen: Any) -> None:
-        node = len(made.end)
+        node = len(hierarchy.end)
         boxes.append(np.concatenate([low[chosen].min(axis=0), high[chosen].max(axis=0)]))
         leaf = len(chosen) <= LEAF
-        made.first.append(len(made.order))
-        made.counts.append(len(chosen) if leaf else 0)
-        made.end.append(0)
+        hierarchy.first.append(len(hierarchy.order))
+        hierarchy.counts.append(len(chosen) if leaf else 0)
+        hierarchy.end.append(0)
         if leaf:
-            made.order.extend(chosen.tolist())
+            hierarchy.order.extend(chosen.tolist())
         else:
             axis = int(np.ptp(centers[chosen], axis=0).argmax())
             half = len(chosen) // 2
             sides = chosen[np.argpartition(centers[chosen, axis], half)]
             add(sides[:half])
             add(sides[half:])
-        made.end[node] = len(made.end)
+        hierarchy.end[node] = len(hierarchy.end)
 
     if len(corners):
         add(np.arange(len(corners)))
-    return made._replace(box=_wider(boxes))
+    return hierarchy._replace(box=_wider(boxes))
 
 
 def field_hierarchy(field: HeightField) -> Hierarchy:
@@ -252,17 +252,17 @@ def field_hierarchy(field: HeightField) -> Hierarchy:
     heights = np.array(field.heights)
     rows, columns = heights.shape
     x, y = (np.linspace(-size / 2, size / 2, n) for size, n in zip(field.size, heights.shape, strict=True))
-    made = Hierarchy(np.zeros((0, 6)), [], [], [], [])
+    hierarchy = Hierarchy(np.zeros((0, 6)), [], [], [], [])
     boxes: list[Floats] = []
 
     def add(i: int, j: int, across: int, along: int) -> None:
-        node = len(made.end)
+        node = len(hierarchy.end)
         part = heights[i : i + across + 1, j : j + along + 1]
         boxes.append(np.array([x[i], y[j], part.min(), x[i + across], y[j + along], part.max()]))
         leaf = across == 1 and along <= LEAF
-        made.first.append(i * columns + j)
-        made.counts.append(along if leaf else 0)
-        made.end.append(0)
+        hierarchy.first.append(i * columns + j)
+        hierarchy.counts.append(along if leaf else 0)
+        hierarchy.end.append(0)
         if leaf:
             pass
         elif across * LEAF >= along and across > 1:
@@ -271,20 +271,20 @@ def field_hierarchy(field: HeightField) -> Hierarchy:
         else:
             add(i, j, across, along // 2)
             add(i, j + along // 2, across, along - along // 2)
-        made.end[node] = len(made.end)
+        hierarchy.end[node] = len(hierarchy.end)
 
     add(0, 0, rows - 1, columns - 1)
-    return made._replace(box=_wider(boxes))
+    return hierarchy._replace(box=_wider(boxes))
 
 
 def _wider(boxes: list[Floats]) -> Floats:
     """Boxes with a margin for rounding in single precision."""
-    found = np.array(boxes).reshape(-1, 6)
-    if len(found):
-        size = float(np.abs(found).max())
-        found[:, :3] -= BOX_MARGIN * size
-        found[:, 3:] += BOX_MARGIN * size
-    return found
+    boxes_wider = np.array(boxes).reshape(-1, 6)
+    if len(boxes_wider):
+        size = float(np.abs(boxes_wider).max())
+        boxes_wider[:, :3] -= BOX_MARGIN * size
+        boxes_wider[:, 3:] += BOX_MARGIN * size
+    return boxes_wider
 
 
 # What is seen -------------------------------------------------------------------------------------------------------
@@ -314,10 +314,10 @@ def _contact_shapes(model: Model) -> list[Shape]:
     own = {(shape.body, id(shape.solid)) for shape in model.shapes}
     equal = {(shape.body, shape.solid, shape.placement.position.tobytes()) for shape in model.shapes}
     return [
-        Shape(found.body, found.solid, found.placement, role="collision", name=found.name)
-        for found in ContactPairs.of(model.contacts).shapes
-        if (found.body, id(found.solid)) not in own
-        and (found.body, found.solid, found.placement.position.tobytes()) not in equal
+        Shape(known.body, known.solid, known.placement, role="collision", name=known.name)
+        for known in ContactPairs.of(model.contacts).shapes
+        if (known.body, id(known.solid)) not in own
+        and (known.body, known.solid, known.placement.position.tobytes()) not in equal
     ]
 
 

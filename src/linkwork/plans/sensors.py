@@ -258,7 +258,7 @@ class _SensorTables:
             "end": ("part_ends", [self._ends_on(b, part) for b, part in self.parts]),
             "contact": ("part_contacts", [self._contacts_on(b, part) for b, part in self.parts]),
         }
-        made: dict[str, Any] = {
+        tables: dict[str, Any] = {
             "part_body": [b for b, _ in self.parts],
             "part_mass": [inertia.mass for inertia in inertias],
             "part_mc": [inertia.mass * inertia.com for inertia in inertias],
@@ -267,8 +267,8 @@ class _SensorTables:
         }
         for what, (name, entries) in lists.items():
             spans = ragged(entries)
-            made |= {f"part_{what}_start": spans.start, f"part_{what}_count": spans.count, name: spans.entries}
-        return made
+            tables |= {f"part_{what}_start": spans.start, f"part_{what}_count": spans.count, name: spans.entries}
+        return tables
 
     def _atoms(self, bodies: Iterable[str]) -> list[int]:
         """Numbers of bodies; those between the atoms of a joint have no mass."""
@@ -283,9 +283,9 @@ class _SensorTables:
 
     def _rows_on(self, b: int, part: Outboard) -> list[int]:
         """Rows of K that act on a part: those of its body, of constraints at its frames."""
-        found: list[int] = []
+        rows: list[int] = []
         if not self.has_rows:
-            return found
+            return rows
         of_row = {
             r: constraint
             for constraint in self.mechanism.constraints
@@ -295,8 +295,8 @@ class _SensorTables:
             constraint = of_row[int(self.tree.k_row[m])]
             here = [p for p in constraint.places if self.bodies.number[self.mechanism.frames[p].body] == b]
             if int(self.tree.k_body[m]) == b and (not here or any(place in part.frames for place in here)):
-                found.append(m)
-        return found
+                rows.append(m)
+        return rows
 
     # Tendons ----------------------------------------------------------------------------------------
 
@@ -312,21 +312,21 @@ class _SensorTables:
         ]
 
     def _line_tables(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"line_tendon": [t for t, _, _ in self._lines()]}
+        tables: dict[str, Any] = {"line_tendon": [t for t, _, _ in self._lines()]}
         for end, what in enumerate(("first", "second")):
             frames = [self.mechanism.frames[ends[end]] for _, ends, _ in self._lines()]
             numbers = [self.bodies.number[frame.body] for frame in frames]
             at = [self.bodies.frames[b].inverse() * f.placement for b, f in zip(numbers, frames, strict=True)]
-            found |= {f"line_{what}_body": numbers, f"line_{what}": [place.position for place in at]}
-        return found | {"line_scale": [scale for _, _, scale in self._lines()]}
+            tables |= {f"line_{what}_body": numbers, f"line_{what}": [place.position for place in at]}
+        return tables | {"line_scale": [scale for _, _, scale in self._lines()]}
 
     def _ends_on(self, b: int, part: Outboard) -> list[int]:
-        found = []
+        numbers = []
         for s, (_, ends, _) in enumerate(self._lines()):
             for sign, site in zip((-1, 1), ends, strict=True):
                 if self.bodies.number[self.mechanism.frames[site].body] == b and site in part.frames:
-                    found.append(sign * (s + 1))
-        return found
+                    numbers.append(sign * (s + 1))
+        return numbers
 
     # Contacts ---------------------------------------------------------------------------------------
 
@@ -339,14 +339,14 @@ class _SensorTables:
         return {"slot_first": first, "slot_second": second}
 
     def _contacts_on(self, b: int, part: Outboard) -> list[int]:
-        slots, found = contact_slots(self.mechanism), []
+        slots, slots_on = contact_slots(self.mechanism), []
         links = {(shape.body, shape.name): shape.link for shape in self.mechanism.shapes if shape.link}
         for pair in self.mechanism.contacts if self.has_contacts else ():
             for sign, shape in ((-1, pair.first), (1, pair.second)):
                 link = links.get((shape.body, shape.name), shape.body)
                 if self.bodies.number[shape.body] == b and link in part.frames:
-                    found += [sign * (s + 1) for s in range(slots[pair.name].start, slots[pair.name].stop)]
-        return found
+                    slots_on += [sign * (s + 1) for s in range(slots[pair.name].start, slots[pair.name].stop)]
+        return slots_on
 
     # Rays -------------------------------------------------------------------------------------------
 
@@ -422,8 +422,8 @@ def _turned(tree: Tree, i: int) -> Floats:
 def _w_first(R: Floats) -> Floats:
     """The quaternion ``w x y z`` of a rotation, ``w >= 0``."""
     x, y, z, w = quaternion_of(R)
-    made = np.array([w, x, y, z])
-    return made if w >= 0 else -made
+    quaternion = np.array([w, x, y, z])
+    return quaternion if w >= 0 else -quaternion
 
 
 def _product(a: Floats, b: Floats) -> Floats:

@@ -65,9 +65,9 @@ def transmission_arrays(mechanism: Model, parent: Sequence[int], bodies: BodyTab
     """The arrays of all obstacles and transmissions of a mechanism."""
 
     def place(frame: str) -> tuple[int, Placement]:
-        found = mechanism.frames[frame]
-        body = bodies.number[found.body]
-        return body, bodies.frames[body].inverse() * found.placement
+        placed = mechanism.frames[frame]
+        body = bodies.number[placed.body]
+        return body, bodies.frames[body].inverse() * placed.placement
 
     rows: dict[str, list[Any]] = {name: [] for name in (*TRANSMISSION_INTEGERS, *TRANSMISSION_FLOATS)}
 

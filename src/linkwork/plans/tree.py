@@ -311,8 +311,8 @@ def merged(x: npt.ArrayLike, size: float = 0.0, known: npt.ArrayLike = ()) -> Fl
     group = np.empty(len(sizes), dtype=np.int64)
     group[order] = np.cumsum(starts) - 1
     _, first = np.unique(group, return_index=True)
-    made: Floats = sizes[first][group[len(others) :]].reshape(array.shape)
-    return np.copysign(made, array)
+    array_of_group: Floats = sizes[first][group[len(others) :]].reshape(array.shape)
+    return np.copysign(array_of_group, array)
 
 
 def unit_ranges(mechanism: Model) -> tuple[tuple[int, int], ...]:

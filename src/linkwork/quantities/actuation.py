@@ -207,8 +207,8 @@ def acting_activations(robot: Model, commands: Array, act: Array, dt: float) -> 
     early = np.array([a.early and state == a.name for a in robot.actuators for state in a.states], dtype=bool)
     if not early.any() or not len(act):
         return act
-    found: Array = np.where(early, next_activations(robot, commands, act, dt).act, act)
-    return found
+    activations: Array = np.where(early, next_activations(robot, commands, act, dt).act, act)
+    return activations
 
 
 def gravity_compensation(robot: Model, q: npt.ArrayLike, *, out: Array | None = None) -> Array:
@@ -290,8 +290,8 @@ def tendon_energy(robot: Model, q: npt.ArrayLike) -> Array:
     rest = np.array([tendon.rest for tendon in robot.tendons]).reshape(-1, 2)
     stiffness = np.array([tendon.stiffness for tendon in robot.tendons])
     off = length - np.clip(length, rest[:, 0], rest[:, 1])
-    found: Array = 0.5 * (off * off) @ stiffness
-    return found
+    energy: Array = 0.5 * (off * off) @ stiffness
+    return energy
 
 
 # Force elements -----------------------------------------------------------------------------------------------------
@@ -327,8 +327,8 @@ def element_forces(
     if time is None:
         result: Array = evaluator_of(robot, "element_forces")(q, v, out=out)
         return result
-    given = np.asarray(time, dtype=np.float64)[..., None]
-    torques: Array = _at_times(robot, "element_forces")(q, v, time=given, out=out)
+    times = np.asarray(time, dtype=np.float64)[..., None]
+    torques: Array = _at_times(robot, "element_forces")(q, v, time=times, out=out)
     return torques
 
 
@@ -353,12 +353,12 @@ def element_states(
         arrays = evaluator_of(robot, "element_states")(q, v)
     else:
         arrays = _at_times(robot, "element_states")(q, v, time=np.asarray(time, dtype=np.float64)[..., None])
-    found, first = dict[str, ElementStates](), 0
+    states, first = dict[str, ElementStates](), 0
     for element in robot.forces:
         own = slice(first, first + element.coordinates)
-        found[element.name] = ElementStates(*(x[..., own] for x in arrays))
+        states[element.name] = ElementStates(*(x[..., own] for x in arrays))
         first += element.coordinates + len(element.watched)
-    return found
+    return states
 
 
 def element_energy(robot: Model, q: npt.ArrayLike) -> Array:

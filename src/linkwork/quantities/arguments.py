@@ -113,9 +113,9 @@ def listed_outputs(runner: Runner, quantity: str, out: Array | Sequence[Array] |
     if not isinstance(out, tuple | list) or len(out) != len(shapes):
         names = list(runner.program.algorithm.outputs)
         each = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
-        given = plural(len(out), "array") if isinstance(out, tuple | list) else type(out).__name__
+        description = plural(len(out), "array") if isinstance(out, tuple | list) else type(out).__name__
         raise InputError(
-            f"{quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {given}"
+            f"{quantity} writes {each}: out is an array for {names[0]}, or ({', '.join(names)}); found {description}"
         )
     return list(out)
 

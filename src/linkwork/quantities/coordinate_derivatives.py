@@ -77,10 +77,10 @@ class CoordinateDerivatives:
         Args:
             convert: Makes an evaluator of each of these.
         """
-        made = object.__new__(type(self))
+        clone = object.__new__(type(self))
         for name, evaluator in vars(self).items():
-            setattr(made, name, convert(evaluator))
-        return made
+            setattr(clone, name, convert(evaluator))
+        return clone
 
 
 def is_curved(robot: Model) -> bool:

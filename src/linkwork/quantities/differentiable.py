@@ -41,8 +41,8 @@ class Differentiated:
             algorithm: Of an evaluator.
             optional: Inputs that a call may leave out.
         """
-        given = tuple(name for name in algorithm.inputs if name not in (*HELD, "wrenches", *optional))
-        return cls(given, optional, {name: (name, slice(None)) for name in algorithm.outputs})
+        inputs = tuple(name for name in algorithm.inputs if name not in (*HELD, "wrenches", *optional))
+        return cls(inputs, optional, {name: (name, slice(None)) for name in algorithm.outputs})
 
     def swept(self, source: Program, kind: str, by: Sequence[str], limit: int) -> Trace:
         """The straight-line program of a product by a sweep over a program.

@@ -75,10 +75,10 @@ class ParameterInputs:
 
     def holding(self, parameters: Mapping[str, Any]) -> ParameterInputs:
         """A copy with other values in place of the robot's own."""
-        made = copy(self)
-        given = self.given(tuple(self.values.values()), parameters, once=True)
-        made.values = {name: np.asarray(x) for name, x in zip(self.names, given, strict=True)}
-        return made
+        clone = copy(self)
+        values = self.given(tuple(self.values.values()), parameters, once=True)
+        clone.values = {name: np.asarray(x) for name, x in zip(self.names, values, strict=True)}
+        return clone
 
     def start(self, program: Program) -> int:
         """Where parameters stand among the inputs of a program that has them."""
@@ -101,8 +101,8 @@ class ParameterInputs:
         self.check(parameters, once=once)
         if not parameters:
             return tuple(held)
-        found = (parameters.get(name) for name in self.names)
-        return tuple(own if x is None else x for x, own in zip(found, held, strict=True))
+        values = (parameters.get(name) for name in self.names)
+        return tuple(own if x is None else x for x, own in zip(values, held, strict=True))
 
     def check(self, parameters: Mapping[str, Any], *, once: bool = False) -> None:
         """Raise where values by name are those of no robot: by their signs, if they are not on a GPU.

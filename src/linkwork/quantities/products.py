@@ -267,8 +267,8 @@ class Product(BaseEvaluator):
             return [None] * len(names)
         outputs = list(out) if isinstance(out, tuple | list) else [out]
         if len(outputs) != len(names):
-            given = len(outputs)
-            raise InputError(f"{self.quantity} writes {', '.join(names)}: out needs as many arrays; found {given}")
+            count = len(outputs)
+            raise InputError(f"{self.quantity} writes {', '.join(names)}: out needs as many arrays; found {count}")
         return outputs
 
     # Calls -----------------------------------------------------------------------------------------------------
@@ -318,9 +318,9 @@ class Product(BaseEvaluator):
             return None
         key = "positional", len(arrays)
         if key not in self.kept:
-            given = [object() for _ in arrays]
-            inputs = list(self.arranged(given, {}).values())
-            self.kept[key] = inputs, [next(k for k, x in enumerate(inputs) if x is one) for one in given]
+            markers = [object() for _ in arrays]
+            inputs = list(self.arranged(markers, {}).values())
+            self.kept[key] = inputs, [next(k for k, x in enumerate(inputs) if x is one) for one in markers]
         held, places = self.kept[key]
         inputs = list(held)
         for k, x in zip(places, arrays, strict=True):

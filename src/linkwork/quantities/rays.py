@@ -124,9 +124,9 @@ class Rays(BaseEvaluator):
             directions: Where they go, ``(..., 3)``.
             out: Arrays for distances ``(..., 1)``, normals ``(..., 3)`` and shapes ``(..., 1)``; by default new ones.
         """
-        given = [q, origins, directions]
-        typed = self.for_type_of([*given, *(self.output_arrays(out) if out is not None else ())])
-        distance, normal, shape = typed.runner.evaluate(typed.input_arrays(given), typed.output_arrays(out))
+        arrays = [q, origins, directions]
+        typed = self.for_type_of([*arrays, *(self.output_arrays(out) if out is not None else ())])
+        distance, normal, shape = typed.runner.evaluate(typed.input_arrays(arrays), typed.output_arrays(out))
         return RayHits(distance[..., 0], normal, shape[..., 0])
 
     def _adapted(self, backend: Backend) -> Backend:
@@ -196,8 +196,8 @@ def raycast(
         frame: The frame that both are given in.
         options: As for `Rays`.
     """
-    given = tuple(sorted((name, tuple(x) if isinstance(x, list) else x) for name, x in options.items()))
-    hits: RayHits = _rays_of(robot, frame, given)(np.asarray(q)[..., None, :], origins, directions)
+    names = tuple(sorted((name, tuple(x) if isinstance(x, list) else x) for name, x in options.items()))
+    hits: RayHits = _rays_of(robot, frame, names)(np.asarray(q)[..., None, :], origins, directions)
     return hits
 
 

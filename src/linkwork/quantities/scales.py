@@ -88,8 +88,8 @@ def scales_of(robot: Model) -> Scales:
 
 def quantity(robot: Model, name: Quantity) -> Evaluator:
     """A quantity at a few configurations: of most robots, the text as it stands is quicker than compiling it."""
-    made = Evaluator(robot, name)
-    return made.plain() if robot.nv <= PLAIN else made
+    evaluator = Evaluator(robot, name)
+    return evaluator.plain() if robot.nv <= PLAIN else evaluator
 
 
 def free_bodies(robot: Model) -> set[str]:

@@ -153,26 +153,26 @@ class Sensors(BaseEvaluator):
 
 def _chosen(robot: Model, names: str | Sequence[str] | None) -> tuple[Sensor, ...]:
     if names is None:
-        found = tuple(sensor for sensor in robot.sensors if not (sensor.refused or _unseen_mesh(robot, sensor)))
+        sensors = tuple(sensor for sensor in robot.sensors if not (sensor.refused or _unseen_mesh(robot, sensor)))
     else:
-        found = tuple(robot.sensor(name) for name in ([names] if isinstance(names, str) else names))
-        for sensor in found:
+        sensors = tuple(robot.sensor(name) for name in ([names] if isinstance(names, str) else names))
+        for sensor in sensors:
             if sensor.refused:
                 raise UnsupportedFeature(
                     f"sensor '{sensor.name}' ({sensor.type}) of '{robot.name}' is not computed: {sensor.refused}",
                     subject=sensor.name,
                 )
-            if found.count(sensor) > 1:
+            if sensors.count(sensor) > 1:
                 raise InputError(f"sensor '{sensor.name}' is named twice")
-    if names is not None and not found:
+    if names is not None and not sensors:
         raise InputError("names of sensors is empty; by default, names=None, all are computed")
-    if not found:
+    if not sensors:
         why = "; ".join(f"'{s.name}' ({s.type}): {s.refused}" for s in robot.sensors[:3])
         raise InputError(
             f"robot '{robot.name}' has no sensors that are computed{f' ({why})' if why else ''}: add some with "
             "robot.with_sensors(...)"
         )
-    return found
+    return sensors
 
 
 def _unseen_mesh(robot: Model, sensor: Sensor) -> str:

@@ -35,6 +35,6 @@ class CallSignature:
         if isfunction(owner.__call__):
             return signature(owner.__call__.__get__(evaluator))
         held, kind = evaluator.execution.held, Parameter.POSITIONAL_OR_KEYWORD
-        given = [Parameter(x, kind, default=None if x in held else Parameter.empty) for x in evaluator.given_names]
+        parameters = [Parameter(x, kind, default=None if x in held else Parameter.empty) for x in evaluator.given_names]
         named = [Parameter(x, Parameter.KEYWORD_ONLY, default=None) for x in ("out", *evaluator.parameters)]
-        return Signature([*given, *named])
+        return Signature([*parameters, *named])

@@ -36,13 +36,13 @@ def equations_of(constraint: Coupling) -> tuple[JointEquation, ...] | None:
     """
     if isinstance(constraint, FunctionCoupling | VelocityCoupling):
         return None
-    found = []
+    equations = []
     for terms, value in constraint.equations():
         equation = _equation(terms, value)
         if equation is None:
             return None
-        found.append(equation)
-    return tuple(found)
+        equations.append(equation)
+    return tuple(equations)
 
 
 def _equation(terms: tuple[Term, ...], value: float) -> JointEquation | None:

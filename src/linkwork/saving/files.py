@@ -38,13 +38,13 @@ def format_of(path: Path, format: Format | None) -> Format:
                 f"format is {shown(format)}; it is one of {', '.join(FORMATS)}{suggest(str(format), FORMATS)}"
             )
         return format
-    found = EXTENSIONS.get(path.suffix.lower())
-    if found is None:
+    by_ending = EXTENSIONS.get(path.suffix.lower())
+    if by_ending is None:
         known = ", ".join(EXTENSIONS)
         raise InputError(
             f"extension '{path.suffix}' of '{path.name}' is none of {known}; or give format='urdf' or others"
         )
-    return found
+    return by_ending
 
 
 def model_text(
@@ -133,12 +133,12 @@ def _package(format: Format, package: str | None) -> str | None:
 
 def _checked(model: Model, report: Report, target: Target) -> tuple[str, dict[str, str]]:
     """The text and those of files beside it, if nothing is refused."""
-    found = _written(model, report, target)
+    result = _written(model, report, target)
     if report.refused:
         raise _refusal(model, report, target)
     if report.left_out:
         _warn(f"robot '{model.name}' is not all the same as {_shown(report, target)}: {described(report.left_out)}")
-    return found
+    return result
 
 
 def _shown(report: Report, target: Target) -> str:

@@ -129,11 +129,11 @@ def body_places(model: Model, q: Floats) -> dict[str, Placement]:
         model: The model.
         q: Configuration, ``(nq,)``.
     """
-    found = {WORLD: Placement()}
+    placements = {WORLD: Placement()}
     for joint in model.joints:
         moved = joint_placement(joint.type, q[model.q_slice(joint.name)])
-        found[joint.child] = found[joint.parent] * joint.placement * moved
-    return found
+        placements[joint.child] = placements[joint.parent] * joint.placement * moved
+    return placements
 
 
 def frame_on_axis(joint: TreeJoint, own: Placement) -> bool:

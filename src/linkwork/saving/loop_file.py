@@ -64,10 +64,10 @@ def loop_file(layout: Layout, report: Report, said: Collection[str], ends: list[
     if not pairs:
         return ""
     motors = [joint.name for joint in layout.model.joints if joint.actuated]
-    found: dict[str, list[str] | list[list[str]]] = {"closed_loop": pairs, "type": kinds}
+    sections: dict[str, list[str] | list[list[str]]] = {"closed_loop": pairs, "type": kinds}
     if any(joint.actuated is not None for joint in layout.model.joints):
-        found["name_mot"] = motors
-    text: str = yaml.safe_dump(found, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
+        sections["name_mot"] = motors
+    text: str = yaml.safe_dump(sections, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
     return f"{HEADER} of robot '{layout.model.name}'\n{text}" if layout.model.name.isprintable() else text
 
 

@@ -181,22 +181,22 @@ class _Writer:
         if isinstance(type, Free):
             if joint.parent != WORLD or not is_identity(joint.placement):
                 self.report.refuse("joints", where, "in MJCF a free joint begins at the origin of the world")
-            made = add(element, "joint", name=joint.name, type="free")
-            self._numbers(made, joint)
+            element_of_joint = add(element, "joint", name=joint.name, type="free")
+            self._numbers(element_of_joint, joint)
         elif isinstance(type, Spherical):
-            made = add(element, "joint", name=joint.name, type="ball", pos=numbers(seen.position))
-            self._numbers(made, joint)
+            element_of_joint = add(element, "joint", name=joint.name, type="ball", pos=numbers(seen.position))
+            self._numbers(element_of_joint, joint)
         elif isinstance(type, Revolute | Prismatic):
             kind = "hinge" if isinstance(type, Revolute) else "slide"
-            made = add(element, "joint", name=joint.name, type=kind)
+            element_of_joint = add(element, "joint", name=joint.name, type=kind)
             # a slide's axis and a hinge's axis line stay where they are as the joint moves: at ref as at zero
-            self._scalar(made, joint, 0, seen.position, seen.rotation @ type.axis, ref[0])
+            self._scalar(element_of_joint, joint, 0, seen.position, seen.rotation @ type.axis, ref[0])
         elif isinstance(type, Universal):
             # the first axis is seen from a body that has turned about the second
             turned = seen.rotation @ joint_placement(Revolute(type.second), ref[1:]).rotation.T
             for k, axis in enumerate((turned @ type.first, seen.rotation @ type.second)):
-                made = add(element, "joint", name=self.names.hinges[joint.name][k], type="hinge")
-                self._scalar(made, joint, k, seen.position, axis, ref[k])
+                element_of_joint = add(element, "joint", name=self.names.hinges[joint.name][k], type="hinge")
+                self._scalar(element_of_joint, joint, k, seen.position, axis, ref[k])
         else:
             self.report.refuse("joints", where, f"MJCF has no {type.kind_name} joint")
         if joint.independent is not None:
@@ -210,16 +210,16 @@ class _Writer:
         free = isinstance(joint.type, Free)
         if free:
             refuse_number(joint, "armature", joint.armature, self.report)
-        given = {
+        numbers_of_joint = {
             "armature": 0.0 if free else one_number(joint, "armature", joint.armature, self.report),
             "damping": one_number(joint, "damping", joint.damping, self.report),
             "frictionloss": one_number(joint, "friction", joint.friction, self.report),
             "stiffness": one_number(joint, "springs", joint.stiffness, self.report),
         }
-        if given["stiffness"] and not np.array_equal(joint.rest, joint.type.neutral):
+        if numbers_of_joint["stiffness"] and not np.array_equal(joint.rest, joint.type.neutral):
             what = f"the spring of a {joint.type.kind_name} joint rests as it is drawn in MJCF"
             self.report.refuse("springs", f"joint '{joint.name}'", what)
-        for name, value in given.items():
+        for name, value in numbers_of_joint.items():
             if value != 0:
                 made.set(name, number(value))
         set_softness(made, joint.soft_friction, "friction")
@@ -291,7 +291,7 @@ class _Writer:
 
     def _qpos(self, root: Any, q: Floats) -> Floats:
         """A configuration in the order of the file, quaternions w first."""
-        found: list[float] = []
+        coordinates: list[float] = []
         done: set[str] = set()
         for element in root.iter("joint"):
             if element.get("type") is None or element.getparent().tag != "body":
@@ -303,8 +303,8 @@ class _Writer:
             own = q[self.model.q_slice(name)]
             if isinstance(self.model.joint(name).type, Free | Spherical):
                 own = np.concatenate([own[:-4], own[[-1, -4, -3, -2]]])
-            found += own.tolist()
-        return np.array(found)
+            coordinates += own.tolist()
+        return np.array(coordinates)
 
 
 def massless_links(model: Model) -> set[str]:
@@ -324,13 +324,13 @@ def massless_links(model: Model) -> set[str]:
     places += [site for tendon in model.tendons for site in tendon.sites]
     places += [name for s in model.sensors for name in (s.of, s.reference) if name in model.frames]
     used |= {model.frames[place].body for place in places}
-    found = set()
+    links = set()
     for body in model.body_names:
         inertia, below = model.inertias[body], children.get(body, [])
         plain = inertia.mass == 0 and not inertia.rotational.any() and body not in used
         if plain and len(below) == 1 and body in scalar and below[0] in scalar | ball:
-            found.add(body)
-    return found
+            links.add(body)
+    return links
 
 
 def _body_frame(model: Model, joint: TreeJoint) -> Placement:

@@ -29,9 +29,9 @@ def write_actuators(root: Any, model: Model, tendons: MjcfTendons, report: Repor
     """
     if not model.actuators:
         return
-    made = [(actuator, _driven(model, actuator, tendons, report)) for actuator in model.actuators]
+    elements = [(actuator, _driven(model, actuator, tendons, report)) for actuator in model.actuators]
     section = add(root, "actuator")
-    for actuator, driven in made:
+    for actuator, driven in elements:
         if driven is not None:
             _write(section, actuator, driven)
 

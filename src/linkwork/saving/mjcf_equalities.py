@@ -146,28 +146,28 @@ class _Equalities:
                 leader, rising = key, (-factor, 0.0, 0.0, 0.0)
             others = {}
         if follower is not None and not others:
-            given = {"joint1": self.names.scalar(*follower)} | (
+            attributes = {"joint1": self.names.scalar(*follower)} | (
                 {"joint2": self.names.scalar(*leader)} if leader else {}
             )
-            self._add("joint", name, constraint, **given, polycoef=numbers((constant, *(rising or (0.0,) * 4))))
+            self._add("joint", name, constraint, **attributes, polycoef=numbers((constant, *(rising or (0.0,) * 4))))
             return
-        given = {"tendon1": self.tendons.fixed(name, linear)[0]}
+        attributes = {"tendon1": self.tendons.fixed(name, linear)[0]}
         if leader is not None:
-            given["tendon2"] = self.tendons.fixed(f"{name}_leader", {leader: 1.0})[0]
-        self._add("tendon", name, constraint, **given, polycoef=numbers((constant, *(rising or (0.0,) * 4))))
+            attributes["tendon2"] = self.tendons.fixed(f"{name}_leader", {leader: 1.0})[0]
+        self._add("tendon", name, constraint, **attributes, polycoef=numbers((constant, *(rising or (0.0,) * 4))))
 
     # Tendons -------------------------------------------------------------------------------------------
 
     def _tendon_coupling(self, constraint: TendonCoupling) -> None:
         """``L1 = a0 + a1 L2 + ...``, where ``L`` are measured from the lengths as drawn."""
         follower, leader = constraint.follower, constraint.leader
-        given = {"tendon1": self.tendons.of(follower)}
+        attributes = {"tendon1": self.tendons.of(follower)}
         polynomial = tuple(float(c) for c in constraint.coefficients)
         if leader is not None:
-            given["tendon2"] = self.tendons.of(leader)
+            attributes["tendon2"] = self.tendons.of(leader)
             polynomial = shifted_polynomial(polynomial, self._drawn_length(leader) - constraint.leader_origin)
         constant = polynomial[0] + constraint.follower_origin - self._drawn_length(follower)
-        self._add("tendon", constraint.name, constraint, **given, polycoef=numbers((constant, *polynomial[1:])))
+        self._add("tendon", constraint.name, constraint, **attributes, polycoef=numbers((constant, *polynomial[1:])))
 
     def _rod(self, constraint: Rod) -> None:
         """A spatial tendon between two sites keeps its length."""

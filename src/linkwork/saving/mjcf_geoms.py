@@ -117,8 +117,8 @@ class GeomWriter:
                 del known[id(touching)]
                 self._geoms[touching] = name
         for touching in known.values():
-            made = Shape(body, touching.solid, touching.placement, role="collision")
-            name = self._geom(element, body, made, touching.name, touching)
+            collision = Shape(body, touching.solid, touching.placement, role="collision")
+            name = self._geom(element, body, collision, touching.name, touching)
             if name:
                 self._geoms[touching] = name
 
@@ -175,12 +175,12 @@ class GeomWriter:
     def friction_ratio(self) -> float:
         """MuJoCo's ``impratio``, which is one for the whole model."""
         model = self.layout.model
-        found = {(pair.soft or USUAL).friction_ratio: pair.name for pair in model.contacts}
-        if len(found) > 1:
-            name = list(found.values())[1]
+        ratios = {(pair.soft or USUAL).friction_ratio: pair.name for pair in model.contacts}
+        if len(ratios) > 1:
+            name = list(ratios.values())[1]
             self.report.refuse("contacts", f"contact '{name}'", "friction_ratio of soft contacts is one number in MJCF")
         said = (shape.surface.soft or USUAL for shape in model.shapes if shape.surface is not None)
-        return next(iter(found), next((soft.friction_ratio for soft in said), 1.0))
+        return next(iter(ratios), next((soft.friction_ratio for soft in said), 1.0))
 
     def contacts(self, root: Any) -> None:
         """Add all pairs that may touch.

@@ -51,37 +51,37 @@ class _Sensors:
         if sensor.type == "rangefinder" and sensor.exclude != self.model.frames[sensor.of].body:
             return f"in MJCF it does not see its own body, and nothing else; here '{sensor.exclude}'"
         on = SENSOR_TYPES[sensor.type].on
-        given: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         if on == FRAME:
             if sensor.of == "world" and not sensor.type.startswith("frame"):
                 return "it is on the world"
-            given = self._frames(sensor)
+            attributes = self._frames(sensor)
         elif on == BODY:
             if sensor.of not in self.elements:
                 return f"'{sensor.of}' is no body in the file"
-            given = {"body": sensor.of}
+            attributes = {"body": sensor.of}
         elif on in (JOINT, BALL):
             if self.written[sensor.of] is None:
                 return f"joint '{sensor.of}' is several in the file"
-            given = {"joint": sensor.of}
+            attributes = {"joint": sensor.of}
             if sensor.margin != 0:
                 self.written[sensor.of].set("margin", number(sensor.margin))
         elif on == ACTUATOR:
             if not any(e.get("name") == sensor.of for e in self.root.iterfind("actuator/*")):
                 return f"actuator '{sensor.of}' is not in the file"
-            given = {"actuator": sensor.of}
+            attributes = {"actuator": sensor.of}
         elif on == TENDON:
             tendon = next((e for e in self.root.iterfind("tendon/*") if e.get("name") == sensor.of), None)
             if tendon is None:
                 return f"tendon '{sensor.of}' is not in the file"
-            given = {"tendon": sensor.of}
+            attributes = {"tendon": sensor.of}
             if sensor.type == "tendonactuatorfrc" and self._pulling(sensor) != self._pulled(sensor.of):
                 return "in MJCF it is about all actuators on the tendon"
             if sensor.margin != 0:
                 tendon.set("margin", number(sensor.margin))
-        unsaid = self._volume(sensor, given) or self._magnetic(sensor)
+        unsaid = self._volume(sensor, attributes) or self._magnetic(sensor)
         if not unsaid:
-            element = add(self.section, sensor.type, name=sensor.name, **given)
+            element = add(self.section, sensor.type, name=sensor.name, **attributes)
             if sensor.type == "rangefinder":
                 element.set("data", " ".join(sensor.data))
             for what, value in (("cutoff", sensor.cutoff), ("noise", sensor.noise)):
@@ -102,8 +102,8 @@ class _Sensors:
             return {"site": self.names.site_of(self.elements, sensor.reference), **self._object("obj", sensor.of)}
         if not sensor.type.startswith("frame"):
             return {"site": self.names.site_of(self.elements, sensor.of)}
-        given = self._object("obj", sensor.of)
-        return given | self._object("ref", sensor.reference) if sensor.reference else given
+        attributes = self._object("obj", sensor.of)
+        return attributes | self._object("ref", sensor.reference) if sensor.reference else attributes
 
     def _object(self, role: str, place: str) -> dict[str, str]:
         return {f"{role}type": "xbody" if place in self.elements else "site", f"{role}name": place}

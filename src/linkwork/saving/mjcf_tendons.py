@@ -148,13 +148,13 @@ class MjcfTendons:
                 element.set(what, numbers((value, *terms)) if any(terms) else number(value))
         if tendon.stiffness or any(tendon.stiffness_terms) or tendon.rest != (0.0, 0.0):
             element.set("springlength", numbers(np.clip(tendon.rest, -UNBOUNDED, UNBOUNDED)))
-        for limited, given, limits in (
+        for limited, range, limits in (
             ("limited", "range", tendon.limits),
             ("actuatorfrclimited", "actuatorfrcrange", tendon.force_limits),
         ):
             if np.isfinite(limits).any():
                 element.set(limited, "true")
-                element.set(given, numbers(np.clip(limits, -UNBOUNDED, UNBOUNDED)))
+                element.set(range, numbers(np.clip(limits, -UNBOUNDED, UNBOUNDED)))
 
 
 def _same(a: Tendon, b: Tendon) -> bool:

@@ -145,10 +145,10 @@ def unsaid_of_surfaces(surface: Surface, *said: str) -> list[str]:
         surface: The surface.
         said: Fields that the format has.
     """
-    found = {
+    surface_numbers = {
         "torsional_friction": bool(surface.torsional_friction),
         "rolling_friction": bool(surface.rolling_friction),
         "surface velocity": any(surface.velocity) or any(surface.angular_velocity),
         "adhesion": bool(surface.adhesion),
     }
-    return [what for what, there in found.items() if there and what not in said]
+    return [what for what, there in surface_numbers.items() if there and what not in said]

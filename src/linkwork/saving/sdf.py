@@ -196,17 +196,17 @@ class _Writer:
         """One axis of a joint; its numbers are measured from where the file draws it."""
         add(element, "xyz", numbers(axis))
         limits = joint.limits
-        given = {"lower": limits.lower[k] - zero, "upper": limits.upper[k] - zero}
+        bounds = {"lower": limits.lower[k] - zero, "upper": limits.upper[k] - zero}
         if isinstance(joint.type, Helical):
             refuse_limits(joint, self.report, position=True, velocity=False, effort=False)
-            given = {}
+            bounds = {}
         if np.isfinite(limits.actuation).any() and not np.allclose(
             limits.actuation, (-limits.effort[k], limits.effort[k])
         ):
             what = f"SDF has no range of the torque of all actuators together, such as {limits.actuation}"
             self.report.refuse("actuators", f"joint '{joint.name}'", what)
-        given |= {"effort": limits.effort[k], "velocity": limits.velocity[k]}
-        finite = {tag: value for tag, value in given.items() if np.isfinite(value)}
+        bounds |= {"effort": limits.effort[k], "velocity": limits.velocity[k]}
+        finite = {tag: value for tag, value in bounds.items() if np.isfinite(value)}
         if finite:
             limit = add(element, "limit")
             for tag, value in finite.items():

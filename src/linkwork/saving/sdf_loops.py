@@ -65,7 +65,7 @@ class SdfLoops:
 
     def _locks(self) -> dict[str, Mimic]:
         """Joints that are held: mimics of any other joint, with the multiplier 0."""
-        found = {}
+        locks = {}
         followers = {mimic.follower for mimic in mimics(self.layout.model).values()}
         single = [j.name for j in self.layout.model.joints if isinstance(j.type, Revolute | Prismatic | Helical)]
         for constraint in self.layout.model.constraints:
@@ -78,8 +78,8 @@ class SdfLoops:
             leader = next((name for name in single if name != joint), None)
             if factor == 1 and leader is not None and joint not in followers and joint in single:
                 followers.add(joint)
-                found[constraint.name] = Mimic(joint, leader, 0.0, equations[0].value)
-        return found
+                locks[constraint.name] = Mimic(joint, leader, 0.0, equations[0].value)
+        return locks
 
     def mimic(self, axis: Any, joint: TreeJoint, k: int) -> None:
         """Add what the axis of a joint mimics.

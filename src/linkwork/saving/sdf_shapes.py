@@ -75,9 +75,9 @@ class SdfShapes:
             more = surface.torsional_friction or unsaid_of_surfaces(surface)
             if surface.restitution is None and surface.mask == -1 and not more:
                 return
-        made = add(element, "surface")
+        surface_element = add(element, "surface")
         sliding = surface.friction is not None and surface.combination != "harmonic"
-        friction = add(made, "friction") if sliding or surface.torsional_friction else None
+        friction = add(surface_element, "friction") if sliding or surface.torsional_friction else None
         if surface.friction is not None and sliding:
             ode = add(friction, "ode")
             add(ode, "mu", number(surface.friction))
@@ -90,8 +90,8 @@ class SdfShapes:
         for what in unsaid_of_surfaces(surface, "torsional_friction"):
             self.report.leave_out("surfaces", f"a shape of '{body}'", f"SDF has no {what}")
         if surface.restitution is not None:
-            add(add(made, "bounce"), "restitution_coefficient", number(surface.restitution))
-        contact = add(made, "contact")
+            add(add(surface_element, "bounce"), "restitution_coefficient", number(surface.restitution))
+        contact = add(surface_element, "contact")
         if surface.mask >= 0:
             add(contact, "collide_bitmask", str(surface.mask))
         if surface.compliance and surface.combination != "harmonic":

@@ -77,7 +77,7 @@ class _Chains:
                 self.between.append(child)
             placement = joint.placement if k == 0 else Placement()
             own = _unlimited() if ball else _part(joint.limits, k)
-            given: dict[str, Any] = {
+            values: dict[str, Any] = {
                 what: np.zeros(1) if ball else getattr(joint, what)[k : k + 1]
                 for what in ("armature", "damping", "friction", "stiffness", "rest")
             }
@@ -89,7 +89,7 @@ class _Chains:
                 child=child,
                 placement=placement,
                 limits=own,
-                **given,
+                **values,
             )
             parent = child
 

@@ -224,28 +224,28 @@ class _Writer:
         ):
             what = f"URDF has no range of the torque of all actuators together, such as {limits.actuation}"
             self.report.refuse("actuators", f"joint '{joint.name}'", what)
-        given = {}
+        attributes = {}
         without = kind == "prismatic" and not self.dialect.additions  # the defaults of the standard are 0
         if without or np.isfinite((limits.lower[0], limits.upper[0])).any():
-            given = {"lower": number(_bound(limits.lower[0])), "upper": number(_bound(limits.upper[0]))}
+            attributes = {"lower": number(_bound(limits.lower[0])), "upper": number(_bound(limits.upper[0]))}
         effort, velocity = limits.effort[0], limits.velocity[0]
         if kind != "continuous" or np.isfinite((effort, velocity)).any():
-            add(element, "limit", **given, effort=number(_bound(effort)), velocity=number(_bound(velocity)))
+            add(element, "limit", **attributes, effort=number(_bound(effort)), velocity=number(_bound(velocity)))
 
     def _dynamics(self, element: Any, joint: TreeJoint) -> None:
         """One number for all degrees of freedom, or one for each."""
-        given: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         armature = joint.armature if joint.type.nv > 1 or not joint.actuated else np.zeros(1)
         for what, values in (("damping", joint.damping), ("friction", joint.friction), ("armature", armature)):
             if not self.dialect.additions:
                 if what == "armature":
                     refuse_number(joint, what, joint.armature, self.report)
                 elif one_number(joint, what, values, self.report):
-                    given[what] = number(values[0])
+                    attributes[what] = number(values[0])
             elif values.any():
-                given[what] = numbers(values if np.ptp(values) else values[:1])
-        if given:  # urdfdom refuses a <dynamics> without damping and friction
-            add(element, "dynamics", **({"damping": "0"} | given))
+                attributes[what] = numbers(values if np.ptp(values) else values[:1])
+        if attributes:  # urdfdom refuses a <dynamics> without damping and friction
+            add(element, "dynamics", **({"damping": "0"} | attributes))
 
     def _transmissions(self, robot: Any) -> None:
         for joint in self.model.joints:

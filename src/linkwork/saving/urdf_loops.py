@@ -110,11 +110,13 @@ def tied_joints(model: Model) -> set[str]:
     above = {WORLD: frozenset[str]()}
     for joint in model.joints:
         above[joint.child] = above[joint.parent] | {joint.name}
-    found: set[str] = set()
+    joints: set[str] = set()
     for constraint in model.constraints:
         paths = [above[model.frames[place].body] for place in constraint.places]
-        found |= {*constraint.joints, *frozenset().union(*paths)} - (frozenset.intersection(*paths) if paths else set())
-    return found
+        joints |= {*constraint.joints, *frozenset().union(*paths)} - (
+            frozenset.intersection(*paths) if paths else set()
+        )
+    return joints
 
 
 def mimics(model: Model) -> dict[str, Mimic]:
@@ -123,16 +125,16 @@ def mimics(model: Model) -> dict[str, Mimic]:
     Args:
         model: The model.
     """
-    found: dict[str, Mimic] = {}
+    mimics_of_loops: dict[str, Mimic] = {}
     followers: set[str] = set()
     names = {constraint.name for constraint in model.constraints}
     for constraint in model.constraints:
         free = [m for m in as_mimics(constraint) if m.follower not in followers]
         said = next((m for m in free if f"{m.follower}_mimic" not in names - {constraint.name}), None)
         if said is not None and constraint.enabled:
-            found[constraint.name] = said
+            mimics_of_loops[constraint.name] = said
             followers.add(said.follower)
-    return found
+    return mimics_of_loops
 
 
 class Mimic(NamedTuple):

@@ -58,8 +58,8 @@ class UrdfShapes:
                 named = {"name": shape.name} if shape.name else {}
                 element = add(link, role, **named)
                 add(element, "origin", xyz=numbers(at.position), rpy=numbers(rpy(at.rotation)))
-                tag, given = solid
-                add(add(element, "geometry"), tag, **given)
+                tag, attributes = solid
+                add(add(element, "geometry"), tag, **attributes)
                 if role == "visual" or self._additions:
                     self._color(element, shape.color)
                 if role == "collision" and shape.surface is not None and not shared:
@@ -157,9 +157,9 @@ def links_of_shapes(model: Model) -> dict[tuple[str, str], list[Shape]]:
     Args:
         model: The model.
     """
-    found: dict[tuple[str, str], list[Shape]] = {}
+    links: dict[tuple[str, str], list[Shape]] = {}
     for shape in model.shapes:
         frame = model.frames.get(shape.link)
         on = shape.link if frame is not None and frame.body == shape.body else shape.body
-        found.setdefault((shape.body, on), []).append(shape)
-    return found
+        links.setdefault((shape.body, on), []).append(shape)
+    return links

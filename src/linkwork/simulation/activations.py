@@ -25,13 +25,13 @@ def initial_activations(robot: Model, act: npt.ArrayLike | None, robots: int | N
             raise InputError(f"act is given, but no actuator of '{robot.name}' has an activation")
         return None
     lead = () if robots is None else (robots,)
-    given = np.zeros(robot.na) if act is None else fresh_floats(act, "act")
-    if given.shape not in ((robot.na,), (*lead, robot.na)):
+    activations = np.zeros(robot.na) if act is None else fresh_floats(act, "act")
+    if activations.shape not in ((robot.na,), (*lead, robot.na)):
         more = "" if robots is None else f" or ({robots}, {robot.na})"
-        raise InputError(f"act has shape {given.shape}, robot '{robot.name}' needs ({robot.na},){more}")
-    if not np.isfinite(given).all():
+        raise InputError(f"act has shape {activations.shape}, robot '{robot.name}' needs ({robot.na},){more}")
+    if not np.isfinite(activations).all():
         raise InputError("act holds numbers that are not finite")
-    return np.array(np.broadcast_to(given, (*lead, robot.na)))
+    return np.array(np.broadcast_to(activations, (*lead, robot.na)))
 
 
 def with_activations(robot: Model, commands: Any, act: Any, dtype: Any) -> Any:

@@ -46,8 +46,8 @@ def constant_actuation(
     robot: Model, tau: npt.ArrayLike | None, commands: npt.ArrayLike | None, robots: int | None = None
 ) -> Actuation:
     """Constant inputs of a whole simulation; of a batch, for each of so many robots."""
-    given = np.zeros(robot.nv) if tau is None else tau
-    held = read_output(robot, given, "auto" if commands is None else "torques", robots)
+    torques = np.zeros(robot.nv) if tau is None else tau
+    held = read_output(robot, torques, "auto" if commands is None else "torques", robots)
     if commands is None:
         return held
     return Actuation(held.tau, read_output(robot, commands, "commands", robots).commands)
@@ -124,8 +124,8 @@ def torques_of_actuators(
             own[name] = np.broadcast_to(parameters[name], (*live.shape, len(robot.actuators), 3))[live]
     used = None if act is None else acting_activations(robot, commands[live], act[live], dt)
     if own:
-        given = commands_and_activations(robot, commands[live], used)
-        torque[live] = Evaluator(robot, "actuator_torques", parameters=list(own))(q[live], v[live], given, **own)
+        inputs = commands_and_activations(robot, commands[live], used)
+        torque[live] = Evaluator(robot, "actuator_torques", parameters=list(own))(q[live], v[live], inputs, **own)
     else:
         torque[live] = actuator_torques(robot, q[live], v[live], commands[live], used)
     return torque
@@ -135,14 +135,14 @@ def frame_wrenches(
     robot: Model, wrenches: Mapping[str, Any] | None, robots: int | None = None
 ) -> tuple[tuple[str, ...], Array]:
     """Frames and the external wrenches on them, ``(frames, 6)``; where robots differ, ``(robots, frames, 6)``."""
-    given = {} if wrenches is None else wrenches
-    if not isinstance(given, Mapping):
+    wrenches_of_frames = {} if wrenches is None else wrenches
+    if not isinstance(wrenches_of_frames, Mapping):
         raise InputError(
-            f"wrenches is {type(given).__name__}, needs external wrenches by frame: "
+            f"wrenches is {type(wrenches_of_frames).__name__}, needs external wrenches by frame: "
             "{'hand': [mx, my, mz, fx, fy, fz]}, in the frame's axes"
         )
     rows = []
-    for name, values in given.items():
+    for name, values in wrenches_of_frames.items():
         robot.frame(name)
         if callable(values):
             raise InputError(
@@ -155,7 +155,7 @@ def frame_wrenches(
         rows.append(wrench)
     if any(wrench.ndim > 1 for wrench in rows):
         rows = [np.broadcast_to(wrench, (robots or 1, 6)) for wrench in rows]
-    return tuple(given), fresh_floats(np.stack(rows, axis=-2) if rows else np.zeros((0, 6)), "wrenches")
+    return tuple(wrenches_of_frames), fresh_floats(np.stack(rows, axis=-2) if rows else np.zeros((0, 6)), "wrenches")
 
 
 def robot_parameters(
@@ -166,7 +166,7 @@ def robot_parameters(
         raise InputError(
             f"parameters is {type(parameters).__name__}, needs values by name: {{'mass': masses}}, see robot.parameters"
         )
-    found: dict[ParameterName, Array] = {}
+    arrays: dict[ParameterName, Array] = {}
     for name, values in parameters.items():
         shape, x = own_values(robot, name).shape, fresh_floats(values, name)
         if x.shape not in (shape, (robots, *shape)):
@@ -176,5 +176,5 @@ def robot_parameters(
         check = parameter(name).check
         if check is not None:
             check(x, name)
-        found[name] = x
-    return found
+        arrays[name] = x
+    return arrays

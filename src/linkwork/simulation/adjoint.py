@@ -103,16 +103,18 @@ class Rollout:
         per_step: dict[str, list[Array]] = {name: [] for name in adjoint.inputs[2:]}
         for number in range(len(self._checkpoints) - 1, -1, -1):
             first = number * self._segment
-            states, made = [self._checkpoints[number]], list[StepResult]()
+            states, results = [self._checkpoints[number]], list[StepResult]()
             for k in range(first, min(first + self._segment, steps)):
-                made.append(adjoint.step(states[-1], inputs, k))
-                states.append(_after(made[-1], adjoint.stepper))
-            for k in range(first + len(made) - 1, first - 1, -1):
+                results.append(adjoint.step(states[-1], inputs, k))
+                states.append(_after(results[-1], adjoint.stepper))
+            for k in range(first + len(results) - 1, first - 1, -1):
                 state = states[k - first]
-                found = dict(zip(adjoint.inputs, adjoint.backward(state, inputs, k, y, made[k - first]), strict=True))
+                gradients = dict(
+                    zip(adjoint.inputs, adjoint.backward(state, inputs, k, y, results[k - first]), strict=True)
+                )
                 for name, parts in per_step.items():
-                    parts.append(found[name])
-                y = [found["q"], found["v"]]
+                    parts.append(gradients[name])
+                y = [gradients["q"], gradients["v"]]
                 if k in at:
                     y = [x + seed[at[k]] for x, seed in zip(y, seeds, strict=True)]
         return self._gathered(y, per_step)
@@ -163,12 +165,12 @@ class _Inputs:
 
     def of(self, k: int) -> dict[str, Any]:
         """Commands, wrenches and parameters of step ``k``."""
-        found: dict[str, Any] = dict(self.parameters)
+        inputs: dict[str, Any] = dict(self.parameters)
         if self.commands is not None:
-            found["commands"] = self.commands[k]
+            inputs["commands"] = self.commands[k]
         if self.wrenches is not None:
-            found["wrenches"] = self.wrenches[k]
-        return found
+            inputs["wrenches"] = self.wrenches[k]
+        return inputs
 
 
 def _after(made: StepResult, stepper: Stepper) -> _State:
@@ -229,8 +231,8 @@ class Adjoint:
             raise InputError(
                 f"q and v have shapes {at.shape} and {rate.shape}, need (..., {robot.nq}) and (..., {robot.nv})"
             )
-        given = {"tau": tau, "commands": commands, "wrenches": wrenches}
-        arrays = {name: None if x is None else float_array(x, name) for name, x in given.items()}
+        optional = {"tau": tau, "commands": commands, "wrenches": wrenches}
+        arrays = {name: None if x is None else float_array(x, name) for name, x in optional.items()}
         for name, x in arrays.items():
             if x is not None and x.ndim < 2:
                 raise InputError(f"{name} has shape {x.shape}, needs (steps, ...): its first axis is that of steps")
@@ -268,9 +270,9 @@ class Adjoint:
             made: What the step returned.
         """
         tau = np.zeros(self.stepper.source.nv) if inputs.tau is None else inputs.tau[k]
-        found: tuple[Array, ...]
+        gradients: tuple[Array, ...]
         if isinstance(self._vjp, ContactStepVjp):
-            found = self._vjp(state.q, state.v, tau, *y, solution=made, smoothing=self.smoothing, **inputs.of(k))
+            gradients = self._vjp(state.q, state.v, tau, *y, solution=made, smoothing=self.smoothing, **inputs.of(k))
         else:
-            found = self._vjp(state.q, state.v, tau, *y, **inputs.of(k))
-        return found
+            gradients = self._vjp(state.q, state.v, tau, *y, **inputs.of(k))
+        return gradients

@@ -48,10 +48,10 @@ class ContactInputs:
         """
         tree, time = self.tree, penetration_time("auto", self.dt)
         if self.reduced:
-            found = reduced_settings(self.robot, self.dt, self.solver, time, dtype)
+            values = reduced_settings(self.robot, self.dt, self.solver, time, dtype)
         else:
-            found = step_settings(self.robot, tree, self.dt, self.solver, time, dtype)
-        return np.concatenate([found, np.zeros(tree.nheld - tree.nsettings, found.dtype)])
+            values = step_settings(self.robot, tree, self.dt, self.solver, time, dtype)
+        return np.concatenate([values, np.zeros(tree.nheld - tree.nsettings, values.dtype)])
 
     def started(self, settings: Array, row: Array | None, q: npt.ArrayLike) -> Array:
         """Settings with the forces of a step before, and with contact points that are passed, ``(..., nheld)``.
@@ -69,17 +69,17 @@ class ContactInputs:
             if row.shape[-1:] != (self.row.width,):
                 raise InputError(f"contact_state has shape {row.shape}, needs (..., {self.row.width})")
         lead = np.shape(q)[:-1] if row is None else np.broadcast_shapes(np.shape(q)[:-1], row.shape[:-1])
-        found = np.empty((*lead, settings.size), settings.dtype)
+        rows = np.empty((*lead, settings.size), settings.dtype)
         points = tree.nsettings + tree.nstart
         if row is None:
-            found[...] = settings
+            rows[...] = settings
         else:
-            found[..., : tree.nsettings] = settings[: tree.nsettings]
-            write_start(self.row, row, float(settings[0]), found[..., tree.nsettings : points])
+            rows[..., : tree.nsettings] = settings[: tree.nsettings]
+            write_start(self.row, row, float(settings[0]), rows[..., tree.nsettings : points])
         if self.given is not None:
-            given = self.given(q)
-            found[..., points:] = given.reshape(*given.shape[:-2], -1)
-        return found
+            arrays = self.given(q)
+            rows[..., points:] = arrays.reshape(*arrays.shape[:-2], -1)
+        return rows
 
 
 def start_width(layout: ContactRow) -> int:

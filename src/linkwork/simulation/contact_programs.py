@@ -181,23 +181,23 @@ class _Robots:
     def step(self, last: bool) -> int:
         """One step of all robots."""
         runner, count = self.runner._step, len(self.rows)
-        found = [y[:count] for y in self.spare[self.count % 2]]
+        outputs = [y[:count] for y in self.spare[self.count % 2]]
         if last and count == len(self.outputs[0]):  # into the arrays of the caller
-            found = [self.outputs[0], self.outputs[1], self.outputs[-2]]
-        given = self.own | dict(zip(STATE, (self.q, self.v, self.tau, self.before), strict=True))
-        inputs = [given[name] for name in self.inputs]
-        status = runner.run(inputs, found, count)
+            outputs = [self.outputs[0], self.outputs[1], self.outputs[-2]]
+        arrays = self.own | dict(zip(STATE, (self.q, self.v, self.tau, self.before), strict=True))
+        inputs = [arrays[name] for name in self.inputs]
+        status = runner.run(inputs, outputs, count)
         if status not in (DONE, OVERFLOW):
             return status
         if status == OVERFLOW:  # an entry point ends where something is not finite
             for k in range(count):
                 rows = [x[k : k + 1] if x.ndim > len(s) else x for x, s in zip(inputs, runner.inputs, strict=True)]
-                runner.run(rows, [y[k : k + 1] for y in found], 1)
-        self._solve_again(inputs, found)
-        missing = self._bound_energy(given | {"result": found[2]}, found)
-        self._stand_still(found)
-        self._miss(missing, found[2])
-        self.q, self.v, self.before = found
+                runner.run(rows, [y[k : k + 1] for y in outputs], 1)
+        self._solve_again(inputs, outputs)
+        missing = self._bound_energy(arrays | {"result": outputs[2]}, outputs)
+        self._stand_still(outputs)
+        self._miss(missing, outputs[2])
+        self.q, self.v, self.before = outputs
         if status == OVERFLOW:
             self._drop()
         self.count += 1

@@ -78,7 +78,7 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: SimulationIntegr
         return False
     asked = (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba")))
     if contact is None and not robot.contacts:
-        return bool(np.any(robot.friction)) and all(given in known for _, given, known in asked)
+        return bool(np.any(robot.friction)) and all(value in known for _, value, known in asked)
     limited = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
     bound = contact == "soft" and any(c.enabled for c in robot.constraints)
     if not robot.contacts and not np.any(robot.friction) and not limited and not bound:
@@ -88,10 +88,10 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: SimulationIntegr
         )
     what = "contact pairs" if robot.contacts else "dry friction or limits of joints"
     without = "for bodies that pass through each other" if robot.contacts else "for joints without dry friction"
-    for name, given, known in asked:
-        if given not in known:
+    for name, value, known in asked:
+        if value not in known:
             raise InputError(
-                f"'{robot.name}' has {what}, which {name} '{given}' does not know: use '{known[0]}', or contact=False "
+                f"'{robot.name}' has {what}, which {name} '{value}' does not know: use '{known[0]}', or contact=False "
                 f"(--contacts none) {without}"
             )
     return True
@@ -389,7 +389,7 @@ def warm_start(row: ContactRow, given: npt.ArrayLike | None) -> Array:
         none = np.zeros(row.width)
         none[row.places["points"]] = row.points.none()
         return none
-    found = np.array(given, dtype=np.float64)
-    if found.shape != (row.width,) or not np.isfinite(found).all():
-        raise InputError(f"contact_state has shape {found.shape}, needs {row.width} finite numbers of a trajectory")
-    return found
+    start = np.array(given, dtype=np.float64)
+    if start.shape != (row.width,) or not np.isfinite(start).all():
+        raise InputError(f"contact_state has shape {start.shape}, needs {row.width} finite numbers of a trajectory")
+    return start

@@ -67,8 +67,8 @@ class Controller:
         names = _parameter_names(text)
         called = f"kernel '{text.__name__}'"
         own = (per_robot,) if isinstance(per_robot, str) else texts(per_robot, "per_robot")
-        for given, what in ((parameters, "parameter"), (own, "per_robot")):
-            unknown = [name for name in given if name not in names]
+        for argument, what in ((parameters, "parameter"), (own, "per_robot")):
+            unknown = [name for name in argument if name not in names]
             if unknown:
                 has = f"its parameters are {', '.join(names)}" if names else "it has none"
                 raise InputError(f"{called} has no {what} '{unknown[0]}': {has}")
@@ -221,8 +221,8 @@ def _verify(text: Callable[..., None], shapes: tuple[tuple[int, ...], ...]) -> N
     tree, _ = tables(TREE, {})
     unit = Unit(Type("float64", 1), tree, len(tree.sizes) + len(tree.arrays))
     state = [array_type(STATE, (size,), writable=False) for size in ("nq", "nv")]
-    given = [array_type(STATE, shape, writable=False) if shape else Float for shape in shapes]
-    kinds = [Float, *state, *given, array_type(STATE, ("nv",), tag="tau")]
+    types = [array_type(STATE, shape, writable=False) if shape else Float for shape in shapes]
+    kinds = [Float, *state, *types, array_type(STATE, ("nv",), tag="tau")]
     lowered = unit.root(text, [Fixed(tree), *kinds] if _takes_tree(text) else kinds)
     if lowered.result is not None:
         source = source_of(text)

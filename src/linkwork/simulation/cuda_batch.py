@@ -156,8 +156,8 @@ class CudaBatch:
 
     def _code(self, given: frozenset[str]) -> tuple[list[str], IntegerCode]:
         """Arrays and the kernel of rollouts in which these of torques, commands and wrenches are given."""
-        found = self._codes.get(given)
-        if found is None:
+        entry = self._codes.get(given)
+        if entry is None:
             known, torques = self._known(given), self._torques
             content = [*self._step.content(), *(() if torques is None else torques.content())]
             content += [f"{name} {np.asarray(x, self.dtype).tobytes().hex()}" for name, x in known.items()]
@@ -165,8 +165,8 @@ class CudaBatch:
             name = f"rollouts of '{self.stepper.source.name}' by {self._step.algorithm.name}"
             code = rollout_code(lambda: self._program(known), content, self.dtype.name, self.device, name)
             controls = () if torques is None else torques.algorithm.inputs
-            found = self._codes[given] = given_names(self._step.algorithm.inputs, controls, known), code
-        return found
+            entry = self._codes[given] = given_names(self._step.algorithm.inputs, controls, known), code
+        return entry
 
     def _ends(self) -> tuple[float, float]:
         """The residual at which iterations of contacts end, and the most of them."""
@@ -202,9 +202,9 @@ class CudaBatch:
     ) -> tuple[DeviceArray, DeviceArray] | None:
         """Make steps; states of every so many of them, ``(frames, count, ...)``, if these are to be recorded."""
         inputs = {"tau": tau, "commands": commands, "wrenches": wrenches}
-        given = {name: x for name, x in inputs.items() if x is not None}
-        names, code = self._code(frozenset(given))
-        rows = self._held_rows | {name: x for name, (x, _) in given.items()}
+        arrays = {name: x for name, x in inputs.items() if x is not None}
+        names, code = self._code(frozenset(arrays))
+        rows = self._held_rows | {name: x for name, (x, _) in arrays.items()}
         records = self._records(steps // record_every) if record_every else None
         frames = [0, 0]
         if records is not None:
@@ -218,7 +218,7 @@ class CudaBatch:
         memory = self._slots(grid.slots * code.numbers * self.dtype.itemsize)
         values += [memory.pointer, self.steps.pointer, self._queue.pointer, grid.slots, self.count, steps]
         values += [self.control_every, record_every, *frames, grid.width]
-        libraries = [library for _, library in given.values()]
+        libraries = [library for _, library in arrays.values()]
         with self.device.current():
             stream = self._ordered(libraries)
             zeroed(self._queue, stream)
@@ -259,8 +259,8 @@ class CudaBatch:
     def _records(self, frames: int) -> tuple[DeviceArray, DeviceArray]:
         n, where, name = self.count, self.device.index, self.dtype.name
         widths = (self.q.shape[1], self.v.shape[1])
-        made = [DeviceArray((frames, n, width), name, where, (n * width, 1, n)) for width in widths]
-        return made[0], made[1]
+        records = [DeviceArray((frames, n, width), name, where, (n * width, 1, n)) for width in widths]
+        return records[0], records[1]
 
     def _ordered(self, libraries: list[Any]) -> int:
         """The stream of a call, which waits for those before."""
@@ -289,8 +289,8 @@ class CudaBatch:
         sources += [(self.parameters[name], x.reshape(self.count, -1), name) for name, x in parameters.items()]
         copies = list[tuple[DeviceArray, Rows]]()
         for to, x, name in sources:
-            given = self._on_device(x, name) if isinstance(x, np.ndarray) else x
-            rows, library = self.array(given, name, to.shape[1:])
+            array = self._on_device(x, name) if isinstance(x, np.ndarray) else x
+            rows, library = self.array(array, name, to.shape[1:])
             if not isinstance(x, np.ndarray):
                 libraries.append(library)
             copies.append((to, rows))
@@ -307,12 +307,12 @@ class CudaBatch:
 
     def _mask(self, mask: Any) -> tuple[View, Any]:
         if isinstance(mask, np.ndarray | list | tuple):
-            given = np.asarray(mask)
-            if given.shape != (self.count,) or given.dtype != np.bool_:
-                raise InputError(f"mask has shape {given.shape} of {given.dtype}, needs ({self.count},) of bool")
-            made = DeviceArray((self.count,), "uint8", self.device.index)
-            made._memory.write(given.tobytes())
-            mask = made
+            flags = np.asarray(mask)
+            if flags.shape != (self.count,) or flags.dtype != np.bool_:
+                raise InputError(f"mask has shape {flags.shape} of {flags.dtype}, needs ({self.count},) of bool")
+            mask_on_device = DeviceArray((self.count,), "uint8", self.device.index)
+            mask_on_device._memory.write(flags.tobytes())
+            mask = mask_on_device
         library = library_of(mask, "mask")
         view: View = library.view(mask, "mask", None)
         if view.shape != (self.count,) or view.dtype not in MASKS:

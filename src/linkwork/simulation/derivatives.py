@@ -159,11 +159,11 @@ class StepJacobian(BaseEvaluator):
             parameters: Parameters of the robot that are inputs, by name, as for the stepper.
         """
         nv, stepper = self.robot.nv, self.function.stepper
-        given: dict[str, Any] = dict(parameters)
-        after = stepper(q, v, tau, commands=commands, wrenches=wrenches, **given)
+        arrays: dict[str, Any] = dict(parameters)
+        after = stepper(q, v, tau, commands=commands, wrenches=wrenches, **arrays)
         sizes = {"q": nv, "v": nv, "tau": nv}
         shapes = stepper.parameter_inputs.shapes
-        further: dict[str, Any] = {name: one_more_axis(x, len(shapes[name])) for name, x in given.items()}
+        further: dict[str, Any] = {name: one_more_axis(x, len(shapes[name])) for name, x in arrays.items()}
         if commands is not None:
             sizes["commands"] = np.shape(commands)[-1]
             further["commands"] = one_more_axis(commands)

@@ -103,7 +103,7 @@ class EventRun:
         """
         if not self.events:
             return self.parts[0][0].motion(kind, settings, ended)
-        found: dict[str, list[Array]] = {}
+        recorded: dict[str, list[Array]] = {}
         held: list[Array] = []
         switched = len({enabled for _, enabled in self.parts}) > 1
         before: tuple[M, tuple[bool, ...]] | None = None
@@ -115,9 +115,9 @@ class EventRun:
             before = (part, enabled) if len(part) else before
             for name in RECORDED:
                 if (array := getattr(part, name)) is not None:
-                    found.setdefault(name, []).append(array)
+                    recorded.setdefault(name, []).append(array)
             held.append(np.tile(np.array(enabled, dtype=bool), (len(part), 1)))
-        arrays: dict[str, Any] = {name: np.concatenate(parts) for name, parts in found.items()}
+        arrays: dict[str, Any] = {name: np.concatenate(parts) for name, parts in recorded.items()}
         if switched:
             arrays["enabled"] = np.concatenate(held)
         events = [occurrence._asdict() for occurrence in self.occurrences]

@@ -77,10 +77,10 @@ class Event:
             q: Configuration.
             v: Joint velocities.
         """
-        found = np.asarray(self.when(time, q, v))
-        if found.size != 1 or not np.isfinite(found.item()):
-            raise InputError(f"event '{self.name}' at {time:g} s: when returned {found!r}, needs one finite number")
-        return float(found.item())
+        value = np.asarray(self.when(time, q, v))
+        if value.size != 1 or not np.isfinite(value.item()):
+            raise InputError(f"event '{self.name}' at {time:g} s: when returned {value!r}, needs one finite number")
+        return float(value.item())
 
     def crossed(self, before: float, after: float) -> bool:
         """Whether its function has crossed zero between two values.
@@ -112,12 +112,12 @@ def events_of(until: Any, events: Any) -> tuple[Event, ...]:
         events: An `Event`, or several; None: none.
     """
     ends = [] if until is None else list(until) if isinstance(until, Sequence) else [until]
-    found = [replace(one, stop=True) if isinstance(one, Event) else Event(one, stop=True, name="until") for one in ends]
+    own = [replace(one, stop=True) if isinstance(one, Event) else Event(one, stop=True, name="until") for one in ends]
     further = [] if events is None else list(events) if isinstance(events, Sequence) else [events]
     for one in further:
         if not isinstance(one, Event):
             raise InputError(f"events has {one!r}, needs lw.Event(when=f, ...)")
-    return (*found, *further)
+    return (*own, *further)
 
 
 class Watch:
@@ -218,9 +218,9 @@ def after_event(robot: Model, event: Event, time: float, state: State) -> tuple[
         v = project_velocity(timed, q, v)
         impulses = _impulses(timed, q, v - state.v)
     if event.action is not None:
-        given = event.action(time, q.copy(), v.copy())
-        if given is not None:
-            v = fresh_floats(given, "v")
+        result = event.action(time, q.copy(), v.copy())
+        if result is not None:
+            v = fresh_floats(result, "v")
             if v.shape != (robot.nv,) or not np.isfinite(v).all():
                 raise InputError(
                     f"the action of event '{event.name}' returned v of shape {v.shape}, needs ({robot.nv},)"

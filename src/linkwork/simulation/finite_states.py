@@ -56,9 +56,9 @@ def step_live(runner: Runner, inputs: list[Array], live: Array) -> list[Array]:
 
 def _fresh(x: Array, live: Array, dtype: np.dtype[Any]) -> Array:
     """Rows of robots that are finite, in a new array. (Those that were pickled have a type that is merely equal.)"""
-    found = np.empty((int(live.sum()), *x.shape[1:]), dtype)
-    found[...] = x[live]
-    return found
+    rows = np.empty((int(live.sum()), *x.shape[1:]), dtype)
+    rows[...] = x[live]
+    return rows
 
 
 def steps_of_finite(runner: Runner, given: Sequence[Any]) -> tuple[list[Array], Array] | None:

@@ -38,13 +38,13 @@ def with_usable_contacts(robot: AnyModel, contact: ContactLaw) -> AnyModel:
     check_robot(robot)
     if contact in (True, False) or not robot.contacts:
         return robot
-    given = [robot.contacts[k] for k in np.flatnonzero(planned_pairs(robot.contacts, "auto").code == GIVEN).tolist()]
-    if not given:
+    pairs = [robot.contacts[k] for k in np.flatnonzero(planned_pairs(robot.contacts, "auto").code == GIVEN).tolist()]
+    if not pairs:
         return robot
     if find_spec("coal") is None:
-        lost, why = given, "they need coal, pip install 'linkwork[collide]'"
+        lost, why = pairs, "they need coal, pip install 'linkwork[collide]'"
     else:
-        lost, why = [pair for pair in given if _no_triangles(pair)], "files of their meshes were not found"
+        lost, why = [pair for pair in pairs if _no_triangles(pair)], "files of their meshes were not found"
     if not lost:
         return robot
     warnings.warn(

@@ -60,8 +60,8 @@ class HeldInputs:
             solver = row_regularization(robot, planned.solver.regularization, dtype.name)
         else:
             solver = planned.contact.settings(dtype.name)
-        given = planned.contact is not None and planned.contact.given is not None
-        plain = not (given or planned.parameters.names or planned.settings.integrator == "dopri5")
+        by_pairs = planned.contact is not None and planned.contact.given is not None
+        plain = not (by_pairs or planned.parameters.names or planned.settings.integrator == "dopri5")
         idle = (
             np.zeros(program.input_shapes()[3], dtype),
             np.zeros((len(planned.settings.wrenches), 6), dtype),

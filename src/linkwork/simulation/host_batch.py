@@ -69,13 +69,13 @@ class HostBatch:
 
     def array(self, x: npt.ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
         """An argument of a call, the same for all robots or a row for each."""
-        given = real_array(x, name)
-        if given.shape not in (shape, (self.count, *shape)):
-            raise InputError(f"{name} has shape {given.shape}, needs {shape} or {(self.count, *shape)}")
-        if not np.isfinite(given).all():
-            at = tuple(int(k) for k in np.argwhere(~np.isfinite(given))[0])
+        array = real_array(x, name)
+        if array.shape not in (shape, (self.count, *shape)):
+            raise InputError(f"{name} has shape {array.shape}, needs {shape} or {(self.count, *shape)}")
+        if not np.isfinite(array).all():
+            at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
             raise InputError(f"{name} is not finite at index {at}")
-        return np.ascontiguousarray(given, self.stepper.dtype)
+        return np.ascontiguousarray(array, self.stepper.dtype)
 
     @property
     def contact_forces(self) -> Array | None:
@@ -128,8 +128,8 @@ class HostBatch:
         dtype, runner = self.stepper.dtype, self._torques
         time = self.steps[due, None].astype(dtype) * dtype.type(self.stepper.dt)
         tau = np.empty((len(due), self.tau.shape[1]), dtype)
-        given = [x[due] if x.ndim > 1 else x for x in self._controls]
-        arrays = [np.ascontiguousarray(x) for x in (self.q[due], self.v[due], time, *given)]
+        controls = [x[due] if x.ndim > 1 else x for x in self._controls]
+        arrays = [np.ascontiguousarray(x) for x in (self.q[due], self.v[due], time, *controls)]
         alone = len(due) == 1
         own = [x.ndim > len(shape) for x, shape in zip(arrays, runner.inputs, strict=True)]
         rows = [x[0] if each and alone else x for x, each in zip(arrays, own, strict=True)]
@@ -148,12 +148,12 @@ class HostBatch:
         compiled = self._compiled
         if wrenches is not None:
             compiled = CompiledSteps(self.stepper, None, wrenches, compiled.parameters)
-        after, made = compiled.advance(before, self._now(), steps)
+        after, records = compiled.advance(before, self._now(), steps)
         pairs = ((self.q, after.q), (self.v, after.v), (self.forces, after.multipliers))
         for x, y in (*pairs, (self.contacts, after.contacts), (self.act, after.act)):
             if x is not None and y is not None:
                 x[...] = y
-        self.steps += made
+        self.steps += records
 
     def _now(self) -> int:
         """The step of the clock, where something depends on time: one for all robots."""

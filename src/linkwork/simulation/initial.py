@@ -52,9 +52,9 @@ def initial_state(
     if q is None:
         q = robot.poses.get("assembled", robot.neutral())
     at = fresh_floats(robot.normalize(q), "q")
-    given = np.asarray(q, dtype=np.float64)
-    if all(abs(np.linalg.norm(given[unit]) - 1.0) < UNIT_QUATERNION for unit in robot.unit_slices()):
-        at = fresh_floats(given, "q")  # as it is, to the last bit
+    start = np.asarray(q, dtype=np.float64)
+    if all(abs(np.linalg.norm(start[unit]) - 1.0) < UNIT_QUATERNION for unit in robot.unit_slices()):
+        at = fresh_floats(start, "q")  # as it is, to the last bit
     rate = np.zeros(robot.nv) if v is None else fresh_floats(v, "v")
     if rate.shape != (robot.nv,) or not np.isfinite(rate).all():
         raise InputError(f"v has shape {rate.shape}, needs {robot.nv} finite numbers")

@@ -136,10 +136,10 @@ def linearize(
     else:
         method: Any = "minimal" if space == "minimal" and not _touches(robot, contact) else "auto"
         stepper = Stepper(robot, dt, integrator, method=method, passive=passive, contact=contact)
-        found = stepper.derivatives(at, rate, torque, commands=commands)
-        A, B = found.A, found.B
-        of_commands = None if commands is None else L @ found.B_commands
-        change = np.concatenate([robot.difference(at, found.q1), found.v1 - rate])
+        derivatives = stepper.derivatives(at, rate, torque, commands=commands)
+        A, B = derivatives.A, derivatives.B
+        of_commands = None if commands is None else L @ derivatives.B_commands
+        change = np.concatenate([robot.difference(at, derivatives.q1), derivatives.v1 - rate])
     return Linearization(L @ A @ T, L @ B, of_commands, T, L, names, space, dt, L @ change)
 
 
@@ -154,21 +154,21 @@ def _continuous(robot: Model, q: Array, v: Array, tau: Array, passive: bool) -> 
     states = [(q, v)[: len(force.program.algorithm.inputs)] for force in acting]
     total = tau + passive_forces(robot, q, v) if passive else tau
     total = sum((force(*state) for force, state in zip(acting, states, strict=True)), start=total)
-    found = ForwardDynamics(robot).derivatives(q, v, total)
-    da_dq, da_dv = found.da_dq.copy(), found.da_dv.copy()
+    derivatives = ForwardDynamics(robot).derivatives(q, v, total)
+    da_dq, da_dv = derivatives.da_dq.copy(), derivatives.da_dv.copy()
     if passive:
         tree = tree_of(robot)
         for k, stiffness in zip(tree.spring_v, tree.stiffness, strict=True):
-            da_dq[:, k] -= stiffness * found.da_dtau[:, k]
+            da_dq[:, k] -= stiffness * derivatives.da_dtau[:, k]
         for k, damping in zip(tree.damper_v, tree.damping, strict=True):
-            da_dv[:, k] -= damping * found.da_dtau[:, k]
+            da_dv[:, k] -= damping * derivatives.da_dtau[:, k]
     for force, state in zip(acting, states, strict=True):
         for da, moved in zip((da_dq, da_dv), range(len(state)), strict=False):
             directions = [np.eye(nv) if k == moved else np.zeros((nv, nv)) for k in range(len(state))]
             rates = force.jvp(*(np.broadcast_to(x, (nv, len(x))) for x in state), *directions)
-            da += found.da_dtau @ rates.T
+            da += derivatives.da_dtau @ rates.T
     A = np.block([[_frame_rates(robot, v), np.eye(nv)], [da_dq, da_dv]])
-    return A, np.vstack([np.zeros((nv, nv)), found.da_dtau]), np.concatenate([v, found.a])
+    return A, np.vstack([np.zeros((nv, nv)), derivatives.da_dtau]), np.concatenate([v, derivatives.a])
 
 
 def _passive_quantities(robot: Model) -> list[Quantity]:

@@ -45,14 +45,14 @@ class Probe:
         Args:
             motion: A trajectory.
         """
-        found = np.asarray(self.function(motion), dtype=np.float64)
+        values = np.asarray(self.function(motion), dtype=np.float64)
         lead = motion.v.shape[:-1]
-        if found.shape[: len(lead)] != lead or found.ndim > len(lead) + 1:
+        if values.shape[: len(lead)] != lead or values.ndim > len(lead) + 1:
             raise InputError(
-                f"probe '{self.name}' returned an array of shape {found.shape}, needs {lead} or {(*lead, 'size')}: "
+                f"probe '{self.name}' returned an array of shape {values.shape}, needs {lead} or {(*lead, 'size')}: "
                 "a number or a row of numbers for each recorded state"
             )
-        return found
+        return values
 
 
 def probes_of(given: Any) -> tuple[Probe, ...]:
@@ -65,15 +65,15 @@ def probes_of(given: Any) -> tuple[Probe, ...]:
         return ()
     if isinstance(given, Mapping):
         return tuple(Probe(name, function) for name, function in given.items())
-    found = (given,) if isinstance(given, Probe) else tuple(given) if isinstance(given, Iterable) else (given,)
-    for one in found:
+    probes = (given,) if isinstance(given, Probe) else tuple(given) if isinstance(given, Iterable) else (given,)
+    for one in probes:
         if not isinstance(one, Probe):
             raise InputError(f"probes has {one!r}, needs lw.Probe(name, function)")
-    names = [one.name for one in found]
+    names = [one.name for one in probes]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two probes are called '{name}': give each a name of its own")
-    return found
+    return probes
 
 
 def probed(motion: M, probes: Iterable[Probe]) -> M:

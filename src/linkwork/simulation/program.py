@@ -163,9 +163,9 @@ class StepProgram:
         if self.contact is None or not self.contact.reduced:
             return self
         settings, names = replace(self.settings, by_slots=True), cast(ParameterNames, self.parameters.recipe)
-        made = _restored(self.source, settings, names, self.control, self.control_every)
+        program = _restored(self.source, settings, names, self.control, self.control_every)
         warn_unmodeled(self.source, False)
-        return made
+        return program
 
     @cached_property
     def repeated(self) -> Program:

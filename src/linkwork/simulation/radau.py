@@ -126,19 +126,19 @@ class RadauStep:
         return Attempt(state._replace(q=q, v=v), error)
 
     def _given(self, state: State) -> dict[str, Array]:
-        given = {} if state.actuation.commands is None else {"commands": state.actuation.commands}
-        return given | ({"wrenches": self.wrenches} if self.stepper.frames else {})
+        inputs = {} if state.actuation.commands is None else {"commands": state.actuation.commands}
+        return inputs | ({"wrenches": self.wrenches} if self.stepper.frames else {})
 
     def _linearized(self, state: State) -> tuple[Array, Array]:
         """``f`` and its derivative at the start of a step."""
         if self._known is None or self._known[0] is not state.q or self._known[1] is not state.v:
             nv = self.stepper.source.nv
             zero, along = np.zeros((2 * nv, nv)), np.eye(2 * nv)
-            given = self._given(state)
-            f = np.concatenate(self._first.values(state.q, state.v, state.actuation.tau, **given))
+            inputs = self._given(state)
+            f = np.concatenate(self._first.values(state.q, state.v, state.actuation.tau, **inputs))
             at = (np.tile(x, (2 * nv, 1)) for x in (state.q, state.v))
             tau = np.tile(state.actuation.tau, (2 * nv, 1))
-            many = {name: np.tile(x, (2 * nv, *(1,) * x.ndim)) for name, x in given.items()}
+            many = {name: np.tile(x, (2 * nv, *(1,) * x.ndim)) for name, x in inputs.items()}
             slopes = {"dcommands": np.zeros_like(many["commands"])} if "commands" in many else {}
             columns = self._product(*at, zero, tau, zero, along[:, nv:], along[:, :nv], zero, **many, **slopes)
             self._known = (state.q, state.v, f, np.concatenate([np.asarray(x) for x in columns], axis=-1).T)
@@ -149,11 +149,11 @@ class RadauStep:
         n, nv = len(F), len(F) // 2
         matrix = np.linalg.inv(np.kron(INVERSE / h, np.eye(n)) - np.kron(np.eye(3), F))
         q, tau = np.tile(state.q, (3, 1)), np.tile(state.actuation.tau, (3, 1))
-        given = {name: np.tile(x, (3, *(1,) * x.ndim)) for name, x in self._given(state).items()}
+        inputs = {name: np.tile(x, (3, *(1,) * x.ndim)) for name, x in self._given(state).items()}
         scale = np.concatenate([np.ones(nv), 1.0 + np.abs(state.v)])
         Z, before = np.zeros((3, n)), np.inf
         for _ in range(RADAU_ITERATIONS):
-            rates = np.concatenate(self._later.values(q, state.v + Z[:, nv:], Z[:, :nv], tau, **given), axis=-1)
+            rates = np.concatenate(self._later.values(q, state.v + Z[:, nv:], Z[:, :nv], tau, **inputs), axis=-1)
             change = (matrix @ (rates - INVERSE @ Z / h).ravel()).reshape(3, n)
             Z = Z + change
             size = float(np.abs(change / scale).max())

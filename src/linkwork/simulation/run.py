@@ -187,8 +187,8 @@ class Run:
 
     def _compiled_steps(self, controller: Controller | None = None) -> CompiledSteps:
         stepper = self.stepper if controller is None else self._stepper(self.settings, self.compile, controller)
-        given, end = tuple(self.parameters.values()), self.schedule.end
-        return CompiledSteps(stepper, self.shortened, self.wrenches, given, controller, end)
+        values, end = tuple(self.parameters.values()), self.schedule.end
+        return CompiledSteps(stepper, self.shortened, self.wrenches, values, controller, end)
 
     def saved(self) -> dict[str, Any]:
         """Settings as a trajectory keeps them."""

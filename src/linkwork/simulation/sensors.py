@@ -73,13 +73,13 @@ def sensor_data(
     if q is None:
         raise InputError("q is None, needs a configuration")
     frames, acting = frame_wrenches(robot, wrenches)
-    found = _of_solution(robot, q, v, solution)
+    forces = _of_solution(robot, q, v, solution)
     without = isinstance(solution, Solution | InverseSolution)
     sensors = _made_once(robot, _names(names), frames, False if without else None)
     clock = None if time is None else float_array(time, "time")[..., None]
     u = None if commands is None else commands_and_activations(robot, commands, act)
-    given = {"q": q, "v": v, "commands": u, "wrenches": acting if frames else None, "time": clock}
-    return _evaluated(sensors, given | found.inputs(robot, q, sensors.inputs))
+    inputs = {"q": q, "v": v, "commands": u, "wrenches": acting if frames else None, "time": clock}
+    return _evaluated(sensors, inputs | forces.inputs(robot, q, sensors.inputs))
 
 
 @dataclass(frozen=True)
@@ -132,19 +132,19 @@ def trajectory_sensors(trajectory: Motion, names: str | Sequence[str] | None = N
     if sent is not None and act is not None:
         act = acting_activations(robot, sent, act, settings["dt"])
     u = None if sent is None else commands_and_activations(robot, sent, act)
-    given = {"q": q, "v": v, "commands": u, "wrenches": acting if frames else None}
-    given["time"] = np.broadcast_to(times, (*q.shape[:-1], 1))
-    found = Forces()
+    inputs = {"q": q, "v": v, "commands": u, "wrenches": acting if frames else None}
+    inputs["time"] = np.broadcast_to(times, (*q.shape[:-1], 1))
+    forces = Forces()
     if {"a", "contacts", "limit_forces"} & set(sensors.inputs):
         step = _stepper(trajectory, robot, frames)
-        found = _in_the_next_step(trajectory, step, acting if frames else None)
+        forces = _in_the_next_step(trajectory, step, acting if frames else None)
         if any(tendon.is_spatial for tendon in robot.tendons):  # with the stops, springs and dampers of the steps
             chosen = touched if robot.contacts else None
             sprung = robot.tendons if settings.get("passive", True) else without_springs(robot.tendons)
             pairs = zip(sprung, step.robot.tendons, strict=True)
             tendons = tuple(replace(tendon, stop=stepped.stop) for tendon, stepped in pairs)
             sensors = Sensors(replace(robot, tendons=tendons), sensors.names, frames, chosen)
-    return _evaluated(sensors, given | found.inputs(robot, q, sensors.inputs))
+    return _evaluated(sensors, inputs | forces.inputs(robot, q, sensors.inputs))
 
 
 def _stepper(trajectory: Motion, robot: Model, frames: Sequence[str]) -> Stepper:
@@ -176,7 +176,7 @@ def _in_the_next_step(trajectory: Motion, step: Stepper, acting: Array | None) -
     tau = trajectory.tau  # with what actuators make of commands
     if _explicitly_passive(trajectory):
         tau = tau + _passive_torques(step.source, trajectory.q, trajectory.v)
-    made = step(
+    results = step(
         trajectory.q,
         trajectory.v,
         tau,
@@ -184,11 +184,11 @@ def _in_the_next_step(trajectory: Motion, step: Stepper, acting: Array | None) -
         contact_state=trajectory.contact_state,
     )
     if trajectory.contact_state is None:
-        return Forces((made.v - trajectory.v) / step.dt, made.multipliers)
-    a = step.planned.accelerations_of(made.result) + axes_accelerations(step.source, trajectory.v)
-    boxes = made.contacts._part("boxes")
+        return Forces((results.v - trajectory.v) / step.dt, results.multipliers)
+    a = step.planned.accelerations_of(results.result) + axes_accelerations(step.source, trajectory.v)
+    boxes = results.contacts._part("boxes")
     limits = box_forces(step.program.tree, boxes, limits=True)
-    return Forces(a, made.multipliers, made.contacts.forces, limits, made.contacts.moments, step.reduced)
+    return Forces(a, results.multipliers, results.contacts.forces, limits, results.contacts.moments, step.reduced)
 
 
 def contacts_in_world(
@@ -207,12 +207,12 @@ def contacts_in_world(
         moments: About these axes, of the same shape; by default none.
         native: Whether contact points are those of native kernels.
     """
-    found = _geometry(robot, native)(q)
+    geometry = _geometry(robot, native)(q)
     along = np.asarray(forces)
     about = np.zeros_like(along) if moments is None else np.asarray(moments)
-    acting, turning = ((found.frames @ x[..., None])[..., 0] for x in (along, about))
-    there = found.exists[..., None]  # a slot without a point has no place
-    parts = found.points * there, found.normals, acting * there, turning * there
+    acting, turning = ((geometry.frames @ x[..., None])[..., 0] for x in (along, about))
+    there = geometry.exists[..., None]  # a slot without a point has no place
+    parts = geometry.points * there, geometry.normals, acting * there, turning * there
     return np.concatenate(np.broadcast_arrays(*parts), axis=-1)
 
 
@@ -226,15 +226,15 @@ def axes_accelerations(robot: Model, v: npt.ArrayLike) -> Array:
         v: Joint velocities, ``(..., nv)``.
     """
     rates = np.asarray(v, dtype=np.float64)
-    found = np.zeros_like(rates)
+    accelerations = np.zeros_like(rates)
     for joint in robot.joints:
         k = robot.v_slice(joint.name).start
         if isinstance(joint.type, Free):
-            found[..., k : k + 3] = -np.cross(rates[..., k + 3 : k + 6], rates[..., k : k + 3])
+            accelerations[..., k : k + 3] = -np.cross(rates[..., k + 3 : k + 6], rates[..., k : k + 3])
         elif isinstance(joint.type, Planar):
-            found[..., k] = rates[..., k + 2] * rates[..., k + 1]
-            found[..., k + 1] = -rates[..., k + 2] * rates[..., k]
-    return found
+            accelerations[..., k] = rates[..., k + 2] * rates[..., k + 1]
+            accelerations[..., k + 1] = -rates[..., k + 2] * rates[..., k]
+    return accelerations
 
 
 def _of_solution(robot: Model, q: npt.ArrayLike, v: npt.ArrayLike | None, solution: Known) -> Forces:

@@ -149,12 +149,12 @@ class Simulation:
             )
         if self.controller is not None:
             self.controller.check(robot, self.count)
-        given = self._of_robots(robot_parameters(robot, parameters or {}, self.count))
+        values = self._of_robots(robot_parameters(robot, parameters or {}, self.count))
         self.frames = frame_names(wrenches)
         settings = StepSettings.of(self.dt, integrator, method, self.frames, options)
         settings = settings.started_at(robot, self._start[0])
         every = counted(control_every, "control_every")
-        self._robots = self._on_device(settings, given, every, dtype, compile, threads)
+        self._robots = self._on_device(settings, values, every, dtype, compile, threads)
         self.reset()
 
     def _on_device(
@@ -329,9 +329,9 @@ class Simulation:
             commands: Commands of the actuators, as for `step`.
             wrenches: External wrenches, as for `step`.
         """
-        found = self._advance(steps, tau, commands, wrenches, counted(record_every, "record_every"))
-        assert found is not None
-        return Records(*found)
+        records = self._advance(steps, tau, commands, wrenches, counted(record_every, "record_every"))
+        assert records is not None
+        return Records(*records)
 
     def _advance(self, steps: int, tau: Any, commands: Any, wrenches: Any, record_every: int) -> tuple[Any, Any] | None:
         robots, robot = self._robots, self.robot
@@ -348,9 +348,9 @@ class Simulation:
             if not self.frames:
                 raise InputError("wrenches on no frames: Simulation(robot, count, wrenches=['hand'])")
             wrenches = robots.array(wrenches, "wrenches", (len(self.frames), 6))
-        found = robots.advance(total, tau, commands, wrenches, record_every)
+        records = robots.advance(total, tau, commands, wrenches, record_every)
         self._say_unsolved()
-        return found
+        return records
 
     def _say_unsolved(self) -> None:
         """Warn once of steps that were not solved, or had too many contact points; `contacts` has their counts."""

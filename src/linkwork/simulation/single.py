@@ -77,8 +77,8 @@ def simulate(
         control=0 if controller is None else control_every,
         project=project_every,
     )
-    given = any(one is not None for one in (tau, commands, controller))
-    q, act, of_pose = start_of(robot, q, act, given)
+    controlled = any(one is not None for one in (tau, commands, controller))
+    q, act, of_pose = start_of(robot, q, act, controlled)
     at, rate = initial_state(robot, q, v, options.get("closed", True), start)
     constant = constant_actuation(robot, tau, commands if of_pose is None else of_pose)
     frames, pushed = frame_wrenches(robot, wrenches)

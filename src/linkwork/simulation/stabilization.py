@@ -220,9 +220,9 @@ def stopped_tendons(
         return tuple(replace(tendon, stop=(0.0, 0.0)) for tendon in tendons)
     J = tendon_jacobian(robot, at)
     mobility = np.einsum("tv,vt->t", J, np.linalg.pinv(mass_matrix(robot, at), hermitian=True) @ J.T)
-    found, time = [], stop_time(dt)
+    stops, time = [], stop_time(dt)
     for tendon, free in zip(tendons, mobility, strict=True):
         inertia = 1.0 / max(float(free), LEAST_TENDON_MOBILITY / robot.mass) if robot.mass > 0 else 1.0
-        made = (inertia / time**2, 2 * inertia / time) if tendon.is_limited else (0.0, 0.0)
-        found.append(tendon if tendon.is_limited and any(tendon.stop) else replace(tendon, stop=made))
-    return tuple(found)
+        gains = (inertia / time**2, 2 * inertia / time) if tendon.is_limited else (0.0, 0.0)
+        stops.append(tendon if tendon.is_limited and any(tendon.stop) else replace(tendon, stop=gains))
+    return tuple(stops)

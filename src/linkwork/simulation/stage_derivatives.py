@@ -55,11 +55,11 @@ class StepPart(BaseEvaluator):
     @property
     def differentiated(self) -> Differentiated:
         """State and torques; commands where there are actuators, wrenches where frames were named, parameters."""
-        given = tuple(name for name in ("q", "v", "x", "tau") if name in self._algorithm.inputs)
-        if "tau" not in given:
-            return Differentiated(given, (), {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}, ("q",), ("q1",))
+        inputs = tuple(name for name in ("q", "v", "x", "tau") if name in self._algorithm.inputs)
+        if "tau" not in inputs:
+            return Differentiated(inputs, (), {"q1": ("q1", slice(None)), "v1": ("v1", slice(None))}, ("q",), ("q1",))
         optional = ("commands",) * self.stepper.takes_commands
-        return Differentiated(given, optional, {"X": ("X", slice(None)), "A": ("A", slice(None))})
+        return Differentiated(inputs, optional, {"X": ("X", slice(None)), "A": ("A", slice(None))})
 
     def input_arrays(
         self,
@@ -119,7 +119,7 @@ class StageDerivatives:
             further: Commands and their directions, wrenches, parameters, by name.
         """
         (q, v, tau), (dq, dv, dtau) = state, directions
-        h, given = self.stepper.dt, {name: x for name, x in further.items() if name != "dcommands"}
+        h, directions_of_step = self.stepper.dt, {name: x for name, x in further.items() if name != "dcommands"}
         values: list[list[Array]] = []
         rates: list[list[Array]] = []
         used = 1 + max(s for s, weight in enumerate(self._scheme.b) if weight)
@@ -140,7 +140,7 @@ class StageDerivatives:
                 x, vs, dx, dvs = combined(self._scheme.a[s])
                 at, along = (q, vs, x, tau), (dq, dvs, dx, dtau)
             part = min(s, 1)
-            values.append(self._parts[part].values(*at, **given))
+            values.append(self._parts[part].values(*at, **directions_of_step))
             rates.append(list(self._products[part](*at, *along, **further)))
         x, vs, dx, dvs = combined(self._scheme.b)
         dq1, dv1 = self._products[2](q, vs, x, dq, dvs, dx)

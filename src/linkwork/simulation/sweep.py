@@ -45,8 +45,8 @@ class Sweep(Trajectory):
     @property
     def values(self) -> Array:
         """Where they are, ``(k,)``, or ``(k, joints)`` of several."""
-        found = np.stack([self.joint_position(name) for name in self.joints], axis=-1)
-        return found[..., 0] if len(self.joints) == 1 else found
+        values = np.stack([self.joint_position(name) for name in self.joints], axis=-1)
+        return values[..., 0] if len(self.joints) == 1 else values
 
     def _abscissa(self) -> tuple[Array, str]:
         if len(self.joints) == 1:
@@ -98,11 +98,11 @@ def sweep(
     if not names or len(set(names)) < len(names):
         raise InputError(f"joints are names, each once; found {joints!r}")
     places = np.array([robot.q_index(name) for name in names], dtype=np.intp)
-    given = real_array(values, "values").astype(np.float64)
-    wanted = given[:, None] if isinstance(joints, str) and given.ndim == 1 else given
+    positions = real_array(values, "values").astype(np.float64)
+    wanted = positions[:, None] if isinstance(joints, str) and positions.ndim == 1 else positions
     if wanted.ndim != 2 or wanted.shape[1] != len(names) or not len(wanted):
         needed = "(k,), one value or more" if isinstance(joints, str) else f"(k, {len(names)}): {', '.join(names)}"
-        raise InputError(f"values have shape {given.shape}, need {needed}")
+        raise InputError(f"values have shape {positions.shape}, need {needed}")
     if not np.isfinite(wanted).all():
         raise InputError(f"values are not finite in row {int(np.argwhere(~np.isfinite(wanted))[0, 0])}")
     begin = np.array(robot.poses.get("assembled", robot.neutral()) if q is None else robot.normalize(q))
@@ -111,20 +111,20 @@ def sweep(
     begin[places] = wanted[0]
     times = np.linspace(0.0, above_zero(seconds, "seconds"), len(wanted))
     settings = {"sweep": list(names), "tolerance": tolerance, "passive": True}
-    found: list[Array] = []
+    poses: list[Array] = []
 
     def made() -> Sweep:
-        count = len(found)
-        at, still = np.array(found).reshape(count, robot.nq), np.zeros((count, robot.nv))
+        count = len(poses)
+        at, still = np.array(poses).reshape(count, robot.nq), np.zeros((count, robot.nv))
         return Sweep(robot, times[:count], at, still, still, np.zeros((count, robot.nc)), settings)
 
     try:
         first = assemble(robot, begin, names, tolerance=tolerance, limits=limits).q
         way = Continuation(robot, first, names, tolerance=tolerance, limits=limits)
         for target in wanted:
-            found.append(way.lead(target))
+            poses.append(way.lead(target))
     except AssemblyError as error:
-        where = f"to {numbers_of(wanted[len(found)])} (value {len(found) + 1} of {len(wanted)})"
+        where = f"to {numbers_of(wanted[len(poses)])} (value {len(poses) + 1} of {len(wanted)})"
         words = f"sweep of '{robot.name}' {where}: {error}"
         told = AssemblyError(words, constraint=error.constraint, gap=error.gap, q=error.q)
         told.trajectory = made()

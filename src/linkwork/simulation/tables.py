@@ -99,13 +99,13 @@ def dataset(arrays: Arrays, robot: Model | None, settings: Mapping[str, Any]) ->
     except ImportError:
         raise UnsupportedFeature("datasets need xarray: pip install xarray") from None
     lead = ["time", "robot"][: arrays["q"].ndim - 1]
-    found: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     coordinates: dict[str, Any] = {"time": arrays["times"]}
     for name, array in list(arrays.items())[1:]:
         if array.ndim == len(lead):
-            found[name] = (lead, array)
+            variables[name] = (lead, array)
             continue
-        found[name] = ([*lead, f"{name}_column"], array)
+        variables[name] = ([*lead, f"{name}_column"], array)
         coordinates[f"{name}_column"] = names_of(name, array.shape[-1], robot)
     about = {name: value for name, value in settings.items() if isinstance(value, (str, int, float))}
-    return xarray.Dataset(found, coordinates, about)
+    return xarray.Dataset(variables, coordinates, about)

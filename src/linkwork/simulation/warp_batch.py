@@ -56,9 +56,9 @@ class WarpBatch(CudaBatch):
 
     def _rows(self, x: Array) -> DeviceArray:
         """A row for each robot."""
-        made = DeviceArray(x.shape, self.dtype.name, self.device.index)
-        made._memory.write(np.ascontiguousarray(x, self.dtype).tobytes())
-        return made
+        rows = DeviceArray(x.shape, self.dtype.name, self.device.index)
+        rows._memory.write(np.ascontiguousarray(x, self.dtype).tobytes())
+        return rows
 
     @property
     def contact_forces(self) -> DeviceArray | None:
@@ -80,11 +80,11 @@ class WarpBatch(CudaBatch):
     ) -> tuple[DeviceArray, DeviceArray] | None:
         """Make steps; states of every so many of them, ``(frames, count, ...)``, if these are to be recorded."""
         inputs = {"tau": tau, "commands": commands, "wrenches": wrenches}
-        given = {name: x for name, x in inputs.items() if x is not None}
+        arrays = {name: x for name, x in inputs.items() if x is not None}
         records = self._records(steps // record_every) if record_every else None
         with self.device.current():
-            stream = self._ordered([library for _, library in given.values()])
-            rows = {name: self._in_rows(name, x, stream) for name, (x, _) in given.items()}
+            stream = self._ordered([library for _, library in arrays.values()])
+            rows = {name: self._in_rows(name, x, stream) for name, (x, _) in arrays.items()}
             values = self._values(rows)
             done = 0
             while done < steps:

@@ -68,8 +68,8 @@ class ArrayFunction:
         self._products: dict[str, Any] = {}
 
     def _differentiated(self, evaluator: Any) -> Differentiated:
-        found: Differentiated = evaluator.differentiated
-        return found
+        differentiated: Differentiated = evaluator.differentiated
+        return differentiated
 
     def _default_by(self, evaluator: Any, known: Differentiated) -> tuple[str, ...]:
         optional = ("wrenches", "commands", *evaluator.parameters)
@@ -88,8 +88,8 @@ class ArrayFunction:
     def maps(self) -> CoordinateDerivatives:
         """Derivatives in coordinates."""
         if self._maps is None:
-            made = CoordinateDerivatives(self.robot)
-            self._maps = made if self._convert is None else made.on(self._convert)
+            derivatives = CoordinateDerivatives(self.robot)
+            self._maps = derivatives if self._convert is None else derivatives.on(self._convert)
         return self._maps
 
     # In tangent spaces -----------------------------------------------------------------------------------------
@@ -126,12 +126,12 @@ class ArrayFunction:
 
     def vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``s' J``, by `by`."""
-        found = self.tangent_vjp(inputs, outputs, self._tangent_seeds(outputs, seeds))
+        gradients = self.tangent_vjp(inputs, outputs, self._tangent_seeds(outputs, seeds))
         for name in self.curved:
             if name in self.by:
                 k = self.by.index(name)
-                found[k] = self.maps.gradient(inputs[name], found[k])
-        return found
+                gradients[k] = self.maps.gradient(inputs[name], gradients[k])
+        return gradients
 
     def jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
         """``J d``, by results."""
@@ -144,7 +144,7 @@ class ArrayFunction:
     def hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """The derivative of `vjp` along a direction, seeds held: the Hessian of ``s' f`` times the direction."""
         y, d = self._tangent_seeds(outputs, seeds), self._tangent_directions(inputs, directions)
-        found = self.tangent_hvp(inputs, outputs, y, d)
+        products = self.tangent_hvp(inputs, outputs, y, d)
         if self.curved_results:  # seeds in the tangent space change with the configuration that they are seeds of
             rates = self.tangent_jvp(inputs, outputs, d)
             moving = {}
@@ -153,14 +153,14 @@ class ArrayFunction:
                     rate = self.maps.rate(outputs[k], rates[k])
                     moving[name] = self.maps.seed.jvp(outputs[k], seeds[name], rate, 0.0 * seeds[name])
             if moving:
-                found = [h + g for h, g in zip(found, self.tangent_vjp(inputs, outputs, moving), strict=True)]
+                products = [h + g for h, g in zip(products, self.tangent_vjp(inputs, outputs, moving), strict=True)]
         if any(name in self.by for name in self.curved):
             gradients = self.tangent_vjp(inputs, outputs, y)
             for name in self.curved:
                 k = self.by.index(name)
                 direction = directions[name] if name in directions else 0.0 * inputs[name]
-                found[k] = self.maps.gradient.jvp(inputs[name], gradients[k], direction, found[k])
-        return found
+                products[k] = self.maps.gradient.jvp(inputs[name], gradients[k], direction, products[k])
+        return products
 
     def _tangent_seeds(self, outputs: Sequence[Any], seeds: Arrays) -> dict[str, Any]:
         return {
@@ -205,25 +205,25 @@ class EvaluatorFunction(ArrayFunction):
         return self._keeps_result or bool(self.curved_results)
 
     def _product(self, kind: str) -> Any:
-        made = self._products.get(kind)
-        if made is None:
-            made = getattr(self.evaluator, kind)
-            if made.inputs != self.by:
-                made = made.by(*self.by)
-            self._products[kind] = made
-        return made
+        product = self._products.get(kind)
+        if product is None:
+            product = getattr(self.evaluator, kind)
+            if product.inputs != self.by:
+                product = product.by(*self.by)
+            self._products[kind] = product
+        return product
 
     def value(self, inputs: Arrays) -> list[Any]:
         """Results."""
         options, state = self._options(inputs), self._state(inputs)
-        made = self.evaluator(*state, **options)
+        solution = self.evaluator(*state, **options)
         if isinstance(self.evaluator, ForwardDynamics):
-            found = [made.acceleration, made.multipliers] if len(self.results) > 1 else [made.acceleration]
-            return [*found, made.result] if self._keeps_result else found
+            values = [solution.acceleration, solution.multipliers] if len(self.results) > 1 else [solution.acceleration]
+            return [*values, solution.result] if self._keeps_result else values
         if isinstance(self.evaluator, ImpactDynamics):
-            velocity, result = self.evaluator.solved(made)
+            velocity, result = self.evaluator.solved(solution)
             return [velocity, result[..., ResultLayout(self.robot.nc).multipliers], result]
-        return list(made) if isinstance(made, tuple | list) else [made]
+        return list(solution) if isinstance(solution, tuple | list) else [solution]
 
     def positional_value(self) -> Callable[..., Sequence[Any]]:
         """`value` of exactly the inputs that a call must have, in their order."""
@@ -234,10 +234,10 @@ class EvaluatorFunction(ArrayFunction):
             forces, keeps = ResultLayout(self.robot.nc).multipliers, self._keeps_result
 
             def solve(q: Any, v: Any, tau: Any) -> tuple[Any, ...]:
-                made: Any = evaluate(q, v, tau)
-                result = made.result
-                found = made.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
-                return (*found, result) if keeps else found
+                solution: Any = evaluate(q, v, tau)
+                result = solution.result
+                values = solution.acceleration, result[forces] if result.ndim == 1 else result[..., forces]
+                return (*values, result) if keeps else values
 
             return solve
         if isinstance(evaluate, ImpactDynamics):
@@ -257,14 +257,14 @@ class EvaluatorFunction(ArrayFunction):
         """``J d``; of configurations in tangent spaces."""
         further = self._directed(directions)
         product, options = self._product("jvp"), self._options(inputs)
-        found = product(*self._state(inputs), **options, **further, **self._solution(outputs))
-        return list(found) if isinstance(found, tuple) else [found]
+        rates = product(*self._state(inputs), **options, **further, **self._solution(outputs))
+        return list(rates) if isinstance(rates, tuple) else [rates]
 
     def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """The derivative of `tangent_vjp` along a direction, seeds held."""
         product, options = self._product("hvp"), self._options(inputs)
-        given = {**self._seeds(product, seeds), **options, **self._directed(directions), **self._solution(outputs)}
-        return list(product(*self._state(inputs), **given))
+        arguments = {**self._seeds(product, seeds), **options, **self._directed(directions), **self._solution(outputs)}
+        return list(product(*self._state(inputs), **arguments))
 
     def _seeds(self, product: Product, seeds: Arrays) -> Arrays:
         """Seeds by name: that of the first result must be there."""
@@ -281,8 +281,8 @@ class StepperArrayFunction(EvaluatorFunction):
     left_out = ("tau",)
 
     def _differentiated(self, evaluator: Any) -> Differentiated:
-        found: Differentiated = evaluator._function.differentiated
-        return found
+        differentiated: Differentiated = evaluator._function.differentiated
+        return differentiated
 
     def shapes(self) -> tuple[Shapes, Shapes, Shapes]:
         """Shapes of one state: of inputs, of results, and of what else `value` returns."""
@@ -299,21 +299,21 @@ class StepperArrayFunction(EvaluatorFunction):
 
     def value(self, inputs: Arrays) -> list[Any]:
         """The state after the step."""
-        made = self.evaluator(*self._state(inputs), **self._options(inputs))
-        return [made.q, made.v]
+        result = self.evaluator(*self._state(inputs), **self._options(inputs))
+        return [result.q, result.v]
 
     def positional_value(self) -> Callable[..., Sequence[Any]]:
         """`value` of exactly the inputs that a call must have, in their order."""
         step: Callable[..., Any] = self.evaluator
 
         def state(q: Any, v: Any, tau: Any) -> tuple[Any, Any]:
-            made = step(q, v, tau)
-            return made.q, made.v
+            result = step(q, v, tau)
+            return result.q, result.v
 
         return state
 
     def _product(self, kind: str) -> Any:
-        made = self._products.get(kind)
-        if made is None:
-            made = self._products[kind] = getattr(self.evaluator._function, kind).by(*self.by)
-        return made
+        product = self._products.get(kind)
+        if product is None:
+            product = self._products[kind] = getattr(self.evaluator._function, kind).by(*self.by)
+        return product

@@ -28,8 +28,8 @@ def apply(call: Call, tensors: Sequence[Tensor]) -> Tensors:
         tensors: All that it takes.
     """
     if _transforms_active():
-        found: Tensors = TransformedCall.apply(call, *tensors)
-        return found
+        outputs: Tensors = TransformedCall.apply(call, *tensors)
+        return outputs
     if forward_ad._current_level >= 0:
         return tracked(call, tensors)
     if _grad_enabled():
@@ -46,8 +46,8 @@ def tracked(call: Call, tensors: Sequence[Tensor]) -> Tensors:
         call: The product.
         tensors: All that it takes.
     """
-    found: Tensors = _eager(call, *tensors)
-    return found
+    outputs: Tensors = _eager(call, *tensors)
+    return outputs
 
 
 class _Rules(torch.autograd.Function):
@@ -74,15 +74,15 @@ class _Rules(torch.autograd.Function):
             quick = ctx.call.device_gradients(saved, seeds)
             if quick is not None:
                 return (None, *quick)
-        found = derivatives.backward(ctx.call, saved[: ctx.count], saved[ctx.count :], seeds, needed)
-        return (None, *found)
+        gradients = derivatives.backward(ctx.call, saved[: ctx.count], saved[ctx.count :], seeds, needed)
+        return (None, *gradients)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Tensor | None) -> Any:
         """Rates of the results of the call."""
         saved = ctx.saved_tensors
-        found = derivatives.forward(ctx.call, saved[: ctx.count], saved[ctx.count :], tangents[1:])
-        return tuple(found)
+        rates = derivatives.forward(ctx.call, saved[: ctx.count], saved[ctx.count :], tangents[1:])
+        return tuple(rates)
 
 
 class EagerCall(_Rules):

@@ -203,8 +203,8 @@ class Call:
         self._check(tensors)
         dtype = self.dtype(tensors)
         on_cpu = self.function.arrays_on(first.device, TYPES[dtype])
-        made = [_from_numpy(y) for y in self._compute(on_cpu, [_array(x) for x in tensors])]
-        return tuple([y if y.dtype == dtype else y.to(dtype) for y in made])
+        outputs = [_from_numpy(y) for y in self._compute(on_cpu, [_array(x) for x in tensors])]
+        return tuple([y if y.dtype == dtype else y.to(dtype) for y in outputs])
 
     def _run_on_device(self, tensors: Sequence[Tensor], device: torch.device) -> Tensors:
         """Compute where tensors are, on the current stream."""
@@ -224,12 +224,12 @@ class Call:
             saved: Tensors of the call, and what else was kept.
             seeds: Gradients by its results; None: zero.
         """
-        first, given = saved[0], [s for s in seeds if s is not None]
-        if not first.is_cuda or not given:
+        first, cotangents = saved[0], [s for s in seeds if s is not None]
+        if not first.is_cuda or not cotangents:
             return None
         dtype, where = first.dtype, first.get_device()
         inputs = saved[: len(self.names)]
-        for x in (*inputs, *given):
+        for x in (*inputs, *cotangents):
             if x.dtype is not dtype or x.get_device() != where or x.is_neg():
                 return None
         key = where, dtype, tuple([s is None for s in seeds])
@@ -238,12 +238,12 @@ class Call:
         run = self._gradients[key]
         if run is None:
             return None
-        found = dict(zip(self.by, run(*inputs, *given), strict=True))
-        made: list[Tensor | None] = []
+        gradients = dict(zip(self.by, run(*inputs, *cotangents), strict=True))
+        ordered: list[Tensor | None] = []
         for name, x in zip(self.names, inputs, strict=True):
-            g = found.get(name)
-            made.append(g if g is None or g.shape == x.shape else g.sum_to_size(x.shape))
-        return made
+            g = gradients.get(name)
+            ordered.append(g if g is None or g.shape == x.shape else g.sum_to_size(x.shape))
+        return ordered
 
     def _made_gradients(self, like: Tensor, seeds: Sequence[Tensor | None]) -> Callable[..., list[Tensor]] | None:
         results = self.function.arrays.results
@@ -274,10 +274,10 @@ class Call:
         f, s = arrays[outputs], dict(zip(self.seeded, arrays[seeds], strict=False))
         if self.kind == "jvp":
             return function.jvp(x, f, d)
-        found = function.vjp(x, f, s) if self.kind == "vjp" else function.hvp(x, f, s, d)
+        products = function.vjp(x, f, s) if self.kind == "vjp" else function.hvp(x, f, s, d)
         if len(self.by) == len(function.by):
-            return found
-        return [y for name, y in zip(function.by, found, strict=True) if name in self.by]
+            return products
+        return [y for name, y in zip(function.by, products, strict=True) if name in self.by]
 
     def check_class(self, tensors: Sequence[Any]) -> None:
         """Raise unless all are tensors.
@@ -328,14 +328,14 @@ def aligned(call: Call, tensors: Sequence[Tensor], dims: Sequence[int | None]) -
         dims: The mapped axis of each; None: it has none.
     """
     ranks = [x.dim() - (dim is not None) - len(s) for x, dim, s in zip(tensors, dims, call.input_shapes, strict=True)]
-    most, found = max(ranks), []
+    most, tensors_aligned = max(ranks), []
     for x, dim, rank in zip(tensors, dims, ranks, strict=True):
         if dim is None:
-            found.append(x)
+            tensors_aligned.append(x)
             continue
         front = x.movedim(dim, 0)
-        found.append(front.reshape(front.shape[0], *[1] * (most - rank), *front.shape[1:]))
-    return found
+        tensors_aligned.append(front.reshape(front.shape[0], *[1] * (most - rank), *front.shape[1:]))
+    return tensors_aligned
 
 
 def _array(x: Tensor) -> Any:

@@ -60,8 +60,8 @@ class ContactArrayFunction(ArrayFunction):
 
     def value(self, inputs: Arrays) -> list[Any]:
         """The state after the step, and the result of its solver."""
-        made = self.evaluator(*self._state(inputs), **self._options(inputs))
-        return [made.q, made.v, made.result]
+        result = self.evaluator(*self._state(inputs), **self._options(inputs))
+        return [result.q, result.v, result.result]
 
     def _further(self, inputs: Arrays, outputs: Sequence[Any]) -> dict[str, Any]:
         further = {**self._options(inputs), "smoothing": self.smoothing}
@@ -73,17 +73,17 @@ class ContactArrayFunction(ArrayFunction):
     def tangent_vjp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays) -> list[Any]:
         """``y' J``, by `by`; of configurations in tangent spaces."""
         none, product = np.zeros(self.robot.nv), self._double.vjp
-        given = [seeds.get(name, none) for name in self.results]
-        found = product(*self._state(inputs), *given, **self._further(inputs, outputs))
-        by_name = dict(zip(product.inputs, found, strict=True))
+        cotangents = [seeds.get(name, none) for name in self.results]
+        gradients = product(*self._state(inputs), *cotangents, **self._further(inputs, outputs))
+        by_name = dict(zip(product.inputs, gradients, strict=True))
         return [by_name[name] for name in self.by]
 
     def tangent_jvp(self, inputs: Arrays, outputs: Sequence[Any], directions: Arrays) -> list[Any]:
         """``J d``; of configurations in tangent spaces."""
-        given = [directions.get(name, np.zeros(self.robot.nv)) for name in self.given]
+        rates = [directions.get(name, np.zeros(self.robot.nv)) for name in self.given]
         options = {f"d{name}": d for name, d in directions.items() if name not in self.given}
         product: Callable[..., Any] = self._double.jvp
-        return list(product(*self._state(inputs), *given, **options, **self._further(inputs, outputs)))
+        return list(product(*self._state(inputs), *rates, **options, **self._further(inputs, outputs)))
 
     def tangent_hvp(self, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays) -> list[Any]:
         """There are none."""

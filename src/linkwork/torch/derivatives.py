@@ -73,34 +73,34 @@ def backward(call: Call, tensors: Sequence[Tensor], outputs: Optional, seeds: Op
     x, f, s, d = (list(tensors[part]) for part in call.parts)
     by_x, _, by_s, by_d = (any(needed[part]) for part in call.parts)
     results, rest = call.function.arrays.results, [None] * len(f)
-    found: list[Any] = [None] * len(x)
+    gradients: list[Any] = [None] * len(x)
     of_seeds: list[Any] = [None] * len(s)
     along: list[Any] = [None] * len(d)
     if call.kind in ("value", "jvp"):
-        given = [(name, u) for name, u in zip(results, seeds, strict=False) if u is not None]
-        seeded, u = tuple(name for name, _ in given), [u for _, u in given]
+        cotangents = [(name, u) for name, u in zip(results, seeds, strict=False) if u is not None]
+        seeded, u = tuple(name for name, _ in cotangents), [u for _, u in cotangents]
         if call.kind == "value":
             kept = [y for y in outputs if y is not None]
-            return _by_inputs(call, x, call.other("vjp", seeded)(*x, *kept, *u)) if given else found
+            return _by_inputs(call, x, call.other("vjp", seeded)(*x, *kept, *u)) if cotangents else gradients
         if by_x:
-            found = _by_inputs(call, x, call.other("hvp", seeded)(*x, *f, *u, *d))
+            gradients = _by_inputs(call, x, call.other("hvp", seeded)(*x, *f, *u, *d))
         if by_d:
             along = _reduced(call.other("vjp", seeded)(*x, *f, *u), d)
-        return [*found, *rest, *along]
+        return [*gradients, *rest, *along]
     u = _zero_seeds(call, tensors, seeds)
     if call.kind == "vjp":
         if by_x:
-            found = _by_inputs(call, x, call.other("hvp")(*x, *f, *s, *u))
+            gradients = _by_inputs(call, x, call.other("hvp")(*x, *f, *s, *u))
         if by_s:
             of_seeds = _reduced(_seeded(call, call.other("jvp")(*x, *f, *u)), s)
-        return [*found, *rest, *of_seeds]
+        return [*gradients, *rest, *of_seeds]
     if by_x:
         raise _no_third(call)
     if by_s:
         of_seeds = _reduced(_seeded(call, _second(call, x, f, d, u)), s)
     if by_d:
         along = _reduced(call.other("hvp")(*x, *f, *s, *u), d)
-    return [*found, *rest, *of_seeds, *along]
+    return [*gradients, *rest, *of_seeds, *along]
 
 
 def _seeded(call: Call, rates: Sequence[Tensor]) -> list[Tensor]:
@@ -161,9 +161,9 @@ def _second(call: Call, x: Sequence[Tensor], f: Sequence[Tensor], d: Sequence[Te
         units = torch.eye(total, dtype=d[0].dtype, device=d[0].device)[:, at : at + size]
         seeds.append(units.reshape(total, *[1] * len(lead), *shape).expand(total, *lead, *shape))
         at += size
-    found = product(*x, *f, *seeds, *d)
+    products = product(*x, *f, *seeds, *d)
     numbers: Any = 0.0
-    for name, h, direction in zip(call.by, found, e, strict=True):
+    for name, h, direction in zip(call.by, products, e, strict=True):
         axes = len(inputs[name])
         numbers = numbers + (h * direction).flatten(-axes).sum(-1) if axes else numbers + h * direction
     moved = numbers.movedim(0, -1)

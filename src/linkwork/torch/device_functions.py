@@ -85,31 +85,31 @@ class DeviceFunction(ArrayFunction):
     # Launches --------------------------------------------------------------------------------------------------
 
     def _launch(self, key: Any, make: Any) -> Launch:
-        found = self._launches.get(key)
-        if found is None:
-            found = self._launches[key] = make()
-        return found
+        launch = self._launches.get(key)
+        if launch is None:
+            launch = self._launches[key] = make()
+        return launch
 
     def _product(self, kind: str) -> Product:
-        found: Product | None = self._products.get(kind)
-        if found is None:
-            found = getattr(self.evaluator, kind)
-            assert found is not None
-            if found.inputs != self.by:
-                found = found.by(*self.by)
-            self._products[kind] = found
-        return found
+        product: Product | None = self._products.get(kind)
+        if product is None:
+            product = getattr(self.evaluator, kind)
+            assert product is not None
+            if product.inputs != self.by:
+                product = product.by(*self.by)
+            self._products[kind] = product
+        return product
 
     def _held(
         self, product: Product, options: Sequence[str], directions: Sequence[str], seeds: Sequence[str] | None = None
     ) -> dict[str, Any]:
         """All inputs of a product by name: tensors of calls, and what the evaluator holds."""
-        given: dict[str, Any] = {name: zero for name, zero in product.zeros.items() if name[0] == "d"}
+        inputs: dict[str, Any] = {name: zero for name, zero in product.zeros.items() if name[0] == "d"}
         if product.seeded:
-            given |= {self.results[0]: product.zeros[f"y_{self.results[0]}"]}
-            given |= {name: Given(f"y_{name}") for name in (self.results if seeds is None else seeds)}
-        given |= named([*options, *(f"d{name}" for name in directions)])
-        return product.arranged([Given(name) for name in self.given], given)
+            inputs |= {self.results[0]: product.zeros[f"y_{self.results[0]}"]}
+            inputs |= {name: Given(f"y_{name}") for name in (self.results if seeds is None else seeds)}
+        inputs |= named([*options, *(f"d{name}" for name in directions)])
+        return product.arranged([Given(name) for name in self.given], inputs)
 
     def value(self, inputs: Arrays) -> list[Any]:
         """Results."""
@@ -120,8 +120,8 @@ class DeviceFunction(ArrayFunction):
             arranged = self.evaluator.input_arrays([Given(name) for name in self.given], named(options))
             return Launch(runner, dict(zip(runner.names, arranged, strict=True)), self.device)
 
-        made = self._launch(("value", options), make)(inputs)
-        parts = [made[k] if at is None else made[k][..., at] for k, at in self._parts]
+        results = self._launch(("value", options), make)(inputs)
+        parts = [results[k] if at is None else results[k][..., at] for k, at in self._parts]
         if forward_ad._current_level >= 0:  # tangents of views must be laid out as they are
             return [x.contiguous() for x in parts]
         return parts
@@ -136,8 +136,8 @@ class DeviceFunction(ArrayFunction):
             return super().positional_value()
 
         def run(*tensors: Tensor) -> Sequence[Tensor]:
-            made = launch.run(tensors)
-            return [made[k] if at is None else made[k][..., at] for k, at in parts]
+            results = launch.run(tensors)
+            return [results[k] if at is None else results[k][..., at] for k, at in parts]
 
         return run
 
@@ -157,10 +157,10 @@ class DeviceFunction(ArrayFunction):
         curved = [(self.by.index(name), self.given.index(name)) for name in self.curved if name in self.by]
 
         def run(*tensors: Tensor) -> list[Tensor]:
-            found = launch.run([tensors[k] for k in places])
+            gradients = launch.run([tensors[k] for k in places])
             for k, at in curved:
-                found[k] = self.maps.gradient(tensors[at], found[k])
-            return found
+                gradients[k] = self.maps.gradient(tensors[at], gradients[k])
+            return gradients
 
         return run
 
@@ -168,10 +168,10 @@ class DeviceFunction(ArrayFunction):
     def _parts(self) -> list[tuple[int, slice | None]]:
         """Which outputs of the program results are, and which part of each."""
         outputs = list(self.evaluator.runner.program.algorithm.outputs)
-        found = [(outputs.index(name), at) for name, at in self.known.results.values()]
+        places = [(outputs.index(name), at) for name, at in self.known.results.values()]
         if self.evaluator.vjp.computation is not None:
-            found.append((outputs.index("result"), slice(None)))  # which products on the CPU take
-        return [(k, None if at == slice(None) else at) for k, at in found]
+            places.append((outputs.index("result"), slice(None)))  # which products on the CPU take
+        return [(k, None if at == slice(None) else at) for k, at in places]
 
     def _run(
         self, kind: Kind, inputs: Arrays, outputs: Sequence[Any], seeds: Arrays, directions: Arrays

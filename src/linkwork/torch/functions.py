@@ -98,10 +98,10 @@ class Function:
             seeded: Results that have seeds; by default all.
         """
         seeded = self.arrays.results if seeded is None else seeded
-        found = self._calls.get((kind, names, seeded))
-        if found is None:
-            found = self._calls[kind, names, seeded] = Call(self, kind, names, seeded)
-        return found
+        call = self._calls.get((kind, names, seeded))
+        if call is None:
+            call = self._calls[kind, names, seeded] = Call(self, kind, names, seeded)
+        return call
 
     def arrays_on(self, device: torch.device, dtype: str) -> ArrayFunction:
         """The evaluator as a function of arrays on a device, with numbers of one type.
@@ -110,10 +110,10 @@ class Function:
             device: Where tensors are.
             dtype: Their type.
         """
-        found = self._on.get((device, dtype))
-        if found is None:
-            found = self._on[device, dtype] = self._made_on(device, dtype)
-        return found
+        arrays = self._on.get((device, dtype))
+        if arrays is None:
+            arrays = self._on[device, dtype] = self._made_on(device, dtype)
+        return arrays
 
     def _made_on(self, device: torch.device, dtype: str) -> ArrayFunction:
         backend = self.evaluator.execution.backend
@@ -137,20 +137,20 @@ class Function:
         """
         if _compiling():
             names, tensors = self._arranged(inputs, named)
-            found = tuple(operator.evaluate(list(tensors), self.number, "value", ",".join(names) + self._all_seeded))
+            outputs = tuple(operator.evaluate(list(tensors), self.number, "value", ",".join(names) + self._all_seeded))
         elif named or len(inputs) != self._count:
             names, tensors = self._arranged(inputs, named)
-            found = self.evaluate(self.call("value", names), tensors)
+            outputs = self.evaluate(self.call("value", names), tensors)
         else:
             quick = self._without_derivatives(inputs)
             if quick is not None:
                 return quick
             if any(x is None for x in inputs):
                 return self(**dict(zip(self._given, inputs, strict=True)))
-            found = self.evaluate(self._value, inputs)
+            outputs = self.evaluate(self._value, inputs)
         if self._several is None:
-            return found[0]
-        return self._several(*found[: self._results])
+            return outputs[0]
+        return self._several(*outputs[: self._results])
 
     def evaluate(self, call: Call, tensors: Sequence[Tensor]) -> Tensors:
         """The value or a product, by whichever way torch needs it now.
@@ -181,12 +181,12 @@ class Function:
         for x in inputs:
             if (tracked and x.requires_grad) or x.is_neg():
                 return None
-        found = self._quick(*arrays)
+        outputs = self._quick(*arrays)
         if self._several is None:
-            return _from_numpy(found[0])
+            return _from_numpy(outputs[0])
         if self._results == 2:
-            return _tuple_of(self._several, (_from_numpy(found[0]), _from_numpy(found[1])))
-        return _tuple_of(self._several, [_from_numpy(y) for y in found[: self._results]])
+            return _tuple_of(self._several, (_from_numpy(outputs[0]), _from_numpy(outputs[1])))
+        return _tuple_of(self._several, [_from_numpy(y) for y in outputs[: self._results]])
 
     def _on_device(self, inputs: Sequence[Tensor], tracked: bool) -> Any:
         """The results for tensors on a CUDA device."""
@@ -201,29 +201,29 @@ class Function:
                 return None
             quick = self.arrays_on(first.device, TYPES[dtype]).positional_value()
             self._device_quick[where, dtype] = quick
-        found = quick(*inputs)
-        return found[0] if self._several is None else _tuple_of(self._several, found[: self._results])
+        outputs = quick(*inputs)
+        return outputs[0] if self._several is None else _tuple_of(self._several, outputs[: self._results])
 
     def _arranged(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Tensor, ...]]:
         """Names and tensors of inputs, in order."""
-        given: dict[str, Any] = dict(zip(self._given, inputs, strict=False))
+        inputs_by_name: dict[str, Any] = dict(zip(self._given, inputs, strict=False))
         if len(inputs) > len(self._given):
             raise InputError(f"{self._words()} takes {', '.join(self._given)}; {len(inputs)} tensors were given")
         for name, x in named.items():
             if name not in self._names:
                 near = suggest(name, self._names) or f"; there are {', '.join(self._names)}"
                 raise InputError(f"{self._words()} has no input '{name}'{near}")
-            if name in given:
+            if name in inputs_by_name:
                 raise InputError(f"{self._words()}: {name} is given twice")
             if x is not None:
-                given[name] = x
+                inputs_by_name[name] = x
         for name in self._given:
-            if name not in given or given[name] is None:
-                if name not in self.arrays.left_out or not given:
+            if name not in inputs_by_name or inputs_by_name[name] is None:
+                if name not in self.arrays.left_out or not inputs_by_name:
                     raise InputError(f"{self._words()} takes {', '.join(self._given)}; {name} was not given")
-                given[name] = next(iter(given.values())).new_zeros(self.shapes[0][name])
-        names = tuple(name for name in self._names if name in given)
-        return names, tuple(given[name] for name in names)
+                inputs_by_name[name] = next(iter(inputs_by_name.values())).new_zeros(self.shapes[0][name])
+        names = tuple(name for name in self._names if name in inputs_by_name)
+        return names, tuple(inputs_by_name[name] for name in names)
 
     def _words(self) -> str:
         return f"{self.evaluator.quantity} of '{self.evaluator.robot.name}'"

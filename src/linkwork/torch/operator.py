@@ -36,8 +36,8 @@ def through_operator(call: Call, tensors: Sequence[Tensor]) -> Tensors:
         call: The product.
         tensors: All that it takes.
     """
-    found = evaluate(list(tensors), call.function.number, call.kind, call.key)
-    return tuple(found)
+    outputs = evaluate(list(tensors), call.function.number, call.kind, call.key)
+    return tuple(outputs)
 
 
 def _evaluate(tensors: Sequence[Tensor], number: int, kind: str, key: str) -> list[Tensor]:
@@ -70,8 +70,8 @@ def _backward(ctx: Any, seeds: Sequence[Tensor | None]) -> Any:
     saved, call = ctx.saved_tensors, _call(*ctx.which)
     needed = [True] * ctx.count if ctx.needs_input_grad is None else ctx.needs_input_grad[0]
     needed = list(needed) if isinstance(needed, Sequence) else [bool(needed)] * ctx.count
-    found = derivatives.backward(call, saved[: ctx.count], saved[ctx.count :], list(seeds), needed)
-    return list(found), None, None, None
+    gradients = derivatives.backward(call, saved[: ctx.count], saved[ctx.count :], list(seeds), needed)
+    return list(gradients), None, None, None
 
 
 def _vmap(info: Any, in_dims: tuple[Any, ...], tensors: Sequence[Tensor], number: int, kind: str, key: str) -> Any:

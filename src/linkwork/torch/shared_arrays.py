@@ -72,10 +72,10 @@ def shared_arrays(tensor: type[Any], dtype: np.dtype[Any]) -> Callable[..., tupl
     kind = FLOAT + (8 * dtype.itemsize << 8) + (1 << 16)
     words = [describe, id(tensor), numpy_functions[PYARRAY_NEW], numpy_functions[PYARRAY_SET_BASE_OBJECT]]
     words += [id(np.ndarray), dtype.num, kind, dtype.itemsize, id(None)]
-    made = _MethodDefinition(b"shared_arrays", _CODE[0].address, _FASTCALL, None)
+    entry = _MethodDefinition(b"shared_arrays", _CODE[0].address, _FASTCALL, None)
     # The module of the function, to CPython any object, keeps memory alive.
-    owned = Owned(_CODE[0], tensor, _CODE[0], made, [])
-    function: Callable[..., Any] = _NEW(ctypes.addressof(made), np.array(words, dtype=np.int64), owned)
+    owned = Owned(_CODE[0], tensor, _CODE[0], entry, [])
+    function: Callable[..., Any] = _NEW(ctypes.addressof(entry), np.array(words, dtype=np.int64), owned)
     return function
 
 

@@ -40,8 +40,8 @@ class Framing:
     @property
     def up(self) -> Array:
         """Against gravity."""
-        found: Array = self.level[:, 2]
-        return found
+        axis: Array = self.level[:, 2]
+        return axis
 
 
 def framing(robot: Model, points: Array) -> Framing:

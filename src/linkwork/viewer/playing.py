@@ -116,8 +116,8 @@ class Playing:
 
 def _counts(motion: Motion, part: str) -> npt.NDArray[np.int64] | None:
     """Contact points of which something is true in each state; None without contacts."""
-    found = motion._contacts(part)
-    return np.sum([one.sum(axis=-1) for one in found.values()], axis=0) if found else None
+    counts = motion._contacts(part)
+    return np.sum([one.sum(axis=-1) for one in counts.values()], axis=0) if counts else None
 
 
 def _step(motion: Motion) -> float:

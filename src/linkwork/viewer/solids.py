@@ -127,10 +127,10 @@ def corners(solid: Solid, meshes: MeshFiles) -> Array | None:
             heights = np.array(solid.heights)
             return _combined(np.array([-x, -y, heights.min()]), np.array([x, y, heights.max()]))
         case Mesh():
-            found = meshes.triangles(solid)
-            if found is None:
+            triangles = meshes.triangles(solid)
+            if triangles is None:
                 return None
-            ends = np.array([found.vertices.min(axis=0), found.vertices.max(axis=0)]) * solid.scale
+            ends = np.array([triangles.vertices.min(axis=0), triangles.vertices.max(axis=0)]) * solid.scale
             return _combined(ends[0], ends[1])
     return _combined(-half, half)
 
@@ -161,9 +161,9 @@ def put(scene: Any, path: str, solid: Solid, place: Placement, color: Rgb | None
             how = {"color": paint, "flat_shading": True, "side": "double"}
             return scene.add_mesh_simple(path, vertices, faces, **how, **at)
         case Mesh():
-            found = meshes.triangles(solid)
-            if found is None:
+            triangles = meshes.triangles(solid)
+            if triangles is None:
                 return None
-            how = {"color": color or found.color or paint, "scale": solid.scale, "flat_shading": True}
-            return scene.add_mesh_simple(path, found.vertices, found.faces, side="double", **how, **at)
+            how = {"color": color or triangles.color or paint, "scale": solid.scale, "flat_shading": True}
+            return scene.add_mesh_simple(path, triangles.vertices, triangles.faces, side="double", **how, **at)
     return None

@@ -105,7 +105,7 @@ class Stage:
 
     def _chosen_shapes(self, names: tuple[str, ...]) -> dict[str, tuple[list[Shape], list[Shape]]]:
         """Of each body: the shapes it is drawn with, and those that are drawn on demand."""
-        found: dict[str, tuple[list[Shape], list[Shape]]] = {name: ([], []) for name in names}
+        shapes: dict[str, tuple[list[Shape], list[Shape]]] = {name: ([], []) for name in names}
         drawn = {(shape.body, shape.solid) for shape in self.robot.shapes}
         touching = [
             Shape(shape.body, shape.solid, shape.placement, role="collision")
@@ -116,10 +116,10 @@ class Stage:
             if corners(shape.solid, self.meshes) is None:
                 continue
             if shape.role == "visual" and (shape.color is None or shape.color[3] > 0):
-                found[shape.body][0].append(shape)
+                shapes[shape.body][0].append(shape)
             elif shape.role == "collision":
-                found[shape.body][1].append(shape)
-        return {name: (seen or hidden, hidden if seen else []) for name, (seen, hidden) in found.items()}
+                shapes[shape.body][1].append(shape)
+        return {name: (seen or hidden, hidden if seen else []) for name, (seen, hidden) in shapes.items()}
 
     def _reach(
         self,
@@ -132,22 +132,26 @@ class Stage:
         """Points around all that moves, and what is fixed in the world and no larger, ``(states, points, 3)``."""
         b = self.bones
         some = sorted({*b.rods.flat, *b.slides.flat, *b.ropes.flat, *b.marks["pin"], *b.marks["held"]})
-        found = [points[:, some]]
+        points_of_reach = [points[:, some]]
         for k, name in reversed(list(enumerate(names))):  # the world comes last
-            size = np.inf if k or not self.robot.joints else np.ptp(np.concatenate(found, axis=1), axis=(0, 1)).max()
+            size = (
+                np.inf
+                if k or not self.robot.joints
+                else np.ptp(np.concatenate(points_of_reach, axis=1), axis=(0, 1)).max()
+            )
             for shape in shapes[name][0]:
                 around = corners(shape.solid, self.meshes)
                 if around is not None and np.ptp(around, axis=0).max() <= size:
                     local = around @ shape.placement.rotation.T + shape.placement.position
-                    found.append(np.einsum("tij,nj->tni", R[:, k], local) + p[:, None, k])
-        every = np.concatenate(found, axis=1)
+                    points_of_reach.append(np.einsum("tij,nj->tni", R[:, k], local) + p[:, None, k])
+        every = np.concatenate(points_of_reach, axis=1)
         return every if every.size else np.zeros((len(points), 1, 3))
 
     def _strength(self, R: Array, points: Array, multipliers: Array, contacts: ContactMarks | None) -> float:
         """A force that most forces are below."""
         numbers = np.nan_to_num(multipliers, posinf=0.0, neginf=0.0)
-        found = [forces_at(R, points, numbers)[1] for forces_at in (self.bones.pushes, self.bones.pulls)]
-        sizes = np.linalg.norm(np.concatenate(found, axis=1), axis=-1).ravel()
+        strengths = [forces_at(R, points, numbers)[1] for forces_at in (self.bones.pushes, self.bones.pulls)]
+        sizes = np.linalg.norm(np.concatenate(strengths, axis=1), axis=-1).ravel()
         if contacts is not None:
             sizes = np.concatenate([sizes, contacts.strengths[contacts.touching]])
         return float(np.quantile(sizes[sizes > 0], 0.95)) if (sizes > 0).any() else 1.0
@@ -339,34 +343,34 @@ class Stage:
         """Lines and arrows between bodies at a configuration."""
         R, p = self.bones.poses(q)
         points = self.bones.placed(R, p)
-        found: dict[str, Array | None] = {SLIDES: points[self.bones.slides], GAPS: None, ARROWS: None}
-        found[TENDONS] = self.strands.tendon_lines(R, p) if self.strands.tendons and self._shown[TENDONS] else None
-        found[SPRINGS] = self.strands.spring_lines(R, p) if self.strands.springs and self._shown[SPRINGS] else None
-        found |= self._contact_lines(contacts)
+        lines: dict[str, Array | None] = {SLIDES: points[self.bones.slides], GAPS: None, ARROWS: None}
+        lines[TENDONS] = self.strands.tendon_lines(R, p) if self.strands.tendons and self._shown[TENDONS] else None
+        lines[SPRINGS] = self.strands.spring_lines(R, p) if self.strands.springs and self._shown[SPRINGS] else None
+        lines |= self._contact_lines(contacts)
         ends = [(first, second) for _, first, second in (*self.bones.loops, *self.bones.held)]
         if not ends:
-            return found
+            return lines
         gaps = points[np.array(ends)]
         apart = np.linalg.norm(gaps[:, 1] - gaps[:, 0], axis=1) > OPEN * self.framing.size
         if apart.any() and self._shown["loops"]:
-            found[GAPS] = np.where(apart[:, None, None], gaps, gaps[:, :1])
+            lines[GAPS] = np.where(apart[:, None, None], gaps, gaps[:, :1])
         if multipliers is not None and self._shown["forces"]:
-            found[ARROWS] = self._arrows(R, points, np.nan_to_num(multipliers, posinf=0, neginf=0))
-        return found
+            lines[ARROWS] = self._arrows(R, points, np.nan_to_num(multipliers, posinf=0, neginf=0))
+        return lines
 
     def _arrows(self, R: Array, points: Array, forces: Array) -> Array | None:
         """Starts and tips of the arrows of forces, if any is long enough to be seen."""
         pulls, pushes = (
             np.stack(forces_at(R, points, forces), axis=1) for forces_at in (self.bones.pulls, self.bones.pushes)
         )
-        found = np.concatenate([pulls, pushes])
-        found[:, 1] *= self.per_newton
-        seen = np.linalg.norm(found[:, 1], axis=1) > 5 * self.radius
+        arrows = np.concatenate([pulls, pushes])
+        arrows[:, 1] *= self.per_newton
+        seen = np.linalg.norm(arrows[:, 1], axis=1) > 5 * self.radius
         if not seen.any():
             return None
-        tips = found[:, 0] + found[:, 1]
+        tips = arrows[:, 0] + arrows[:, 1]
         nowhere = self.framing.center - 1e3 * self.framing.size * self.framing.up  # too short to be seen
-        return np.stack([np.where(seen[:, None], x, nowhere) for x in (found[:, 0], tips)], axis=1)
+        return np.stack([np.where(seen[:, None], x, nowhere) for x in (arrows[:, 0], tips)], axis=1)
 
     @property
     def per_newton(self) -> float:
@@ -375,17 +379,17 @@ class Stage:
 
     def _contact_lines(self, contacts: ContactMarks | None) -> dict[str, Array | None]:
         """Points that touch, their friction cones as high as their normal forces, and their forces."""
-        found: dict[str, Array | None] = dict.fromkeys((POINTS, CONES, PUSHES))
+        lines: dict[str, Array | None] = dict.fromkeys((POINTS, CONES, PUSHES))
         if contacts is None or not contacts.touching.any():
-            return found
+            return lines
         at = contacts.touching
         points, pushes = contacts.points[at], self.per_newton * contacts.forces[at]
         if self._shown["friction cones"]:
             normal = np.einsum("...i,...i->...", contacts.forces, contacts.frames[..., 2])
-            found[CONES] = contacts.cones(self.per_newton * normal)[at].reshape(-1, 2, 3)
+            lines[CONES] = contacts.cones(self.per_newton * normal)[at].reshape(-1, 2, 3)
         if self._shown["contacts"]:
-            found[POINTS] = points
+            lines[POINTS] = points
             seen = np.linalg.norm(pushes, axis=-1) > 4 * self.radius
             if seen.any():
-                found[PUSHES] = np.stack([points, points + pushes], axis=1)[seen]
-        return found
+                lines[PUSHES] = np.stack([points, points + pushes], axis=1)[seen]
+        return lines

@@ -134,8 +134,8 @@ class Viewer:
     @property
     def _followed(self) -> Array:
         """Where what cameras go along with is."""
-        found: Array = self.stage.places.get(self.follow, self.stage.middle)
-        return found
+        place: Array = self.stage.places.get(self.follow, self.stage.middle)
+        return place
 
     def show(self, what: float | npt.ArrayLike) -> None:
         """Of a trajectory, the recorded state nearest to a time; of a robot, a configuration, as it is."""
@@ -228,8 +228,8 @@ class Viewer:
 
     def _marks(self, k: int) -> ContactMarks | None:
         """Contacts of a state."""
-        found = None if self._touching is None else self._touching.at(np.array([k]))
-        return None if found is None else found.state(0)
+        marks = None if self._touching is None else self._touching.at(np.array([k]))
+        return None if marks is None else marks.state(0)
 
     def _move(
         self,
@@ -341,10 +341,10 @@ def _viser() -> Any:
 
 
 def _one(robot: Model, q: npt.ArrayLike | float) -> Array:
-    found = robot.normalize(q)
-    if found.ndim != 1:
-        raise InputError(f"one configuration of {robot.nq} numbers is shown, not {found.shape}")
-    return found
+    pose = robot.normalize(q)
+    if pose.ndim != 1:
+        raise InputError(f"one configuration of {robot.nq} numbers is shown, not {pose.shape}")
+    return pose
 
 
 def _has_display() -> bool:

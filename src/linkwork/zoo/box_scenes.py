@@ -127,15 +127,15 @@ def box_pyramid(
         raise InputError(f"a gap of {gap:g} m leaves boxes of {edges[:2]} m nothing to stand on")
     scene = ContactScene(f"pyramid of {layers} layers with friction", friction)
     ground, pitch = scene.ground(), np.array(edges[:2]) + gap
-    found: dict[tuple[int, int, int], ContactShape] = {}
+    boxes: dict[tuple[int, int, int], ContactShape] = {}
     beneath = list(product(range(2), range(1 if planar else 2)))
     for layer in range(layers):
         wide = layers - layer
         for i, j in product(range(ridge - 1 + wide), range(1 if planar else wide)):
             x, y = pitch * (i + layer / 2, j if planar else j + layer / 2)
             where = Placement((x, y, (layer + 0.5) * edges[2]))
-            box = found[layer, i, j] = _box(scene, f"box{len(found)}", mass, edges, where)
-            below = [found[layer - 1, i + di, j + dj] for di, dj in beneath] if layer else [ground]
+            box = boxes[layer, i, j] = _box(scene, f"box{len(boxes)}", mass, edges, where)
+            below = [boxes[layer - 1, i + di, j + dj] for di, dj in beneath] if layer else [ground]
             for support in below:
                 scene.touch(support, box, FACE)
     return scene.finish()

@@ -95,11 +95,11 @@ def random_loops(
     rng = np.random.default_rng([seed, bodies, loops])
     q = robot.random(rng)
     scene = _Scene(robot, q, placements(robot, q, [WORLD, *robot.body_names]), rng)
-    found = []
+    loops_between = []
     for k in range(loops):
         kind = chosen[int(rng.integers(len(chosen)))]
-        found.append(replace(LOOP_KINDS[kind](scene), name=f"loop{k}"))
-    closed = robot.constrained(*found)
+        loops_between.append(replace(LOOP_KINDS[kind](scene), name=f"loop{k}"))
+    closed = robot.constrained(*loops_between)
     return replace(closed, name=f"random loops {seed}", poses={ASSEMBLED: q})
 
 

@@ -87,10 +87,10 @@ def floating(where: Placement) -> Floats:
 def per_body(values: float | Sequence[float] | Floats, count: int, what: str) -> list[float]:
     """One positive number for each body, from one for all or a sequence."""
     array = finite_floats(values, what)
-    found = array.reshape(-1).tolist() * (1 if array.ndim else count)
-    if len(found) != count:
-        raise InputError(f"{what} has {plural(len(found), 'number')}, needs one, or one for each of {count}")
-    return [above_zero(value, what) for value in found]
+    entries = array.reshape(-1).tolist() * (1 if array.ndim else count)
+    if len(entries) != count:
+        raise InputError(f"{what} has {plural(len(entries), 'number')}, needs one, or one for each of {count}")
+    return [above_zero(value, what) for value in entries]
 
 
 def above_zero(value: float, what: str) -> float:

@@ -88,8 +88,8 @@ def meeting(p: Floats, r: float, q: Floats, s: float, left: bool = True) -> Floa
         return None
     along = (r * r - s * s + distance * distance) / (2 * distance)
     across = np.sqrt(max(r * r - along * along, 0.0)) * (1 if left else -1)
-    found: Floats = p + (along * d + across * np.array([-d[1], d[0]])) / distance
-    return found
+    point: Floats = p + (along * d + across * np.array([-d[1], d[0]])) / distance
+    return point
 
 
 def _linkage(

@@ -97,14 +97,14 @@ def _contact(robot: Mechanism, k: int, item: Contact) -> tuple[str, str, Floats]
     """The two places of a contact and its point on the first, checked."""
     if not isinstance(item, tuple | list) or len(item) not in (2, 3):
         raise InputError(f"contacts[{k}] is (body, point) or (body, other body, point), not {item!r}")
-    *named, given = item
+    *named, contact = item
     places = [str(place) for place in named] + [WORLD] * (3 - len(item))
     bodies = [robot.frame(place).body for place in places]
     if bodies[0] == bodies[1]:
         raise InputError(f"contacts[{k}]: '{places[0]}' and '{places[1]}' are both part of '{bodies[0]}'")
-    point = real_array(given, f"contacts[{k}]: the point").astype(np.float64)
+    point = real_array(contact, f"contacts[{k}]: the point").astype(np.float64)
     if point.shape != (3,) or not np.isfinite(point).all():
-        raise InputError(f"contacts[{k}]: the point on '{places[0]}' is three finite numbers, not {given!r}")
+        raise InputError(f"contacts[{k}]: the point on '{places[0]}' is three finite numbers, not {contact!r}")
     return places[0], places[1], point
 
 

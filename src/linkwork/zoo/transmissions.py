@@ -135,8 +135,8 @@ def tello(robot: Mechanism) -> Mechanism:
     transmissions = list(_tello_transmissions(robot))
     motors = {name for _, rotors in transmissions for name in rotors}
     joints = tuple(replace(j, actuated=True) if j.name in motors else j for j in robot.joints)
-    found = replace(robot, joints=joints).constrained(*(constraint for constraint, _ in transmissions))
-    return replace(found, poses={**robot.poses, ASSEMBLED: found.assemble()})
+    robot_with_motors = replace(robot, joints=joints).constrained(*(constraint for constraint, _ in transmissions))
+    return replace(robot_with_motors, poses={**robot.poses, ASSEMBLED: robot_with_motors.assemble()})
 
 
 def _tello_transmissions(robot: Mechanism) -> Iterator[tuple[Constraint, tuple[str, ...]]]:

@@ -226,11 +226,11 @@ def _partners(nodes: Sequence[Node], items: Sequence[int | Branch]) -> dict[int,
     partner: dict[int, tuple[int, ...]] = {}
     outside = [item for item in items if not isinstance(item, Branch)]
     for part in (outside, *(item.body for item in items if isinstance(item, Branch))):
-        found: dict[int, list[int]] = defaultdict(list)
+        partners: dict[int, list[int]] = defaultdict(list)
         for i in part:
             if nodes[i][0] is SIN or nodes[i][0] is COS:
-                found[nodes[i][1]].append(i)
-        for both in found.values():
+                partners[nodes[i][1]].append(i)
+        for both in partners.values():
             for i in both:
                 partner[i] = tuple(sorted(both, key=lambda k: nodes[k][0] is COS))
     return partner

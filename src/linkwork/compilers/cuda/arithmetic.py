@@ -49,8 +49,8 @@ class _Lines:
         self.text: list[str] = []
 
     def call(self, suffix: str, function: str, *arguments: str) -> str:
-        given = ", ".join(f"{self.s} {x}" for x in arguments)
-        self.text.append(f"{self.name}.{suffix} = call {self.s} @{function}({given})")
+        operands = ", ".join(f"{self.s} {x}" for x in arguments)
+        self.text.append(f"{self.name}.{suffix} = call {self.s} @{function}({operands})")
         return f"{self.name}.{suffix}"
 
     def fma(self, suffix: str, x: str, y: str, z: str) -> str:

@@ -79,10 +79,10 @@ def library_of(x: Any, name: str) -> Library:
         name: Of the argument, for messages.
     """
     kind = type(x)
-    found = KNOWN.get(kind)
-    if found is None:
-        found = KNOWN[kind] = _library(kind, x, name)
-    return found
+    library = KNOWN.get(kind)
+    if library is None:
+        library = KNOWN[kind] = _library(kind, x, name)
+    return library
 
 
 def _library(kind: type, x: Any, name: str) -> Library:
@@ -144,11 +144,11 @@ class _Torch:
         return int(x.data_ptr())
 
     def empty(self, like: View) -> tuple[Any, int]:
-        found = self._devices.get(like.device)
-        if found is None:
-            found = self._devices[like.device] = self.torch.device("cuda", like.device)
-        made = self._empty(like.shape, like.strides, dtype=self.types[like.dtype], device=found)
-        return made, made.data_ptr()
+        device = self._devices.get(like.device)
+        if device is None:
+            device = self._devices[like.device] = self.torch.device("cuda", like.device)
+        array = self._empty(like.shape, like.strides, dtype=self.types[like.dtype], device=device)
+        return array, array.data_ptr()
 
     def finished(self, x: Any) -> Any:
         return x
@@ -204,8 +204,8 @@ class _Own:
         return int(x.pointer)
 
     def empty(self, like: View) -> tuple[Any, int]:
-        made = DeviceArray(like.shape, like.dtype, like.device, like.strides)
-        return made, made.pointer
+        array = DeviceArray(like.shape, like.dtype, like.device, like.strides)
+        return array, array.pointer
 
     def finished(self, x: Any) -> Any:
         return x
@@ -224,8 +224,8 @@ class _DLPack(_Own):
                 "lw.devices.to_device(x) makes an array there"
             )
         capsule = x.__dlpack__(stream=stream or LEGACY_STREAM)
-        found = dlpack.read(capsule)
-        return View(found.pointer, found.shape, found.strides, found.dtype, where, (x, capsule))
+        view = dlpack.read(capsule)
+        return View(view.pointer, view.shape, view.strides, view.dtype, where, (x, capsule))
 
 
 class _Jax(_DLPack):
@@ -246,16 +246,16 @@ class _Interface(_Own):
         known = x.__cuda_array_interface__
         dtype = np.dtype(known["typestr"])
         shape = tuple(known["shape"])
-        given = known.get("strides")
-        strides = strides_of(shape, 0) if given is None else tuple(s // dtype.itemsize for s in given)
+        steps = known.get("strides")
+        strides = strides_of(shape, 0) if steps is None else tuple(s // dtype.itemsize for s in steps)
         return View(known["data"][0], shape, strides, dtype.name, _device_of(known["data"][0]), x)
 
 
 def _device_of(pointer: int) -> int:
     """The GPU that an address belongs to."""
-    found = ctypes.c_int()
-    driver().PointerGetAttribute(ctypes.byref(found), 9, ctypes.c_uint64(pointer))
-    return found.value
+    device = ctypes.c_int()
+    driver().PointerGetAttribute(ctypes.byref(device), 9, ctypes.c_uint64(pointer))
+    return device.value
 
 
 def strides_of(shape: Sequence[int], number_major: int = 0) -> tuple[int, ...]:
@@ -414,16 +414,16 @@ def to_device(array: npt.ArrayLike, dtype: str | None = None, device: int = 0) -
         dtype: Type of the numbers there; by default that of the array.
         device: Number of the GPU.
     """
-    given = real_array(array, "array")
+    values = real_array(array, "array")
     if dtype not in (None, "float64", "float32"):
         raise InputError(f"dtype '{dtype}' is neither 'float64' nor 'float32'")
-    if dtype is not None or given.dtype.kind != "f":
-        given = given.astype(dtype or "float64")
-    fortran = given.flags.f_contiguous and not given.flags.c_contiguous
-    strides = tuple(s // given.itemsize for s in given.strides) if fortran else None
-    made = DeviceArray(given.shape, given.dtype.name, device, strides)
-    made._memory.write(given.tobytes(order="F" if fortran else "C"))
-    return made
+    if dtype is not None or values.dtype.kind != "f":
+        values = values.astype(dtype or "float64")
+    fortran = values.flags.f_contiguous and not values.flags.c_contiguous
+    strides = tuple(s // values.itemsize for s in values.strides) if fortran else None
+    copy = DeviceArray(values.shape, values.dtype.name, device, strides)
+    copy._memory.write(values.tobytes(order="F" if fortran else "C"))
+    return copy
 
 
 if sys.maxsize < 2**32:

@@ -100,15 +100,15 @@ class Call:
             pointers[k] = KNOWN[type(x)].pointer(x)
         read = {pointers[k] for k in self.given}
         results: list[Any] = []
-        for k, (given, like, wanted) in enumerate(zip(out, self.outputs, self.wanted, strict=True), len(arguments)):
+        for k, (target, like, wanted) in enumerate(zip(out, self.outputs, self.wanted, strict=True), len(arguments)):
             if not wanted:
                 array = None
-            elif given is None:
+            elif target is None:
                 array, pointers[k] = library.empty(like)
             else:
-                array = given
+                array = target
                 if not views:
-                    pointers[k] = KNOWN[type(given)].pointer(given)
+                    pointers[k] = KNOWN[type(target)].pointer(target)
                 if pointers[k] in read:
                     raise InputError("an array that is given as out is an input too: give another")
             results.append(array)
@@ -121,7 +121,8 @@ class Call:
                     full[3 * k] += pointers[k] - start
                 self._launch(n, full, stream)
         return [
-            x if given is not None or x is None else library.finished(x) for x, given in zip(results, out, strict=True)
+            x if target is not None or x is None else library.finished(x)
+            for x, target in zip(results, out, strict=True)
         ]
 
 

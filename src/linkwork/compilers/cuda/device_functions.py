@@ -103,17 +103,17 @@ def device_function(
     allocation, s = allocate(trace, limits, at_once, part_of(trace)), t.scalar
     emitter = Emitter(trace, t, allocation, held=held, global_carry=global_carry)
     carry = f"{GLOBAL} %carry, i64 %carry_step" if global_carry else f"{LOCAL} %carry"
-    given = f"{array_parameters(len(trace.inputs) + len(trace.outputs))}, {carry}, {SHARED} %shared"
+    parameters = f"{array_parameters(len(trace.inputs) + len(trace.outputs))}, {carry}, {SHARED} %shared"
     begin = [
         f"%spilled = alloca [{max(allocation.local, 1)} x {s}], align {t.bytes}",
         f"%local = addrspacecast ptr %spilled to {LOCAL}",
     ]
     if emitter.is_cut:
-        functions, calls = part_functions(name, emitter, given, ready)
+        functions, calls = part_functions(name, emitter, parameters, ready)
         lines = [*begin, *calls, f"ret {s} %{name}.written"]
     else:
         functions, lines = [], [*begin, *emitter.lines(), f"%sum = fadd {s} %read, %written", f"ret {s} %sum"]
-    return [*functions, function_text(f"define internal {s} @{name}({given}) noinline", lines)], allocation.shared
+    return [*functions, function_text(f"define internal {s} @{name}({parameters}) noinline", lines)], allocation.shared
 
 
 def part_of(trace: Trace, is_alone: bool = False) -> int:
@@ -348,27 +348,27 @@ class Emitter:
         t, s = self.t, self.t.scalar
         i = values[0]
         op, *rest = self.nodes[i]
-        given = [self._value(k) for k in rest]
+        operands = [self._value(k) for k in rest]
         name = self._new()
         self.names[i] = name
         if op is DIV and self.is_cut:
-            self.text += quotient(t, name, *given)
+            self.text += quotient(t, name, *operands)
         elif op in BINARY:
-            self.text.append(f"{name} = {BINARY[op]} contract {s} {given[0]}, {given[1]}")
+            self.text.append(f"{name} = {BINARY[op]} contract {s} {operands[0]}, {operands[1]}")
         elif op is NEG:
-            self.text.append(f"{name} = fneg {s} {given[0]}")
+            self.text.append(f"{name} = fneg {s} {operands[0]}")
         elif op is SQRT and self.is_cut:
-            self.text += root(t, name, given[0])
+            self.text += root(t, name, operands[0])
         elif op is SQRT or op is RINT:
-            self.text.append(f"{name} = call {s} @llvm.{op}.{t.suffix}({s} {given[0]})")
+            self.text.append(f"{name} = call {s} @llvm.{op}.{t.suffix}({s} {operands[0]})")
         elif op is FMA:
-            arguments = ", ".join(f"{s} {x}" for x in given)
+            arguments = ", ".join(f"{s} {x}" for x in operands)
             self.text.append(f"{name} = call {s} @llvm.fma.{t.suffix}({arguments})")
         elif op is SELECT:
-            self.text.append(f"{name}.m = fcmp olt {s} {given[0]}, {given[1]}")
-            self.text.append(f"{name} = select i1 {name}.m, {s} {given[2]}, {s} {given[3]}")
+            self.text.append(f"{name}.m = fcmp olt {s} {operands[0]}, {operands[1]}")
+            self.text.append(f"{name} = select i1 {name}.m, {s} {operands[2]}, {s} {operands[3]}")
         else:
-            lines, results = sincos(t, given[0], f"{name[1:]}.")
+            lines, results = sincos(t, operands[0], f"{name[1:]}.")
             self.text += lines
             for k in values:
                 self.names[k] = results[0 if self.nodes[k][0] is SIN else 1]

@@ -84,9 +84,9 @@ def _delete(address: int) -> None:
 
 def _unused(capsule: int) -> None:
     """For Python: a capsule is gone; where nobody took it, so is its record."""
-    given = ctypes.cast(capsule, py_object)
-    if _valid(given, NAME):
-        _KEPT.pop(_pointer(given, NAME), None)
+    pointer = ctypes.cast(capsule, py_object)
+    if _valid(pointer, NAME):
+        _KEPT.pop(_pointer(pointer, NAME), None)
 
 
 _CALLBACK = ctypes.CFUNCTYPE(None, c_void_p)

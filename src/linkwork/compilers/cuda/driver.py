@@ -79,9 +79,9 @@ def driver() -> Driver:
 @cache
 def version() -> int:
     """The newest CUDA that the driver knows: 13000 for 13.0."""
-    found = c_int()
-    driver().DriverGetVersion(byref(found))
-    return found.value
+    number = c_int()
+    driver().DriverGetVersion(byref(number))
+    return number.value
 
 
 _NOTHING = nullcontext()
@@ -96,25 +96,25 @@ class Device:
     @cached_property
     def handle(self) -> int:
         """The driver's number of it."""
-        count, found = c_int(), c_int()
+        count, handle = c_int(), c_int()
         driver().DeviceGetCount(byref(count))
         if self.index >= count.value:
             raise DeviceError(f"there is no GPU {self.index}; the driver finds {count.value}")
-        driver().DeviceGet(byref(found), self.index)
-        return found.value
+        driver().DeviceGet(byref(handle), self.index)
+        return handle.value
 
     @cached_property
     def context(self) -> int:
         """Its primary context, kept for the life of the process."""
-        found = c_void_p()
-        driver().DevicePrimaryCtxRetain(byref(found), self.handle)
-        return found.value or 0
+        handle = c_void_p()
+        driver().DevicePrimaryCtxRetain(byref(handle), self.handle)
+        return handle.value or 0
 
     def attribute(self, which: int) -> int:
         """A number that describes it."""
-        found = c_int()
-        driver().DeviceGetAttribute(byref(found), which, self.handle)
-        return found.value
+        value = c_int()
+        driver().DeviceGetAttribute(byref(value), which, self.handle)
+        return value.value
 
     @cached_property
     def name(self) -> str:
@@ -126,8 +126,8 @@ class Device:
     @cached_property
     def architecture(self) -> str:
         """The architecture that code is made for: ``sm_90``."""
-        found = 10 * self.attribute(MAJOR) + self.attribute(MINOR)
-        return f"sm_{min(found, NEWEST)}"
+        number = 10 * self.attribute(MAJOR) + self.attribute(MINOR)
+        return f"sm_{min(number, NEWEST)}"
 
     @cached_property
     def shared_memory(self) -> int:
@@ -142,24 +142,24 @@ class Device:
     @cached_property
     def memory(self) -> int:
         """All its memory in bytes."""
-        found = c_size_t()
-        driver().DeviceTotalMem_v2(byref(found), self.handle)
-        return found.value
+        size = c_size_t()
+        driver().DeviceTotalMem_v2(byref(size), self.handle)
+        return size.value
 
     def current(self) -> AbstractContextManager[None]:
         """While its context is the current one of this thread."""
-        found = c_void_p()
-        driver().CtxGetCurrent(byref(found))
-        return _NOTHING if found.value == self.context else self._pushed()
+        handle = c_void_p()
+        driver().CtxGetCurrent(byref(handle))
+        return _NOTHING if handle.value == self.context else self._pushed()
 
     @contextmanager
     def _pushed(self) -> Iterator[None]:
-        cu, found = driver(), c_void_p()
+        cu, handle = driver(), c_void_p()
         cu.CtxPushCurrent_v2(c_void_p(self.context))
         try:
             yield
         finally:
-            cu.CtxPopCurrent_v2(byref(found))
+            cu.CtxPopCurrent_v2(byref(handle))
 
 
 @cache
@@ -314,8 +314,8 @@ class CudaCode:
 
     def function(self, where: Device) -> int:
         """The driver's handle of the kernel (``CUfunction``) on a GPU."""
-        found = self._functions.get(where.index)
-        return self._load(where) if found is None else found
+        function = self._functions.get(where.index)
+        return self._load(where) if function is None else function
 
     def _load(self, where: Device) -> int:
         with self._lock:

@@ -187,9 +187,9 @@ def scratch_of(where: int, stream: int, size: int, make: Callable[[int], Memory]
         make: Allocates memory of the GPU, given how many bytes.
     """
     place = (where, stream, threading.get_ident() if stream == PER_THREAD else 0)
-    found = _SCRATCH.get(place)
-    if found is None or found.bytes < size:
+    memory = _SCRATCH.get(place)
+    if memory is None or memory.bytes < size:
         _SCRATCH.pop(place, None)
-        found = None  # given back before more is asked for
-        found = _SCRATCH[place] = make(size)
-    return int(found.pointer)
+        memory = None  # given back before more is asked for
+        memory = _SCRATCH[place] = make(size)
+    return int(memory.pointer)

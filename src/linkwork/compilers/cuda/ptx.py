@@ -116,12 +116,12 @@ def kernel(
         name: allocate(each, limits, name == "body", part_of(each, is_alone=True)) for name, each in texts.items()
     }
     emitters, lines, functions = dict[str, Emitter](), dict[str, list[str]](), list[str]()
-    given = ", ".join(f"i64 %base{k}, i32 %bytes{k}" for k in range(arrays))
+    pointers = ", ".join(f"i64 %base{k}, i32 %bytes{k}" for k in range(arrays))
     for name, each in texts.items():
         emitters[name] = emitter = Emitter(each, t, placed[name], f"{name}.", held, wide=True)
         if emitter.is_cut:
             emitter.prefix, emitter.looks = "", False
-            parts, calls = part_functions(name, emitter, f"{given}, {LOCAL} %carry, {SHARED} %shared")
+            parts, calls = part_functions(name, emitter, f"{pointers}, {LOCAL} %carry, {SHARED} %shared")
             lines[name] = [*calls, f"%{name}.read = fadd {t.scalar} {t.number(0.0)}, {t.number(0.0)}"]
             functions += parts
         else:

@@ -174,11 +174,13 @@ def rollout_kernel(
             if parts is not None:
                 parts.add(own_module(head, called[-1]))
 
-        made, used = device_function(name, trace, t, limits, at_once=name != "iterate", global_carry=True, ready=ready)
+        function, used = device_function(
+            name, trace, t, limits, at_once=name != "iterate", global_carry=True, ready=ready
+        )
         slots = max(slots, used)
         functions += [
             *(called if parts is None else map(declared, called)),
-            _with_own_strides(made[-1], trace, program),
+            _with_own_strides(function[-1], trace, program),
         ]
         if parts is not None:
             parts.end_group()

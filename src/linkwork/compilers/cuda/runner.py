@@ -107,13 +107,13 @@ class CudaRunner(Runner):
 
     def code(self, signature: Signature, where: Device) -> CudaCode | NativeCode:
         """The kernel for a set of given inputs: from this process, from the cache, or made now."""
-        found = self.codes.get((signature, where.index))
-        if found is None:
+        code = self.codes.get((signature, where.index))
+        if code is None:
             with self._lock:
-                found = self.codes.get((signature, where.index))
-                if found is None:
-                    found = self.codes[signature, where.index] = self._made(signature, where)
-        return found
+                code = self.codes.get((signature, where.index))
+                if code is None:
+                    code = self.codes[signature, where.index] = self._made(signature, where)
+        return code
 
     def _made(self, signature: Signature, where: Device) -> CudaCode | NativeCode:
         target = (where.architecture, str(version()))
@@ -208,14 +208,14 @@ class CudaRunner(Runner):
             call, values, _ = known
             return call.again(given, values)
         arguments, out = [*given, *held], [None] * len(self.outputs)
-        found = self.evaluate(arguments, out)
+        results = self.evaluate(arguments, out)
         name = self._key(arguments, out)
-        made = None if name is None else self._calls.get(name)
-        if key and made is not None and made.given == tuple(range(len(given))):
+        prepared = None if name is None else self._calls.get(name)
+        if key and prepared is not None and prepared.given == tuple(range(len(given))):
             if len(self._quick) >= MOST_CALLS:
                 self._quick.clear()
-            self._quick[key] = made, made.relative, held
-        return found
+            self._quick[key] = prepared, prepared.relative, held
+        return results
 
     @staticmethod
     def _key(arguments: Sequence[Any], out: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -241,18 +241,18 @@ class CudaRunner(Runner):
         views, library, constants = self._views(arguments, stream)
         where = device(next(view.device for view in views if view is not None))
         layouts = Layouts(self.names, views, self.inputs)
-        made: list[View] = []
-        for name, given, shape in zip(self.program.algorithm.outputs, out, self.outputs, strict=True):
+        made_views: list[View] = []
+        for name, array, shape in zip(self.program.algorithm.outputs, out, self.outputs, strict=True):
             full = (*layouts.lead, *shape)
-            if given is None:
+            if array is None:
                 major = len(layouts.lead) if layouts.number_major and len(shape) == 1 and library.strided else 0
-                made.append(View(0, full, strides_of(full, major), self.dtype.name, where.index))
+                made_views.append(View(0, full, strides_of(full, major), self.dtype.name, where.index))
             else:
-                view = library_of(given, f"out for {name}").view(given, f"out for {name}", stream)
+                view = library_of(array, f"out for {name}").view(array, f"out for {name}", stream)
                 self._check_view(f"out for {name}", view, where.index)
                 if view.shape != full:
                     raise InputError(f"out for {name} has shape {view.shape}, needs {full}")
-                made.append(view)
+                made_views.append(view)
         with where.current():
             signature = self.signature(constants)
             code, status = self.code(signature, where), self.status(where)
@@ -260,12 +260,14 @@ class CudaRunner(Runner):
                 self._constant(k, constants[k], signature, where) if view is None else rows_of(name, view, len(shape))
                 for k, (name, view, shape) in enumerate(zip(self.names, views, self.inputs, strict=True))
             ]
-            rows += [rows_of("a result", view, len(shape)) for view, shape in zip(made, self.outputs, strict=True)]
-        given = [k for k, x in enumerate(arguments) if type(x) is not np.ndarray]
-        made = [view._replace(owner=None) for view in made]
+            rows += [
+                rows_of("a result", view, len(shape)) for view, shape in zip(made_views, self.outputs, strict=True)
+            ]
+        array = [k for k, x in enumerate(arguments) if type(x) is not np.ndarray]
+        made_views = [view._replace(owner=None) for view in made_views]
         launches = list(layouts.launches(rows, two_axes=self.is_native))
-        call = Call(code, where, status, library, given, made, self.wanted, rows, launches)
-        return call, [*views, *made]
+        call = Call(code, where, status, library, array, made_views, self.wanted, rows, launches)
+        return call, [*views, *made_views]
 
     def _views(self, arguments: Sequence[Any], stream: int | None) -> tuple[list[View | None], Library, dict[int, Any]]:
         """Views of the caller's arrays, None for those that the evaluator holds; their library; those that it holds."""
@@ -330,14 +332,14 @@ class CudaRunner(Runner):
         if k in signature.zero:
             return Rows(0, (), 1)
         content = np.ascontiguousarray(x, self.dtype).tobytes()
-        found = self._constants.get((where.index, content))
-        if found is None:
+        memory = self._constants.get((where.index, content))
+        if memory is None:
             if not np.isfinite(x).all():
                 raise InputError(f"{self.names[k]} holds numbers that are not finite")
-            found = Memory(where, len(content))
-            found.write(content)
-            self._constants[where.index, content] = found
-        return Rows(found.pointer, (), 1)
+            memory = Memory(where, len(content))
+            memory.write(content)
+            self._constants[where.index, content] = memory
+        return Rows(memory.pointer, (), 1)
 
     def prepared(self, constants: Mapping[str, Any], where: int = 0) -> Prepared:
         """Code for callers that have addresses of arrays, not arrays: frameworks, and loops over steps.
@@ -359,15 +361,15 @@ class CudaRunner(Runner):
 
     def status(self, where: Device) -> int:
         """The address of the words that count states that are not finite (`ptx`), on a GPU."""
-        found = self._status.get(where.index)
-        if found is None:
+        memory = self._status.get(where.index)
+        if memory is None:
             with self._lock:
-                found = self._status.get(where.index)
-                if found is None:
-                    found = Memory(where, 4 * len(ptx.STATUS_WORDS))
-                    found.write(np.array(ptx.STATUS_WORDS, np.uint32).tobytes())
-                    self._status[where.index] = found
-        return found.pointer
+                memory = self._status.get(where.index)
+                if memory is None:
+                    memory = Memory(where, 4 * len(ptx.STATUS_WORDS))
+                    memory.write(np.array(ptx.STATUS_WORDS, np.uint32).tobytes())
+                    self._status[where.index] = memory
+        return memory.pointer
 
     def check(self) -> None:
         """Raise `InputError` or `NotFinite` where states since the last check were not finite; waits for the GPU."""

@@ -108,13 +108,13 @@ def placed(actions: Sequence[Action], shared: int) -> Allocation:
         part = [stay for stay in stays.values() if (stay.value in near) == is_shared]
         places, counts[is_shared] = _colored(part)
         slots |= {value: Slot(is_shared, place) for value, place in places.items()}
-    made = [
+    replaced = [
         action._replace(slot=slots[action.slot.place])
         if isinstance(action, Load | Store) and action.slot is not None
         else action
         for action in actions
     ]
-    return Allocation(made, counts[True], counts[False])
+    return Allocation(replaced, counts[True], counts[False])
 
 
 def _densest(stays: Sequence[_Stay], slots: int, end: int) -> set[int]:

@@ -82,10 +82,10 @@ def record_entry(
     words = [definition.function, id(owned), inputs, len(shapes), kind, table[PYARRAY_NEW], id(np.ndarray)]
     words += [dtype.num, left_out, len(held), objects.ctypes.data, id(None), 0 if general is None else id(general)]
     words += [word for size in sizes for word in (len(size), size.ctypes.data)]
-    made = _MethodDefinition(b"record_entry", _CODE[0].address, _FASTCALL | _KEYWORDS, None)
+    method = _MethodDefinition(b"record_entry", _CODE[0].address, _FASTCALL | _KEYWORDS, None)
     # The module of the function, to CPython any object, keeps memory alive.
-    kept = Owned(_CODE[0], (entry, record, tuple(held), general), _CODE[0], made, [*sizes, objects])
-    function: Callable[..., Any] = _NEW(ctypes.addressof(made), np.array(words, dtype=np.int64), kept)
+    kept = Owned(_CODE[0], (entry, record, tuple(held), general), _CODE[0], method, [*sizes, objects])
+    function: Callable[..., Any] = _NEW(ctypes.addressof(method), np.array(words, dtype=np.int64), kept)
     return function
 
 

@@ -205,13 +205,13 @@ class Expressions(Writer):
             return self.expression(node.body if test else node.orelse)
         then, otherwise, after = (self.fresh_label(p) for p in ("then", "else", "after"))
         self.fork(test, then, otherwise)
-        found = []
+        branches = []
         for name, body in ((then, node.body), (otherwise, node.orelse)):
             self.label(name)
             value = self.expression(body)
-            found.append((type_of(value), self.parts(value), self._block))
+            branches.append((type_of(value), self.parts(value), self._block))
             self.branch(after)
-        (kind, xs, left), (other, ys, right) = found
+        (kind, xs, left), (other, ys, right) = branches
         if kind != other:
             raise self.error(node, f"{word(kind)} if the test holds, else {word(other)}: both need one type")
         self.label(after)
@@ -261,7 +261,7 @@ class Expressions(Writer):
         if isinstance(k, int):
             if not -len(value) <= k < len(value):
                 raise self.error(node, f"there is no entry {k} of a tuple of {len(value)}")
-            found = value[k]
+            entry = value[k]
         elif not value:
             raise self.error(node, "there is no entry of an empty tuple")
         elif (fixed := self.unit.constant_array(value)) is not None:
@@ -279,14 +279,14 @@ class Expressions(Writer):
                 here = self.made(f"icmp eq {self.unit.integer} {index}, {j}")
                 each = zip(types, self.parts(value[j]), chosen, strict=True)
                 chosen = [self.made(f"select i1 {here}, {t} {x}, {t} {y}") for t, x, y in each]
-            found = self.rebuilt(kind, iter(chosen))
+            entry = self.rebuilt(kind, iter(chosen))
         if len(at) == 1:
-            return found
-        if isinstance(found, Record):
-            found = found.fields
-        if isinstance(found, tuple):
-            return self.of_tuple(node, found, at[1:])
-        raise self.error(node, f"{word(type_of(found))} has no entries")
+            return entry
+        if isinstance(entry, Record):
+            entry = entry.fields
+        if isinstance(entry, tuple):
+            return self.of_tuple(node, entry, at[1:])
+        raise self.error(node, f"{word(type_of(entry))} has no entries")
 
     # Calls ------------------------------------------------------------------------------------------------------------
 
@@ -330,12 +330,12 @@ class Expressions(Writer):
     def record(self, node: ast.Call, kind: type, arguments: list[Value]) -> Record:
         """An instance of a named tuple."""
         names = field_names(kind)
-        given = dict(field_defaults(kind)) | dict(zip(names, arguments, strict=False))
+        values = dict(field_defaults(kind)) | dict(zip(names, arguments, strict=False))
         named = {str(keyword.arg): self.expression(keyword.value) for keyword in node.keywords}
-        given |= named
-        if len(arguments) > len(names) or set(given) != set(names) or named.keys() & set(names[: len(arguments)]):
+        values |= named
+        if len(arguments) > len(names) or set(values) != set(names) or named.keys() & set(names[: len(arguments)]):
             raise self.error(node, f"{kind.__name__} takes {', '.join(names) or 'nothing'}")
-        return Record(kind, tuple(given[name] for name in names))
+        return Record(kind, tuple(values[name] for name in names))
 
     def replaced(self, node: ast.Call, record: Value) -> Record:
         """``x._replace(name=value)``: a record with other values of some fields."""
@@ -358,20 +358,20 @@ class Expressions(Writer):
         """A kernel with these arguments, and those that have names or defaults."""
         source = source_of(function)
         names, ordinary, defaults = source.names, source.parameters, function.__defaults__ or ()
-        given: dict[str, Value] = dict(zip(ordinary[len(ordinary) - len(defaults) :], defaults, strict=True))
+        values: dict[str, Value] = dict(zip(ordinary[len(ordinary) - len(defaults) :], defaults, strict=True))
         if source.gathered is not None:
-            given[source.gathered] = ()
+            values[source.gathered] = ()
         arguments = source.gather(arguments)
-        given |= dict(zip(names, arguments, strict=False))
+        values |= dict(zip(names, arguments, strict=False))
         named = {str(keyword.arg): self.expression(keyword.value) for keyword in node.keywords}
-        given |= named
+        values |= named
         twice = named.keys() & {*names[: len(arguments)], source.gathered}
-        if len(arguments) > len(names) or set(given) != set(names) or twice:
+        if len(arguments) > len(names) or set(values) != set(names) or twice:
             raise self.error(node, f"{function.__name__} takes {source.takes}")
         plain = list(takewhile(lambda argument: not isinstance(argument, ast.Starred), node.args))
         displays = {name: isinstance(argument, ast.Tuple) for name, argument in zip(ordinary, plain, strict=False)}
         displays[source.gathered or ""] = True
-        kinds = [self.argument_type(given[name], displays.get(name, False)) for name in names]
+        kinds = [self.argument_type(values[name], displays.get(name, False)) for name in names]
         lowered = self.unit.function(function, kinds, self.source, node, self.in_one_lane)
         self.size_of_text += lowered.size
         if self.size_of_text > MOST_TEXT:
@@ -379,7 +379,7 @@ class Expressions(Writer):
         operands = [self.unit.context]
         for name, kind in zip(names, kinds, strict=True):
             types = self.unit.llvm_types(kind)
-            parts = self.parts(given[name]) if types else []
+            parts = self.parts(values[name]) if types else []
             operands += [f"{t} {part}" for t, part in zip(types, parts, strict=True)]
         call = f"call {self.unit.result_type(lowered.result)} @{lowered.name}({', '.join(operands)})"
         if self.unit.t.lanes > 1 and not self._loops and source.loops:

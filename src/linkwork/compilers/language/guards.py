@@ -69,10 +69,10 @@ class Guards:
 
     def error(self, record: Sequence[int]) -> KernelError:
         """The error that a record tells of, at the line of text from outside the package."""
-        found = self.sites[int(record[SITE]) - 1]
-        words = found.words.format(first=int(record[FIRST]), second=int(record[SECOND]))
-        error = found.source.error(found.node, words)
-        if not record[BEHIND] or not is_own(found.source.function):
+        site = self.sites[int(record[SITE]) - 1]
+        words = site.words.format(first=int(record[FIRST]), second=int(record[SECOND]))
+        error = site.source.error(site.node, words)
+        if not record[BEHIND] or not is_own(site.source.function):
             return error
         call = self.sites[int(record[BEHIND]) - 1]
         return call.source.error(call.node, f"{words}, in kernel '{error.kernel}' ({error.file}:{error.line})")

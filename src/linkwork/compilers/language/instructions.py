@@ -273,10 +273,10 @@ class Instructions:
     def name(self, node: ast.AST, name: str) -> Value:
         """The value of a name."""
         if name in self._names:
-            found = self._names[name]
-            if isinstance(found, Unset):
-                raise self.error(node, found.reason)
-            return self.load_slot(found) if isinstance(found, Slot) else found
+            number = self._names[name]
+            if isinstance(number, Unset):
+                raise self.error(node, number.reason)
+            return self.load_slot(number) if isinstance(number, Slot) else number
         if name in self._assigned:
             raise self.error(node, f"{name} is used before it has a value")
         if name not in self.source.outer:

@@ -52,13 +52,13 @@ class Loops(Expressions):
             raise self.error(statement, "loops are for k in range(...), with one name")
         if not 1 <= len(call.args) <= 3:
             raise self.error(statement, f"range takes one to three integers, not {len(call.args)}")
-        given = [self.expression(argument) for argument in call.args]
-        operands = [self.as_int(argument, x) for argument, x in zip(call.args, given, strict=True)]
-        step = given[2] if len(given) == 3 else 1
+        arguments = [self.expression(argument) for argument in call.args]
+        operands = [self.as_int(argument, x) for argument, x in zip(call.args, arguments, strict=True)]
+        step = arguments[2] if len(arguments) == 3 else 1
         if not isinstance(step, int) or step == 0:
             raise self.error(statement, "the step of a range is a constant, and not zero")
-        first, last = ("0", operands[0]) if len(given) == 1 else (operands[0], operands[1])
-        bounds = [0, given[0]] if len(given) == 1 else given[:2]
+        first, last = ("0", operands[0]) if len(arguments) == 1 else (operands[0], operands[1])
+        bounds = [0, arguments[0]] if len(arguments) == 1 else arguments[:2]
         if all(isinstance(x, int) for x in bounds) and not range(bounds[0], bounds[1], step):
             return
         if function is prange:

@@ -169,9 +169,9 @@ class Lowering(Loops):
         counter = iter(range(10**9))
         for name, kind in zip(names, kinds, strict=True):
             types = unit.llvm_types(kind)
-            given = [f"%a{next(counter)}" for _ in types]
-            parameters += [f"{t} {g}" for t, g in zip(types, given, strict=True)]
-            value = self.rebuilt(kind, iter(given))
+            registers = [f"%a{next(counter)}" for _ in types]
+            parameters += [f"{t} {g}" for t, g in zip(types, registers, strict=True)]
+            value = self.rebuilt(kind, iter(registers))
             if self._assigned[name]:
                 self._assigned[name] += 1
                 self.bind(tree, name, value)
@@ -209,21 +209,21 @@ class Lowering(Loops):
         if len(parts) == 1:
             self.emit(f"ret {types[0]} {parts[0]}")
             return
-        whole, made = self.unit.result_type(kind), "poison"
+        whole, merged = self.unit.result_type(kind), "poison"
         for k, (t, part) in enumerate(zip(types, parts, strict=True)):
             name = self.new("r")
-            self.emit(f"{name} = insertvalue {whole} {made}, {t} {part}, {k}")
-            made = name
-        self.emit(f"ret {whole} {made}" if parts else "ret void")
+            self.emit(f"{name} = insertvalue {whole} {merged}, {t} {part}, {k}")
+            merged = name
+        self.emit(f"ret {whole} {merged}" if parts else "ret void")
 
     def merge(self, before: dict[str, Any], paths: Sequence[dict[str, Any]]) -> None:
         """Merges the values of names where several paths through the text meet."""
         merged: dict[str, Any] = {}
         for name in {name for path in paths for name in path}:
-            found = [path.get(name) for path in paths]
-            if all(x is found[0] for x in found):
-                merged[name] = found[0]
-            elif any(x is None for x in found):
+            values = [path.get(name) for path in paths]
+            if all(x is values[0] for x in values):
+                merged[name] = values[0]
+            elif any(x is None for x in values):
                 merged[name] = Unset(f"{name} has no value on some paths to this line: set it before the branch")
             else:
                 merged[name] = Unset(f"{name} has values of several types on the paths to this line")
@@ -334,7 +334,7 @@ class Lowering(Loops):
     def _skippable_tests(self, test: ast.expr) -> tuple[ast.expr, ...]:
         """Calls of `any_below` that decide a branch."""
         if isinstance(test, ast.BoolOp):
-            return tuple(found for part in test.values for found in self._skippable_tests(part))
+            return tuple(tests for part in test.values for tests in self._skippable_tests(part))
         if not isinstance(test, ast.Call) or not isinstance(test.func, ast.Name | ast.Attribute):
             return ()
         return (test,) if self.expression(test.func) is any_below else ()

@@ -127,8 +127,8 @@ class Module:
         """A table with work arrays, read-only, in place of some of its own: the same one for the same arguments."""
         key = (tree, work, fields)
         if key not in self._tables:
-            given = {field: work.arrays[name] for field, name in fields}
-            moved = {field: (place, replace(kind, writable=False)) for field, (place, kind) in given.items()}
+            arrays = {field: work.arrays[name] for field, name in fields}
+            moved = {field: (place, replace(kind, writable=False)) for field, (place, kind) in arrays.items()}
             extents = {**tree.extents, **{field: work.extents[name] for field, name in fields}}
             self._tables[key] = Table(tree.name, tree.sizes, {**tree.arrays, **moved}, extents)
         return self._tables[key]

@@ -101,18 +101,18 @@ def _each_lane(writer: Writer, node: ast.Call, arguments: list[Value]) -> Value:
     unit = writer.unit
     if not arguments or not getattr(arguments[0], "__kernel__", False):
         raise writer.error(node, "each_lane takes a kernel and its arguments")
-    function, *given = arguments
-    kinds = [type_of(x) for x in given]
-    if any(not isinstance(x, Table | Int | int) for x in given):
+    function, *values = arguments
+    kinds = [type_of(x) for x in values]
+    if any(not isinstance(x, Table | Int | int) for x in values):
         raise writer.error(node, "each_lane passes tree, w and integers: numbers of the state are in work arrays")
-    if len(given) != len(source_of(function).names):
+    if len(values) != len(source_of(function).names):
         raise writer.error(node, f"{function.__name__} takes {source_of(function).takes}")
     inner = unit if unit.t.lanes == 1 else unit.lane_unit()
     lowered = inner.function(function, kinds, writer.source, node, writer.in_one_lane)
     if lowered.result is not None:
         raise writer.error(node, "a kernel for each lane returns nothing: it writes to work arrays")
     operands = []
-    for kind, value in zip(kinds, given, strict=True):
+    for kind, value in zip(kinds, values, strict=True):
         operands += [f"{t} {part}" for t, part in zip(unit.llvm_types(kind), writer.parts(value), strict=False)]
     for lane in range(unit.t.lanes):
         first = unit.context if unit.t.lanes == 1 else f"ptr %c, i64 {lane}"

@@ -276,10 +276,10 @@ class Source:
     @cached_property
     def parameters(self) -> list[str]:
         """The names of the arguments."""
-        given = self.tree.args
-        if given.kwarg or given.kwonlyargs or given.posonlyargs:
+        arguments = self.tree.args
+        if arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
             raise self.error(self.tree, "a kernel takes plain arguments and *args only: no **kwargs, keyword-only ones")
-        return [argument.arg for argument in given.args]
+        return [argument.arg for argument in arguments.args]
 
     @cached_property
     def gathered(self) -> str | None:

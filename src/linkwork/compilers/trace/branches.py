@@ -93,7 +93,7 @@ def _branches(trace: Trace, order: Sequence[int]) -> list[Branch]:
             groups[nodes[i][1:3]].append(i)
     place, by_number = {i: k for k, i in enumerate(order)}, sorted(order)
     taken: set[int] = set()
-    found = []
+    branches = []
     for (below, bound), selects in sorted(groups.items(), key=lambda group: min(group[1])):
         chosen = sorted(set(selects) - taken)
         if _work(nodes, _exclusive(nodes, chosen, uses, taken)) < WORTH:
@@ -107,8 +107,10 @@ def _branches(trace: Trace, order: Sequence[int]) -> list[Branch]:
         externals = sorted(read - body, key=place.__getitem__)
         taken |= body
         taken.update(chosen)
-        found.append(Branch(below, bound, tuple(chosen), tuple(sorted(body, key=place.__getitem__)), tuple(externals)))
-    return found
+        branches.append(
+            Branch(below, bound, tuple(chosen), tuple(sorted(body, key=place.__getitem__)), tuple(externals))
+        )
+    return branches
 
 
 def _work(nodes: Sequence[Node], body: Iterable[int]) -> int:

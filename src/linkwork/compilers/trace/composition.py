@@ -56,7 +56,7 @@ class Composition:
             limit: The most operations; `ProgramTooLarge` where there are more.
         """
         arrays = tuple((key, tuple(map(self.graph.symbol, values))) for key, values in outputs.items())
-        made = Trace(name, self.graph, tuple(self.inputs), arrays)
+        trace = Trace(name, self.graph, tuple(self.inputs), arrays)
         self.graph.limit = limit
-        self.graph.check(sum(made.operation_count().values()))
-        return made
+        self.graph.check(sum(trace.operation_count().values()))
+        return trace

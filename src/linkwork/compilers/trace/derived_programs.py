@@ -52,8 +52,8 @@ class TangentSpace:
         """The derivative by a tangent vector of that by coordinates: the transpose of `rates`."""
         v = [graph.input(SEEDS, k) for k in range(self.tree.nv)]
         pairs = [(graph.symbol(x), g) for x, g in zip(self.rates(q, v), gradient, strict=True)]
-        found = adjoints(graph, pairs, lambda array, _: array == SEEDS)
-        return [found.get((SEEDS, k), 0.0) for k in range(self.tree.nv)]
+        gradients = adjoints(graph, pairs, lambda array, _: array == SEEDS)
+        return [gradients.get((SEEDS, k), 0.0) for k in range(self.tree.nv)]
 
 
 Parts = Mapping[str, tuple[str, slice]]
@@ -103,12 +103,12 @@ class Sweeps:
 
     def directions(self, by: Mapping[str, Sequence[Any]]) -> dict[Place, Any]:
         """Rates of inputs in coordinates, of directions in tangent space."""
-        found: dict[Place, Any] = {}
+        directions: dict[Place, Any] = {}
         for name, direction in by.items():
             space = self.curved(name)
             rates = direction if space is None else space.rates(self.given(name), direction)
-            found |= {(self._numbers[name], j): rate for j, rate in enumerate(rates)}
-        return found
+            directions |= {(self._numbers[name], j): rate for j, rate in enumerate(rates)}
+        return directions
 
     def part(self, output: str, at: slice) -> tuple[Symbol, ...]:
         """Symbols of results."""
@@ -118,12 +118,12 @@ class Sweeps:
         """Derivatives of results along directions (by names of inputs)."""
         flat = [symbol for output, at in of.values() for symbol in self.part(output, at)]
         rates = iter(tangents(self.graph, flat, self.directions(by)))
-        found = {}
+        products = {}
         for name, (output, at) in of.items():
-            found[name] = [next(rates) for _ in self.part(output, at)]
+            products[name] = [next(rates) for _ in self.part(output, at)]
             if self.space is not None and output in self.space.outputs:
-                found[name] = self.space.velocities(self.part(output, at), found[name])
-        return found
+                products[name] = self.space.velocities(self.part(output, at), products[name])
+        return products
 
     def reverse(self, of: Parts, seeds: Mapping[str, Sequence[Any]], by: Iterable[str]) -> dict[str, list[Any]]:
         """Derivatives of ``sum seed result`` by input arrays."""
@@ -136,29 +136,29 @@ class Sweeps:
             pairs += zip(symbols, seed, strict=True)
         arrays = {self._numbers[name] for name in by}
         adjoint = adjoints(self.graph, pairs, lambda array, _: array in arrays)
-        found = {}
+        gradients = {}
         for name in by:
             k = self._numbers[name]
             gradient = [adjoint.get((k, j), 0.0) for j in range(self.traced.inputs[k][1])]
             space = self.curved(name)
-            found[name] = gradient if space is None else space.cotangent(self.graph, self.given(name), gradient)
-        return found
+            gradients[name] = gradient if space is None else space.cotangent(self.graph, self.given(name), gradient)
+        return gradients
 
     def _coordinates(self, q: Sequence[Symbol], seed: Sequence[Any]) -> list[Any]:
         """The seed of coordinates of a cotangent: the transpose of `TangentSpace.velocities`."""
         assert self.space is not None
         rates = [self.graph.input(SEEDS, k) for k in range(len(q))]
         pairs = [(self.graph.symbol(x), y) for x, y in zip(self.space.velocities(q, rates), seed, strict=True)]
-        found = adjoints(self.graph, pairs, lambda array, _: array == SEEDS)
-        return [found.get((SEEDS, k), 0.0) for k in range(len(q))]
+        gradients = adjoints(self.graph, pairs, lambda array, _: array == SEEDS)
+        return [gradients.get((SEEDS, k), 0.0) for k in range(len(q))]
 
     def trace(self, name: str, outputs: Mapping[str, Sequence[Any]], limit: int = sys.maxsize) -> Trace:
         """The program that computes these arrays."""
         arrays = tuple((key, tuple(map(self.graph.symbol, values))) for key, values in outputs.items())
-        made = Trace(name, self.graph, tuple(self._inputs), arrays)
+        trace = Trace(name, self.graph, tuple(self._inputs), arrays)
         self.graph.limit = limit
-        self.graph.check(sum(made.operation_count().values()))
-        return made
+        self.graph.check(sum(trace.operation_count().values()))
+        return trace
 
 
 def jvp(

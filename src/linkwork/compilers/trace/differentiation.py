@@ -176,7 +176,7 @@ def adjoints(graph: Graph, seeds: Iterable[tuple[Symbol, Any]], inputs: Callable
 
     for output, seed in seeds:
         add(output.i, -1.0 if output.minus else 1.0, seed)
-    found: dict[Place, Any] = {}
+    derivatives: dict[Place, Any] = {}
     nodes = graph.nodes
     for i in range(size - 1, -1, -1):
         if i not in sums:
@@ -187,7 +187,7 @@ def adjoints(graph: Graph, seeds: Iterable[tuple[Symbol, Any]], inputs: Callable
         node = nodes[i]
         op = node[0]
         if op is INPUT:
-            found[node[1], node[2]] = b
+            derivatives[node[1], node[2]] = b
         elif op is SELECT:
             below, bound = (_value(graph, k) for k in node[1:3])
             y = graph.symbol(b)
@@ -200,7 +200,7 @@ def adjoints(graph: Graph, seeds: Iterable[tuple[Symbol, Any]], inputs: Callable
         else:
             for k, c in partials(graph, i):
                 add(k, c, b)
-    return found
+    return derivatives
 
 
 def tangents(graph: Graph, outputs: Sequence[Symbol], directions: Mapping[Place, Any]) -> list[Any]:
@@ -212,8 +212,8 @@ def tangents(graph: Graph, outputs: Sequence[Symbol], directions: Mapping[Place,
         directions: The rate of each input, by its place: symbols or numbers; those of other inputs are zero.
     """
     seeds = [graph.input(SEEDS, k) for k in range(len(outputs))]
-    found = adjoints(graph, zip(outputs, seeds, strict=True), lambda array, place: (array, place) in directions)
-    pairs = [(graph.symbol(x), directions[place]) for place, x in found.items()]
+    products = adjoints(graph, zip(outputs, seeds, strict=True), lambda array, place: (array, place) in directions)
+    pairs = [(graph.symbol(x), directions[place]) for place, x in products.items()]
     transposed = adjoints(graph, pairs, lambda array, _: array == SEEDS)
     return [transposed.get((SEEDS, k), 0.0) for k in range(len(outputs))]
 
@@ -234,12 +234,12 @@ def pattern(graph: Graph, outputs: Sequence[Symbol], array: int, size: int) -> B
     for i in range(1 + max((output.i for output in outputs), default=-1)):
         node = nodes[i]
         op = node[0]
-        found = 0
+        entries = 0
         if op is INPUT:
-            found = 1 << node[2] if node[1] == array else 0
+            entries = 1 << node[2] if node[1] == array else 0
         elif op is not CONST and op is not RINT:
             for k in node[3:] if op is SELECT else node[1:]:
-                found |= sets[k]
-        sets.append(found)
+                entries |= sets[k]
+        sets.append(entries)
     rows = [[sets[output.i] >> j & 1 for j in range(size)] for output in outputs]
     return np.array(rows, dtype=bool).reshape(len(outputs), size)

@@ -193,7 +193,7 @@ def module(trace: Trace, dtype: str, lanes: int, packing: Packing | None = None)
         packing = pack_code.factors_apart(packing) if lanes == 1 else packing
         trace = packing.first
     st = t if lanes > 1 else Type(dtype, SINCOS_WIDTH)
-    angles, given = angles_of(trace)
+    angles, angles_in = angles_of(trace)
     parts = [declarations(t), "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"]
     if st is not t:
         parts.append(declarations(st))
@@ -207,7 +207,7 @@ def module(trace: Trace, dtype: str, lanes: int, packing: Packing | None = None)
         parts += pack_code.functions(packing, t)
     for name, further in trace.further.items():
         parts.append(function(name, further, t, st, set(), own_angles=True))
-    places = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in given]
+    places = [(trace.graph.nodes[i][1], trace.graph.nodes[i][2]) for i in angles_in]
     loop = uneven.function if trace.uneven and lanes > 1 else batch.function
     return "\n".join([*parts, loop(_body(trace, t, places, packing), t)])
 
@@ -305,8 +305,8 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_
     comes in are computed here.
     """
     nodes, lanes = trace.graph.nodes, t.lanes
-    angles, given = angles_of(trace)
-    slot = {i: k for k, i in enumerate(given)}
+    angles, angles_in = angles_of(trace)
+    slot = {i: k for k, i in enumerate(angles_in)}
     arrays = len(trace.inputs) + len(trace.outputs)
     size = t.bytes * lanes
 
@@ -350,13 +350,13 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_
 
     def first_angles() -> list[str]:
         """Sines and cosines of angles that come in: lanes are taken as they are, single numbers by fours."""
-        groups = -(-len(given) // SINCOS_WIDTH)
-        numbers = 2 * len(given) * lanes if lanes > 1 else 2 * groups * SINCOS_WIDTH
+        groups = -(-len(angles_in) // SINCOS_WIDTH)
+        numbers = 2 * len(angles_in) * lanes if lanes > 1 else 2 * groups * SINCOS_WIDTH
         lines = [f"%own = alloca [{numbers} x {t.scalar}], align 64"]
         if lanes == 1:
             lines += [f"%few = alloca [{groups * SINCOS_WIDTH} x {t.scalar}], align 32"]
             lines += [f"store [{groups * SINCOS_WIDTH} x {t.scalar}] zeroinitializer, ptr %few"]
-        for k, i in enumerate(given):
+        for k, i in enumerate(angles_in):
             lines.append(f"%f{k} = getelementptr i8, ptr %a{nodes[i][1]}, i64 {nodes[i][2] * size}")
             if lanes > 1:
                 lines.append(f"%g{k} = getelementptr i8, ptr %own, i64 {angle_place(k, 0)}")
@@ -372,8 +372,8 @@ def function(name: str, trace: Trace, t: Type, st: Type, cleared: set[int], own_
         return lines
 
     body = straight_line(trace, t, load, store, at_once=not own_angles)
-    late = first_angles() if own_angles and given else []
-    if len(given) < len(angles):
+    late = first_angles() if own_angles and angles_in else []
+    if len(angles_in) < len(angles):
         late += [
             f"%late = alloca [{st.lanes} x {t.scalar}], align 32",
             f"%late_results = alloca [{2 * st.lanes} x {t.scalar}], align 32",

@@ -105,11 +105,11 @@ class _Line:
                     by_pack.setdefault(term.pack, []).append((k, term))
             self._compute(list(by_pack))
             self._windows = {}
-            found: list[tuple[str, bool] | None] = [None] * len(group)
+            lanes: list[tuple[str, bool] | None] = [None] * len(group)
             for terms in by_pack.values():
                 for k, term in terms:
-                    found[k] = self._plus(found[k], term)
-            self._values |= {pack: value for pack, value in zip(group, found, strict=True) if value is not None}
+                    lanes[k] = self._plus(lanes[k], term)
+            self._values |= {pack: value for pack, value in zip(group, lanes, strict=True) if value is not None}
 
     def _plus(self, before: tuple[str, bool] | None, term: Term) -> tuple[str, bool]:
         """A sum, and whether it is negative, with one more term."""
@@ -131,12 +131,12 @@ class _Line:
 
     def _value(self, pack: Pack) -> tuple[str, bool]:
         """The name of a pack's vector, and whether it is negative: computed, read, or constant."""
-        found = self._values.get(pack)
-        if found is None:
+        value = self._values.get(pack)
+        if value is None:
             place = self.packing.places.get(pack)
-            found = (self._constant(pack), False) if place is None else (self._read(pack), place[1])
-            self._values[pack] = found
-        return found
+            value = (self._constant(pack), False) if place is None else (self._read(pack), place[1])
+            self._values[pack] = value
+        return value
 
     def _spread(self, factor: int) -> tuple[str, bool]:
         """A scalar in all entries, and whether it is negative."""

@@ -151,11 +151,11 @@ def least_lines(factors: Sequence[set[Any]], width: int, store: int) -> list[tup
     """
     best: list[tuple[int, int]] = [(0, 0)]  # work of the first columns, and where their last pack begins
     for last in range(1, len(factors) + 1):
-        found, union = list[tuple[int, int]](), set[Any]()
+        lines, union = list[tuple[int, int]](), set[Any]()
         for first in range(last - 1, max(last - width, 0) - 1, -1):
             union |= factors[first]
-            found.append((best[first][0] + len(union) + store, first))
-        best.append(min(found))
+            lines.append((best[first][0] + len(union) + store, first))
+        best.append(min(lines))
     result, last = list[tuple[int, int]](), len(factors)
     while last > 0:
         result.append((best[last][1], last))
@@ -220,11 +220,11 @@ class _Search:
 
     def _pack(self, entries: Sequence[Entry]) -> tuple[Pack, bool]:
         """Entries as a pack, and whether it is negative."""
-        found = [None if x is None or self._is_zero(x[0]) else x for x in entries]
-        sign = next((x[1] for x in found if x is not None), 1)
+        pack = [None if x is None or self._is_zero(x[0]) else x for x in entries]
+        sign = next((x[1] for x in pack if x is not None), 1)
         if sign > 0:
-            return tuple(found), False
-        return tuple(None if x is None else (x[0], -x[1]) for x in found), True
+            return tuple(pack), False
+        return tuple(None if x is None else (x[0], -x[1]) for x in pack), True
 
     def _is_zero(self, i: int) -> bool:
         return i != ONE and self.nodes[i][0] is CONST and self.nodes[i][1] == 0.0
@@ -237,9 +237,9 @@ class _Search:
 
     def _terms(self, i: int) -> list[tuple[int, int]]:
         """A node as a sum: nodes and signs. Sums that something else reads are not taken apart."""
-        found = self._flat.get(i)
-        if found is None:
-            found = self._flat[i] = []
+        terms = self._flat.get(i)
+        if terms is None:
+            terms = self._flat[i] = []
             stack = [(i, 1)]
             while stack:
                 j, sign = stack.pop()
@@ -247,8 +247,8 @@ class _Search:
                 if (node[0] is ADD or node[0] is SUB) and (j == i or self.uses[j] == 1):
                     stack += [(node[2], sign if node[0] is ADD else -sign), (node[1], sign)]
                 else:
-                    found.append((j, sign))
-        return found
+                    terms.append((j, sign))
+        return terms
 
     def _sum(self, pack: Pack) -> list[Term] | None:
         """A pack as a sum of terms, each of as many products as can be, if they are enough."""
@@ -271,12 +271,12 @@ class _Search:
         heapify(heap)
         while heap and left:
             size, factor = heappop(heap)
-            columns = {c: [x for x in found if x[0] in left] for c, found in by_factor[factor].items()}
-            columns = {c: found for c, found in columns.items() if found}
+            columns = {c: [x for x in terms if x[0] in left] for c, terms in by_factor[factor].items()}
+            columns = {c: terms for c, terms in columns.items() if terms}
             if len(columns) == -size:
                 entries: list[Entry] = [None] * len(pack)
-                for column, found in columns.items():
-                    p, other = found.pop(0)
+                for column, terms in columns.items():
+                    p, other = terms.pop(0)
                     entries[column] = other, products[p][2]
                     left.discard(p)
                 groups.append((factor, entries))
@@ -302,9 +302,9 @@ class _Search:
         """The single products without entries none of whose products have company: these stay whole."""
         together = Counter(column for column, _, _ in products)
         together.subtract(column for column, _, _ in alone)
-        found = [x for x in alone if together[x[0]] > 0]
+        wholes = [x for x in alone if together[x[0]] > 0]
         entries = enumerate(pack)
-        return [*found, *((c, *entry) for c, entry in entries if entry is not None and together[c] == 0)]
+        return [*wholes, *((c, *entry) for c, entry in entries if entry is not None and together[c] == 0)]
 
     def _alone(self, pack: Pack, products: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, list[Entry]]]:
         """Products that have no factor in common with others, in packs."""
@@ -354,12 +354,12 @@ class _Search:
 
     def worthwhile(self) -> frozenset[int]:
         """Outputs most of whose packs are sums."""
-        found, sums = Counter[int](), Counter[int]()
+        uses, sums = Counter[int](), Counter[int]()
         for result in self.results:
             if not self.is_constant(result.pack):
-                found[result.array] += 1
+                uses[result.array] += 1
                 sums[result.array] += result.pack in self.sums
-        return frozenset(k for k in self.arrays if 2 * sums[k] > found[k])
+        return frozenset(k for k in self.arrays if 2 * sums[k] > uses[k])
 
     # Memory between the stages -------------------------------------------------------------------------
 

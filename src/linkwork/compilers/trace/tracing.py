@@ -196,8 +196,8 @@ def with_carry(first: Trace, nodes: Sequence[int], further: Mapping[str, Trace])
     array = len(first.inputs) + len(first.outputs)
     read: set[int] = set()
     for program in further.values():
-        found = program.graph.nodes
-        read |= {found[i][2] for i in program.reached() if found[i][:2] == (INPUT, array)}
+        program_nodes = program.graph.nodes
+        read |= {program_nodes[i][2] for i in program.reached() if program_nodes[i][:2] == (INPUT, array)}
     order = sorted(read)
     moved = {place: k for k, place in enumerate(order)}
     for program in further.values():

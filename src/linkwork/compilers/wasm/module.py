@@ -110,8 +110,8 @@ def wasm_module(
         exports[function.name] = len(code) - 1
     for array in inputs:
         memory.fill(inputs[array][0], values.get(array, ()))
-    made = binary.module(code, exports, binary.DOUBLE * memory.numbers, memory.data, stack)
-    return WasmModule(made, inputs, outputs, memory.numbers)
+    module = binary.module(code, exports, binary.DOUBLE * memory.numbers, memory.data, stack)
+    return WasmModule(module, inputs, outputs, memory.numbers)
 
 
 class _Memory:
@@ -168,8 +168,8 @@ def _kernel_functions(
     angles = kernel_code.angle_functions()
     outside = {**kernel_code.OUTSIDE, **{name: first + k for k, name in enumerate(angles)}}
     memory.numbers += -memory.numbers % 2
-    found = kernel_code.kernel_object(function.program.algorithm)
-    linked = link(found, first + len(angles), binary.DOUBLE * memory.numbers, outside)
+    object_file = kernel_code.kernel_object(function.program.algorithm)
+    linked = link(object_file, first + len(angles), binary.DOUBLE * memory.numbers, outside)
     memory.data |= linked.data
     memory.numbers += sum(-(-len(content) // 16) * 2 for content in linked.data.values())
     sizes, arrays, work = kernel_code.context_arrays(function.program)

@@ -159,26 +159,26 @@ def _type(reader: _Reader) -> bytes:
 
 
 def _imported_functions(reader: _Reader) -> tuple[str, ...]:
-    found = list[str]()
+    names = list[str]()
     for _ in range(reader.unsigned()):
         reader.name()
         name, kind = reader.name(), reader.take(1)[0]
         if kind == 0:
             reader.unsigned()
-            found.append(name)
+            names.append(name)
         elif kind == 3:  # a global variable: type and mutability
             reader.take(2)
         else:  # memory, or a table with its type: with limits
             reader.take(kind == 1)
             for _ in range(1 + (reader.unsigned() & 1)):
                 reader.unsigned()
-    return tuple(found)
+    return tuple(names)
 
 
 def _symbols(reader: _Reader) -> tuple[Symbol, ...]:
     """The symbol table of the section ``linking``."""
     reader.unsigned()  # its version
-    found = list[Symbol]()
+    symbols = list[Symbol]()
     while reader.more:
         part, content = reader.take(1)[0], _Reader(reader.take(reader.unsigned()))
         for _ in range(content.unsigned() if part == 8 else 0):
@@ -187,25 +187,25 @@ def _symbols(reader: _Reader) -> tuple[Symbol, ...]:
             if kind == DATA:
                 name = content.name()
                 index, offset, _ = (content.unsigned() for _ in range(3)) if defined else (0, 0, 0)
-                found.append(Symbol(kind, name, defined, index, offset))
+                symbols.append(Symbol(kind, name, defined, index, offset))
             elif kind in (FUNCTION, GLOBAL):
                 index = content.unsigned()
                 name = content.name() if defined or flags & EXPLICIT_NAME else ""
-                found.append(Symbol(kind, name, defined, index))
+                symbols.append(Symbol(kind, name, defined, index))
             else:
                 raise LinkworkError(f"the linker does not know symbols of kind {kind}")
-    return tuple(found)
+    return tuple(symbols)
 
 
 def _relocations(reader: _Reader) -> tuple[Relocation, ...]:
-    found = list[Relocation]()
+    relocations = list[Relocation]()
     for _ in range(reader.unsigned()):
         kind, offset, symbol = reader.take(1)[0], reader.unsigned(), reader.unsigned()
         addressed = kind in (ADDRESS, SIGNED_ADDRESS, ADDRESS_IN_DATA)
         if not addressed and kind not in (FUNCTION_INDEX, GLOBAL_INDEX):
             raise LinkworkError(f"the linker does not know relocations of kind {kind}")
-        found.append(Relocation(kind, offset, symbol, reader.signed() if addressed else 0))
-    return tuple(found)
+        relocations.append(Relocation(kind, offset, symbol, reader.signed() if addressed else 0))
+    return tuple(relocations)
 
 
 # Linking -----------------------------------------------------------------------------------------------------------
@@ -257,15 +257,15 @@ def link(found: ObjectFile, first: int, address: int, outside: Mapping[str, int]
 
 def _segments(content: bytes) -> list[tuple[int, bytes]]:
     """Segments of the data section, and where they begin in it."""
-    reader, found = _Reader(content), list[tuple[int, bytes]]()
+    reader, segments = _Reader(content), list[tuple[int, bytes]]()
     for _ in range(reader.unsigned()):
         reader.unsigned()  # active, in the one memory
         reader.take(1)
         reader.signed()  # its place before linking
         reader.take(1)
         length = reader.unsigned()
-        found.append((reader.at, reader.take(length)))
-    return found
+        segments.append((reader.at, reader.take(length)))
+    return segments
 
 
 def _within(section: Section, begin: int, length: int) -> Sequence[Relocation]:

@@ -197,11 +197,11 @@ def _order(node: Node) -> tuple[int, ...]:
 
 def _partners(nodes: Sequence[Node], part: Part) -> dict[int, list[int | None]]:
     """For each angle the nodes of its sine and cosine in a part."""
-    found: dict[int, list[int | None]] = {}
+    partners: dict[int, list[int | None]] = {}
     for i in part.nodes:
         if nodes[i][0] in (SIN, COS):
-            found.setdefault(nodes[i][1], [None, None])[nodes[i][0] is COS] = i
-    return found
+            partners.setdefault(nodes[i][1], [None, None])[nodes[i][0] is COS] = i
+    return partners
 
 
 def _reads(

@@ -127,14 +127,14 @@ class Contacts:
 
     def _plan(self, bodies: Sequence[tuple[str, str]]) -> _Plan:
         try:
-            given = tuple(bodies)
+            chosen = tuple(bodies)
         except Exception:  # what cannot be iterated
             raise InputError(f"bodies is {shown(bodies)}, needs pairs of names of bodies") from None
         try:
-            known = self._plans.get(given)
+            known = self._plans.get(chosen)
         except TypeError:  # lists, or what is no name: see below
             known = None
-        pairs = given if known else self._pairs(given)
+        pairs = chosen if known else self._pairs(chosen)
         if pairs in self._plans:
             self._plans.move_to_end(pairs)
             return self._plans[pairs]

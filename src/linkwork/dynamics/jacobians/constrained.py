@@ -282,12 +282,14 @@ class ConstrainedDerivatives(BaseEvaluator):
         R = row_regularization(self.robot, self.regularization)
         none = {"wrenches": np.zeros((len(self.frames), 6)), "target": np.zeros(self.robot.nc)}
         width = {"wrenches": 2}
-        given = {name: np.asarray(none[name] if x is None else x, dtype=np.float64) for name, x in state.items()}
-        full = {name: np.broadcast_to(x, (*lead, *x.shape[x.ndim - width.get(name, 1) :])) for name, x in given.items()}
+        arrays = {name: np.asarray(none[name] if x is None else x, dtype=np.float64) for name, x in state.items()}
+        full = {
+            name: np.broadcast_to(x, (*lead, *x.shape[x.ndim - width.get(name, 1) :])) for name, x in arrays.items()
+        }
         for k in zip(*np.nonzero(np.atleast_1d(doubtful)), strict=True) if lead else ((),):
             one = {name: x[k] for name, x in full.items()}
-            found = dense_derivatives(self.robot, one, self.frames, R, self.regularization)
-            for name, x in found.items():
+            solution = dense_derivatives(self.robot, one, self.frames, R, self.regularization)
+            for name, x in solution.items():
                 getattr(result, name)[k] = x
 
     def _warn_if_inexact(self, difference: Array, agrees: float) -> None:

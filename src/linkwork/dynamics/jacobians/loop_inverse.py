@@ -85,27 +85,27 @@ class LoopInverseDerivatives(BaseEvaluator):
             out: Arrays to write ``dtau_dq, dtau_dv, dtau_da, tau`` to, or one for ``dtau_dq``; by default new ones.
             parameters: Parameters of the robot that are inputs, by name, ``(..., rows)``; by default the robot's own.
         """
-        nv, given = self.robot.nv, cast(dict[str, Any], parameters)
-        tau = self.function(q, v, a, wrenches, **given)
+        nv, inputs = self.robot.nv, cast(dict[str, Any], parameters)
+        tau = self.function(q, v, a, wrenches, **inputs)
         ranks = {name: len(shape) for name, shape in self.function.parameter_inputs.shapes.items()}
-        further: dict[str, Any] = {name: one_more_axis(x, ranks[name]) for name, x in given.items()}
+        further: dict[str, Any] = {name: one_more_axis(x, ranks[name]) for name, x in inputs.items()}
         if wrenches is not None:
             further["wrenches"] = one_more_axis(wrenches, 2)
         sizes = {"q": nv, "v": nv, "a": nv}
         units = {name: x.astype(self.dtype) for name, x in unit_directions(sizes).items()}
         state = [one_more_axis(x) for x in (q, v, a)]
         rates = self.columns(*state, *units.values(), **further)
-        found = [*column_blocks(rates, sizes), tau]
+        derivatives = [*column_blocks(rates, sizes), tau]
         if out is None:
-            return InverseJacobians(*map(np.ascontiguousarray, found))
+            return InverseJacobians(*map(np.ascontiguousarray, derivatives))
         arrays: list[Array] = list(out) if isinstance(out, tuple | list) else [cast(Array, out)]
-        if len(arrays) not in (1, len(found)):
+        if len(arrays) not in (1, len(derivatives)):
             names = ", ".join(InverseJacobians._fields)
             raise InputError(f"out is an array for dtau_dq, or one for each of {names}; found {len(arrays)} arrays")
         for k, array in enumerate(arrays):
-            array[...] = found[k]
-            found[k] = array
-        return InverseJacobians(*found)
+            array[...] = derivatives[k]
+            derivatives[k] = array
+        return InverseJacobians(*derivatives)
 
     def bind(self, *inputs: Array, out: Sequence[Array] | Array, **parameters: Array) -> Callable[[], None]:
         """A call without arguments that reads these arrays as they then are and writes ``out``.

@@ -63,8 +63,8 @@ def state_columns(rates: Sequence[Array], sizes: Mapping[str, int]) -> dict[str,
         rates: Of q1 and of v1.
         sizes: Numbers of each array, by name.
     """
-    found = {}
+    chosen = {}
     for name, columns in zip(("q1", "v1"), rates, strict=True):
         for block, part in zip(sizes, column_blocks(columns, sizes), strict=True):
-            found[f"d{name}_d{block}"] = part
-    return found
+            chosen[f"d{name}_d{block}"] = part
+    return chosen

@@ -52,11 +52,11 @@ def row_dependence(robot: Model) -> RowDependence:
             return None
         return J[rows]
 
-    made = [unitless(q) for q in poses]
-    found = [J for J in made if J is not None]
-    if len(found) < len(made):
+    candidates = [unitless(q) for q in poses]
+    jacobians = [J for J in candidates if J is not None]
+    if len(jacobians) < len(candidates):
         return RowDependence(none, none, 0.0)
-    lengths = np.array([np.linalg.norm(J, axis=1) for J in found])
+    lengths = np.array([np.linalg.norm(J, axis=1) for J in jacobians])
     moved = lengths.max(axis=0, initial=0.0) > RANK
     idle, idle_open = none.copy(), none.copy()
     idle[np.asarray(rows, np.int64)[~moved]] = True
@@ -65,7 +65,7 @@ def row_dependence(robot: Model) -> RowDependence:
         idle_open[np.asarray(rows, np.int64)[~moved & (np.linalg.norm(opened, axis=1) <= RANK)]] = True
     if moved.sum() > robot.nv or not (lengths[:, moved] > 0).all():
         return RowDependence(idle, idle_open, 0.0)
-    scaled = [J[moved] / length[moved, None] for J, length in zip(found, lengths, strict=True)]
+    scaled = [J[moved] / length[moved, None] for J, length in zip(jacobians, lengths, strict=True)]
     values = [np.linalg.svd(J, compute_uv=False).min(initial=1.0) for J in scaled]
     return RowDependence(idle, idle_open, float(min(values, default=1.0)))
 
@@ -76,8 +76,8 @@ def rows_depend(robot: Model) -> bool:
     Args:
         robot: The mechanism.
     """
-    found = row_dependence(robot)
-    return bool(found.idle.any()) or found.least < INDEPENDENT_AT_POSES
+    dependence = row_dependence(robot)
+    return bool(dependence.idle.any()) or dependence.least < INDEPENDENT_AT_POSES
 
 
 def rows_redundant(robot: Model) -> bool:
@@ -95,5 +95,5 @@ def rows_redundant_open(robot: Model) -> bool:
     Args:
         robot: The mechanism.
     """
-    found = row_dependence(robot)
-    return bool((found.idle != found.idle_open).any())
+    dependence = row_dependence(robot)
+    return bool((dependence.idle != dependence.idle_open).any())

@@ -137,17 +137,17 @@ def row_pivot(tree: Array, w: Array, softness: Array, cut: Array, row_scale: Arr
     before = w.root[r] * w.root[r]
     rounding = cut[1] * (noise * noise)
     bound = maximum(maximum(w.part[0] * before, rounding), w.zero[0] * size)
-    found = where(bound, square, on, 0.0)
+    pivot = where(bound, square, on, 0.0)
     if tree.soft == 0:
         # rows are made dependent: those that z combines change by |z J| / |z|, each by its part of z
         changed = where(rounding, square, (square * others) / (size * size), 0.0)
         unclear = where(maximum(rounding, w.zero[0] * size), square, 1.0, changed)
-        w.doubt[0] = maximum(w.doubt[0], (on - found) * where(w.floor[r], before, unclear, 0.0))
-        part = where(0.0, found, square / size, 1.0)
+        w.doubt[0] = maximum(w.doubt[0], (on - pivot) * where(w.floor[r], before, unclear, 0.0))
+        part = where(0.0, pivot, square / size, 1.0)
         w.clear[0] = where(part, w.clear[0], part, w.clear[0])
-    w.pivot[r] = where(0.0, found, 1.0 / where(bound, square, square, 1.0), 0.0)
-    w.null[r] = where(w.floor[r], before, on - found, 0.0)
-    relative = where(0.0, found, square / where(0.0, before, before, 1.0), 0.0)
+    w.pivot[r] = where(0.0, pivot, 1.0 / where(bound, square, square, 1.0), 0.0)
+    w.null[r] = where(w.floor[r], before, on - pivot, 0.0)
+    relative = where(0.0, pivot, square / where(0.0, before, before, 1.0), 0.0)
     return where(0.5, on, relative, 1.0)
 
 

@@ -311,12 +311,12 @@ def with_dampers(algorithm: Algorithm) -> Algorithm:
         bounded_dampers(tree, w, q, StepInputs(tau, u, wrenches, passive, timing, timing), timing[DT])
         begin(tree, w, *arrays)
 
-    given = list(algorithm.inputs.items())
+    inputs = list(algorithm.inputs.items())
     return replace(
         algorithm,
         name=f"damped_{algorithm.name}",
         kernel=with_armature,
-        inputs=dict([*given[:first], *DAMPER_INPUTS.items(), *given[first:]]),
+        inputs=dict([*inputs[:first], *DAMPER_INPUTS.items(), *inputs[first:]]),
         work={**algorithm.work, **DRIVE_WORK, **DAMPING_WORK, **IMPLICIT_WORK, "applied": ("nv",)},
         layout=CONTACT_STEPS_TREE,
         iteration=None if algorithm.iterate is None else on_dampers(algorithm.iterate),

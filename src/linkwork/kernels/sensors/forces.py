@@ -175,10 +175,10 @@ def sense_force(tree: Array, w: Array, kind: int, g: int, o: int, values: Array)
 def is_inside(kind: int, size: Array, x: Vector) -> Scalar:
     """1 where a point is in a volume around the origin, else 0."""
     if kind == BOX:
-        found = 1.0
+        inside = 1.0
         for k in range(3):
-            found = where(size[k], magnitude(x[k]), 0.0, found)
-        return found
+            inside = where(size[k], magnitude(x[k]), 0.0, inside)
+        return inside
     if kind == CYLINDER or kind == CAPSULE:
         along = magnitude(x[2])
         over = where(size[1], along, along - size[1], 0.0)

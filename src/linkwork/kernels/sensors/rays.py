@@ -79,9 +79,9 @@ def cast_ray(tree: Array, w: Array, first: int, count: int, x: Vector, d: Vector
         if kind == TRIANGLES or kind == FIELD:
             a, b = tangents(u)
             ray = Ray(y, u, (slope(u[0]), slope(u[1]), slope(u[2])), a, b)
-            found = ray_triangles(tree, s, kind, ray, Hit(best.distance, -1.0, (0.0, 0.0, 1.0)))
-            t = where(found.shape, 0.0, UNBOUNDED, found.distance)
-            n = unit_or(found.normal, (0.0, 0.0, 1.0))[0]
+            hit = ray_triangles(tree, s, kind, ray, Hit(best.distance, -1.0, (0.0, 0.0, 1.0)))
+            t = where(hit.shape, 0.0, UNBOUNDED, hit.distance)
+            n = unit_or(hit.normal, (0.0, 0.0, 1.0))[0]
         else:
             t = ray_solid(kind, tree.shape_size[s], y, u)
             n = solid_normal(kind, tree.shape_size[s], add(y, scale(where(t, UNBOUNDED, t, 0.0), u)))
@@ -205,9 +205,9 @@ def ray_triangle(a: Vector, b: Vector, c: Vector, ray: Ray, best: Hit) -> Hit:
 @kernel
 def sense_range(tree: Array, w: Array, k: int, x: Vector, d: Vector, values: Array) -> None:
     """Values of a range finder whose ray starts at ``x`` along ``d``, both in the world: `RAY_DATA`."""
-    found = cast_ray(tree, w, tree.seen_start[k], tree.seen_count[k], x, d)
-    there = where(found.distance, UNBOUNDED, 1.0, 0.0)
-    distance = where(0.5, there, found.distance, -1.0)
+    hit = cast_ray(tree, w, tree.seen_start[k], tree.seen_count[k], x, d)
+    there = where(hit.distance, UNBOUNDED, 1.0, 0.0)
+    distance = where(0.5, there, hit.distance, -1.0)
     o = tree.sensor_value[k]
     at = tree.ray_value[k]
     if at[DISTANCE] >= 0:
@@ -220,9 +220,9 @@ def sense_range(tree: Array, w: Array, k: int, x: Vector, d: Vector, values: Arr
         if at[ORIGIN] >= 0:
             values[o + at[ORIGIN] + j] = x[j]
         if at[POINT] >= 0:
-            values[o + at[POINT] + j] = where(0.5, there, x[j] + found.distance * d[j], 0.0)
+            values[o + at[POINT] + j] = where(0.5, there, x[j] + hit.distance * d[j], 0.0)
         if at[NORMAL] >= 0:
-            values[o + at[NORMAL] + j] = found.normal[j]
+            values[o + at[NORMAL] + j] = hit.normal[j]
 
 
 # Rays of an evaluator -----------------------------------------------------------------------------------------------
@@ -253,12 +253,12 @@ def rays(
         x = rotate(w.E[b], x)
         d = rotate(w.E[b], d)
     u, length = unit_or(d, (0.0, 0.0, 1.0))
-    found = cast_ray(tree, w, 0, tree.nseen, add(at, x), u)
-    t = found.distance / where(length, PARALLEL_RAY, 1.0, length)
-    none = where(found.distance, tree.ray_reach[0], where(length, PARALLEL_RAY, 1.0, 0.0), 1.0)
+    hit = cast_ray(tree, w, 0, tree.nseen, add(at, x), u)
+    t = hit.distance / where(length, PARALLEL_RAY, 1.0, length)
+    none = where(hit.distance, tree.ray_reach[0], where(length, PARALLEL_RAY, 1.0, 0.0), 1.0)
     distance[0] = where(0.5, none, tree.ray_miss[0], t)
-    shape[0] = where(0.5, none, -1.0, found.shape)
-    n = select(0.5, none, (0.0, 0.0, 0.0), found.normal)
+    shape[0] = where(0.5, none, -1.0, hit.shape)
+    n = select(0.5, none, (0.0, 0.0, 0.0), hit.normal)
     for j in range(3):
         normal[j] = n[j]
 

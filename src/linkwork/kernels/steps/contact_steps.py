@@ -282,8 +282,8 @@ def single_contact_step(solver: Algorithm) -> Algorithm:
 
     @kernel
     def problem_of(tree: Array, w: Array, one: SingleStep, end: SingleEnd, flat: Array) -> Any:
-        q, v, _, _, wrenches, _, given, _ = one
-        return contact_view(tree, q, v, w.applied, wrenches, given, w.start, tree.solver_settings, end.q, end.v, flat)
+        q, v, _, _, wrenches, _, arrays, _ = one
+        return contact_view(tree, q, v, w.applied, wrenches, arrays, w.start, tree.solver_settings, end.q, end.v, flat)
 
     @kernel
     def set_totals(

@@ -79,20 +79,23 @@ class LinearCombination(Constraint):
     def __post_init__(self) -> None:
         if not isinstance(self.matrices, Mapping):
             raise ModelError(f"LinearCombination: matrices is {shown(self.matrices)}, needs matrices by name")
-        given = self.matrices.items()
-        found = {str(place): finite(matrix, f"LinearCombination: the matrix of '{place}'") for place, matrix in given}
-        if not found:
+        items_of_matrices = self.matrices.items()
+        matrices = {
+            str(place): finite(matrix, f"LinearCombination: the matrix of '{place}'")
+            for place, matrix in items_of_matrices
+        }
+        if not matrices:
             raise ModelError("LinearCombination: matrices names no bodies or frames; give at least one")
         if self.reference not in ("aligned", "local"):
             raise ModelError(f"LinearCombination: reference is '{self.reference}', needs 'aligned' or 'local'")
-        rows = next(iter(found.values())).shape[0] if next(iter(found.values())).ndim == 2 else 0
-        for place, matrix in found.items():
+        rows = next(iter(matrices.values())).shape[0] if next(iter(matrices.values())).ndim == 2 else 0
+        for place, matrix in matrices.items():
             if matrix.shape != (rows, 6) or rows == 0:
                 raise ModelError(
                     f"LinearCombination: the matrix of '{place}' has shape {matrix.shape}, needs ({rows or 'rows'}, 6)"
                 )
             frozen(matrix)
-        self._set(matrices=found)
+        self._set(matrices=matrices)
         self._settle()
 
     @property

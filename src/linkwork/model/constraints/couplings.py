@@ -185,12 +185,12 @@ class PolynomialCoupling(Coupling):
     leader_origin: float = 0.0
 
     def __post_init__(self) -> None:
-        given = tuple(float(c) for c in self.coefficients)
-        if not 1 <= len(given) <= 5:
-            raise ModelError(f"PolynomialCoupling: {plural(len(given), 'coefficient')}, needs 1 to 5")
+        coefficients = tuple(float(c) for c in self.coefficients)
+        if not 1 <= len(coefficients) <= 5:
+            raise ModelError(f"PolynomialCoupling: {plural(len(coefficients), 'coefficient')}, needs 1 to 5")
         if self.leader == self.follower:
             raise ModelError(f"PolynomialCoupling: joint '{self.follower}' cannot follow itself")
-        self._set(coefficients=given + (0.0,) * (5 - len(given)))
+        self._set(coefficients=coefficients + (0.0,) * (5 - len(coefficients)))
         super().__post_init__()
 
     def equations(self) -> tuple[Equation, ...]:
@@ -243,10 +243,10 @@ class JointLock(Coupling):
     position: float | Sequence[float] = 0.0
 
     def __post_init__(self) -> None:
-        given = np.atleast_1d(np.array(self.position, dtype=np.float64))
-        if given.ndim != 1 or given.size == 0:
+        position = np.atleast_1d(np.array(self.position, dtype=np.float64))
+        if position.ndim != 1 or position.size == 0:
             raise ModelError(f"JointLock: position is {self.position!r}, needs one number for each coordinate")
-        self._set(position=tuple(given.tolist()))
+        self._set(position=tuple(position.tolist()))
         super().__post_init__()
 
     def equations(self) -> tuple[Equation, ...]:
@@ -275,34 +275,37 @@ class VelocityCoupling(Coupling):
     def __post_init__(self) -> None:
         if not isinstance(self.matrices, Mapping):
             raise ModelError(f"VelocityCoupling: matrices is {shown(self.matrices)}, needs matrices by name")
-        given = self.matrices.items()
-        found = {str(joint): finite(matrix, f"VelocityCoupling: the matrix of '{joint}'") for joint, matrix in given}
-        if not found:
+        items_of_matrices = self.matrices.items()
+        matrices = {
+            str(joint): finite(matrix, f"VelocityCoupling: the matrix of '{joint}'")
+            for joint, matrix in items_of_matrices
+        }
+        if not matrices:
             raise ModelError("VelocityCoupling: matrices names no joints; give at least one")
-        rows = next(iter(found.values())).shape[0] if next(iter(found.values())).ndim == 2 else 0
-        for joint, matrix in found.items():
+        rows = next(iter(matrices.values())).shape[0] if next(iter(matrices.values())).ndim == 2 else 0
+        for joint, matrix in matrices.items():
             if matrix.ndim != 2 or len(matrix) != rows or matrix.size == 0:
                 raise ModelError(
                     f"VelocityCoupling: the matrix of '{joint}' has shape {matrix.shape}, needs ({rows or 'rows'}, nv)"
                 )
             frozen(matrix)
-        self._set(matrices=found)
+        self._set(matrices=matrices)
         super().__post_init__()
 
     def equations(self) -> tuple[Equation, ...]:
         """One equation for each row, with a term for each velocity that it has a factor of."""
-        given = [(joint, np.asarray(matrix)) for joint, matrix in self.matrices.items()]
+        matrices = [(joint, np.asarray(matrix)) for joint, matrix in self.matrices.items()]
         return tuple(
             (
                 tuple(
                     Term(joint, (float(x), 0.0, 0.0, 0.0), 0.0, k, holonomic=False)
-                    for joint, matrix in given
+                    for joint, matrix in matrices
                     for k, x in enumerate(matrix[row])
                     if x
                 ),
                 0.0,
             )
-            for row in range(len(given[0][1]))
+            for row in range(len(matrices[0][1]))
         )
 
     @property

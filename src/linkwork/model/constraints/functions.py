@@ -43,13 +43,13 @@ class FunctionCoupling(Coupling):
             raise ModelError(f"{type(self).__name__}: joints {list(names)}, needs at least one, and each once")
         self._set(over=names)
         tape = record(self._residual(), len(names))
-        given = numbers(self.offset, f"{type(self).__name__}: offset")
-        if given.ndim > 1 or (given.ndim == 1 and given.size != len(tape.outputs)):
+        offset = numbers(self.offset, f"{type(self).__name__}: offset")
+        if offset.ndim > 1 or (offset.ndim == 1 and offset.size != len(tape.outputs)):
             rows = len(tape.outputs)
             raise ModelError(
                 f"{type(self).__name__}: offset is {self.offset!r}, needs one number for each of {rows} rows"
             )
-        self._set(offset=tuple(np.broadcast_to(given, len(tape.outputs)).tolist()))
+        self._set(offset=tuple(np.broadcast_to(offset, len(tape.outputs)).tolist()))
         if not np.isfinite(self.offset).all():
             raise ModelError(f"{type(self).__name__}: offset must be finite, not {self.offset}")
         self._set(tape=tape)

@@ -48,10 +48,10 @@ SHIFT_ROWS = (0, 3, 2, 1, 1, 3)
 
 def _length(x: object, what: str) -> float:
     """A length above zero."""
-    found = numbers(x, what)
-    if found.ndim or not (np.isfinite(found) and found > 0):
+    length = numbers(x, what)
+    if length.ndim or not (np.isfinite(length) and length > 0):
         raise ModelError(f"{what} is {x!r}, needs a finite length > 0")
-    return float(found)
+    return float(length)
 
 
 @converted_but("gains", "length", "radius")

@@ -43,13 +43,13 @@ class TendonCoupling(Constraint):
         for tendon in (self.follower, *(() if self.leader is None else (self.leader,))):
             if not isinstance(tendon, Tendon):
                 raise ModelError(f"TendonCoupling: {tendon!r} is no Tendon")
-        given = tuple(numbers(self.coefficients, "TendonCoupling: coefficients").reshape(-1).tolist())
-        if not 1 <= len(given) <= 5:
-            raise ModelError(f"TendonCoupling: {plural(len(given), 'coefficient')}, needs 1 to 5")
+        coefficients = tuple(numbers(self.coefficients, "TendonCoupling: coefficients").reshape(-1).tolist())
+        if not 1 <= len(coefficients) <= 5:
+            raise ModelError(f"TendonCoupling: {plural(len(coefficients), 'coefficient')}, needs 1 to 5")
         if self.leader is None:
-            given = given[:1]
+            coefficients = coefficients[:1]
         self._set(
-            coefficients=given + (0.0,) * (5 - len(given)),
+            coefficients=coefficients + (0.0,) * (5 - len(coefficients)),
             follower_origin=float(self.follower_origin),
             leader_origin=float(self.leader_origin),
         )

@@ -50,8 +50,8 @@ class Friction(OnJoints):
     def __post_init__(self) -> None:
         self._numbers(stribeck=self.stribeck, viscous=self.viscous, slip=self.slip)
         if min(self.stribeck, self.slip) <= 0 or self.viscous < 0:
-            given = f"stribeck {self.stribeck:g}, slip {self.slip:g}, viscous {self.viscous:g}"
-            raise self._error(f"velocities must be > 0 and viscous friction >= 0; found {given}")
+            numbers_of_friction = f"stribeck {self.stribeck:g}, slip {self.slip:g}, viscous {self.viscous:g}"
+            raise self._error(f"velocities must be > 0 and viscous friction >= 0; found {numbers_of_friction}")
         for name in ("coulomb", "static"):
             value = getattr(self, name)
             if isinstance(value, (int, float)) and not 0 <= value < np.inf:
@@ -82,8 +82,8 @@ class Friction(OnJoints):
         """
         rate = np.asarray(v, dtype=np.float64)
         side, slow = sign(rate, self.slip), np.exp(-((rate / self.stribeck) ** 2))
-        found: Floats = np.stack([(1.0 - slow) * side, slow * side, rate], axis=-1)
-        return found
+        columns: Floats = np.stack([(1.0 - slow) * side, slow * side, rate], axis=-1)
+        return columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,5 +232,5 @@ class Backlash(_BetweenJoints):
             x: Coordinate, ``(..., 1)``.
         """
         deep = np.maximum(np.abs(x[..., 0] - self.center) - 0.5 * self.gap, 0.0)
-        found: Floats = 0.5 * self.stiffness * deep**2
-        return found
+        energy: Floats = 0.5 * self.stiffness * deep**2
+        return energy

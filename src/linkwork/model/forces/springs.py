@@ -67,8 +67,8 @@ def _spring(law: float | Callable[[Any], Any], x: Any) -> Any:
 def _spring_energy(stiffness: float | Callable[[Any], Any], preload: float, stretch: Floats) -> Floats | None:
     if callable(stiffness):
         return None
-    found: Floats = 0.5 * stiffness * stretch**2 - preload * stretch
-    return found
+    energy: Floats = 0.5 * stiffness * stretch**2 - preload * stretch
+    return energy
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +125,8 @@ class BumpStop(Between):
             x: Length, ``(..., 1)``.
         """
         deep = np.maximum(self.length - x[..., 0], 0.0)
-        found: Floats = self.stiffness * deep ** (self.exponent + 1) / (self.exponent + 1)
-        return found
+        energy: Floats = self.stiffness * deep ** (self.exponent + 1) / (self.exponent + 1)
+        return energy
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +170,8 @@ class GasSpring(Between):
         """
         ratio, n = 1.0 + (self.area / self.volume) * (x[..., 0] - self.length), self.exponent
         work = np.log(ratio) if n == 1 else (ratio ** (1 - n) - 1) / (1 - n)
-        found: Floats = -self.force * self.volume / self.area * work
-        return found
+        energy: Floats = -self.force * self.volume / self.area * work
+        return energy
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,10 +38,10 @@ class Bushing(Between):
 
     def __post_init__(self) -> None:
         for name in ("stiffness", "damping"):
-            given = finite(getattr(self, name), f"Bushing: {name}")
-            matrix = np.diag(given) if given.shape == (6,) else given
+            value = finite(getattr(self, name), f"Bushing: {name}")
+            matrix = np.diag(value) if value.shape == (6,) else value
             if matrix.shape != (6, 6):
-                raise ModelError(f"Bushing: {name} has shape {given.shape}, needs (6,) or (6, 6)")
+                raise ModelError(f"Bushing: {name} has shape {value.shape}, needs (6,) or (6, 6)")
             self._set(**{name: frozen(np.array(matrix))})
         self._set(preload=frozen(finite(self.preload, "Bushing: preload").reshape(6)))
         super().__post_init__()
@@ -59,7 +59,7 @@ class Bushing(Between):
             rate: Their rates.
             time: Seconds.
         """
-        K, C, preload = (np.asarray(given) for given in (self.stiffness, self.damping, self.preload))
+        K, C, preload = (np.asarray(matrices) for matrices in (self.stiffness, self.damping, self.preload))
         rows = range(6)
         return [preload[i] - sum(K[i, j] * x[j] + C[i, j] * rate[j] for j in rows) for i in rows]
 
@@ -69,10 +69,10 @@ class Bushing(Between):
         Args:
             x: Rotation and translation, ``(..., 6)``.
         """
-        found: Floats = 0.5 * np.einsum("...i,ij,...j->...", x, np.asarray(self.stiffness), x) - x @ np.asarray(
+        energy: Floats = 0.5 * np.einsum("...i,ij,...j->...", x, np.asarray(self.stiffness), x) - x @ np.asarray(
             self.preload
         )
-        return found
+        return energy
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,8 +118,8 @@ class Cam:
             return np.stack([first, self.base + s], axis=-1)
         path = self._pitch(angle)
         inward = -_quarter(path.first)
-        found: Floats = path.at + self.roller * inward / np.linalg.norm(inward, axis=-1, keepdims=True)
-        return found
+        points: Floats = path.at + self.roller * inward / np.linalg.norm(inward, axis=-1, keepdims=True)
+        return points
 
     def profile(self, points: int = 360) -> Floats:
         """Points of the cam's contour in its own axes, ``(points, 2)``, counterclockwise.
@@ -146,8 +146,8 @@ class Cam:
         if self.follower == "swinging":
             along = -_quarter(self._center(angle).at - np.array([self.pivot, 0.0]))
         turn = along[..., 0] * outward[..., 1] - along[..., 1] * outward[..., 0]
-        found: Floats = np.arctan2(turn, (along * outward).sum(axis=-1))
-        return found
+        angles: Floats = np.arctan2(turn, (along * outward).sum(axis=-1))
+        return angles
 
     def curvature_radius(self, angle: npt.ArrayLike) -> Floats:
         """Radius of curvature of the contour where it touches, in m, ``(...)``; negative where it is hollow.
@@ -164,8 +164,8 @@ class Cam:
         x, y = path.first[..., 0], path.first[..., 1]
         turn = y * path.second[..., 0] - x * path.second[..., 1]
         with np.errstate(divide="ignore"):
-            found: Floats = np.hypot(x, y) ** 3 / turn - self.roller
-        return found
+            radii: Floats = np.hypot(x, y) ** 3 / turn - self.roller
+        return radii
 
     @property
     def undercut(self) -> bool:
@@ -283,8 +283,8 @@ class CamContact(ForceElement):
         """
         lift = motion_at(self.profile, x[..., 1])[0][..., 0]
         deep = np.maximum(lift - x[..., 0], 0.0)
-        found: Floats = self.stiffness * deep ** (self.exponent + 1) / (self.exponent + 1)
-        return found
+        energy: Floats = self.stiffness * deep ** (self.exponent + 1) / (self.exponent + 1)
+        return energy
 
     def renamed(self, name: str, place: Callable[[str], str], joint: Callable[[str], str]) -> Self:
         """A copy on other names.

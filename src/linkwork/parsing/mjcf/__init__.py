@@ -75,9 +75,9 @@ def read_mjcf(document: Document, settings: LoadSettings) -> Mechanism:
     unused = Unused(all_of_it=bool(settings.contacts))
     read = _read_whole(document, settings.folders)
     mechanism = _mechanism(read, settings, unused)
-    made = with_loaded_contacts(mechanism, settings.contacts, SelfCollision(), unused, read.root)
+    loaded = with_loaded_contacts(mechanism, settings.contacts, SelfCollision(), unused, read.root)
     unused.warn()
-    return made
+    return loaded
 
 
 def _read_whole(document: Document, folders: tuple[Path, ...]) -> MjcfDocument:
@@ -216,9 +216,9 @@ def _add_sites(
     """Named sites become frames, whose names are returned; one with the name of a body is called ``name_site``."""
     sites: dict[str, tuple[Body, Item]] = {}
     frames: dict[str, str] = {}
-    found = [(body, item, item.node.get("name")) for body in tree.bodies for item in body.all("site")]
-    taken = {*body_names, *(name for _, _, name in found)}
-    for body, item, name in found:
+    named = [(body, item, item.node.get("name")) for body in tree.bodies for item in body.all("site")]
+    taken = {*body_names, *(name for _, _, name in named)}
+    for body, item, name in named:
         if not name:
             continue
         if name in sites:

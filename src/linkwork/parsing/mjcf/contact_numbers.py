@@ -145,11 +145,11 @@ def coefficients(node: Node, usual: tuple[float, ...]) -> tuple[float, ...]:
         node: The element.
         usual: Those that it does not say.
     """
-    found = node.completed("friction", usual)
-    for x in found:
+    values = node.completed("friction", usual)
+    for x in values:
         if x < 0:
             raise node.error(f"friction is {x:g}; it must be >= 0")
-    return found
+    return values
 
 
 def surface_motion(node: Node) -> tuple[tuple[float, float, float], tuple[float, float, float]]:

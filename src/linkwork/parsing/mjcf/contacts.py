@@ -93,18 +93,18 @@ class ContactReader:
         flat = np.array([isinstance(geom.shape.solid, Ground) for geom in geoms], dtype=bool)
         turned = flat[second] & ~flat[first]  # the ground is always first
         first, second = np.where(turned, second, first), np.where(turned, first, second)
-        found = ContactPairs([geom.shape for geom in geoms], first, second, numbers, kind)
+        pairs = ContactPairs([geom.shape for geom in geoms], first, second, numbers, kind)
         names = {k: node.get("name") or "" for k, (node, _, _) in enumerate(kept) if node.get("name")}
-        found.names.update(_distinct(found, names))
-        found = found.only(np.arange(len(found)))
-        return found if len(found) >= COMPACT else tuple(found)
+        pairs.names.update(_distinct(pairs, names))
+        pairs = pairs.only(np.arange(len(pairs)))
+        return pairs if len(pairs) >= COMPACT else tuple(pairs)
 
     # Geoms -------------------------------------------------------------------------------------------
 
     def _geoms(self) -> dict[str, Geom]:
         """The geoms that can be read, by the names of their shapes."""
         taken: set[str | None] = {s.name for shapes in self.shapes.values() for s in shapes if s.name}
-        found: dict[str, Geom] = {}
+        geoms: dict[str, Geom] = {}
         for body, name in self.tree.names.items():
             shapes = {shape.node: shape for shape in self.shapes[body] if shape.node is not None}
             for k, item in enumerate(body.all("geom")):
@@ -118,11 +118,11 @@ class ContactReader:
                     plain = "ground" if floor else name if len(body.all("geom")) == 1 else f"{name}_{k + 1}"
                     own = shape.name or fresh(plain, taken)
                     touching = ContactShape(own, name, shape.solid, shape.place, *surface_motion(item.node))
-                    found[own] = Geom(item.node, body, touching, said)
+                    geoms[own] = Geom(item.node, body, touching, said)
                 elif said.contype or said.conaffinity:
                     what = item.node.get("mesh") or item.node.get("hfield") or item.node.get("type") or "sphere"
                     self.unused.add(item.node, f"a geom of '{name}' that cannot be read ({what})", always=True)
-        return found
+        return geoms
 
     # Pairs of bodies ---------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class ContactReader:
 
     def _excluded(self) -> set[frozenset[Body]]:
         bodies = {name: body for body, name in self.tree.names.items()}
-        found = set()
+        pairs = set()
         for node in self.document.inside("contact", "exclude"):
             names = [node.text(end) for end in ("body1", "body2")]
             unknown = next((name for name in names if name not in bodies), None)
@@ -174,8 +174,8 @@ class ContactReader:
                 near = suggest(unknown, bodies)
                 self.unused.add(node, f"the exclusion of '{unknown}', which is no body of the model{near}", always=True)
                 continue
-            found.add(frozenset(bodies[name] for name in names))
-        return found
+            pairs.add(frozenset(bodies[name] for name in names))
+        return pairs
 
     def _others(self, bodies: list[Body]) -> Iterator[Integers]:
         """For each of the bodies, the later ones whose geoms may touch its own by masks."""
@@ -204,12 +204,12 @@ class ContactReader:
         self, geoms: list[Geom], explicit: list[tuple[Node, int, int]], first: Integers, second: Integers
     ) -> tuple[list[tuple[Any, ...]], Integers]:
         """Different numbers of pairs, and which of them each pair has, those of <pair> first."""
-        found: dict[tuple[Any, ...], int] = {}
+        numbers: dict[tuple[Any, ...], int] = {}
 
         def number(pair: PairValues, node: Node) -> int:
             if pair.adhesion < 0:
                 raise node.error(f"adhesion is {pair.adhesion:g}; it must be >= 0")
-            return found.setdefault(pair.values(self.settings), len(found))
+            return numbers.setdefault(pair.values(self.settings), len(numbers))
 
         kinds = []
         for node, _, _ in explicit:
@@ -231,7 +231,7 @@ class ContactReader:
             for code, k in zip(codes.tolist(), at, strict=True)
         ]
         of_pairs = np.array(each, dtype=np.int64)[back.reshape(-1)] if each else np.zeros(0, dtype=np.int64)
-        return list(found), np.concatenate([np.array(kinds, dtype=np.int64), of_pairs])
+        return list(numbers), np.concatenate([np.array(kinds, dtype=np.int64), of_pairs])
 
     def _ends(self, node: Node, geoms: Mapping[str, Geom]) -> tuple[Geom, Geom] | None:
         """The geoms of a <pair>, if the model has both."""
@@ -281,12 +281,12 @@ def _distinct(pairs: ContactPairs, given: Mapping[int, str]) -> dict[int, str]:
     codes = pairs.first.astype(np.int64) * len(pairs.shapes) + pairs.second
     if plain and len(np.unique(codes)) == len(codes):
         return {}
-    found: dict[int, str] = {}
+    numbers: dict[int, str] = {}
     taken: set[str | None] = set()
     for k, pair in enumerate(pairs):
         name = given.get(k) or pair.name
         own = fresh(name, taken) if name in taken else name
         taken.add(own)
         if own != pair.name:
-            found[k] = own
-    return found
+            numbers[k] = own
+    return numbers

@@ -89,13 +89,13 @@ def read_document(text: bytes | str, file: str, path: Path | None, folders: tupl
         for include in node.descendants("include"):
             if path is None:
                 raise include.error("the text of a model can include files only when it is loaded from one")
-            found = included_path(include, path.parent, folders)
-            if found in known:
+            target = included_path(include, path.parent, folders)
+            if target in known:
                 raise include.error(f"'{include.text('file')}' is included a second time, or includes itself")
             if depth >= _DEEPEST or len(included) >= _MOST:
                 raise include.error(f"more than {_DEEPEST} includes within each other, or {_MOST} altogether")
-            known.add(found)
-            content = _content(found, include, path.parent)
+            known.add(target)
+            content = _content(target, include, path.parent)
             included[include.text("file")] = content
             waiting.append((content, depth + 1))
     return MjcfDocument(root, included)
@@ -126,10 +126,10 @@ def included_path(include: Node, folder: Path, folders: tuple[Path, ...] = ()) -
     allowed = [at.resolve() for at in (folder, *folders)]
     for start in (folder, Path(include.file).parent):
         try:
-            found = (start / name).resolve()
-            followed = found != Path(os.path.normpath(start.resolve() / name)) or Path(name).is_absolute()
-            outside = followed and not any(found.is_relative_to(at) for at in allowed)
-            there = not outside and found.is_file()
+            place = (start / name).resolve()
+            followed = place != Path(os.path.normpath(start.resolve() / name)) or Path(name).is_absolute()
+            outside = followed and not any(place.is_relative_to(at) for at in allowed)
+            there = not outside and place.is_file()
         except (OSError, ValueError, RuntimeError) as e:
             raise include.error(f"'{name[:80]}' is no file name: {e}") from None
         if outside:
@@ -138,7 +138,7 @@ def included_path(include: Node, folder: Path, folders: tuple[Path, ...] = ()) -
                 "unless folders= has its folder or one around it"
             )
         if there:
-            return found
+            return place
     raise include.error(f"there is no file '{name}', seen from the model's folder")
 
 

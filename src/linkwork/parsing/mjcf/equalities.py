@@ -68,7 +68,7 @@ class References:
 
 def read_equalities(document: MjcfDocument, defaults: Defaults, model: References) -> list[tuple[Node, Constraint]]:
     """The constraints, each with its element."""
-    found: list[tuple[Node, Constraint]] = []
+    equalities: list[tuple[Node, Constraint]] = []
     elements = list(document.inside("equality"))
     taken = {node.get("name") for node in elements}
     for bare in elements:
@@ -87,15 +87,15 @@ def read_equalities(document: MjcfDocument, defaults: Defaults, model: Reference
             if constraint is not None and not node.get("name"):
                 constraint = replace(constraint, name=fresh(constraint.name, taken))
         if constraint is not None:
-            found.append((node, constraint))
-    soft_ones = [(node, constraint.name) for node, constraint in found if not has_default_impedance(node)]
+            equalities.append((node, constraint))
+    soft_ones = [(node, constraint.name) for node, constraint in equalities if not has_default_impedance(node)]
     if soft_ones:
         names = ", ".join(f"'{name}'" for _, name in soft_ones[:5]) + (", ..." if len(soft_ones) > 5 else "")
         warn(
             soft_ones[0][0],
             f"'solimp' acts with contact='soft' alone: equalities are exact unless they have a compliance ({names})",
         )
-    return found
+    return equalities
 
 
 # Bodies --------------------------------------------------------------------------------------------
@@ -172,8 +172,8 @@ def _joints(node: Node, model: References, options: dict[str, Any]) -> Constrain
 
 def _polynomial(node: Node) -> tuple[float, ...]:
     """Coefficients; those not written are those of the identity, as in MuJoCo."""
-    given = node.numbers("polycoef", 1, 2, 3, 4, 5) or ()
-    return given + _IDENTITY[len(given) :]
+    coefficients = node.numbers("polycoef", 1, 2, 3, 4, 5) or ()
+    return coefficients + _IDENTITY[len(coefficients) :]
 
 
 def _tendons(node: Node, model: References, options: dict[str, Any]) -> Constraint | None:

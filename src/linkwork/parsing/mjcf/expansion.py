@@ -58,7 +58,7 @@ def expanded(document: MjcfDocument, read: Callable[[Node, str], MjcfDocument], 
         return document
     root = _inlined(document)
     bodies = root.findall("worldbody")
-    for element in [found for world in bodies for found in world.iter("attach")]:
+    for element in [attach for world in bodies for attach in world.iter("attach")]:
         _attach(document.node(element), element, root, document, read, depth)
     while True:
         innermost = [r for world in bodies for r in world.iter("replicate") if r.find(".//replicate") is None]
@@ -157,9 +157,9 @@ def _copy_references(root: Any, inside: frozenset[str], names: list[Rename]) -> 
             section.remove(one)
         for new in names:
             for one in referring:
-                made = copy.deepcopy(one)
-                _rename(made, new, inside)
-                section.append(made)
+                copied = copy.deepcopy(one)
+                _rename(copied, new, inside)
+                section.append(copied)
 
 
 # <attach> ------------------------------------------------------------------------------------------
@@ -198,12 +198,12 @@ def _attach(
         warn(node, f"keyframes of the attached model '{name}' are left out")
     _rename_classes(root, tree, prefix)
     for section in ("asset", *_REFERRING):
-        found = [one for part in tree.findall(section) for one in part if isinstance(one.tag, str)]
+        parts = [one for part in tree.findall(section) for one in part if isinstance(one.tag, str)]
         if section in _REFERRING:
-            found = [one for one in found if one in kept]
-        if found:
+            parts = [one for one in parts if one in kept]
+        if parts:
             place = etree.SubElement(root, section)
-            for one in found:
+            for one in parts:
                 if one.get("class") is None:
                     one.set("class", MAIN)
                 if section == "asset" and one.get("name") is None and one.get("file"):

@@ -36,14 +36,14 @@ def read_height_fields(document: MjcfDocument, finder: MeshFinder) -> dict[str, 
         finder: Finds files.
     """
     folder = asset_folder(document, "meshdir")
-    found: dict[str, HeightField] = {}
+    fields: dict[str, HeightField] = {}
     for node in document.inside("asset", "hfield"):
         name = node.get("name") or Path(node.get("file") or "").stem
         try:
-            found[name] = _height_field(node, folder, finder)
+            fields[name] = _height_field(node, folder, finder)
         except ModelError:
             continue
-    return found
+    return fields
 
 
 def _height_field(node: Node, folder: Path, finder: MeshFinder) -> HeightField:

@@ -35,26 +35,26 @@ _WATER = 1000.0
 def read_inertias(tree: Tree, settings: Settings, meshes: MeshAssets) -> dict[Body, Inertia]:
     """The inertia of each body; of those that cannot move, where it is written."""
     scaled = settings.total_mass > 0
-    found: dict[Body, Inertia] = {}
+    inertias: dict[Body, Inertia] = {}
     for body, name in tree.without_world:
         written = bool(body.all("inertial")) and settings.inertia_from_geoms != "true"
         needed = scaled or not body.is_static or written
-        found[body] = _body_inertia(body, name, settings, meshes) if needed else Inertia.zero()
-    total = sum(inertia.mass for inertia in found.values())
+        inertias[body] = _body_inertia(body, name, settings, meshes) if needed else Inertia.zero()
+    total = sum(inertia.mass for inertia in inertias.values())
     if scaled and total > 0:
         factor = settings.total_mass / total
-        found = {body: Inertia(y.mass * factor, y.com, y.rotational * factor) for body, y in found.items()}
-    return found
+        inertias = {body: Inertia(y.mass * factor, y.com, y.rotational * factor) for body, y in inertias.items()}
+    return inertias
 
 
 def static_inertias(tree: Tree, settings: Settings, meshes: MeshAssets) -> dict[Body, Inertia]:
     """The inertias of bodies that cannot move, for sensors; without those that would have to come from meshes."""
-    found: dict[Body, Inertia] = {}
+    inertias: dict[Body, Inertia] = {}
     for body, name in tree.without_world:
         if body.is_static:
             with suppress(ModelError):
-                found[body] = _body_inertia(body, name, settings, meshes)
-    return found
+                inertias[body] = _body_inertia(body, name, settings, meshes)
+    return inertias
 
 
 def _body_inertia(body: Body, name: str, settings: Settings, meshes: MeshAssets) -> Inertia:
@@ -174,10 +174,10 @@ def _geom(item: Item, body: str, settings: Settings, meshes: MeshAssets) -> Iner
     if node.get("mesh") is not None or type in ("mesh", "sdf"):
         asset = meshes.needed(node.text("mesh"), node, f"the inertia of body '{body}'")
         if type not in SIZES:
-            found = asset.properties
-            m = mass[0] if mass is not None else density * found.measure
+            properties = asset.properties
+            m = mass[0] if mass is not None else density * properties.measure
             with located(node):
-                own = Inertia(m, found.center, found.moments * (m / found.measure))
+                own = Inertia(m, properties.center, properties.moments * (m / properties.measure))
             return own.moved(item.frame * settings.placement(node))
     size, place = size_and_place(node, type, settings, meshes)
     shell = node.choice("shellinertia", YES_NO, "false") == "true"
@@ -197,10 +197,10 @@ def size_and_place(
         asset = meshes.needed(node.text("mesh"), node, f"the size of a {type}")
         fitted, inside = asset.fitted(type, settings.fit_bounds, node.number("fitscale", 1.0))
         return fitted, settings.placement(node) * inside
-    given = node.numbers("size", 1, 2, 3) or ()
+    sizes = node.numbers("size", 1, 2, 3) or ()
     ends = node.numbers("fromto", 6)
     if ends is None:
-        size, place = given[: SIZES[type]], settings.placement(node)
+        size, place = sizes[: SIZES[type]], settings.placement(node)
     else:
         if type not in _LONG:
             raise node.error(f"'fromto' places a {', '.join(_LONG)}; this is a {type}")
@@ -208,7 +208,7 @@ def size_and_place(
         length = float(np.linalg.norm(end - start))
         if length == 0:
             raise node.error("'fromto' goes from a point to itself")
-        size = (*given[:1] * (SIZES[type] - 1), length / 2)
+        size = (*sizes[:1] * (SIZES[type] - 1), length / 2)
         place = Placement((start + end) / 2, z_along((start - end) / length))  # backwards, as in MuJoCo
     if len(size) != SIZES[type] or min(size) < 1 / UNBOUNDED:
         raise node.error(f"a {type} has {SIZES[type]} sizes above zero, not {list(size)}")

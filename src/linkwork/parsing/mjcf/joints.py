@@ -46,8 +46,8 @@ class MjcfJoint:
     @property
     def spring_damper(self) -> tuple[float, ...] | None:
         """Time constant and damping ratio, in place of stiffness and damping, if both are above zero."""
-        given = self.node.numbers("springdamper", 2)
-        return given if given is not None and min(given) > 0 else None
+        numbers = self.node.numbers("springdamper", 2)
+        return numbers if numbers is not None and min(numbers) > 0 else None
 
     @property
     def is_scalar(self) -> bool:
@@ -90,15 +90,15 @@ def with_spring_dampers(robot: Mechanism, joints: Mapping[str, MjcfJoint]) -> Me
     from linkwork.quantities.evaluator import Evaluator  # where a damper needs it alone: it imports a compiler
 
     inverse = np.linalg.pinv(Evaluator(robot, "mass_matrix").plain()(robot.poses["qpos0"]))
-    made = []
+    dampers = []
     for joint in robot.joints:
         if joint.name in timed:
             T, z = timed[joint.name]
             m = 1.0 / float(np.diagonal(inverse)[robot.v_slice(joint.name)].mean())
             count = joint.type.nv
             joint = replace(joint, stiffness=np.full(count, m / (T * z) ** 2), damping=np.full(count, 2 * m / T))
-        made.append(joint)
-    return replace(robot, joints=tuple(made))
+        dampers.append(joint)
+    return replace(robot, joints=tuple(dampers))
 
 
 def _check_together(body: Body, joints: list[MjcfJoint]) -> None:
@@ -168,7 +168,7 @@ def _read_free(name: str, node: Node, body: Body, settings: Settings) -> MjcfJoi
 
 def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
     """Damping and friction that are switched on."""
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "armature": node.number("armature", 0.0),
         "friction": node.number("frictionloss", 0.0) if settings.friction else 0.0,
     }
@@ -177,13 +177,13 @@ def _damping_and_friction(node: Node, settings: Settings) -> dict[str, Any]:
         linear, *further = (node.numbers(what, 1, 2, 3) if acts else None) or (0.0,)
         if any(further) and kind in ("ball", "free"):
             raise node.error(f"{what} of a {kind} joint that is a polynomial is not supported", UnsupportedFeature)
-        found[what] = linear
+        values[what] = linear
         if any(further):
-            found[f"{what}_terms"] = tuple((*further, 0.0)[:2])
-    if found["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
+            values[f"{what}_terms"] = tuple((*further, 0.0)[:2])
+    if values["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
         raise node.error("a spring of a joint that yields ('springyield') is not supported", UnsupportedFeature)
-    found["soft_friction"] = softness_of(node, "solreffriction", "solimpfriction")
-    return found
+    values["soft_friction"] = softness_of(node, "solreffriction", "solimpfriction")
+    return values
 
 
 def _effort(node: Node, settings: Settings) -> dict[str, Any]:

@@ -51,33 +51,33 @@ def _warn_of_the_rest(key: Node, tree: Tree, nv: int) -> None:
     mocap = [body for body in tree.bodies[1:] if body.node.get("mocap") == "true"]
     moved = np.array(key.numbers("mpos", *range(3 * len(mocap) + 1)) or ())
     places = np.concatenate([body.world.position for body in mocap] or [np.zeros(0)])[: moved.size]
-    found = ["velocities (qvel)"] if any(key.numbers("qvel", *range(nv + 1)) or ()) else []
+    skipped = ["velocities (qvel)"] if any(key.numbers("qvel", *range(nv + 1)) or ()) else []
     if not np.allclose(moved, places, atol=SAME_PLACE):
-        found.append("places of mocap bodies (mpos), which stand where they are drawn")
-    if found:
-        warn(key, f"a keyframe is a pose with activations and commands here; not used: {', '.join(found)}")
+        skipped.append("places of mocap bodies (mpos), which stand where they are drawn")
+    if skipped:
+        warn(key, f"a keyframe is a pose with activations and commands here; not used: {', '.join(skipped)}")
 
 
 def read_activations(document: MjcfDocument, poses: Mapping[str, Pose], na: int) -> dict[str, Floats]:
     """Activations of actuators by keyframe, where some are written; those beyond its end are zero."""
-    found: dict[str, Floats] = {}
+    activations: dict[str, Floats] = {}
     names = [name for name in poses if name != QPOS0]
     for name, key in zip(names, document.inside("keyframe"), strict=True):
-        given = key.numbers("act", *range(na + 1))
-        if given:
-            found[name] = np.array([*given, *[0.0] * (na - len(given))])
-    return found
+        numbers = key.numbers("act", *range(na + 1))
+        if numbers:
+            activations[name] = np.array([*numbers, *[0.0] * (na - len(numbers))])
+    return activations
 
 
 def read_commands(document: MjcfDocument, poses: Mapping[str, Pose], count: int) -> dict[str, Floats]:
     """Commands of actuators by keyframe, where some are written; those beyond its end are zero."""
-    found: dict[str, Floats] = {}
+    commands: dict[str, Floats] = {}
     names = [name for name in poses if name != QPOS0]
     for name, key in zip(names, document.inside("keyframe"), strict=True):
-        given = key.numbers("ctrl", *range(count + 1))
-        if given:
-            found[name] = np.array([*given, *[0.0] * (count - len(given))])
-    return found
+        numbers = key.numbers("ctrl", *range(count + 1))
+        if numbers:
+            commands[name] = np.array([*numbers, *[0.0] * (count - len(numbers))])
+    return commands
 
 
 def _read_key(key: Node, joints: Mapping[str, MjcfJoint], drawn: Pose) -> Pose:

@@ -44,10 +44,10 @@ class MeshAsset:
     @cached_property
     def triangles(self) -> Triangles:
         """The triangles in the frame of a geom; `ModelError` where the file was not found or cannot be read."""
-        found, scale = self.solid.surface(), np.array(self.solid.scale)
-        points = found.vertices if self.solid.triangles is not None else _single(found)
+        surface, scale = self.solid.surface(), np.array(self.solid.scale)
+        points = surface.vertices if self.solid.triangles is not None else _single(surface)
         vertices = (points * scale) @ self.place.rotation.T + self.place.position
-        return Triangles(vertices, found.faces if scale.prod() > 0 else found.faces[:, ::-1])
+        return Triangles(vertices, surface.faces if scale.prod() > 0 else surface.faces[:, ::-1])
 
     @cached_property
     def properties(self) -> MeshProperties:
@@ -170,8 +170,8 @@ def _read(node: Node, folder: Path, finder: MeshFinder, exact: bool) -> MeshAsse
         R = np.eye(3) if turn is None else quaternion(node, "refquat", turn).rotation.T
         if turn is not None and not x == y == z:  # scaled in axes that are not those of the file
             with located(node):
-                found = mesh.surface()
-            turned = Triangles(frozen((_single(found) - at) @ R.T), found.faces)
+                surface = mesh.surface()
+            turned = Triangles(frozen((_single(surface) - at) @ R.T), surface.faces)
             mesh = Mesh(name or mesh.name, mesh.file, (x, y, z), convex=True, triangles=turned)
         else:
             with located(node):

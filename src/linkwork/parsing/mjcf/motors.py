@@ -75,8 +75,8 @@ class Motor:
                 raise self.node.error(f"there is no site '{site}'{suggest(site, frames)}")
             return frames[site]
 
-        made = None if self.transmission is None else self.transmission.renamed(frame, str)
-        return Tendon(self.tendon, transmission=made)
+        transmission = None if self.transmission is None else self.transmission.renamed(frame, str)
+        return Tendon(self.tendon, transmission=transmission)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -112,10 +112,10 @@ class Motors:
 
     @cached_property
     def _by_joint(self) -> dict[str, list[Motor]]:
-        found: dict[str, list[Motor]] = {}
+        motors: dict[str, list[Motor]] = {}
         for motor in self.kept:
-            found.setdefault(motor.joint, []).append(motor)
-        return found
+            motors.setdefault(motor.joint, []).append(motor)
+        return motors
 
 
 def read_motors(
@@ -184,8 +184,8 @@ def _on_joint(
     lengths: set[str | None],
     settings: Settings,
 ) -> Motor:
-    given = node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,)
-    gear = (given + (0.0,) * 6)[: joint.type.nv]
+    numbers = node.numbers("gear", 1, 2, 3, 4, 5, 6) or (1.0,)
+    gear = (numbers + (0.0,) * 6)[: joint.type.nv]
     name = node.get("name") or fresh(f"{joint.name}_motor", taken)
     if not joint.is_scalar:
         _refuse_rotor(node)
@@ -275,13 +275,13 @@ def with_muscle_forces(robot: Mechanism) -> Mechanism:
         return robot
     q = robot.poses["qpos0"]
     M, B = Evaluator(robot, "mass_matrix").plain()(q), actuation_matrix(robot, q)
-    made = []
+    actuators = []
     for k, actuator in enumerate(robot.actuators):
         if actuator.muscle is not None and actuator.muscle.peak < 0:
             acceleration = max(float(np.linalg.norm(np.linalg.lstsq(M, B[:, k], rcond=None)[0])), LEAST_TIME)
             actuator = replace(actuator, muscle=replace(actuator.muscle, peak=-actuator.muscle.peak / acceleration))
-        made.append(actuator)
-    return replace(robot, actuators=tuple(made))
+        actuators.append(actuator)
+    return replace(robot, actuators=tuple(actuators))
 
 
 def _on_tendon(node: Node, read: MjcfTendon, law: Law, taken: set[str | None], settings: Settings) -> Motor:
@@ -345,18 +345,18 @@ def with_resolved_damping_ratios(robot: Mechanism, motors: Motors) -> Mechanism:
 
 def _control_range(node: Node, law: Law, target: Range, settings: Settings) -> Range:
     """The range of controls, where it counts; that of the target where it is inherited."""
-    given = law.control_range
+    range = law.control_range
     if law.inherited_range != 0 and law.dynamics != "integrator":
-        given = _inherited_range(node, law, target)
-    return _bounded(node, "ctrl", given, law.control_limited, settings) if settings.clamp_controls else UNLIMITED
+        range = _inherited_range(node, law, target)
+    return _bounded(node, "ctrl", range, law.control_limited, settings) if settings.clamp_controls else UNLIMITED
 
 
 def _activation_range(node: Node, law: Law, target: Range, settings: Settings) -> Range:
     """The range of activations, where it counts."""
-    given = law.activation_range
+    range = law.activation_range
     if law.inherited_range != 0 and law.dynamics == "integrator":
-        given = _inherited_range(node, law, target)
-    return _bounded(node, "act", given, law.activation_limited, settings)
+        range = _inherited_range(node, law, target)
+    return _bounded(node, "act", range, law.activation_limited, settings)
 
 
 def _inherited_range(node: Node, law: Law, target: Range) -> Range:
@@ -368,9 +368,9 @@ def _inherited_range(node: Node, law: Law, target: Range) -> Range:
 
 def _range(node: Node, what: str, settings: Settings) -> Range:
     """``forcerange``, where it counts."""
-    given = node.numbers(f"{what}range", 2)
+    range = node.numbers(f"{what}range", 2)
     limited = node.choice(f"{what}limited", YES_NO_AUTO, "auto")
-    return _bounded(node, what, None if given is None else (given[0], given[1]), limited, settings)
+    return _bounded(node, what, None if range is None else (range[0], range[1]), limited, settings)
 
 
 def _bounded(node: Node, what: str, given: Range | None, limited: str, settings: Settings) -> Range:

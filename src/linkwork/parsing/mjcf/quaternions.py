@@ -30,8 +30,8 @@ def turn(axis: Floats, angle: float) -> Floats:
 
 def as_written(settings: Settings, node: Node) -> Floats:
     """The orientation of an element, with the sign that its attributes have."""
-    found = quaternion_of(settings.rotation(node))
-    meant = found
+    quaternion = quaternion_of(settings.rotation(node))
+    meant = quaternion
     if node.get("quat") is not None:
         w, x, y, z = node.numbers("quat", 4) or (1.0, 0.0, 0.0, 0.0)
         meant = np.array([x, y, z, w])
@@ -44,9 +44,9 @@ def as_written(settings: Settings, node: Node) -> Floats:
         for letter, value in zip(settings.euler_axes(node), angles, strict=True):
             one = turn(np.eye(3)["xyz".index(letter.lower())], settings.angle(float(value), node))
             meant = quaternion_product(meant, one) if letter.islower() else quaternion_product(one, meant)
-    elif node.get("xyaxes") is not None and found[3] < 0.5:  # its largest number is positive
-        meant = found * np.sign(found[np.abs(found).argmax()])
-    return -found if float(found @ meant) < 0 else found
+    elif node.get("xyaxes") is not None and quaternion[3] < 0.5:  # its largest number is positive
+        meant = quaternion * np.sign(quaternion[np.abs(quaternion).argmax()])
+    return -quaternion if float(quaternion @ meant) < 0 else quaternion
 
 
 class NeutralOrientations:
@@ -68,11 +68,11 @@ class NeutralOrientations:
                 self._of[body] = IDENTITY
                 continue
             parent = self._of[body.parent or tree.bodies[0]]
-            found = quaternion_product(parent, self._placed(frames[body.node], as_written(settings, body.node)))
+            orientation = quaternion_product(parent, self._placed(frames[body.node], as_written(settings, body.node)))
             for joint in moved_by:
                 if isinstance(joint.type, Revolute):
-                    found = quaternion_product(found, turn(joint.type.axis, -joint.ref))
-            self._of[body] = found
+                    orientation = quaternion_product(orientation, turn(joint.type.axis, -joint.ref))
+            self._of[body] = orientation
 
     def _placed(self, around: Sequence[Node], own: Floats) -> Floats:
         """The orientation of an element in its body, inside of <frame> elements."""

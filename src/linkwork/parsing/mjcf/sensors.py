@@ -90,8 +90,8 @@ class SensorReader:
         taken: set[str | None] = {node.get("name") for node in nodes}
         seen: set[str] = set()
         for node in nodes:
-            given = node.get("name")
-            name = given if given and given not in seen else fresh(f"{given or node.tag}", taken)
+            written = node.get("name")
+            name = written if written and written not in seen else fresh(f"{written or node.tag}", taken)
             seen.add(name)
             try:
                 yield self._sensor(node, name)
@@ -242,9 +242,9 @@ class SensorReader:
             return WORLD
         body, place, item = self._place(kind, name, needs_axes)
         if (kind, name) not in self._made:
-            made = fresh(f"{name}_inertial" if kind == "body" else f"{name}_{kind}", self.frame_names)
-            self.builder.frame(item, made, self.tree.names[body], place)
-            self._made[kind, name] = made
+            frame = fresh(f"{name}_inertial" if kind == "body" else f"{name}_{kind}", self.frame_names)
+            self.builder.frame(item, frame, self.tree.names[body], place)
+            self._made[kind, name] = frame
         return self._made[kind, name]
 
     def _place(self, kind: str, name: str, needs_axes: bool) -> tuple[Body, Placement, Node]:
@@ -311,8 +311,8 @@ class SensorReader:
         if node.get("fromto") is not None:
             x, y, z = (*size_and_place(node, type, self.settings)[0].tolist(), *SITE_SIZE)[:3]
         else:
-            given = node.numbers("size", 1, 2, 3) or ()
-            x, y, z = (*given, *SITE_SIZE[len(given) :])
+            size = node.numbers("size", 1, 2, 3) or ()
+            x, y, z = (*size, *SITE_SIZE[len(size) :])
         if type == "sphere":
             return Sphere(x)
         if type == "ellipsoid":

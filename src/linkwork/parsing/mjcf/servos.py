@@ -85,10 +85,10 @@ def read_law(elements: Sequence[Node]) -> Law:
     law = Law()
     for node in elements:
         limited = node.choice("ctrllimited", YES_NO_AUTO, "")
-        given = node.numbers("ctrlrange", 2)
+        range = node.numbers("ctrlrange", 2)
         law.control_limited = limited or law.control_limited
-        if given is not None:
-            law.control_range, law.inherited_range = (given[0], given[1]), 0.0
+        if range is not None:
+            law.control_range, law.inherited_range = (range[0], range[1]), 0.0
         law.activation_limited = node.choice("actlimited", YES_NO_AUTO, "") or law.activation_limited
         active = node.numbers("actrange", 2)
         if active is not None:
@@ -144,8 +144,8 @@ def _general(node: Node, law: Law) -> None:
 
 def _longer(given: tuple[float, ...] | None, before: tuple[float, ...]) -> tuple[float, ...]:
     """Numbers that an element says, and those after them that it does not."""
-    found = (given or ())[: len(before)]
-    return found + before[len(found) :]
+    entries = (given or ())[: len(before)]
+    return entries + before[len(entries) :]
 
 
 def _muscle(node: Node, law: Law) -> None:

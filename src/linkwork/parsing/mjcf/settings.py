@@ -259,5 +259,5 @@ def softness_of(node: Node, reference: str, impedance: str, **more: float) -> So
 
 def has_default_impedance(node: Node) -> bool:
     """Whether ``solimp`` of an element, which says how soft it is, is absent or MuJoCo's default."""
-    given = node.numbers("solimp", 1, 2, 3, 4, 5) or ()
-    return given == IMPEDANCE[: len(given)]
+    numbers = node.numbers("solimp", 1, 2, 3, 4, 5) or ()
+    return numbers == IMPEDANCE[: len(numbers)]

@@ -88,10 +88,10 @@ def read_shapes(body: Body, looks: Looks) -> tuple[LinkShape, ...]:
     frames = {item.node: item.frame for item in body.all("geom")}
 
     def read(node: Node) -> LinkShape | None:
-        found = _solid(node, looks)
-        if found is None:
+        geometry = _solid(node, looks)
+        if geometry is None:
             return None
-        solid, place = found
+        solid, place = geometry
         place = frames[node] * place
         name = node.get("name") or ""
         return LinkShape(solid, place, _color(node, looks), _role(node), name, looks.surface(node), node)

@@ -138,42 +138,42 @@ def _read(document: MjcfDocument, node: Node, name: str, joints: Mapping[str, Mj
     springs = rest == (-1.0, -1.0)
     with located(node):
         if node.tag == "fixed":
-            made = Tendon(name, joints=_coefficients(document, node, joints), **options)
+            tendon = Tendon(name, joints=_coefficients(document, node, joints), **options)
         else:
-            made = _spatial(document, node, name, places, options)
+            tendon = _spatial(document, node, name, places, options)
         if not springs:
-            made = replace(made, rest=rest)
-    return MjcfTendon(node.inheriting({"name": name}), made, springs)
+            tendon = replace(tendon, rest=rest)
+    return MjcfTendon(node.inheriting({"name": name}), tendon, springs)
 
 
 def _passive(node: Node, settings: Settings) -> dict[str, Any]:
     """Springs, dampers and friction, where they are switched on."""
-    found: dict[str, Any] = {"friction": node.number("frictionloss", 0.0) if settings.friction else 0.0}
+    values: dict[str, Any] = {"friction": node.number("frictionloss", 0.0) if settings.friction else 0.0}
     for what, acts in (("stiffness", settings.springs), ("damping", settings.dampers)):
         linear, *further = (node.numbers(what, 1, 2, 3) if acts else None) or (0.0,)
-        found[what] = linear
-        found[f"{what}_terms"] = tuple((*further, 0.0, 0.0)[:2])
-    if found["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
+        values[what] = linear
+        values[f"{what}_terms"] = tuple((*further, 0.0, 0.0)[:2])
+    if values["stiffness"] and any(node.numbers("springyield", 1, 2) or ()):
         raise node.error("a spring of a tendon that yields ('springyield') is not supported", UnsupportedFeature)
-    return found
+    return values
 
 
 def bounds(node: Node, limited: str, range: str, settings: Settings) -> tuple[float, float] | None:
     """A range, where it counts."""
-    given, counts = node.numbers(range, 2), node.choice(limited, YES_NO_AUTO, "auto")
-    if given is None or counts == "false" or (counts == "auto" and not settings.autolimits):
+    range_of_node, counts = node.numbers(range, 2), node.choice(limited, YES_NO_AUTO, "auto")
+    if range_of_node is None or counts == "false" or (counts == "auto" and not settings.autolimits):
         return None
-    return open_end(given[0]) or given[0], open_end(given[1]) or given[1]
+    return open_end(range_of_node[0]) or range_of_node[0], open_end(range_of_node[1]) or range_of_node[1]
 
 
 def _coefficients(document: MjcfDocument, node: Node, joints: Mapping[str, MjcfJoint]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    coefficients: dict[str, float] = {}
     for part in document.children(node, "joint"):
         joint = scalar_joint(joints, part.text("joint"), part)
-        if joint.name in found:
+        if joint.name in coefficients:
             raise part.error(f"joint '{joint.name}' is in this tendon twice")
-        found[joint.name] = part.number("coef")
-    return found
+        coefficients[joint.name] = part.number("coef")
+    return coefficients
 
 
 def _spatial(document: MjcfDocument, node: Node, name: str, places: Places, options: dict[str, Any]) -> Tendon:
@@ -195,13 +195,13 @@ def _spatial(document: MjcfDocument, node: Node, name: str, places: Places, opti
 
 def on_frames(tendons: Mapping[str, MjcfTendon], frames: Mapping[str, str]) -> list[tuple[Node, Tendon]]:
     """The tendons that can be kept, with frames in place of sites, each with its element."""
-    found = []
+    names = []
     for read in tendons.values():
         for site in read.tendon.sites:
             if site not in frames:
                 raise read.node.error(f"tendon '{read.name}' passes site '{site}', which does not exist")
-        found.append((read.node, read.tendon.renamed(read.name, frames.__getitem__, str)))
-    return found
+        names.append((read.node, read.tendon.renamed(read.name, frames.__getitem__, str)))
+    return names
 
 
 def with_springs_at_rest(robot: Mechanism, tendons: Mapping[str, MjcfTendon]) -> Mechanism:

@@ -108,11 +108,11 @@ def _read_model(model: Node, gravity: Floats, version: Version, settings: LoadSe
 
 
 def _version(sdf: Node) -> Version:
-    given = sdf.text("version")
-    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})", given, re.ASCII)
+    text = sdf.text("version")
+    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})", text, re.ASCII)
     version = (int(match[1]), int(match[2])) if match else (0, 0)
     if not _OLDEST <= version <= _NEWEST:
-        raise sdf.error(f"SDF version '{given}': versions 1.4 to 1.12 are read", UnsupportedFeature)
+        raise sdf.error(f"SDF version '{text}': versions 1.4 to 1.12 are read", UnsupportedFeature)
     return version
 
 
@@ -125,9 +125,9 @@ def _models(sdf: Node) -> tuple[list[Node], Floats]:
         models += world.children("model")
         gravity = np.array(_WORLD_GRAVITY)
         for node in (world, *world.children("physics")):
-            given = node.child("gravity")
-            if given is not None:
-                gravity = np.array(given.values(3))
+            child = node.child("gravity")
+            if child is not None:
+                gravity = np.array(child.values(3))
     if len(worlds) > 1 or not models or (len(models) > 1 and not worlds):
         raise sdf.error(
             f"the file has {len(models)} models in {len(worlds)} worlds; one model is read, or those of one world",
@@ -292,8 +292,8 @@ class _Reader:
     def _add_gearbox(self, gearbox: _Joint) -> None:
         node = gearbox.node
         ratio = node.value_of("gearbox_ratio", 1.0)
-        given = node.need("gearbox_reference_body")
-        reference = gearbox.scope.body(given, given.word())
+        body = node.need("gearbox_reference_body")
+        reference = gearbox.scope.body(body, body.word())
         if ratio == 0:
             raise node.error("gearbox_ratio is 0; it must not be zero")
         coefficients: dict[str, float] = {}

@@ -152,12 +152,12 @@ class Scope:
 
     def _path(self, referrer: Node, name: str) -> list[tuple[Scope, str]]:
         scope, inner = self.look_up(referrer, name)
-        found = [(scope, inner)]
+        scopes = [(scope, inner)]
         while scope is not self:
             assert scope.outer is not None
-            found.append((scope.outer, _name_of(scope)))
+            scopes.append((scope.outer, _name_of(scope)))
             scope = scope.outer
-        return found
+        return scopes
 
     def _combine(self, name: str) -> Placement:
         """The place of something whose needs are placed."""

@@ -35,12 +35,12 @@ def with_includes(sdf: Node, folders: tuple[Path, ...]) -> Node:
         return sdf
     root = copy.deepcopy(sdf.element)
     for depth in range(_DEEPEST + 1):
-        found = list(root.iter("include"))
-        if not found:
+        includes = list(root.iter("include"))
+        if not includes:
             return Node(root, sdf.file, None)
         if depth == _DEEPEST:
             break
-        for element in found:
+        for element in includes:
             _replace(Node(element, sdf.file, None), sdf.get("version") or "", folders)
     raise sdf.error(f"more than {_DEEPEST} includes within each other, or files that include themselves")
 
@@ -60,23 +60,23 @@ def _replace(include: Node, version: str, folders: tuple[Path, ...]) -> None:
     models = list(other.children("model"))
     if len(models) != 1:
         raise include.error(f"the included file has {len(models)} models, needs one")
-    made: Any = copy.deepcopy(models[0].element)
-    for one in made.iter(tag=etree.Element):
+    model: Any = copy.deepcopy(models[0].element)
+    for one in model.iter(tag=etree.Element):
         if one.get(ORIGIN) is None:
             one.set(ORIGIN, str(file))
     name, frame = include.child("name"), include.child("placement_frame")
     if name is not None:
-        made.set("name", name.word())
+        model.set("name", name.word())
     if frame is not None:
-        made.set("placement_frame", frame.word())
+        model.set("placement_frame", frame.word())
     for tag in _OVERRIDES:
-        given = include.child(tag)
-        if given is not None:
-            for old in made.findall(tag):
-                made.remove(old)
-            made.append(copy.deepcopy(given.element))
+        override = include.child(tag)
+        if override is not None:
+            for old in model.findall(tag):
+                model.remove(old)
+            model.append(copy.deepcopy(override.element))
     element = include.element
-    element.getparent().replace(element, made)
+    element.getparent().replace(element, model)
 
 
 def _file(include: Node, folders: tuple[Path, ...]) -> Path:
@@ -84,16 +84,16 @@ def _file(include: Node, folders: tuple[Path, ...]) -> Path:
     finder = MeshFinder(include.file, folders)
     if uri.startswith(("/", "file:")):
         raise include.error(f"'{uri}' is an absolute path: write model://name, or a path relative to the model")
-    found = finder.find(uri)
-    if found is None:
+    file = finder.find(uri)
+    if file is None:
         config = finder.find(f"{uri}/model.config")
         named = "model.sdf" if config is None else _configured(config)
-        found = finder.find(f"{uri}/{named}")
-    if found is None:
+        file = finder.find(f"{uri}/{named}")
+    if file is None:
         raise include.error(
             f"there is no model '{uri}'; folders= and GZ_SIM_RESOURCE_PATH say where models are looked for"
         )
-    return found.resolve()
+    return file.resolve()
 
 
 def _configured(config: Path) -> str:

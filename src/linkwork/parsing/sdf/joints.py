@@ -147,24 +147,24 @@ def _pitch(node: Node) -> float:
 
 
 def _numbers(axis: Node, limited: bool) -> dict[str, float]:
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     limit = axis.child("limit")
     if limit is not None:
         limit.refuse_other_elements(_UNDERSTOOD["limit"])
         if limited:
-            found["lower"] = _bound(limit, "lower", -math.inf)
-            found["upper"] = _bound(limit, "upper", math.inf)
+            numbers["lower"] = _bound(limit, "lower", -math.inf)
+            numbers["upper"] = _bound(limit, "upper", math.inf)
         for key in ("velocity", "effort"):
             value = _bound(limit, key, math.inf)
-            found[key] = value if value >= 0 else math.inf  # files write -1 for none
+            numbers[key] = value if value >= 0 else math.inf  # files write -1 for none
     else:
-        found |= {"lower": -math.inf, "upper": math.inf} if limited else {}
-        found |= {"velocity": math.inf, "effort": math.inf}
+        numbers |= {"lower": -math.inf, "upper": math.inf} if limited else {}
+        numbers |= {"velocity": math.inf, "effort": math.inf}
     dynamics = axis.child("dynamics")
     if dynamics is not None:
         dynamics.refuse_other_elements(_UNDERSTOOD["dynamics"])
     words = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness", "rest": "spring_reference"}
-    return found | {key: 0.0 if dynamics is None else dynamics.value_of(tag, 0.0) for key, tag in words.items()}
+    return numbers | {key: 0.0 if dynamics is None else dynamics.value_of(tag, 0.0) for key, tag in words.items()}
 
 
 def _bound(limit: Node, tag: str, default: float) -> float:

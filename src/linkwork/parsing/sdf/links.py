@@ -74,10 +74,10 @@ def _automatic(link: Node, inertial: Node, name: str, shapes: Sequence[LinkShape
     for node, shape in zip(nodes, solids, strict=True):
         with located(node):
             total = total + solid_inertia(shape.solid, node.value_of("density", usual)).moved(shape.place)
-    given = inertial.child("mass")
-    if given is None or total.mass == 0:
+    mass = inertial.child("mass")
+    if mass is None or total.mass == 0:
         return total
-    factor = given.values(1)[0] / total.mass
+    factor = mass.values(1)[0] / total.mass
     return Inertia(total.mass * factor, total.com, total.rotational * factor)
 
 

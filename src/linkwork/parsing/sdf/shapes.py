@@ -26,10 +26,10 @@ def read_shapes(
     """Visual and collision shapes of a link."""
 
     def read(node: Node) -> LinkShape | None:
-        found = _solid(node.need("geometry"), meshes, node.tag == "collision")
-        if found is None:
+        geometry = _solid(node.need("geometry"), meshes, node.tag == "collision")
+        if geometry is None:
             return None
-        solid, turned = found
+        solid, turned = geometry
         pose = node.child("pose")
         named = None if pose is None else pose.get("relative_to")
         place = read_pose(node, version) * turned
@@ -39,11 +39,11 @@ def read_shapes(
             return LinkShape(solid, place, _color(node), "visual")
         return LinkShape(solid, place, _color(node), "collision", node.get("name") or "", surfaces.of_sdf(node))
 
-    found = readable_shapes(link.children("visual", "collision"), read)
+    shapes = readable_shapes(link.children("visual", "collision"), read)
     said = sum(1 for _ in link.children("collision"))
-    if sum(shape.role == "collision" for shape in found) < said:
+    if sum(shape.role == "collision" for shape in shapes) < said:
         surfaces.unused.add(link, "a <collision> that cannot be read", always=True)
-    return found
+    return shapes
 
 
 def _color(node: Node) -> Color | None:
@@ -51,8 +51,8 @@ def _color(node: Node) -> Color | None:
     material = node.child("material")
     if material is None:
         return None
-    given = material.child("diffuse") or material.child("ambient")
-    color = None if given is None else as_color(given.values(3, 4))
+    child = material.child("diffuse") or material.child("ambient")
+    color = None if child is None else as_color(child.values(3, 4))
     if color is None:
         return None
     return as_color((*color[:3], color[3] * (1.0 - node.value_of("transparency", 0.0))))
@@ -75,8 +75,8 @@ def _solid(geometry: Node, meshes: MeshFinder, collides: bool) -> tuple[Solid, P
                 a, b, c = (node.value_of(k) for k in "abc") if radii is None else radii.values(3)
                 return Ellipsoid((a, b, c)), Placement()
             case "plane":
-                given = node.child("normal")
-                normal = np.array((0.0, 0.0, 1.0) if given is None else given.values(3))
+                child = node.child("normal")
+                normal = np.array((0.0, 0.0, 1.0) if child is None else child.values(3))
                 length = float(np.linalg.norm(normal))
                 if not length > 1e-9:
                     raise node.error("the normal of a plane has no direction")

@@ -54,9 +54,9 @@ def read_urdf(document: Document, settings: LoadSettings) -> Mechanism:
     A loop file beside the model that nobody has asked for (``settings.loops`` is None) is used if it names links or
     joints of this robot.
     """
-    loops, found = settings.loops, None
+    loops, file = settings.loops, None
     if loops is None and document.path is not None:
-        found = find_loop_file(document.path)
+        file = find_loop_file(document.path)
     loop_file = None if loops is None or loops is False else load_loop_file(loops)
     robot = read_xml(document.text, document.name)
     if robot.tag != "robot":
@@ -67,8 +67,8 @@ def read_urdf(document: Document, settings: LoadSettings) -> Mechanism:
     surfaces = LinkSurfaces(robot, unused)
     links = read_links(robot, surfaces, settings.folders)
     joints = read_joints(robot, links)
-    if found is not None and found.frames & {*links, *joints}:
-        loop_file = found
+    if file is not None and file.frames & {*links, *joints}:
+        loop_file = file
     if loop_file is not None:
         joints = apply_loop_file(loop_file, joints)
     graph = UrdfGraph(_roots(links, joints), links, joints)

@@ -92,12 +92,12 @@ def _read_joint(node: Node, name: str, links: dict[str, UrdfLink]) -> UrdfJoint:
 
 def _independence(joint: Node) -> dict[str, Any]:
     """URDF+: whether the coordinate is among those that describe the robot."""
-    given = joint.get("independent")
-    if given is None:
+    text = joint.get("independent")
+    if text is None:
         return {}
-    word = given.strip().lower()
+    word = text.strip().lower()
     if word not in ("true", "1", "false", "0"):
-        raise joint.error(f"attribute 'independent' is '{given}', neither true nor false")
+        raise joint.error(f"attribute 'independent' is '{text}', neither true nor false")
     return {"independent": word in ("true", "1")}
 
 
@@ -110,15 +110,15 @@ def _limits(joint: Node, kind: str) -> dict[str, Any]:
             return {}
         other = "; a joint without limits is of type 'continuous'" if kind == "revolute" else ""
         raise joint.error(f"a {kind} joint needs a <limit> inside{other}")
-    found = {key: _bound(limit, key, math.inf) for key in ("velocity", "effort")}
-    for key, value in found.items():
+    limits = {key: _bound(limit, key, math.inf) for key in ("velocity", "effort")}
+    for key, value in limits.items():
         if value < 0:
             raise limit.error(f"attribute '{key}' is {value}; it must be >= 0")
     if kind != "continuous" and not limit.get("lower") is limit.get("upper") is None:
-        found |= {key: _bound(limit, key, 0.0) for key in ("lower", "upper")}
-        if found["lower"] > found["upper"]:
-            raise limit.error(f"lower limit {found['lower']} is above upper limit {found['upper']}")
-    return found
+        limits |= {key: _bound(limit, key, 0.0) for key in ("lower", "upper")}
+        if limits["lower"] > limits["upper"]:
+            raise limit.error(f"lower limit {limits['lower']} is above upper limit {limits['upper']}")
+    return limits
 
 
 def _bound(limit: Node, key: str, default: float) -> float:
@@ -132,15 +132,15 @@ def _damping_and_friction(joint: Node, freedoms: int) -> dict[str, Any]:
     dynamics = joint.child("dynamics")
     if dynamics is None or freedoms == 0:
         return {}
-    found: dict[str, Any] = {}
+    by_key: dict[str, Any] = {}
     for key in ("damping", "friction", "armature"):
         values = dynamics.numbers(key, 1, freedoms)
         if values is None:
             continue
         if min(values) < 0:
             raise dynamics.error(f"attribute '{key}' is {min(values)}; it must be >= 0")
-        found[key] = values[0] if len(values) == 1 else values
-    return found
+        by_key[key] = values[0] if len(values) == 1 else values
+    return by_key
 
 
 def _actuated(robot: Node) -> dict[str, Node]:
@@ -153,7 +153,7 @@ def _actuated(robot: Node) -> dict[str, Node]:
 
 def _armatures(robot: Node) -> dict[str, tuple[float, Node]]:
     """Inertia of Drake's rotors as seen at the joints, where the transmission is one actuator on one joint."""
-    found: dict[str, tuple[float, Node]] = {}
+    armatures: dict[str, tuple[float, Node]] = {}
     for transmission in robot.children("transmission"):
         rotors = [node for node in transmission.descendants("drake:rotor_inertia") if node.number("value") != 0]
         if not rotors:
@@ -170,7 +170,7 @@ def _armatures(robot: Node) -> dict[str, tuple[float, Node]]:
         if inertia < 0:
             raise rotors[0].error(f"rotor inertia is {inertia}; it must be >= 0")
         name = moved[0].text("name")
-        if name in found:
+        if name in armatures:
             raise transmission.error(f"joint '{name}' has a second rotor; one is supported", UnsupportedFeature)
-        found[name] = (ratio**2 * inertia, transmission)
-    return found
+        armatures[name] = (ratio**2 * inertia, transmission)
+    return armatures

@@ -110,13 +110,13 @@ def load_loop_file(path: str | PathLike[str]) -> LoopFile:
 
 def parse_loop_file(text: bytes | str, file: str = "<text>") -> LoopFile:
     """The content of a ``robot.yaml`` or ``loop_closures.yaml``; ``file`` is its name in messages."""
-    found = _sections(text, file)
-    if not found or set(found) & set(KEYS):
-        return _closures(found, file)
-    if "closed_loop" not in found:
+    sections = _sections(text, file)
+    if not sections or set(sections) & set(KEYS):
+        return _closures(sections, file)
+    if "closed_loop" not in sections:
         raise ModelError("there is no 'closed_loop': pairs of frames that are held together", file=file)
-    loops, here = found["closed_loop"]
-    kinds = [(word.lower(), where) for word, where in _words(found, "type", file)]
+    loops, here = sections["closed_loop"]
+    kinds = [(word.lower(), where) for word, where in _words(sections, "type", file)]
     if len(kinds) != len(loops):
         raise here.error(f"{len(loops)} pairs of frames and {len(kinds)} types: give '3d' or '6d' for each pair")
     pairs = []
@@ -127,8 +127,8 @@ def parse_loop_file(text: bytes | str, file: str = "<text>") -> LoopFile:
         if len(names) != 2:
             raise _mark(pair, "closed_loop", file).error(f"a loop is closed by two frames, not {len(names)}")
         pairs.append(FramePair(names[0][0], names[1][0], kind, names[0][1]))
-    motors = dict(_words(found, "name_mot", file)) if "name_mot" in found else None
-    return LoopFile(file, tuple(pairs), motors, _joint_types(found, file))
+    motors = dict(_words(sections, "name_mot", file)) if "name_mot" in sections else None
+    return LoopFile(file, tuple(pairs), motors, _joint_types(sections, file))
 
 
 def _closures(found: dict[str, tuple[list[Any], LineLocation]], file: str) -> LoopFile:
@@ -159,17 +159,17 @@ def _fields(node: Any, kind: str, file: str) -> tuple[dict[str, Any], LineLocati
     where = _mark(node, kind, file)
     if not isinstance(node, yaml.MappingNode):
         raise where.error(f"'{kind}' has loops, each with {', '.join(FIELDS[kind])}")
-    given: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, value in node.value:
         word = str(key.value)
         if word not in FIELDS[kind]:
             raise _mark(key, kind, file).error(f"'{word}' of a loop is none of {', '.join(FIELDS[kind])}")
         vector = word in ("point", "axis", "parent_xyz", "child_xyz")
-        given[word] = _vector(value, word, file) if vector else _name(value, word, file)[0]
-    absent = [word for word in FIELDS[kind] if word not in given]
+        fields[word] = _vector(value, word, file) if vector else _name(value, word, file)[0]
+    absent = [word for word in FIELDS[kind] if word not in fields]
     if absent:
         raise where.error(f"a loop has no {', '.join(map(repr, absent))}; it needs {', '.join(FIELDS[kind])}")
-    return given, where
+    return fields, where
 
 
 def _vector(node: Any, key: str, file: str) -> tuple[float, ...]:
@@ -232,21 +232,21 @@ def _sections(text: bytes | str, file: str) -> dict[str, tuple[list[Any], LineLo
         raise ModelError(f"not readable as YAML: {problem}", file=file, line=line) from None
     if not isinstance(root, yaml.MappingNode):
         raise ModelError("the file is no list of keys such as 'closed_loop: ...'", file=file)
-    found: dict[str, tuple[list[Any], LineLocation]] = {}
+    sections: dict[str, tuple[list[Any], LineLocation]] = {}
     for key, value in root.value:
         where = _mark(key, None, file)
         name = key.value if isinstance(key, yaml.ScalarNode) else "?"
         if name not in (*_KEYS, *KEYS):
             raise where.error(f"key '{name}' is none of {', '.join((*_KEYS, *KEYS))}", UnsupportedFeature)
-        if name in found:
+        if name in sections:
             raise where.error(f"key '{name}' is given a second time")
         if name == "ball_limit_deg":
             warn(where, "limits of ball joints are not kept: 'ball_limit_deg' is passed over")
             continue
         if not isinstance(value, yaml.SequenceNode):
             raise where.error(f"'{name}' is a list: {name}: [...]")
-        found[name] = (value.value, _mark(key, name, file))
-    return found
+        sections[name] = (value.value, _mark(key, name, file))
+    return sections
 
 
 def _words(found: dict[str, tuple[list[Any], LineLocation]], key: str, file: str) -> list[tuple[str, LineLocation]]:

@@ -244,15 +244,15 @@ def _add_gazebo_joint(builder: LocatedBuilder, node: Node, rest: dict[str, Place
 
 def gazebo_springs(robot: Node) -> dict[str, dict[str, float]]:
     """Springs that ``<gazebo reference="joint">`` adds to joints."""
-    found: dict[str, dict[str, float]] = {}
+    springs: dict[str, dict[str, float]] = {}
     for gazebo in robot.children("gazebo"):
         spring: dict[str, float] = {}
         for node in gazebo.children("springStiffness", "springReference"):
             value = node.number("value") if node.get("value") is not None else node.values(1)[0]
             spring["stiffness" if node.tag == "springStiffness" else "rest"] = value
         if spring:
-            found[gazebo.get("reference") or ""] = spring
-    return found
+            springs[gazebo.get("reference") or ""] = spring
+    return springs
 
 
 # Loop file, and frames named as pairs ----------------------------------------------------------------
@@ -260,7 +260,7 @@ def gazebo_springs(robot: Node) -> dict[str, dict[str, float]]:
 
 def apply_loop_file(loop_file: LoopFile, joints: Joints) -> Joints:
     """The joints with the types and motors that a loop file gives them."""
-    found = dict(joints)
+    joints_of_file = dict(joints)
     for name, (type, where) in loop_file.types.items():
         joint = _named(loop_file, name, where, joints)
         if not isinstance(joint.type, Revolute):
@@ -268,15 +268,15 @@ def apply_loop_file(loop_file: LoopFile, joints: Joints) -> Joints:
         if any(joint.node.children("mimic", "drake:mimic")):
             raise where.error(f"joint '{name}' mimics another in the URDF", UnsupportedFeature)
         kept: dict[str, Any] = {key: v for key, v in joint.options.items() if key in ("actuated", "independent")}
-        found[name] = replace(joint, type=type, options=kept)
+        joints_of_file[name] = replace(joint, type=type, options=kept)
     for name, where in (loop_file.motors or {}).items():
         _named(loop_file, name, where, joints)
     if loop_file.motors is not None:
-        for joint in found.values():
+        for joint in joints_of_file.values():
             joint.options["actuated"] = joint.name in loop_file.motors
             if joint.name in loop_file.independent | loop_file.dependent:
                 joint.options["independent"] = joint.name in loop_file.independent
-    return found
+    return joints_of_file
 
 
 def _named(loop_file: LoopFile, name: str, where: Any, joints: Joints) -> UrdfJoint:

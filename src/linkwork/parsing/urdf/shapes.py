@@ -15,13 +15,13 @@ from linkwork.parsing.xml import Node
 
 def named_colors(robot: Node) -> dict[str, Color]:
     """The colors of materials; the first that a name is given."""
-    found: dict[str, Color] = {}
+    colors: dict[str, Color] = {}
     for node in robot.descendants("material"):
         name = node.get("name")
         color = _own_color(node)
         if name and color is not None:
-            found.setdefault(name, color)
-    return found
+            colors.setdefault(name, color)
+    return colors
 
 
 def _own_color(material: Node) -> Color | None:
@@ -51,11 +51,11 @@ def read_shapes(
         surface = surfaces.of_collision(link, node)
         return LinkShape(solid, place, color, "collision", node.get("name") or "", surface)
 
-    found = readable_shapes(link.children("visual", "collision"), read)
+    shapes = readable_shapes(link.children("visual", "collision"), read)
     said = sum(1 for _ in link.children("collision"))
-    if sum(shape.role == "collision" for shape in found) < said:
+    if sum(shape.role == "collision" for shape in shapes) < said:
         surfaces.unused.add(link, "a <collision> that cannot be read", always=True)
-    return found
+    return shapes
 
 
 def _solid(geometry: Node, meshes: MeshFinder, collides: bool) -> Solid | None:

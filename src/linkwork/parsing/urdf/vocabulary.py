@@ -71,11 +71,11 @@ def refuse_unknown(node: Node) -> None:
 
 def warn_of_skipped(robot: Node) -> None:
     """One warning for each kind of element that is skipped, on the line of the first."""
-    found: dict[str, list[Node]] = {}
+    counts: dict[str, list[Node]] = {}
     for node in (robot, *robot.children("link", "joint", "drake:joint")):
         for child in node.children(*_SKIPPED[node.tag.removeprefix("drake:")]):
-            found.setdefault(child.tag, []).append(child)
-    for tag, nodes in found.items():
+            counts.setdefault(child.tag, []).append(child)
+    for tag, nodes in counts.items():
         more = f" (and {len(nodes) - 1} more)" if len(nodes) > 1 else ""
         warn(nodes[0], f"<{tag}> is no part of the dynamics here, and is skipped{more}")
 

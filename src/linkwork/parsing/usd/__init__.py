@@ -85,8 +85,8 @@ class _Reader:
             off = 1.0 if self.stage.flag(body.prim, "physxRigidBody:disableGravity", False) else 0.0
             self.builder.link(self.stage.where(body.prim), body.name, inertia, off)
         self._warn_of_drag()
-        for name, found in geometry.items():
-            self.builder.shapes(name, found.shapes)
+        for name, geometry_of_body in geometry.items():
+            self.builder.shapes(name, geometry_of_body.shapes)
         self._read_joints()
         roots = self._add_root_joints()
         self._add_joints(roots)
@@ -127,14 +127,14 @@ class _Reader:
 
     def _shapes(self) -> dict[str, Geometry]:
         """Shapes by body, and those of the world."""
-        found = {body.name: Geometry() for body in self.bodies} | {WORLD: Geometry()}
+        geometry_by_body = {body.name: Geometry() for body in self.bodies} | {WORLD: Geometry()}
         Gprim = self.stage.pxr.UsdGeom.Gprim
         for prim in self.stage.prims:
             if prim.IsA(Gprim):
                 body = self.bodies.of(prim)
                 home, name = (Placement(), WORLD) if body is None else (body.place, body.name)
-                read_shape(self.stage, prim, home, self.unused, found[name], moves=body is not None)
-        return found
+                read_shape(self.stage, prim, home, self.unused, geometry_by_body[name], moves=body is not None)
+        return geometry_by_body
 
     def _add_frames(self) -> None:
         """Xforms on bodies that hold no geometry are frames, such as those of tools."""
@@ -164,8 +164,8 @@ class _Reader:
 
     def _ends(self) -> list[tuple[str, str]]:
         """Bodies that joints connect; the world is no parent of what holds it by ``body1``."""
-        found = [(j.first, j.second) for j in self.joints.values() if j.constraint is None]
-        return [(b, a) if b == WORLD else (a, b) for a, b in found]
+        ends = [(j.first, j.second) for j in self.joints.values() if j.constraint is None]
+        return [(b, a) if b == WORLD else (a, b) for a, b in ends]
 
     def _add_root_joints(self) -> dict[str, tuple[str, Joint]]:
         """The joint from the world to each connected part that has none, by the body that it leads to."""

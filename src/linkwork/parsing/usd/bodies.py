@@ -93,7 +93,7 @@ def unique_names(stage: Stage, prims: Iterable[Any], taken: Iterable[str] = ()) 
     """Names of prims; where two are alike, as much of their paths as tells them apart."""
     paths = [str(prim.GetPath()).strip("/").split("/") for prim in prims]
     kept = set(taken)
-    found = []
+    names = []
     for path in paths:
         depth = 1
         while depth < len(path) and (
@@ -104,8 +104,8 @@ def unique_names(stage: Stage, prims: Iterable[Any], taken: Iterable[str] = ()) 
         if name in kept:
             raise ModelError(f"two prims are called '{name}'", file=stage.file, element="/" + "/".join(path))
         kept.add(name)
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 # Mass -----------------------------------------------------------------------------------------------------------------
@@ -147,8 +147,8 @@ def read_inertia(stage: Stage, body: Body, geometry: Geometry, quiet: bool) -> I
 
 def _about_principal_axes(stage: Stage, prim: Any, moments: Floats) -> Floats:
     """Rotational inertia of principal moments; a quaternion of zeros says that their axes are the body's."""
-    found = stage.value(prim, "physics:principalAxes")
-    if found is None or not (found.GetReal() or any(found.GetImaginary())):
+    axes = stage.value(prim, "physics:principalAxes")
+    if axes is None or not (axes.GetReal() or any(axes.GetImaginary())):
         return np.diag(moments)
     R = stage.rotation(prim, "physics:principalAxes")
     return R @ np.diag(moments) @ R.T

@@ -177,9 +177,9 @@ class JointReader:
                     UnsupportedFeature,
                 )
             places: dict[str, Any] = {"first_at": joint.first_at, "second_at": joint.second_at}
-            made = Cylindrical(joint.first, joint.second, axis=axes.pop(), name=joint.name, **places)
-            return [replace(joint, constraint=made)]
-        found = []
+            cylindrical = Cylindrical(joint.first, joint.second, axis=axes.pop(), name=joint.name, **places)
+            return [replace(joint, constraint=cylindrical)]
+        chain = []
         here, at, drawn = joint.first, joint.first_at, joint.drawn
         for k, part in enumerate(parts):
             last = k == len(parts) - 1
@@ -187,9 +187,9 @@ class JointReader:
             moved = drawn if last else _first_motion(part.type, parts[-1].type, drawn)
             second, second_at = (joint.second, joint.second_at) if last else (own, Placement())
             one = UsdJoint(joint.prim, own, part.type, here, second, at, second_at, moved)
-            found.append(self._completed(replace(one, carries="" if last else own), part))
+            chain.append(self._completed(replace(one, carries="" if last else own), part))
             here, at, drawn = own, Placement(), moved.inverse() * drawn
-        return found
+        return chain
 
     def _completed(self, joint: UsdJoint, part: Part) -> UsdJoint:
         """A joint with its limits, its drive, and what PhysX adds."""
@@ -338,16 +338,16 @@ class JointReader:
         if not isinstance(type, Revolute | Prismatic):
             return {}
         stage, turns = self.stage, isinstance(type, Revolute)
-        found = {}
+        options = {}
         armature = stage.number(prim, "physxJoint:armature")
         if armature > 0:
-            found["armature"] = armature * stage.kilograms * (stage.meters**2 if turns else 1.0)
+            options["armature"] = armature * stage.kilograms * (stage.meters**2 if turns else 1.0)
         velocity = stage.number(prim, "physxJoint:maxJointVelocity", np.inf)
         if 0 < velocity < NO_LIMIT:
-            found["velocity"] = velocity * self._unit(turns)
+            options["velocity"] = velocity * self._unit(turns)
         if stage.number(prim, "physxJoint:jointFriction") > 0:
             warn(stage.where(prim), "friction of joints by PhysX' coefficient (jointFriction) is not modeled")
-        return found
+        return options
 
 
 def _first_motion(first: Joint, last: Joint, drawn: Placement) -> Placement:

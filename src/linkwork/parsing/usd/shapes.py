@@ -68,15 +68,15 @@ def read_shape(stage: Stage, prim: Any, home: Placement, unused: Unused, into: G
         return
     try:
         at = stage.in_world(prim)
-        made = _solid(stage, prim, at.scale * stage.meters)
+        shape = _solid(stage, prim, at.scale * stage.meters)
     except ModelError:
-        at, made = None, None
-    if at is None or made is None or (isinstance(made[0], Ground) and moves):
+        at, shape = None, None
+    if at is None or shape is None or (isinstance(shape[0], Ground) and moves):
         if collides:
             unused.add(stage.where(prim), f"a collider that is a {prim.GetTypeName()}", always=True)
             into.colliders.append(Collider(prim, Placement(), None))
         return
-    solid, turned = made
+    solid, turned = shape
     place = home.inverse() * at.place
     into.shapes.append(
         LinkShape(
@@ -128,10 +128,10 @@ def _solid(stage: Stage, prim: Any, scale: Floats) -> tuple[Solid, Placement] | 
 
 def _color(stage: Stage, prim: Any) -> Color | None:
     """One color of the whole prim, if it has one."""
-    found = stage.value(prim, "primvars:displayColor")
+    color = stage.value(prim, "primvars:displayColor")
     opacity = stage.value(prim, "primvars:displayOpacity", [1.0])
     try:
-        (rgb,), alpha = found, opacity[0] if len(opacity) == 1 else 1.0
+        (rgb,), alpha = color, opacity[0] if len(opacity) == 1 else 1.0
         return as_color([min(max(float(x), 0.0), 1.0) for x in (*rgb, alpha)])
     except (TypeError, ValueError):  # none, or one for each vertex
         return None

@@ -111,15 +111,15 @@ class Stage:
     def value(self, prim: Any, name: str, default: Any = None) -> Any:
         """An attribute as Python or NumPy has it; what its schema says, or the default, where nothing is written."""
         attribute = prim.GetAttribute(name)
-        found = attribute.Get(self.time) if attribute else None
-        return default if found is None else found
+        value = attribute.Get(self.time) if attribute else None
+        return default if value is None else value
 
     def number(self, prim: Any, name: str, default: float = 0.0) -> float:
         """A number; it may be infinite, but not NaN."""
-        found = self.value(prim, name, default)
-        if isinstance(found, bool) or not isinstance(found, int | float) or found != found:
-            raise self.where(prim).error(f"attribute '{name}' is {found!r}, needs a number")
-        return as_written(found)
+        value = self.value(prim, name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+            raise self.where(prim).error(f"attribute '{name}' is {value!r}, needs a number")
+        return as_written(value)
 
     def flag(self, prim: Any, name: str, default: bool) -> bool:
         """A boolean."""
@@ -127,30 +127,30 @@ class Stage:
 
     def vector(self, prim: Any, name: str, default: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Floats:
         """Three numbers."""
-        found = self.value(prim, name, default)
+        value = self.value(prim, name, default)
         try:
-            x, y, z = (as_written(float(k)) for k in found)
+            x, y, z = (as_written(float(k)) for k in value)
         except (TypeError, ValueError):
-            raise self.where(prim).error(f"attribute '{name}' is {found!r}, needs three numbers") from None
+            raise self.where(prim).error(f"attribute '{name}' is {value!r}, needs three numbers") from None
         return np.array([x, y, z])
 
     def axis(self, prim: Any, name: str, default: str) -> str:
         """``"x"``, ``"y"`` or ``"z"``."""
-        found = str(self.value(prim, name, default))
-        if found not in ("X", "Y", "Z"):
-            raise self.where(prim).error(f"attribute '{name}' is '{found}', needs X, Y or Z")
-        return found.lower()
+        letter = str(self.value(prim, name, default))
+        if letter not in ("X", "Y", "Z"):
+            raise self.where(prim).error(f"attribute '{name}' is '{letter}', needs X, Y or Z")
+        return letter.lower()
 
     def rotation(self, prim: Any, name: str) -> Floats:
         """A rotation matrix, of a quaternion that is normalized in double precision; without it, no rotation."""
-        found = self.value(prim, name)
-        if found is None:
+        value = self.value(prim, name)
+        if value is None:
             return np.eye(3)
         try:
-            x, y, z, w = (as_written(float(k)) for k in (*found.GetImaginary(), found.GetReal()))
+            x, y, z, w = (as_written(float(k)) for k in (*value.GetImaginary(), value.GetReal()))
             return Placement.from_quaternion(x, y, z, w).rotation
         except (AttributeError, TypeError, ModelError):
-            raise self.where(prim).error(f"attribute '{name}' is {found!r}, needs a quaternion") from None
+            raise self.where(prim).error(f"attribute '{name}' is {value!r}, needs a quaternion") from None
 
     def schemas(self, prim: Any) -> list[str]:
         """Names of the API schemas of a prim, those of other vendors too."""
@@ -217,6 +217,6 @@ def _check_files(pxr: Any, layer: Any, document: Document, folder: Path | None) 
                 raise UnsupportedFeature(f"'{asset}', which it refers to, {what}", file=document.name)
             if str(path) not in seen:
                 seen.add(str(path))
-                found = pxr.Sdf.Layer.FindOrOpen(str(path))
-                found.Reload()
-                stack.append(found)
+                opened = pxr.Sdf.Layer.FindOrOpen(str(path))
+                opened.Reload()
+                stack.append(opened)

@@ -121,7 +121,7 @@ def field_ball(tree: Array, w: Array, field: int, sphere: int, c: int) -> None:
     n = (0.0, 0.0, 1.0)
     if some_below(x[2] - tree.field_range[f, 1], FAR_ABOVE * radius) or over_field(tree, field, x) == 0:
         best = 1.001 * reach * reach + dx * dy * CELL_ROUNDING * CELL_ROUNDING
-        found = Nearest(best, (x[0], x[1], x[2]), (0.0, 0.0, 1.0), 0.0, 0.0)
+        nearest = Nearest(best, (x[0], x[1], x[2]), (0.0, 0.0, 1.0), 0.0, 0.0)
         reach = sqrt(best)
         j_low = cell_at(x[1] - reach, half_y, columns)
         j_high = cell_at(x[1] + reach, half_y, columns)
@@ -132,12 +132,12 @@ def field_ball(tree: Array, w: Array, field: int, sphere: int, c: int) -> None:
             for j in range(j_low, j_high + 1):
                 y_low = float(j) * dy - half_y
                 front = maximum(magnitude(x[1] - y_low - 0.5 * dy) - 0.5 * dy, 0.0)
-                if some_below(side * side + front * front, found.best):
+                if some_below(side * side + front * front, nearest.best):
                     a = tree.field_start[f] + i * columns + j
                     b = a + columns
                     corners = (x_low, y_low, h[a], h[b], h[b + 1], h[a + 1])
-                    found = nearest_of_cell(corners, x, beside, dx, dy, found)
-        distance, n = field_distance(x, beside, found, CELL_ROUNDING * (dx + dy))
+                    nearest = nearest_of_cell(corners, x, beside, dx, dy, nearest)
+        distance, n = field_distance(x, beside, nearest, CELL_ROUNDING * (dx + dy))
     way = -1.0 if tree.contact_reversed[c] == 1 else 1.0
     normal = rotate(w.shape_R[field], n)
     set_core_contact(w, tree.contact_slot[c], distance - radius, w.shape_p[sphere], radius, normal, 1.0, way)

@@ -189,19 +189,19 @@ def newton_on_circle(tree: Array, w: Array, pair: Pair, best: Normal, e: Vector,
     n, length = unit_or(sub(best.n, scale(dot(best.n, e), e)), best.n)
     if some_below(length, PARALLEL_FEATURES):
         return best
-    found = Normal((n[0], n[1], n[2]), set_difference(tree, w, pair, n, 4))
+    normal = Normal((n[0], n[1], n[2]), set_difference(tree, w, pair, n, 4))
     step = 1.0
     for _ in range(NEWTON_STEPS):
         if not some_below(step, CONVERGED_NORMAL):
-            f = set_difference(tree, w, pair, found.n, 4)
-            p = cross(e, found.n)
-            a = bending(tree, w, pair, found.n, p, p) + f
+            f = set_difference(tree, w, pair, normal.n, 4)
+            p = cross(e, normal.n)
+            a = bending(tree, w, pair, normal.n, p, p) + f
             if some_below(0.0, a):
-                found, step = moved(tree, w, pair, found, scale(dot(w.simplex_w[4], p) / a, p), size)
+                normal, step = moved(tree, w, pair, normal, scale(dot(w.simplex_w[4], p) / a, p), size)
             else:
                 step = 0.0
-    if some_below(best.f, found.f):
-        return found
+    if some_below(best.f, normal.f):
+        return normal
     return best
 
 

@@ -242,8 +242,8 @@ def follow_path(
         before = total_of(w.set_value, w.counts[CONES])
         newton_direction(tree, w)
         path_tangent(tree, w)
-        part, found = choose_smoothing(w, how, near)
-        searching = where(0.5, iterations, 1.0 - found, 0.0)  # the first step is a full one: it balances momentum
+        part, path = choose_smoothing(w, how, near)
+        searching = where(0.5, iterations, 1.0 - path, 0.0)  # the first step is a full one: it balances momentum
         t = step_length(w, how, sqrt(before), searching)
         for place in prange(w.counts[ACTIVE]):
             a = w.active_limb[place]

@@ -29,7 +29,7 @@ def find_missed(tree: Array, w: Array, v: Array, settings: ReducedSettings) -> S
     h = settings.dt
     for n in prange(w.counts[NEAR]):
         c = w.near[n]
-        found = 0.0
+        missing = 0.0
         for k in range(tree.contact_slots[c]):
             s = tree.contact_slot[c] + k
             apart = where(w.gap[s], NO_CONTACT, 1.0, 0.0) * where(w.missed_distance[s], 0.5 * NO_CONTACT, 1.0, 0.0)
@@ -39,8 +39,8 @@ def find_missed(tree: Array, w: Array, v: Array, settings: ReducedSettings) -> S
                 gap = w.gap[s] + h * closing_rate(tree, w, c, s, v)
                 missed = apart * where(gap, -(SAME_GAP * settings.tolerance * h), 1.0, 0.0)
             w.missed_distance[s] = where(0.5, missed, NO_CONTACT, w.missed_distance[s])
-            found = maximum(found, missed)
-        w.pair_missed[n] = found
+            missing = maximum(missing, missed)
+        w.pair_missed[n] = missing
     return largest_of(w.pair_missed, w.counts[NEAR])
 
 

@@ -382,11 +382,11 @@ def load_start(tree: Array, start: Array, result: ReducedResult) -> None:
 @kernel
 def one_reduced_step(tree: Array, w: Array, problem: ReducedProblem, end: ReducedStep) -> None:
     """One step from the forces of ``start``."""
-    q, v, tau, wrenches, given, start, settings = problem
+    q, v, tau, wrenches, arrays, start, settings = problem
     load_start(tree, start, end.result)
     for k in range(tree.nadhesions):
         w.adhesion_force[k] = 0.0
-    reduced_step(tree, w, q, v, tau, wrenches, given, settings, end.result, end.q, end.v)
+    reduced_step(tree, w, q, v, tau, wrenches, arrays, settings, end.result, end.q, end.v)
 
 
 REDUCED_STEP = Algorithm(

@@ -97,25 +97,25 @@ def point_field(tree: Array, w: Array, field: int, x: Vector, slot: int) -> tupl
     # some point of the surface is not farther than this
     height = maximum(magnitude(x[2] - tree.field_range[f, 0]), magnitude(x[2] - tree.field_range[f, 1]))
     best = 1.001 * (dot(beside, beside) + height * height) + dx * dy * CELL_ROUNDING * CELL_ROUNDING
-    found = Nearest(best, (x[0], x[1], x[2]), (0.0, 0.0, 1.0), 0.0, 0.0)
+    nearest = Nearest(best, (x[0], x[1], x[2]), (0.0, 0.0, 1.0), 0.0, 0.0)
     if tree.ncells > 0:
         for k in range(2):
-            found = nearest_of_cell(w.cells[slot, k], x, beside, dx, dy, found)
+            nearest = nearest_of_cell(w.cells[slot, k], x, beside, dx, dy, nearest)
     else:
         for i in range(rows - 1):
             x_low = float(i) * dx - half_x
             side = maximum(magnitude(x[0] - x_low - 0.5 * dx) - 0.5 * dx, 0.0)
-            if any_below(side * side - found.best, 0.0):
+            if any_below(side * side - nearest.best, 0.0):
                 for j in range(columns - 1):
                     y_low = float(j) * dy - half_y
                     front = maximum(magnitude(x[1] - y_low - 0.5 * dy) - 0.5 * dy, 0.0)
-                    if any_below(side * side + front * front - found.best, 0.0):
+                    if any_below(side * side + front * front - nearest.best, 0.0):
                         h = tree.heights
                         a = tree.field_start[f] + i * columns + j
                         b = a + columns
                         corners = (x_low, y_low, h[a], h[b], h[b + 1], h[a + 1])
-                        found = nearest_of_cell(corners, x, beside, dx, dy, found)
-    return field_distance(x, beside, found, CELL_ROUNDING * (dx + dy))
+                        nearest = nearest_of_cell(corners, x, beside, dx, dy, nearest)
+    return field_distance(x, beside, nearest, CELL_ROUNDING * (dx + dy))
 
 
 @kernel
