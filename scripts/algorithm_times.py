@@ -121,7 +121,7 @@ def growth(names: Sequence[str], families: Sequence[str]) -> str:
     return f"{note}\n\n{tables.table(('family', *(f'`{n}`' for n in names)), rows)}"
 
 
-LOOPS = ("single_loop", "chain_of_loops", "coupled_loops", "star_of_loops")
+LOOPS = ("single_loop", "chain_of_loops", "chain_of_hinged_loops", "coupled_loops", "star_of_loops")
 SYSTEMS = ("loops.AH-cube", "robots.Cassie", "robots.Talos (2F)", "loops.Digit", "loops.Digit²-cube")
 HELD = ("lqr.Iiwa (H)", "lqr.Go1 (4F3)", "lqr.Atlas (2F)", "lqr.Talos (2F+2H)")
 
@@ -193,6 +193,40 @@ def native_bar() -> str:
     found = results("constrained")
     systems = bars.judged(found["metrics"])
     return "\n".join(f"- {bars.verdict(found, systems, iterations, bars.BARS[0])}" for iterations in (1, 3))
+
+
+def further_iterations() -> str:
+    """What iterations of `lcaba` after the first cost, and who needs least where all loops are coupled."""
+    found = metrics("constrained")
+    systems = [name for name in bars.judged(found) if f"{name}.lcaba.refinement" in found]
+
+    def span(part: str) -> str:
+        parts = [100 * found[f"{name}.lcaba.{part}"] / found[f"{name}.lcaba.operations"] for name in systems]
+        return f"{min(parts):.0f} to {max(parts):.0f} %"
+
+    least = {}
+    for what in ("operations", "native.us"):
+        curves = {m: dict(series.growth(found, "coupled_loops", m, what)) for m in ("lcaba", "prox_bbo", "prox_ltl")}
+        size = max(set.intersection(*(set(curve) for curve in curves.values())))
+        method = min(curves, key=lambda m: curves[m][size])
+        least[what] = f"`{method}` ({size:.0f} links)"
+    return (
+        f"An iteration after the first has {span('iteration')} of its operations, the last one, with its refinement, "
+        f"{span('refinement')}, on these {len(systems)} systems. Where all loops are coupled the fewest operations are "
+        f"those of {least['operations']}, the least native time that of {least['native.us']}."
+    )
+
+
+def inertia_with_rotors() -> str:
+    """What C-EFPA costs beside EFPA of the tree without rotors."""
+    found = metrics("clusters")
+    pairs = [
+        "{1} against {2} on {0}".format(
+            title, *(tables.whole(found[f"systems.{system}.inertia.{m}.operations"]) for m in ("efpa", "approximate"))
+        )
+        for system, title in (("MIT Humanoid", "the MIT Humanoid"), ("geared chain", "the geared chain of 12"))
+    ]
+    return f"Operations of C-EFPA against those of `approximate`: {', '.join(pairs)}."
 
 
 def early_crossing() -> str:
@@ -292,6 +326,8 @@ MEASURED: dict[str, Callable[[], str]] = {
         + growth(("lcaba", "prox_bbo", "prox_ltl"), LOOPS)
         + "\n\n"
         + native_bar()
+        + "\n\n"
+        + further_iterations()
     ),
     "bbo": lambda: constrained_times(("prox_bbo", "lcaba"), SYSTEMS) + "\n\n" + growth(("prox_bbo", "lcaba"), LOOPS),
     "clusters": lambda: (
@@ -299,7 +335,7 @@ MEASURED: dict[str, Callable[[], str]] = {
         + "\n\n"
         + beside_the_tree()
     ),
-    "osim": matrix_operations,
+    "osim": lambda: matrix_operations() + "\n\n" + inertia_with_rotors(),
     "delassus": lambda: delassus_times() + "\n\n" + pyramid_memory(),
     "index": winners,
 }

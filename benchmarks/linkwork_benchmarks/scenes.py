@@ -136,6 +136,22 @@ def two_hands_and_cube() -> lw.Mechanism:
     return _posed(scene, scene.assemble(q, fixed=["cube/cube"]))
 
 
+def straight_fingers_and_cube() -> lw.Mechanism:
+    """The same held with straight fingers, which cannot move a tip along themselves: 24 rows of rank 16."""
+    parts = {"right": allegro("right"), "left": allegro("left"), "cube": _box("cube", 0.2, (EDGE, EDGE, EDGE))}
+    left = lw.Placement(CUBE) * LEFT_ON_RIGHT * lw.Placement(CUBE).inverse()
+    scene = lw.compose(parts, at={"left": left}, name="straight fingers and cube")
+    q = scene.neutral()
+    q[scene.q_slice("cube/cube")] = [*CUBE, 0.0, 0.0, 0.0, 1.0]
+    held = []
+    for hand in ("right", "left"):
+        for finger, last in FINGERS.items():
+            tip = f"{hand}/link_{last}.0_tip"
+            on_cube = (_place(scene, q, "cube/cube").inverse() * _place(scene, q, tip)).position
+            held.append(lw.constraints.Point("cube/cube", tip, name=f"{hand}/{finger}", first_at=on_cube))
+    return _posed(scene.constrained(*held), q)
+
+
 # A humanoid with both hands ------------------------------------------------------------------------------
 
 PALMS = {

@@ -67,6 +67,7 @@ FACTS = {
     "loop of 20": Fact(of(zoo.single_loop, 20), 20, 25, 6, 19),
     "chain of one loop": Fact(of(zoo.chain_of_loops, 1), 7, 12, 6, 6),
     "chain of 5 loops": Fact(of(zoo.chain_of_loops, 5), 31, 36, 30, 6),
+    "chain of 5 loops, hinges": Fact(of(zoo.chain_of_loops, 5, closing="hinge"), 31, 36, 25, 11),
     "2 coupled loops": Fact(of(zoo.coupled_loops, 2), 13, 18, 12, 6),
     "5 coupled loops": Fact(of(zoo.coupled_loops, 5), 37, 42, 30, 12),
     "star": Fact(of(zoo.star_of_loops, 5), 36, 41, 24, 17),

@@ -31,7 +31,7 @@ def _spread(name: str, values: Floats, journal: Journal) -> None:
 
 def convergence(scenario: Convergence, settings: Settings, journal: Journal) -> None:
     robot, name = scenario.make(), scenario.name
-    states = closed_states(robot, scenario.states, distinct=scenario.states, spread=scenario.spread)
+    states = closed_states(robot, scenario.states, scenario.states, spread=scenario.spread, speed=scenario.speed)
     rows = Rows(robot, states)
     journal.metrics[f"{name}.states"] = scenario.states
     journal.metrics |= {f"{name}.rows": robot.nc, f"{name}.rank": robot.mobility(states.q[0]).rank}

@@ -40,6 +40,7 @@ EXPONENT = 1.1
 LINEAR = {
     "single_loop": ("lcaba", "prox_bbo"),
     "chain_of_loops": ("lcaba", "prox_bbo"),
+    "chain_of_hinged_loops": ("lcaba", "prox_bbo"),
     "star_of_loops": ("lcaba",),
     "ladder": ("pv_early", "pv_soft", "constrained_aba"),
 }

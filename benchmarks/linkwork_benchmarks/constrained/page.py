@@ -35,7 +35,7 @@ def write(results: Results, page: Path | None = None) -> Path:
             shown,
             "loops_growth",
             "loops Figs. 6 to 9",
-            ("single_loop", "chain_of_loops", "coupled_loops", "star_of_loops"),
+            ("single_loop", "chain_of_loops", "chain_of_hinged_loops", "coupled_loops", "star_of_loops"),
             PROXIMAL,
         ),
         *page_accuracy.convergence(results, shown),

@@ -74,6 +74,7 @@ LQR_TIMES = {
 GROWTH = {
     "single_loop": "`lcaba` and `prox_bbo` alike and linear, `prox_ltl` superlinear",
     "chain_of_loops": "as the single loop, `prox_bbo` slightly faster than `lcaba`, `prox_ltl` slowest",
+    "chain_of_hinged_loops": "the same, closed by hinges",
     "coupled_loops": "the worst case: all superlinear",
     "star_of_loops": "`lcaba` scales better than `prox_bbo`, and that better than `prox_ltl`",
     "held_chain": "PV, PV-early and PV-soft linear, LTL and LTL-s superlinear",

@@ -189,7 +189,7 @@ def _proximal(plt: Any, results: Mapping[str, Any]) -> Any:
     return figure
 
 
-_LOOP_FAMILIES = ("single_loop", "chain_of_loops", "coupled_loops", "star_of_loops")
+_LOOP_FAMILIES = ("single_loop", "chain_of_loops", "chain_of_hinged_loops", "coupled_loops", "star_of_loops")
 _GROUND_FAMILIES = tuple(family for family in papers.GROWTH if family not in _LOOP_FAMILIES)
 
 PLOTS: dict[str, drawing.Draw] = {

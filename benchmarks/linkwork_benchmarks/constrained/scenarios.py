@@ -99,6 +99,8 @@ class Convergence(NamedScenario):
     states: int = 10_000
     spread: float = 0.2
     """Standard deviation of random configurations about the assembled one, before loops are closed."""
+    speed: float = 1.0
+    """Standard deviation of random velocities, before those that open loops are taken away."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,10 @@ def _loops(links: int) -> lw.Mechanism:
     return zoo.chain_of_loops(round((links - 1) / 6))
 
 
+def _hinged_loops(links: int) -> lw.Mechanism:
+    return zoo.chain_of_loops(round((links - 1) / 6), closing="hinge")
+
+
 def _coupled(links: int) -> lw.Mechanism:
     return zoo.coupled_loops(round((links + 3) / 8))
 
@@ -215,6 +221,7 @@ def _rungs(links: int) -> lw.Mechanism:
 FAMILIES = (
     Growth("single_loop", zoo.single_loop, LENGTHS, PROXIMAL, "loops Fig. 6"),
     Growth("chain_of_loops", _loops, (7, 19, 49, 97, 199, 349, 499), PROXIMAL, "loops Fig. 7"),
+    Growth("chain_of_hinged_loops", _hinged_loops, (7, 19, 49, 97, 199, 349, 499), PROXIMAL, "loops Fig. 7"),
     Growth("coupled_loops", _coupled, (13, 21, 53, 101, 197), PROXIMAL, "loops Fig. 8"),
     Growth("star_of_loops", _star, (15, 22, 50, 99, 197, 351, 498), PROXIMAL, "loops Fig. 9"),
     Growth("held_chain", zoo.held_chain, (6, 10, 20, 50, 70, 100), (*GROUNDED, LTL_SOFT), "lqr Fig. 4a"),
@@ -226,6 +233,10 @@ SHOWN = ("Cassie", "Digit, its file", "Talos (2F)")
 
 SINGULAR = "Digit"
 """A system of **loops** Table II with redundant rows: 48 of rank 32."""
+
+STRAIGHT = "AH²-cube, straight fingers"
+"""The two hands of **loops** Fig. 10 where their rows are redundant: 24 of rank 16. At rest, since tips of straight
+fingers that turn are drawn in, which rows of a still cube contradict."""
 
 SPECIALIZED_OF_LQR = ("(0D)", "Iiwa", "Go1 (4F3)", "(2F)", "(2F+2H)")
 
@@ -246,6 +257,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     *(_lqr(name, scene.make) for name, scene in scenes.LQR_TABLE.items()),
     *FAMILIES,
     Convergence("AH²-cube", scenes.LOOPS_TABLE["AH²-cube"].make),
+    Convergence(STRAIGHT, scenes.straight_fingers_and_cube, spread=0.0, speed=0.0),
     Convergence(SINGULAR, scenes.LOOPS_TABLE[SINGULAR].make, regularizations=(1e-5, 1e-7, 1e-9, 1e-11), spread=0.1),
     Softness("Talos (2F+2H)", scenes.LQR_TABLE["Talos (2F+2H)"].make),
     *(Factor(name, make) for name, make in PROXIMAL_ROBOTS.items()),

@@ -16,12 +16,14 @@ REGULAR = 1e-11
 """What is added to the diagonal of ``J J'``, as a part of its largest entry, so that rows may be redundant."""
 
 
-def closed_states(robot: lw.Mechanism, count: int, distinct: int = 16, seed: int = 0, spread: float = SPREAD) -> States:
+def closed_states(
+    robot: lw.Mechanism, count: int, distinct: int = 16, seed: int = 0, spread: float = SPREAD, speed: float = 1.0
+) -> States:
     """``count`` states of which ``distinct`` differ, about the pose ``"assembled"``, with random torques."""
     rng = np.random.default_rng(seed)
     distinct = min(count, distinct)
     q = robot.integrate(robot.poses[ASSEMBLED], spread * rng.normal(size=(distinct, robot.nv)))
-    v, tau = rng.normal(size=(distinct, robot.nv)), 10 * rng.normal(size=(distinct, robot.nv))
+    v, tau = speed * rng.normal(size=(distinct, robot.nv)), 10 * rng.normal(size=(distinct, robot.nv))
     if robot.nc:
         q = _closed(robot, q)
         J = lw.constraint_jacobian(robot, q)

@@ -85,6 +85,8 @@ CLAIMS = (
     Claim("single_loop", "loops Fig. 6", "prox_bbo", "prox_ltl"),
     Claim("chain_of_loops", "loops Fig. 7", "prox_bbo", "lcaba"),
     Claim("chain_of_loops", "loops Fig. 7", "lcaba", "prox_ltl"),
+    Claim("chain_of_hinged_loops", "loops Fig. 7", "prox_bbo", "lcaba"),
+    Claim("chain_of_hinged_loops", "loops Fig. 7", "lcaba", "prox_ltl"),
     Claim("star_of_loops", "loops Fig. 9", "lcaba", "prox_bbo"),
     Claim("star_of_loops", "loops Fig. 9", "prox_bbo", "prox_ltl"),
     Claim("held_chain", "lqr Fig. 4a", "pv", "ltl"),

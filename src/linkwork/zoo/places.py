@@ -12,7 +12,7 @@ from linkwork.kernels.algorithm import resolve
 from linkwork.kernels.tree.kinematics import PLACEMENTS
 from linkwork.mechanism import Builder, Mechanism
 from linkwork.model.arrays import Floats, VectorLike
-from linkwork.model.constraints import WORLD, Weld
+from linkwork.model.constraints import WORLD, Hinge, Weld
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Revolute, unit_axis
 from linkwork.model.placement import Placement
@@ -71,7 +71,7 @@ class Sketch:
     def hinged(self, body: str, parent: str, at: Placement, about: str = "z", bend: float = 0.0) -> None:
         """A link that turns on another, or on the world; joints about one axis do the bending, the others a little."""
         count = len(self.where)
-        axis = "xyz"[count % 3]
+        axis = self._next_axis()
         wobble = 0.3 * (0.618034 * count % 1.0) - 0.18
         angle = wobble + (3 * bend if axis == about else 0.0)
         self._add(body, self.where[parent] * at * turn(axis, angle))
@@ -93,9 +93,17 @@ class Sketch:
         at = self.where[first].inverse() * self.where[second]
         self.build.constrain(Weld(first, second, name=name, first_at=at))
 
+    def hinge(self, name: str, first: str, second: str) -> None:
+        """Two links hinged as they stand, at the origin of the second, about the next joint's axis."""
+        at = self.where[first].inverse() * self.where[second]
+        self.build.constrain(Hinge(first, second, name=name, first_at=at, axis=self._next_axis()))
+
     def finish(self) -> Mechanism:
         """The mechanism, with its posture as a pose."""
         return self.build.pose(ASSEMBLED, self.pose).build()
+
+    def _next_axis(self) -> str:
+        return "xyz"[len(self.where) % 3]
 
     def _add(self, body: str, where: Placement) -> None:
         self.build.body(body, Inertia.rod(self.mass, (0.0, 0.0, 0.0), (LINK, 0.0, 0.0), radius=0.1 * LINK))

@@ -19,6 +19,7 @@ from linkwork.model.constraints import WORLD
 from linkwork.model.placement import Placement
 from linkwork.zoo.places import END, Sketch, at_least, turn
 
+Closing = Literal["weld", "hinge"]
 Tips = Literal["hub", "path", "ring"]
 
 
@@ -44,25 +45,29 @@ def single_loop(links: int, floating: bool = True) -> Mechanism:
 
 
 @converted
-def chain_of_loops(loops: int, links: int = 7, floating: bool = True) -> Mechanism:
-    """``loops`` loops in a row, each of seven links and closed by a weld (**loops** Fig. 7a).
+def chain_of_loops(loops: int, links: int = 7, floating: bool = True, closing: Closing = "weld") -> Mechanism:
+    """``loops`` loops in a row, each of seven links and closed by a weld or by a hinge (**loops** Fig. 7a).
 
     Neighbors share one link, opposite to the one that starts the loop: ``1 + 6 loops`` links (the paper does not say
-    what they share).
+    what they share). A weld holds the six joints of its loop still; with a hinge, of 5 rows, a loop is seven links on
+    seven joints and moves with one degree of freedom.
 
     Args:
         loops: How many loops.
         links: Links of each loop.
         floating: Whether the first link floats; else it turns on the world.
+        closing: What closes a loop: ``"weld"`` or ``"hinge"``.
     """
     at_least(loops, 1, "loops")
     at_least(links, 3, "links")
+    if closing not in ("weld", "hinge"):
+        raise InputError(f"closing must be 'weld' or 'hinge', not '{closing}'")
     sketch = Sketch(f"chain of {loops} loops")
     shared = _start(sketch, floating)
     for k in range(loops):
         side = (-1) ** k  # a loop lies on the other side of the link that it shares
         bodies = sketch.chain(f"loop{k}_", shared, END, links - 1, "z", side * 2 * np.pi / links)
-        sketch.weld(f"loop{k}", bodies[-1], shared)
+        (sketch.weld if closing == "weld" else sketch.hinge)(f"loop{k}", bodies[-1], shared)
         shared = bodies[(links - 1) // 2]
     return sketch.finish()
 
