@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables on the pages in docs/algorithms: ``python scripts/algorithm_tables.py``.
+"""The tables on the pages in docs/concepts/algorithms: ``python scripts/algorithm_tables.py``.
 
 Each page has places between comments: ``<!-- operations -->`` for exact counts, made here and now on small mechanisms,
 and ``<!-- measured -->`` for times from the result files of the benchmarks. No number in them is written by hand.
@@ -23,7 +23,7 @@ from linkwork.dynamics.local_loops import local_constraints
 from linkwork.dynamics.methods import METHODS, method_cost
 from linkwork_benchmarks import report, scenes, tables
 
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "algorithms"
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "concepts" / "algorithms"
 
 
 # Operations ----------------------------------------------------------------------------------------------------------

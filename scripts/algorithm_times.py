@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measured times on the pages in docs/algorithms, from the result files of the benchmarks; see `algorithm_tables`."""
+"""Measured times on the pages in docs/concepts/algorithms, from the result files; see `algorithm_tables`."""
 
 from __future__ import annotations
 
@@ -96,9 +96,11 @@ def constrained_times(names: Sequence[str], systems: Sequence[str], iterations: 
         )
     ways = " / ".join(_ways(found, systems, iterations))
     note = f"{measured_on('constrained')} Ours: {ways}, one proximal iteration where the method iterates. "
-    note += "† its answers are off by more than 1e-6 ([notes](../benchmarks.md#notes))."
+    note += "† its answers are off by more than 1e-6 ([notes](../../internals/benchmarks.md#notes))."
     if any(system.startswith("loops.Digit") for system in systems):
-        note += " Digit is a [stand-in](../benchmarks.md#loops-table-ii-and-robots-with-loops-in-their-files)."
+        note += (
+            " Digit is a [stand-in](../../internals/benchmarks.md#loops-table-ii-and-robots-with-loops-in-their-files)."
+        )
     return f"{note}\n\n{tables.table(('system (velocities, rows)', *(f'`{n}`' for n in names), *PEERS), rows)}"
 
 
@@ -250,7 +252,7 @@ def beside_the_tree() -> str:
         f"C-ABA *with* rotors is {spans['native']} times as fast as `pin.aba` of the tree *without* them in native "
         f"code, {spans['specialized']} times as a program made for the robot. On a leg of the MIT Humanoid, torques "
         f"by `approximate` are off by {leg['knee']:.0f} % of the largest at knee, {leg['ankle']:.0f} % at ankle "
-        "([a leg](../clusters-benchmarks.md#torques-of-a-leg-fig-14))."
+        "([a leg](../../internals/clusters-benchmarks.md#torques-of-a-leg-fig-14))."
     )
 
 

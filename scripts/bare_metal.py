@@ -2,9 +2,9 @@
 """Exported C on processors without an operating system: ``python scripts/bare_metal.py [MODELS]``.
 
 Compiles programs of `export_c` for a Cortex-M7 and for 64-bit RISC-V, with no heap and no library but libm, runs them
-in QEMU's emulation of whole machines, and prints the table of docs/export.md: code and stack, instructions of a call as
-the emulator counts them, libm's included, cycles that these take by tables (`cycles`), and how far results are from
-those of the same C on this machine, in units in the last place of the largest number.
+in QEMU's emulation of whole machines, and prints the table of docs/how-to/export.md: code and stack, instructions of a
+call as the emulator counts them, libm's included, cycles that these take by tables (`cycles`), and how far results are
+from those of the same C on this machine, in units in the last place of the largest number.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures of constraints for docs/constraints.md: ``python scripts/constraint_pictures.py``.
+"""Pictures of constraints for docs/how-to/constraints.md: ``python scripts/constraint_pictures.py``.
 
 Two bodies each, the first gray, the second orange. Green arrows are what stays free, red ones what is held. Bodies are
 boxes and cylinders in a parallel projection, painted from far to near.

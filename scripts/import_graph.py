@@ -2,8 +2,8 @@
 """The graph of imports between the packages of linkwork: ``python scripts/import_graph.py``.
 
 Prints cycles of packages and of modules, edges that point up in the declared `ORDER`, and the sizes that show the shape
-of the source; writes the picture of docs/architecture.md. Exits with 1 where there is a cycle, an edge that points up,
-or a file of more than `MOST_LINES` lines.
+of the source; writes the picture of docs/internals/architecture.md. Exits with 1 where there is a cycle, an edge that
+points up, or a file of more than `MOST_LINES` lines.
 
 Every reference from one module to another is an edge:
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The picture of imports between packages in docs/architecture.md; ``python scripts/import_graph.py`` writes it.
+"""The picture of imports in docs/internals/architecture.md; ``python scripts/import_graph.py`` writes it.
 
 Lengths are inches of paper.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Films and plots of docs/mechanisms.md, made by its own code: ``python scripts/mechanism_pictures.py [WORD]``."""
+"""Films and plots of docs/how-to/mechanisms.md, by its own code: ``python scripts/mechanism_pictures.py [WORD]``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "mechanisms.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "mechanisms.md"
 
 
 def programs() -> tuple[str, dict[str, str]]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Notebooks of docs/notebooks as pages of the site, with what they show: a hook of mkdocs (see mkdocs.yml).
+"""Notebooks of docs/tutorials/notebooks as pages of the site, with what they show: a hook of mkdocs (see mkdocs.yml).
 
-``notebooks/name.ipynb`` becomes the page ``notebooks/name.md``, and links to the one lead to the other. The notebook
+``name.ipynb`` becomes the page ``name.md``, and links to the one lead to the other. The notebook
 itself is beside it, to be downloaded.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-LINK = re.compile(r"\]\(((?:\.\./)?notebooks/[\w-]+)\.ipynb\)")
+FOLDER = "tutorials/notebooks"
+LINK = re.compile(r"\]\(((?:[\w.-]+/)*[\w-]+)\.ipynb\)")
 
 
 def page(notebook: dict[str, Any], file: str) -> str:
@@ -48,9 +49,9 @@ def _shown(output: dict[str, Any]) -> str:
 
 def on_files(files: Files, config: Any) -> Files:
     """Called by mkdocs with the files of the site: adds a page for each notebook."""
-    for path in sorted((Path(config.docs_dir) / "notebooks").glob("*.ipynb")):
+    for path in sorted((Path(config.docs_dir) / FOLDER).glob("*.ipynb")):
         text = page(json.loads(path.read_text(encoding="utf-8")), path.name)
-        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
+        files.append(File.generated(config, f"{FOLDER}/{path.stem}.md", content=text))
     return files
 
 

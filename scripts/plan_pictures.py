@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures of what the symbolic phase decides, for the pages in docs/algorithms: ``python scripts/plan_pictures.py``.
+"""Pictures of the symbolic phase, for the pages in docs/concepts/algorithms: ``python scripts/plan_pictures.py``.
 
 Every number and every line in them is read from the plan of a small mechanism (`linkwork.plans`), none is written here.
 Lengths are inches of paper.

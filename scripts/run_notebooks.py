@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run the notebooks and keep what they show: ``python scripts/run_notebooks.py [name ...]`` rewrites docs/notebooks.
+"""Run docs/tutorials/notebooks and keep what they show: ``python scripts/run_notebooks.py [name ...]``.
 
 Cells run in this process, without Jupyter: a notebook is JSON, and what a cell shows is what it prints, the value of
 its last expression, and the figures that it leaves open. That of Cassie needs ``LINKWORK_MODELS``.
@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
+FOLDER = Path(__file__).parents[1] / "docs" / "tutorials" / "notebooks"
 DOTS_PER_INCH = 80
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of docs/spanning-trees.md: ``python scripts/spanning_trees.py [SECONDS] [NAME...]``.
+"""The tables of docs/how-to/spanning-trees.md: ``python scripts/spanning_trees.py [SECONDS] [NAME...]``.
 
 What `Mechanism.optimized` saves on the zoo's loops, on the systems of **loops** Table II, and on all models with loops
 in the folder that ``LINKWORK_MODELS`` names. Each search is given SECONDS (default 10, that of `optimized`). With
@@ -21,7 +21,7 @@ from linkwork.mechanism.connections import PROPERTIES
 from linkwork_benchmarks import tables
 from linkwork_benchmarks.scenes import LOOPS_TABLE, MODELS
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "spanning-trees.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "spanning-trees.md"
 
 EVERYTHING: dict[str, Any] = {"root": True, "ends": True, "drop": PROPERTIES}
 

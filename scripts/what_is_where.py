@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page docs/what-is-where.md, from the tables in scripts/what_is_where: ``python scripts/what_is_where.py``.
+"""The page docs/reference/what-is-where.md, from tables in scripts/what_is_where: ``python scripts/what_is_where.py``.
 
 A table has a row for names of another library that one thing of ours answers. Every name of ours is looked up, and of
 theirs where the library is installed in the table's version; functions of theirs that no row has are an error too. So
@@ -24,15 +24,15 @@ from typing import Any
 import linkwork as lw
 
 TABLES = Path(__file__).with_suffix("")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "what-is-where.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "what-is-where.md"
 NOT_HERE = "-"
 INTRODUCTION = """# What is where
 
 Functions of Pinocchio and MuJoCo, and what answers them here. Made by `python scripts/what_is_where.py` from tables
 whose names are looked up in all three libraries: every function of theirs has its row. `robot` is a
-[`Mechanism`][linkwork.Mechanism]. How numbers correspond is on [From Pinocchio](migration-pinocchio.md) and
-[From MuJoCo](migration-mujoco.md); every evaluator has batches, products with Jacobians
-([Derivatives](derivatives.md)) and machine code of its own (`compile`).
+[`Mechanism`][linkwork.Mechanism]. How numbers correspond is on [From Pinocchio](../how-to/migration-pinocchio.md) and
+[From MuJoCo](../how-to/migration-mujoco.md); every evaluator has batches, products with Jacobians
+([Derivatives](../how-to/derivatives.md)) and machine code of its own (`compile`).
 """
 
 

@@ -4,26 +4,26 @@
 ``[run] [--quick] [--only REGEX] [--out FILE]``: trees, beside Pinocchio and MuJoCo.
 ``table [FILE]``: their tables, printed.
 ``constrained [--quick] [--only REGEX] [--out FILE]``: constrained dynamics, as the papers do.
-``page [FILE]``: docs/benchmarks.md, its plots and a table in README.md, from the latter's file.
+``page [FILE]``: docs/internals/benchmarks.md, its plots and a table in README.md, from the latter's file.
 ``clusters [--quick] [--only REGEX] [--out FILE]``: gears and belts, as **clusters** does.
-``clusters_page [FILE]``: docs/clusters-benchmarks.md and its plots, from the latter's file.
+``clusters_page [FILE]``: docs/internals/clusters-benchmarks.md and its plots, from the latter's file.
 ``delassus [--quick] [--only REGEX] [--out FILE]``: the Delassus operator, as the papers do.
-``delassus_page [FILE]``: docs/delassus-benchmarks.md and its plots, from the latter's file.
+``delassus_page [FILE]``: docs/internals/delassus-benchmarks.md and its plots, from the latter's file.
 ``simulation [--quick] [--only REGEX] [--out FILE]``: motion in time.
-``simulation_page [FILE]``: docs/simulation-benchmarks.md, from the latter's file.
+``simulation_page [FILE]``: docs/internals/simulation-benchmarks.md, from the latter's file.
 ``contact [--quick] [--only REGEX] [--out FILE]``: contact with friction, beside Pinocchio's solvers.
-``contact_page [FILE]``: docs/contact-benchmarks.md, from the latter's file.
+``contact_page [FILE]``: docs/internals/contact-benchmarks.md, from the latter's file.
 ``derivatives [--quick] [--only REGEX] [--out FILE]``: Jacobians of dynamics, beside Pinocchio's.
-``derivatives_page [FILE]``: docs/derivatives-benchmarks.md, from the latter's file.
+``derivatives_page [FILE]``: docs/internals/derivatives-benchmarks.md, from the latter's file.
 ``quantities [--quick] [--only REGEX] [--out FILE]``: functions of a state, beside Pinocchio's.
 ``gpu [--quick] [--only REGEX] [--out FILE]``: dynamics and steps on a GPU, with arrays of torch.
 ``gpu_peers [--quick] [--only REGEX] [--out FILE]``: steps of many robots on a GPU, beside MuJoCo Warp.
-``gpu_page [FILE]``: docs/gpu-benchmarks.md, from the latter's file.
+``gpu_page [FILE]``: docs/internals/gpu-benchmarks.md, from the latter's file.
 ``environments [--quick] [--only REGEX] [--out FILE]``: environments of Gymnasium, beside its hopper on MuJoCo.
 ``scenes [--quick] [--only REGEX] [--out FILE]``: contact in scenes of others, robot files and piles, beside MuJoCo.
-``scenes_page [FILE]``: docs/scenes-benchmarks.md and a table in docs/contact.md, from the latter's file.
-``performance``: docs/performance.md, from the files of all studies.
-``papers``: docs/papers.md, what the papers print and what is found here, from the same files.
+``scenes_page [FILE]``: docs/internals/scenes-benchmarks.md and a table in docs/how-to/contact.md, from it.
+``performance``: docs/internals/performance.md, from the files of all studies.
+``papers``: docs/internals/papers.md, what the papers print and what is found here, from the same files.
 ``pages``: all of these pages, and the table in README.md.
 
 A study with ``--update`` puts what it finds into its result file, where the rest stays: with ``--only``, scenarios are

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Result files to one page about speed, docs/performance.md: what is fast, what is not, and which backend to use.
+"""Result files to docs/internals/performance.md, one page about speed: what is fast, what is not, which backend to use.
 
 No number on it is written by hand. A study whose result file is missing has no section.
 """
@@ -21,7 +21,7 @@ from linkwork_benchmarks.delassus import disturbed
 from linkwork_benchmarks.quantities import page as quantities
 from linkwork_benchmarks.scenarios import BATCH
 
-PAGE = report.REPOSITORY / "docs" / "performance.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "performance.md"
 DETAILS = {
     "trees": "this page",
     "constrained": "[benchmarks.md](benchmarks.md)",
@@ -296,7 +296,7 @@ def _when(metrics: Metrics) -> str:
             f"- **Batch**: {lanes / wide:.1f} times the rate of native batches on one thread.",
             f"- **float32**: twice the lanes. Accelerations are off by {min(off.values()):.0e} to {off[worst]:.0e} of "
             f"the largest ({worst}). Proximal methods want a damping and a tolerance of 1e-3 "
-            "([methods.md](methods.md#regularization)).",
+            "([methods.md](../reference/methods.md#regularization)).",
             f"- **Threads** share batches of {2 * SHARE} states and more, {SHARE} at a time at least. Two threads: "
             f"{', '.join(speedups)} times the rate of one.",
         )

@@ -5,7 +5,7 @@ Of all zoo mechanisms, and of the model files below a folder if one is given: by
 contacts, CPU seconds to make it, microseconds of a step in Node and in Chromium (best of forty times 5 ms), and
 how far the state is from that of native code after one step and after 1000, relative to its largest number. Beside
 that, how far specialized native code is from generic code, which rounds in another order. Results are written to
-``results/wasm.json``, and the page ``docs/wasm-benchmarks.md`` is made of them.
+``results/wasm.json``, and the page ``docs/internals/wasm-benchmarks.md`` is made of them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ let text = "";
 for await (const chunk of process.stdin) text += chunk;
 console.log(JSON.stringify(await ({RUN})(JSON.parse(text))));"""
 RESULTS = report.RESULTS.with_name("wasm.json")
-PAGE = report.REPOSITORY / "docs" / "wasm-benchmarks.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "wasm-benchmarks.md"
 HEAD = "| system | velocities, rows | operations | kB | made, s | Node, µs | Chromium, µs | 1 step | 1000 | native |"
 
 

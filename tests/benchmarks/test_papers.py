@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/papers.md: every item of the papers has a row, and what rows name exists."""
+"""docs/internals/papers.md: every item of the papers has a row, and what rows name exists."""
 
 from __future__ import annotations
 

@@ -707,7 +707,7 @@ def test_script_and_module_are_the_same_program(write: Write) -> None:
 
 
 def test_the_documentation_names_every_key_and_option(write: Write) -> None:
-    text = (REPOSITORY / "docs" / "cli.md").read_text()
+    text = (REPOSITORY / "docs" / "reference" / "cli.md").read_text()
 
     def keys(value: Any) -> set[str]:
         if isinstance(value, dict):

@@ -114,7 +114,7 @@ def test_neither_compiler_nor_locks_are_imported(filled: Path) -> None:
 
 
 def test_the_documentation_names_every_key(filled: Path) -> None:
-    text = (REPOSITORY / "docs" / "cli.md").read_text().partition("`linkwork cache --json`")[2]
+    text = (REPOSITORY / "docs" / "reference" / "cli.md").read_text().partition("`linkwork cache --json`")[2]
     missing = [key for key in described() if f"`{key}`" not in text]
     assert not missing
 

@@ -20,9 +20,9 @@ from tests.support import REPOSITORY
 
 ROOT = REPOSITORY
 DOCS = ROOT / "docs"
-ALGORITHMS = sorted((DOCS / "algorithms").glob("*.md"))
-CONSTRAINTS = DOCS / "constraints.md"
-PERFORMANCE = DOCS / "performance.md"
+ALGORITHMS = sorted((DOCS / "concepts" / "algorithms").glob("*.md"))
+CONSTRAINTS = DOCS / "how-to" / "constraints.md"
+PERFORMANCE = DOCS / "internals" / "performance.md"
 PAGES = [*ALGORITHMS, CONSTRAINTS, PERFORMANCE]
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -73,7 +73,7 @@ def constraint_names() -> list[str]:
 @pytest.mark.parametrize("name", constraint_names())
 def test_constraint_has_a_section_and_a_picture(name: str) -> None:
     section = sections(CONSTRAINTS)[name]
-    assert f"(pictures/constraints/{name}.svg)" in section
+    assert f"(../pictures/constraints/{name}.svg)" in section
     assert f"lw.constraints.{name}(" in section
     for word in ("| row |", "**Force**", "**Leaves free**", "**Mind**"):
         assert word in section
@@ -105,8 +105,8 @@ def test_algorithm_page_has_its_parts(page: Path) -> None:
     text = text_of(page)
     for heading in ("## Papers",) if page.name == "index.md" else ("## The idea", "## When", "## Cost", "## Papers"):
         assert heading in text
-    assert page.name == "index.md" or f"../pictures/algorithms/{page.stem}.svg" in text
-    assert page.name == "index.md" or f"({page.name}" in text_of(DOCS / "algorithms" / "index.md")
+    assert page.name == "index.md" or f"/pictures/algorithms/{page.stem}.svg" in text
+    assert page.name == "index.md" or f"({page.name}" in text_of(DOCS / "concepts" / "algorithms" / "index.md")
 
 
 def test_pictures_are_shown_and_drawn() -> None:
@@ -144,14 +144,14 @@ SLOW = ("motion", "osim")
 
 @pytest.mark.parametrize("page", [name for name in algorithm_tables.OPERATIONS if name not in SLOW])
 def test_operation_counts_are_current(page: str) -> None:
-    assert block(DOCS / "algorithms" / f"{page}.md", "operations") == algorithm_tables.OPERATIONS[page]()
+    assert block(DOCS / "concepts" / "algorithms" / f"{page}.md", "operations") == algorithm_tables.OPERATIONS[page]()
 
 
 COUNTED = {
-    ("methods", "pv_early", "Talos (2F+2H)"): r"are held: ([\d ]+) on\s+Talos with four welded limbs",
-    ("algorithms/pv", "pv", "Go1 (4F3)"): r"Go1 on four feet ([\d ]+),",
-    ("algorithms/pv", "pv", "Atlas (2F+2H)"): r"Atlas on feet and hands ([\d ]+),",
-    ("algorithms/pv", "pv", "Talos (2F+2H)"): r"Talos on feet and hands ([\d ]+)\.",
+    ("reference/methods", "pv_early", "Talos (2F+2H)"): r"are held: ([\d ]+) on\s+Talos with four welded limbs",
+    ("concepts/algorithms/pv", "pv", "Go1 (4F3)"): r"Go1 on four feet ([\d ]+),",
+    ("concepts/algorithms/pv", "pv", "Atlas (2F+2H)"): r"Atlas on feet and hands ([\d ]+),",
+    ("concepts/algorithms/pv", "pv", "Talos (2F+2H)"): r"Talos on feet and hands ([\d ]+)\.",
 }
 """Operation counts in sentences, by page, method and system."""
 
@@ -166,7 +166,7 @@ def test_counts_in_sentences_are_current(page: str, method: str, system: str) ->
 
 @pytest.mark.parametrize("page", algorithm_tables.MEASURED)
 def test_measured_numbers_are_those_of_the_result_files(page: str) -> None:
-    assert block(DOCS / "algorithms" / f"{page}.md", "measured") == algorithm_tables.MEASURED[page]()
+    assert block(DOCS / "concepts" / "algorithms" / f"{page}.md", "measured") == algorithm_tables.MEASURED[page]()
 
 
 def words_of(picture: Path) -> list[str]:
@@ -219,7 +219,11 @@ def test_performance_page_without_some_results(tmp_path: Path) -> None:
 
 def test_performance_page_says_where_it_is_slower() -> None:
     """Every bar that the benchmarks' page says is missed is on it."""
-    missed = [line for line in text_of(DOCS / "benchmarks.md").splitlines() if "≥" in line and "**missed**" in line]
+    missed = [
+        line
+        for line in text_of(DOCS / "internals" / "benchmarks.md").splitlines()
+        if "≥" in line and "**missed**" in line
+    ]
     page = text_of(PERFORMANCE)
     assert missed
     for line in missed:

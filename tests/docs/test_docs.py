@@ -27,16 +27,17 @@ ROOT = REPOSITORY
 DOCS = ROOT / "docs"
 
 RUN = (
-    *("index", "first-steps", "concepts", "extending", "kernels", "migration-pinocchio", "migration-mujoco"),
-    *("changing-robots", "control-tasks", "gymnasium", "sensors"),
+    *("index", "tutorials/first-steps", "concepts/index", "how-to/extending", "internals/kernels"),
+    *("how-to/migration-pinocchio", "how-to/migration-mujoco", "how-to/changing-robots", "how-to/control-tasks"),
+    *("how-to/gymnasium", "how-to/sensors"),
 )
 """Pages whose code is run, and whose comments are results."""
 NEEDS = {
-    "migration-pinocchio": ("pinocchio",),
-    "migration-mujoco": ("mujoco",),
-    "changing-robots": ("pinocchio",),
-    "first-steps": ("matplotlib",),
-    "gymnasium": ("gymnasium", "matplotlib"),
+    "how-to/migration-pinocchio": ("pinocchio",),
+    "how-to/migration-mujoco": ("mujoco",),
+    "how-to/changing-robots": ("pinocchio",),
+    "tutorials/first-steps": ("matplotlib",),
+    "how-to/gymnasium": ("gymnasium", "matplotlib"),
 }
 
 
@@ -127,7 +128,7 @@ def test_nothing_is_fetched_from_outside(site: Path) -> None:
 
 
 def test_every_public_name_is_in_the_reference(site: Path) -> None:
-    known = set().union(*(read(path).anchors for path in (site / "api").glob("*.html")))
+    known = set().union(*(read(path).anchors for path in (site / "reference" / "api").glob("*.html")))
     spaces = [name for name in lw.__all__ if inspect.ismodule(getattr(lw, name)) and name != "zoo"]
     names = [name for name in lw.__all__ if name not in spaces]
     names += [f"{space}.{name}" for space in spaces for name in getattr(lw, space).__all__]
@@ -135,7 +136,7 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
 
 
 def test_every_mechanism_of_the_zoo_is_in_the_reference(site: Path) -> None:
-    known = read(site / "api" / "zoo.html").anchors
+    known = read(site / "reference" / "api" / "zoo.html").anchors
     missing = [name for name in lw.zoo.__all__ if name[0].islower() and f"linkwork.zoo.{name}" not in known]
     assert not missing
 
@@ -153,10 +154,10 @@ def _built(site: Path, page: Path) -> Path:
 
 def test_docstrings_of_the_reference_are_markdown(site: Path) -> None:
     """Doctests are code, not quotations, and names in backticks are links."""
-    models = (site / "api" / "models.html").read_text(encoding="utf-8")
+    models = (site / "reference" / "api" / "models.html").read_text(encoding="utf-8")
     assert "<blockquote>" not in models
     assert "language-pycon" in models
-    dynamics = read(site / "api" / "dynamics.html").links
+    dynamics = read(site / "reference" / "api" / "dynamics.html").links
     assert "#linkwork.Evaluator.bind" in dynamics and "errors.html#linkwork.errors.NotConverged" in dynamics
 
 
@@ -165,7 +166,7 @@ def test_formulas_are_mathml(site: Path) -> None:
     for path in pages(site):
         text = path.read_text(encoding="utf-8")
         assert "arithmatex" not in text and "\\top" not in text, path
-    for path in (DOCS / "algorithms").glob("*.md"):
+    for path in (DOCS / "concepts" / "algorithms").glob("*.md"):
         assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in _built(site, path).read_text()
 
 
@@ -184,7 +185,7 @@ def test_words_of_the_field_are_in_the_index_of_the_search(site: Path, term: str
     """On a page that explains them, besides the glossary."""
     index = json.loads((site / "search" / "search_index.json").read_text())
     found = {entry["location"].split("#")[0] for entry in index["docs"] if term.casefold() in entry["text"].casefold()}
-    assert "glossary.html" in found and len(found) > 1
+    assert "reference/glossary.html" in found and len(found) > 1
 
 
 def test_search_works_from_a_folder(site: Path) -> None:
@@ -198,7 +199,7 @@ def test_search_works_from_a_folder(site: Path) -> None:
         page = browser.new_page(viewport={"width": 1300, "height": 900})
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
-        page.goto((site / "algorithms" / "ltl.html").as_uri())
+        page.goto((site / "concepts" / "algorithms" / "ltl.html").as_uri())
         page.locator(".md-search__input").press_sequentially("mobility")
         page.wait_for_selector(".md-search-result__item", timeout=60_000)
         found = [link.get_attribute("href") or "" for link in page.locator(".md-search-result__link").all()]
@@ -236,7 +237,7 @@ def signatures(page: Path) -> list[str]:
 
 def test_signatures_show_values_and_words(site: Path) -> None:
     """No default is the name of a constant, and words that parameters take are spelled out."""
-    found = [text for page in sorted((site / "api").glob("*.html")) for text in signatures(page)]
+    found = [text for page in sorted((site / "reference" / "api").glob("*.html")) for text in signatures(page)]
     assert len(found) > 150
     named = [default for text in found for default in re.findall(r"\w+: [^=\n]*= (?:\w+\.)*_?[A-Z][A-Z_]+\b", text)]
     assert not [default for default in named if not default.startswith("autoreset_mode")]  # a member of an enumeration
@@ -247,7 +248,7 @@ def test_signatures_show_values_and_words(site: Path) -> None:
 
 def test_reference_lists_parameters_of_bases(site: Path) -> None:
     """A hinge takes what every constraint takes: its section says what that is."""
-    text = (site / "api" / "constraints.html").read_text(encoding="utf-8")
+    text = (site / "reference" / "api" / "constraints.html").read_text(encoding="utf-8")
     start = text.index('id="linkwork.constraints.Hinge"')
     listed = re.findall(
         r"<b><code>(\w+)</code></b>", text[start : text.index('id="linkwork.constraints.Slider"', start)]
@@ -264,7 +265,9 @@ def test_pictures_of_the_guide_are_those_that_the_script_draws(monkeypatch: pyte
     drawn = set(__import__("make_pictures").PICTURES)
     there = {path.stem for path in (DOCS / "pictures").glob("*.svg")}
     shown = {
-        name for page in DOCS.glob("*.md") for name in re.findall(r"\]\(pictures/([\w-]+)\.svg\)", page.read_text())
+        name
+        for page in DOCS.rglob("*.md")
+        for name in re.findall(r"\]\((?:\.\./)*pictures/([\w-]+)\.svg\)", page.read_text())
     }
     assert drawn <= there
     assert drawn <= shown, f"no page shows {drawn - shown}"
@@ -289,7 +292,7 @@ def test_code_prints_what_its_comments_say(name: str, tmp_path: Path, monkeypatc
         assert result.true, f"{result.statement}\nprints {result.found!r}\nclaims {result.claimed!r}"
 
 
-@pytest.mark.parametrize("name", ["migration-pinocchio", "migration-mujoco"])
+@pytest.mark.parametrize("name", ["how-to/migration-pinocchio", "how-to/migration-mujoco"])
 def test_pairs_of_code_are_compared(name: str) -> None:
     """After both sides of each pair a line says how their numbers correspond; the code above runs it."""
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")

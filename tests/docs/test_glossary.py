@@ -12,7 +12,7 @@ import linkwork as lw
 from linkwork.names import MOVED
 from tests.support import REPOSITORY
 
-PAGE = REPOSITORY / "docs" / "glossary.md"
+PAGE = REPOSITORY / "docs" / "reference" / "glossary.md"
 
 
 def rows() -> Iterator[list[str]]:

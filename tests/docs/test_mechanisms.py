@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "mechanisms.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "mechanisms.md"
 PARTS = re.split(r"^## (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 CODES = ["\n".join(re.findall(r"```python\n(.*?)```", part, re.DOTALL)) for part in PARTS[::2]]
 START, PROGRAMS = CODES[0], dict(zip(PARTS[1::2], CODES[1:], strict=True))

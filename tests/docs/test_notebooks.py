@@ -61,7 +61,7 @@ def test_notebook_is_small_and_plain(path: Path) -> None:
 
 def test_notebooks_are_listed() -> None:
     listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "first-steps.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "tutorials" / "first-steps.md").read_text(encoding="utf-8")
     for path in NOTEBOOKS:
         assert f"notebooks/{path.stem}.md" in listed and f"(notebooks/{path.stem}.ipynb)" in page
     assert len(NOTEBOOKS) == 3

@@ -23,7 +23,7 @@ def code_of(page: str) -> str:
 def test_clusters(capsys: pytest.CaptureFixture[str]) -> None:
     """Results are those that the page names in comments."""
     names: dict[str, object] = {}
-    exec(code_of("clusters.md"), names)
+    exec(code_of("concepts/clusters.md"), names)
     printed = capsys.readouterr().out
     for k, top in enumerate(("world", "link0", "link1")):
         assert f"{top} ('joint{k}',) ('rotor{k}',)" in printed
@@ -41,7 +41,7 @@ def test_clusters(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_inverse_kinematics(capsys: pytest.CaptureFixture[str]) -> None:
     """What the page names in comments is what is printed."""
-    code = code_of("inverse-kinematics.md")
+    code = code_of("how-to/inverse-kinematics.md")
     exec(code, {})
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "loops closed, all targets met"
@@ -51,14 +51,14 @@ def test_inverse_kinematics(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_parameters(capsys: pytest.CaptureFixture[str]) -> None:
     """Robots that differ are those that are rebuilt; gradients agree."""
-    exec(code_of("parameters.md"), {})
+    exec(code_of("how-to/parameters.md"), {})
     assert capsys.readouterr().out.splitlines() == ["True", "(1,)", "(500, 3)", "True"]
 
 
 def test_torch(capsys: pytest.CaptureFixture[str]) -> None:
     """What the page names in comments is what is printed."""
     torch = pytest.importorskip("torch")
-    code = code_of("torch.md")
+    code = code_of("how-to/torch.md")
     try:
         exec(code, {})
     finally:
@@ -70,7 +70,7 @@ def test_torch(capsys: pytest.CaptureFixture[str]) -> None:
 def test_jax(capsys: pytest.CaptureFixture[str]) -> None:
     """What the page names in comments is what is printed."""
     jax = pytest.importorskip("jax")
-    code, before = code_of("jax.md"), jax.config.jax_enable_x64
+    code, before = code_of("how-to/jax.md"), jax.config.jax_enable_x64
     try:
         exec(code, {})
     finally:
@@ -79,7 +79,9 @@ def test_jax(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == re.findall(r"print\(.*\)  # (.*)", code)
 
 
-@pytest.mark.parametrize("page", ["identification", "swing-up", "lqr", "gpu", "design"])
+@pytest.mark.parametrize(
+    "page", ["how-to/identification", "tutorials/swing-up", "how-to/lqr", "how-to/gpu", "how-to/design"]
+)
 def test_what_is_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What pages print is what they name in comments."""
     code = code_of(f"{page}.md")
@@ -91,7 +93,7 @@ def test_what_is_printed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_delassus(capsys: pytest.CaptureFixture[str]) -> None:
     """The page's claims hold: solvers agree, feet stand after the impact, contacts have three rows each."""
     names: dict[str, object] = {}
-    exec(code_of("delassus.md"), names)
+    exec(code_of("how-to/delassus.md"), names)
     printed = capsys.readouterr().out.splitlines()
     assert "0 True" in printed
     assert "True" in printed
@@ -104,7 +106,7 @@ def test_delassus(capsys: pytest.CaptureFixture[str]) -> None:
 def test_simulation(capsys: pytest.CaptureFixture[str]) -> None:
     """Energy and loops hold as the page says, and kernels are what Python is."""
     names: dict[str, object] = {}
-    code = code_of("simulation.md")
+    code = code_of("how-to/simulation.md")
     exec(compile(code, filed(code), "exec", dont_inherit=True), names)
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "<Trajectory of 'four-bar closed by a hinge', 0 to 1 s, 101 states>"
@@ -126,7 +128,7 @@ def test_simulation(capsys: pytest.CaptureFixture[str]) -> None:
 def test_machine_elements() -> None:
     """A driven linkage follows its curve, and the power of its drive is known."""
     names: dict[str, object] = {}
-    exec(code_of("machine-elements.md"), names)
+    exec(code_of("how-to/machine-elements.md"), names)
     run = names["run"]
     assert isinstance(run, lw.Trajectory)
     assert run.errors.max() < 1e-6

@@ -427,7 +427,7 @@ def test_the_page_about_it_runs(
     monkeypatch.setattr("webbrowser.open", opened_.append)
     monkeypatch.setenv("DISPLAY", ":0")
     names: dict[str, Any] = {}
-    exec(code_of("seeing.md"), names)
+    exec(code_of("how-to/seeing.md"), names)
     printed = capsys.readouterr().out.splitlines()
     assert [line.split(": ")[1] for line in printed[:2]] == opened_
     assert printed[3] == "['Cylinder', 'Sphere', 'Ground']"

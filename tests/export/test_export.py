@@ -309,7 +309,7 @@ def test_memory_between_parts_is_used_again(tmp_path: Path) -> None:
 
 def test_the_page_about_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (robots.REPOSITORY / "docs" / "export.md").read_text(encoding="utf-8")
+    page = (robots.REPOSITORY / "docs" / "how-to" / "export.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     exec(code, {})
     printed = capsys.readouterr().out.splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of docs/files.md: what each format can say, what it says otherwise, with a warning, and what is refused."""
+"""The table of docs/reference/files.md: what formats can say, what they say otherwise, what is refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import linkwork as lw
 from tests.support import REPOSITORY
 
-PAGE = REPOSITORY / "docs" / "files.md"
+PAGE = REPOSITORY / "docs" / "reference" / "files.md"
 
 
 def pair(type: Any = None, build: Callable[[lw.Builder], object] | None = None, **options: Any) -> lw.Mechanism:

@@ -24,7 +24,7 @@ from linkwork_benchmarks import scenes
 from tests.support import REPOSITORY
 from tests.support.states import Floats
 
-PAGE = REPOSITORY / "docs" / "algorithms" / "lcaba.md"
+PAGE = REPOSITORY / "docs" / "concepts" / "algorithms" / "lcaba.md"
 SEEDS = range(24)
 
 

@@ -429,7 +429,7 @@ def test_a_result_says_what_was_won_and_reports_progress() -> None:
 
 
 def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (robots.REPOSITORY / "docs" / "spanning-trees.md").read_text(encoding="utf-8")
+    page = (robots.REPOSITORY / "docs" / "how-to" / "spanning-trees.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(compile(block, "spanning-trees.md", "exec"), names)

@@ -725,7 +725,7 @@ def test_couplings_drop_nothing_in_silence(what: str) -> None:
 
 
 def test_the_examples_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (REPOSITORY / "docs" / "constraints.md").read_text()
+    page = (REPOSITORY / "docs" / "how-to" / "constraints.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec("\n".join(blocks), {})
     printed = capsys.readouterr().out
@@ -736,7 +736,7 @@ def test_the_examples_of_the_page_run(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_page_has_every_constraint() -> None:
-    page = (REPOSITORY / "docs" / "constraints.md").read_text()
+    page = (REPOSITORY / "docs" / "how-to" / "constraints.md").read_text()
     for name in lw.constraints.__all__:
         assert name == "Constraint" or f"`{name}" in page
 

@@ -202,7 +202,7 @@ def test_on_indexes_links_and_pictures_of_readme_lead_into_the_repository(reposi
     shown = repository.description(README, "https://example.org/linkwork/")
     links, before = LINK.findall(shown), LINK.findall(README)
     assert all(link.startswith(("https://", "#")) for link in links)
-    assert "](https://example.org/linkwork/blob/HEAD/docs/constraints.md)" in shown
+    assert "](https://example.org/linkwork/blob/HEAD/docs/how-to/constraints.md)" in shown
     assert "](https://example.org/linkwork/raw/HEAD/docs/pictures/viewer-cassie.png)" in shown
     assert [re.sub("^https://example.org/linkwork/(blob|raw)/HEAD/", "", link) for link in links] == before
 
@@ -210,7 +210,7 @@ def test_on_indexes_links_and_pictures_of_readme_lead_into_the_repository(reposi
 def test_without_an_address_readme_names_files_without_links(repository) -> None:
     shown = repository.description(README, None)
     assert all(link.startswith(("https://", "#")) for link in LINK.findall(shown))
-    assert "docs/architecture.md" in shown and "viewer-cassie.png" not in shown
+    assert "docs/internals/architecture.md" in shown and "viewer-cassie.png" not in shown
     assert re.findall(r"```python\n(.*?)```", shown, re.DOTALL) == re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/determinism.md says is the same to the last bit, and what it says is not."""
+"""What docs/concepts/determinism.md says is the same to the last bit, and what it says is not."""
 
 from __future__ import annotations
 

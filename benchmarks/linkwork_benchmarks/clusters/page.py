@@ -15,7 +15,7 @@ from linkwork_benchmarks.constrained import series
 from linkwork_benchmarks.report import Results
 from linkwork_benchmarks.scenarios import BATCH
 
-PAGE = report.REPOSITORY / "docs" / "clusters-benchmarks.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "clusters-benchmarks.md"
 
 NAMES = {
     "inverse": {

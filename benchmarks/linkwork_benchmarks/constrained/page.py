@@ -11,7 +11,7 @@ from linkwork_benchmarks.constrained.scenarios import GROUNDED, LTL_SOFT, PROXIM
 from linkwork_benchmarks.report import Results
 from linkwork_benchmarks.scenarios import BATCH
 
-PAGE = report.REPOSITORY / "docs" / "benchmarks.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "benchmarks.md"
 
 SUMMARY = {
     "lcaba.native": "native `lcaba`",

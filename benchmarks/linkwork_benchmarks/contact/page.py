@@ -11,7 +11,7 @@ from linkwork_benchmarks.contact import bars, motion_page
 from linkwork_benchmarks.contact.scenarios import RESIDUAL
 from linkwork_benchmarks.report import Results
 
-PAGE = report.REPOSITORY / "docs" / "contact-benchmarks.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "contact-benchmarks.md"
 
 SOLVERS = {
     "pinocchio.admm": "Pinocchio's ADMM",

@@ -15,7 +15,7 @@ from linkwork_benchmarks.delassus.scenarios import DAMPING, METHODS, NEW, STIFF
 from linkwork_benchmarks.report import Results
 from linkwork_benchmarks.scenarios import BATCH
 
-PAGE = report.REPOSITORY / "docs" / "delassus-benchmarks.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "delassus-benchmarks.md"
 
 BACKENDS = ("native", "specialized", "batch")
 NOT_PUBLIC = "DelassusOperatorRigidBodySystems"

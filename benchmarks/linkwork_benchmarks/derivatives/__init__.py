@@ -5,5 +5,5 @@
 |--------------|-------------------------------------------------------------------|
 | scenarios.py | what is measured, as data                                         |
 | studies.py   | how each kind of scenario is measured                             |
-| page.py      | docs/derivatives-benchmarks.md from a result file                 |
+| page.py      | docs/internals/derivatives-benchmarks.md from a result file                 |
 """

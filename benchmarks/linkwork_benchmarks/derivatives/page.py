@@ -9,7 +9,7 @@ from linkwork_benchmarks import report, tables
 from linkwork_benchmarks.derivatives.scenarios import BATCH, SCENARIOS, Feet, Growth, HeldGrowth, Jacobians
 from linkwork_benchmarks.report import Results
 
-PAGE = report.REPOSITORY / "docs" / "derivatives-benchmarks.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "derivatives-benchmarks.md"
 
 PEER = {"forward": "pin.computeABADerivatives", "inverse": "pin.computeRNEADerivatives"}
 BACKENDS = ("native", "specialized", "batch", "specialized_batch")
@@ -35,7 +35,8 @@ def _introduction(results: Results) -> str:
         "Made by `python -m linkwork_benchmarks derivatives_page` from the result file of "
         "`python -m linkwork_benchmarks derivatives`: every number on this page. "
         f"{tables.circumstances(results)} Times are of one thread, processor time, the best of {results['rounds']} "
-        "rounds in which contenders take turns, called from Python. What is computed: [Derivatives](derivatives.md)."
+        "rounds in which contenders take turns, called from Python. "
+        "What is computed: [Derivatives](../how-to/derivatives.md)."
     )
 
 
@@ -90,8 +91,8 @@ def _feet(results: Results) -> str:
     text = (
         "All Jacobians of accelerations and constraint forces by configuration, velocity and torque (here by targets "
         "too), with the solution itself: `pin.constraintDynamics` and `pin.computeConstraintDynamicsDerivatives`. "
-        "[Derivatives with constraints](constrained-derivatives.md) says what is computed, and where Pinocchio's are "
-        "not those of its dynamics."
+        "[Derivatives with constraints](../how-to/constrained-derivatives.md) says what is computed, and where "
+        "Pinocchio's are not those of its dynamics."
     )
     return f"## Robots on their feet\n\n{text}\n\n{tables.table(titles, rows)}"
 

@@ -6,5 +6,5 @@
 | scenarios.py | what is measured, as data                                         |
 | studies.py   | how each kind of scenario is measured                             |
 | mjx.py       | steps of MJX, in a process of its own                             |
-| page.py      | docs/gpu-benchmarks.md from a result file                         |
+| page.py      | docs/internals/gpu-benchmarks.md from a result file                         |
 """

@@ -20,7 +20,7 @@ from linkwork_benchmarks.gpu.scenarios import (
 from linkwork_benchmarks.report import Results
 from linkwork_benchmarks.scenario import NamedScenario
 
-PAGE = report.REPOSITORY / "docs" / "gpu-benchmarks.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "gpu-benchmarks.md"
 
 WHAT = {
     "acceleration": "accelerations alone",
@@ -75,7 +75,7 @@ def _introduction(results: Results) -> str:
         f"**{words['gpu.name']}**, CUDA {words['gpu.driver']} of the driver, torch {words['gpu.torch']}, Python "
         f"{versions['python']}, llvmlite {versions['llvmlite']}; linkwork at {results['commit'][:10]}"
         f"{' (modified)' if results['modified'] else ''}.{tables.reruns(results)} Times are those of the GPU (events "
-        f"around a call), the best of {results['rounds']}. How to run there: [GPUs](gpu.md)."
+        f"around a call), the best of {results['rounds']}. How to run there: [GPUs](../how-to/gpu.md)."
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The five papers, item by item: docs/papers.md, by ``python -m linkwork_benchmarks papers``.
+"""The five papers, item by item: docs/internals/papers.md, by ``python -m linkwork_benchmarks papers``.
 
 | file     | what it knows                                                                                |
 |----------|----------------------------------------------------------------------------------------------|

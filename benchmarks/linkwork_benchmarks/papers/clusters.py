@@ -86,7 +86,7 @@ def _pinocchio(found: Found) -> str:
 
 ENTRIES = (
     drawing("Fig. 1", "belts of the MIT Humanoid, differentials of Tello", "zoo/transmissions.py:tello"),
-    Entry("Table I", "notation", ("docs/glossary.md",), "no numbers", "[glossary](glossary.md)"),
+    Entry("Table I", "notation", ("docs/reference/glossary.md",), "no numbers", "[glossary](../reference/glossary.md)"),
     drawing("Fig. 2", "connectivity graphs, spanning trees"),
     drawing(
         "Fig. 3",

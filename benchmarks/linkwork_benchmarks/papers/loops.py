@@ -84,7 +84,7 @@ def _stability(found: Found) -> str:
 
 ENTRIES = (
     drawing("Fig. 1", "a hand with a cube, two humanoids with a box", "linkwork_benchmarks/scenes.py:hand_and_cube"),
-    Entry("Table I", "symbols", ("docs/glossary.md",), "no numbers", "[glossary](glossary.md)"),
+    Entry("Table I", "symbols", ("docs/reference/glossary.md",), "no numbers", "[glossary](../reference/glossary.md)"),
     drawing("Fig. 2", "kinematic graph, spanning tree, cut joints", "plans/loops.py:Loop", "drawing/graphs.py"),
     drawing("Fig. 3", "non-serial dynamic programming"),
     Entry(
@@ -122,7 +122,7 @@ ENTRIES = (
         "elimination of eleven links by LCABA",
         "plans/lcaba.py:lcaba_tree",
         "drawing/graphs.py:elimination",
-        here="of any mechanism: `robot.draw_graph()`; [Jansen's leg](algorithms/lcaba.md)",
+        here="of any mechanism: `robot.draw_graph()`; [Jansen's leg](../concepts/algorithms/lcaba.md)",
     ),
     Entry(
         "Algorithm 2",
@@ -177,7 +177,7 @@ ENTRIES = (
         "Fig. 5",
         "elimination of eleven links by proxBBO",
         "plans/bbo.py:bbo_tree",
-        here="[a chain of two loops](algorithms/bbo.md)",
+        here="[a chain of two loops](../concepts/algorithms/bbo.md)",
     ),
     Entry(
         "Algorithm 5",
@@ -322,7 +322,7 @@ ENTRIES = (
         "left for future work",
         (
             "`robot.optimized()` exchanges cuts and elimination orders, and on request roots, by exact counts: "
-            "[what is won](spanning-trees.md#what-is-won)"
+            "[what is won](../how-to/spanning-trees.md#what-is-won)"
         ),
         "by default a file's or the builder's tree is kept, bodies go by minimum degree",
         "tests/mechanism/test_optimized.py",
@@ -350,8 +350,9 @@ ENTRIES = (
         "left for future work",
         (
             "`cluster_lcaba`: local loops as clusters, others as springs, in one elimination, "
-            "[counts](algorithms/lcaba.md#lcaba-over-clusters); `cluster` beside `lcaba` and `prox_bbo` on all robots "
-            "of **clusters**, [times](clusters-benchmarks.md#forward-dynamics-table-iii-fig-10)"
+            "[counts](../concepts/algorithms/lcaba.md#lcaba-over-clusters); "
+            "`cluster` beside `lcaba` and `prox_bbo` on all robots of **clusters**, "
+            "[times](clusters-benchmarks.md#forward-dynamics-table-iii-fig-10)"
         ),
         command="clusters --only systems",
     ),

@@ -113,7 +113,7 @@ def _crossings(found: Found) -> str:
 
 ENTRIES = (
     drawing("Fig. 1", "a constrained robot; the three sweeps"),
-    Entry("Table I", "notation", ("docs/glossary.md",), "no numbers", "[glossary](glossary.md)"),
+    Entry("Table I", "notation", ("docs/reference/glossary.md",), "no numbers", "[glossary](../reference/glossary.md)"),
     Entry(
         "Sec. II-C",
         "Featherstone's LTL",

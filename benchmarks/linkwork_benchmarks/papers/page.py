@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of the papers, docs/papers.md."""
+"""The page of the papers, docs/internals/papers.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from linkwork_benchmarks.papers import clusters, delassus, loops, lqr, proximal
 from linkwork_benchmarks.papers.entry import Entry, Paper
 from linkwork_benchmarks.papers.found import Found
 
-PAGE = report.REPOSITORY / "docs" / "papers.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "papers.md"
 PAPERS = (loops.PAPER, clusters.PAPER, proximal.PAPER, lqr.PAPER, delassus.PAPER)
 RUN = "python -m linkwork_benchmarks"
 TITLES = ("item", "where", "printed", "here", "what differs, and why", "made by")

@@ -6,5 +6,5 @@
 | scenarios.py | what is measured, as data                                           |
 | pairs.py     | each quantity: how to ask linkwork, how to ask Pinocchio            |
 | studies.py   | how a quantity is measured: results are compared first              |
-| page.py      | the tables on docs/performance.md, from a result file               |
+| page.py      | the tables on docs/internals/performance.md, from a result file               |
 """

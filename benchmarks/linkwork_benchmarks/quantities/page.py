@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The section of docs/performance.md about functions of a state. No number in it is written by hand."""
+"""The section of docs/internals/performance.md about functions of a state. No number in it is written by hand."""
 
 from __future__ import annotations
 

@@ -11,5 +11,5 @@
 | first_call.py | a process that makes the first step of a robot                                    |
 | studies.py    | how each kind of scenario is measured                                             |
 | earlier.py    | times of before, and where they are printed                                       |
-| page.py       | docs/scenes-benchmarks.md, and a table in docs/contact.md, from a result file     |
+| page.py       | docs/internals/scenes-benchmarks.md, and a table in docs/how-to/contact.md, from a result file     |
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of results, in Markdown, and the table of docs/contact.md. No number of them is written by hand."""
+"""The page of results, in Markdown, and the table of docs/how-to/contact.md. No number of them is written by hand."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from linkwork_benchmarks.scene_files.earlier import RATIOS
 from linkwork_benchmarks.scene_files.files import FILES
 from linkwork_benchmarks.scene_files.scenarios import SCENARIOS, FarPairs, FirstCall, Growth, Motion
 
-PAGE = report.REPOSITORY / "docs" / "scenes-benchmarks.md"
-CONTACT = report.REPOSITORY / "docs" / "contact.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "scenes-benchmarks.md"
+CONTACT = report.REPOSITORY / "docs" / "how-to" / "contact.md"
 MARKER = "scenes"
 
 
 def write(results: Results, page: Path | None = None) -> Path:
-    """Write the page; with the page of this repository, the table of docs/contact.md, too."""
+    """Write the page; with the page of this repository, the table of docs/how-to/contact.md, too."""
     target = page or PAGE
     shown = drawing.write_beside(target, PLOTS, results)
     sections = (
@@ -46,7 +46,8 @@ def _introduction(results: Results) -> str:
         "# Scenes of others, measured\n\n"
         "Made by `python -m linkwork_benchmarks scenes_page` from the result file of "
         "`python -m linkwork_benchmarks scenes`: every number on this page but those of before. "
-        f"{tables.circumstances(results, mujoco=True)} What a step does: [Contact](contact.md#what-a-step-does).\n\n"
+        f"{tables.circumstances(results, mujoco=True)} "
+        "What a step does: [Contact](../how-to/contact.md#what-a-step-does).\n\n"
         "Scenes are robot files as they are, of MuJoCo Menagerie and MuJoCo Warp's benchmarks, with their own time "
         "steps, start at their first keyframe with its controls, and move for 5 s or for as many steps as 2 s of CPU "
         "time make. *falls*: from `qpos0` without controls. The others are written in the benchmark (`scene_files`). "
@@ -220,7 +221,7 @@ def _first_call(results: Results) -> str:
 
 
 def contact_table(results: Results) -> str:
-    """The table of docs/contact.md."""
+    """The table of docs/how-to/contact.md."""
     rows = [
         (
             s.scene,

@@ -7,5 +7,5 @@
 | systems.py   | robots that are ready to move                                     |
 | peers.py     | the same motion in Pinocchio and in MuJoCo                        |
 | studies.py   | how each kind of scenario is measured                             |
-| page.py      | docs/simulation-benchmarks.md from a result file                  |
+| page.py      | docs/internals/simulation-benchmarks.md from a result file                  |
 """

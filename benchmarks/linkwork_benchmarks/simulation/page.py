@@ -21,7 +21,7 @@ from linkwork_benchmarks.simulation.scenarios import (
     WholeBody,
 )
 
-PAGE = report.REPOSITORY / "docs" / "simulation-benchmarks.md"
+PAGE = report.REPOSITORY / "docs" / "internals" / "simulation-benchmarks.md"
 
 BACKENDS = {
     "batch": "batch",
@@ -55,7 +55,7 @@ def _introduction(results: Results) -> str:
         "# Motion in time, measured\n\n"
         "Made by `python -m linkwork_benchmarks simulation_page` from the result file of "
         "`python -m linkwork_benchmarks simulation`: every number on this page. "
-        f"{tables.circumstances(results, mujoco=True)} How to simulate: [Simulation](simulation.md)."
+        f"{tables.circumstances(results, mujoco=True)} How to simulate: [Simulation](../how-to/simulation.md)."
     )
 
 

@@ -42,7 +42,7 @@ class ModelTiming:
     times: Times
 
     def as_json(self) -> dict[str, Any]:
-        """The report for JSON; keys are explained in docs/cli.md."""
+        """The report for JSON; keys are explained in docs/reference/cli.md."""
         rows = []
         for t in self.times.times:
             peer = self.times.peer(t.quantity)

@@ -125,7 +125,7 @@ def _draw_lines(console: Console, lines: Mapping[str, str]) -> None:
 
 
 def export_json(file: Path, program: CProgram | WasmProgram) -> dict[str, Any]:
-    """The report for JSON; keys are explained in docs/cli.md."""
+    """The report for JSON; keys are explained in docs/reference/cli.md."""
     if isinstance(program, WasmProgram):
         (name,) = program.outputs
         count = program.operations[name]

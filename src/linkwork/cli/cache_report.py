@@ -35,7 +35,7 @@ class CacheReport:
         return cls(str(disk.folder()), limit, disk.entries(), removed)
 
     def as_json(self) -> dict[str, Any]:
-        """The report for JSON; keys are explained in docs/cli.md."""
+        """The report for JSON; keys are explained in docs/reference/cli.md."""
         used = [datetime.fromtimestamp(entry.used, UTC).isoformat(timespec="seconds") for entry in self.entries]
         return {
             "linkwork": lw.__version__,

@@ -102,7 +102,7 @@ class Conversion:
     """What was doubtful in the file, and what the new one says otherwise."""
 
     def as_json(self) -> dict[str, Any]:
-        """For JSON; keys are explained in docs/cli.md."""
+        """For JSON; keys are explained in docs/reference/cli.md."""
         return {
             "linkwork": lw.__version__,
             "file": str(self.file),

@@ -72,7 +72,7 @@ class WrittenPage:
         console.print(Text("  page         ", "dim") + Text(printable(words)), overflow="fold")
 
     def as_json(self) -> dict[str, Any]:
-        """The report for JSON; keys are explained in docs/cli.md."""
+        """The report for JSON; keys are explained in docs/reference/cli.md."""
         return {
             "linkwork": lw.__version__,
             "file": str(self.file),

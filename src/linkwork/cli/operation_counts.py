@@ -64,7 +64,7 @@ class Counts:
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The report for JSON; keys are explained in docs/cli.md."""
+        """The report for JSON; keys are explained in docs/reference/cli.md."""
         return asdict(self)
 
 

@@ -177,7 +177,7 @@ Picture = Annotated[
     Path, typer.Argument(metavar="PICTURE", show_default=False, help="The picture to write: .svg, .png or .pdf.")
 ]
 Json = Annotated[
-    bool, _flag("--json", "Print one JSON object and nothing else on standard output (keys: docs/cli.md).")
+    bool, _flag("--json", "Print one JSON object and nothing else on standard output (keys: docs/reference/cli.md).")
 ]
 Quiet = Annotated[bool, _flag("--quiet", "Print no progress notices on standard error.", "-q")]
 IgnoreLimits = Annotated[bool, _flag("--ignore-limits", "Ignore joint limits when loops are closed.")]

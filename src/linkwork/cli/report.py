@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report on a model, as plain values: computed once, then printed as tables or as JSON.
 
-The fields of `ModelReport`, in their order, are the keys of ``linkwork info --json`` (`docs/cli.md`): adding one
-changes the command line's interface, renaming or dropping one breaks it.
+The fields of `ModelReport`, in their order, are the keys of ``linkwork info --json`` (docs/reference/cli.md): adding
+one changes the command line's interface, renaming or dropping one breaks it.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class SimulationResult:
     """What was done to let the robot stand; nothing where the file has a ground and the robot is above it."""
 
     def as_json(self) -> dict[str, Any]:
-        """The report for JSON; keys are explained in docs/cli.md."""
+        """The report for JSON; keys are explained in docs/reference/cli.md."""
         run, energy = self.trajectory, self.trajectory.energy
         return {
             "linkwork": lw.__version__,

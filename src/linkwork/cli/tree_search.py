@@ -59,7 +59,7 @@ def _shown(wanted: bool, name: str) -> Iterator[Progress | None]:
 
 
 def as_json(file: Path, found: Optimized) -> dict[str, Any]:
-    """The result for JSON; keys are explained in docs/cli.md."""
+    """The result for JSON; keys are explained in docs/reference/cli.md."""
     return {
         "linkwork": lw.__version__,
         "file": str(file),

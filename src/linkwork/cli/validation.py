@@ -76,7 +76,7 @@ class CheckResult:
         return f"{text} {how} pose '{report.pose.start}'"
 
     def as_json(self) -> dict[str, Any]:
-        """The report for JSON; keys are explained in docs/cli.md."""
+        """The report for JSON; keys are explained in docs/reference/cli.md."""
         place = self.error if isinstance(self.error, ModelError) else None
         kind = type(self.error).__name__ if self.error is not None else "AssemblyError"
         return {

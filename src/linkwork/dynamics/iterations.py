@@ -15,7 +15,7 @@ from linkwork.quantities.scales import scales_of
 
 REGULARIZATION = 1e-8
 """Regularization of a row of compliance one, as a part of the inverse inertia that the row feels. A smaller one needs
-fewer iterations and loses more digits: `prox_bbo`, which does not make up for it, keeps eight (docs/methods.md)."""
+fewer iterations and loses more digits: `prox_bbo`, which does not make up for it, keeps eight."""
 REDUNDANT_REGULARIZATION = 1e-7
 """The same in steps of robots with redundant rows. Rows that open loops make independent, whose singular values are
 below the root of this, do not act: those at the stages of long steps are about 1e-4."""

@@ -158,7 +158,7 @@ def _kernel_function(name: str, stepper: Stepper, commanded: bool) -> KernelFunc
     if stepper.given is not None:
         raise UnsupportedFeature(
             f"contact points of some pairs of '{stepper.source.name}' are found by coal, outside of steps: give those "
-            "shapes that steps know (docs/contact.md), or contact=False"
+            "shapes that steps know (docs/how-to/contact.md), or contact=False"
         )
     if commanded:
         check_actuators(stepper.source)

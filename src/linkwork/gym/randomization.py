@@ -84,7 +84,7 @@ Ranges = Mapping[ParameterName, Range | Mapping[str, Range]]
 class Randomization:
     """Factors of parameters of a robot, or numbers added to them, drawn anew in every episode.
 
-    A row belongs to a body, a joint, a contact pair and so on (`docs/parameters.md`), and gets one factor. All ten
+    A row belongs to a body, a joint, a contact pair and so on (docs/how-to/parameters.md), and gets one factor. All ten
     ``inertial_parameters`` of a body get one factor: such a body has another density. The three components of gravity
     get one, too. A factor of ``actuator_gain`` is one of all that an actuator makes of its command and its state, bias
     included: of a servo it scales stiffness and damping, and leaves the target what it is.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Robots that run on this machine while a browser shows them: ``robot.view(live=True)``. See docs/seeing.md.
+"""Robots that run on this machine while a browser shows them: ``robot.view(live=True)``. See docs/how-to/seeing.md.
 
 | file     | what it knows                                                           |
 |----------|-------------------------------------------------------------------------|

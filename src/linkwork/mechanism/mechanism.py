@@ -373,7 +373,7 @@ class Mechanism(Shown):
         dialect: DialectName | None = None,
         package: str | None = None,
     ) -> None:
-        """Save as a model file that `load` reads back as the same mechanism; see docs/files.md.
+        """Save as a model file that `load` reads back as the same mechanism; see docs/reference/files.md.
 
         What the format cannot say and changes the dynamics is a `CannotSave` that names it, and nothing is written.
         What does not change them (poses, marks of joints, some looks and names) is left out with a warning.

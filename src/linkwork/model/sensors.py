@@ -167,7 +167,7 @@ class Sensor:
 
     Args:
         name: Its name.
-        type: A name of MJCF, such as ``"gyro"``; see docs/sensors.md.
+        type: A name of MJCF, such as ``"gyro"``; see docs/how-to/sensors.md.
         of: The frame, body, joint, actuator or tendon that it is on; of energies and the clock, nothing.
         reference: Frame that poses and velocities of frames are relative to; by default the world.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Live pages: a mechanism that runs in the browser, as one HTML file without a server or a network. See docs/live.md.
+"""Live pages: a mechanism that runs in the browser, as one HTML file without a server or a network.
 
 | file     | what it knows                                                                |
 |----------|------------------------------------------------------------------------------|

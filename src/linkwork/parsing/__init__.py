@@ -75,7 +75,7 @@ def load(
     the file as Python does, so that it must be trusted.
 
     In all formats angles of ``q`` are in radians, and quaternions in ``q`` are (x, y, z, w), however the file writes
-    them; see docs/files.md.
+    them; see docs/reference/files.md.
 
     Args:
         path: The file. For the text of a model, see `loads`.
@@ -90,7 +90,7 @@ def load(
             ``<gazebo>``.
         dependent: URDF joints that are marked as dependent while nothing in the file ties them are an ``"error"``, or
             ``"free"``.
-        contacts: Which shapes may touch (see docs/contact.md): by default those that the file pairs, which MJCF does
+        contacts: Which shapes may touch (docs/how-to/contact.md): by default those that the file pairs, which MJCF does
             and the others do not. True or ``"ground"``: all that are for collision touch the ground, too, a plane
             z = 0 where the file has none, and each other where the file says so (``self_collide``). ``"all"``: and
             each other, but for neighbors. False: none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Robots and trajectories in the browser, by viser: ``pip install 'linkwork[view]'``. See docs/seeing.md.
+"""Robots and trajectories in the browser, by viser: ``pip install 'linkwork[view]'``. See docs/how-to/seeing.md.
 
 | file      | what it knows                                                     |
 |-----------|-------------------------------------------------------------------|

@@ -5,7 +5,7 @@
 Types are inferred on the way: they are those of the arguments, of the arrays of tables, and of constants. A float is
 one number or a vector with one state in each lane, whatever `Type` the unit has; integers are the same for all lanes,
 so that lanes never part. Local variables that are assigned once are values; the others are memory that LLVM turns into
-registers. [docs/kernels.md] says what may be written.
+registers. [docs/internals/kernels.md] says what may be written.
 """
 
 from __future__ import annotations

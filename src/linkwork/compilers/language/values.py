@@ -13,7 +13,7 @@ Kernel text is Python that handles six kinds of values:
 | `Record` | several of these with names: an instance of a `NamedTuple`                | several of these         |
 
 `Table` (the arguments ``tree`` and ``w``) is a set of arrays and sizes with names. Everything else, such as functions,
-numbers and tuples of modules and closures, is a constant of the compiler and folds. [docs/kernels.md] is the guide.
+numbers and tuples of modules and closures, is a constant of the compiler and folds. See docs/internals/kernels.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Read: bodies and frames in all ways to write a place, joints of all four kinds w
 inertias of primitive geoms with what <compiler> does to them, default classes, included files, equalities, tendons,
 actuators on joints and tendons with their gains, biases and activations, gravity and its compensation, keyframes,
 sensors, how geoms look, and which of them may touch. What changes the dynamics and is not read is an
-`UnsupportedFeature`. See docs/mjcf.md.
+`UnsupportedFeature`. See docs/reference/mjcf.md.
 
 | file           | what it knows                                                    |
 |----------------|------------------------------------------------------------------|
