@@ -22,7 +22,7 @@ from linkwork.plans.contact_groups import slot_order
 from linkwork.plans.contact_reduced import LISTED, listed_points
 from linkwork.plans.contact_steps import TOTALS as SLOT_TOTALS
 from linkwork.plans.contacts import planned_pairs
-from linkwork.plans.tree import build_tree
+from linkwork.plans.tree import Tree, build_tree
 from linkwork.quantities.arguments import Array
 
 NUMBER, FORCE, MOMENT, VELOCITY, GAP = slice(0, 1), slice(1, 4), slice(4, 7), slice(7, 10), slice(10, 11)
@@ -108,22 +108,23 @@ class ContactPoints:
         return result.reshape(*lead, self.width)
 
 
-def result_by_slots(robot: Model, result: Array, nboxes: int, na: int = 0, totals: bool = False) -> Array:
+def result_by_slots(robot: Model, tree: Tree, result: Array, na: int = 0, totals: bool = False) -> Array:
     """The result of a step with lists, as steps with all slots of all pairs have it (`kernels.contact.problem`).
 
     Args:
         robot: The mechanism.
+        tree: Its arrays (`plans.contact_reduced`).
         result: The result, ``(..., nresult)``.
-        nboxes: Limits and dry frictions of joints.
         na: Activations at its end.
         totals: Whether totals are before these, as in steps of simulations.
     """
     points, lead = contact_points(robot), result.shape[:-1]
-    ends = np.cumsum([contact_reduced.HEAD, points.width, nboxes, robot.nc, robot.nv, contact_reduced.TOTALS])
+    ends = np.cumsum([contact_reduced.HEAD, points.width, tree.nboxes, robot.nc, robot.nv, contact_reduced.TOTALS])
     head, listed, boxes, multipliers, a, sums, act = np.split(result, ends, axis=-1)
     forces, velocities = (points.by_slot(listed, part).reshape(*lead, -1) for part in (FORCE, VELOCITY))
     gaps = points.by_slot(listed, GAP, NO_CONTACT)[..., 0]
     state = np.zeros((*lead, contact_lcaba.HEAD - 3), result.dtype)
+    boxes = boxes[..., : tree.njoint_boxes]
     parts = [head[..., :2], state, head[..., 3:], a, forces, velocities, gaps, multipliers, boxes]
     if totals:
         parts += [sums[..., :SLOT_TOTALS], act]

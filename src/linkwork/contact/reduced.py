@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from linkwork.contact.points import contact_points
-from linkwork.contact.scales import contact_scales, joint_inverse_inertias, loop_row_regularization
+from linkwork.contact.scales import (
+    contact_scales,
+    joint_inverse_inertias,
+    loop_row_regularization,
+    tendon_inverse_inertias,
+    tendon_units,
+    velocity_units,
+)
 from linkwork.contact.softness import soft_boxes, soft_rows, soft_weights
 from linkwork.contact.thresholds import (
     PENETRATION_VELOCITY,
@@ -24,11 +31,12 @@ from linkwork.model.contacts import ContactPairs
 from linkwork.model.model import Model
 from linkwork.plans.contact_lcaba import box_tables
 from linkwork.plans.contact_reduced import RowScales, reduced_tree
+from linkwork.plans.contact_tendons import TendonBox, tendon_boxes
 from linkwork.plans.contacts import MeshKind
 from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.tree import Tree
 from linkwork.quantities.arguments import Array
-from linkwork.quantities.scales import joint_units, scales_of, typical_row_units
+from linkwork.quantities.scales import scales_of, typical_row_units
 
 FEW_SLOTS = 16
 """Contact points of all pairs up to which LCABA, which sweeps over all, takes less time on robots with loops."""
@@ -37,12 +45,13 @@ FEW_SLOTS = 16
 def takes_reduced_matrix(robot: Model) -> bool:
     """Whether native steps of a robot are made by the reduced matrix; else LCABA is faster: few points, and loops.
 
-    Cassie with its loops and eight points takes 13 microseconds a step by LCABA, and 22 by the reduced matrix.
+    Steps by LCABA do not know dry friction of tendons. Cassie with its loops and eight points takes 13 microseconds a
+    step by LCABA, and 22 by the reduced matrix.
 
     Args:
         robot: The mechanism.
     """
-    return robot.nc == 0 or contact_points(robot).nslots > FEW_SLOTS
+    return robot.nc == 0 or contact_points(robot).nslots > FEW_SLOTS or bool(tendon_boxes(robot, False))
 
 
 def reduced_plan(
@@ -68,26 +77,27 @@ def reduced_plan(
         soft: Whether contacts are soft, as MuJoCo's (`kernels.contact.reduced.soft`).
     """
     scales = contact_scales(robot)
-    dofs = np.array(box_tables(moved, limited, True)["box_v"], dtype=np.int64)
+    joint_boxes, of_tendons = box_tables(moved, limited, True), tendon_boxes(moved, False)
+    dofs, tendons = np.array(joint_boxes["box_v"], dtype=np.int64), [box.tendon for box in of_tendons]
     nothing = np.zeros(0)
     rows = RowScales(
         pairs=scales.pairs,
-        boxes=joint_inverse_inertias(robot)[dofs],
-        box_units=np.where(joint_units(robot)[dofs] == 1.0, scales.length, 1.0),
+        boxes=np.append(joint_inverse_inertias(robot)[dofs], tendon_inverse_inertias(robot)[tendons]),
+        box_units=np.append(velocity_units(robot)[dofs], tendon_units(robot)[tendons]),
         row_compliance=loop_row_regularization(robot, solver.regularization, "float64") if robot.nc else nothing,
         rows=scales_of(robot).rows if robot.nc else nothing,
         row_units=scales.length / typical_row_units(robot) if robot.nc else nothing,
         length=scales.length,
-        soft=_soft_tables(robot, box_tables(moved, limited, True)) if soft else None,
+        soft=_soft_tables(robot, joint_boxes, of_tendons) if soft else None,
     )
     return reduced_tree(moved, rows, solver.max_iterations, frames, limited, implicit, meshes)
 
 
-def _soft_tables(robot: Model, boxes: dict[str, Any]) -> dict[str, Any]:
+def _soft_tables(robot: Model, joint_boxes: dict[str, Any], of_tendons: list[TendonBox]) -> dict[str, Any]:
     """Arrays of soft contacts, limits, dry friction and constraints."""
     pairs = soft_weights(robot)
-    sizes = {"nsoft": len(pairs), "nsoft_boxes": len(boxes["box_v"]), "nsoft_rows": robot.nc}
-    return {**sizes, "soft_D": pairs, **soft_boxes(robot, boxes), **soft_rows(robot)}
+    sizes = {"nsoft": len(pairs), "nsoft_boxes": len(joint_boxes["box_v"]) + len(of_tendons), "nsoft_rows": robot.nc}
+    return {**sizes, "soft_D": pairs, **soft_boxes(robot, joint_boxes, of_tendons), **soft_rows(robot)}
 
 
 def reduced_settings(robot: Model, dt: float, solver: SolverSettings, time: float, dtype: str) -> Array:

@@ -27,8 +27,9 @@ from linkwork.model.model import Model
 from linkwork.model.parts import GRAVITY
 from linkwork.model.shapes import Box, Cylinder, Ellipsoid, Sphere
 from linkwork.model.thresholds import UNBOUNDED
+from linkwork.quantities.actuation import tendon_jacobian
 from linkwork.quantities.evaluator import Evaluator
-from linkwork.quantities.scales import free_bodies, scales_of
+from linkwork.quantities.scales import free_bodies, joint_units, scales_of
 from linkwork.quantities.thresholds import MASSLESS
 
 SURFACE = 3.0
@@ -127,6 +128,38 @@ def _articulated(robot: Model, shapes: list[ContactShape]) -> list[float]:
 def joint_inverse_inertias(robot: Model) -> Floats:
     """(nv,) inverse inertia of each degree of freedom."""
     return np.asarray(1 / scales_of(robot).joints)
+
+
+@computed_once
+def tendon_inverse_inertias(robot: Model) -> Floats:
+    """(tendons,) inverse inertia that the length of each tendon feels: the diagonal of ``J M^-1 J'`` at the neutral
+    configuration, or the largest of the others where that is zero."""
+    if not robot.tendons:
+        return np.zeros(0)
+    J = tendon_jacobian(robot, robot.neutral())
+    M = Evaluator(robot, "mass_matrix").plain()(robot.neutral())
+    moved = np.diag(M) > 0
+    inverse = np.linalg.inv(M[np.ix_(moved, moved)])
+    diagonal = np.einsum("ti,ij,tj->t", J[:, moved], inverse, J[:, moved])
+    return np.where(diagonal > 0, diagonal, diagonal.max() or 1.0)
+
+
+def velocity_units(robot: Model) -> Floats:
+    """(nv,) what makes a velocity of the rate of a coordinate: one, or a length of the robot for joints that turn."""
+    return np.where(joint_units(robot) == 1.0, contact_scales(robot).length, 1.0)
+
+
+@computed_once
+def tendon_units(robot: Model) -> Floats:
+    """(tendons,) what makes a velocity of the rate of a tendon's length: one, or of fixed tendons a length of the robot
+    over their coefficients of joints that turn."""
+    units = velocity_units(robot)
+    found = np.ones(len(robot.tendons))
+    for t, tendon in enumerate(robot.tendons):
+        if tendon.joints:
+            rates = [c / units[robot.v_index(name)] for name, c in tendon.joints.items()]
+            found[t] = 1.0 / (float(np.linalg.norm(rates)) or 1.0)
+    return found
 
 
 def loop_row_regularization(robot: Model, regularization: float, dtype: str) -> Floats:

@@ -10,7 +10,7 @@ the part.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,8 @@ from linkwork.model.inertia import Inertia
 from linkwork.model.model import Model
 from linkwork.model.placement import Placement
 from linkwork.model.soft_contact import USUAL_CONSTRAINT
+from linkwork.plans.contact_tendons import TendonBox
+from linkwork.quantities.actuation import tendon_jacobian
 from linkwork.quantities.evaluator import Evaluator
 from linkwork.quantities.scales import free_bodies, scales_of
 
@@ -85,23 +87,39 @@ def joint_weights(robot: Model) -> Floats:
     return weights
 
 
-def soft_boxes(robot: Model, boxes: Mapping[str, list[Any]]) -> dict[str, Any]:
+@computed_once
+def tendon_weights(robot: Model) -> Floats:
+    """(tendons,) inverse inertia of the length of each tendon, as MuJoCo has it: ``J M⁻¹ J'`` at the neutral
+    configuration."""
+    M, J = Evaluator(robot, "mass_matrix").plain()(robot.neutral()), tendon_jacobian(robot, robot.neutral())
+    moved = np.flatnonzero(np.diag(M) > 0)
+    return np.asarray(np.diag(J[:, moved] @ np.linalg.solve(M[np.ix_(moved, moved)], J[:, moved].T)))
+
+
+def soft_boxes(robot: Model, joint_boxes: Mapping[str, list[Any]], of_tendons: Sequence[TendonBox]) -> dict[str, Any]:
     """Arrays ``box_`` of soft limits and soft dry friction, for `plans.contact_reduced`.
 
     Args:
         robot: The mechanism.
-        boxes: Which limits and dry friction there are (`plans.contact_lcaba.box_tables`).
+        joint_boxes: Which limits and dry friction of joints there are (`plans.contact_lcaba.box_tables`).
+        of_tendons: Those of tendons (`plans.contact_tendons.tendon_boxes`).
     """
     joints = {v: joint for joint in robot.joints for v in range(robot.nv)[robot.v_slice(joint.name)]}
     soft = [
-        (joints[v].soft_limit if q >= 0 else joints[v].soft_friction) or USUAL_CONSTRAINT
-        for v, q in zip(boxes["box_v"], boxes["box_q"], strict=True)
+        joints[v].soft_limit if q >= 0 else joints[v].soft_friction
+        for v, q in zip(joint_boxes["box_v"], joint_boxes["box_q"], strict=True)
     ]
+    for box in of_tendons:
+        tendon = robot.tendons[box.tendon]
+        soft.append(tendon.soft_limit if box.limits else tendon.soft_friction)
+    own = [one or USUAL_CONSTRAINT for one in soft]
+    weights = [joint_weights(robot)[v] for v in joint_boxes["box_v"]]
+    weights += [tendon_weights(robot)[box.tendon] for box in of_tendons]
     return {
-        "box_weight": joint_weights(robot)[boxes["box_v"]] if soft else [],
-        "box_reference": np.reshape([one.reference for one in soft], (-1, 2)),
-        "box_impedance": np.reshape([one.impedance for one in soft], (-1, 5)),
-        "box_margin": [one.margin for one in soft],
+        "box_weight": weights,
+        "box_reference": np.reshape([one.reference for one in own], (-1, 2)),
+        "box_impedance": np.reshape([one.impedance for one in own], (-1, 5)),
+        "box_margin": [one.margin for one in own],
     }
 
 

@@ -104,7 +104,7 @@ def box_forces(tree: Tree, boxes: Array, limits: bool) -> Array:
     """
     result = np.zeros((*boxes.shape[:-1], int(tree.nv)), boxes.dtype)
     for b, (v, q) in enumerate(zip(tree.box_v.tolist(), tree.box_q.tolist(), strict=True)):
-        if (q >= 0) == limits:
+        if v >= 0 and (q >= 0) == limits:
             result[..., v] += tree.box_sign[b] * boxes[..., b]
     return result
 
@@ -283,13 +283,16 @@ class ContactSolution:
         """The result with all slots of all pairs, as derivatives have it."""
         if not self._layout.reduced:
             return self.result
-        return result_by_slots(self._layout.robot, self.result, int(self._layout.tree.nboxes))
+        return result_by_slots(self._layout.robot, self._layout.tree, self.result)
 
     @property
     def warm_start_by_slots(self) -> Array:
         """`warm_start` for steps that have all slots of all pairs."""
         points = self.forces.reshape(*self.q.shape[:-1], -1)
-        forces = np.concatenate([points, self._part("boxes"), self._part("multipliers")], axis=-1)
+        boxes = self._part("boxes")
+        if self._layout.reduced:
+            boxes = boxes[..., : self._layout.tree.njoint_boxes]
+        forces = np.concatenate([points, boxes, self._part("multipliers")], axis=-1)
         return np.where(np.asarray(self.converged)[..., None], forces, forces.dtype.type(0))
 
     def __repr__(self) -> str:

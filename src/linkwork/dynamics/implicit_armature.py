@@ -27,5 +27,6 @@ def without_passive_forces(robot: Model) -> Model:
 
 
 def without_joint_friction(robot: Model) -> Model:
-    """The robot without dry friction of joints."""
-    return replace(robot, joints=tuple(replace(joint, friction=0.0 * joint.friction) for joint in robot.joints))
+    """The robot without dry friction of joints and tendons."""
+    joints = tuple(replace(joint, friction=0.0 * joint.friction) for joint in robot.joints)
+    return replace(robot, joints=joints, tendons=tuple(replace(tendon, friction=0.0) for tendon in robot.tendons))

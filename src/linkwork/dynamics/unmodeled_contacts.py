@@ -37,6 +37,7 @@ def warn_unmodeled(robot: Model, reduced: bool, what: str = "steps") -> None:
         if len(where):
             more = f" and {len(where) - 1} more" if len(where) > 1 else ""
             said.append(f"{missing} of contact '{pairs[int(where[0])].name}'{more}")
+    said += [f"dry friction of tendon '{tendon.name}'" for tendon in robot.tendons if tendon.friction][:1]
     said += [f"adhesion by actuator '{actuator.name}'" for actuator in robot.actuators if actuator.body][:1]
     if said:
         message = f"{what} of robot '{robot.name}' leave out {'; '.join(said)}"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
+from linkwork.mechanism.scaled_softness import scaled_softness
 from linkwork.model.model import Model
 from linkwork.model.tendons import Branch, Tendon
 from linkwork.model.transmissions import Wrap
@@ -53,6 +54,8 @@ def scaled_tendon(robot: Model, tendon: Tendon, by: Units) -> Tendon:
         offset=tendon.offset * unit,
         stop=(tendon.stop[0] * by.energy / unit**2, tendon.stop[1] * by.energy * by.time / unit**2),
         force_limits=(tendon.force_limits[0] * by.energy / unit, tendon.force_limits[1] * by.energy / unit),
+        soft_limit=scaled_softness(tendon.soft_limit, by.time, unit),
+        soft_friction=scaled_softness(tendon.soft_friction, by.time, unit),
     )
 
 

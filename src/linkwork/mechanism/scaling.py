@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from linkwork.errors import InputError, UnsupportedFeature
 from linkwork.inputs import above_zero
+from linkwork.mechanism.scaled_softness import scaled_soft_contact, scaled_softness
 from linkwork.mechanism.scaled_tendons import scaled_tendon, scaled_terms, tendon_unit
 from linkwork.model.arrays import Floats
 from linkwork.model.checks import refuse_laws
@@ -48,7 +49,7 @@ from linkwork.model.constraints import (
     TendonCoupling,
     Term,
 )
-from linkwork.model.contacts import ContactPair, ContactShape, SoftContact, changed_shapes
+from linkwork.model.contacts import ContactPair, ContactShape, changed_shapes
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import Free, Helical, Joint, Planar, Prismatic
 from linkwork.model.medium import Medium
@@ -251,22 +252,9 @@ def _contacts(contacts: Sequence[ContactPair], by: Scaling) -> tuple[ContactPair
             torsional_friction=pair.torsional_friction * by.length,
             rolling_friction=pair.rolling_friction * by.length,
             adhesion=pair.adhesion * by.mass * by.length / by.time**2,
-            soft=None if pair.soft is None else _softness(pair.soft, by),
+            soft=scaled_soft_contact(pair.soft, by.time, by.length),
         )
         for pair in changed_shapes(contacts, changed)
-    )
-
-
-def _softness(soft: SoftContact, by: Scaling) -> SoftContact:
-    def reference(x: tuple[float, float]) -> tuple[float, float]:
-        return (x[0] * by.time, x[1]) if x[0] > 0 else (x[0] / by.time**2, x[1] / by.time)
-
-    least, most, width, *curve = soft.impedance
-    return replace(
-        soft,
-        reference=reference(soft.reference),
-        friction_reference=reference(soft.friction_reference),
-        impedance=(least, most, width * by.length, *curve),
     )
 
 
@@ -302,6 +290,8 @@ def _joint(joint: TreeJoint, by: Scaling) -> TreeJoint:
         stiffness_terms=scaled_terms(joint.stiffness_terms, by.energy / v[0] ** 2, v[0]),
         damping_terms=scaled_terms(joint.damping_terms, by.energy / v[0] ** 2 * by.time, v[0] / by.time),
         rest=joint.rest * q if len(joint.rest) == len(q) else joint.rest * v,
+        soft_limit=scaled_softness(joint.soft_limit, by.time, float(v[0])),
+        soft_friction=scaled_softness(joint.soft_friction, by.time, float(v[0])),
     )
 
 
@@ -377,6 +367,7 @@ def _constraint(robot: Model, constraint: Constraint, by: Scaling) -> Constraint
     kp, kd = constraint.gains or (0.0, 0.0)
     changes: dict[str, Any] = {"gains": (kp / by.time**2, kd / by.time), "time_constant": None}
     row = by.rows_of(robot, constraint)
+    changes["soft"] = scaled_softness(constraint.soft, by.time, float(row[-1]))
     if isinstance(constraint, Pair):
         for end in ("first_at", "second_at"):
             changes[end] = _placement(as_placement(getattr(constraint, end)), by.length)

@@ -15,6 +15,7 @@ from linkwork.conversions import converted_but
 from linkwork.errors import ModelError
 from linkwork.inputs import items
 from linkwork.model.arrays import numbers
+from linkwork.model.soft_contact import SoftConstraint
 from linkwork.model.transmissions import JointWrench, SiteWrench, SliderCrank, Wrap
 
 
@@ -79,7 +80,7 @@ class Tendon:
     a path of straight lines through sites. ``Tendon("pair", joints={"left": 0.5, "right": 0.5})``,
     ``Tendon("cable", path=("anchor", "guide", "tip"))``.
 
-    Springs and dampers of tendons act in simulations, and limits as soft stops. Dry friction is kept, and does not act.
+    Springs and dampers of tendons act in simulations, limits as soft stops, and dry friction in steps with contacts.
 
     Args:
         name: Its name.
@@ -89,7 +90,7 @@ class Tendon:
         damping: Of a damper, in N s/m.
         rest: Range of lengths in which the spring is slack.
         limits: Of its length; infinite where there are none.
-        friction: Dry friction.
+        friction: Dry friction, a force along the tendon: in N, or in the unit of a fixed tendon.
         offset: Added to its length.
         force_limits: Of the sum of forces of all actuators that pull it: these are scaled down together.
         stop: Stiffness and damping that act beyond the limits; zero: simulations choose them, as for limits of joints.
@@ -97,6 +98,8 @@ class Tendon:
             free joint, or a slider-crank.
         stiffness_terms: Factors of the square and the cube of the spring's deflection.
         damping_terms: Factors of the square and the cube of the rate, in the damper.
+        soft_limit: How soft its limits are in steps with soft contacts.
+        soft_friction: How soft its dry friction is in steps with soft contacts.
     """
 
     name: str
@@ -113,6 +116,8 @@ class Tendon:
     transmission: SiteWrench | JointWrench | SliderCrank | None = None
     stiffness_terms: tuple[float, float] = (0.0, 0.0)
     damping_terms: tuple[float, float] = (0.0, 0.0)
+    soft_limit: SoftConstraint | None = None
+    soft_friction: SoftConstraint | None = None
 
     def __post_init__(self) -> None:
         path = (

@@ -25,6 +25,13 @@ from linkwork.plans.constraints import CONSTRAINED_TREE, constrained_tree
 from linkwork.plans.contact_friction import FRICTION_FLOATS, FRICTION_INTEGERS, friction_tables
 from linkwork.plans.contact_groups import GROUP_FLOATS, GROUP_INTEGERS, GROUP_SIZES, group_tables
 from linkwork.plans.contact_lcaba import box_tables
+from linkwork.plans.contact_tendons import (
+    TENDON_BOX_INTEGERS,
+    TENDON_BOX_SIZES,
+    limbs_of_tendons,
+    tendon_boxes,
+    with_tendon_boxes,
+)
 from linkwork.plans.contacts import CONTACT_FLOATS, CONTACT_INTEGERS, CONTACT_SIZES, MeshKind, contact_tables
 from linkwork.plans.implicit_damping import ImplicitDamping
 from linkwork.plans.layout import Integers, ragged
@@ -65,6 +72,7 @@ REDUCED_TREE = actuated_layout(
             *LEVEL_SIZES,
             *PROBLEM_SIZES,
             "nboxes",
+            *TENDON_BOX_SIZES,
             "nfurther",  # the most iterations of a step by smoothed equations
             "nbouncing",  # pairs with restitution
             "nsoft",  # pairs, limits and dry friction, and rows of constraints, where these are soft; else none
@@ -100,11 +108,12 @@ REDUCED_TREE = actuated_layout(
             "linked_body": ("nlinked",),
             "adhesion_actuator": ("nadhesions",),
             "adhesion_body": ("nadhesions",),
-            "box_v": ("nboxes",),  # as in `contact_lcaba`
+            **TENDON_BOX_INTEGERS,
+            "box_v": ("nboxes",),  # as in `contact_lcaba`; -1 of tendons
             "box_q": ("nboxes",),
             "dof_box_start": ("nv",),  # limits and dry friction of a degree of freedom
             "dof_boxes": ("nv",),
-            "dof_box": ("nboxes",),
+            "dof_box": ("njoint_boxes",),
             "loop_row": ("nloops",),  # rows of a set, and the limbs that they depend on
             "loop_dim": ("nloops",),
             "loop_side": ("nloops",),
@@ -192,7 +201,9 @@ def reduced_tree(
     slots = np.asarray(contacts["contact_slots"], dtype=np.int64)
     cells = min(math.isqrt(int(tree.n)) + 1, MAX_CELLS)
     limbs = limb_tables(tree)
-    boxes = box_tables(model, limited, True)
+    joint_boxes, of_tendons = box_tables(model, limited, True), tendon_boxes(model, False)
+    boxes = with_tendon_boxes(joint_boxes, of_tendons)
+    tendon_limbs = limbs_of_tendons(model, tree, bodies, limbs["dof_limb"], of_tendons)
     loops = _loop_sets(model, tree, limbs)
     friction = friction_tables(model)
     nlisted = listed_points(model, int(slots.sum()))
@@ -200,13 +211,14 @@ def reduced_tree(
     depths = _depths(limbs)
     depth, reach = max(depths, default=0), max(limbs["limb_reach"], default=0)
     most = min(2 * depth, nlimbs)
-    sides = [len(limb) for limb in loops["sides"]]
-    widths = [sum(int(limbs["limb_size"][limb]) for limb in limb_list) for limb_list in loops["sides"]]
+    coupled = [*loops["sides"], *tendon_limbs]
+    sides = [len(some) for some in coupled]
+    widths = [sum(int(limbs["limb_size"][limb]) for limb in some) for some in coupled]
     nside_pairs = nlisted * (most * (most - 1) // 2) + sum(n * (n - 1) // 2 for n in sides)
     largest = int(np.max(friction["contact_dim"], initial=1))
     forces = LISTED * nlisted + len(boxes["box_v"]) + model.nc
-    sets = nlisted + len(boxes["box_v"]) + len(sides)
-    spans = ragged(loops["sides"])
+    sets = nlisted + len(boxes["box_v"]) + len(loops["sides"])
+    spans, tendon_spans = ragged(loops["sides"]), ragged(tendon_limbs)
     alone = (np.asarray(tree.kind) == FREE) & ~np.isin(np.arange(int(tree.n)), tree.parent)
     padded = -4 * (-model.nv // 4) if model.nv <= DENSE else 0
     stride = padded + 4 * (1 - padded // 4 % 2) if padded else 0
@@ -220,6 +232,12 @@ def reduced_tree(
         **limbs,
         **level_tables(tree),
         **boxes,
+        njoint_boxes=len(joint_boxes["box_v"]),
+        tendon_box=[box.tendon for box in of_tendons],
+        tendon_box_limits=[box.limits for box in of_tendons],
+        tendon_box_side=tendon_spans.start,
+        tendon_box_sides=tendon_spans.count,
+        tendon_side=tendon_spans.entries,
         **group_tables(model, contacts, first, second, int(tree.n)),
         nintervals=cells,
         ngrid=cells * cells,

@@ -75,16 +75,29 @@ class ImplicitDamping:
         tendons = {damper.tendon for damper in self.coupled(mechanism)} - {-1}
         if not self.bounded or not tendons:
             return set()
-        fixed = {mechanism.v_index(name) for t in tendons for name in mechanism.tendons[t].joints}
-        segments, _ = tendon_segments(mechanism, mechanism.tendons, tree.parent.tolist(), bodies)
-        ends = [(body, s.root) for s in segments if s.tendon in tendons for body in s.bodies]
-        for tendon in (mechanism.tendons[t] for t in tendons):
-            if tendon.has_wraps or tendon.transmission is not None:
-                moved = [mechanism.frames[site].body for site in tendon.sites]
-                moved += [mechanism.joint(name).child for name in tendon.driven]
-                ends += [(bodies.number[body], 0) for body in moved]
-        moving = {i for body, root in ends for i in ancestors(tree.parent.tolist(), body) if i > root}
-        return fixed | {k for k, body in body_of_dof(tree).items() if body in moving}
+        return set().union(*(dofs_of_tendon(mechanism, tree, bodies, t) for t in tendons))
+
+
+def dofs_of_tendon(mechanism: Model, tree: Tree, bodies: BodyTable, tendon: int) -> set[int]:
+    """Degrees of freedom that may move the length of a tendon.
+
+    Args:
+        mechanism: The mechanism.
+        tree: Its arrays.
+        bodies: Its bodies.
+        tendon: The number of the tendon.
+    """
+    own, parents = mechanism.tendons[tendon], tree.parent.tolist()
+    segments, _ = tendon_segments(mechanism, mechanism.tendons, parents, bodies)
+    ends = [(body, s.root) for s in segments if s.tendon == tendon for body in s.bodies]
+    if own.has_wraps or own.transmission is not None:
+        moved = [mechanism.frames[site].body for site in own.sites]
+        moved += [mechanism.joint(name).child for name in own.driven]
+        ends += [(bodies.number[body], 0) for body in moved]
+    moving = {i for body, root in ends for i in ancestors(parents, body) if i > root}
+    return {mechanism.v_index(name) for name in own.joints} | {
+        k for k, body in body_of_dof(tree).items() if body in moving
+    }
 
 
 def with_armature(tree: Tree, dofs: Collection[int]) -> Tree:

@@ -297,7 +297,7 @@ def _friction(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
 
 
 def _dry_friction(robot: Model, tree: Tree, rows: list[int]) -> dict[str, Any]:
-    boxes = {int(tree.box_v[b]): b for b in range(tree.nboxes) if tree.box_q[b] < 0}
+    boxes = {int(tree.box_v[b]): b for b in range(tree.nboxes) if tree.box_q[b] < 0 <= tree.box_v[b]}
     if not all(k in boxes for k in rows):
         raise InputError("friction is a parameter, and joint_friction=False leaves dry friction out")
     return {"friction_place": [boxes[k] for k in rows]}

@@ -11,6 +11,7 @@ import numpy as np
 from linkwork.model.tendons import Tendon
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.saving.layout import Layout
+from linkwork.saving.mjcf_geoms import set_softness
 from linkwork.saving.mjcf_names import MjcfNames
 from linkwork.saving.report import Report
 from linkwork.saving.xml import add, fresh, number, numbers
@@ -146,6 +147,10 @@ class MjcfTendons:
         ):
             if value != 0 or any(terms):
                 element.set(what, numbers((value, *terms)) if any(terms) else number(value))
+        set_softness(element, tendon.soft_limit, "limit")
+        set_softness(element, tendon.soft_friction, "friction")
+        if tendon.soft_limit is not None and tendon.soft_limit.margin != 0:
+            element.set("margin", number(tendon.soft_limit.margin))
         if tendon.stiffness or any(tendon.stiffness_terms) or tendon.rest != (0.0, 0.0):
             element.set("springlength", numbers(np.clip(tendon.rest, -UNBOUNDED, UNBOUNDED)))
         for limited, range, limits in (

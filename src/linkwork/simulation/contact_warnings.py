@@ -16,12 +16,13 @@ from linkwork.simulation.contacts import ContactHistory
 
 
 def warn_of_joint_friction(robot: Model) -> None:
-    """A `ModelWarning` where joints have dry friction, in steps without contacts, which leave it out.
+    """A `ModelWarning` where joints or tendons have dry friction, in steps without contacts, which leave it out.
 
     Args:
         robot: The mechanism.
     """
     names = [f"'{joint.name}'" for joint in robot.joints if np.any(robot.friction[robot.v_slice(joint.name)])]
+    names += [f"tendon '{tendon.name}'" for tendon in robot.tendons if tendon.friction]
     if names:
         warnings.warn(
             f"dry friction of {at_most_three(names)} of '{robot.name}' does not act in these steps; "

@@ -78,10 +78,10 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: SimulationIntegr
         return False
     asked = (("integrator", integrator, ("euler",)), ("method", method, ("auto", "lcaba")))
     if contact is None and not robot.contacts:
-        return bool(np.any(robot.friction)) and all(value in known for _, value, known in asked)
+        return has_dry_friction(robot) and all(value in known for _, value, known in asked)
     limited = np.isfinite(robot.lower).any() or np.isfinite(robot.upper).any()
     bound = contact == "soft" and any(c.enabled for c in robot.constraints)
-    if not robot.contacts and not np.any(robot.friction) and not limited and not bound:
+    if not robot.contacts and not has_dry_friction(robot) and not limited and not bound:
         raise InputError(
             f"contact={contact!r}, but '{robot.name}' has no contact pairs, and its joints neither dry friction nor "
             "limits: add pairs with robot.with_contacts(...)"
@@ -95,6 +95,11 @@ def has_contacts(robot: Model, contact: ContactLaw, integrator: SimulationIntegr
                 f"(--contacts none) {without}"
             )
     return True
+
+
+def has_dry_friction(robot: Model) -> bool:
+    """Whether joints or tendons of a robot have dry friction."""
+    return bool(np.any(robot.friction)) or any(tendon.friction for tendon in robot.tendons)
 
 
 def limits_at_start(robot: Model, q: Array) -> bool | tuple[str, ...]:

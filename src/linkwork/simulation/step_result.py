@@ -52,7 +52,7 @@ class StepResult:
         planned = self._planned
         if planned.contact is None or not planned.contact.reduced:
             return self.result
-        return result_by_slots(planned.source, self.result, int(planned.tree.nboxes), planned.na, totals=True)
+        return result_by_slots(planned.source, planned.tree, self.result, planned.na, totals=True)
 
     @property
     def act(self) -> Array | None:

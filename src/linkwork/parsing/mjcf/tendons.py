@@ -22,7 +22,7 @@ from linkwork.parsing.mjcf.document import Defaults, MjcfDocument
 from linkwork.parsing.mjcf.inertia import GEOMS, size_and_place
 from linkwork.parsing.mjcf.joints import MjcfJoint, open_end, scalar_joint
 from linkwork.parsing.mjcf.meshes import MeshAssets
-from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings
+from linkwork.parsing.mjcf.settings import YES_NO_AUTO, Settings, softness_of
 from linkwork.parsing.mjcf.tree import Body, Item, Tree, fresh
 from linkwork.parsing.mjcf.vocabulary import not_understood, refuse_unknown
 from linkwork.parsing.xml import Node, located
@@ -149,6 +149,8 @@ def _read(document: MjcfDocument, node: Node, name: str, joints: Mapping[str, Mj
 def _passive(node: Node, settings: Settings) -> dict[str, Any]:
     """Springs, dampers and friction, where they are switched on."""
     values: dict[str, Any] = {"friction": node.number("frictionloss", 0.0) if settings.friction else 0.0}
+    values["soft_limit"] = softness_of(node, "solreflimit", "solimplimit", margin=node.number("margin", 0.0))
+    values["soft_friction"] = softness_of(node, "solreffriction", "solimpfriction")
     for what, acts in (("stiffness", settings.springs), ("damping", settings.dampers)):
         linear, *further = (node.numbers(what, 1, 2, 3) if acts else None) or (0.0,)
         values[what] = linear

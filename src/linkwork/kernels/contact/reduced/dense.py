@@ -3,7 +3,8 @@
 
 Where a warp has a robot of no more than `DENSE` velocities, its lanes take rows and columns of dense matrices: all of
 them are at work, and there is no pattern. Rows of sets have a column for each velocity then, but those of limits and
-dry friction, which have one number: they add to the diagonal. Contacts that do not resist, open ones, add nothing.
+dry friction of joints, which have one number: they add to the diagonal. Contacts that do not resist, open ones, add
+nothing.
 
 Matrices are padded to a multiple of four, with ones on the diagonal, so that four numbers are loaded together.
 
@@ -16,7 +17,7 @@ Matrices are padded to a multiple of four, with ones on the diagonal, so that fo
 | x_dense, x_solved | a right side, and the solution with ``L``                                                  |
 | wide, wide_row   | sets that depend on several joints, and their rows                                           |
 | bearing          | rows of those that resist; ``bears``: of a wide set                                          |
-| box_row          | row of a limit or of dry friction; -1 where it is not in the problem                         |
+| box_row          | row of a limit or of dry friction of a joint; -1 where it is not in the problem              |
 
 Cost: cubic in velocities, over the lanes of a warp.
 """
@@ -52,7 +53,7 @@ DENSE_INTEGERS: dict[str, Shape] = {
     "bears": ("nsets",),
     "wide_row": ("nrows",),
     "bearing": ("nrows",),
-    "box_row": ("nboxes",),
+    "box_row": ("njoint_boxes",),
 }
 
 
@@ -65,7 +66,7 @@ def list_dense_rows(tree: Array, w: Array) -> None:
     sets = 0
     rows = 0
     for e in range(w.counts[CONES]):
-        if w.cone_box[e] < 0:
+        if w.cone_box[e] < 0 or w.cone_box[e] >= tree.njoint_boxes:
             w.wide[sets] = e
             sets += 1
             for r in range(w.cone_row[e], w.cone_row[e] + w.cone_dim[e]):
@@ -73,10 +74,10 @@ def list_dense_rows(tree: Array, w: Array) -> None:
                 rows += 1
     w.dense_counts[WIDE] = sets
     w.dense_counts[WIDE_ROWS] = rows
-    for b in prange(tree.nboxes):
+    for b in prange(tree.njoint_boxes):
         w.box_row[b] = -1
     for e in prange(w.counts[CONES]):
-        if w.cone_box[e] >= 0:
+        if w.cone_box[e] >= 0 and w.cone_box[e] < tree.njoint_boxes:
             w.box_row[w.cone_box[e]] = w.cone_row[e]
 
 
@@ -167,7 +168,7 @@ def dense_rows_times(tree: Array, w: Array, x: Array, y: Array) -> None:
         for j in range(0, tree.npadded, 4):
             total = add_product(total, aligned_entries(w.A[r], j), aligned_entries(w.x_dense, j))
         y[r] = total
-    for b in prange(tree.nboxes):
+    for b in prange(tree.njoint_boxes):
         if w.box_row[b] >= 0:
             y[w.box_row[b]] = tree.box_sign[b] * x[tree.box_v[b]]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of joints and loops: limits that can be reached, dry friction, and constraints.
+"""Rows of joints, tendons and loops: limits that can be reached, dry friction, and constraints.
 
 | symbol  | meaning                                                |
 |---------|--------------------------------------------------------|
@@ -25,82 +25,126 @@ JOINT_WORK: dict[str, Shape] = {"loop_J": ("nc", "nv")}
 
 @kernel
 def list_boxes(tree: Array, w: Array, q: Array, v: Array, settings: ReducedSettings) -> None:
-    """Sets of limits that can be reached, one row each, and of dry friction of joints."""
-    for b in prange(tree.nboxes):
+    """Sets of limits that can be reached, one row each, and of dry friction: of joints, and of tendons after these."""
+    for b in prange(tree.njoint_boxes):
         w.box_set[b] = 0
         if tree.box_q[b] >= 0:
-            w.box_set[b] = can_be_reached(tree, b, q, v, settings) - 1
-    for b in range(tree.nboxes):
+            w.box_set[b] = can_be_reached(tree, b, q[tree.box_q[b]], v[tree.box_v[b]], settings) - 1
+    for b in range(tree.njoint_boxes):
         if w.box_set[b] == 0:
-            w.box_set[b] = begin_set(w, CONE if tree.box_q[b] >= 0 else BOX, 1)
-            w.cone_box[w.box_set[b]] = b
+            begin_box(w, b, CONE if tree.box_q[b] >= 0 else BOX)
             add_side(tree, w, w.box_set[b], tree.dof_limb[tree.box_v[b]])
-    for b in prange(tree.nboxes):
+    for b in prange(tree.njoint_boxes):
         if w.box_set[b] >= 0:
             joint_row(tree, w, w.box_set[b], b, v)
             if tree.box_q[b] >= 0:
-                limit_offset(tree, w, w.box_set[b], b, q, v, settings)
+                limit_offset(tree, w, w.box_set[b], b, q[tree.box_q[b]], v[tree.box_v[b]], settings)
             else:
-                friction_offset(tree, w, w.box_set[b], b, v, settings)
+                friction_offset(tree, w, w.box_set[b], b, v[tree.box_v[b]], settings)
+    for k in range(tree.ntendon_boxes):
+        list_tendon_box(tree, w, k, settings)
 
 
 @kernel
-def gap_of_limit(tree: Array, b: int, q: Array) -> Scalar:
-    """Distance of a joint from its limit."""
-    return tree.box_sign[b] * (q[tree.box_q[b]] - tree.box_value[b])
+def list_tendon_box(tree: Array, w: Array, k: int, settings: ReducedSettings) -> None:
+    """The set of a limit of a tendon that can be reached, or of its dry friction; after `tendon_states`."""
+    b = tree.njoint_boxes + k
+    t = tree.tendon_box[k]
+    w.box_set[b] = 0
+    if tree.tendon_box_limits[k] > 0:
+        w.box_set[b] = can_be_reached(tree, b, w.ten_length[t], w.ten_rate[t], settings) - 1
+    if w.box_set[b] == 0:
+        begin_box(w, b, CONE if tree.tendon_box_limits[k] > 0 else BOX)
+        tendon_row(tree, w, w.box_set[b], k)
+        if tree.tendon_box_limits[k] > 0:
+            limit_offset(tree, w, w.box_set[b], b, w.ten_length[t], w.ten_rate[t], settings)
+        else:
+            friction_offset(tree, w, w.box_set[b], b, w.ten_rate[t], settings)
 
 
 @kernel
-def reach_of_limit(tree: Array, b: int, v: Array, settings: ReducedSettings) -> Scalar:
-    """The distance by which a joint may approach its limit in the step."""
+def begin_box(w: Array, b: int, kind: int) -> None:
+    """A further set of one row, without sides, for a limit or dry friction."""
+    w.box_set[b] = begin_set(w, kind, 1)
+    w.cone_box[w.box_set[b]] = b
+
+
+@kernel
+def gap_of_limit(tree: Array, b: int, x: Scalar) -> Scalar:
+    """Distance of a coordinate, or of the length of a tendon, from its limit."""
+    return tree.box_sign[b] * (x - tree.box_value[b])
+
+
+@kernel
+def reach_of_limit(tree: Array, b: int, rate: Scalar, settings: ReducedSettings) -> Scalar:
+    """The distance by which a coordinate with a rate may approach its limit in the step."""
     h = settings.dt
-    rate = tree.box_sign[b] * v[tree.box_v[b]]
-    closing = maximum(-rate, 0.0) + 0.5 * magnitude(rate)
+    away = tree.box_sign[b] * rate
+    closing = maximum(-away, 0.0) + 0.5 * magnitude(away)
     if tree.nsoft_boxes > 0:
         return tree.box_margin[b]
     return (tree.reach[0] + 2.0 * h * h * settings.gravity) / tree.box_unit[b] + 2.0 * h * closing
 
 
 @kernel
-def can_be_reached(tree: Array, b: int, q: Array, v: Array, settings: ReducedSettings) -> int:
-    """1 where a joint can come to its limit in the step, in some lane; else 0."""
-    return 1 if some_below(gap_of_limit(tree, b, q) - reach_of_limit(tree, b, v, settings), 0.0) else 0
+def can_be_reached(tree: Array, b: int, x: Scalar, rate: Scalar, settings: ReducedSettings) -> int:
+    """1 where a coordinate can come to its limit in the step, in some lane; else 0."""
+    return 1 if some_below(gap_of_limit(tree, b, x) - reach_of_limit(tree, b, rate, settings), 0.0) else 0
 
 
 @kernel
-def limit_offset(tree: Array, w: Array, e: int, b: int, q: Array, v: Array, settings: ReducedSettings) -> None:
+def limit_offset(tree: Array, w: Array, e: int, b: int, x: Scalar, rate: Scalar, settings: ReducedSettings) -> None:
     """``row_c`` and ``removal`` of a limit."""
     h = settings.dt
-    gap = gap_of_limit(tree, b, q)
-    reach = reach_of_limit(tree, b, v, settings)
+    gap = gap_of_limit(tree, b, x)
+    reach = reach_of_limit(tree, b, rate, settings)
     most = settings.push / tree.box_unit[b]
     c = where(gap, 0.0, maximum(gap / settings.penetration_time, -most), gap / h)
     w.removal[e] = minimum(c, 0.0)
     if tree.nsoft_boxes > 0:
-        c = soften_box(tree, w, e, b, gap - reach, tree.box_sign[b] * v[tree.box_v[b]], h)
+        c = soften_box(tree, w, e, b, gap - reach, tree.box_sign[b] * rate, h)
         w.removal[e] = 0.0
     w.row_c[w.cone_row[e]] = where(gap, reach, c, NO_CONTACT)
 
 
 @kernel
-def friction_offset(tree: Array, w: Array, e: int, b: int, v: Array, settings: ReducedSettings) -> None:
+def friction_offset(tree: Array, w: Array, e: int, b: int, rate: Scalar, settings: ReducedSettings) -> None:
     """``row_c`` and the bounds of dry friction."""
     h = settings.dt
     w.row_c[w.cone_row[e]] = 0.0
     if tree.nsoft_boxes > 0:
-        w.row_c[w.cone_row[e]] = soften_box(tree, w, e, b, 0.0, v[tree.box_v[b]], h)
+        w.row_c[w.cone_row[e]] = soften_box(tree, w, e, b, 0.0, rate, h)
     w.lower[e] = h * tree.box_lower[b]
     w.upper[e] = h * tree.box_upper[b]
 
 
 @kernel
 def joint_row(tree: Array, w: Array, e: int, b: int, v: Array) -> None:
-    """The row of a limit or of dry friction."""
+    """The row of a limit or of dry friction of a joint."""
     k = tree.box_v[b]
     row = w.cone_row[e]
     if not in_warp() or tree.nstride == 0:
         w.A[row, w.side_column[w.cone_side[e]] - tree.limb_v[tree.dof_limb[k]] + k] = tree.box_sign[b]
     w.before[row] = tree.box_sign[b] * v[k]
+    w.compliance[row] = 0.0
+    scale_set(w, e, tree.box_D[b], 1.0 / tree.box_D[b], 0.0, tree.box_unit[b])
+
+
+@kernel
+def tendon_row(tree: Array, w: Array, e: int, k: int) -> None:
+    """The sides and the row of a limit or of dry friction of a tendon."""
+    b = tree.njoint_boxes + k
+    t = tree.tendon_box[k]
+    row = w.cone_row[e]
+    if in_warp() and tree.nstride > 0:
+        clear_columns(tree, w, e, 0, tree.npadded)
+    for s in range(tree.tendon_box_side[k], tree.tendon_box_side[k] + tree.tendon_box_sides[k]):
+        add_side(tree, w, e, tree.tendon_side[s])
+    for s in range(w.cone_side[e], w.cone_side[e] + w.cone_sides[e]):
+        limb = w.side_limb[s]
+        at = tree.limb_v[limb]
+        add_multiple(tree.box_sign[b], w.ten_J[t], at, w.A[row], w.side_column[s], tree.limb_size[limb])
+    w.before[row] = tree.box_sign[b] * w.ten_rate[t]
     w.compliance[row] = 0.0
     scale_set(w, e, tree.box_D[b], 1.0 / tree.box_D[b], 0.0, tree.box_unit[b])
 

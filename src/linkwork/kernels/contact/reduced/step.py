@@ -68,6 +68,7 @@ from linkwork.kernels.scalar import Array, Scalar, in_warp, kernel, prange, some
 from linkwork.kernels.tree.kinematics import velocities
 from linkwork.kernels.tree.levels import LEVEL_WORK, backward_levels, body_velocities, forward_levels
 from linkwork.kernels.tree.rnea import WRENCHES, apply_wrenches, forward_passes, init_root, joint_torques
+from linkwork.kernels.tree.tendons import TENDON_WORK, tendon_states
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.contact_reduced import LISTED, REDUCED_TREE, TOTALS
 
@@ -102,6 +103,7 @@ REDUCED_WORK: dict[str, Shape] = (
     | LEVEL_WORK
     | SOLVER_WORK
     | GYROSCOPIC_WORK
+    | TENDON_WORK
     | {
         "body_E": ("n", 3, 3),
         "body_o": ("n", 3),
@@ -145,6 +147,8 @@ def setup_reduced(
 ) -> None:
     """Kinematics, near pairs and their geometry, mass matrix and momentum."""
     h = settings.dt
+    if tree.ntendon_boxes > 0:
+        tendon_states(tree, w, q, v)
     axes_accelerations(tree, v, w.qdd0)
     init_root(tree, w)
     if in_warp():
