@@ -12,6 +12,8 @@ import pytest
 import linkwork as lw
 from linkwork.dynamics.methods import method_cost, refusal
 from linkwork.dynamics.rows.ranks import pv_early_plan
+from linkwork.kernels.algorithm import resolve
+from linkwork.kernels.constrained.pv_early_refinement import SINGULAR, UNREFINED
 from linkwork.mechanism import Mechanism
 from linkwork.model.thresholds import UNBOUNDED
 from linkwork.plans.tree import Tree
@@ -177,6 +179,94 @@ def test_only_singular_states_of_a_batch_are_done_again(backend: str) -> None:
     assert [k > 1 for k in s.iterations] == [False, False, True, False, True, False, False]
     for p, a, forces in zip(problems, s.acceleration, s.multipliers, strict=True):
         assert distance(a, p.hard[0]) <= EXACT and distance(forces, p.hard[1]) <= EXACT
+
+
+def wrist(bend: float) -> Problem:
+    """An arm of seven joints like that of KUKA's iiwa, a point of its last link held, the wrist bent by so much.
+
+    The sixth joint takes one of three rows; the fifth and the fourth feel the others by about the bend alone.
+    """
+    build, parent = lw.Builder("wrist"), "world"
+    for k, (axis, at) in enumerate(zip("zyzyzyz", (0.15, 0.2, 0.2, 0.2, 0.2, 0.2, 0.08), strict=True)):
+        build.body(f"link{k}", lw.Inertia.box(4.0 - 0.5 * k, (0.1, 0.15, 0.3)))
+        build.joint(f"joint{k}", lw.joints.Revolute(axis), parent, f"link{k}", (0, 0, at))
+        parent = f"link{k}"
+    build.constrain(lw.constraints.Point("world", parent, name="hand", second_at=(0, 0, 0.05)))
+    robot = build.build()
+    q = 0.4 * np.cos(np.arange(7.0))
+    q[5] = bend
+    v, tau = np.random.default_rng(5).normal(size=(2, 7))
+    return Problem(robot, q, v, 10.0 * tau)
+
+
+def refined(p: Problem) -> tuple[list[float], list[float]]:
+    """``progress`` and the error of accelerations: after the sweeps, and after each step of refinement by their
+    factor."""
+    program = dynamics(p.robot).program
+    algorithm, tree = program.algorithm, program.tree
+    shapes = [resolve(shape, tree) for shape in algorithm.work.values()]
+    work = algorithm.work_type(*(np.full(shape, np.nan) for shape in shapes))
+    held = dynamics(p.robot).execution.held
+    inputs = [p.q, p.v, p.tau, np.zeros((0, 6)), *(held[name] for name in [*algorithm.inputs][4:])]
+    outputs = [np.zeros(shape) for shape in program.output_shapes()]
+    progress, errors = [], []
+    for text in (algorithm.text, algorithm.refine, algorithm.refine):
+        assert text is not None
+        with np.errstate(all="ignore"):
+            text(tree, work, *inputs, *outputs)
+        progress.append(float(outputs[1][0]))
+        errors.append(distance(outputs[0], p.hard[0]))
+        if progress[-1] != UNREFINED:
+            break
+    return progress, errors
+
+
+@pytest.mark.parametrize(("bend", "steps"), [(0.1, 0), (1e-3, 1), (3e-4, 1), (1e-4, 1), (1e-5, 2)])
+def test_joints_that_hardly_feel_their_rows_keep_all_digits_by_refinement(bend: float, steps: int) -> None:
+    """The rows of a nearly straight wrist: digits that inertias lost come back without another elimination."""
+    p = wrist(bend)
+    progress, errors = refined(p)
+    assert progress == [UNREFINED] * steps + [0.0]
+    assert errors[-1] <= EXACT
+    assert agrees(p, s := dynamics(p.robot)(p.q, p.v, p.tau)) and s.iterations == 1 + steps
+
+
+def test_refinement_contracts_errors() -> None:
+    """Each step multiplies the error by about what the first solution is off by."""
+    _, errors = refined(wrist(1e-5))
+    assert errors[0] > 1e-6 and errors[1] < errors[0] / 30 and errors[2] < 1e-3 * errors[1] + 1e-13
+
+
+def test_singular_states_leave_refinement_for_revealed_ranks() -> None:
+    for p in (wrist(0.0), wrist(1e-9), stretched(0.0)):
+        assert refined(p)[0][-1] == SINGULAR
+        assert agrees(p, dynamics(p.robot)(p.q, p.v, p.tau))
+
+
+@pytest.mark.parametrize("backend", ["native", "compile"])
+def test_states_of_a_batch_are_refined_or_done_again_each_by_itself(backend: str) -> None:
+    bends = (0.3, 1e-3, 0.0, 1e-5, 0.2, 1e-9, 1e-4, 0.1, 0.5, 1e-3)
+    problems = [wrist(bend) for bend in bends]
+    fd = getattr(dynamics(problems[0].robot), backend)()
+    s = fd(*(np.array([getattr(p, name) for p in problems]) for name in ("q", "v", "tau")))
+    for p, a, forces in zip(problems, s.acceleration, s.multipliers, strict=True):
+        assert distance(a, p.hard[0]) <= EXACT and distance(forces, p.hard[1]) <= EXACT
+    alone = [fd(p.q, p.v, p.tau).iterations for p in problems]
+    assert s.iterations.tolist() == alone
+
+
+def test_no_state_of_a_ladder_needs_ranks() -> None:
+    """Of ten rungs, some joint hardly feels its row in 1 of 20 random states."""
+    robot = lw.zoo.ladder(10)
+    rng = np.random.default_rng(1)
+    q = np.array(
+        [robot.assemble(robot.integrate(robot.poses["assembled"], 0.1 * rng.normal(size=robot.nv))) for _ in range(24)]
+    )
+    v, tau = rng.normal(size=(2, 24, robot.nv))
+    s = dynamics(robot)(q, v, 10.0 * tau)
+    for k, a in enumerate(s.acceleration):
+        assert distance(a, Problem(robot, q[k], v[k], 10.0 * tau[k]).hard[0]) <= EXACT
+    assert 1 < s.iterations.max() <= 3
 
 
 def test_iterations_that_are_allowed_do_not_matter() -> None:

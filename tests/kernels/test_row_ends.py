@@ -194,6 +194,21 @@ def test_stretched_legs_take_the_plan_of_the_world() -> None:
     assert relative(fd(q, v, tau).multipliers, wanted.multipliers) < 1e-9
 
 
+def test_a_call_with_a_nearly_singular_block_takes_machine_code_of_both_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the general path, which takes ten times as long."""
+    robot = stretched()
+    q, v, tau = state(robot)
+    q = q.copy()
+    for leg in range(2):
+        q[robot.q_index(f"leg{leg}-3")] = 1e-4
+    fd = lw.ForwardDynamics(robot, "pv")
+    wanted = fd(q, v, tau).acceleration
+    assert fd.fallback is not None
+    for runner in (fd.runner, fd.fallback.runner):
+        monkeypatch.setattr(runner, "evaluate", None)
+    assert (fd(q, v, tau).acceleration == wanted).all()
+
+
 def test_nearly_stretched_legs_lose_no_digits() -> None:
     robot = stretched()
     q, v, tau = state(robot)

@@ -270,6 +270,8 @@ class ForwardDynamics(BaseEvaluator):
                 by = self.kept.get("by") or self._first_solution(q, v, result)
                 if not by.watched or by.least < result[PROGRESS] <= by.most:
                     return Solution(a, by, result)
+                if self.fallback is not None and result[PROGRESS] <= by.least:
+                    return self.fallback(q, v, tau)
         named: dict[str, Any] = {}
         if not state_alone:
             named = present({"wrenches": wrenches, "multipliers": multipliers, "target": target})

@@ -33,7 +33,7 @@ from linkwork.kernels.clusters import approximate, projection
 from linkwork.kernels.clusters import lcaba as cluster_lcaba
 from linkwork.kernels.constrained import bbo, lcaba, ltl
 from linkwork.kernels.constrained import pv_early as early
-from linkwork.kernels.constrained.rank_revealing import LAST, UNFINISHED
+from linkwork.kernels.constrained.rank_revealing import ENDED, UNFINISHED
 from linkwork.kernels.tree import aba
 from linkwork.model.computed import computed_once
 from linkwork.model.constraints import CenterOfMass, VelocityCoupling
@@ -77,7 +77,7 @@ class Method:
             solver: As a caller gave them.
         """
         if self.falls_back:
-            return replace(solver, tolerance=UNFINISHED, max_iterations=int(LAST))
+            return replace(solver, tolerance=UNFINISHED, max_iterations=int(ENDED))
         return solver if self.iterates else replace(solver, max_iterations=1)
 
     @property

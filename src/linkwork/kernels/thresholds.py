@@ -76,7 +76,11 @@ REFINED = 1e-6
 """Refinement ends with a step that changes accelerations by less: the next one's change is about its square. Part of:
 accelerations. Test: tests/kernels/test_pv_early.py"""
 
-WEAK_PIVOT = 1e-9
+REFINABLE = 1e-2
+"""A larger step of refinement is no correction of digits: the configuration is singular. Part of: accelerations.
+Test: tests/kernels/test_pv_early.py"""
+
+WEAK_PIVOT = 3e-9
 """A smaller pivot loses too many digits. Part of: the diagonal of J M⁻¹ Jᵀ. Test: tests/kernels/test_pv_early.py"""
 
 SQUARED_RANK = 1e-18

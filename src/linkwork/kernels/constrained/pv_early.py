@@ -10,8 +10,9 @@ How many rows end at which joint is known when the plan is made (`plans.pv_early
 Joints that no row feels hand all rows on (Remark 8). Joints of several degrees of freedom eliminate as many rows as
 that rank says in one step (Eqs. 57 and 61, with a factor ``L D L'`` in the place of singular values).
 
-In a singular configuration ``K S`` has a lower rank: pivots are watched, and where the least of them is too small, a
-second text does it all again (`rank_revealing`). Of rows that say the same in every configuration it is the only text.
+In a singular configuration ``K S`` has a lower rank: pivots are watched. Where the least of them costs digits, a
+second text brings these back with the same factor (`pv_early_refinement`); where it cannot, a third does it all again
+(`rank_revealing`). Of rows that say the same in every configuration that is the only text.
 
 | symbol       | meaning                                                                                 |
 |--------------|-----------------------------------------------------------------------------------------|
@@ -44,6 +45,13 @@ from linkwork.kernels.constrained.problem import (
     forward_view,
     setup_problem,
 )
+from linkwork.kernels.constrained.pv_early_refinement import (
+    UNREFINED,
+    planned,
+    refined_right_hand_sides,
+    refinement_result,
+    watch_pivot,
+)
 from linkwork.kernels.constrained.pv_reflections import reflect_multipliers, reflect_rows
 from linkwork.kernels.constrained.rank_revealing import (
     STACKS,
@@ -52,11 +60,10 @@ from linkwork.kernels.constrained.rank_revealing import (
     rank_revealing_step,
     refinement_progress,
 )
-from linkwork.kernels.elementary import minimum
 from linkwork.kernels.joints import axis_of, dof_of, moves_along, rotate_to_parent
-from linkwork.kernels.scalar import Array, Scalar, kernel, sqrt, where
+from linkwork.kernels.scalar import Array, kernel, sqrt, where
 from linkwork.kernels.spatial import add, angular, cross, linear, set_angular, set_linear, symmetrize
-from linkwork.kernels.thresholds import DISABLED, WEAK_PIVOT
+from linkwork.kernels.thresholds import WEAK_PIVOT
 from linkwork.kernels.tree.aba import (
     acceleration_from_parent,
     articulated_bias_force,
@@ -90,14 +97,11 @@ EARLY: dict[str, Shape] = {
 @kernel
 def init_rows(tree: Array, w: Array, problem: Problem) -> None:
     """``K^A = K``, ``k^A = k`` of the rows on each link, scaled by the root of their inertia."""
-    w.least_pivot[0] = 1.0
+    w.least_pivot[0] = planned(tree, problem)
     for r in range(tree.nc):
         e = tree.early_place[r]
         w.sqrt_inertia[r] = sqrt(problem.settings.row_inertia[r])
-        if e < 0:  # a row is enabled as the plan has it, or the plan is not for this state
-            w.least_pivot[0] = where(problem.R[r], DISABLED, 0.0, w.least_pivot[0])
-        else:
-            w.least_pivot[0] = where(problem.R[r], DISABLED, w.least_pivot[0], 0.0)
+        if e >= 0:
             w.kA[e] = w.sqrt_inertia[r] * w.k[r]
             w.gA[e] = 0.0
             for j in range(6):
@@ -125,12 +129,6 @@ def rows_on_joint(tree: Array, w: Array, i: int) -> None:
             w.KS[0, e] += tree.pitch[i] * w.KA[e, 5]
         if tree.skip_axis[i] >= 0:
             w.KA[e, tree.skip_axis[i]] = 0.0
-
-
-@kernel
-def watch_pivot(w: Array, pivot: Scalar) -> None:
-    """Remember the least pivot; one that is not finite, as where a link has no mass, counts as zero."""
-    w.least_pivot[0] = minimum(where(pivot, 1.0 / WEAK_PIVOT, pivot, 0.0), w.least_pivot[0])
 
 
 @kernel
@@ -305,7 +303,7 @@ def accelerations_and_multipliers(tree: Array, w: Array, i: int, qdd: Array, mul
     for b in range(n):
         r = tree.early_row[o + b]
         if r >= 0:
-            multipliers[r] = w.lam[o + b] * w.sqrt_inertia[r]
+            multipliers[r] += w.lam[o + b] * w.sqrt_inertia[r]
     if m == 0 or tree.kind[i] > HELICAL:
         solve_joint_acceleration(tree, w, i, qdd)
 
@@ -333,7 +331,7 @@ def row_acceleration(tree: Array, w: Array, i: int, qdd: Array) -> None:
 
 @kernel
 def shrinking(tree: Array, w: Array, problem: Problem, result: Result) -> None:
-    """The two sweeps with rows that shrink; ``progress`` is 0, or 1 where a pivot is too small to be trusted."""
+    """The two sweeps with rows that shrink; ``progress`` is 0, or more where a pivot is too small to be trusted."""
     setup_problem(tree, w, problem.q, problem.v, problem.wrenches, problem.target)
     constraint_violation(tree, w, problem.R, result)
     for k in range(tree.nv):
@@ -349,7 +347,7 @@ def shrinking(tree: Array, w: Array, problem: Problem, result: Result) -> None:
             accelerations_and_multipliers(tree, w, i, result.a, result.multipliers)
         else:
             joint_acceleration(tree, w, i, result.a)
-    result.progress[0] = where(WEAK_PIVOT, w.least_pivot[0], 0.0, 1.0)
+    result.progress[0] = where(WEAK_PIVOT, w.least_pivot[0], 0.0, UNREFINED)
     result.iterations[0] = 1.0
 
 
@@ -360,6 +358,20 @@ def pv_early(tree: Array, w: Array, problem: Problem, result: Result) -> None:
         shrinking(tree, w, problem, result)
     else:
         rank_revealing(tree, w, problem, result, 1.0)
+
+
+@kernel
+def pv_early_refine(tree: Array, w: Array, problem: Problem, result: Result) -> None:
+    """A step of refinement with the factor of `pv_early`, where its pivots were weak."""
+    refined_right_hand_sides(tree, w, problem, result)
+    for i in range(1, tree.n):  # second forward sweep
+        if tree.early_count[i] > 0:
+            accelerations_and_multipliers(tree, w, i, w.da, result.multipliers)
+        else:
+            joint_acceleration(tree, w, i, w.da)
+    for k in range(tree.nv):
+        result.a[k] += w.da[k]
+    refinement_result(tree, w, problem, result)
 
 
 @kernel
@@ -386,5 +398,13 @@ def pv_early_iterate(tree: Array, w: Array, problem: Problem, result: Result) ->
 
 
 PV_EARLY = Algorithm(
-    "pv_early", pv_early, INPUTS, OUTPUTS, WORK | STACKS | EARLY, PV_EARLY_TREE, pv_early_iterate, view=forward_view
+    "pv_early",
+    pv_early,
+    INPUTS,
+    OUTPUTS,
+    WORK | STACKS | EARLY,
+    PV_EARLY_TREE,
+    pv_early_iterate,
+    view=forward_view,
+    refinement=pv_early_refine,
 )

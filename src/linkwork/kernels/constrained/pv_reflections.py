@@ -79,3 +79,15 @@ def reflect_multipliers(n: int, w: Array, o: int, Q: Array, t: Scalar) -> None:
     w.lam[o] -= x
     for a in range(1, n):
         w.lam[o + a] -= Q[o + a] * x
+
+
+@kernel
+def reflect_right_hand_side(n: int, w: Array, o: int, Q: Array, t: Scalar) -> None:
+    """Right-hand sides of ``n`` rows after their reflection (**lqr** Eq. 68)."""
+    y = w.kA[o]
+    for a in range(1, n):
+        y = y + Q[o + a] * w.kA[o + a]
+    y = y * t
+    w.kA[o] -= y
+    for a in range(1, n):
+        w.kA[o + a] -= Q[o + a] * y

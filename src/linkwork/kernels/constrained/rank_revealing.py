@@ -74,6 +74,8 @@ UNFINISHED = 0.5
 """``progress`` above this, before the `LAST` iteration, asks for another."""
 LAST = 6.0
 """Most iterations: rows that shrink (`kernels.constrained.pv_early`), revealed ranks, steps of refinement."""
+ENDED = LAST + 1.0
+"""The number of iterations where they end whatever ``progress`` is."""
 OPEN = 10.0
 """What joints feel of rows by less than so many times what loops are open by, they do not feel."""
 STACKS: dict[str, Shape] = {
@@ -422,7 +424,7 @@ def rank_revealing(tree: Array, w: Array, problem: Problem, result: Result, coun
 @kernel
 def rank_revealing_progress(w: Array, infeasibility: Scalar, count: Scalar, result: Result) -> None:
     """Iterations end here (their number is the last, or ``progress`` less than `UNFINISHED`) but for weak pivots."""
-    last = where(infeasibility, UNFINISHED, count, LAST)
+    last = where(infeasibility, UNFINISHED, count, ENDED)
     result.progress[0] = infeasibility + where(w.least_pivot[0], WEAK_PIVOT, 1.0, 0.0)
     result.iterations[0] = where(w.least_pivot[0], WEAK_PIVOT, count, last)
 
@@ -435,4 +437,4 @@ def refinement_progress(tree: Array, w: Array, progress: Scalar, count: Scalar, 
     left = where(count, LAST - 0.5, progress - 1.0 + more, progress)  # nothing to refine after the last
     result.progress[0] = left
     # infeasible rows alone must not ask for more: then the number of iterations is the last
-    result.iterations[0] = where(left - 2.0 * more, UNFINISHED, count + 1.0, LAST)
+    result.iterations[0] = where(left - 2.0 * more, UNFINISHED, count + 1.0, ENDED)
